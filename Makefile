@@ -1,0 +1,63 @@
+# One command for each thing: `make help` lists them.
+# Everything is installed into .venv from the hashed locks in requirements/. A stamp file, written
+# last, says that this is done, so that a set-up is quick when nothing changed.
+
+PYTHON ?= python3
+JOBS ?= logical
+ARGS ?=
+PACKAGES := ojs_wire ojs_server ojs_worker conformance
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" $(ARGS)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test lint format check lock clean again
+.DELETE_ON_ERROR:
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
+	@echo "  variables: PYTHON=python3.13 chooses the Python, JOBS=4 the test processes, ARGS=... is passed on"
+
+setup: $(VENV)/.dev ## Install everything for checking and testing into .venv
+
+run: $(VENV)/.run ## Start the server on the embedded store (ARGS="--help" shows its options)
+	$(BIN)/ojs-server $(ARGS)
+
+test: $(VENV)/.dev ## Run the whole test suite on both stores (ARGS="-k claim" selects)
+	$(BIN)/pytest --numprocesses=$(JOBS) --dist=worksteal --durations=10 $(ARGS)
+
+lint: $(VENV)/.dev ## Check format, lint rules and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy $(PACKAGES) tests
+
+format: $(VENV)/.dev ## Rewrite the code in the house format
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+check: lint test ## What must hold before a change is handed in
+
+lock: ## Renew the locks within pyproject.toml's ranges (needs uv; ARGS=--upgrade for newer versions)
+	$(COMPILE) pyproject.toml requirements/build.in --output-file requirements/run.txt
+	$(COMPILE) pyproject.toml requirements/build.in requirements/dev.in \
+		--constraint requirements/run.txt --output-file requirements/dev.txt
+
+clean: ## Remove the environment and all caches
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+# An installation that was cut short is not trusted: the environment is made anew.
+$(VENV)/.created: $(if $(wildcard $(VENV)/.unfinished),again)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "Python 3.11 or newer is needed, and $(PYTHON) is missing or older;" \
+			"name one: make PYTHON=python3.13" >&2; exit 1; }
+	$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
+
+$(VENV)/.%: requirements/%.txt pyproject.toml $(VENV)/.created
+	@touch $(VENV)/.unfinished
+	$(PIP) install --require-hashes --requirement $<
+	@rm $(VENV)/.unfinished
+	$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@

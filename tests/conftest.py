@@ -1,0 +1,146 @@
+"""Fixtures that every test may use: the databases, and the count of tests that ran on each."""
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from tests.postgres import Database, Run, Server, programs_15, programs_18, shared_server
+
+RUN_VARIABLE = "OJS_TEST_RUN"
+SERVER_VARIABLE = "OJS_TEST_POSTGRES"
+# Which store a test runs on is told by the fixture it uses, or by the parameter of `store_url`.
+STORE_MARKS = {
+    "sqlite_path": ("store_sqlite",),
+    "postgres_url": ("store_postgres",),
+    "durable_postgres": ("store_postgres",),
+    "postgres15_url": ("store_postgres", "store_postgres15"),
+}
+STORE_FIXTURES = {
+    "sqlite": "sqlite_path",
+    "postgres": "postgres_url",
+    "postgres15": "postgres15_url",
+}
+
+
+class StoreCount:
+    """Counts the tests that ran, by store, and says so at the end of the run."""
+
+    def __init__(self) -> None:
+        self._ran: Counter[str] = Counter()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Count one test, reported by this process or by one of its test processes."""
+        if report.when == "call" and not report.skipped:
+            self._ran.update(name for name in report.keywords if name.startswith("store_"))
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_terminal_summary(
+        self, terminalreporter: pytest.TerminalReporter, config: pytest.Config
+    ) -> Iterator[None]:
+        """Write the line after everything but pytest's own verdict."""
+        yield
+        if config.option.collectonly:
+            return
+        terminalreporter.write_line(
+            f"stores: {self._ran['store_sqlite']} tests ran on SQLite, "
+            f"{self._ran['store_postgres']} on PostgreSQL "
+            f"({self._ran['store_postgres15']} of them on PostgreSQL 15)"
+        )
+
+
+RUN = pytest.StashKey[Run]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Open the run's folder in the one process that all test processes descend from."""
+    if not hasattr(config, "workerinput"):
+        run = config.stash[RUN] = Run()
+        os.environ[RUN_VARIABLE] = str(run.folder)
+        config.pluginmanager.register(StoreCount())
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Close the run: no server outlives it."""
+    if RUN in config.stash:
+        config.stash[RUN].close()
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m selects
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark each test with the stores it runs on."""
+    for item in items:
+        if isinstance(item, pytest.Function):
+            used = set(item.fixturenames)
+            if hasattr(item, "callspec") and "store_url" in item.callspec.params:
+                used.add(STORE_FIXTURES[str(item.callspec.params["store_url"])])
+            for fixture in used & STORE_MARKS.keys():
+                for mark in STORE_MARKS[fixture]:
+                    item.add_marker(mark)
+
+
+@pytest.fixture(scope="session")
+def run_folder() -> Path:
+    """The folder that this run's servers live in."""
+    return Path(os.environ[RUN_VARIABLE])
+
+
+@pytest.fixture(scope="session")
+def postgres_database(run_folder: Path) -> Iterator[Database]:
+    """This process's database on PostgreSQL 18, or on the server that OJS_TEST_POSTGRES names."""
+    server = os.environ.get(SERVER_VARIABLE) or shared_server(
+        run_folder, "18", programs_18(run_folder)
+    )
+    database = Database(server)
+    yield database
+    database.close()
+
+
+@pytest.fixture(scope="session")
+def postgres15_database(run_folder: Path) -> Iterator[Database]:
+    """This process's database on the machine's PostgreSQL 15."""
+    programs = programs_15()
+    if programs is None:
+        pytest.skip("no PostgreSQL 15 on this machine")
+    database = Database(shared_server(run_folder, "15", programs))
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def postgres_url(postgres_database: Database) -> Iterator[str]:
+    """The URL of an empty schema on PostgreSQL, dropped after the test."""
+    with postgres_database.schema() as url:
+        yield url
+
+
+@pytest.fixture
+def postgres15_url(postgres15_database: Database) -> Iterator[str]:
+    """The URL of an empty schema on PostgreSQL 15, dropped after the test."""
+    with postgres15_database.schema() as url:
+        yield url
+
+
+@pytest.fixture
+def durable_postgres(run_folder: Path) -> Iterator[Server]:
+    """A server of the test's own, with fsync on, started, that the test may stop and start."""
+    server = Server(programs_18(run_folder), run_folder / f"own-{uuid4().hex}", durable=True)
+    server.start()
+    yield server
+    server.destroy()
+
+
+@pytest.fixture
+def sqlite_path(tmp_path: Path) -> Path:
+    """Where a SQLite database may be made; there is none yet."""
+    return tmp_path / "ojs.db"
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def store_url(request: pytest.FixtureRequest) -> str:
+    """The URL of an empty store, once for each kind; "postgres15" by indirect parametrisation."""
+    place = request.getfixturevalue(STORE_FIXTURES[request.param])
+    return f"sqlite:///{place}" if request.param == "sqlite" else str(place)

@@ -1,0 +1,166 @@
+"""Imports go one way: the table of what each package may not (or may only) import, and why."""
+
+import ast
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+OURS = frozenset({"ojs_wire", "ojs_server", "ojs_worker", "conformance"})
+STANDARD_LIBRARY = frozenset(sys.stdlib_module_names)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What one package's modules may import: nothing in `never`, and where given only `only`."""
+
+    package: str
+    reason: str
+    never: frozenset[str] = frozenset()
+    only: frozenset[str] | None = None
+    # A module that may break the rule, but only inside its functions.
+    lazily_except: str | None = None
+
+    def forbids(self, name: str) -> bool:
+        """Say whether the rule speaks against this absolute module or member name."""
+        return _within(name, self.never) or (self.only is not None and not _within(name, self.only))
+
+
+RULES = (
+    Rule(
+        "ojs_wire",
+        "the wire shapes are shared by server and SDK, so they depend on neither",
+        never=OURS - {"ojs_wire"},
+    ),
+    Rule(
+        "ojs_server.domain",
+        "the protocol's rules are pure: time, chance and the outside world are arguments to them",
+        only=STANDARD_LIBRARY | {"ojs_wire", "ojs_server.domain", "msgspec"},
+        never=frozenset({"time", "random", "secrets", "asyncio", "os", "sqlite3", "psycopg"}),
+    ),
+    Rule(
+        "ojs_server.store",
+        "a store serves the housekeeping loops too, which know no HTTP",
+        never=frozenset({"ojs_server.http"}),
+    ),
+    Rule(
+        "ojs_server.ops",
+        "the use cases are called by routes and by loops alike, so they know no HTTP",
+        never=frozenset({"ojs_server.http"}),
+    ),
+    Rule(
+        "ojs_worker",
+        "a worker runs without a server; only the testing module may start one, when called",
+        never=frozenset({"ojs_server", "conformance"}),
+        lazily_except="ojs_worker.testing",
+    ),
+    Rule(
+        "conformance",
+        "the judge shares no code with what it judges, or a shared mistake would pass",
+        never=OURS - {"conformance"},
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Import:
+    """One imported name, where it stands, and whether it is imported at a call only."""
+
+    name: str
+    line: int
+    lazy: bool
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.package)
+def test_imports_go_one_way(rule: Rule) -> None:
+    assert list(_modules(ROOT, rule.package)), f"{rule.package} has no module to check"
+    assert _violations(ROOT, rule) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("ojs_wire/job.py", "import ojs_server"),
+        ("ojs_server/domain/retry.py", "from ojs_server.store import base"),
+        ("ojs_server/domain/retry.py", "from .. import store"),
+        ("ojs_server/domain/retry.py", "import httpx"),
+        ("ojs_server/domain/deep/cron.py", "from time import monotonic"),
+        ("ojs_server/domain/cron.py", "import os.path"),
+        ("ojs_server/store/sqlite/store.py", "from ...http import errors"),
+        ("ojs_server/store/base.py", "from ojs_server import domain, http"),
+        ("ojs_server/ops/claim.py", "if TYPE_CHECKING:\n    import ojs_server.http.body"),
+        ("ojs_worker/client.py", "def start():\n    import ojs_server.app"),
+        ("ojs_worker/testing.py", "from ojs_server.app import build"),
+        ("conformance/match.py", "async def run():\n    from ojs_wire import codec"),
+    ],
+)
+def test_a_planted_violation_is_found(tmp_path: Path, path: str, source: str) -> None:
+    _plant(tmp_path, path, source)
+    found = [line for rule in RULES for line in _violations(tmp_path, rule)]
+    assert len(found) == 1
+    assert found[0].startswith(f"{path}:{len(source.splitlines())} ")
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("ojs_wire/job.py", "import msgspec\nfrom .codec import encode"),
+        ("ojs_server/domain/retry.py", "from datetime import timedelta\nfrom . import errors"),
+        ("ojs_server/domain/__init__.py", "from .retry import next_delay"),
+        ("ojs_server/store/base.py", "import http\nfrom ojs_server.domain import errors"),
+        ("ojs_worker/testing.py", "def serve():\n    from ojs_server.app import build"),
+        ("conformance/match.py", "from conformance.model import Case\nimport httpx"),
+    ],
+)
+def test_an_allowed_import_passes(tmp_path: Path, path: str, source: str) -> None:
+    _plant(tmp_path, path, source)
+    assert [line for rule in RULES for line in _violations(tmp_path, rule)] == []
+
+
+def _plant(root: Path, path: str, source: str) -> None:
+    file = root / path
+    file.parent.mkdir(parents=True)
+    file.write_text(source)
+
+
+def _violations(root: Path, rule: Rule) -> list[str]:
+    return [
+        f"{file.relative_to(root)}:{found.line} imports {found.name}: {rule.reason}"
+        for file, module in _modules(root, rule.package)
+        for found in _imports(file, module)
+        if rule.forbids(found.name) and not (found.lazy and module == rule.lazily_except)
+    ]
+
+
+def _modules(root: Path, package: str) -> Iterator[tuple[Path, str]]:
+    """Yield the package's files with their dotted names; a package's is that of its __init__."""
+    for file in sorted((root / package.replace(".", "/")).rglob("*.py")):
+        yield file, ".".join(file.relative_to(root).with_suffix("").parts)
+
+
+def _imports(file: Path, module: str) -> Iterator[Import]:
+    tree = ast.parse(file.read_text(encoding="utf-8"), str(file))
+    lazy = {
+        inner
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for inner in ast.walk(function)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield Import(alias.name, node.lineno, node in lazy)
+        elif isinstance(node, ast.ImportFrom):
+            # A relative import counts its dots from the module's own package.
+            above = module.split(".")[: -node.level] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            for alias in node.names:
+                yield Import(f"{base}.{alias.name}", node.lineno, node in lazy)
+
+
+def _within(name: str, packages: frozenset[str]) -> bool:
+    parts = name.split(".")
+    return any(".".join(parts[:depth]) in packages for depth in range(1, len(parts) + 1))

@@ -1,0 +1,158 @@
+"""The wheel, installed into an empty environment, works outside the checkout.
+
+The environment holds the wheel, what the wheel declares that it needs, and nothing else, so that
+a forgotten dependency or a data file left behind shows here and not at a user's.
+"""
+
+import json
+import re
+import subprocess
+import sys
+import sysconfig
+import venv
+from collections.abc import Iterable
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.metadata import PathDistribution, distribution
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("ojs_wire", "ojs_server", "ojs_worker", "conformance")
+# Run inside the installed environment: every file of the packages named, with its digest.
+LIST_DATA = """
+import hashlib, json, sys
+from importlib.resources import files
+
+def below(place, name):
+    if place.is_file():
+        return {name: hashlib.sha256(place.read_bytes()).hexdigest()}
+    parts = [part for part in place.iterdir() if not part.name.endswith((".pyc", "__pycache__"))]
+    return {k: v for part in parts for k, v in below(part, f"{name}/{part.name}").items()}
+
+print(json.dumps({k: v for name in sys.argv[1:] for k, v in below(files(name), name).items()}))
+"""
+
+
+@dataclass(frozen=True)
+class Installed:
+    """An environment with the wheel in it, and a folder far from the checkout to work in."""
+
+    scripts: Path
+    packages: Path
+    elsewhere: Path
+
+    def run(self, command: str, *arguments: str) -> str:
+        """Run an installed command; give back what it printed, or fail with what it said."""
+        result = subprocess.run(
+            [self.scripts / command, *arguments],
+            cwd=self.elsewhere,
+            env={"PATH": "/usr/bin:/bin"},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert result.returncode == 0, f"{command}: {result.stdout}{result.stderr}"
+        return result.stdout
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    folder = tmp_path_factory.mktemp("wheel")
+    _python("-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT))
+    (wheel,) = folder.glob("*.whl")
+    environment = folder / "environment"
+    venv.create(environment, with_pip=False)
+    scripts = environment / "bin"
+    place = {"base": str(environment), "platbase": str(environment)}
+    packages = Path(sysconfig.get_path("purelib", scheme="venv", vars=place))
+    _python(
+        "-m", "pip", "--disable-pip-version-check", "--python", str(scripts / "python"),
+        "install", "--no-deps", "--no-index", str(wheel),
+    )  # fmt: skip
+    (information,) = packages.glob("ojs_reference-*.dist-info")
+    for name in _needed(PathDistribution(information).requires or ()):
+        _lend(name, packages)
+    elsewhere = folder / "elsewhere"
+    elsewhere.mkdir()
+    return Installed(scripts, packages, elsewhere)
+
+
+def test_the_server_command_names_its_version(installed: Installed) -> None:
+    (information,) = installed.packages.glob("ojs_reference-*.dist-info")
+    assert PathDistribution(information).version in installed.run("ojs-server", "--version")
+
+
+@pytest.mark.parametrize("command", ["ojs-server", "ojs-conformance"])
+def test_a_command_explains_itself(installed: Installed, command: str) -> None:
+    assert command in installed.run(command, "--help")
+
+
+def test_every_module_imports_with_the_declared_dependencies_alone(installed: Installed) -> None:
+    modules = [
+        ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        for package in PACKAGES
+        for file in sorted((ROOT / package).rglob("*.py"))
+        if file.stem != "__main__"
+    ]
+    installed.run("python", "-c", "\n".join(f"import {module}" for module in modules))
+
+
+def test_the_data_files_are_found_as_resources(installed: Installed) -> None:
+    found = json.loads(installed.run("python", "-c", LIST_DATA, *PACKAGES))
+    sources = {
+        f"{package}/{file.relative_to(ROOT / package)}": file
+        for package in PACKAGES
+        for file in _files(ROOT / package)
+    }
+    sources["ojs_server/data/openapi.yaml"] = ROOT / "openapi.yaml"
+    sources |= {f"ojs_server/data/{file.relative_to(ROOT)}": file for file in _files(ROOT / "spec")}
+    expected = {name: sha256(file.read_bytes()).hexdigest() for name, file in sources.items()}
+    assert sorted(expected) == sorted(found)
+    assert expected == found
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+@pytest.mark.parametrize("folder", ["sql", "migrations"])
+def test_a_store_brings_its_statements(installed: Installed, kind: str, folder: str) -> None:
+    assert list((installed.packages / "ojs_server" / "store" / kind / folder).glob("*.sql"))
+
+
+def test_nothing_but_the_packages_is_installed(installed: Installed) -> None:
+    record = (next(installed.packages.glob("ojs_reference-*.dist-info")) / "RECORD").read_text()
+    tops = {re.split("[/,]", line, maxsplit=1)[0] for line in record.splitlines()}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {*PACKAGES, ".."}
+
+
+def _python(*arguments: str) -> None:
+    result = subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, check=False, timeout=100
+    )
+    assert result.returncode == 0, f"{result.stdout}\n{result.stderr}"
+
+
+def _needed(requirements: Iterable[str], extras: frozenset[str] = frozenset({""})) -> set[str]:
+    """The names of the distributions that these requirements need here, theirs included."""
+    names = set()
+    for requirement in map(Requirement, requirements):
+        marker = requirement.marker
+        if marker is None or any(marker.evaluate({"extra": extra}) for extra in extras):
+            own = distribution(requirement.name).requires or ()
+            names |= {requirement.name, *_needed(own, frozenset({"", *requirement.extras}))}
+    return names
+
+
+def _lend(name: str, packages: Path) -> None:
+    """Link a distribution of this environment into another one: no index is asked."""
+    lent = distribution(name)
+    for part in {file.parts[0] for file in lent.files or ()} - {"..", "__pycache__"}:
+        link = packages / part
+        if not link.exists():
+            link.symlink_to(str(lent.locate_file(part)))
+
+
+def _files(folder: Path) -> list[Path]:
+    return [file for file in folder.rglob("*") if file.is_file() and file.suffix != ".pyc"]

