@@ -1,0 +1,96 @@
+"""The requests of the worker calls and the smaller endpoints, as they arrive on the wire."""
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from ojs_wire.values import MAX_DURATION, MAX_NAME
+
+Milliseconds = Annotated[int, Meta(ge=0, le=MAX_DURATION)]
+JobIds = Annotated[list[str], Meta(max_length=10_000)]
+Names = Annotated[list[str], Meta(min_length=1, max_length=100)]
+Attempt = Annotated[int, Meta(ge=0, le=2**31)]
+
+
+class FetchRequest(msgspec.Struct):
+    """FETCH."""
+
+    queues: Names
+    count: Annotated[int, Meta(ge=1, le=1000)] | None = None
+    worker_id: str | None = None
+    visibility_timeout_ms: Milliseconds | None = None
+    visibility_timeout: str | int | float | None = None
+    wait_ms: Milliseconds | None = None
+    job_types: Names | None = None
+    fetch_id: Annotated[str, Meta(min_length=1, max_length=MAX_NAME)] | None = None
+    # Says which jobs this worker could run; read by other backends, kept for their users.
+    runtime: dict[str, Any] | None = None
+
+
+class AckRequest(msgspec.Struct):
+    """ACK."""
+
+    job_id: str | None = None
+    worker_id: str | None = None
+    attempt: Attempt | None = None
+    result: Any = msgspec.UNSET
+
+
+class NackRequest(msgspec.Struct):
+    """FAIL."""
+
+    job_id: str | None = None
+    worker_id: str | None = None
+    attempt: Attempt | None = None
+    error: Any = None
+    requeue: bool | None = None
+
+
+class WorkerProfile(msgspec.Struct, omit_defaults=True):
+    """What a worker says of itself, at registration or in any BEAT."""
+
+    hostname: Annotated[str, Meta(max_length=MAX_NAME)] | None = None
+    pid: Annotated[int, Meta(ge=0, le=2**53)] | None = None
+    queues: Annotated[list[str], Meta(max_length=100)] | None = None
+    concurrency: Annotated[int, Meta(ge=0, le=1_000_000)] | None = None
+    labels: Annotated[list[str], Meta(max_length=100)] | None = None
+    job_types: Annotated[list[str], Meta(max_length=1000)] | None = None
+    version: Annotated[str, Meta(max_length=MAX_NAME)] | None = None
+    started_at: Annotated[str, Meta(max_length=64)] | None = None
+    metadata: dict[str, Any] | None = None
+
+
+class BeatRequest(WorkerProfile, omit_defaults=True):
+    """BEAT, the union of all its dialects."""
+
+    worker_id: str | None = None
+    state: str | None = None
+    active_job_ids: JobIds | None = None
+    active_jobs: JobIds | Annotated[int, Meta(ge=0, le=1_000_000)] | None = None
+    job_id: str | None = None
+    visibility_timeout_ms: Milliseconds | None = None
+    shutdown: bool | None = None
+
+
+class RegisterRequest(WorkerProfile, omit_defaults=True):
+    """A worker introduces itself; without an id the server makes one."""
+
+    worker_id: str | None = None
+
+
+class DeregisterRequest(msgspec.Struct):
+    """A worker says goodbye."""
+
+    worker_id: str | None = None
+    reason: str | None = None
+
+
+class DirectiveRequest(msgspec.Struct):
+    """An operator's word to all workers."""
+
+    directive: str
+
+
+class EmptyRequest(msgspec.Struct):
+    """A call that needs no body and takes an empty object."""

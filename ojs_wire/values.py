@@ -1,0 +1,146 @@
+"""Ids, timestamps and durations as OJS writes them. Times are integer milliseconds since 1970."""
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Final
+
+UUID7: Final = re.compile(
+    r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", re.ASCII
+)
+QUEUE: Final = re.compile(r"[a-z0-9](?:[a-z0-9_.-]{0,253}[a-z0-9])?", re.ASCII)
+JOB_TYPE: Final = re.compile(r"[a-z][a-z0-9_-]*(?:\.[a-z][a-z0-9_-]*)*", re.ASCII)
+MAX_NAME: Final = 255
+# 9999-12-31T23:59:59.999Z: later moments cannot be written as RFC 3339.
+MAX_TIME: Final = 253_402_300_799_999
+MAX_DURATION: Final = 100 * 365 * 86_400_000
+
+_TIMESTAMP: Final = re.compile(
+    r"(\d{4}-\d{2}-\d{2})[Tt](\d{2}:\d{2}:\d{2})(?:\.(\d+))?(Z|z|[+-]\d{2}:\d{2})", re.ASCII
+)
+_ISO_DURATION: Final = re.compile(
+    r"P(?!$)(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)W)?(?:(\d+)D)?"
+    r"(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?",
+    re.ASCII,
+)
+_ISO_UNITS: Final = (
+    365 * 86_400_000,
+    30 * 86_400_000,
+    7 * 86_400_000,
+    86_400_000,
+    3_600_000,
+    60_000,
+    1000,
+)
+_SHORT_DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)", re.ASCII)
+_SHORT_UNITS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+RandomBits = Callable[[int], int]
+
+
+def uuid7(now: int, random_bits: RandomBits) -> str:
+    """A UUIDv7 for the moment `now`."""
+    bits = random_bits(74)
+    number = (now & 0xFFFF_FFFF_FFFF) << 80 | 0x7 << 76 | (bits >> 62) << 64
+    return _spell_uuid(number | 0x2 << 62 | bits & 0x3FFF_FFFF_FFFF_FFFF)
+
+
+def position_uuid(moment: int, position: int) -> str:
+    """A UUIDv7 that carries a 64-bit position, so that the id alone finds the place again."""
+    number = (moment & 0xFFFF_FFFF_FFFF) << 80 | 0x7 << 76 | (position >> 62) << 64
+    return _spell_uuid(number | 0x2 << 62 | position & 0x3FFF_FFFF_FFFF_FFFF)
+
+
+def position_of(uuid: str) -> int:
+    """The position that `position_uuid` put into an id."""
+    number = int(uuid.replace("-", ""), 16)
+    return (number >> 64 & 0xFFF) << 62 | number & 0x3FFF_FFFF_FFFF_FFFF
+
+
+def _spell_uuid(number: int) -> str:
+    text = f"{number:032x}"
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+@lru_cache(maxsize=256)
+def _second_text(second: int) -> str:
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S").rjust(19, "0")
+
+
+def format_timestamp(moment: int) -> str:
+    """RFC 3339 in UTC; the fraction is left out when zero, else three digits."""
+    second, fraction = divmod(moment, 1000)
+    return f"{_second_text(second)}.{fraction:03d}Z" if fraction else f"{_second_text(second)}Z"
+
+
+def parse_timestamp(text: str) -> int:
+    """Read RFC 3339 with a zone; finer than a millisecond is cut off."""
+    match = _TIMESTAMP.fullmatch(text)
+    if match is None:
+        raise ValueError("must be an RFC 3339 timestamp with a zone, like 2030-01-31T09:00:00Z")
+    day, clock, fraction, zone = match.groups()
+    try:
+        parsed = datetime.fromisoformat(f"{day}T{clock}{'+00:00' if zone in 'Zz' else zone}")
+        seconds = int(parsed.timestamp())
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f"is not a moment that exists: {error}") from None
+    moment = seconds * 1000 + int((fraction or "0")[:3].ljust(3, "0"))
+    if not 0 <= moment <= MAX_TIME:
+        raise ValueError("must lie between 1970 and 9999")
+    return moment
+
+
+def parse_duration(value: object, bare_unit: int | None = None) -> int:
+    """Read `PT1M30S`, `90s`, `500ms`, or (where `bare_unit` gives its milliseconds) a number."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise ValueError(f"must be a duration such as PT30S or 30s, not {kind_of(value)}")
+    if isinstance(value, int | float):
+        if bare_unit is None:
+            raise ValueError("must be a duration with its unit, such as PT30S or 30s")
+        milliseconds = value * bare_unit
+    elif match := _ISO_DURATION.fullmatch(value):
+        milliseconds = sum(
+            float(part) * unit
+            for part, unit in zip(match.groups(), _ISO_UNITS, strict=True)
+            if part
+        )
+    elif match := _SHORT_DURATION.fullmatch(value):
+        milliseconds = float(match[1]) * _SHORT_UNITS[match[2]]
+    else:
+        raise ValueError("must be a duration such as PT30S, P1D, 30s or 500ms")
+    if not 0 <= milliseconds <= MAX_DURATION:
+        raise ValueError("must be between zero and a hundred years")
+    return round(milliseconds)
+
+
+def parse_moment(value: object, now: int) -> int:
+    """Read a timestamp, or `+` and a duration counted from `now`."""
+    if not isinstance(value, str):
+        raise ValueError(
+            f"must be a timestamp or a relative time such as +PT5S, not {kind_of(value)}"
+        )
+    if value.startswith("+"):
+        return min(now + parse_duration(value[1:]), MAX_TIME)
+    return parse_timestamp(value)
+
+
+def format_duration(milliseconds: int) -> str:
+    """The normalised ISO 8601 form, in seconds below a day: `PT90S`, `P7D`."""
+    if milliseconds and milliseconds % 86_400_000 == 0:
+        return f"P{milliseconds // 86_400_000}D"
+    seconds, fraction = divmod(milliseconds, 1000)
+    return f"PT{seconds}.{fraction:03d}".rstrip("0") + "S" if fraction else f"PT{seconds}S"
+
+
+def kind_of(value: object) -> str:
+    """The JSON name of a decoded value's type, for error messages."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "a boolean"
+    if isinstance(value, int | float):
+        return "a number"
+    if isinstance(value, str):
+        return "a string"
+    return "an array" if isinstance(value, list) else "an object"
