@@ -1,0 +1,1 @@
+"""Stand-alone judge of Open Job Spec servers: loads cases, plays them, says what failed."""

@@ -1,0 +1,61 @@
+"""Finds demands that contradict a case's own input, which no honest server can meet."""
+
+import msgspec
+
+from conformance import paths
+from conformance.model import Case, Step
+from conformance.template import has_reference
+from conformance.values import show
+from conformance.words import BadMatcher, word_predicate
+
+
+def contradictions(case: Case) -> dict[tuple[str, str], str]:
+    """Return the (step id, body path) of each impossible demand, with the reason.
+
+    A history entry ``errors[N].type`` for a failure that the case itself reports can only repeat
+    what was reported, so a literal that no step sends cannot be there.
+    """
+    sent = [_sent_text(step) for step in case.all_steps]
+    found: dict[tuple[str, str], str] = {}
+    reported = 0
+    for step in case.setup.steps + case.steps:
+        for path, wanted in (step.assertions.body or {} if step.assertions else {}).items():
+            entry = _history_entry(path)
+            if entry is None or entry >= reported or not _is_literal(wanted):
+                continue
+            if not any(show(wanted)[1:-1] in text for text in sent):
+                found[step.id, path] = f"{path} is to be {show(wanted)}, which no step ever sends"
+        reported += _reports_error(step)
+    return found
+
+
+def _history_entry(path: str) -> int | None:
+    if has_reference(path):
+        return None
+    match paths.parse(path):
+        case (*_, paths.Key("errors"), paths.Index(at), paths.Key("type")):
+            return at
+    return None
+
+
+def _is_literal(wanted: object) -> bool:
+    if not isinstance(wanted, str) or has_reference(wanted):
+        return False
+    try:
+        return wanted != "" and word_predicate(wanted) is None
+    except BadMatcher:
+        return False
+
+
+def _reports_error(step: Step) -> bool:
+    body = _body(step)
+    return isinstance(body, dict) and isinstance(body.get("error"), dict)
+
+
+def _body(step: Step) -> object:
+    return msgspec.json.decode(step.body_json) if step.body_json else None
+
+
+def _sent_text(step: Step) -> str:
+    parts = [step.path or "", step.raw_body or "", *step.headers.values(), show(_body(step))]
+    return "\n".join(parts)

@@ -1,0 +1,208 @@
+"""Holds an answer, or several earlier ones, against the assertions of a step; never stops early."""
+
+import re
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from conformance import paths
+from conformance.match import Matcher, Mismatch, compile_matcher, match
+from conformance.model import Assertions, ExclusiveClaim, Step, Timing
+from conformance.template import Scope, Unresolved, fill_json, fill_matcher, fill_text, look_up
+from conformance.values import Missing, same, show
+from conformance.verdict import FailedCheck
+from conformance.words import BadMatcher
+
+_ONE_OF = re.compile(r"one_of:\s*(\d+(?:\s*,\s*\d+)*)\s*")
+_APPROXIMATE_SHARE = 0.5
+_APPROXIMATE_FLOOR_MS = 100
+
+Finding = tuple[str, Mismatch]
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What came back for one request; header names are lower case."""
+
+    status: int
+    headers: dict[str, str]
+    text: str
+    json: object
+    duration_ms: int
+
+
+def parse_body(content: bytes) -> object:
+    """Decode a response body; a body that is no JSON becomes a Missing that says so."""
+    if not content:
+        return Missing("the body is empty")
+    try:
+        return msgspec.json.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return Missing(f"the body is not JSON: {error}")
+
+
+def status_matcher(raw: object) -> Matcher:
+    """Turn a status assertion, in any of its spellings, into a matcher; None asks for nothing."""
+    if raw is None:
+        return lambda _: None
+    if isinstance(raw, list):
+        return compile_matcher({"$in": raw})
+    if isinstance(raw, str):
+        if found := _ONE_OF.fullmatch(raw):
+            return compile_matcher({"$in": [int(code) for code in found[1].split(",")]})
+        if not raw.startswith("number:"):
+            raise BadMatcher(f"status {raw!r} is no number, number:range(a,b) or one_of:a,b")
+    elif isinstance(raw, bool) or not isinstance(raw, int | dict):
+        raise BadMatcher(f"status {show(raw)} is no number, list, matcher or operator")
+    return compile_matcher(raw)
+
+
+def failed_checks(step: Step, answer: Answer | None, scope: Scope) -> list[FailedCheck]:
+    """Return every check of the step that does not hold, in the order of the format."""
+    if step.assertions is None:
+        return []
+    findings = [*_claim_findings(step.assertions, scope)]
+    if answer is not None:
+        findings = [*_answer_findings(step.assertions, answer, scope), *findings]
+    return [
+        FailedCheck(
+            step_id=step.id,
+            field=field,
+            at=bad.at,
+            expected=bad.expected,
+            actual=bad.actual,
+            absent=bad.absent,
+        )
+        for field, bad in findings
+    ]
+
+
+def _held(
+    field: str, check: Callable[..., Mismatch | None], *arguments: object
+) -> Iterator[Finding]:
+    try:
+        bad = check(*arguments)
+    except Unresolved as error:
+        bad = Mismatch("", f"a value for {error.reference}", f"nothing ({error.why})")
+    except (paths.BadPath, BadMatcher) as error:
+        bad = Mismatch("", "an assertion that can be read once it is filled in", str(error))
+    if bad is not None:
+        yield field, bad
+
+
+def _answer_findings(wanted: Assertions, answer: Answer, scope: Scope) -> Iterator[Finding]:
+    yield from _held("status", status_matcher(wanted.status), answer.status)
+    for codes in (wanted.status_in, wanted.status_one_of):
+        yield from _held("status", status_matcher(codes), answer.status)
+    yield from _body_findings(wanted, answer, scope)
+    for name, value in (wanted.headers or {}).items():
+        yield from _held(f"header:{name}", _header, name, value, answer, scope)
+    if wanted.timing_ms:
+        yield from _timing_findings(wanted.timing_ms, answer.duration_ms)
+    for text in wanted.body_contains or ():
+        yield from _held("body_contains", _contained, text, answer, scope)
+
+
+def _body_findings(wanted: Assertions, answer: Answer, scope: Scope) -> Iterator[Finding]:
+    body, absent = wanted.body, wanted.body_absent or []
+    if _asks_for_object(body, absent) and not isinstance(answer.json, dict):
+        yield "body", Mismatch("", "a JSON object", show(answer.json))
+        absent = []
+    yield from _entry_findings(body or {}, answer, scope)
+    for path in absent:
+        yield from _held(path, _entry, path, "absent", answer, scope)
+
+
+def _asks_for_object(body: dict[str, object] | None, absent: list[str]) -> bool:
+    # Otherwise an empty or array answer would meet every path assertion by having none.
+    return bool(absent) or body == {} or any(not _is_operator(path) for path in body or ())
+
+
+def _is_operator(path: str) -> bool:
+    return path in ("$or", "$empty")
+
+
+def _entry_findings(body: dict[str, object], answer: Answer, scope: Scope) -> Iterator[Finding]:
+    for path, matcher in body.items():
+        if path == "$or":
+            yield from _held(path, _any_alternative, matcher, answer, scope)
+        elif path == "$empty":
+            yield from _held(path, match, {path: matcher}, answer.text)
+        elif isinstance(answer.json, dict):
+            yield from _held(path, _entry, path, matcher, answer, scope)
+
+
+def _entry(path: str, matcher: object, answer: Answer, scope: Scope) -> Mismatch | None:
+    value = paths.find(fill_text(path, scope), answer.json)
+    return match(fill_matcher(matcher, scope), value)
+
+
+def _any_alternative(
+    alternatives: list[dict[str, object]], answer: Answer, scope: Scope
+) -> Mismatch | None:
+    for body in alternatives:
+        if not any(_body_findings(Assertions(body=body), answer, scope)):
+            return None
+    return Mismatch("", f"one of {show(alternatives)}", show(answer.json))
+
+
+def _header(name: str, wanted: object, answer: Answer, scope: Scope) -> Mismatch | None:
+    value = answer.headers.get(name.lower(), Missing("no such header"))
+    if isinstance(wanted, str):
+        wanted = {"$eq": fill_text(wanted, scope)}
+    return match(fill_matcher(wanted, scope), value)
+
+
+def _contained(text: str, answer: Answer, scope: Scope) -> Mismatch | None:
+    filled = fill_text(text, scope)
+    if filled in answer.text:
+        return None
+    return Mismatch("", f"a body containing {show(filled)}", show(answer.text))
+
+
+def _timing_findings(timing: Timing, took: int) -> Iterator[Finding]:
+    if timing.less_than is not None and took >= timing.less_than:
+        yield "timing", Mismatch("", f"less than {timing.less_than:g} ms", f"{took} ms")
+    if timing.greater_than is not None and took <= timing.greater_than:
+        yield "timing", Mismatch("", f"more than {timing.greater_than:g} ms", f"{took} ms")
+    if timing.approximate is not None:
+        margin = max(timing.approximate * _APPROXIMATE_SHARE, _APPROXIMATE_FLOOR_MS)
+        if abs(took - timing.approximate) > margin:
+            expected = f"{timing.approximate:g} ms, give or take {margin:g} ms"
+            yield "timing", Mismatch("", expected, f"{took} ms")
+
+
+def _claim_findings(wanted: Assertions, scope: Scope) -> Iterator[Finding]:
+    if wanted.exclusive_claim:
+        yield from _held("exclusive_claim", _exclusive, wanted.exclusive_claim, scope)
+    for left, right in (wanted.equality or {}).items():
+        yield from _held(f"equality {left}", _equal, left, right, scope)
+
+
+def _exclusive(claim: ExclusiveClaim, scope: Scope) -> Mismatch | None:
+    job_id = _referred(claim.job_id, scope)
+    fetches = [_referred(fetch, scope) for fetch in claim.fetches]
+    for at, jobs in enumerate(fetches):
+        if not isinstance(jobs, list):
+            return Mismatch(f".fetches[{at}]", "an array of jobs", show(jobs))
+    holders = sum(job_id in map(_job_id, jobs) for jobs in fetches if isinstance(jobs, list))
+    idle = fetches.count([])
+    if claim.exactly_one_has_job and holders != 1:
+        return Mismatch("", f"exactly one fetch with job {show(job_id)}", f"{holders} of them")
+    if claim.exactly_one_empty and idle != 1:
+        return Mismatch("", "exactly one empty fetch", f"{idle} of them")
+    return None
+
+
+def _job_id(job: object) -> object:
+    return job.get("id") if isinstance(job, dict) else job
+
+
+def _equal(left: str, right: object, scope: Scope) -> Mismatch | None:
+    first, second = _referred(left, scope), _referred(right, scope)
+    return None if same(first, second) else Mismatch("", show(second), show(first))
+
+
+def _referred(raw: object, scope: Scope) -> object:
+    if isinstance(raw, str) and raw.startswith("$.steps."):
+        return look_up(raw.removeprefix("$."), scope)
+    return fill_json(raw, scope)

@@ -1,0 +1,45 @@
+"""The order of steps: which follow one another and which run at the same time."""
+
+from collections.abc import Iterator, Sequence
+
+from conformance.model import Step
+
+
+def groups(steps: Sequence[Step]) -> list[Sequence[Step]]:
+    """Cut the steps into runs; the members of a run start together."""
+    links = _links(steps)
+    found: list[Sequence[Step]] = []
+    start = 0
+    while start < len(steps):
+        end = at = start
+        while at <= end:
+            end = max({end, *links[at]})
+            at += 1
+        found.append(steps[start : end + 1])
+        start = end + 1
+    return found
+
+
+def loose_parallel_steps(steps: Sequence[Step]) -> Iterator[str]:
+    """Say which ``parallel_with`` cannot be honoured, and which step stands in between."""
+    names = {step.id for step in steps}
+    for step in steps:
+        if step.parallel_with is not None and step.parallel_with not in names - {step.id}:
+            yield f"step {step.id!r}: parallel_with names no other step: {step.parallel_with!r}"
+    linked = {steps[at].id for at, others in enumerate(_links(steps)) if others}
+    for group in groups(steps):
+        if len(group) > 1:
+            for step in group:
+                if step.id not in linked:
+                    yield f"step {step.id!r} stands between steps that are to run in parallel"
+
+
+def _links(steps: Sequence[Step]) -> list[set[int]]:
+    place = {step.id: at for at, step in enumerate(steps)}
+    links: list[set[int]] = [set() for _ in steps]
+    for at, step in enumerate(steps):
+        other = place.get(step.parallel_with) if step.parallel_with else None
+        if other is not None and other != at:
+            links[at].add(other)
+            links[other].add(at)
+    return links

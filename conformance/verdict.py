@@ -1,0 +1,50 @@
+"""The outcome of a case: five verdicts, each failed check with what was expected and what came."""
+
+from enum import StrEnum
+
+import msgspec
+
+
+class Verdict(StrEnum):
+    """What the judge says about a case."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    ERROR = "error"  # the case could not be judged: broken file, unreachable server
+    SKIPPED = "skipped"
+    DEFECTIVE = "defective"  # the case demands what its own input makes impossible
+
+
+class FailedCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """One check that did not hold."""
+
+    step_id: str
+    field: str  # `status`, a body path as the case spells it, `header:<Name>`, `timing`, ...
+    at: str = ""  # the place inside the value of that field
+    expected: str
+    actual: str
+    absent: bool = False  # whether there was no value at all to compare
+
+    def __str__(self) -> str:
+        return (
+            f"[{self.step_id}] {self.field}{self.at}: expected {self.expected}, got {self.actual}"
+        )
+
+
+class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
+    """One case after its run; results are told apart by path because published ids repeat."""
+
+    path: str
+    test_id: str
+    name: str = ""
+    level: int | None = None
+    category: str = ""
+    verdict: Verdict
+    reason: str = ""
+    failures: tuple[FailedCheck, ...] = ()
+    duration_ms: int = 0
+
+    @property
+    def is_bad(self) -> bool:
+        """Tell whether this result spoils the run: only failures and errors do."""
+        return self.verdict in (Verdict.FAIL, Verdict.ERROR)

@@ -1,0 +1,18 @@
+"""Plays one case on the fake server and tells what failed."""
+
+from conformance.execute import run_case
+from conformance.model import CaseFile
+from conformance.verdict import CaseResult
+from tests.conformance.fake_server import FakeServer, FakeTime
+
+
+async def played(file: CaseFile, server: FakeServer, time: FakeTime | None = None) -> CaseResult:
+    """Run one case on the fake server."""
+    time = time or FakeTime()
+    async with server.client() as client:
+        return await run_case(file, client, sleep=time.sleep, clock=time.clock)
+
+
+def told(result: CaseResult) -> list[str]:
+    """The failed checks as text."""
+    return [str(failure) for failure in result.failures]
