@@ -1,0 +1,90 @@
+"""The composition root: settings and a store become an ASGI application with its loops."""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from starlette.applications import Starlette
+from starlette.types import Receive, Scope, Send
+
+from ojs_server.http.gate import Gate
+from ojs_server.loops.housekeeping import Housekeeping
+from ojs_server.loops.runner import Loops
+from ojs_server.metrics import Metrics
+from ojs_server.ops.engine import Engine
+from ojs_server.ops.work import Chance, chance
+from ojs_server.settings import Settings
+from ojs_server.store.base import Store
+
+log = logging.getLogger("ojs.server")
+
+
+class Server:
+    """One node: what the handlers work with."""
+
+    engine: Engine
+
+    def __init__(self, settings: Settings, store: Store, luck: Chance | None = None) -> None:
+        self.settings = settings
+        self.store = store
+        self.luck = luck or chance()
+        self.metrics = Metrics()
+        self.stopping = False
+        self._started = time.monotonic()
+
+    def uptime_s(self) -> int:
+        """Whole seconds since the start."""
+        return int(time.monotonic() - self._started)
+
+    def begin_stop(self) -> None:
+        """Answer everybody who waits; called as soon as the process is asked to end."""
+        self.stopping = True
+        self.engine.wakeups.close()
+        self.engine.endings.close()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """The time between opening and closing: loops run, operations are taken."""
+        self.engine = Engine(
+            self.store,
+            self.settings.rules(),
+            luck=self.luck,
+            max_waiting=self.settings.max_waiting,
+        )
+        housekeeping = Housekeeping(self.engine)
+        self.engine.on_due = housekeeping.expect
+        loops = Loops()
+        loops.start("housekeeping", housekeeping.run)
+        try:
+            yield
+        finally:
+            self.stopping = True
+            await loops.stop()
+            await self.engine.close()
+            await asyncio.to_thread(self.store.close)
+
+
+class Application:
+    """The ASGI application: the gate takes requests, Starlette carries the life around them.
+
+    Requests do not pass Starlette's middleware and router: that would double the fixed cost
+    of each, and the gate already answers every error and every path.
+    """
+
+    def __init__(self, server: Server) -> None:
+        @asynccontextmanager
+        async def lifespan(app: Starlette) -> AsyncIterator[None]:
+            async with server.running():
+                yield
+
+        self._gate = Gate(server)
+        self._starlette = Starlette(lifespan=lifespan)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request, connection or lifespan."""
+        if scope["type"] == "http":
+            await self._gate(scope, receive, send)
+        else:
+            await self._starlette(scope, receive, send)

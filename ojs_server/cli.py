@@ -1,0 +1,129 @@
+"""The command `ojs-server`: start the server, or bring its database up to date."""
+
+import argparse
+import logging
+import sys
+from collections.abc import Sequence
+
+from ojs_server import __version__
+from ojs_server.app import Server
+from ojs_server.logs import set_up
+from ojs_server.server import serve
+from ojs_server.settings import (
+    CONFIG_ENV,
+    KEYS_ENV,
+    NO_MIGRATE_ENV,
+    TABLE,
+    SettingError,
+    Settings,
+    load_settings,
+)
+from ojs_server.store.base import SchemaError, Store, StoreUnavailable
+from ojs_server.store.open import open_store
+
+log = logging.getLogger("ojs.server")
+
+DESCRIPTION = """\
+A job server for the Open Job Spec.
+
+Without options it listens on http://127.0.0.1:8080 and keeps its jobs in ./ojs.db,
+an SQLite file that it creates. Every answer leaves after its change is on disk.
+For more than one server, name a PostgreSQL database; start as many servers on it as you like.
+"""
+EPILOG = f"""\
+Every option can be set by the environment variable in brackets, or in a TOML file (--config or
+{CONFIG_ENV}) under the option's name with underscores. Flags win over the environment, the
+environment over the file. Keys are not taken from flags, which every user of the machine can
+read: {KEYS_ENV}=role:KEY,role:KEY or the file's [keys] table; roles: producer, worker, operator,
+admin.
+
+examples:
+  ojs-server
+  ojs-server --port 9000 --database /var/lib/ojs/jobs.db
+  ojs-server --database postgresql://ojs@localhost/ojs
+  ojs-server migrate --database postgresql://ojs@localhost/ojs
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; the exit code is 0 after a clean stop, 1 when it could not run, 2 for a
+    wrong setting."""
+    parser = _parser()
+    given = vars(parser.parse_args(arguments))
+    command = given.pop("command")
+    try:
+        settings = load_settings(given)
+    except SettingError as error:
+        print(f"ojs-server: {error}", file=sys.stderr)
+        return 2
+    set_up(settings.log_format, settings.log_level)
+    try:
+        store = open_store(
+            settings.database,
+            migrations=settings.migrate or command == "migrate",
+            listen_url=settings.listen_url,
+        )
+    except (StoreUnavailable, SchemaError, ValueError) as error:
+        print(f"ojs-server: {error}", file=sys.stderr)
+        return 1
+    if command == "migrate":
+        store.close()
+        print(f"ojs-server: the schema of {store.location} is up to date")
+        return 0
+    return _serve(settings, store)
+
+
+def _serve(settings: Settings, store: Store) -> int:
+    def announce(port: int) -> None:
+        host = f"[{settings.host}]" if ":" in settings.host else settings.host
+        url = f"http://{host}:{port}"
+        print(
+            f"ojs-server {__version__} listens on {url}\n"
+            f"  jobs are kept in {store.location} ({store.kind})\n"
+            f"  manifest {url}/ojs/manifest · health {url}/ojs/v1/health · metrics {url}/metrics",
+            flush=True,
+        )
+        if settings.conformance:
+            log.warning("conformance hooks are on: anybody who may call admin can wipe all jobs")
+        for warning in store.durability_warnings():
+            log.warning("%s", warning)
+
+    return 0 if serve(Server(settings, store), settings, announce) else 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="ojs-server",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"ojs-server {__version__}")
+    parser.add_argument(
+        "command",
+        nargs="?",
+        choices=("serve", "migrate"),
+        default="serve",
+        help="serve (the default), or migrate: bring the database to this version's schema",
+    )
+    parser.add_argument("--config", metavar="FILE", help=f"TOML file with settings  [{CONFIG_ENV}]")
+    parser.add_argument(
+        "--no-migrate",
+        action="store_true",
+        default=None,
+        help=f"refuse to start on an older schema instead of migrating it  [{NO_MIGRATE_ENV}]",
+    )
+    defaults = Settings()
+    for setting in TABLE:
+        shown = getattr(defaults, setting.name, None)
+        default = f", default {shown}" if shown not in (None, False) else ""
+        text = f"{setting.help}{default}  [{setting.env}]".replace("%", "%%")
+        if setting.kind == "flag":
+            parser.add_argument(setting.flag, action="store_true", default=None, help=text)
+        else:
+            parser.add_argument(
+                setting.flag,
+                metavar="|".join(setting.choices) or setting.kind.upper(),
+                help=text,
+            )
+    return parser

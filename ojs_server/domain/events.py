@@ -1,0 +1,163 @@
+"""The event catalogue: what each event of jobs, queues and workers says."""
+
+from typing import Any
+
+from ojs_server.domain.faults import Fault
+from ojs_server.domain.job import Event, Job, Lease
+from ojs_wire import codec
+from ojs_wire.values import format_timestamp
+
+
+def enqueued(job: Job) -> Event:
+    """The job waits in its queue."""
+    return _of(job, "job.enqueued", {"priority": job.priority})
+
+
+def scheduled(job: Job) -> Event:
+    """The job waits for its time."""
+    at = None if job.scheduled_at is None else format_timestamp(job.scheduled_at)
+    return _of(job, "job.scheduled", {"scheduled_at": at})
+
+
+def started(job: Job, worker_id: str | None) -> Event:
+    """A worker has the job; `job` is the record after the claim."""
+    return _of(job, "job.started", {"worker_id": worker_id, "attempt": job.attempt})
+
+
+def completed(job: Job, lease: Lease | None, now: int) -> Event:
+    """A worker's result was accepted."""
+    return _of(
+        job,
+        "job.completed",
+        {
+            "worker_id": lease.worker_id if lease else None,
+            "attempt": job.attempt,
+            "duration_ms": _duration(job, now),
+        },
+    )
+
+
+def failed(job: Job, lease: Lease | None, fault: Fault, now: int) -> Event:
+    """One delivery ended without success."""
+    return _of(
+        job,
+        "job.failed",
+        {
+            "worker_id": lease.worker_id if lease else None,
+            "attempt": job.attempt,
+            "duration_ms": _duration(job, now),
+            "error": {
+                "code": fault.code,
+                "type": fault.type,
+                "message": fault.message,
+                "retryable": fault.retryable,
+            },
+        },
+    )
+
+
+def retrying(job: Job, fault: Fault, at: int) -> Event:
+    """The failed job will be tried again."""
+    return _of(
+        job,
+        "job.retrying",
+        {
+            "attempt": job.attempt,
+            "max_attempts": job.max_attempts,
+            "next_retry_at": format_timestamp(at),
+            "error": {"code": fault.code, "message": fault.message},
+        },
+    )
+
+
+def discarded(job: Job, fault: Fault) -> Event:
+    """The job will not be tried again."""
+    return _of(
+        job,
+        "job.discarded",
+        {
+            "total_attempts": job.attempt,
+            "last_error": {"code": fault.code, "message": fault.message},
+        },
+    )
+
+
+def cancelled(job: Job) -> Event:
+    """Somebody called the job off."""
+    return _of(job, "job.cancelled", {"previous_state": job.state})
+
+
+def released(job: Job, lease: Lease | None) -> Event:
+    """The holder gave the job back unharmed."""
+    return _of(
+        job,
+        "job.released",
+        {"worker_id": lease.worker_id if lease else None, "attempt": job.attempt},
+    )
+
+
+def revived(job: Job) -> Event:
+    """A dead-letter job starts over."""
+    return _of(job, "dead_letter.retried", {"total_attempts": job.attempt})
+
+
+def removed(job: Job) -> Event:
+    """Somebody deleted a dead-letter job."""
+    return _of(job, "dead_letter.deleted", {"total_attempts": job.attempt})
+
+
+def expired(job: Job, now: int) -> Event:
+    """The job was not started in time."""
+    return _of(
+        job,
+        "job.expired",
+        {
+            "created_at": format_timestamp(job.created_at),
+            "expired_at": format_timestamp(now),
+            "ttl_ms": (job.expires_at or now) - job.created_at,
+        },
+    )
+
+
+def extended(lease: Lease) -> Event:
+    """A BEAT renewed the lease."""
+    return Event(
+        "job.heartbeat",
+        lease.job_id,
+        lease.queue,
+        lease.job_type,
+        codec.encode(
+            {
+                "job_id": lease.job_id,
+                "job_type": lease.job_type,
+                "queue": lease.queue,
+                "worker_id": lease.worker_id,
+                "attempt": lease.attempt,
+                "visible_until": format_timestamp(lease.expires_at),
+            }
+        ),
+    )
+
+
+def queue(kind: str, name: str) -> Event:
+    """`queue.paused` or `queue.resumed`."""
+    return Event(kind, name, name, None, codec.encode({"queue": name}))
+
+
+def worker(kind: str, worker_id: str, **data: Any) -> Event:
+    """`worker.started`, `worker.quiet` or `worker.stopped`."""
+    return Event(kind, worker_id, None, None, codec.encode({"worker_id": worker_id, **data}))
+
+
+def _of(job: Job, kind: str, data: dict[str, Any]) -> Event:
+    return Event(
+        kind,
+        job.id,
+        job.queue,
+        job.type,
+        codec.encode({"job_id": job.id, "job_type": job.type, "queue": job.queue, **data}),
+    )
+
+
+def _duration(job: Job, now: int) -> int | None:
+    return None if job.started_at is None else max(0, now - job.started_at)

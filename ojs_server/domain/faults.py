@@ -1,0 +1,178 @@
+"""The error a worker reports, in the one form that is stored and judged."""
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal
+
+import msgspec
+
+from ojs_server.domain.errors import invalid
+from ojs_wire import codec
+from ojs_wire.values import format_timestamp, kind_of, parse_duration
+
+Action = Literal["retry", "discard", "dead_letter", "snooze"]
+
+HISTORY: Final = 20
+MAX_TEXT: Final = 10_000
+MAX_FRAMES: Final = 50
+MAX_NAME: Final = 255
+# How a handler asks for an outcome: `details.action`, or these words in `code`.
+_ACTIONS: Final[Mapping[str, Action]] = {
+    "RETRY": "retry",
+    "DISCARD": "discard",
+    "FAIL": "discard",
+    "DEAD_LETTER": "dead_letter",
+    "retry": "retry",
+    "discard": "discard",
+    "dead_letter": "dead_letter",
+    "snooze": "snooze",
+}
+
+
+class Fault(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One failed delivery. `code` and `type` are both set, each from the other if need be."""
+
+    code: str
+    type: str
+    message: str
+    retryable: bool = True
+    details: dict[str, Any] | None = None
+    backtrace: list[str] | None = None
+    timeout_kind: str | None = None
+    limit_seconds: float | None = None
+    elapsed_seconds: float | None = None
+
+    @property
+    def action(self) -> Action:
+        """What the handler asked for; `retry` where it asked for nothing."""
+        asked = (self.details or {}).get("action")
+        if isinstance(asked, str) and asked in _ACTIONS:
+            return _ACTIONS[asked]
+        return _ACTIONS.get(self.code, "retry")
+
+    @property
+    def snooze_ms(self) -> int:
+        """How long a snoozed job stays away."""
+        value = (self.details or {}).get("retry_after_ms", 0)
+        try:
+            return parse_duration(value, 1)
+        except ValueError as error:
+            raise invalid("error.details.retry_after_ms", str(error)) from None
+
+    @property
+    def names(self) -> tuple[str | None, ...]:
+        """The names that `non_retryable_errors` is matched against, in order."""
+        error_class = (self.details or {}).get("error_class")
+        return (self.type, error_class if isinstance(error_class, str) else None, self.code)
+
+
+class _Entry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A fault as `error` and `errors[]` show it."""
+
+    code: str
+    type: str
+    message: str
+    retryable: bool
+    attempt: int
+    occurred_at: str
+    details: dict[str, Any] | None = None
+    backtrace: list[str] | None = None
+    timeout_kind: str | None = None
+    limit_seconds: float | None = None
+    elapsed_seconds: float | None = None
+
+
+_history = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+def parse_fault(given: object) -> Fault:
+    """Read the `error` of a FAIL: an object in any of the known dialects, a text, or nothing."""
+    if given is None:
+        return Fault(code="handler_error", type="handler_error", message="the handler failed")
+    if isinstance(given, str):
+        return Fault(code="handler_error", type="handler_error", message=_cut(given))
+    if not isinstance(given, dict):
+        raise invalid("error", f"must be an object or a string, not {kind_of(given)}")
+    code, kind = _name(given, "code"), _name(given, "type")
+    details = given.get("details")
+    if details is not None and not isinstance(details, dict):
+        raise invalid("error.details", f"must be an object, not {kind_of(details)}")
+    error_class = (details or {}).get("error_class")
+    return Fault(
+        code=code or kind or "handler_error",
+        type=kind
+        or (error_class if isinstance(error_class, str) else None)
+        or code
+        or "handler_error",
+        message=_cut(_text(given, "message") or "the handler failed"),
+        retryable=_retryable(given.get("retryable")),
+        details=details,
+        backtrace=_frames(given.get("backtrace")),
+    )
+
+
+def entry(fault: Fault, attempt: int, now: int) -> bytes:
+    """The stored form of a fault."""
+    return codec.encode(
+        _Entry(
+            code=fault.code,
+            type=fault.type,
+            message=fault.message,
+            retryable=fault.retryable,
+            attempt=attempt,
+            occurred_at=format_timestamp(now),
+            details=fault.details,
+            backtrace=fault.backtrace,
+            timeout_kind=fault.timeout_kind,
+            limit_seconds=fault.limit_seconds,
+            elapsed_seconds=fault.elapsed_seconds,
+        )
+    )
+
+
+def append_entry(history: bytes | None, new: bytes) -> bytes:
+    """The history with one more entry, the newest `HISTORY` kept, oldest first."""
+    if history is None:
+        return b"[" + new + b"]"
+    entries = [bytes(item) for item in _history.decode(history)][-(HISTORY - 1) :]
+    return b"[" + b",".join([*entries, new]) + b"]"
+
+
+def _name(given: Mapping[str, Any], member: str) -> str | None:
+    value = _text(given, member)
+    return value[:MAX_NAME] if value else None
+
+
+def _text(given: Mapping[str, Any], member: str) -> str | None:
+    value = given.get(member)
+    if value is not None and not isinstance(value, str):
+        raise invalid(f"error.{member}", f"must be a string, not {kind_of(value)}")
+    return value
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"
+
+
+def _retryable(value: object) -> bool:
+    if value is None:
+        return True
+    if not isinstance(value, bool):
+        raise invalid("error.retryable", f"must be true or false, not {kind_of(value)}")
+    return value
+
+
+def _frames(value: object) -> list[str] | None:
+    if value is None:
+        return None
+    if isinstance(value, str):
+        value = value.splitlines()
+    if not isinstance(value, list) or not all(isinstance(frame, str) for frame in value):
+        raise invalid("error.backtrace", "must be an array of strings")
+    kept: list[str] = []
+    room = MAX_TEXT
+    for frame in value[:MAX_FRAMES]:
+        if room <= 0:
+            break
+        kept.append(frame[:room])
+        room -= len(frame)
+    return kept

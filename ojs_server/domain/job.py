@@ -1,0 +1,101 @@
+"""The stored job, its lease, and the changes that the rules decide on."""
+
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+
+class State(StrEnum):
+    """The eight states of a job; see `lifecycle.py` for the ways between them."""
+
+    SCHEDULED = "scheduled"
+    AVAILABLE = "available"
+    PENDING = "pending"
+    ACTIVE = "active"
+    COMPLETED = "completed"
+    RETRYABLE = "retryable"
+    CANCELLED = "cancelled"
+    DISCARDED = "discarded"
+
+
+TERMINAL: Final = frozenset({State.COMPLETED, State.CANCELLED, State.DISCARDED})
+
+
+class Job(msgspec.Struct, frozen=True):
+    """What the rules need of a job: everything but `args`, `meta` and `result`.
+
+    `seq` orders jobs of one priority; it is set when the job becomes available and kept
+    through expiry and requeue. `due_at` is the next moment at which time alone changes the
+    job (promotion, expiry, removal); it is empty while a worker holds the job.
+    """
+
+    id: str
+    type: str
+    queue: str
+    state: str
+    priority: int
+    seq: int
+    attempt: int
+    releases: int
+    max_attempts: int
+    created_at: int
+    enqueued_at: int | None = None
+    started_at: int | None = None
+    finished_at: int | None = None
+    completed_at: int | None = None
+    scheduled_at: int | None = None
+    expires_at: int | None = None
+    due_at: int | None = None
+    lease_ms: int | None = None
+    run_ms: int | None = None
+    retry_delay_ms: int | None = None
+    spec: bytes = b"{}"
+    error: bytes | None = None
+    errors: bytes | None = None
+
+
+class StoredJob(msgspec.Struct, frozen=True):
+    """A whole job: the record, what its producer sent, and what its worker answered."""
+
+    job: Job
+    args: bytes
+    meta: bytes
+    request_hash: bytes | None = None
+    result: bytes | None = None
+
+
+class Lease(msgspec.Struct, frozen=True):
+    """Who holds an active job, for which delivery, and until when."""
+
+    job_id: str
+    queue: str
+    job_type: str
+    worker_id: str | None
+    attempt: int
+    duration_ms: int
+    expires_at: int
+    deadline_at: int | None
+    fetch_id: str | None
+
+
+class Event(msgspec.Struct, frozen=True):
+    """Something that happened; stored in the transaction that made it happen."""
+
+    type: str
+    subject: str
+    queue: str | None
+    job_type: str | None
+    data: bytes
+
+
+class Change(msgspec.Struct, frozen=True):
+    """One decided transition: written only if the stored job still equals `before`.
+
+    `result` is stored when given; a job that leaves `active` loses its lease.
+    """
+
+    before: Job
+    after: Job
+    events: tuple[Event, ...]
+    result: bytes | None = None

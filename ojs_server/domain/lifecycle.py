@@ -1,0 +1,300 @@
+"""The one place where a job changes state.
+
+                 ┌───────────┐ time  ┌───────────┐ FETCH ┌────────┐ ACK   ┌───────────┐
+    enqueue ───▶ │ scheduled │ ────▶ │ available │ ────▶ │ active │ ────▶ │ completed │
+       │         └───────────┘       └───────────┘       └────────┘       └───────────┘
+       │         ┌─────────┐ activate   ▲   ▲  ▲  lease lost  │  │ FAIL, timeout
+       ├───────▶ │ pending │ ───────────┘   │  └──────────────┤  ▼
+       │         └─────────┘        backoff │     requeue     │ ┌───────────┐
+       └───────▶ available                  └───────────────────│ retryable │
+                                                              │ └───────────┘
+    cancelled ◀── cancel, from every state that is not final  ▼ attempts used up
+    discarded ──▶ available  (dead-letter retry)          discarded ◀── expired
+
+Every function takes the stored job and `now` and returns a `Change`, or raises a Conflict
+that says which state was needed. Nothing else may write `state`.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from ojs_server.domain import events, retry
+from ojs_server.domain.errors import Conflict
+from ojs_server.domain.faults import Fault, append_entry, entry
+from ojs_server.domain.job import TERMINAL, Change, Event, Job, Lease, State
+from ojs_server.domain.retention import Retention
+
+# What may happen in which state; a call in any other state is a conflict.
+LEGAL: Final = {
+    "claim": frozenset({State.AVAILABLE}),
+    "ack": frozenset({State.ACTIVE}),
+    "fail": frozenset({State.ACTIVE}),
+    "lapse": frozenset({State.ACTIVE}),
+    "cancel": frozenset(State) - TERMINAL,
+    "activate": frozenset({State.PENDING}),
+    "mature": frozenset({State.SCHEDULED, State.RETRYABLE, State.AVAILABLE, State.PENDING}),
+    "revive": frozenset({State.DISCARDED}),
+}
+
+Positions = Callable[[], int]
+
+
+class _Spec(msgspec.Struct, frozen=True):
+    retry: dict[str, object] | None = None
+
+
+_spec = msgspec.json.Decoder(_Spec)
+
+
+def policy_of(job: Job) -> retry.RetryPolicy:
+    """The retry policy that was checked when the job was enqueued."""
+    return retry.parse_policy(_spec.decode(job.spec).retry)
+
+
+def acknowledge(
+    job: Job,
+    lease: Lease | None,
+    *,
+    worker_id: str | None,
+    attempt: int | None,
+    result: bytes | None,
+    now: int,
+    keep: Retention,
+) -> Change:
+    """ACK: the holder's result completes the job."""
+    require(job, "ack")
+    _require_holder(job, lease, worker_id, attempt)
+    after = msgspec.structs.replace(
+        job,
+        state=State.COMPLETED,
+        completed_at=now,
+        finished_at=now,
+        error=None,
+        due_at=now + keep.completed_ms,
+    )
+    return Change(job, after, (events.completed(job, lease, now),), result)
+
+
+def fail(
+    job: Job,
+    lease: Lease | None,
+    fault: Fault,
+    *,
+    worker_id: str | None,
+    attempt: int | None,
+    requeue: bool,
+    now: int,
+    dice: float,
+    position: Positions,
+    keep: Retention,
+) -> Change:
+    """FAIL: retry later, give back, snooze, or discard."""
+    require(job, "fail")
+    _require_holder(job, lease, worker_id, attempt)
+    if requeue:
+        return _release(job, lease)
+    if fault.action == "snooze":
+        return _snooze(job, now + fault.snooze_ms, now, position)
+    return _failed(job, lease, fault, now, dice, keep)
+
+
+def lapse(
+    job: Job, lease: Lease, fault: Fault, *, backoff: bool, now: int, dice: float, keep: Retention
+) -> Change:
+    """The lease is lost: the timer ran out, the worker died, or the run took too long.
+
+    Without `backoff` the job keeps its place in the queue and is available at once. The
+    attempt was counted when the job was handed out, so nothing more is added here.
+    """
+    require(job, "lapse")
+    if backoff or _exhausted(job):
+        return _failed(job, lease, fault, now, dice, keep)
+    noted = entry(fault, job.attempt, now)
+    after = msgspec.structs.replace(
+        job,
+        state=State.AVAILABLE,
+        started_at=None,
+        error=noted,
+        errors=append_entry(job.errors, noted),
+        due_at=job.expires_at,
+    )
+    return Change(job, after, (events.failed(job, lease, fault, now),))
+
+
+def cancel(job: Job, now: int, keep: Retention) -> Change:
+    """CANCEL: immediate, also while a worker holds the job; its next BEAT is told."""
+    require(job, "cancel")
+    after = msgspec.structs.replace(
+        job, state=State.CANCELLED, finished_at=now, due_at=now + keep.cancelled_ms
+    )
+    return Change(job, after, (events.cancelled(job),))
+
+
+def activate(job: Job, now: int, position: Positions) -> Change:
+    """ACTIVATE: a pending job joins its queue."""
+    require(job, "activate")
+    after = _enter_queue(job, now, position)
+    return Change(job, after, (events.enqueued(after),))
+
+
+def revive(job: Job, now: int, position: Positions) -> Change:
+    """Dead-letter retry: fresh attempts; the history is kept, `error` is cleared."""
+    require(job, "revive")
+    after = msgspec.structs.replace(
+        _enter_queue(job, now, position),
+        attempt=0,
+        releases=0,
+        error=None,
+        started_at=None,
+        finished_at=None,
+        completed_at=None,
+        retry_delay_ms=None,
+        expires_at=None,
+        due_at=None,
+    )
+    return Change(job, after, (events.revived(job),))
+
+
+def mature(job: Job, now: int, position: Positions, keep: Retention) -> Change | None:
+    """What time alone does to a job whose `due_at` has come; None when it is to be removed."""
+    if job.state in TERMINAL:
+        return None
+    require(job, "mature")
+    if job.expires_at is not None and job.expires_at <= now:
+        return _expire(job, now, keep)
+    after = _enter_queue(job, now, position)
+    # A retry joins its queue again; `job.retrying` has said when.
+    return Change(job, after, () if job.state == State.RETRYABLE else (events.enqueued(after),))
+
+
+def due_of(job: Job) -> int | None:
+    """When time will next change a job that waits in `scheduled` or `retryable`."""
+    moments = [moment for moment in (job.due_at, job.expires_at) if moment is not None]
+    return min(moments, default=None)
+
+
+def require(job: Job, call: str) -> None:
+    """Refuse a call that is not legal in the job's state."""
+    legal = LEGAL[call]
+    if job.state not in legal:
+        expected = " or ".join(sorted(legal))
+        raise Conflict(
+            f"job {job.id} is {job.state}; this needs {expected}",
+            details={"job_id": job.id, "current_state": job.state, "expected_state": expected},
+        )
+
+
+def _require_holder(
+    job: Job, lease: Lease | None, worker_id: str | None, attempt: int | None
+) -> None:
+    if attempt is not None and attempt != job.attempt:
+        raise Conflict(
+            f"delivery {attempt} of job {job.id} is over; the job is in delivery {job.attempt}",
+            details={
+                "job_id": job.id,
+                "current_state": job.state,
+                "expected_state": State.ACTIVE,
+                "current_attempt": job.attempt,
+                "lease_expired": True,
+            },
+        )
+    holder = lease.worker_id if lease else None
+    if worker_id is not None and holder is not None and worker_id != holder:
+        raise Conflict(
+            f"job {job.id} is held by another worker",
+            details={
+                "job_id": job.id,
+                "current_state": job.state,
+                "expected_state": State.ACTIVE,
+                "holder": holder,
+                "lease_expired": True,
+            },
+        )
+
+
+def _exhausted(job: Job) -> bool:
+    return job.attempt - job.releases >= max(1, job.max_attempts)
+
+
+def _enter_queue(job: Job, now: int, position: Positions) -> Job:
+    return msgspec.structs.replace(
+        job, state=State.AVAILABLE, enqueued_at=now, seq=position(), due_at=job.expires_at
+    )
+
+
+def _release(job: Job, lease: Lease | None) -> Change:
+    # Given back unharmed: the same place in the queue, and the attempt does not count.
+    after = msgspec.structs.replace(
+        job,
+        state=State.AVAILABLE,
+        started_at=None,
+        releases=job.releases + 1,
+        due_at=job.expires_at,
+    )
+    return Change(job, after, (events.released(job, lease),))
+
+
+def _snooze(job: Job, until: int, now: int, position: Positions) -> Change:
+    waiting = msgspec.structs.replace(
+        job, state=State.SCHEDULED, releases=job.releases + 1, scheduled_at=until, due_at=until
+    )
+    if until <= now:
+        return Change(job, _enter_queue(waiting, now, position), (events.enqueued(waiting),))
+    after = msgspec.structs.replace(waiting, due_at=due_of(waiting))
+    return Change(job, after, (events.scheduled(after),))
+
+
+def _failed(
+    job: Job, lease: Lease | None, fault: Fault, now: int, dice: float, keep: Retention
+) -> Change:
+    policy = policy_of(job)
+    noted = entry(fault, job.attempt, now)
+    kept = {"error": noted, "errors": append_entry(job.errors, noted)}
+    failed = events.failed(job, lease, fault, now)
+    final = (
+        fault.action in ("discard", "dead_letter")
+        or not fault.retryable
+        or _exhausted(job)
+        or retry.is_non_retryable(policy, fault.names)
+    )
+    if not final:
+        delay = retry.next_delay(policy, job.attempt - job.releases, dice)
+        waiting = msgspec.structs.replace(
+            job, state=State.RETRYABLE, retry_delay_ms=delay, due_at=now + delay, **kept
+        )
+        after = msgspec.structs.replace(waiting, due_at=due_of(waiting))
+        return Change(job, after, (failed, events.retrying(after, fault, now + delay)))
+    dead_letter = fault.action == "dead_letter" or (
+        fault.action != "discard" and policy.on_exhaustion == "dead_letter"
+    )
+    after = msgspec.structs.replace(
+        job,
+        state=State.DISCARDED,
+        finished_at=now,
+        completed_at=now,
+        due_at=now + (keep.dead_letter_ms if dead_letter else keep.discarded_ms),
+        **kept,
+    )
+    return Change(job, after, (failed, events.discarded(after, fault)))
+
+
+def _expire(job: Job, now: int, keep: Retention) -> Change:
+    fault = Fault(
+        code="expired",
+        type="expired",
+        message="the job was not started before expires_at",
+        retryable=False,
+    )
+    noted = entry(fault, job.attempt, now)
+    after = msgspec.structs.replace(
+        job,
+        state=State.DISCARDED,
+        finished_at=now,
+        error=noted,
+        errors=append_entry(job.errors, noted),
+        due_at=now + keep.discarded_ms,
+    )
+    happened: tuple[Event, ...] = (events.expired(job, now), events.discarded(after, fault))
+    return Change(job, after, happened)

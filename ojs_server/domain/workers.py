@@ -1,0 +1,167 @@
+"""Workers: what they are told (`state`) and what the server observes (`presence`).
+
+state, forward only:   running ──▶ quiet ──▶ terminate ──▶ terminated
+                          ▲          │
+                          └──────────┘ only by the worker itself or an explicit resume
+
+presence, from the age of the last sign of life:
+    online ── 2 min ──▶ unreachable ── 6 min ──▶ offline ── 24 h ──▶ deleted
+"""
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+from ojs_server.domain.errors import invalid
+from ojs_server.domain.naming import nearest
+
+
+class WorkerState(StrEnum):
+    """The protocol state; the first three travel in BEAT, the last is the server's record."""
+
+    RUNNING = "running"
+    QUIET = "quiet"
+    TERMINATE = "terminate"
+    TERMINATED = "terminated"
+
+
+class Presence(StrEnum):
+    """What the server sees of a worker."""
+
+    ONLINE = "online"
+    UNREACHABLE = "unreachable"
+    OFFLINE = "offline"
+    DELETED = "deleted"
+
+
+class Directive(StrEnum):
+    """What an operator asks of a worker; delivered by its next BEAT."""
+
+    QUIET = "quiet"
+    RESUME = "resume"
+    TERMINATE = "terminate"
+
+
+class Worker(msgspec.Struct, frozen=True):
+    """One worker process as the server knows it.
+
+    `alive_at` is the last registration or BEAT and is what the dead-worker rule judges; it is
+    empty for a worker that only fetches, which is never declared dead.
+    """
+
+    id: str
+    state: str = WorkerState.RUNNING
+    draining: bool = False
+    directive: str | None = None
+    incarnation: int = 1
+    alive_at: int | None = None
+    beat_at: int | None = None
+    seen_at: int = 0
+    created_at: int = 0
+    gone_at: int | None = None
+    profile: bytes = b"{}"
+
+
+class Thresholds(msgspec.Struct, frozen=True):
+    """Ages in milliseconds at which presence changes."""
+
+    unreachable_ms: int = 120_000
+    offline_ms: int = 360_000
+    deleted_ms: int = 86_400_000
+
+
+RESERVED: Final = frozenset(
+    {
+        "register",
+        "deregister",
+        "heartbeat",
+        "beat",
+        "fetch",
+        "ack",
+        "nack",
+        "fail",
+        "online",
+        "cleanup",
+        "cleanup-offline",
+        "directive",
+    }
+)
+MAX_ID: Final = 255
+_ORDER: Final = {WorkerState.RUNNING: 0, WorkerState.QUIET: 1, WorkerState.TERMINATE: 2}
+_REPORTED: Final = {
+    "running": (WorkerState.RUNNING, False),
+    "quiet": (WorkerState.QUIET, False),
+    "drain": (WorkerState.QUIET, True),
+    "draining": (WorkerState.QUIET, True),
+    "shutting_down": (WorkerState.QUIET, True),
+    "terminate": (WorkerState.TERMINATE, False),
+    "terminated": (WorkerState.TERMINATE, False),
+    # What public servers and SDKs say for a worker at work.
+    "active": (WorkerState.RUNNING, False),
+    "idle": (WorkerState.RUNNING, False),
+}
+
+
+def parse_worker_id(value: str, field: str = "worker_id") -> str:
+    """Check a worker id: free text without control characters, and no word of the path."""
+    if not 0 < len(value) <= MAX_ID or not value.isprintable() or "/" in value:
+        raise invalid(field, f"must be 1 to {MAX_ID} printable characters without `/`")
+    if value in RESERVED:
+        raise invalid(field, f"must not be {value!r}, which is part of a path")
+    return value
+
+
+def parse_reported(state: str | None, *, shutdown: bool = False) -> tuple[WorkerState, bool]:
+    """The protocol state behind a reported word, and whether the worker is draining."""
+    if state is None:
+        return WorkerState.RUNNING, False
+    if state not in _REPORTED:
+        allowed = ", ".join(("running", "quiet", "terminate", "drain"))
+        raise invalid("state", f"must be one of {allowed}{nearest(state, _REPORTED)}")
+    reported, draining = _REPORTED[state]
+    if draining and shutdown:
+        return WorkerState.TERMINATE, True
+    return reported, draining
+
+
+def directed_state(
+    reported: WorkerState, directive: str | None, test_directives: Iterable[str] = ()
+) -> WorkerState:
+    """The `state` of a BEAT's answer: the furthest of what is asked and what is reported.
+
+    Only an operator's explicit resume answers `running` to a quiet worker.
+    """
+    if directive == Directive.RESUME and reported is WorkerState.QUIET:
+        reported = WorkerState.RUNNING
+    asked = [reported]
+    for word in (directive, *test_directives):
+        if word in (WorkerState.QUIET, WorkerState.TERMINATE):
+            asked.append(WorkerState(word))
+    return max(asked, key=_ORDER.__getitem__)
+
+
+def standing_directive(directive: str | None, reported: WorkerState) -> str | None:
+    """The directive that remains after a BEAT: a resume is done once the worker runs again."""
+    if directive == Directive.RESUME and reported is WorkerState.RUNNING:
+        return None
+    return directive
+
+
+def may_fetch(worker: Worker) -> bool:
+    """Quiet, terminating and gone workers are handed nothing."""
+    return worker.state == WorkerState.RUNNING and worker.directive not in (
+        Directive.QUIET,
+        Directive.TERMINATE,
+    )
+
+
+def presence(worker: Worker, now: int, thresholds: Thresholds) -> Presence:
+    """What the age of the last sign of life says."""
+    silent = now - (worker.alive_at if worker.alive_at is not None else worker.seen_at)
+    if silent >= thresholds.deleted_ms:
+        return Presence.DELETED
+    if worker.state == WorkerState.TERMINATED or silent >= thresholds.offline_ms:
+        return Presence.OFFLINE
+    return Presence.UNREACHABLE if silent >= thresholds.unreachable_ms else Presence.ONLINE

@@ -1,0 +1,1 @@
+"""HTTP: parse, call one operation, answer. No rule and no SQL lives here."""

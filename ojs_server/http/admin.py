@@ -1,0 +1,53 @@
+"""Operators' calls: directing workers, and the reset of conformance runs."""
+
+from ojs_server.domain.errors import NotFound, invalid
+from ojs_server.domain.naming import nearest
+from ojs_server.domain.workers import Directive, parse_worker_id
+from ojs_server.http.call import Answer, Call
+from ojs_server.ops.control import Reset
+from ojs_server.ops.presence import Direct
+from ojs_wire.calls import DirectiveRequest, EmptyRequest
+
+
+async def quiet(call: Call) -> Answer:
+    """One worker takes no more jobs and finishes those it has."""
+    return await _direct_one(call, Directive.QUIET)
+
+
+async def resume(call: Call) -> Answer:
+    """One quiet worker takes jobs again."""
+    return await _direct_one(call, Directive.RESUME)
+
+
+async def terminate(call: Call) -> Answer:
+    """One worker finishes within its grace and ends."""
+    return await _direct_one(call, Directive.TERMINATE)
+
+
+async def direct_all(call: Call) -> Answer:
+    """The same for every worker that is not gone."""
+    request = await call.read(DirectiveRequest)
+    if request.directive not in tuple(Directive):
+        raise invalid(
+            "directive",
+            f"must be one of {', '.join(Directive)}{nearest(request.directive, tuple(Directive))}",
+        )
+    directive = Directive(request.directive)
+    done = await call.server.engine.run(Direct(directive))
+    return Answer({"directive": directive, "updated": done.updated})
+
+
+async def reset(call: Call) -> Answer:
+    """Remove everything; the route exists in conformance runs only."""
+    if not call.server.settings.conformance:
+        raise NotFound("there is no such path")
+    await call.optional_json()
+    await call.server.engine.run(Reset())
+    return Answer({"reset": True})
+
+
+async def _direct_one(call: Call, directive: Directive) -> Answer:
+    await call.read(EmptyRequest, optional=True)
+    worker_id = parse_worker_id(call.params["id"])
+    await call.server.engine.run(Direct(directive, worker_id))
+    return Answer({"worker_id": worker_id, "directive": directive, "updated": 1})

@@ -1,0 +1,94 @@
+"""API keys: who may call what. Only hashes are held, and they are compared in constant time."""
+
+import hashlib
+import hmac
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, Final
+
+import msgspec
+
+from ojs_server.domain.errors import Denied
+from ojs_wire import codes
+
+
+class Role(StrEnum):
+    """What a key may do. An admin may do everything; anybody may read the server's health."""
+
+    ANYONE = "anyone"
+    PRODUCER = "producer"
+    WORKER = "worker"
+    OPERATOR = "operator"
+    ADMIN = "admin"
+
+
+ROLES: Final = tuple(role for role in Role if role is not Role.ANYONE)
+LEAST_LENGTH: Final = 16
+
+
+class Keys(msgspec.Struct, frozen=True):
+    """The hash of each key and its role; empty means that nobody is asked for one."""
+
+    roles: Mapping[bytes, Role] = {}
+
+    @property
+    def needed(self) -> bool:
+        """Whether callers must show a key."""
+        return bool(self.roles)
+
+    def admit(self, authorization: str | None, allowed: frozenset[Role]) -> str:
+        """The caller's principal; raises Denied unless one of the allowed roles is proven."""
+        if not self.needed or Role.ANYONE in allowed:
+            return ""
+        scheme, _, key = ("" if authorization is None else authorization).partition(" ")
+        if scheme.lower() != "bearer" or not key:
+            raise _unauthenticated("a key is needed: Authorization: Bearer KEY")
+        given = _hash(key.strip())
+        found: Role | None = None
+        principal = b""
+        for known, role in self.roles.items():
+            # Every key is compared, so that the time says nothing about which one was near.
+            if hmac.compare_digest(known, given):
+                found, principal = role, known
+        if found is None:
+            raise _unauthenticated("the key is not known")
+        if found is not Role.ADMIN and found not in allowed:
+            raise Denied(
+                f"a {found} key may not do this",
+                details={"role": found, "required_roles": sorted({*allowed, Role.ADMIN})},
+                hint="use a key with one of the required roles",
+            )
+        return principal.hex()[:32]
+
+
+def parse_keys(text: str, table: Mapping[str, Any]) -> Keys:
+    """Read `role:key,role:key` and the `[keys]` table of a file, `role = ["key", …]`."""
+    pairs: list[tuple[str, Any]] = []
+    for item in filter(None, map(str.strip, text.split(","))):
+        role, _, key = item.partition(":")
+        pairs.append((role, key))
+    for role, keys in table.items():
+        pairs += [(role, key) for key in (keys if isinstance(keys, list) else [keys])]
+    roles: dict[bytes, Role] = {}
+    for name, key in pairs:
+        if name.strip() not in ROLES:
+            raise ValueError(f"keys: {name.strip()!r} is no role; allowed: {', '.join(ROLES)}")
+        if not isinstance(key, str) or len(key.strip()) < LEAST_LENGTH:
+            raise ValueError(
+                f"keys: a {name.strip()} key is shorter than {LEAST_LENGTH} characters"
+            )
+        roles[_hash(key.strip())] = Role(name.strip())
+    return Keys(roles)
+
+
+def _hash(key: str) -> bytes:
+    return hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()
+
+
+def _unauthenticated(message: str) -> Denied:
+    return Denied(
+        message,
+        code=codes.UNAUTHENTICATED,
+        headers={"WWW-Authenticate": 'Bearer realm="ojs"'},
+        hint="ask the operator of this server for a key",
+    )

@@ -1,0 +1,150 @@
+"""One request on its way through the server, and the answer it gets."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+from urllib.parse import parse_qsl
+
+import msgspec
+from starlette.types import Receive, Scope
+
+from ojs_server.domain.errors import InvalidRequest, MalformedPayload, TooLarge, ValidationError
+from ojs_server.domain.naming import nearest
+from ojs_wire import codec
+from ojs_wire.values import kind_of
+
+if TYPE_CHECKING:
+    from ojs_server.app import Server
+
+Wanted = TypeVar("Wanted", bound=msgspec.Struct)
+
+MEDIA_TYPES: Final = ("application/openjobspec+json", "application/json")
+ANONYMOUS: Final = ""
+
+
+class Disconnected(Exception):
+    """The client went away while its request was being read."""
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What a handler returns: a value to encode, or bytes that are JSON already."""
+
+    body: Any
+    status: int = 200
+    headers: Mapping[str, str] = {}
+    media_type: str | None = None
+
+
+class Call:
+    """A request: its route's parameters, headers, query, and body (read once, bounded)."""
+
+    __slots__ = ("_headers", "_receive", "params", "principal", "request_id", "scope", "server")
+
+    def __init__(self, scope: Scope, receive: Receive, server: "Server") -> None:
+        self.scope = scope
+        self.server = server
+        self.params: Mapping[str, str] = scope.get("path_params", {})
+        self.principal = ANONYMOUS
+        self.request_id = ""
+        self._receive = receive
+        self._headers: dict[bytes, bytes] = dict(scope["headers"])
+
+    def header(self, name: str) -> str | None:
+        """A header's value; names in lower case."""
+        value = self._headers.get(name.encode("latin-1"))
+        return None if value is None else value.decode("latin-1")
+
+    def query(self) -> dict[str, str]:
+        """The query parameters, the last of each name."""
+        return dict(parse_qsl(self.scope["query_string"].decode("latin-1"), keep_blank_values=True))
+
+    async def json(self) -> Any:
+        """The body as JSON; it must be there, and be an object."""
+        body = await self._body()
+        if not body:
+            raise MalformedPayload("the body is empty; a JSON object is needed")
+        return _object(body)
+
+    async def optional_json(self) -> Any:
+        """The body as JSON, an empty object where there is none."""
+        body = await self._body()
+        return _object(body) if body.strip() else {}
+
+    async def read(self, wanted: type[Wanted], *, optional: bool = False) -> Wanted:
+        """The body as one of the wire's requests."""
+        value = await (self.optional_json() if optional else self.json())
+        if self.server.settings.strict:
+            _refuse_unknown(value, wanted)
+        try:
+            return msgspec.convert(value, wanted)
+        except msgspec.ValidationError as error:
+            raise _invalid(error) from None
+
+    async def disconnected(self) -> None:
+        """Ends when the client's connection does."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+    async def _body(self) -> bytes:
+        self._check_media_type()
+        limit = self.server.settings.max_body_bytes
+        length = self.header("content-length")
+        if length is not None and (not length.isdecimal() or int(length) > limit):
+            raise _too_large(limit)
+        chunks: list[bytes] = []
+        size = 0
+        while True:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise Disconnected
+            chunk: bytes = message.get("body", b"")
+            size += len(chunk)
+            if size > limit:
+                raise _too_large(limit)
+            if not message.get("more_body", False):
+                return b"".join((*chunks, chunk)) if chunks else chunk
+            chunks.append(chunk)
+
+    def _check_media_type(self) -> None:
+        given = self.header("content-type")
+        if given and given.partition(";")[0].strip().lower() not in MEDIA_TYPES:
+            raise InvalidRequest(
+                f"Content-Type {given[:100]!r} is not supported; send {' or '.join(MEDIA_TYPES)}",
+                details={"header": "Content-Type", "allowed": list(MEDIA_TYPES)},
+            )
+
+
+def _object(body: bytes) -> Any:
+    try:
+        value = codec.decode(body)
+    except codec.MalformedJSON as error:
+        raise MalformedPayload(f"the body is not valid JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise MalformedPayload(f"the body must be a JSON object, not {kind_of(value)}")
+    return value
+
+
+def _refuse_unknown(value: Mapping[str, Any], wanted: type[msgspec.Struct]) -> None:
+    known = wanted.__struct_fields__
+    for name in value:
+        if name not in known:
+            raise ValidationError(
+                f"`{name[:100]}` is not known{nearest(name, known)}",
+                details={"field": name[:100], "allowed": sorted(known)},
+            )
+
+
+def _invalid(error: msgspec.ValidationError) -> InvalidRequest:
+    message, _, path = str(error).partition(" - at `$")
+    field = path.rstrip("`").lstrip(".")
+    if missing := message.startswith("Object missing required field"):
+        field = message.split("`")[1]
+    text = "is missing" if missing else message[:1].lower() + message[1:]
+    return InvalidRequest(f"`{field}` {text}", details={"field": field})
+
+
+def _too_large(limit: int) -> TooLarge:
+    return TooLarge(
+        f"the body is larger than {limit} bytes",
+        details={"limit": limit},
+        headers={"Connection": "close"},
+    )

@@ -1,0 +1,63 @@
+"""Where clients differ: aliases of paths, and answers that depend on who asks.
+
+A handler returns one canonical value. This module is the only one that knows other spellings.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ojs_server.domain.errors import Unsupported
+from ojs_server.http.call import Call
+
+OPENJOBSPEC: Final = "application/openjobspec+json"
+PLAIN_JSON: Final = "application/json"
+# A public SDK decodes a body only when its media type contains this very text.
+WITH_ALTERNATIVE: Final = f'{OPENJOBSPEC}; alt="{PLAIN_JSON}"'
+
+VERSION: Final = "1.0"
+ACCEPTED_VERSIONS: Final = frozenset({"1", "1.0", "1.0.0", "1.0.0-rc.1"})
+
+# Alias: (method, path) -> the canonical (method, path) whose handler serves it.
+ALIASES: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
+    ("POST", "/ojs/v1/jobs/fetch"): ("POST", "/ojs/v1/workers/fetch"),
+    ("POST", "/ojs/v1/jobs/{id}/ack"): ("POST", "/ojs/v1/workers/ack"),
+    ("POST", "/ojs/v1/jobs/{id}/nack"): ("POST", "/ojs/v1/workers/nack"),
+    ("POST", "/ojs/v1/jobs/{id}/fail"): ("POST", "/ojs/v1/workers/nack"),
+    ("POST", "/ojs/v1/workers/fail"): ("POST", "/ojs/v1/workers/nack"),
+    ("POST", "/ojs/v1/jobs/{id}/cancel"): ("DELETE", "/ojs/v1/jobs/{id}"),
+    ("POST", "/ojs/v1/workers/beat"): ("POST", "/ojs/v1/workers/heartbeat"),
+    ("PATCH", "/ojs/v1/workers/{id}"): ("POST", "/ojs/v1/workers/{id}/ping"),
+    ("DELETE", "/ojs/v1/workers/{id}"): ("POST", "/ojs/v1/workers/deregister"),
+    ("POST", "/ojs/v1/workers/{id}/unregister"): ("POST", "/ojs/v1/workers/deregister"),
+    ("GET", "/health"): ("GET", "/ojs/v1/health"),
+    ("GET", "/healthz"): ("GET", "/ojs/v1/health"),
+    ("GET", "/readyz"): ("GET", "/ready"),
+}
+
+
+def media_type(version: str | None, accept: str | None) -> str:
+    """The media type of an answer to a request with these headers."""
+    if accept and PLAIN_JSON in accept and OPENJOBSPEC not in accept:
+        return PLAIN_JSON
+    return OPENJOBSPEC if version is None else WITH_ALTERNATIVE
+
+
+def check_version(version: str | None) -> None:
+    """Refuse a protocol version that this server does not speak."""
+    if version is not None and version.strip() not in ACCEPTED_VERSIONS:
+        raise Unsupported(
+            f"OJS-Version {version[:50]!r} is not supported; this server speaks {VERSION}",
+            details={"header": "OJS-Version", "supported": [VERSION]},
+        )
+
+
+def queue_stats(call: Call, answer: dict[str, Any]) -> dict[str, Any]:
+    """Counts of a queue. Clients that send OJS-Version read `queue` as its name.
+
+    The public Go SDK fails on an object there, the conformance cases fail on a string, and the
+    header is what tells them apart. Its counts stand nested and flat.
+    """
+    if call.header("ojs-version") is None:
+        return answer
+    queue: dict[str, Any] = answer["queue"]
+    return {**queue, **answer, "queue": queue["name"]}

@@ -1,0 +1,44 @@
+"""The one place where an error becomes an answer."""
+
+import logging
+from typing import Any
+
+from ojs_server.domain.errors import OjsError
+from ojs_server.http.call import Answer
+from ojs_wire.codes import INTERNAL_ERROR
+
+DOCS = "https://openjobspec.org/errors"
+
+log = logging.getLogger("ojs.http")
+
+
+def answer_of(error: BaseException, request_id: str) -> Answer:
+    """The error object, with the status that belongs to its code."""
+    if isinstance(error, OjsError):
+        code, message = error.answer_code, error.message
+        details, hint, headers = error.details, error.hint, error.headers
+    else:
+        log.error("request %s failed unexpectedly", request_id, exc_info=error)
+        code, message = INTERNAL_ERROR, "the server failed; its log has the reason"
+        details, hint, headers = None, None, {}
+    body: dict[str, Any] = {
+        "code": code.name,
+        "type": code.type,
+        "message": message,
+        "retryable": code.retryable,
+        "request_id": request_id,
+        "hint": hint
+        or _HINTS.get(code.status, "correct the request; sending it again will not help"),
+        "docs_url": f"{DOCS}#{code.name}",
+    }
+    if details is not None:
+        body["details"] = details
+    return Answer({"error": body}, code.status, headers)
+
+
+_HINTS = {
+    404: "check the path and the id; finished jobs are removed when their retention ends",
+    409: "read the job to see its present state",
+    500: "quote the request_id when you report this",
+    503: "try again after the time in Retry-After",
+}

@@ -1,0 +1,110 @@
+"""The way in and out of every request: id, version, key, route, handler, answer.
+
+A plain ASGI callable without layers: each request costs one look-up, one handler and two sends.
+"""
+
+import logging
+import time
+from asyncio import CancelledError
+from typing import TYPE_CHECKING, Any, Final
+
+from starlette.types import Receive, Scope, Send
+
+from ojs_server.domain.errors import MethodNotAllowed, NotFound
+from ojs_server.http import dialects
+from ojs_server.http.call import Answer, Call, Disconnected
+from ojs_server.http.errors import answer_of
+from ojs_server.http.routes import Route, Router
+from ojs_wire.codec import encode
+from ojs_wire.values import uuid7
+
+if TYPE_CHECKING:
+    from ojs_server.app import Server
+
+MAX_REQUEST_ID: Final = 128
+_UNMATCHED: Final = "unmatched"
+
+log = logging.getLogger("ojs.http")
+
+
+class Gate:
+    """Serves HTTP over the route table."""
+
+    def __init__(self, server: "Server") -> None:
+        self._server = server
+        self._router = Router()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        started = time.perf_counter()
+        call = Call(scope, receive, self._server)
+        call.request_id = self._request_id(call)
+        route: Route | None = None
+        try:
+            try:
+                route = self._route(call)
+                dialects.check_version(call.header("ojs-version"))
+                call.principal = self._server.settings.keys.admit(
+                    call.header("authorization"), route.roles
+                )
+                answer = await route.handler(call)
+            except (Disconnected, CancelledError):
+                raise
+            except Exception as error:
+                answer = answer_of(error, call.request_id)
+            await _send(send, call, answer)
+        except Disconnected:
+            return
+        seconds = None if route is None or route.waits else time.perf_counter() - started
+        path = route.path if route else _UNMATCHED
+        self._server.metrics.observe_request(path, answer.status, seconds)
+        if log.isEnabledFor(logging.DEBUG):
+            log.debug(
+                "%s %s %d", scope["method"], path, answer.status, extra={"id": call.request_id}
+            )
+
+    def _route(self, call: Call) -> Route:
+        found = self._router.find(call.scope["path"])
+        if found is None:
+            raise NotFound(
+                "there is no such path", hint="GET /ojs/manifest says what this server can do"
+            )
+        methods, call.params = found
+        method = call.scope["method"]
+        route = methods.get("GET" if method == "HEAD" else method)
+        if route is None:
+            allowed = sorted(methods)
+            raise MethodNotAllowed(
+                f"{method[:20]} is not possible here; allowed: {', '.join(allowed)}",
+                details={"allowed": allowed},
+                headers={"Allow": ", ".join(allowed)},
+            )
+        return route
+
+    def _request_id(self, call: Call) -> str:
+        given = call.header("x-request-id")
+        if given and len(given) <= MAX_REQUEST_ID and given.isascii() and given.isprintable():
+            return given
+        return "req_" + uuid7(time.time_ns() // 1_000_000, self._server.luck.bits)
+
+
+async def _send(send: Send, call: Call, answer: Answer) -> None:
+    body: Any = answer.body
+    if not isinstance(body, bytes):
+        body = encode(body)
+    media_type = answer.media_type or dialects.media_type(
+        call.header("ojs-version"), call.header("accept")
+    )
+    headers = [
+        (b"content-type", media_type.encode("latin-1")),
+        (b"content-length", b"%d" % len(body)),
+        (b"ojs-version", dialects.VERSION.encode()),
+        (b"x-request-id", call.request_id.encode("latin-1")),
+    ]
+    headers += [
+        (name.lower().encode("latin-1"), value.encode("latin-1"))
+        for name, value in answer.headers.items()
+    ]
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    sent = b"" if call.scope["method"] == "HEAD" else body
+    await send({"type": "http.response.body", "body": sent})

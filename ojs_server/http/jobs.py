@@ -1,0 +1,164 @@
+"""Jobs: enqueue one or many, read, cancel, activate, result."""
+
+import msgspec
+
+from ojs_server.domain.errors import (
+    InvalidRequest,
+    NotReady,
+    OjsError,
+    TooLarge,
+    invalid,
+)
+from ojs_server.domain.job import TERMINAL, Lease, StoredJob
+from ojs_server.domain.validate import hash_of, parse_draft
+from ojs_server.http.call import Answer, Call
+from ojs_server.http.views import array, envelope, job_answer, summary
+from ojs_server.ops.ending import wait_for_end
+from ojs_server.ops.enqueue import Enqueue, ReceiptKey
+from ojs_server.ops.settle import Activate, Cancel, missing
+from ojs_wire import codes
+from ojs_wire.calls import EmptyRequest
+from ojs_wire.codec import encode
+from ojs_wire.values import UUID7, kind_of
+
+MAX_BATCH = 1000
+MAX_KEY = 256
+
+
+async def enqueue(call: Call) -> Answer:
+    """Store one job; the answer leaves after it is on disk."""
+    body = await call.json()
+    draft = parse_draft(body, strict=call.server.settings.strict)
+    receipt = _receipt(call, "enqueue")
+    done = await call.server.engine.run(
+        Enqueue((draft,), receipt, hash_of(body) if receipt else b"")
+    )
+    stored = done.jobs[0]
+    location = {"Location": f"/ojs/v1/jobs/{stored.job.id}"}
+    if done.created:
+        return Answer(job_answer(stored), 201, location)
+    return Answer(job_answer(stored, deduplicated=True), 200, location)
+
+
+async def enqueue_batch(call: Call) -> Answer:
+    """Store up to a thousand jobs, all or none."""
+    body = await call.json()
+    jobs = body.get("jobs")
+    if not isinstance(jobs, list) or not jobs:
+        given = "" if jobs == [] else f", not {kind_of(jobs)}"
+        raise invalid("jobs", f"must be an array of at least one job{given}")
+    if len(jobs) > MAX_BATCH:
+        raise TooLarge(
+            f"`jobs` holds {len(jobs)} jobs; at most {MAX_BATCH} are allowed",
+            code=codes.BATCH_SIZE_EXCEEDED,
+            details={"field": "jobs", "size": len(jobs), "max_batch_size": MAX_BATCH},
+            headers={"X-OJS-Max-Batch-Size": str(MAX_BATCH)},
+        )
+    drafts = []
+    for index, item in enumerate(jobs):
+        try:
+            drafts.append(parse_draft(item, strict=call.server.settings.strict))
+        except OjsError as error:
+            details = {"index": index, **(error.details or {})}
+            message = f"jobs[{index}]: {error.message}"
+            raise type(error)(message, details=details, code=error.answer_code) from None
+    ids = [draft.id for draft in drafts if draft.id]
+    if len(set(ids)) != len(ids):
+        raise InvalidRequest("two jobs of the batch have the same `id`", details={"field": "id"})
+    receipt = _receipt(call, "batch")
+    done = await call.server.engine.run(
+        Enqueue(tuple(drafts), receipt, hash_of(body) if receipt else b"")
+    )
+    return Answer(
+        array("jobs", (envelope(stored) for stored in done.jobs), count=len(done.jobs)),
+        201 if done.created else 200,
+        {"X-OJS-Batch-Size": str(len(done.jobs))},
+    )
+
+
+async def read(call: Call) -> Answer:
+    """The whole job as it is now."""
+    stored, lease = await _load(call)
+    return Answer(job_answer(stored, lease))
+
+
+async def cancel(call: Call) -> Answer:
+    """Cancel at once, whatever the job does."""
+    if call.scope["method"] == "POST":
+        await call.read(EmptyRequest, optional=True)
+    change = await call.server.engine.run(Cancel(_job_id(call)))
+    return Answer({"job": summary(change), "id": change.after.id, "state": change.after.state})
+
+
+async def activate(call: Call) -> Answer:
+    """Put a pending job into its queue."""
+    await call.read(EmptyRequest, optional=True)
+    change = await call.server.engine.run(Activate(_job_id(call)))
+    activated = {
+        **msgspec.to_builtins(summary(change)),
+        "activated_at": summary(change).enqueued_at,
+    }
+    return Answer({"job": activated, "id": change.after.id, "state": change.after.state})
+
+
+async def result(call: Call) -> Answer:
+    """The result of a finished job; `wait=true` waits for it up to `timeout` seconds."""
+    stored, _ = await _load(call)
+    wait_s = _wait(call)
+    if stored.job.state not in TERMINAL and wait_s > 0:
+        stored = await wait_for_end(call.server.engine, stored, wait_s)
+        if stored.job.state not in TERMINAL:
+            raise NotReady(
+                f"job {stored.job.id} is {stored.job.state} after {wait_s:g} s",
+                details={"job_id": stored.job.id, "state": stored.job.state},
+            )
+    job = stored.job
+    if job.state not in TERMINAL:
+        return Answer({"job_id": job.id, "state": job.state}, 202, {"Retry-After": "1"})
+    body = encode({"job_id": job.id, "state": job.state})[:-1]
+    body += b',"result":' + (stored.result or b"null")
+    if job.error is not None:
+        body += b',"error":' + job.error
+    return Answer(body + b"}")
+
+
+def _job_id(call: Call) -> str:
+    job_id = call.params["id"]
+    # An id of another form names no job, whatever it is.
+    if not UUID7.fullmatch(job_id):
+        raise missing(job_id[:100])
+    return job_id
+
+
+async def _load(call: Call) -> tuple[StoredJob, Lease | None]:
+    job_id = _job_id(call)
+    found = await call.server.engine.read(lambda reader: reader.job(job_id))
+    if found is None:
+        raise missing(job_id)
+    return found
+
+
+def _receipt(call: Call, operation: str) -> ReceiptKey | None:
+    key = call.header("idempotency-key")
+    if key is None:
+        return None
+    if not 0 < len(key) <= MAX_KEY or not key.isprintable():
+        raise InvalidRequest(
+            f"Idempotency-Key must be 1 to {MAX_KEY} printable characters",
+            details={"header": "Idempotency-Key"},
+        )
+    return (call.principal, operation, key)
+
+
+def _wait(call: Call) -> float:
+    query = call.query()
+    if query.get("wait", "false").lower() not in ("true", "1"):
+        return 0
+    text = query.get("timeout", "30")
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1
+    if not 0 <= seconds <= 1e6:
+        raise invalid("timeout", "must be a number of seconds")
+    return min(seconds, call.server.settings.max_wait_ms / 1000)

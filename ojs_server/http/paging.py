@@ -1,0 +1,65 @@
+"""Pages of lists, in all the spellings of clients: limit and offset, page and per_page, cursor."""
+
+from collections.abc import Sequence
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from ojs_server.domain.errors import invalid
+from ojs_server.http.call import Call
+
+DEFAULT: Final = 50
+LARGEST: Final = 1000
+
+Item = TypeVar("Item")
+
+
+class Page(msgspec.Struct, frozen=True):
+    """Which part of a list is wanted."""
+
+    limit: int
+    offset: int
+    cursor: str | None = None
+
+    def describe(self, total: int, next_cursor: str | None = None) -> dict[str, Any]:
+        """The `pagination` of an answer; `next_cursor` is given when there is more."""
+        described: dict[str, Any] = {
+            "total": total,
+            "limit": self.limit,
+            "offset": self.offset,
+            "page": self.offset // self.limit + 1,
+            "per_page": self.limit,
+            "has_more": next_cursor is not None,
+        }
+        if next_cursor is not None:
+            described["next_cursor"] = next_cursor
+        return described
+
+    def cut(self, items: Sequence[Item]) -> tuple[Sequence[Item], dict[str, Any]]:
+        """This page of a list that is at hand as a whole, and its `pagination`."""
+        part = items[self.offset : self.offset + self.limit]
+        end = self.offset + len(part)
+        return part, self.describe(len(items), f"{end}" if end < len(items) else None)
+
+
+def page_of(call: Call, default: int = DEFAULT) -> Page:
+    """The page that the query asks for. A cursor of digits is an offset."""
+    query = call.query()
+    limit = number(query, "per_page" if "per_page" in query else "limit", default, 1, LARGEST)
+    offset = number(query, "offset", 0, 0, 2**53)
+    if "page" in query:
+        offset = (number(query, "page", 1, 1, 2**31) - 1) * limit
+    cursor = query.get("cursor") or None
+    if cursor is not None and cursor.isascii() and cursor.isdigit():
+        offset, cursor = number(query, "cursor", 0, 0, 2**53), None
+    return Page(limit, offset, cursor)
+
+
+def number(query: dict[str, str], name: str, default: int, least: int, most: int) -> int:
+    """A whole number of the query, within its bounds; more than the most is cut to it."""
+    text = query.get(name)
+    if text is None or text == "":
+        return default
+    if not text.isascii() or not text.isdigit() or len(text) > 20 or int(text) < least:
+        raise invalid(name, f"must be a whole number from {least} to {most}")
+    return min(int(text), most)

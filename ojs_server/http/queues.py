@@ -1,0 +1,100 @@
+"""Queues: list, counts, pause and resume."""
+
+from typing import Any
+
+from ojs_server.domain.errors import NotFound
+from ojs_server.domain.job import State
+from ojs_server.domain.validate import parse_queue
+from ojs_server.http import dialects
+from ojs_server.http.call import Answer, Call
+from ojs_server.http.paging import page_of
+from ojs_server.ops.control import SetPaused
+from ojs_server.store.base import QueueCounts
+from ojs_wire.calls import EmptyRequest
+from ojs_wire.values import QUEUE, format_timestamp
+
+# What waits for a worker, now or later.
+_DEPTH = (State.AVAILABLE, State.SCHEDULED, State.RETRYABLE)
+
+
+async def listing(call: Call) -> Answer:
+    """Every queue by name."""
+    queues = await call.server.engine.read(lambda reader: reader.queues())
+    part, pagination = page_of(call).cut(queues)
+    return Answer({"queues": [_shown(queue) for queue in part], "pagination": pagination})
+
+
+async def detail(call: Call) -> Answer:
+    """One queue."""
+    queue, _ = await _known(call)
+    return Answer({"queue": _shown(queue)})
+
+
+async def stats(call: Call) -> Answer:
+    """Jobs by state."""
+    queue, now = await _known(call)
+    counts: dict[str, Any] = dict(queue.counts)
+    depth = sum(queue.counts[state] for state in _DEPTH)
+    answer = {
+        "queue": {"name": queue.name, **counts, "depth": depth, "paused": queue.paused},
+        "stats": {"queue": queue.name, **counts, "depth": depth},
+        "status": _status(queue),
+        "computed_at": format_timestamp(now),
+    }
+    return Answer(dialects.queue_stats(call, answer))
+
+
+async def pause(call: Call) -> Answer:
+    """Hand nothing out of this queue until it is resumed."""
+    return await _set_paused(call, True)
+
+
+async def resume(call: Call) -> Answer:
+    """Hand out again."""
+    return await _set_paused(call, False)
+
+
+async def _set_paused(call: Call, paused: bool) -> Answer:
+    await call.read(EmptyRequest, optional=True)
+    name = parse_queue("queue", call.params["name"])
+    done = await call.server.engine.run(SetPaused(name, paused))
+    return Answer(
+        {
+            "queue": {"name": name, "paused": paused},
+            "status": "paused" if paused else "active",
+            "paused_at" if paused else "resumed_at": format_timestamp(done.now),
+        }
+    )
+
+
+async def _known(call: Call) -> tuple[QueueCounts, int]:
+    name = call.params["name"]
+    # A name of another form names no queue.
+    if not QUEUE.fullmatch(name):
+        raise _missing(name)
+    found, now = await call.server.engine.read(lambda reader: (reader.queues([name]), reader.now()))
+    if not found:
+        raise _missing(name)
+    return found[0], now
+
+
+def _missing(name: str) -> NotFound:
+    return NotFound(
+        f"there is no queue {name[:100]}",
+        details={"resource_type": "queue", "resource_id": name[:255]},
+        hint="a queue appears with its first job, or when it is paused",
+    )
+
+
+def _status(queue: QueueCounts) -> str:
+    return "paused" if queue.paused else "active"
+
+
+def _shown(queue: QueueCounts) -> dict[str, Any]:
+    return {
+        "name": queue.name,
+        "status": _status(queue),
+        "paused": queue.paused,
+        "created_at": format_timestamp(queue.created_at),
+        "counts": dict(queue.counts),
+    }

@@ -1,0 +1,117 @@
+"""The one path table: every method and path, its handler, and the role that may call it."""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+
+import msgspec
+
+from ojs_server.http import admin, dead_letter, events, jobs, queues, system, workers
+from ojs_server.http.auth import Role
+from ojs_server.http.call import Answer, Call
+from ojs_server.http.dialects import ALIASES
+
+Handler = Callable[[Call], Awaitable[Answer]]
+
+
+class Route(msgspec.Struct, frozen=True):
+    """One row of the table. `waits` marks calls whose duration says nothing about the server."""
+
+    method: str
+    path: str
+    handler: Handler
+    roles: frozenset[Role]
+    alias_of: tuple[str, str] | None = None
+    waits: bool = False
+
+
+_ANYONE: Final = frozenset({Role.ANYONE})
+_ENQUEUE: Final = frozenset({Role.PRODUCER, Role.OPERATOR})
+_WORK: Final = frozenset({Role.WORKER})
+_READ: Final = frozenset({Role.PRODUCER, Role.WORKER, Role.OPERATOR})
+_OPERATE: Final = frozenset({Role.OPERATOR})
+_ADMIN: Final = frozenset({Role.ADMIN})
+
+V1: Final = "/ojs/v1"
+
+
+def _route(
+    method: str, path: str, handler: Handler, roles: frozenset[Role], *, waits: bool = False
+) -> Route:
+    return Route(method, path, handler, roles, waits=waits)
+
+
+# The hot calls first.
+CANONICAL: Final[tuple[Route, ...]] = (
+    _route("POST", f"{V1}/jobs", jobs.enqueue, _ENQUEUE),
+    _route("POST", f"{V1}/workers/fetch", workers.fetch, _WORK, waits=True),
+    _route("POST", f"{V1}/workers/ack", workers.ack, _WORK),
+    _route("POST", f"{V1}/workers/nack", workers.nack, _WORK),
+    _route("POST", f"{V1}/workers/heartbeat", workers.beat, _WORK),
+    _route("POST", f"{V1}/jobs/batch", jobs.enqueue_batch, _ENQUEUE),
+    _route("GET", f"{V1}/jobs/{{id}}", jobs.read, _READ),
+    _route("DELETE", f"{V1}/jobs/{{id}}", jobs.cancel, _ENQUEUE),
+    _route("POST", f"{V1}/jobs/{{id}}/activate", jobs.activate, _ENQUEUE),
+    _route("GET", f"{V1}/jobs/{{id}}/result", jobs.result, _READ, waits=True),
+    _route("POST", f"{V1}/workers/register", workers.register, _WORK),
+    _route("POST", f"{V1}/workers/deregister", workers.deregister, _WORK),
+    _route("GET", f"{V1}/workers", workers.listing, _OPERATE),
+    _route("GET", f"{V1}/workers/{{id}}", workers.detail, _OPERATE | _WORK),
+    _route("GET", f"{V1}/workers/{{id}}/health", workers.health, _OPERATE | _WORK),
+    _route("POST", f"{V1}/workers/{{id}}/ping", workers.ping, _WORK),
+    _route("GET", f"{V1}/queues", queues.listing, _READ),
+    _route("GET", f"{V1}/queues/{{name}}", queues.detail, _READ),
+    _route("GET", f"{V1}/queues/{{name}}/stats", queues.stats, _READ),
+    _route("POST", f"{V1}/queues/{{name}}/pause", queues.pause, _OPERATE),
+    _route("POST", f"{V1}/queues/{{name}}/resume", queues.resume, _OPERATE),
+    _route("GET", f"{V1}/dead-letter", dead_letter.listing, _OPERATE),
+    _route("GET", f"{V1}/dead-letter/{{id}}", dead_letter.detail, _OPERATE),
+    _route("POST", f"{V1}/dead-letter/{{id}}/retry", dead_letter.retry, _OPERATE),
+    _route("DELETE", f"{V1}/dead-letter/{{id}}", dead_letter.delete, _OPERATE),
+    _route("GET", f"{V1}/events", events.poll, _READ),
+    _route("POST", f"{V1}/admin/workers/directive", admin.direct_all, _ADMIN),
+    _route("POST", f"{V1}/admin/workers/{{id}}/quiet", admin.quiet, _ADMIN),
+    _route("POST", f"{V1}/admin/workers/{{id}}/resume", admin.resume, _ADMIN),
+    _route("POST", f"{V1}/admin/workers/{{id}}/terminate", admin.terminate, _ADMIN),
+    _route("POST", f"{V1}/admin/reset", admin.reset, _ADMIN),
+    _route("GET", "/ojs/manifest", system.manifest, _ANYONE),
+    _route("GET", f"{V1}/health", system.health, _ANYONE),
+    _route("GET", "/ready", system.ready, _ANYONE),
+    _route("GET", "/metrics", system.metrics, _READ),
+)
+
+
+def _with_aliases(canonical: tuple[Route, ...]) -> tuple[Route, ...]:
+    by_key = {(route.method, route.path): route for route in canonical}
+    return canonical + tuple(
+        msgspec.structs.replace(by_key[target], method=method, path=path, alias_of=target)
+        for (method, path), target in ALIASES.items()
+    )
+
+
+ROUTES: Final = _with_aliases(CANONICAL)
+
+
+class Router:
+    """Finds the route of a request: fixed paths in one look-up, the others by pattern."""
+
+    def __init__(self, routes: tuple[Route, ...] = ROUTES) -> None:
+        self._fixed: dict[str, dict[str, Route]] = {}
+        patterns: dict[str, dict[str, Route]] = {}
+        for route in routes:
+            table = patterns if "{" in route.path else self._fixed
+            table.setdefault(route.path, {})[route.method] = route
+        self._patterns = [(_pattern(path), methods) for path, methods in patterns.items()]
+
+    def find(self, path: str) -> tuple[Mapping[str, Route], Mapping[str, str]] | None:
+        """The methods of a path, and its parameters."""
+        if (methods := self._fixed.get(path)) is not None:
+            return methods, {}
+        for pattern, methods in self._patterns:
+            if match := pattern.fullmatch(path):
+                return methods, match.groupdict()
+        return None
+
+
+def _pattern(path: str) -> re.Pattern[str]:
+    return re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", path))

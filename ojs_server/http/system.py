@@ -1,0 +1,120 @@
+"""The server about itself: manifest, health, readiness, metrics."""
+
+import time
+from typing import Any, Final
+
+from ojs_server import __version__
+from ojs_server.domain.errors import Unavailable
+from ojs_server.domain.job import State
+from ojs_server.domain.workers import Presence, presence
+from ojs_server.http.call import Answer, Call
+from ojs_server.metrics import CONTENT_TYPE
+
+# Every name that clients look for; true only where it is built and tested on both stores.
+CAPABILITIES: Final = {
+    "batch_enqueue": True,
+    "cron": False,
+    "cron_jobs": False,
+    "dead_letter": True,
+    "delayed_jobs": True,
+    "events": True,
+    "fair_scheduling": False,
+    "idempotency_keys": True,
+    "job_result": True,
+    "job_ttl": True,
+    "job_versioning": False,
+    "long_poll": True,
+    "multi_tenancy": False,
+    "pause_resume": True,
+    "priority_queues": True,
+    "rate_limiting": False,
+    "schema_validation": False,
+    "unique_jobs": False,
+    "webhooks": False,
+    "worker_directives": True,
+    "worker_registration": True,
+    "workflows": False,
+}
+
+
+async def manifest(call: Call) -> Answer:
+    """What this server is and can do."""
+    store = call.server.engine.store
+    settings = call.server.settings
+    return Answer(
+        {
+            "specversion": "1.0",
+            "ojs_version": "1.0",
+            "implementation": {
+                "name": "ojs-server",
+                "version": __version__,
+                "language": "python",
+                "backend": store.kind,
+            },
+            "conformance_level": 1,
+            "conformance_tier": "runtime",
+            "protocols": ["http"],
+            "backend": store.kind,
+            "capabilities": {**CAPABILITIES, "test_hooks": settings.conformance},
+            "extensions": [],
+            "extensions_detail": {},
+            "endpoints": {
+                "base_url": "/ojs/v1",
+                "manifest": "/ojs/manifest",
+                "health": "/ojs/v1/health",
+            },
+            "limits": {
+                "max_body_bytes": settings.max_body_bytes,
+                "max_result_bytes": settings.max_result_bytes,
+                "max_batch_size": 1000,
+                "max_wait_ms": settings.max_wait_ms,
+            },
+        }
+    )
+
+
+async def health(call: Call) -> Answer:
+    """200 while the store answers, 503 when it does not."""
+    started = time.monotonic()
+    store: dict[str, Any] = {"type": call.server.engine.store.kind}
+    try:
+        await call.server.engine.read(lambda reader: reader.ping())
+    except Unavailable as error:
+        status = "unhealthy"
+        store.update(status="unhealthy", connection="disconnected", error=error.message)
+    else:
+        status = "ok"
+        latency = round((time.monotonic() - started) * 1000)
+        store.update(status="ok", connection="connected", latency_ms=latency)
+    body = {
+        "status": status,
+        "version": "1.0",
+        "uptime_seconds": call.server.uptime_s(),
+        "backend": store,
+    }
+    return Answer(body) if status == "ok" else Answer(body, 503, {"Retry-After": "1"})
+
+
+async def ready(call: Call) -> Answer:
+    """200 when the server takes work: the store answers and it is not stopping."""
+    if call.server.stopping:
+        return Answer({"status": "stopping"}, 503, {"Retry-After": "5"})
+    return await health(call)
+
+
+async def metrics(call: Call) -> Answer:
+    """Prometheus text; a plain `Accept: text/plain` gets exactly that type."""
+    queues = await call.server.engine.read(lambda reader: reader.queues())
+    loads, now = await call.server.engine.read(lambda reader: (reader.workers(), reader.now()))
+    call.server.metrics.observe_queues(
+        {(queue.name, state): queue.counts[state] for queue in queues for state in State}
+    )
+    seen: dict[str, int] = dict.fromkeys(Presence, 0)
+    for load in loads:
+        seen[presence(load.worker, now, call.server.engine.rules.thresholds)] += 1
+    call.server.metrics.observe_workers(seen)
+    plain = (call.header("accept") or "").strip() == "text/plain"
+    return Answer(
+        call.server.metrics.render(),
+        media_type="text/plain" if plain else CONTENT_TYPE,
+    )

@@ -1,0 +1,147 @@
+"""How jobs look on the wire. Stored payloads pass through as the bytes they are."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from ojs_server.domain.job import Change, Job, Lease, State, StoredJob
+from ojs_wire.codec import encode
+from ojs_wire.values import format_timestamp
+
+
+class _Envelope(msgspec.Struct):
+    specversion: str
+    id: str
+    type: str
+    queue: str
+    state: str
+    args: Raw
+    meta: Raw
+    priority: int
+    attempt: int
+    max_attempts: int
+    created_at: str
+    enqueued_at: str | UnsetType = UNSET
+    scheduled_at: str | UnsetType = UNSET
+    expires_at: str | UnsetType = UNSET
+    started_at: str | UnsetType = UNSET
+    completed_at: str | UnsetType = UNSET
+    cancelled_at: str | UnsetType = UNSET
+    discarded_at: str | UnsetType = UNSET
+    next_attempt_at: str | UnsetType = UNSET
+    retry_delay_ms: int | UnsetType = UNSET
+    worker_id: str | UnsetType = UNSET
+    lease_expires_at: str | UnsetType = UNSET
+    error: Raw | UnsetType = UNSET
+    errors: Raw | UnsetType = UNSET
+    result: Raw | UnsetType = UNSET
+
+
+def envelope(stored: StoredJob, lease: Lease | None = None) -> bytes:
+    """The whole job as JSON, unknown fields of its producer at the end."""
+    job = stored.job
+    text = encode(
+        _Envelope(
+            specversion="1.0",
+            id=job.id,
+            type=job.type,
+            queue=job.queue,
+            state=job.state,
+            args=Raw(stored.args),
+            meta=Raw(stored.meta),
+            priority=job.priority,
+            attempt=job.attempt,
+            max_attempts=job.max_attempts,
+            created_at=format_timestamp(job.created_at),
+            enqueued_at=_moment(job.enqueued_at),
+            scheduled_at=_moment(job.scheduled_at),
+            expires_at=_moment(job.expires_at),
+            started_at=_moment(job.started_at),
+            completed_at=_moment(job.completed_at),
+            cancelled_at=_moment(job.finished_at if job.state == State.CANCELLED else None),
+            discarded_at=_moment(job.finished_at if job.state == State.DISCARDED else None),
+            next_attempt_at=_moment(job.due_at if job.state == State.RETRYABLE else None),
+            retry_delay_ms=UNSET if job.retry_delay_ms is None else job.retry_delay_ms,
+            worker_id=UNSET if lease is None or lease.worker_id is None else lease.worker_id,
+            lease_expires_at=UNSET if lease is None else format_timestamp(lease.expires_at),
+            error=_raw(job.error),
+            errors=_raw(job.errors),
+            result=_raw(stored.result),
+        )
+    )
+    return text if job.spec == b"{}" else text[:-1] + b"," + job.spec[1:]
+
+
+def job_answer(stored: StoredJob, lease: Lease | None = None, **more: Any) -> bytes:
+    """`{"job": …}` with the copy of the main fields that some clients read at the top."""
+    job = stored.job
+    top = {"id": job.id, "type": job.type, "queue": job.queue, "state": job.state, **more}
+    return b'{"job":' + envelope(stored, lease) + b"," + encode(top)[1:]
+
+
+def array(name: str, items: Iterable[bytes], **more: Any) -> bytes:
+    """`{"jobs": […], …}` from items that are JSON already."""
+    start = b"{" + encode(name) + b":[" + b",".join(items) + b"]"
+    return start + (b"," + encode(more)[1:] if more else b"}")
+
+
+class Summary(msgspec.Struct, omit_defaults=True):
+    """A job without its payload, as the answers of single calls show it."""
+
+    id: str
+    type: str
+    queue: str
+    state: str
+    attempt: int
+    max_attempts: int
+    previous_state: str | None = None
+    created_at: str | None = None
+    enqueued_at: str | None = None
+    started_at: str | None = None
+    completed_at: str | None = None
+    cancelled_at: str | None = None
+    discarded_at: str | None = None
+    next_attempt_at: str | None = None
+    retry_delay_ms: int | None = None
+
+
+def summary(change: Change) -> Summary:
+    """A job after a transition."""
+    job = change.after
+    return Summary(
+        id=job.id,
+        type=job.type,
+        queue=job.queue,
+        state=job.state,
+        attempt=job.attempt,
+        max_attempts=job.max_attempts,
+        previous_state=change.before.state,
+        created_at=format_timestamp(job.created_at),
+        enqueued_at=_text(job.enqueued_at),
+        started_at=_text(job.started_at),
+        completed_at=_text(job.completed_at),
+        cancelled_at=_text(job.finished_at if job.state == State.CANCELLED else None),
+        discarded_at=_text(job.finished_at if job.state == State.DISCARDED else None),
+        next_attempt_at=_text(_next_attempt(job)),
+        retry_delay_ms=job.retry_delay_ms if job.state == State.RETRYABLE else None,
+    )
+
+
+def _next_attempt(job: Job) -> int | None:
+    if job.state == State.RETRYABLE:
+        return job.due_at
+    return job.scheduled_at if job.state == State.SCHEDULED else None
+
+
+def _moment(at: int | None) -> str | UnsetType:
+    return UNSET if at is None else format_timestamp(at)
+
+
+def _text(at: int | None) -> str | None:
+    return None if at is None else format_timestamp(at)
+
+
+def _raw(text: bytes | None) -> Raw | UnsetType:
+    return UNSET if text is None else Raw(text)

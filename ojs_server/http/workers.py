@@ -1,0 +1,332 @@
+"""Workers: FETCH, ACK, FAIL, BEAT, coming and going, and who is there."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from ojs_server.domain.errors import InvalidRequest, TooLarge, invalid
+from ojs_server.domain.faults import parse_fault
+from ojs_server.domain.job import Change, StoredJob
+from ojs_server.domain.validate import parse_queue
+from ojs_server.domain.workers import (
+    Presence,
+    WorkerState,
+    parse_reported,
+    parse_worker_id,
+    presence,
+)
+from ojs_server.http.call import Answer, Call
+from ojs_server.http.paging import page_of
+from ojs_server.http.views import array, envelope, summary
+from ojs_server.ops.beat import Beat, Beaten
+from ojs_server.ops.claim import Claim
+from ojs_server.ops.fetch import fetch as fetch_or_wait
+from ojs_server.ops.presence import Deregister, Register, profile_of, unknown_worker
+from ojs_server.ops.settle import Ack, Fail, missing
+from ojs_server.store.base import WorkerLoad
+from ojs_server.store.clock import wall_ms
+from ojs_wire import codes
+from ojs_wire.calls import (
+    AckRequest,
+    BeatRequest,
+    DeregisterRequest,
+    FetchRequest,
+    NackRequest,
+    RegisterRequest,
+    WorkerProfile,
+)
+from ojs_wire.codec import encode
+from ojs_wire.values import UUID7, format_timestamp, parse_duration, uuid7
+
+_PROFILE = WorkerProfile.__struct_fields__
+
+
+async def fetch(call: Call) -> Answer:
+    """Hand out available jobs; with `wait_ms`, wait for the first."""
+    request = await call.read(FetchRequest)
+    claim = Claim(
+        queues=tuple(dict.fromkeys(parse_queue("queues", name) for name in request.queues)),
+        count=request.count or 1,
+        worker_id=_optional_id(request.worker_id),
+        job_types=tuple(dict.fromkeys(request.job_types)) if request.job_types else None,
+        lease_ms=_lease_ms(request),
+        fetch_id=request.fetch_id,
+    )
+    wait_ms = min(request.wait_ms or 0, call.server.settings.max_wait_ms)
+    gone = call.disconnected() if wait_ms else None
+    deliveries = await fetch_or_wait(call.server.engine, claim, wait_ms, gone)
+    jobs = (
+        envelope(StoredJob(one.claimed.job, one.claimed.args, one.claimed.meta), one.lease)
+        for one in deliveries
+    )
+    return Answer(array("jobs", jobs))
+
+
+async def ack(call: Call) -> Answer:
+    """The handler succeeded: the job is completed."""
+    request = await call.read(AckRequest, optional="id" in call.params)
+    result = None if request.result is msgspec.UNSET else encode(request.result)
+    limit = call.server.settings.max_result_bytes
+    if result is not None and len(result) > limit:
+        raise TooLarge(
+            f"`result` has {len(result)} bytes; at most {limit} are allowed",
+            code=codes.RESULT_TOO_LARGE,
+            details={"field": "result", "size": len(result), "limit": limit},
+        )
+    change = await call.server.engine.run(
+        Ack(
+            _job_id(call, request.job_id),
+            worker_id=_optional_id(request.worker_id),
+            attempt=request.attempt,
+            result=result,
+        )
+    )
+    return Answer({"acknowledged": True, **_settled(change)})
+
+
+async def nack(call: Call) -> Answer:
+    """The handler failed: retry, requeue or discard."""
+    request = await call.read(NackRequest, optional="id" in call.params)
+    change = await call.server.engine.run(
+        Fail(
+            _job_id(call, request.job_id),
+            parse_fault(request.error),
+            worker_id=_optional_id(request.worker_id),
+            attempt=request.attempt,
+            requeue=bool(request.requeue),
+        )
+    )
+    return Answer(_settled(change))
+
+
+async def beat(call: Call) -> Answer:
+    """A sign of life: keeps the listed jobs, answers what the worker should do."""
+    request = await call.read(BeatRequest, optional="id" in call.params)
+    done = await call.server.engine.run(_beat(call, request))
+    return Answer(_beaten(call, done))
+
+
+async def ping(call: Call) -> Answer:
+    """A BEAT by path, for workers that must be told when they are no longer known."""
+    worker_id = parse_worker_id(call.params["id"])
+    known = await call.server.engine.read(lambda reader: reader.workers([worker_id]))
+    if not known or known[0].worker.gone_at is not None:
+        raise unknown_worker(worker_id)
+    return await beat(call)
+
+
+async def register(call: Call) -> Answer:
+    """A worker introduces itself and learns the intervals."""
+    request = await call.read(RegisterRequest)
+    worker_id = (
+        uuid7(wall_ms(), call.server.luck.bits)
+        if request.worker_id is None
+        else parse_worker_id(request.worker_id)
+    )
+    known = await call.server.engine.run(Register(worker_id, _profile(request)))
+    rules = call.server.engine.rules
+    return Answer(
+        {
+            "ok": True,
+            "worker_id": worker_id,
+            "state": WorkerState.RUNNING,
+            "server_time": format_timestamp(known.now),
+            "heartbeat_interval": rules.heartbeat_interval_ms / 1000,
+            "heartbeat_timeout": rules.heartbeat_timeout_ms / 1000,
+            "visibility_timeout_default": rules.lease_ms / 1000,
+        }
+    )
+
+
+async def deregister(call: Call) -> Answer:
+    """A worker says goodbye; what it held goes back at once."""
+    request = await call.read(DeregisterRequest, optional="id" in call.params)
+    worker_id = _worker_id(call, request.worker_id)
+    known = await call.server.engine.run(Deregister(worker_id))
+    return Answer(
+        {
+            "ok": True,
+            "worker_id": worker_id,
+            "state": WorkerState.TERMINATED,
+            "server_time": format_timestamp(known.now),
+        }
+    )
+
+
+async def listing(call: Call) -> Answer:
+    """All workers, newest first."""
+    query = call.query()
+    loads, now = await call.server.engine.read(lambda reader: (reader.workers(), reader.now()))
+    shown = [_shown(call, load, now) for load in loads]
+    for field in ("state", "presence"):
+        if field in query:
+            shown = [worker for worker in shown if worker[field] == query[field]]
+    if "queue" in query:
+        shown = [worker for worker in shown if query["queue"] in worker.get("queues", ())]
+    if "label" in query:
+        shown = [worker for worker in shown if query["label"] in worker.get("labels", ())]
+    part, pagination = page_of(call).cut(shown)
+    return Answer({"workers": part, "pagination": pagination})
+
+
+async def detail(call: Call) -> Answer:
+    """One worker: what it is told, what is seen of it, what it holds."""
+    load, now = await _known(call)
+    return Answer({"worker": _shown(call, load, now)})
+
+
+async def health(call: Call) -> Answer:
+    """200 while the worker takes work, 503 when it does not, with the reason."""
+    load, now = await _known(call)
+    worker = load.worker
+    seen = presence(worker, now, call.server.engine.rules.thresholds)
+    state = "draining" if worker.draining else worker.state
+    well = state == WorkerState.RUNNING and seen is Presence.ONLINE
+    return Answer(
+        {
+            "worker_id": worker.id,
+            "status": "ok" if well else "unavailable",
+            "state": state,
+            "presence": seen,
+            "active_jobs": len(load.job_ids),
+        },
+        200 if well else 503,
+        {} if well else {"Retry-After": "5"},
+    )
+
+
+def _beat(call: Call, request: BeatRequest) -> Beat:
+    ids = request.active_job_ids
+    if ids is None and isinstance(request.active_jobs, list):
+        ids = request.active_jobs
+    if ids is None and request.job_id is not None:
+        ids = [request.job_id]
+    reported, draining = parse_reported(request.state, shutdown=bool(request.shutdown))
+    return Beat(
+        worker_id=_worker_id(call, request.worker_id),
+        reported=reported,
+        draining=draining,
+        # An id of another form names no job; it is reported as lost like any other stranger.
+        active_ids=None if ids is None else tuple(dict.fromkeys(item[:100] for item in ids)),
+        lease_ms=request.visibility_timeout_ms or None,
+        profile=_profile(request),
+    )
+
+
+def _beaten(call: Call, done: Beaten) -> dict[str, Any]:
+    directive = "" if done.state is WorkerState.RUNNING else done.state
+    lease_ms = call.server.engine.rules.lease_ms
+    return {
+        "acknowledged": True,
+        "worker_id": done.worker.id,
+        "state": done.state,
+        "directive": directive,
+        "server_time": format_timestamp(done.now),
+        "visibility_timeout": lease_ms / 1000,
+        "visibility_timeout_ms": lease_ms,
+        "jobs_extended": done.extended,
+        "jobs_lost": done.lost,
+        "cancelled_jobs": done.cancelled,
+        "registered": done.registered,
+        "last_heartbeat_at": format_timestamp(done.now),
+    }
+
+
+def _settled(change: Change) -> dict[str, Any]:
+    """The flat members that clients read, and the job beside them."""
+    shown = msgspec.to_builtins(summary(change))
+    flat = {
+        name: shown[name]
+        for name in (
+            "id",
+            "state",
+            "attempt",
+            "max_attempts",
+            "completed_at",
+            "discarded_at",
+            "next_attempt_at",
+            "retry_delay_ms",
+        )
+        if name in shown
+    }
+    # The attempt that this call is about, also where the job starts over.
+    flat["attempt"] = change.before.attempt
+    return {"job_id": change.after.id, **flat, "job": shown}
+
+
+def _shown(call: Call, load: WorkerLoad, now: int) -> dict[str, Any]:
+    worker = load.worker
+    profile = profile_of(worker)
+    return {
+        **profile,
+        "id": worker.id,
+        "worker_id": worker.id,
+        "state": worker.state,
+        "presence": presence(worker, now, call.server.engine.rules.thresholds),
+        "draining": worker.draining,
+        "directive": worker.directive,
+        "incarnation": worker.incarnation,
+        "registered": worker.alive_at is not None,
+        "active_jobs": len(load.job_ids),
+        "active_job_ids": load.job_ids,
+        "created_at": format_timestamp(worker.created_at),
+        "last_seen_at": format_timestamp(worker.seen_at),
+        "last_heartbeat_at": None if worker.beat_at is None else format_timestamp(worker.beat_at),
+        "terminated_at": None if worker.gone_at is None else format_timestamp(worker.gone_at),
+    }
+
+
+async def _known(call: Call) -> tuple[WorkerLoad, int]:
+    worker_id = call.params["id"]
+    if not worker_id.isprintable():
+        raise unknown_worker("with such an id")
+    loads, now = await call.server.engine.read(
+        lambda reader: (reader.workers([worker_id]), reader.now())
+    )
+    if not loads:
+        raise unknown_worker(worker_id[:100])
+    return loads[0], now
+
+
+def _profile(request: WorkerProfile) -> Mapping[str, object]:
+    return {name: value for name in _PROFILE if (value := getattr(request, name)) is not None}
+
+
+def _job_id(call: Call, given: str | None) -> str:
+    job_id = call.params.get("id", given)
+    if job_id is None:
+        raise invalid("job_id", "is missing")
+    if given is not None and given != job_id:
+        raise InvalidRequest(
+            "`job_id` differs from the id in the path", details={"field": "job_id"}
+        )
+    if not UUID7.fullmatch(job_id):
+        raise missing(job_id[:100])
+    return job_id
+
+
+def _worker_id(call: Call, given: str | None) -> str:
+    worker_id = call.params.get("id", given)
+    if worker_id is None:
+        raise invalid("worker_id", "is missing")
+    if given is not None and given != worker_id:
+        raise InvalidRequest(
+            "`worker_id` differs from the id in the path", details={"field": "worker_id"}
+        )
+    return parse_worker_id(worker_id)
+
+
+def _optional_id(worker_id: str | None) -> str | None:
+    return None if worker_id is None else parse_worker_id(worker_id)
+
+
+def _lease_ms(request: FetchRequest) -> int | None:
+    if request.visibility_timeout_ms:
+        return request.visibility_timeout_ms
+    if request.visibility_timeout is None:
+        return None
+    try:
+        return parse_duration(request.visibility_timeout, 1000) or None
+    except ValueError as error:
+        raise invalid("visibility_timeout", str(error)) from None

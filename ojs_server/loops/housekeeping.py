@@ -1,0 +1,99 @@
+"""Sweeping when something falls due: a timer on the next moment, a slow poll underneath."""
+
+import asyncio
+import logging
+from contextlib import suppress
+from typing import Final
+
+from ojs_server.domain.errors import OjsError
+from ojs_server.loops.reachability import Reachability
+from ojs_server.ops.engine import Engine
+from ojs_server.ops.sweep import Sweep, Swept
+from ojs_server.store.base import DueTimes, Reader
+from ojs_server.store.clock import monotonic_ms
+
+# Another node's due times are not known here, and a wake-up can be lost.
+SLOW_POLL_S: Final = 0.5
+# When something is due that may not be judged yet, or that another node is about to do.
+PAUSE_S: Final = 0.1
+PRUNE_EVERY_MS: Final = 60_000
+
+log = logging.getLogger("ojs.housekeeping")
+
+
+class Housekeeping:
+    """One node's sweeper."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._reachability = Reachability()
+        self._wake = asyncio.Event()
+        self._sleeps_until = 0
+        self._pruned_at = 0
+        self._away = False
+
+    def expect(self, moment: int) -> None:
+        """Something falls due at this moment of the store's clock."""
+        if moment < self._sleeps_until:
+            self._wake.set()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            try:
+                pause = await self._round()
+                if self._away:
+                    log.info("the store is back")
+                self._away = False
+            except OjsError as error:
+                if not self._away:
+                    log.warning("housekeeping waits for the store: %s", error.message)
+                self._away = True
+                pause = SLOW_POLL_S
+            except Exception:
+                log.exception("a round of housekeeping failed; the next follows")
+                pause = SLOW_POLL_S
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), pause)
+
+    async def _round(self) -> float:
+        """Do what is due; answers how many seconds may pass until the next round."""
+        self._wake.clear()
+        now, due = await self._engine.read(_due)
+        since = self._reachability.observe(now, monotonic_ms())
+        await self._nudge()
+        prune = now - self._pruned_at >= PRUNE_EVERY_MS
+        next_at = self._next(due, now)
+        if next_at > now and not prune:
+            self._sleeps_until = next_at
+            return (next_at - now) / 1000
+        swept = await self._engine.run(Sweep(judged_since=since, asked_at=now, prune=prune))
+        if prune and not swept.more:
+            self._pruned_at = now
+        idle = swept == Swept(swept.now)
+        self._sleeps_until = swept.now + round(PAUSE_S * 1000) if idle else swept.now
+        return PAUSE_S if idle else 0
+
+    def _next(self, due: DueTimes, now: int) -> int:
+        worker = (
+            None if due.worker is None else due.worker + self._engine.rules.heartbeat_timeout_ms
+        )
+        moments = [at for at in (due.job, due.lease, worker) if at is not None]
+        return min([*moments, now + round(SLOW_POLL_S * 1000)])
+
+    async def _nudge(self) -> None:
+        """Wake fetches that wait beside available jobs: the wake-up of another node was lost."""
+        names = self._engine.wakeups.queues()
+        if not names or self._engine.store.kind == "sqlite":
+            return
+        queues = await self._engine.read(lambda reader: reader.queues(names))
+        found = {
+            queue.name: queue.counts["available"]
+            for queue in queues
+            if queue.counts["available"] > 0 and not queue.paused
+        }
+        self._engine.wakeups.wake(found)
+
+
+def _due(reader: Reader) -> tuple[int, DueTimes]:
+    return reader.now(), reader.due()

@@ -1,0 +1,74 @@
+"""Prometheus metrics: what this node did, and what stands in the store."""
+
+from collections.abc import Mapping
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+
+_LATENCIES = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+
+
+class Metrics:
+    """One node's registry; nothing is global, so that two servers fit into one process."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self._requests = Counter(
+            "ojs_http_requests",
+            "Requests answered, by route and status.",
+            ("route", "status"),
+            registry=self._registry,
+        )
+        self._latency = Histogram(
+            "ojs_http_request_duration_seconds",
+            "Time from a request's headers to its answer, waiting fetches left out.",
+            ("route",),
+            buckets=_LATENCIES,
+            registry=self._registry,
+        )
+        self._transitions = Counter(
+            "ojs_job_events",
+            "Job events committed by this node, by type.",
+            ("type",),
+            registry=self._registry,
+        )
+        self._depth = Gauge(
+            "ojs_queue_depth",
+            "Jobs in the store by queue and state.",
+            ("queue", "state"),
+            registry=self._registry,
+        )
+        self._workers = Gauge(
+            "ojs_workers_presence",
+            "Workers by presence.",
+            ("presence",),
+            registry=self._registry,
+        )
+
+    def observe_request(self, route: str, status: int, seconds: float | None) -> None:
+        """One answer; `seconds` is None where the time says nothing."""
+        self._requests.labels(route, str(status)).inc()
+        if seconds is not None:
+            self._latency.labels(route).observe(seconds)
+
+    def observe_events(self, counts: Mapping[str, int]) -> None:
+        """Events that a transaction of this node committed."""
+        for kind, count in counts.items():
+            self._transitions.labels(kind).inc(count)
+
+    def observe_queues(self, depth: Mapping[tuple[str, str], int]) -> None:
+        """The depth of every queue, as of now."""
+        self._depth.clear()
+        for (queue, state), count in depth.items():
+            self._depth.labels(queue, state).set(count)
+
+    def observe_workers(self, counts: Mapping[str, int]) -> None:
+        """Workers by presence, as of now."""
+        for presence, count in counts.items():
+            self._workers.labels(presence).set(count)
+
+    def render(self) -> bytes:
+        """The exposition text."""
+        return generate_latest(self._registry)

@@ -1,0 +1,124 @@
+"""Carrying out a batch of operations in one transaction."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from ojs_server.domain.errors import OjsError, Unavailable
+from ojs_server.ops import beat, claim, control, enqueue, presence, settle, sweep
+from ojs_server.ops.work import Chance, Rules, Work
+from ojs_server.store.base import OutcomeUnknown, Store, StoreUnavailable
+from ojs_wire import codes
+
+
+class Operation(Protocol):
+    """A request to change something."""
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        """What no other operation of the same transaction may touch."""
+
+
+# An outcome is the operation's own result, or the error that its caller is to see.
+Outcome = Any
+
+Handler = Callable[[Work, Sequence[Any]], Sequence[Outcome]]
+
+# In this order inside a transaction: what was just enqueued or given back can be claimed.
+HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
+    ((control.SetPaused, control.Reset), control.run),
+    ((enqueue.Enqueue,), enqueue.run),
+    (
+        (
+            settle.Ack,
+            settle.Fail,
+            settle.Cancel,
+            settle.Activate,
+            settle.Revive,
+            settle.Remove,
+        ),
+        settle.run,
+    ),
+    ((presence.Register, presence.Deregister, presence.Direct), presence.run),
+    ((beat.Beat,), beat.run),
+    ((sweep.Sweep,), sweep.run),
+    ((claim.Claim,), claim.run),
+)
+_GROUP_OF: Final = {kind: index for index, (kinds, _) in enumerate(HANDLERS) for kind in kinds}
+
+
+class Committed(msgspec.Struct, frozen=True):
+    """What a batch came to: an outcome per operation, and what the server does next."""
+
+    outcomes: list[Outcome]
+    now: int = 0
+    wakes: dict[str, int] = {}
+    due_at: int | None = None
+    ended: list[str] = []
+
+
+def apply(store: Store, rules: Rules, luck: Chance, ops: Sequence[Operation]) -> Committed:
+    """Commit all operations together; if that fails, each by itself.
+
+    A domain refusal is an outcome like any other. Only an operation that the database cannot
+    take fails, and it fails alone.
+    """
+    try:
+        return _transact(store, rules, luck, ops)
+    except OutcomeUnknown as error:
+        return Committed([_unavailable(str(error)) for _ in ops])
+    except StoreUnavailable as error:
+        if len(ops) == 1 or not _answers(store):
+            return Committed([_unavailable(str(error)) for _ in ops])
+    except Exception as error:
+        if len(ops) == 1:
+            return Committed([error])
+    parts = [apply(store, rules, luck, [op]) for op in ops]
+    return _merged(parts)
+
+
+def _merged(parts: Sequence[Committed]) -> Committed:
+    wakes: Counter[str] = Counter()
+    for part in parts:
+        wakes.update(part.wakes)
+    return Committed(
+        outcomes=[outcome for part in parts for outcome in part.outcomes],
+        now=parts[-1].now,
+        wakes=wakes,
+        due_at=min((p.due_at for p in parts if p.due_at is not None), default=None),
+        ended=[job_id for part in parts for job_id in part.ended],
+    )
+
+
+def _transact(store: Store, rules: Rules, luck: Chance, ops: Sequence[Operation]) -> Committed:
+    groups: list[list[int]] = [[] for _ in HANDLERS]
+    for index, op in enumerate(ops):
+        groups[_GROUP_OF[type(op)]].append(index)
+    outcomes: list[Outcome] = [None] * len(ops)
+    with store.transaction() as tx:
+        work = Work(tx, rules, luck)
+        for (_, handler), indexes in zip(HANDLERS, groups, strict=True):
+            if indexes:
+                answers = handler(work, [ops[index] for index in indexes])
+                for index, answer in zip(indexes, answers, strict=True):
+                    outcomes[index] = answer
+        work.flush()
+    return Committed(outcomes, work.now, dict(work.wakes), work.due_at, work.ended)
+
+
+def _answers(store: Store) -> bool:
+    try:
+        store.ping()
+    except StoreUnavailable:
+        return False
+    return True
+
+
+def _unavailable(reason: str) -> OjsError:
+    return Unavailable(
+        f"the store cannot be reached: {reason}",
+        code=codes.BACKEND_UNAVAILABLE,
+        headers={"Retry-After": "1"},
+    )

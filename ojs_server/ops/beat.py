@@ -1,0 +1,171 @@
+"""BEAT: a worker is alive, keeps its jobs, and hears what it should do."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from ojs_server.domain import events
+from ojs_server.domain.errors import OjsError
+from ojs_server.domain.job import Lease, State
+from ojs_server.domain.workers import (
+    Worker,
+    WorkerState,
+    directed_state,
+    standing_directive,
+)
+from ojs_server.ops.presence import merge_profile
+from ojs_server.ops.work import Work
+
+# A lease with at least this share of its duration left is as good as renewed: writing it again
+# would cost a row for each job of each beat and win nothing that a worker could notice.
+FRESH_SHARE = 0.98
+
+
+class Beat(msgspec.Struct, frozen=True):
+    """One heartbeat. `active_ids` is None when the worker did not say what it holds."""
+
+    worker_id: str
+    reported: WorkerState
+    draining: bool
+    active_ids: tuple[str, ...] | None
+    lease_ms: int | None = None
+    profile: Mapping[str, object] = {}
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        """What may not be touched twice in one transaction."""
+        return (("worker", self.worker_id),)
+
+
+class Beaten(msgspec.Struct, frozen=True):
+    """What the worker is told."""
+
+    worker: Worker
+    state: WorkerState
+    extended: tuple[str, ...]
+    lost: tuple[str, ...]
+    cancelled: tuple[str, ...]
+    now: int
+    registered: bool
+
+
+def run(work: Work, ops: Sequence[Beat]) -> list[Beaten | OjsError]:
+    """Answer many heartbeats; workers and leases are read and written once each."""
+    workers = work.tx.load_workers(sorted({op.worker_id for op in ops}))
+    listed = sorted({job_id for op in ops for job_id in op.active_ids or ()})
+    leases = work.tx.load_leases(listed) if listed else {}
+    held = {op.worker_id: _held(op, leases) for op in ops}
+    cancelled = _cancelled(work, ops, held)
+    tests = _test_directives(work, held)
+    renewed: list[Lease] = []
+    saved: list[Worker] = []
+    answers: list[Beaten | OjsError] = []
+    for op in ops:
+        known = workers.get(op.worker_id)
+        mine = held[op.worker_id]
+        renewed += _renewals(work, op, [leases[job_id] for job_id in mine])
+        state = directed_state(
+            op.reported, known.directive if known else None, tests.get(op.worker_id, ())
+        )
+        worker = _beaten(work, op, known)
+        saved.append(worker)
+        answers.append(
+            Beaten(
+                worker=worker,
+                state=state,
+                extended=mine,
+                lost=tuple(
+                    job_id
+                    for job_id in op.active_ids or ()
+                    if job_id not in mine and job_id not in cancelled
+                ),
+                cancelled=tuple(job_id for job_id in op.active_ids or () if job_id in cancelled),
+                now=work.now,
+                registered=known is not None and known.gone_at is None,
+            )
+        )
+    work.tx.save_workers(saved)
+    if renewed:
+        work.tx.extend_leases(renewed)
+        for lease in renewed:
+            work.note(events.extended(lease))
+            work.expect(lease.expires_at)
+    return answers
+
+
+def _held(op: Beat, leases: Mapping[str, Lease]) -> tuple[str, ...]:
+    # A lease without a worker was fetched anonymously; whoever lists the job keeps it.
+    return tuple(
+        job_id
+        for job_id in dict.fromkeys(op.active_ids or ())
+        if (lease := leases.get(job_id)) and lease.worker_id in (None, op.worker_id)
+    )
+
+
+def _renewals(work: Work, op: Beat, held: Iterable[Lease]) -> list[Lease]:
+    renewed = []
+    for lease in held:
+        duration = op.lease_ms or lease.duration_ms
+        if op.lease_ms or lease.expires_at < work.now + duration * FRESH_SHARE:
+            renewed.append(msgspec.structs.replace(lease, expires_at=work.now + duration))
+    return renewed
+
+
+def _cancelled(
+    work: Work, ops: Sequence[Beat], held: Mapping[str, tuple[str, ...]]
+) -> frozenset[str]:
+    lost = sorted(
+        {job for op in ops for job in op.active_ids or () if job not in held[op.worker_id]}
+    )
+    if not lost:
+        return frozenset()
+    return frozenset(
+        job_id
+        for job_id, (job, _) in work.tx.load_jobs(lost).items()
+        if job.state == State.CANCELLED
+    )
+
+
+def _test_directives(work: Work, held: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """`meta.test_directive` of held jobs; a hook that exists in conformance runs only."""
+    if not work.rules.conformance:
+        return {}
+    ids = [job_id for mine in held.values() for job_id in mine]
+    jobs = work.tx.load_whole(ids) if ids else {}
+    words = {job_id: _directive_of(stored.meta) for job_id, stored in jobs.items()}
+    return {
+        worker_id: tuple(word for job_id in mine if (word := words.get(job_id)))
+        for worker_id, mine in held.items()
+    }
+
+
+class _TestMeta(msgspec.Struct):
+    test_directive: object = None
+
+
+def _directive_of(meta: bytes) -> str | None:
+    word = msgspec.json.decode(meta, type=_TestMeta).test_directive
+    return word if isinstance(word, str) else None
+
+
+def _beaten(work: Work, op: Beat, known: Worker | None) -> Worker:
+    returns = known is not None and known.gone_at is not None
+    if known is None:
+        known = Worker(id=op.worker_id, created_at=work.now)
+        work.note(events.worker("worker.started", op.worker_id, registered=False))
+    elif returns:
+        work.note(events.worker("worker.started", op.worker_id, returned=True))
+    if op.reported is WorkerState.QUIET and known.state == WorkerState.RUNNING:
+        work.note(events.worker("worker.quiet", op.worker_id, active_jobs=len(op.active_ids or ())))
+    return msgspec.structs.replace(
+        known,
+        state=op.reported,
+        draining=op.draining,
+        directive=None if returns else standing_directive(known.directive, op.reported),
+        incarnation=known.incarnation + returns,
+        alive_at=work.now,
+        beat_at=work.now,
+        seen_at=work.now,
+        gone_at=None,
+        profile=merge_profile(known.profile, op.profile),
+    )

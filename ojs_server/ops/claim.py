@@ -1,0 +1,123 @@
+"""FETCH: hand out available jobs, each to one worker."""
+
+from collections import deque
+from collections.abc import Sequence
+
+import msgspec
+
+from ojs_server.domain import events
+from ojs_server.domain.errors import OjsError
+from ojs_server.domain.job import Lease, State
+from ojs_server.domain.workers import Worker, may_fetch
+from ojs_server.ops.work import Work
+from ojs_server.store.base import Claimed
+
+# How stale `seen_at` of a worker that only fetches may become.
+SEEN_EVERY_MS = 5_000
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """One FETCH. `fetch_id` names it, so that a repetition finds the same jobs."""
+
+    queues: tuple[str, ...]
+    count: int = 1
+    worker_id: str | None = None
+    job_types: tuple[str, ...] | None = None
+    lease_ms: int | None = None
+    fetch_id: str | None = None
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        """What may not be touched twice in one transaction."""
+        return (("fetch", self.worker_id, self.fetch_id),) if self.fetch_id else ()
+
+
+class Delivery(msgspec.Struct, frozen=True):
+    """A job in a worker's hands."""
+
+    claimed: Claimed
+    lease: Lease
+
+
+Deliveries = tuple[Delivery, ...]
+
+
+def run(work: Work, ops: Sequence[Claim]) -> list[Deliveries | OjsError]:
+    """Answer many fetches; those that want the same are one claim."""
+    answers: dict[int, Deliveries] = _repeated(work, ops)
+    barred = _barred(work, ops)
+    wanted: dict[tuple[object, ...], list[int]] = {}
+    for index, op in enumerate(ops):
+        if index not in answers and op.worker_id not in barred:
+            wanted.setdefault((op.queues, op.job_types), []).append(index)
+    leases: list[Lease] = []
+    for indexes in wanted.values():
+        first = ops[indexes[0]]
+        limit = sum(ops[index].count for index in indexes)
+        claimed = deque(work.tx.claim(first.queues, first.job_types, limit))
+        for index in indexes:
+            share = [claimed.popleft() for _ in range(min(ops[index].count, len(claimed)))]
+            answers[index] = tuple(_hand_over(work, one, ops[index]) for one in share)
+            leases += [delivery.lease for delivery in answers[index]]
+    if leases:
+        work.tx.insert_leases(leases)
+    return [answers.get(index, ()) for index in range(len(ops))]
+
+
+def _hand_over(work: Work, claimed: Claimed, op: Claim) -> Delivery:
+    job = claimed.job
+    duration = op.lease_ms or job.lease_ms or work.rules.lease_ms
+    run_ms = job.run_ms or work.rules.run_ms
+    lease = Lease(
+        job_id=job.id,
+        queue=job.queue,
+        job_type=job.type,
+        worker_id=op.worker_id,
+        attempt=job.attempt,
+        duration_ms=duration,
+        expires_at=work.now + duration,
+        deadline_at=None if run_ms is None else work.now + run_ms,
+        fetch_id=op.fetch_id,
+    )
+    work.moved(job, State.AVAILABLE, events.started(job, op.worker_id))
+    work.expect(lease.expires_at)
+    work.expect(lease.deadline_at)
+    return Delivery(claimed, lease)
+
+
+def _repeated(work: Work, ops: Sequence[Claim]) -> dict[int, Deliveries]:
+    """Fetches whose answer was lost: the jobs they were given and still hold."""
+    fetch_ids = {op.fetch_id for op in ops if op.fetch_id}
+    leases = work.tx.load_fetches(sorted(fetch_ids)) if fetch_ids else []
+    if not leases:
+        return {}
+    stored = work.tx.load_whole([lease.job_id for lease in leases])
+    answers: dict[int, Deliveries] = {}
+    for index, op in enumerate(ops):
+        mine = tuple(
+            Delivery(Claimed(job.job, job.args, job.meta), lease)
+            for lease in leases
+            if lease.fetch_id == op.fetch_id and lease.worker_id == op.worker_id
+            if (job := stored.get(lease.job_id))
+        )
+        if op.fetch_id and mine:
+            answers[index] = tuple(sorted(mine, key=lambda one: one.claimed.job.seq))
+    return answers
+
+
+def _barred(work: Work, ops: Sequence[Claim]) -> set[str | None]:
+    """The workers that get nothing: quiet, terminating or gone. Unknown ones are noted."""
+    ids = sorted({op.worker_id for op in ops if op.worker_id})
+    if not ids:
+        return set()
+    workers = work.tx.load_workers(ids)
+    stale = [
+        Worker(id=worker_id, seen_at=work.now, created_at=work.now)
+        if (worker := workers.get(worker_id)) is None
+        else msgspec.structs.replace(worker, seen_at=work.now)
+        for worker_id in ids
+        if worker_id not in workers or workers[worker_id].seen_at < work.now - SEEN_EVERY_MS
+    ]
+    if stale:
+        work.tx.save_workers(stale)
+    return {worker.id for worker in workers.values() if not may_fetch(worker)}

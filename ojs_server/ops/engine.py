@@ -1,0 +1,95 @@
+"""The operations as the rest of the server calls them: writes in groups, reads in threads."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final, TypeVar, overload
+
+from ojs_server.domain.errors import Unavailable
+from ojs_server.domain.job import Change
+from ojs_server.ops import batch, beat, claim, control, enqueue, presence, settle, sweep
+from ojs_server.ops.group_commit import GroupCommit
+from ojs_server.ops.wakeups import Wakeups
+from ojs_server.ops.work import Chance, Rules, chance
+from ojs_server.store.base import Reader, Store, StoreUnavailable
+
+READERS: Final = 4
+
+Answer = TypeVar("Answer")
+
+
+class Engine:
+    """One node: its store, its writer, its waiting fetches."""
+
+    def __init__(
+        self,
+        store: Store,
+        rules: Rules,
+        *,
+        luck: Chance | None = None,
+        max_waiting: int = 10_000,
+    ) -> None:
+        self.store = store
+        self.rules = rules
+        self.wakeups = Wakeups()
+        self.endings = Wakeups()
+        self.on_due: Callable[[int], None] = lambda moment: None
+        luck = luck or chance()
+        self._reading = ThreadPoolExecutor(READERS, thread_name_prefix="ojs-reader")
+        self._commits = GroupCommit(
+            lambda ops: batch.apply(store, rules, luck, ops),
+            self._committed,
+            max_waiting=max_waiting,
+        )
+
+    @property
+    def depth(self) -> int:
+        """How many operations wait for their transaction."""
+        return self._commits.depth
+
+    @overload
+    async def run(self, operation: enqueue.Enqueue) -> enqueue.Enqueued: ...
+    @overload
+    async def run(self, operation: claim.Claim) -> claim.Deliveries: ...
+    @overload
+    async def run(self, operation: settle.OnJob | settle.Remove) -> Change: ...
+    @overload
+    async def run(self, operation: beat.Beat) -> beat.Beaten: ...
+    @overload
+    async def run(self, operation: presence.Coming) -> presence.Known: ...
+    @overload
+    async def run(self, operation: sweep.Sweep) -> sweep.Swept: ...
+    @overload
+    async def run(self, operation: control.SetPaused | control.Reset) -> control.Controlled: ...
+    async def run(self, operation: batch.Operation) -> Any:
+        """Carry out one operation; answers after its commit, raises what it was refused with."""
+        return await self._commits.submit(operation)
+
+    async def read(self, question: Callable[[Reader], Answer]) -> Answer:
+        """Ask the store something, off the event loop."""
+
+        def ask() -> Answer:
+            with self.store.reader() as reader:
+                return question(reader)
+
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._reading, ask)
+        except StoreUnavailable as error:
+            raise Unavailable(
+                f"the store cannot be reached: {error}", headers={"Retry-After": "1"}
+            ) from error
+
+    async def close(self) -> None:
+        """Finish what was submitted. The store stays open; its owner closes it."""
+        self.wakeups.close()
+        self.endings.close()
+        await self._commits.close()
+        self._reading.shutdown()
+
+    def _committed(self, committed: batch.Committed) -> None:
+        if committed.wakes:
+            self.wakeups.wake(committed.wakes)
+        if committed.ended:
+            self.endings.wake_all(committed.ended)
+        if committed.due_at is not None:
+            self.on_due(committed.due_at)

@@ -1,0 +1,141 @@
+"""Enqueue one job or many: all of a request's jobs are stored, or none."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from ojs_server.domain import events
+from ojs_server.domain.errors import Duplicate, NotFound, OjsError
+from ojs_server.domain.job import Event, State, StoredJob
+from ojs_server.domain.validate import Draft, born
+from ojs_server.ops.work import Work
+from ojs_server.store.base import Receipt
+
+ReceiptKey = tuple[str, str, str]
+
+
+class Enqueue(msgspec.Struct, frozen=True):
+    """The jobs of one request. `receipt` is (principal, operation, idempotency key)."""
+
+    drafts: tuple[Draft, ...]
+    receipt: ReceiptKey | None = None
+    body_hash: bytes = b""
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        """What may not be touched twice in one transaction."""
+        ids = tuple(draft.id for draft in self.drafts if draft.id)
+        return (*ids, self.receipt) if self.receipt else ids
+
+
+class Enqueued(msgspec.Struct, frozen=True):
+    """The stored jobs; `created` is False when an earlier, equal request had stored them."""
+
+    jobs: tuple[StoredJob, ...]
+    created: bool
+
+
+class _Repeat(msgspec.Struct, frozen=True):
+    """An equal request made these jobs before; they are answered as they are now."""
+
+    job_ids: tuple[str, ...]
+
+
+_Verdict = Enqueued | _Repeat | OjsError
+
+
+def run(work: Work, ops: Sequence[Enqueue]) -> list[Enqueued | OjsError]:
+    """Store the jobs of many requests with one insert."""
+    verdicts: dict[int, _Verdict] = {}
+    known = work.tx.load_requests([d.id for op in ops for d in op.drafts if d.id])
+    for index, op in enumerate(ops):
+        if (verdict := _known_id(op, known)) is not None:
+            verdicts[index] = verdict
+    made = {
+        index: tuple(born(draft, work.now, work.tx.position, work.new_id) for draft in op.drafts)
+        for index, op in enumerate(ops)
+        if index not in verdicts
+    }
+    verdicts.update(_known_receipt(work, ops, made))
+    batches = {index: jobs for index, jobs in made.items() if index not in verdicts}
+    taken = _store(work, [job for jobs in batches.values() for job in jobs])
+    for index, jobs in batches.items():
+        lost = [stored.job.id for stored in jobs if stored.job.id in taken]
+        verdicts[index] = _take_back(work, ops[index], jobs, lost) if lost else Enqueued(jobs, True)
+    return _answers(work, [verdicts[index] for index in range(len(ops))])
+
+
+def _store(work: Work, jobs: list[StoredJob]) -> set[str]:
+    return (
+        work.add(jobs, [event for stored in jobs for event in _events(stored)]) if jobs else set()
+    )
+
+
+def _events(stored: StoredJob) -> tuple[Event, ...]:
+    job = stored.job
+    if job.state == State.AVAILABLE:
+        return (events.enqueued(job),)
+    return (events.scheduled(job),) if job.state == State.SCHEDULED else ()
+
+
+def _known_id(op: Enqueue, known: Mapping[str, bytes | None]) -> _Verdict | None:
+    """What becomes of a request with ids of its own, some of which exist."""
+    ids = [draft.id for draft in op.drafts if draft.id and draft.id in known]
+    if not ids:
+        return None
+    equal = len(ids) == len(op.drafts) and all(
+        known[draft.id] == draft.request_hash for draft in op.drafts if draft.id
+    )
+    if equal:
+        return _Repeat(tuple(ids))
+    return Duplicate(
+        f"a job with id {ids[0]} exists already, made by a different request",
+        details={"existing_job_id": ids[0]},
+    )
+
+
+def _known_receipt(
+    work: Work, ops: Sequence[Enqueue], made: Mapping[int, tuple[StoredJob, ...]]
+) -> dict[int, _Verdict]:
+    """Claim the idempotency keys; answers the requests whose key was used before."""
+    keyed = {key: index for index in made if (key := ops[index].receipt)}
+    if not keyed:
+        return {}
+    known = work.tx.insert_receipts(
+        {
+            key: Receipt(ops[index].body_hash, tuple(stored.job.id for stored in made[index]))
+            for key, index in sorted(keyed.items())
+        }
+    )
+    return {
+        keyed[key]: _Repeat(receipt.job_ids)
+        if receipt.body_hash == ops[keyed[key]].body_hash
+        else Duplicate(
+            "this Idempotency-Key was used for a different request",
+            details={"existing_job_ids": receipt.job_ids},
+        )
+        for key, receipt in known.items()
+    }
+
+
+def _take_back(work: Work, op: Enqueue, jobs: tuple[StoredJob, ...], lost: list[str]) -> _Verdict:
+    """Another node stored an id of this request since we looked: undo the rest of it."""
+    work.unstore([stored.job for stored in jobs if stored.job.id not in lost])
+    if op.receipt:
+        work.tx.delete_receipts([op.receipt])
+    verdict = _known_id(op, work.tx.load_requests(lost))
+    return verdict or Duplicate(f"a job with id {lost[0]} existed a moment ago")
+
+
+def _answers(work: Work, verdicts: list[_Verdict]) -> list[Enqueued | OjsError]:
+    ids = [job_id for one in verdicts if isinstance(one, _Repeat) for job_id in one.job_ids]
+    stored = work.tx.load_whole(ids) if ids else {}
+    answers: list[Enqueued | OjsError] = []
+    for one in verdicts:
+        if not isinstance(one, _Repeat):
+            answers.append(one)
+        elif all(job_id in stored for job_id in one.job_ids):
+            answers.append(Enqueued(tuple(stored[job_id] for job_id in one.job_ids), False))
+        else:
+            answers.append(NotFound("the job that this request made has been removed since"))
+    return answers

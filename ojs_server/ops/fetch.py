@@ -1,0 +1,46 @@
+"""FETCH that waits: look, and look again whenever a job may have come."""
+
+import asyncio
+from collections.abc import Awaitable
+
+from ojs_server.ops.claim import Claim, Deliveries
+from ojs_server.ops.engine import Engine
+
+
+async def fetch(
+    engine: Engine, claim: Claim, wait_ms: int, gone: Awaitable[None] | None = None
+) -> Deliveries:
+    """Jobs now, or as soon as there are some within `wait_ms`.
+
+    `gone` ends when the caller's connection does: who has left claims nothing.
+    """
+    if wait_ms <= 0:
+        return await engine.run(claim)
+    deadline = asyncio.get_running_loop().time() + wait_ms / 1000
+    waiter = engine.wakeups.enter(claim.queues)
+    left = asyncio.ensure_future(gone) if gone is not None else None
+    try:
+        while True:
+            waiter.settle()
+            deliveries = await engine.run(claim)
+            remaining = deadline - asyncio.get_running_loop().time()
+            if deliveries or remaining <= 0 or engine.wakeups.closed:
+                return deliveries
+            await _first(waiter.wait(), left, remaining)
+            if left is not None and left.done():
+                return ()
+    finally:
+        engine.wakeups.leave(waiter)
+        if left is not None:
+            left.cancel()
+
+
+async def _first(
+    woken: Awaitable[None], left: "asyncio.Future[None] | None", within_s: float
+) -> None:
+    waking = asyncio.ensure_future(woken)
+    try:
+        waits = {waking} if left is None else {waking, left}
+        await asyncio.wait(waits, timeout=within_s, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        waking.cancel()

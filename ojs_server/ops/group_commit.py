@@ -1,0 +1,126 @@
+"""Group commit: what arrives while a transaction commits forms the next one.
+
+There is no timer. A lone request starts its transaction at the end of the loop's turn; a busy
+server batches by itself, and each caller is answered after the commit that holds its work.
+"""
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Any, Final
+
+from ojs_server.domain.errors import Unavailable
+from ojs_server.ops.batch import Committed, Operation
+from ojs_server.ops.enqueue import Enqueue
+from ojs_wire import codes
+
+MAX_BATCH: Final = 512
+MAX_JOBS: Final = 2000
+
+Waiting = tuple[Operation, "asyncio.Future[Any]"]
+
+
+class GroupCommit:
+    """Gathers operations, has a thread of its own commit them, and wakes their callers."""
+
+    def __init__(
+        self,
+        carry_out: Callable[[list[Operation]], Committed],
+        on_commit: Callable[[Committed], None],
+        *,
+        max_waiting: int = 10_000,
+    ) -> None:
+        self._carry_out = carry_out
+        self._on_commit = on_commit
+        self._max_waiting = max_waiting
+        self._loop = asyncio.get_running_loop()
+        self._waiting: deque[Waiting] = deque()
+        self._busy = False
+        self._closing = False
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._batches: SimpleQueue[list[Waiting] | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._write, name="ojs-writer", daemon=True)
+        self._thread.start()
+
+    @property
+    def depth(self) -> int:
+        """How many operations wait for their transaction."""
+        return len(self._waiting)
+
+    async def submit(self, operation: Operation) -> Any:
+        """Carry out one operation; returns its outcome after the commit, or raises its error."""
+        if self._closing or len(self._waiting) >= self._max_waiting:
+            raise Unavailable(
+                "the server is stopping"
+                if self._closing
+                else f"{self._max_waiting} requests wait for the store already",
+                code=codes.OVERLOADED,
+                headers={"Retry-After": "1"},
+            )
+        future: asyncio.Future[Any] = self._loop.create_future()
+        self._waiting.append((operation, future))
+        if not self._busy:
+            self._busy = True
+            self._idle.clear()
+            # At the end of this turn, so that requests read together are committed together.
+            self._loop.call_soon(self._start)
+        return await future
+
+    async def close(self) -> None:
+        """Finish what was submitted, then end the thread."""
+        self._closing = True
+        await self._idle.wait()
+        self._batches.put(None)
+        await asyncio.to_thread(self._thread.join)
+
+    def _start(self) -> None:
+        batch = self._take()
+        if batch:
+            self._batches.put(batch)
+        else:
+            self._busy = False
+            self._idle.set()
+
+    def _take(self) -> list[Waiting]:
+        """The next batch. An operation on something already in it waits, and keeps its turn."""
+        batch: list[Waiting] = []
+        kept: list[Waiting] = []
+        touched: set[object] = set()
+        jobs = 0
+        while self._waiting and len(batch) < MAX_BATCH and jobs < MAX_JOBS:
+            operation, future = self._waiting.popleft()
+            # Whoever has gone away wants nothing done.
+            if future.cancelled():
+                continue
+            keys = operation.keys
+            if touched.isdisjoint(keys):
+                batch.append((operation, future))
+                jobs += len(operation.drafts) if isinstance(operation, Enqueue) else 1
+            else:
+                kept.append((operation, future))
+            touched.update(keys)
+        self._waiting.extendleft(reversed(kept))
+        return batch
+
+    def _write(self) -> None:
+        while (batch := self._batches.get()) is not None:
+            try:
+                committed = self._carry_out([operation for operation, _ in batch])
+            except BaseException as error:  # the callers must hear of it, whatever it is
+                committed = Committed([error] * len(batch))
+            self._loop.call_soon_threadsafe(self._finish, batch, committed)
+
+    def _finish(self, batch: list[Waiting], committed: Committed) -> None:
+        # The next transaction first: it runs while these callers are answered.
+        self._start()
+        self._on_commit(committed)
+        for (_, future), outcome in zip(batch, committed.outcomes, strict=True):
+            if future.done():
+                continue
+            if isinstance(outcome, BaseException):
+                future.set_exception(outcome)
+            else:
+                future.set_result(outcome)

@@ -1,0 +1,144 @@
+"""Calls on one job: ACK, FAIL, CANCEL, ACTIVATE, dead-letter retry and removal."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from ojs_server.domain import events, lifecycle
+from ojs_server.domain.errors import NotFound, OjsError
+from ojs_server.domain.faults import Fault
+from ojs_server.domain.job import Change, Job, Lease, State
+from ojs_server.ops.work import Work
+
+
+class _OnJob(msgspec.Struct, frozen=True):
+    job_id: str
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        """What may not be touched twice in one transaction."""
+        return (self.job_id,)
+
+    def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
+        """The transition that this call asks for; raises when it may not be."""
+        raise NotImplementedError
+
+
+class Ack(_OnJob, frozen=True):
+    """The handler succeeded."""
+
+    worker_id: str | None = None
+    attempt: int | None = None
+    result: bytes | None = None
+
+    def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
+        """Complete the job."""
+        return lifecycle.acknowledge(
+            job,
+            lease,
+            worker_id=self.worker_id,
+            attempt=self.attempt,
+            result=self.result,
+            now=work.now,
+            keep=work.rules.keep,
+        )
+
+
+class Fail(_OnJob, frozen=True):
+    """The handler failed, or gives the job back."""
+
+    fault: Fault
+    worker_id: str | None = None
+    attempt: int | None = None
+    requeue: bool = False
+
+    def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
+        """Retry later, requeue, snooze or discard."""
+        return lifecycle.fail(
+            job,
+            lease,
+            self.fault,
+            worker_id=self.worker_id,
+            attempt=self.attempt,
+            requeue=self.requeue,
+            now=work.now,
+            dice=work.luck.dice(),
+            position=work.tx.position,
+            keep=work.rules.keep,
+        )
+
+
+class Cancel(_OnJob, frozen=True):
+    """Nobody wants the job any more."""
+
+    def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
+        """Cancel at once, also while it is held."""
+        return lifecycle.cancel(job, work.now, work.rules.keep)
+
+
+class Activate(_OnJob, frozen=True):
+    """A pending job may run."""
+
+    def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
+        """Into the queue."""
+        return lifecycle.activate(job, work.now, work.tx.position)
+
+
+class Revive(_OnJob, frozen=True):
+    """A discarded job gets fresh attempts."""
+
+    def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
+        """Back into the queue."""
+        return lifecycle.revive(job, work.now, work.tx.position)
+
+
+class Remove(_OnJob, frozen=True):
+    """A discarded job is deleted."""
+
+    def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
+        """Only from the dead letters; the row goes, so nothing is written to it."""
+        lifecycle.require(job, "revive")
+        return Change(job, job, (events.removed(job),))
+
+
+OnJob = Ack | Fail | Cancel | Activate | Revive
+_DEAD_LETTER = (Revive, Remove)
+
+
+def run(work: Work, ops: Sequence[OnJob | Remove]) -> list[Change | OjsError]:
+    """Settle many jobs with one read and one guarded write."""
+    stored = work.tx.load_jobs(sorted({op.job_id for op in ops}))
+    outcomes = [_decide(work, op, stored.get(op.job_id)) for op in ops]
+    changes: list[Change] = []
+    removed: list[Change] = []
+    for op, outcome in zip(ops, outcomes, strict=True):
+        if isinstance(outcome, Change):
+            (removed if isinstance(op, Remove) else changes).append(outcome)
+    work.apply(changes)
+    work.remove([change.before for change in removed])
+    for change in removed:
+        for event in change.events:
+            work.note(event)
+    return outcomes
+
+
+def _decide(
+    work: Work, op: OnJob | Remove, found: tuple[Job, Lease | None] | None
+) -> Change | OjsError:
+    dead_letter = isinstance(op, _DEAD_LETTER)
+    if found is None or (dead_letter and found[0].state != State.DISCARDED):
+        return missing(op.job_id, "dead_letter_job" if dead_letter else "job")
+    try:
+        return op.decide(work, *found)
+    except OjsError as error:
+        return error
+
+
+def missing(job_id: str, kind: str = "job") -> NotFound:
+    """The answer for an id that is not there."""
+    where = "among the dead letters" if kind == "dead_letter_job" else "here"
+    return NotFound(
+        f"there is no job {job_id} {where}",
+        details={"resource_type": kind, "resource_id": job_id},
+        hint="finished jobs are removed when their retention ends; check the id",
+    )

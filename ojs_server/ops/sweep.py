@@ -1,0 +1,138 @@
+"""What time does: promotion, expiry, timeouts, dead workers, removal of what has aged."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from ojs_server.domain import lifecycle
+from ojs_server.domain.errors import OjsError
+from ojs_server.domain.faults import Fault
+from ojs_server.domain.job import Change, Job, Lease
+from ojs_server.ops.presence import DEATH, leave
+from ojs_server.ops.work import Work
+
+STEP = 500
+# A lease is judged after at most this long of hearing its holder.
+JUDGED_AFTER_MS = 30_000
+# A sweep that was asked for this long ago was asked for before a stall.
+STALE_MS = 2_000
+
+
+class Sweep(msgspec.Struct, frozen=True):
+    """One round of housekeeping.
+
+    `judged_since` is the moment since which the store has been reachable without a gap, and
+    `asked_at` when the round was asked for: a server that was stopped in between must not act
+    on what it believed before.
+    """
+
+    judged_since: int
+    asked_at: int
+    prune: bool = False
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        """What may not be touched twice in one transaction."""
+        return ("sweep",)
+
+
+class Swept(msgspec.Struct, frozen=True):
+    """How much was done; `more` when a step was full."""
+
+    now: int
+    matured: int = 0
+    lapsed: int = 0
+    dead: int = 0
+    removed: int = 0
+    more: bool = False
+    stale: bool = False
+
+
+def run(work: Work, ops: Sequence[Sweep]) -> list[Swept | OjsError]:
+    """A batch holds one sweep at most."""
+    return [_sweep(work, op) for op in ops]
+
+
+def _sweep(work: Work, op: Sweep) -> Swept:
+    if work.now - op.asked_at > STALE_MS:
+        return Swept(work.now, stale=True)
+    matured, removed = _mature(work)
+    lapsed = _lapse(work, op.judged_since)
+    dead = _bury(work, op.judged_since)
+    pruned = _prune(work) if op.prune else 0
+    steps = (matured + removed, lapsed, dead, pruned)
+    return Swept(
+        work.now, matured, lapsed, dead, removed + pruned, more=any(n >= STEP for n in steps)
+    )
+
+
+def _mature(work: Work) -> tuple[int, int]:
+    changes: list[Change] = []
+    aged: list[Job] = []
+    for job in work.tx.load_due(STEP):
+        change = lifecycle.mature(job, work.now, work.tx.position, work.rules.keep)
+        if change is None:
+            aged.append(job)
+        else:
+            changes.append(change)
+    work.apply(changes)
+    work.remove(aged)
+    return len(changes), len(aged)
+
+
+def _lapse(work: Work, judged_since: int) -> int:
+    lapsed = work.tx.load_lapsed(judged_since, STEP)
+    work.apply([_lapsed(work, job, lease) for job, lease in lapsed])
+    return len(lapsed)
+
+
+def _lapsed(work: Work, job: Job, lease: Lease) -> Change:
+    ran_out = lease.deadline_at is not None and lease.deadline_at <= work.now
+    return lifecycle.lapse(
+        job,
+        lease,
+        _timeout(work, job, lease) if ran_out else _VISIBILITY,
+        backoff=ran_out,
+        now=work.now,
+        dice=work.luck.dice(),
+        keep=work.rules.keep,
+    )
+
+
+_VISIBILITY = Fault(
+    code="visibility_timeout",
+    type="visibility_timeout",
+    message="the worker neither finished the job nor sent a heartbeat for it in time",
+)
+
+
+def _timeout(work: Work, job: Job, lease: Lease) -> Fault:
+    started = job.started_at if job.started_at is not None else work.now
+    limit = (lease.deadline_at or work.now) - started
+    return Fault(
+        code="timeout",
+        type="timeout",
+        message=f"the job ran longer than its {limit / 1000:g} s",
+        timeout_kind="execution",
+        limit_seconds=limit / 1000,
+        elapsed_seconds=(work.now - started) / 1000,
+    )
+
+
+def _bury(work: Work, judged_since: int) -> int:
+    silent_for = work.rules.heartbeat_timeout_ms
+    if judged_since + min(silent_for, JUDGED_AFTER_MS) > work.now:
+        return 0
+    silent = work.tx.load_silent_workers(work.now - silent_for, STEP)
+    if silent:
+        work.tx.save_workers(leave(work, silent, DEATH))
+    return len(silent)
+
+
+def _prune(work: Work) -> int:
+    keep = work.rules.keep
+    return max(
+        work.tx.delete_events(work.now - keep.events_ms, STEP),
+        work.tx.prune_receipts(work.now - keep.idempotency_ms, STEP),
+        work.tx.delete_workers(work.now - keep.workers_ms, STEP),
+    )

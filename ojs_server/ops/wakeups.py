@@ -1,0 +1,91 @@
+"""Waking the fetches that wait for work: one for each job that becomes available."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+
+
+class Waiter:
+    """One waiting fetch and the queues it would take from."""
+
+    def __init__(self, queues: tuple[str, ...]) -> None:
+        self.queues = queues
+        self._event = asyncio.Event()
+
+    @property
+    def woken(self) -> bool:
+        """Whether something may be there since the last `wait`."""
+        return self._event.is_set()
+
+    def wake(self) -> None:
+        """There may be a job."""
+        self._event.set()
+
+    def settle(self) -> None:
+        """About to look; a wake from now on is a new one."""
+        self._event.clear()
+
+    async def wait(self) -> None:
+        """Until there may be a job."""
+        await self._event.wait()
+
+
+class Wakeups:
+    """All waiting fetches, by queue, in the order in which they came."""
+
+    def __init__(self) -> None:
+        # Dicts as ordered sets: leaving must not search a list of a thousand waiters.
+        self._by_queue: dict[str, dict[Waiter, None]] = {}
+        self._closed = False
+
+    @property
+    def closed(self) -> bool:
+        """Whether nobody may wait any more."""
+        return self._closed
+
+    def queues(self) -> list[str]:
+        """The queues that somebody waits for."""
+        return list(self._by_queue)
+
+    def enter(self, queues: tuple[str, ...]) -> Waiter:
+        """Start to wait; to be entered before looking, or a job could slip past."""
+        waiter = Waiter(queues)
+        for queue in queues:
+            self._by_queue.setdefault(queue, {})[waiter] = None
+        if self._closed:
+            waiter.wake()
+        return waiter
+
+    def leave(self, waiter: Waiter) -> None:
+        """Stop waiting. A wake that was not used is handed on, or a job would lie unseen."""
+        for queue in waiter.queues:
+            waiters = self._by_queue.get(queue, {})
+            waiters.pop(waiter, None)
+            if not waiters:
+                self._by_queue.pop(queue, None)
+        if waiter.woken:
+            self.wake(dict.fromkeys(waiter.queues, 1))
+
+    def wake(self, queues: Mapping[str, int]) -> None:
+        """Jobs became available: this many in each of these queues."""
+        for queue, count in queues.items():
+            waiters = self._by_queue.get(queue)
+            if not waiters:
+                continue
+            left = count
+            for waiter in waiters:
+                if left <= 0:
+                    break
+                if not waiter.woken:
+                    waiter.wake()
+                    left -= 1
+
+    def wake_all(self, queues: Iterable[str] | None = None) -> None:
+        """Wake everybody, when nobody knows how much was missed."""
+        for queue in list(self._by_queue) if queues is None else queues:
+            for waiter in self._by_queue.get(queue, {}):
+                waiter.wake()
+
+    def close(self) -> None:
+        """Nobody waits any more: the server is stopping."""
+        self._closed = True
+        self.wake_all()

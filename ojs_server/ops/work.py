@@ -1,0 +1,130 @@
+"""What one transaction does: the changes, and what must be said about them once it commits."""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from ojs_server.domain.job import TERMINAL, Change, Event, Job, State, StoredJob
+from ojs_server.domain.retention import Retention
+from ojs_server.domain.workers import Thresholds
+from ojs_server.store.base import Tx
+from ojs_wire.values import uuid7
+
+
+class Rules(msgspec.Struct, frozen=True):
+    """The server's settings that decide how operations end."""
+
+    lease_ms: int = 1_800_000
+    run_ms: int | None = None
+    heartbeat_interval_ms: int = 5_000
+    heartbeat_timeout_ms: int = 30_000
+    keep: Retention = Retention()
+    thresholds: Thresholds = Thresholds()
+    conformance: bool = False
+
+
+class Chance(msgspec.Struct, frozen=True):
+    """Where randomness comes from."""
+
+    bits: Callable[[int], int]
+    dice: Callable[[], float]
+
+
+def chance() -> Chance:
+    """Randomness seeded by the operating system."""
+    source = random.Random()
+    return Chance(source.getrandbits, source.random)
+
+
+class Work:
+    """One transaction's ledger: state, counters and events are written together."""
+
+    def __init__(self, tx: Tx, rules: Rules, luck: Chance) -> None:
+        self.tx = tx
+        self.now = tx.now
+        self.rules = rules
+        self.luck = luck
+        self.wakes: Counter[str] = Counter()
+        self.ended: list[str] = []
+        self.due_at: int | None = None
+        self._events: list[Event] = []
+        self._counts: dict[str, Counter[str]] = {}
+
+    def new_id(self) -> str:
+        """A job id for this moment."""
+        return uuid7(self.now, self.luck.bits)
+
+    def add(self, jobs: Sequence[StoredJob], happened: Sequence[Event]) -> set[str]:
+        """Store new jobs; answers the ids that were taken."""
+        taken = self.tx.insert_jobs(jobs)
+        for stored in jobs:
+            if stored.job.id not in taken:
+                self._entered(stored.job)
+        self._events += [event for event in happened if event.subject not in taken]
+        return taken
+
+    def apply(self, changes: Sequence[Change]) -> None:
+        """Store decided transitions, end the leases of jobs that leave `active`."""
+        if not changes:
+            return
+        self.tx.write_changes(changes)
+        left = [change.before.id for change in changes if change.before.state == State.ACTIVE]
+        if left:
+            self.tx.drop_leases(left)
+        for change in changes:
+            self._count(change.before, -1)
+            self._entered(change.after)
+            self._events += change.events
+
+    def remove(self, jobs: Sequence[Job]) -> None:
+        """Delete finished jobs."""
+        if jobs:
+            self.tx.delete_jobs([job.id for job in jobs])
+            for job in jobs:
+                self._count(job, -1)
+
+    def unstore(self, jobs: Sequence[Job]) -> None:
+        """Take back jobs that this same transaction added, as if they had never been."""
+        self.remove(jobs)
+        gone = {job.id for job in jobs}
+        self._events = [event for event in self._events if event.subject not in gone]
+
+    def moved(self, job: Job, before: str, happened: Event) -> None:
+        """Note a transition that the store made by itself (the claim)."""
+        counts = self._counts.setdefault(job.queue, Counter())
+        counts[before] -= 1
+        counts[job.state] += 1
+        self._events.append(happened)
+
+    def note(self, event: Event) -> None:
+        """Append an event that no job change carries."""
+        self._events.append(event)
+
+    def expect(self, moment: int | None) -> None:
+        """Something falls due at this moment; housekeeping must be awake then."""
+        if moment is not None and (self.due_at is None or moment < self.due_at):
+            self.due_at = moment
+
+    def flush(self) -> None:
+        """Write counters and events; the last act before the commit."""
+        deltas = {queue: counts for queue, counts in self._counts.items() if any(counts.values())}
+        if deltas:
+            # In the order of names, so that two nodes lock counter rows alike.
+            self.tx.add_counts(dict(sorted(deltas.items())))
+        if self._events:
+            self.tx.insert_events(self._events)
+        if self.wakes:
+            self.tx.announce(self.wakes)
+
+    def _entered(self, job: Job) -> None:
+        self._count(job, 1)
+        self.expect(job.due_at)
+        if job.state == State.AVAILABLE:
+            self.wakes[job.queue] += 1
+        elif job.state in TERMINAL:
+            self.ended.append(job.id)
+
+    def _count(self, job: Job, by: int) -> None:
+        self._counts.setdefault(job.queue, Counter())[job.state] += by

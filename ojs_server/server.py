@@ -1,0 +1,77 @@
+"""Running uvicorn so that a stop answers everybody who waits, and the process exits 0."""
+
+import asyncio
+import contextlib
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from types import FrameType
+
+import uvicorn
+
+from ojs_server.app import Application, Server
+from ojs_server.settings import Settings
+
+GRACE_S = 30
+
+
+class OjsUvicorn(uvicorn.Server):
+    """uvicorn that tells the application as soon as it is asked to stop.
+
+    uvicorn itself waits for open requests first; a FETCH that waits for a job would hold the
+    process for half a minute.
+    """
+
+    def __init__(
+        self, config: uvicorn.Config, on_stop: Callable[[], None], on_start: Callable[[int], None]
+    ) -> None:
+        super().__init__(config)
+        self._on_stop = on_stop
+        self._on_start = on_start
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """The first signal stops in order, the second at once."""
+        super().handle_exit(sig, frame)
+        self._loop.call_soon_threadsafe(self._on_stop)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Announce the address once it is bound."""
+        self._loop = asyncio.get_running_loop()
+        await super().startup(sockets)
+        if self.started:
+            self._on_start(self.servers[0].sockets[0].getsockname()[1])
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Handle SIGTERM and SIGINT. uvicorn would raise them again after its shutdown, and the
+        process would then end by the signal instead of with exit code 0."""
+        handled = (signal.SIGTERM, signal.SIGINT)
+        before = {sig: signal.signal(sig, self.handle_exit) for sig in handled}
+        try:
+            yield
+        finally:
+            for sig, handler in before.items():
+                signal.signal(sig, handler)
+
+
+def serve(server: Server, settings: Settings, on_start: Callable[[int], None]) -> bool:
+    """Serve until a signal; answers whether the server came up."""
+    config = uvicorn.Config(
+        Application(server),
+        host=settings.host,
+        port=settings.port,
+        loop="uvloop",
+        http="httptools",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        timeout_graceful_shutdown=GRACE_S,
+        timeout_keep_alive=120,
+        backlog=2048,
+    )
+    uvicorn_server = OjsUvicorn(config, server.begin_stop, on_start)
+    with contextlib.suppress(KeyboardInterrupt):
+        uvicorn_server.run()
+    return uvicorn_server.started

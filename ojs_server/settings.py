@@ -1,0 +1,252 @@
+"""Settings: flags before environment before a TOML file before defaults, in one frozen record."""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import msgspec
+
+from ojs_server.domain.naming import nearest
+from ojs_server.domain.retention import Retention
+from ojs_server.http.auth import Keys, parse_keys
+from ojs_server.ops.work import Rules
+from ojs_wire.values import parse_duration
+
+DEFAULT_DATABASE: Final = "ojs.db"
+
+
+class SettingError(ValueError):
+    """A setting that cannot be; the message names it and what is allowed."""
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that can be set about a server."""
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+    database: str = DEFAULT_DATABASE
+    listen_url: str | None = None
+    migrate: bool = True
+    conformance: bool = False
+    insecure: bool = False
+    strict: bool = False
+    log_format: Literal["text", "json"] = "text"
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    max_wait_ms: int = 30_000
+    max_body_bytes: int = 16 * 1024 * 1024
+    max_result_bytes: int = 1024 * 1024
+    max_waiting: int = 10_000
+    visibility_timeout_ms: int = 1_800_000
+    default_execution_timeout_ms: int | None = None
+    heartbeat_interval_ms: int = 5_000
+    heartbeat_timeout_ms: int = 30_000
+    keep: Retention = Retention()
+    keys: Keys = Keys()
+
+    @property
+    def source(self) -> str:
+        """The `source` of this server's events."""
+        return "ojs://ojs-server/api"
+
+    def rules(self) -> Rules:
+        """What the operations need of this."""
+        return Rules(
+            lease_ms=self.visibility_timeout_ms,
+            run_ms=self.default_execution_timeout_ms,
+            heartbeat_interval_ms=self.heartbeat_interval_ms,
+            heartbeat_timeout_ms=self.heartbeat_timeout_ms,
+            keep=self.keep,
+            conformance=self.conformance,
+        )
+
+
+class Setting(msgspec.Struct, frozen=True):
+    """One setting's name outside: its flag, variable and what it is for."""
+
+    name: str
+    kind: Literal["text", "number", "flag", "duration", "retention"]
+    help: str
+    choices: tuple[str, ...] = ()
+    field: str = ""
+    variable: str = ""
+
+    @property
+    def flag(self) -> str:
+        """The command line's spelling."""
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def env(self) -> str:
+        """The environment's spelling."""
+        return self.variable or "OJS_" + self.name.upper()
+
+
+_LEVELS: Final = ("debug", "info", "warning", "error")
+TABLE: Final[tuple[Setting, ...]] = (
+    Setting("host", "text", "address to listen on; beyond loopback it needs keys or --insecure"),
+    Setting("port", "number", "port to listen on; 0 takes a free one"),
+    Setting(
+        "database",
+        "text",
+        "where jobs are kept: a file, :memory:, sqlite:///PATH or postgresql://USER@HOST/NAME",
+        variable="OJS_DATABASE_URL",
+    ),
+    Setting(
+        "listen_url",
+        "text",
+        "direct PostgreSQL URL for LISTEN when --database goes through PgBouncer",
+    ),
+    Setting("conformance", "flag", "test hooks on: /ojs/v1/admin/reset and meta.test_directive"),
+    Setting("insecure", "flag", "allow a bind beyond loopback without any key"),
+    Setting("strict", "flag", "refuse unknown members of options, retry, unique and of requests"),
+    Setting("log_format", "text", "log lines for people or for machines", ("text", "json")),
+    Setting("log_level", "text", "least level that is logged", _LEVELS),
+    Setting("max_wait_ms", "number", "longest that a FETCH may wait for a job"),
+    Setting("max_body_bytes", "number", "largest request body"),
+    Setting("max_result_bytes", "number", "largest result of a job"),
+    Setting("max_waiting", "number", "requests that may wait for the store before 503 answers"),
+    Setting(
+        "visibility_timeout",
+        "duration",
+        "how long a fetched job is hidden without a heartbeat (seconds, or 30m, PT30M)",
+        field="visibility_timeout_ms",
+    ),
+    Setting(
+        "default_execution_timeout",
+        "duration",
+        "execution timeout of jobs that set none; without it they may run for ever",
+        field="default_execution_timeout_ms",
+    ),
+    Setting(
+        "heartbeat_interval",
+        "duration",
+        "interval that workers are told",
+        field="heartbeat_interval_ms",
+    ),
+    Setting(
+        "heartbeat_timeout",
+        "duration",
+        "silence after which a worker counts as dead",
+        field="heartbeat_timeout_ms",
+    ),
+    Setting("keep_completed", "retention", "keep completed jobs", field="completed_ms"),
+    Setting("keep_cancelled", "retention", "keep cancelled jobs", field="cancelled_ms"),
+    Setting("keep_discarded", "retention", "keep discarded jobs", field="discarded_ms"),
+    Setting(
+        "keep_dead_letter",
+        "retention",
+        "keep discarded jobs whose policy says dead_letter",
+        field="dead_letter_ms",
+    ),
+    Setting("keep_events", "retention", "keep events", field="events_ms"),
+)
+KEYS_ENV: Final = "OJS_KEYS"
+CONFIG_ENV: Final = "OJS_CONFIG"
+NO_MIGRATE_ENV: Final = "OJS_NO_MIGRATE"
+
+
+def load_settings(flags: Mapping[str, Any], environ: Mapping[str, str] = os.environ) -> Settings:
+    """Merge all sources; `flags` holds what was given on the command line, by name."""
+    config = flags.get("config") or environ.get(CONFIG_ENV)
+    file = _read_file(Path(config)) if config else {}
+    values: dict[str, Any] = {}
+    keep: dict[str, int] = {}
+    for setting in TABLE:
+        given, where = _given(setting, flags, environ, file)
+        if given is None:
+            continue
+        value = _value(setting, given, where)
+        if setting.kind == "retention":
+            keep[setting.field] = value
+        else:
+            values[setting.field or setting.name] = value
+    values["keep"] = Retention(**keep)
+    values["migrate"] = not (
+        flags.get("no_migrate") or _truth(environ.get(NO_MIGRATE_ENV, ""), NO_MIGRATE_ENV)
+    )
+    try:
+        values["keys"] = parse_keys(environ.get(KEYS_ENV, ""), file.get("keys", {}))
+    except ValueError as error:
+        raise SettingError(str(error)) from None
+    return _checked(Settings(**values))
+
+
+def _checked(settings: Settings) -> Settings:
+    loopback = settings.host in ("127.0.0.1", "::1", "localhost")
+    if not loopback and not settings.keys.needed and not settings.insecure:
+        raise SettingError(
+            f"refusing to listen on {settings.host} without keys: anybody there could run jobs. "
+            f"Set {KEYS_ENV} (for example {KEYS_ENV}=admin:SECRET), listen on 127.0.0.1, "
+            "or say --insecure"
+        )
+    if settings.heartbeat_timeout_ms < 3 * settings.heartbeat_interval_ms:
+        raise SettingError(
+            "heartbeat_timeout must be at least three times heartbeat_interval, "
+            "or a delayed heartbeat would count as a death"
+        )
+    return settings
+
+
+def _given(
+    setting: Setting, flags: Mapping[str, Any], environ: Mapping[str, str], file: Mapping[str, Any]
+) -> tuple[Any, str]:
+    if flags.get(setting.name) is not None:
+        return flags[setting.name], setting.flag
+    if environ.get(setting.env):
+        return environ[setting.env], setting.env
+    return file.get(setting.name), f"`{setting.name}` in the configuration file"
+
+
+def _value(setting: Setting, given: Any, where: str) -> Any:
+    try:
+        match setting.kind:
+            case "flag":
+                return given if isinstance(given, bool) else _truth(str(given), where)
+            case "number":
+                number = int(given)
+                if isinstance(given, bool) or number < 0 or number > 2**40:
+                    raise ValueError("must be a whole number from zero")
+                return number
+            case "duration" | "retention":
+                milliseconds = parse_duration(_numeric(given), 1000)
+                if milliseconds <= 0:
+                    raise ValueError("must be longer than zero")
+                return milliseconds
+            case _:
+                text = str(given)
+                if setting.choices and text not in setting.choices:
+                    allowed = ", ".join(setting.choices)
+                    raise ValueError(f"must be one of {allowed}{nearest(text, setting.choices)}")
+                return text
+    except (ValueError, TypeError) as error:
+        raise SettingError(f"{where}: {error}") from None
+
+
+def _numeric(given: Any) -> Any:
+    text = str(given)
+    return float(text) if text.replace(".", "", 1).isdigit() else given
+
+
+def _truth(text: str, where: str) -> bool:
+    word = text.strip().lower()
+    if word in ("1", "true", "yes", "on"):
+        return True
+    if word in ("", "0", "false", "no", "off"):
+        return False
+    raise SettingError(f"{where}: must be true or false, not {text!r}")
+
+
+def _read_file(path: Path) -> dict[str, Any]:
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingError(f"cannot read {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingError(f"{path} is not valid TOML: {error}") from None
+    known = {setting.name for setting in TABLE} | {"keys"}
+    for name in content:
+        if name not in known:
+            raise SettingError(f"{path}: `{name}` is not a setting{nearest(name, known)}")
+    return content

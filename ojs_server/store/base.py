@@ -1,0 +1,274 @@
+"""The store contract: what a transaction can do, and what can be read without one.
+
+A store decides nothing. `ops/` reads through a `Tx`, lets `domain/` decide, and hands the
+decision back to be written, guarded by the state it leaves. All moments are milliseconds.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Literal, Protocol
+
+import msgspec
+
+from ojs_server.domain.job import Change, Event, Job, Lease, StoredJob
+from ojs_server.domain.workers import Worker
+
+Clock = Callable[[], int]
+
+# A position is a transaction's number and a running number inside it: rising with every
+# commit, unique, and therefore both the FIFO sequence of jobs and the cursor of events.
+POSITION_BITS = 18
+MAX_POSITIONS = 1 << POSITION_BITS
+
+
+class StoreUnavailable(Exception):
+    """The database cannot be reached or refuses to work; nothing was committed."""
+
+
+class OutcomeUnknown(Exception):
+    """The connection went away during COMMIT and the database cannot say what became of it."""
+
+
+class StaleWrite(Exception):
+    """A guarded write found another state than the one it was decided on."""
+
+
+class SchemaError(Exception):
+    """The database's schema is newer than this program, or missing."""
+
+
+class PlacedEvent(msgspec.Struct, frozen=True):
+    """A stored event: its place in the log, its moment, and what happened."""
+
+    position: int
+    at: int
+    event: Event
+
+
+class Claimed(msgspec.Struct, frozen=True):
+    """A job that the claim just made active, with its payload."""
+
+    job: Job
+    args: bytes
+    meta: bytes
+
+
+class QueueCounts(msgspec.Struct, frozen=True):
+    """One queue: whether it hands out jobs, since when it exists, and jobs by state."""
+
+    name: str
+    paused: bool
+    created_at: int
+    changed_at: int | None
+    counts: Mapping[str, int]
+
+
+class Receipt(msgspec.Struct, frozen=True):
+    """What was stored under an idempotency key."""
+
+    body_hash: bytes
+    job_ids: tuple[str, ...]
+
+
+class DueTimes(msgspec.Struct, frozen=True):
+    """The next moment at which each kind of housekeeping has something to do."""
+
+    job: int | None
+    lease: int | None
+    worker: int | None
+
+
+class WorkerLoad(msgspec.Struct, frozen=True):
+    """A worker and the jobs it holds."""
+
+    worker: Worker
+    job_ids: tuple[str, ...]
+
+
+class EventFilter(msgspec.Struct, frozen=True):
+    """Which events a reader wants; empty means all. A type ending in `*` is a prefix."""
+
+    types: tuple[str, ...] = ()
+    queues: tuple[str, ...] = ()
+    job_types: tuple[str, ...] = ()
+    subject: str | None = None
+
+
+class EventPage(msgspec.Struct, frozen=True):
+    """Events after a cursor, and the cursor to go on from."""
+
+    events: Sequence[PlacedEvent]
+    cursor: int
+    has_more: bool
+
+
+class JobPage(msgspec.Struct, frozen=True):
+    """Jobs of a list, newest first, and how many there are in all."""
+
+    jobs: Sequence[StoredJob]
+    total: int
+    has_more: bool
+
+
+class Tx(Protocol):
+    """One write transaction. Nothing is visible to others before it commits."""
+
+    now: int
+
+    def position(self) -> int:
+        """The next place in commit order."""
+
+    # Jobs.
+    def insert_jobs(self, jobs: Sequence[StoredJob]) -> set[str]:
+        """Store new jobs; answers the ids that were there before and stay as they were."""
+
+    def load_jobs(self, ids: Iterable[str]) -> dict[str, tuple[Job, Lease | None]]:
+        """Lock and read jobs with their leases."""
+
+    def load_requests(self, ids: Iterable[str]) -> dict[str, bytes | None]:
+        """The request hash of each of these ids that exists."""
+
+    def load_whole(self, ids: Iterable[str]) -> dict[str, StoredJob]:
+        """Read jobs with their payloads."""
+
+    def load_due(self, limit: int) -> list[Job]:
+        """Lock the jobs whose `due_at` has come, earliest first."""
+
+    def claim(
+        self, queues: Sequence[str], job_types: Sequence[str] | None, limit: int
+    ) -> list[Claimed]:
+        """Make up to `limit` available jobs active: queues in order, priority, then FIFO."""
+
+    def write_changes(self, changes: Sequence[Change]) -> None:
+        """Store decided transitions, each guarded by the state and attempt it leaves."""
+
+    def delete_jobs(self, ids: Sequence[str]) -> None:
+        """Remove jobs for good."""
+
+    # Leases.
+    def insert_leases(self, leases: Sequence[Lease]) -> None:
+        """Note who holds the jobs that were just claimed."""
+
+    def drop_leases(self, job_ids: Sequence[str]) -> None:
+        """End leases."""
+
+    def load_leases(self, job_ids: Iterable[str]) -> dict[str, Lease]:
+        """Lock and read leases by job."""
+
+    def load_fetches(self, fetch_ids: Sequence[str]) -> list[Lease]:
+        """The leases still held that these fetches were answered with."""
+
+    def extend_leases(self, leases: Sequence[Lease]) -> None:
+        """Store the new `expires_at` of leases."""
+
+    def load_lapsed(self, judged_since: int, limit: int) -> list[tuple[Job, Lease]]:
+        """Lock the jobs whose lease or run time is over.
+
+        A job that was handed out before `judged_since` (its `started_at`) is judged only when
+        min(lease, 30 s) has passed since then, so that a server that was away robs no live
+        worker; one handed out later could be heard of all along and is judged at once.
+        """
+
+    def load_held(self, worker_ids: Sequence[str]) -> list[tuple[Job, Lease]]:
+        """Lock the jobs that these workers hold."""
+
+    # Workers.
+    def load_workers(self, ids: Iterable[str]) -> dict[str, Worker]:
+        """Lock and read workers."""
+
+    def load_all_workers(self) -> list[Worker]:
+        """Lock and read every worker that is not gone."""
+
+    def load_silent_workers(self, before: int, limit: int) -> list[Worker]:
+        """Lock the workers that are not gone and last gave a sign of life before `before`."""
+
+    def save_workers(self, workers: Sequence[Worker]) -> None:
+        """Insert or replace workers."""
+
+    def delete_workers(self, gone_before: int, limit: int) -> int:
+        """Remove workers that went before a moment."""
+
+    # Queues, events, keys.
+    def set_paused(self, queue: str, paused: bool) -> None:
+        """Pause or resume a queue, known or not."""
+
+    def add_counts(self, deltas: Mapping[str, Mapping[str, int]]) -> None:
+        """Move the per-state counters of queues."""
+
+    def insert_events(self, events: Sequence[Event]) -> None:
+        """Append to the event log, each at the next position."""
+
+    def delete_events(self, before: int, limit: int) -> int:
+        """Remove the oldest events, those before a moment."""
+
+    def insert_receipts(
+        self, receipts: Mapping[tuple[str, str, str], Receipt]
+    ) -> dict[tuple[str, str, str], Receipt]:
+        """Store receipts under (principal, operation, key); answers those already there."""
+
+    def delete_receipts(self, keys: Sequence[tuple[str, str, str]]) -> None:
+        """Take back receipts of this transaction."""
+
+    def prune_receipts(self, before: int, limit: int) -> int:
+        """Remove receipts older than a moment."""
+
+    def announce(self, queues: Mapping[str, int]) -> None:
+        """Tell the other nodes, at commit, that jobs became available."""
+
+    def wipe(self) -> None:
+        """Remove everything; for conformance runs only."""
+
+
+class Reader(Protocol):
+    """Reads outside of a transaction; each sees everything that was committed before."""
+
+    def now(self) -> int:
+        """The store's clock."""
+
+    def ping(self) -> None:
+        """Touch the database."""
+
+    def job(self, job_id: str) -> tuple[StoredJob, Lease | None] | None:
+        """One whole job and who holds it."""
+
+    def metas(self, ids: Sequence[str]) -> list[bytes]:
+        """The `meta` of these jobs."""
+
+    def dead_letters(
+        self, queue: str | None, job_type: str | None, limit: int, offset: int, after: str | None
+    ) -> JobPage:
+        """Discarded jobs, newest first; `after` is the id that a page ended with."""
+
+    def queues(self, names: Sequence[str] | None = None) -> list[QueueCounts]:
+        """All queues by name, or these."""
+
+    def workers(self, ids: Sequence[str] | None = None) -> list[WorkerLoad]:
+        """All workers by age, or these, each with the jobs it holds."""
+
+    def events(self, after: int, wanted: EventFilter, limit: int) -> EventPage:
+        """Events after a position, oldest first, up to what every node has committed."""
+
+    def due(self) -> DueTimes:
+        """When housekeeping is needed next."""
+
+
+Mode = Literal["read", "write"]
+
+
+class Store(Protocol):
+    """A database. Calls block; the server makes them off its event loop."""
+
+    kind: str
+    location: str
+
+    def transaction(self) -> AbstractContextManager[Tx]:
+        """A write transaction: commits at the end of the block, rolls back on an exception."""
+
+    def reader(self) -> AbstractContextManager[Reader]:
+        """A connection for reading."""
+
+    def ping(self) -> None:
+        """Raise StoreUnavailable unless the database answers."""
+
+    def close(self) -> None:
+        """Let go of the database."""

@@ -1,0 +1,45 @@
+"""A clock that only rises, for a store that has none of its own."""
+
+import threading
+import time
+
+from ojs_server.store.base import Clock
+
+
+def wall_ms() -> int:
+    """The machine's clock."""
+    return time.time_ns() // 1_000_000
+
+
+def monotonic_ms() -> int:
+    """The machine's stopwatch, which nobody sets back."""
+    return time.monotonic_ns() // 1_000_000
+
+
+class RisingClock:
+    """Wall time that keeps its pace when the wall clock is set back.
+
+    Leases and schedules are judged by it, so it neither steps back nor stands still.
+    """
+
+    def __init__(
+        self, wall: Clock = wall_ms, monotonic: Clock = monotonic_ms, not_before: int = 0
+    ) -> None:
+        self._wall = wall
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._last = not_before
+        self._seen_at = monotonic()
+
+    def __call__(self) -> int:
+        """The present moment in milliseconds, never before an earlier answer."""
+        with self._lock:
+            seen_at = self._monotonic()
+            self._last = max(self._wall(), self._last + max(0, seen_at - self._seen_at))
+            self._seen_at = seen_at
+            return self._last
+
+    def start_from(self, moment: int) -> None:
+        """Continue after a moment that is already on record."""
+        with self._lock:
+            self._last = max(self._last, moment)

@@ -1,0 +1,48 @@
+"""Reading the event log page by page, with filters, at a bounded cost."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from ojs_server.domain.job import Event
+from ojs_server.store.base import EventFilter, EventPage, PlacedEvent
+
+# How far one request looks through events that it does not want.
+LOOK_AHEAD: Final = 20_000
+_STRETCH: Final = 1000
+
+Stretch = Callable[[int, int], Sequence[Sequence[Any]]]
+
+
+def read_page(stretch: Stretch, after: int, wanted: EventFilter, limit: int) -> EventPage:
+    """Up to `limit` wanted events; the cursor moves past those that were looked at and left."""
+    found: list[PlacedEvent] = []
+    cursor, looked = after, 0
+    while True:
+        rows = stretch(cursor, _STRETCH)
+        for row in rows:
+            if len(found) == limit:
+                return EventPage(found, cursor, True)
+            position, at, kind, subject, queue, job_type, data = row
+            cursor = position
+            event = Event(kind, subject, queue, job_type, data)
+            if matches(event, wanted):
+                found.append(PlacedEvent(position, at, event))
+        looked += len(rows)
+        if len(rows) < _STRETCH:
+            return EventPage(found, cursor, False)
+        if looked >= LOOK_AHEAD or len(found) == limit:
+            return EventPage(found, cursor, True)
+
+
+def matches(event: Event, wanted: EventFilter) -> bool:
+    """Whether a reader asked for this event; the dimensions are ANDed."""
+    return (
+        (not wanted.types or any(_is_type(event.type, kind) for kind in wanted.types))
+        and (not wanted.queues or event.queue in wanted.queues)
+        and (not wanted.job_types or event.job_type in wanted.job_types)
+        and (wanted.subject is None or event.subject == wanted.subject)
+    )
+
+
+def _is_type(given: str, wanted: str) -> bool:
+    return given.startswith(wanted[:-1]) if wanted.endswith("*") else given == wanted

@@ -1,0 +1,144 @@
+"""Between database rows and the records of the domain; the same for both stores."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from ojs_server.domain.job import Change, Job, Lease, State, StoredJob
+from ojs_server.domain.workers import Worker
+from ojs_server.store.base import QueueCounts
+
+JOB_FIELDS: Final = len(Job.__struct_fields__)
+LEASE_FIELDS: Final = len(Lease.__struct_fields__)
+STATES: Final = tuple(State)
+
+Row = Sequence[Any]
+
+
+def job_of(row: Row) -> Job:
+    """A Job from its leading columns."""
+    return Job(*row[:JOB_FIELDS])
+
+
+def lease_of(row: Row) -> Lease | None:
+    """A Lease, or nothing where the outer join found none."""
+    return Lease(*row) if row[0] is not None else None
+
+
+def held_of(row: Row) -> tuple[Job, Lease]:
+    """A job and the lease that is on it."""
+    return Job(*row[:JOB_FIELDS]), Lease(*row[JOB_FIELDS:])
+
+
+def stored_of(row: Row) -> StoredJob:
+    """A whole job."""
+    args, meta, request_hash, result = row[JOB_FIELDS : JOB_FIELDS + 4]
+    return StoredJob(Job(*row[:JOB_FIELDS]), args, meta, request_hash, result)
+
+
+def worker_of(row: Row) -> Worker:
+    """A Worker."""
+    identity, state, draining, *rest = row
+    return Worker(identity, state, bool(draining), *rest)
+
+
+def insert_row(stored: StoredJob) -> tuple[Any, ...]:
+    """A new job in the order of the insert's columns."""
+    job = stored.job
+    return (
+        job.id,
+        job.type,
+        job.queue,
+        job.state,
+        job.priority,
+        job.seq,
+        job.attempt,
+        job.releases,
+        job.max_attempts,
+        job.created_at,
+        job.enqueued_at,
+        job.started_at,
+        job.finished_at,
+        job.completed_at,
+        job.scheduled_at,
+        job.expires_at,
+        job.due_at,
+        job.lease_ms,
+        job.run_ms,
+        job.retry_delay_ms,
+        job.spec,
+        job.error,
+        job.errors,
+        stored.args,
+        stored.meta,
+        stored.request_hash,
+        stored.result,
+    )
+
+
+def change_row(change: Change) -> tuple[Any, ...]:
+    """A transition in the order of the guarded update's columns."""
+    before, after = change.before, change.after
+    return (
+        before.id,
+        before.state,
+        before.attempt,
+        after.state,
+        after.seq,
+        after.attempt,
+        after.releases,
+        after.enqueued_at,
+        after.started_at,
+        after.finished_at,
+        after.completed_at,
+        after.scheduled_at,
+        after.expires_at,
+        after.due_at,
+        after.retry_delay_ms,
+        after.error,
+        after.errors,
+        change.result,
+    )
+
+
+def lease_row(lease: Lease) -> tuple[Any, ...]:
+    """A lease in the order of its fields."""
+    return (
+        lease.job_id,
+        lease.queue,
+        lease.job_type,
+        lease.worker_id,
+        lease.attempt,
+        lease.duration_ms,
+        lease.expires_at,
+        lease.deadline_at,
+        lease.fetch_id,
+    )
+
+
+def worker_row(worker: Worker) -> tuple[Any, ...]:
+    """A worker in the order of its fields."""
+    return (
+        worker.id,
+        worker.state,
+        worker.draining,
+        worker.directive,
+        worker.incarnation,
+        worker.alive_at,
+        worker.beat_at,
+        worker.seen_at,
+        worker.created_at,
+        worker.gone_at,
+        worker.profile,
+    )
+
+
+def queue_of(row: Row) -> QueueCounts:
+    """A queue with its summed counters."""
+    name, paused, created_at, changed_at, *counts = row
+    return QueueCounts(
+        name,
+        bool(paused),
+        created_at,
+        changed_at,
+        dict(zip(STATES, map(int, counts), strict=True)),
+    )

@@ -1,0 +1,32 @@
+"""One server per database file: an exclusive lock beside it."""
+
+import fcntl
+import os
+from pathlib import Path
+
+from ojs_server.store.base import StoreUnavailable
+
+
+class FileLock:
+    """Held from creation to `release`, or until the process ends, however it ends."""
+
+    def __init__(self, database: Path) -> None:
+        self._path = database.with_name(database.name + ".lock")
+        self._file = self._path.open("a+")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._file.seek(0)
+            holder = self._file.read(20).strip() or "unknown"
+            self._file.close()
+            raise StoreUnavailable(
+                f"{database} is in use by another ojs-server (process {holder}). Stop that one, "
+                "name another file with --database, or use PostgreSQL for several servers."
+            ) from None
+        self._file.truncate(0)
+        self._file.write(f"{os.getpid()}\n")
+        self._file.flush()
+
+    def release(self) -> None:
+        """Let the next server in; the file stays, since removing it could free two locks."""
+        self._file.close()

@@ -1,0 +1,45 @@
+-- name: insert_events
+-- What this transaction did, in order.
+-- row: (?,?,?,?,?,?,CAST(? AS TEXT))
+INSERT INTO events (pos, at, type, subject, queue, job_type, data) VALUES {rows}
+
+-- name: events_after
+-- The next stretch of the log.
+SELECT pos, at, type, subject, queue, job_type, CAST(data AS BLOB)
+FROM events WHERE pos > ? ORDER BY pos LIMIT ?
+
+-- name: delete_events
+-- The oldest, as far as they lie before a moment.
+DELETE FROM events WHERE pos IN (
+    SELECT pos FROM (SELECT pos, at FROM events ORDER BY pos LIMIT ?2) WHERE at < ?1
+)
+
+-- name: last_position
+-- The highest place ever used that is still to be seen.
+SELECT max(
+    COALESCE((SELECT max(pos) FROM events), 0),
+    COALESCE((SELECT max(seq) FROM jobs WHERE state = 'available'), 0)
+)
+
+-- name: insert_receipts
+-- Idempotency keys; one that exists is left alone.
+-- row: (?,?,?,?,?,?)
+INSERT INTO receipts (principal, operation, key, body_hash, job_ids, created_at)
+VALUES {rows} ON CONFLICT DO NOTHING
+
+-- name: load_receipts
+-- What was stored under keys.
+-- row: (?,?,?)
+SELECT principal, operation, key, body_hash, job_ids FROM receipts
+WHERE (principal, operation, key) IN (VALUES {rows})
+
+-- name: delete_receipts
+-- Take keys back.
+-- row: (?,?,?)
+DELETE FROM receipts WHERE (principal, operation, key) IN (VALUES {rows})
+
+-- name: prune_receipts
+-- Keys that have served their day.
+DELETE FROM receipts WHERE (principal, operation, key) IN (
+    SELECT principal, operation, key FROM receipts WHERE created_at < ? LIMIT ?
+)

@@ -1,0 +1,54 @@
+-- fragment: lease
+-- A Lease, in the order of its fields.
+leases.job_id, leases.queue, leases.job_type, leases.worker_id, leases.attempt,
+leases.duration_ms, leases.expires_at, leases.deadline_at, leases.fetch_id
+
+-- name: insert_leases
+-- Who holds what was just claimed.
+-- row: (?,?,?,?,?,?,?,?,?)
+INSERT INTO leases (
+    job_id, queue, job_type, worker_id, attempt, duration_ms, expires_at, deadline_at, fetch_id
+)
+VALUES {rows}
+
+-- name: drop_leases
+-- The hold is over.
+-- row: ?
+DELETE FROM leases WHERE job_id IN ({rows})
+
+-- name: load_leases
+-- Leases by job.
+-- row: ?
+SELECT {lease} FROM leases WHERE job_id IN ({rows})
+
+-- name: load_fetches
+-- Leases by the fetch that was answered with them.
+-- row: ?
+SELECT {lease} FROM leases WHERE fetch_id IN ({rows})
+
+-- name: extend_leases
+-- New ends.
+-- row: (?,?)
+UPDATE leases SET expires_at = extension.column2
+FROM (VALUES {rows}) AS extension WHERE leases.job_id = extension.column1
+
+-- name: load_lapsed
+-- Leases whose time is over, as far as the store was reachable to hear from their holders: what
+-- was handed out since then could be heard of all along.
+SELECT {job}, {lease}
+FROM (
+    SELECT job_id FROM leases WHERE expires_at <= ?1
+    UNION
+    SELECT job_id FROM leases WHERE deadline_at <= ?1
+) AS lapsed
+CROSS JOIN jobs ON jobs.id = lapsed.job_id
+CROSS JOIN leases ON leases.job_id = lapsed.job_id
+WHERE jobs.started_at >= ?2 OR ?2 + min(leases.duration_ms, ?3) <= ?1
+LIMIT ?4
+
+-- name: load_held
+-- What workers hold.
+-- row: ?
+SELECT {job}, {lease}
+FROM leases CROSS JOIN jobs ON jobs.id = leases.job_id
+WHERE leases.worker_id IN ({rows})

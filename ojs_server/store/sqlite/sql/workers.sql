@@ -1,0 +1,51 @@
+-- fragment: worker
+-- A Worker, in the order of its fields.
+workers.id, workers.state, workers.draining, workers.directive, workers.incarnation,
+workers.alive_at, workers.beat_at, workers.seen_at, workers.created_at, workers.gone_at,
+CAST(workers.profile AS BLOB)
+
+-- name: load_workers
+-- Workers by id.
+-- row: ?
+SELECT {worker} FROM workers WHERE id IN ({rows})
+
+-- name: load_all_workers
+-- Everyone who is not gone.
+SELECT {worker} FROM workers WHERE gone_at IS NULL ORDER BY id
+
+-- name: load_silent_workers
+-- Those who have not been heard of since a moment.
+SELECT {worker} FROM workers
+WHERE gone_at IS NULL AND alive_at IS NOT NULL AND alive_at <= ?
+ORDER BY alive_at LIMIT ?
+
+-- name: save_workers
+-- New or changed workers.
+-- row: (?,?,?,?,?,?,?,?,?,?,CAST(? AS TEXT))
+INSERT INTO workers (
+    id, state, draining, directive, incarnation, alive_at, beat_at, seen_at, created_at, gone_at,
+    profile
+)
+VALUES {rows}
+ON CONFLICT (id) DO UPDATE SET
+    state = excluded.state, draining = excluded.draining, directive = excluded.directive,
+    incarnation = excluded.incarnation, alive_at = excluded.alive_at,
+    beat_at = excluded.beat_at, seen_at = excluded.seen_at, gone_at = excluded.gone_at,
+    profile = excluded.profile
+
+-- name: delete_workers
+-- Those who went long ago, and fetch-only ones that were not seen for as long.
+DELETE FROM workers WHERE id IN (
+    SELECT id FROM workers
+    WHERE gone_at <= ?1 OR (gone_at IS NULL AND alive_at IS NULL AND seen_at <= ?1)
+    LIMIT ?2
+)
+
+-- name: list_workers
+-- All workers, newest first.
+SELECT {worker} FROM workers ORDER BY created_at DESC, id
+
+-- name: held_by
+-- Which jobs each of these workers holds.
+-- row: ?
+SELECT worker_id, job_id FROM leases WHERE worker_id IN ({rows}) ORDER BY job_id

@@ -1,0 +1,142 @@
+"""The embedded store: opening, transactions and reading."""
+
+import shutil
+import sqlite3
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from ojs_server.store.base import POSITION_BITS, Clock, SchemaError, StoreUnavailable
+from ojs_server.store.clock import RisingClock
+from ojs_server.store.queries import load_queries
+from ojs_server.store.sqlite.lock import FileLock
+from ojs_server.store.sqlite.migrate import migrate
+from ojs_server.store.sqlite.read import SqliteReader
+from ojs_server.store.sqlite.transaction import SqliteTx
+
+# STRICT tables and UPDATE … FROM with RETURNING.
+MINIMUM_VERSION: Final = (3, 37, 0)
+PACKAGE: Final = "ojs_server.store.sqlite"
+QUERIES: Final = load_queries(PACKAGE)
+
+
+class SqliteStore:
+    """A file in WAL mode with `synchronous=FULL`: a commit is on disk before it is answered."""
+
+    kind = "sqlite"
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        clock: Clock | None = None,
+        node: str = "local",
+        migrations: bool = True,
+    ) -> None:
+        if sqlite3.sqlite_version_info < MINIMUM_VERSION:
+            raise StoreUnavailable(
+                f"SQLite {sqlite3.sqlite_version} is too old; this server needs "
+                f"{'.'.join(map(str, MINIMUM_VERSION))} or newer"
+            )
+        # Two in-memory connections would see two databases, so `:memory:` is a private file.
+        self._temporary = tempfile.mkdtemp(prefix="ojs-") if path == ":memory:" else None
+        self.path = Path(self._temporary or "") / "ojs.db" if self._temporary else Path(path)
+        self.location = str(self.path.resolve())
+        self._node = node
+        self._local = threading.local()
+        self._readers: list[sqlite3.Connection] = []
+        self._lock = threading.Lock()
+        if not self.path.parent.is_dir():
+            raise StoreUnavailable(f"there is no folder {self.path.parent} for the database")
+        self._file_lock = FileLock(self.path)
+        try:
+            self._writer = self._connect()
+            migrate(self._writer, PACKAGE, apply=migrations)
+            self._clock = clock or self._rising_clock()
+            self._number = max(self._last_position() >> POSITION_BITS, self._clock())
+        except sqlite3.DatabaseError as error:
+            self._file_lock.release()
+            raise StoreUnavailable(f"cannot open {self.path}: {error}") from error
+        except SchemaError:
+            self._writer.close()
+            self._file_lock.release()
+            raise
+
+    @contextmanager
+    def transaction(self) -> Iterator[SqliteTx]:
+        """One write transaction; a broken one is rolled back whole."""
+        try:
+            self._writer.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            raise StoreUnavailable(str(error)) from error
+        try:
+            self._number += 1
+            yield SqliteTx(
+                self._writer, QUERIES, self._clock(), self._number << POSITION_BITS, self._node
+            )
+            self._writer.execute("COMMIT")
+        except BaseException as error:
+            if self._writer.in_transaction:
+                self._writer.execute("ROLLBACK")
+            if isinstance(error, sqlite3.OperationalError):
+                raise StoreUnavailable(str(error)) from error
+            raise
+
+    @contextmanager
+    def reader(self) -> Iterator[SqliteReader]:
+        """This thread's connection for reading."""
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = self._local.connection = self._connect()
+            connection.execute("PRAGMA query_only = ON")
+            with self._lock:
+                self._readers.append(connection)
+        try:
+            yield SqliteReader(connection, QUERIES, self._clock)
+        except sqlite3.OperationalError as error:
+            raise StoreUnavailable(str(error)) from error
+
+    def ping(self) -> None:
+        """Raise StoreUnavailable unless the database answers."""
+        with self.reader() as reader:
+            reader.ping()
+
+    def synchronous(self) -> int:
+        """`PRAGMA synchronous` of the writing connection: 2 is FULL."""
+        return int(self._writer.execute("PRAGMA synchronous").fetchone()[0])
+
+    def close(self) -> None:
+        """Close every connection, free the lock, and remove a private file."""
+        with self._lock:
+            for connection in self._readers:
+                connection.close()
+            self._readers.clear()
+        self._writer.close()
+        self._file_lock.release()
+        if self._temporary:
+            shutil.rmtree(self._temporary, ignore_errors=True)
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self.path, isolation_level=None, check_same_thread=False, cached_statements=512
+        )
+        for pragma in (
+            "journal_mode = WAL",
+            "synchronous = FULL",
+            "busy_timeout = 5000",
+            "temp_store = MEMORY",
+            "cache_size = -32000",
+            "journal_size_limit = 67108864",
+        ):
+            connection.execute(f"PRAGMA {pragma}")
+        return connection
+
+    def _rising_clock(self) -> RisingClock:
+        row = self._writer.execute("SELECT at FROM events ORDER BY pos DESC LIMIT 1").fetchone()
+        return RisingClock(not_before=row[0] if row else 0)
+
+    def _last_position(self) -> int:
+        return int(self._writer.execute(QUERIES["last_position"].sql).fetchone()[0])
