@@ -28,12 +28,6 @@ class Metrics:
             buckets=_LATENCIES,
             registry=self._registry,
         )
-        self._transitions = Counter(
-            "ojs_job_events",
-            "Job events committed by this node, by type.",
-            ("type",),
-            registry=self._registry,
-        )
         self._depth = Gauge(
             "ojs_queue_depth",
             "Jobs in the store by queue and state.",
@@ -47,16 +41,21 @@ class Metrics:
             registry=self._registry,
         )
 
+        self._waiting = Gauge(
+            "ojs_waiting_fetches",
+            "Fetches of this node that wait for a job.",
+            registry=self._registry,
+        )
+
+    def observe_waiting(self, count: int) -> None:
+        """How many fetches wait, as of now."""
+        self._waiting.set(count)
+
     def observe_request(self, route: str, status: int, seconds: float | None) -> None:
         """One answer; `seconds` is None where the time says nothing."""
         self._requests.labels(route, str(status)).inc()
         if seconds is not None:
             self._latency.labels(route).observe(seconds)
-
-    def observe_events(self, counts: Mapping[str, int]) -> None:
-        """Events that a transaction of this node committed."""
-        for kind, count in counts.items():
-            self._transitions.labels(kind).inc(count)
 
     def observe_queues(self, depth: Mapping[tuple[str, str], int]) -> None:
         """The depth of every queue, as of now."""

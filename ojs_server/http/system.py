@@ -113,6 +113,7 @@ async def metrics(call: Call) -> Answer:
     for load in loads:
         seen[presence(load.worker, now, call.server.engine.rules.thresholds)] += 1
     call.server.metrics.observe_workers(seen)
+    call.server.metrics.observe_waiting(len(call.server.engine.wakeups))
     plain = (call.header("accept") or "").strip() == "text/plain"
     return Answer(
         call.server.metrics.render(),

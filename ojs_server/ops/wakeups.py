@@ -46,6 +46,9 @@ class Wakeups:
         """The queues that somebody waits for."""
         return list(self._by_queue)
 
+    def __len__(self) -> int:
+        return len({waiter for waiters in self._by_queue.values() for waiter in waiters})
+
     def enter(self, queues: tuple[str, ...]) -> Waiter:
         """Start to wait; to be entered before looking, or a job could slip past."""
         waiter = Waiter(queues)

@@ -270,5 +270,8 @@ class Store(Protocol):
     def ping(self) -> None:
         """Raise StoreUnavailable unless the database answers."""
 
+    def durability_warnings(self) -> list[str]:
+        """What about this database could lose a commit that was answered."""
+
     def close(self) -> None:
         """Let go of the database."""

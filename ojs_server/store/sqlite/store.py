@@ -108,6 +108,10 @@ class SqliteStore:
         """`PRAGMA synchronous` of the writing connection: 2 is FULL."""
         return int(self._writer.execute("PRAGMA synchronous").fetchone()[0])
 
+    def durability_warnings(self) -> list[str]:
+        """None: every connection is opened with `synchronous=FULL`."""
+        return []
+
     def close(self) -> None:
         """Close every connection, free the lock, and remove a private file."""
         with self._lock:

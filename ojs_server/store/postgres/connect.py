@@ -1,0 +1,80 @@
+"""Connections: from a URL to one that is set up as the store needs it."""
+
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import msgspec
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from ojs_server.store.base import StoreUnavailable
+from ojs_server.store.postgres import arrays
+
+# A server that is gone is noticed within seconds, at the start and later.
+_DEFAULTS: Final[dict[str, Any]] = {
+    "connect_timeout": 5,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
+    "application_name": "ojs-server",
+    "client_encoding": "UTF8",
+}
+# Said for each session where nothing stands between us and the database; a transaction says
+# it again for itself.
+_SESSION: Final = "-c synchronous_commit=on -c statement_timeout=30s -c lock_timeout=10s"
+_SWITCH: Final = {"true": True, "1": True, "false": False, "0": False}
+
+
+class Address(msgspec.Struct, frozen=True):
+    """Where the database is and how to talk to it."""
+
+    parameters: dict[str, Any]
+    prepare: bool
+    location: str
+
+    def connect(self) -> psycopg.Connection[Any]:
+        """A new connection, in autocommit: transactions are begun and ended in words."""
+        connection = psycopg.connect(**self.parameters, **self.driver_settings())
+        set_up(connection)
+        return connection
+
+    def driver_settings(self) -> dict[str, Any]:
+        """How the driver is to behave."""
+        return {"autocommit": True, "prepare_threshold": 5 if self.prepare else None}
+
+
+def address_of(url: str, *, pooled: bool = False) -> Address:
+    """Understand a database URL. `?prepare=false` turns prepared statements off.
+
+    With `pooled`, a connection pooler may be at the other end, which knows no sessions.
+    """
+    parts = urlsplit(url)
+    pairs = [pair for pair in parts.query.split("&") if pair]
+    ours = [pair for pair in pairs if pair.partition("=")[0] == "prepare"]
+    kept = "&".join(pair for pair in pairs if pair not in ours)
+    prepare = not pooled
+    for pair in ours:
+        word = pair.partition("=")[2].lower()
+        if word not in _SWITCH:
+            raise StoreUnavailable(f"prepare={word} in the database URL must be true or false")
+        prepare = _SWITCH[word]
+    try:
+        given = conninfo_to_dict(parts._replace(query=kept).geturl())
+    except psycopg.ProgrammingError as error:
+        raise StoreUnavailable(f"cannot understand the database URL: {error}") from error
+    options = given.pop("options", None)
+    session = (options,) if pooled else (_SESSION, options)
+    said = " ".join(str(part) for part in session if part)
+    parameters = {**_DEFAULTS, **given, **({"options": said} if said else {})}
+    return Address(parameters, prepare, _without_password(given))
+
+
+def set_up(connection: psycopg.Connection[Any]) -> None:
+    """What a connection needs before its first statement; nothing the server would know of."""
+    arrays.register(connection)
+
+
+def _without_password(given: dict[str, Any]) -> str:
+    host, port, name = (given.get(key, "") for key in ("host", "port", "dbname"))
+    return f"postgresql://{host}{':' if port else ''}{port}/{name}"

@@ -1,0 +1,107 @@
+"""Bringing a PostgreSQL schema to the present version, whoever else starts at the same time."""
+
+from typing import Any, Final
+
+import psycopg
+from psycopg import errors
+
+from ojs_server.store.base import POSITION_BITS, SchemaError
+from ojs_server.store.migrations import load_migrations, pending
+
+_LOCK: Final = "SELECT pg_advisory_xact_lock(hashtextextended('ojs-server ' || current_schema(), 0))"
+_BEGIN: Final = (
+    "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;"
+    " SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0;"
+    " SET LOCAL synchronous_commit = on"
+)
+_VERSIONS: Final = """
+CREATE TABLE IF NOT EXISTS schema_versions (
+    version int8 NOT NULL PRIMARY KEY,
+    name text NOT NULL,
+    applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
+)
+"""
+
+
+def migrate(
+    connection: psycopg.Connection[Any], package: str, *, apply: bool = True
+) -> list[int]:
+    """Apply what is missing in one transaction; answers the versions applied."""
+    _check_database(connection)
+    steps = load_migrations(package)
+    if not pending(steps, _version(connection), apply=apply):
+        return []
+    connection.execute(_BEGIN)
+    try:
+        # Held to the end of the transaction: it works through a connection pooler, too.
+        connection.execute(_LOCK)
+        connection.execute(_VERSIONS)
+        missing = pending(steps, _version(connection))
+        for step in missing:
+            connection.execute(step.sql.encode())
+            connection.execute(
+                "INSERT INTO schema_versions (version, name) VALUES (%s, %s)",
+                (step.version, step.name),
+            )
+        connection.execute("COMMIT")
+    except errors.DuplicateTable as error:
+        connection.execute("ROLLBACK")
+        raise SchemaError(
+            f"the schema holds tables of something else ({error.diag.message_primary}); give "
+            "ojs-server one of its own, with ?options=-csearch_path%3Dojs in the database URL"
+        ) from error
+    except BaseException:
+        if not connection.closed:
+            connection.execute("ROLLBACK")
+        raise
+    return [step.version for step in missing]
+
+
+def raise_positions(connection: psycopg.Connection[Any], last_position: str) -> None:
+    """Make the next position higher than all that are stored.
+
+    Positions begin with the number of a transaction, which a database cluster counts for
+    itself: after a dump is restored into another cluster the count may be far behind.
+    """
+    connection.execute(_BEGIN)
+    try:
+        connection.execute(_LOCK)
+        row = connection.execute(last_position).fetchone()
+        used = (row[0] if row else 0) >> POSITION_BITS
+        connection.execute(
+            "UPDATE settings SET value = %(used)s + 1 - pg_current_xact_id()::text::int8"
+            " WHERE name = 'position_offset'"
+            " AND pg_current_xact_id()::text::int8 + value <= %(used)s",
+            {"used": used},
+        )
+        connection.execute("COMMIT")
+    except BaseException:
+        if not connection.closed:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _version(connection: psycopg.Connection[Any]) -> int:
+    there = connection.execute(
+        "SELECT to_regclass(quote_ident(current_schema()) || '.schema_versions') IS NOT NULL"
+    ).fetchone()
+    if not there or not there[0]:
+        return 0
+    row = connection.execute("SELECT COALESCE(max(version), 0) FROM schema_versions").fetchone()
+    return int(row[0]) if row else 0
+
+
+def _check_database(connection: psycopg.Connection[Any]) -> None:
+    row = connection.execute(
+        "SELECT current_schema(), current_setting('server_encoding'),"
+        " current_setting('server_version_num')::int4, current_setting('search_path')"
+    ).fetchone()
+    schema, encoding, version, path = row or (None, "", 0, "")
+    if version < 150_000:
+        raise SchemaError(f"PostgreSQL {version // 10_000} is too old; this server needs 15 or newer")
+    if schema is None:
+        raise SchemaError(f"the database has no schema of the search_path {path}; create it")
+    if encoding != "UTF8":
+        raise SchemaError(
+            f"the database's encoding is {encoding}; create one with UTF8 (createdb -E UTF8)"
+        )

@@ -1,0 +1,60 @@
+-- name: insert_events
+-- What this transaction did, in order.
+-- row: int8, int8, text, text, text, text, bytea
+INSERT INTO events (pos, at, type, subject, queue, job_type, data)
+SELECT * FROM unnest({rows})
+
+-- name: events_after
+-- The next stretch of the log, below the place of the oldest transaction that still runs:
+-- what it writes will lie behind that place, and a cursor that had passed it would miss it.
+SELECT pos, at, type, subject, queue, job_type, data
+FROM events
+WHERE pos > %s::int8 AND pos < (
+    SELECT (pg_snapshot_xmin(pg_current_snapshot())::text::int8 + value) << %s::int4
+    FROM settings WHERE name = 'position_offset'
+)
+ORDER BY pos LIMIT %s::int8
+
+-- name: delete_events
+-- The oldest, as far as they lie before a moment.
+DELETE FROM events WHERE pos = ANY (ARRAY(
+    SELECT pos
+    FROM (SELECT pos, at FROM events ORDER BY pos LIMIT %s::int8 FOR UPDATE SKIP LOCKED) AS oldest
+    WHERE at < %s::int8
+))
+
+-- name: last_position
+-- The highest place ever used that is still to be seen.
+SELECT greatest(
+    COALESCE((SELECT max(pos) FROM events), 0),
+    COALESCE((SELECT max(seq) FROM jobs WHERE state = 'available'), 0)
+)
+
+-- name: insert_receipts
+-- Idempotency keys; one that exists is left alone and not answered.
+-- row: text, text, text, bytea, text, int8
+INSERT INTO receipts (principal, operation, key, body_hash, job_ids, created_at)
+SELECT * FROM unnest({rows})
+ON CONFLICT DO NOTHING
+RETURNING principal, operation, key
+
+-- name: load_receipts
+-- What was stored under keys.
+-- row: text, text, text
+SELECT principal, operation, key, body_hash, job_ids
+FROM unnest({rows}) AS wanted (principal, operation, key)
+JOIN receipts USING (principal, operation, key)
+
+-- name: delete_receipts
+-- Take keys back.
+-- row: text, text, text
+DELETE FROM receipts
+USING unnest({rows}) AS gone (principal, operation, key)
+WHERE receipts.principal = gone.principal AND receipts.operation = gone.operation
+    AND receipts.key = gone.key
+
+-- name: prune_receipts
+-- Keys that have served their day.
+DELETE FROM receipts WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM receipts WHERE created_at < %s::int8 LIMIT %s::int8 FOR UPDATE SKIP LOCKED
+))

@@ -1,0 +1,147 @@
+-- fragment: job
+-- A Job, in the order of its fields.
+jobs.id, jobs.type, jobs.queue, jobs.state, jobs.priority, jobs.seq, jobs.attempt, jobs.releases,
+jobs.max_attempts, jobs.created_at, jobs.enqueued_at, jobs.started_at, jobs.finished_at,
+jobs.completed_at, jobs.scheduled_at, jobs.expires_at, jobs.due_at, jobs.lease_ms, jobs.run_ms,
+jobs.retry_delay_ms, jobs.spec, jobs.error, jobs.errors
+
+-- fragment: payload
+-- What a StoredJob has beyond its Job.
+jobs.args, jobs.meta, jobs.request_hash, jobs.result
+
+-- name: insert_jobs
+-- New jobs; an id that exists is left alone and not answered.
+-- row: text, text, text, text, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, bytea, bytea, bytea, bytea, bytea, bytea, bytea
+INSERT INTO jobs (
+    id, type, queue, state, priority, seq, attempt, releases, max_attempts, created_at,
+    enqueued_at, started_at, finished_at, completed_at, scheduled_at, expires_at, due_at,
+    lease_ms, run_ms, retry_delay_ms, spec, error, errors, args, meta, request_hash, result
+)
+SELECT * FROM unnest({rows})
+ON CONFLICT (id) DO NOTHING
+RETURNING id
+
+-- name: known_requests
+-- Which of these ids exist, and the hash of the request that made each.
+-- row: text
+SELECT id, request_hash FROM jobs WHERE id = ANY ({rows})
+
+-- name: load_jobs
+-- Lock jobs. Their leases are read after that, by another statement: this one would show them
+-- as they were before it waited for a lock.
+-- row: text
+SELECT {job} FROM jobs WHERE id = ANY ({rows}) ORDER BY id FOR UPDATE
+
+-- name: load_whole
+-- Jobs with everything.
+-- row: text
+SELECT {job}, {payload} FROM jobs WHERE id = ANY ({rows})
+
+-- name: load_due
+-- What time changes next, without what another node is busy with.
+SELECT {job} FROM jobs WHERE due_at <= %s::int8 ORDER BY due_at LIMIT %s::int8
+FOR UPDATE SKIP LOCKED
+
+-- name: claim
+-- Hand out: the queues in the order wanted, each read in the order of its index and no further
+-- than the limit, so that no job is locked that is not taken.
+WITH picked AS MATERIALIZED (
+    SELECT job.id, wanted.lane
+    FROM unnest(%(queues)s::text[]) WITH ORDINALITY AS wanted (queue, lane)
+    CROSS JOIN LATERAL (
+        SELECT id FROM jobs
+        WHERE state = 'available' AND queue = wanted.queue
+            AND (expires_at IS NULL OR expires_at > %(now)s::int8)
+            AND NOT (SELECT COALESCE(bool_or(paused), false) FROM queues WHERE name = wanted.queue)
+        ORDER BY priority DESC, seq
+        LIMIT %(limit)s::int8 FOR UPDATE SKIP LOCKED
+    ) AS job
+    LIMIT %(limit)s::int8
+)
+UPDATE jobs
+SET state = 'active', attempt = attempt + 1, started_at = %(now)s::int8, due_at = NULL
+FROM picked WHERE jobs.id = picked.id
+RETURNING {job}, jobs.args, jobs.meta, picked.lane
+
+-- name: claim_types
+-- The same where the fetch names job types: a queue's types are merged in the queue's order.
+-- row: SELECT id, priority, seq FROM jobs WHERE state = 'available' AND queue = wanted.queue AND type = (%(types)s::text[])[{n}]
+WITH picked AS MATERIALIZED (
+    SELECT job.id, wanted.lane
+    FROM unnest(%(queues)s::text[]) WITH ORDINALITY AS wanted (queue, lane)
+    CROSS JOIN LATERAL (
+        SELECT jobs.id FROM ({lanes}) AS next JOIN jobs ON jobs.id = next.id
+        WHERE jobs.state = 'available'
+            AND (jobs.expires_at IS NULL OR jobs.expires_at > %(now)s::int8)
+            AND NOT (SELECT COALESCE(bool_or(paused), false) FROM queues WHERE name = wanted.queue)
+        ORDER BY next.priority DESC, next.seq
+        LIMIT %(limit)s::int8 FOR UPDATE OF jobs SKIP LOCKED
+    ) AS job
+    LIMIT %(limit)s::int8
+)
+UPDATE jobs
+SET state = 'active', attempt = attempt + 1, started_at = %(now)s::int8, due_at = NULL
+FROM picked WHERE jobs.id = picked.id
+RETURNING {job}, jobs.args, jobs.meta, picked.lane
+
+-- name: write_changes
+-- Decided transitions, each guarded by the state and attempt that it leaves.
+-- row: text, text, int8, text, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, bytea, bytea, bytea
+UPDATE jobs SET
+    state = change.state, seq = change.seq, attempt = change.attempt,
+    releases = change.releases, enqueued_at = change.enqueued_at,
+    started_at = change.started_at, finished_at = change.finished_at,
+    completed_at = change.completed_at, scheduled_at = change.scheduled_at,
+    expires_at = change.expires_at, due_at = change.due_at,
+    retry_delay_ms = change.retry_delay_ms, error = change.error, errors = change.errors,
+    result = COALESCE(change.result, jobs.result)
+FROM unnest({rows}) AS change (
+    id, old_state, old_attempt, state, seq, attempt, releases, enqueued_at, started_at,
+    finished_at, completed_at, scheduled_at, expires_at, due_at, retry_delay_ms, error, errors,
+    result
+)
+WHERE jobs.id = change.id AND jobs.state = change.old_state AND jobs.attempt = change.old_attempt
+
+-- name: delete_jobs
+-- Gone for good.
+-- row: text
+DELETE FROM jobs WHERE id = ANY ({rows})
+
+-- name: one_job
+-- A whole job and its lease.
+SELECT {job}, {payload}, {lease}
+FROM jobs LEFT JOIN leases ON leases.job_id = jobs.id
+WHERE jobs.id = %s::text
+
+-- name: metas
+-- The meta of jobs.
+-- row: text
+SELECT meta FROM jobs WHERE id = ANY ({rows})
+
+-- name: dead_letters
+-- Discarded jobs, newest first, from a place in that order.
+SELECT {job}, {payload} FROM jobs
+WHERE state = 'discarded'
+    AND (%(queue)s::text IS NULL OR queue = %(queue)s) AND (%(type)s::text IS NULL OR type = %(type)s)
+    AND (
+        %(after)s::text IS NULL
+        OR (finished_at, id) < ((SELECT finished_at FROM jobs WHERE id = %(after)s), %(after)s)
+    )
+ORDER BY finished_at DESC, id DESC
+LIMIT %(limit)s::int8 OFFSET %(offset)s::int8
+
+-- name: count_dead_letters
+-- How many of them there are.
+SELECT count(*) FROM jobs
+WHERE state = 'discarded'
+    AND (%(queue)s::text IS NULL OR queue = %(queue)s) AND (%(type)s::text IS NULL OR type = %(type)s)
+
+-- name: next_due
+-- When housekeeping has something to do, by kind.
+SELECT
+    (SELECT min(due_at) FROM jobs WHERE due_at IS NOT NULL),
+    least(
+        (SELECT min(expires_at) FROM leases),
+        (SELECT min(deadline_at) FROM leases WHERE deadline_at IS NOT NULL)
+    ),
+    (SELECT min(alive_at) FROM workers WHERE gone_at IS NULL)

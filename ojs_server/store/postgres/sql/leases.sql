@@ -1,0 +1,82 @@
+-- fragment: lease
+-- A Lease, in the order of its fields.
+leases.job_id, leases.queue, leases.job_type, leases.worker_id, leases.attempt,
+leases.duration_ms, leases.expires_at, leases.deadline_at, leases.fetch_id
+
+-- name: insert_leases
+-- Who holds what was just claimed.
+-- row: text, text, text, text, int8, int8, int8, int8, text
+INSERT INTO leases (
+    job_id, queue, job_type, worker_id, attempt, duration_ms, expires_at, deadline_at, fetch_id
+)
+SELECT * FROM unnest({rows})
+
+-- name: drop_leases
+-- The hold is over. Locked in order first: a heartbeat may be at the same leases.
+-- row: text
+WITH ended AS MATERIALIZED (
+    SELECT job_id FROM leases WHERE job_id = ANY ({rows}) ORDER BY job_id FOR UPDATE
+)
+DELETE FROM leases USING ended WHERE leases.job_id = ended.job_id
+
+-- name: load_leases
+-- Lock leases by job.
+-- row: text
+SELECT {lease} FROM leases WHERE job_id = ANY ({rows}) ORDER BY job_id FOR UPDATE
+
+-- name: leases_of
+-- The leases of jobs that this transaction has locked.
+-- row: text
+SELECT {lease} FROM leases WHERE job_id = ANY ({rows})
+
+-- name: load_fetches
+-- Lock leases by the fetch that was answered with them.
+-- row: text
+SELECT {lease} FROM leases WHERE fetch_id = ANY ({rows}) ORDER BY job_id FOR UPDATE
+
+-- name: extend_leases
+-- New ends.
+-- row: text, int8
+UPDATE leases SET expires_at = extension.expires_at
+FROM unnest({rows}) AS extension (job_id, expires_at)
+WHERE leases.job_id = extension.job_id
+
+-- name: load_lapsed
+-- Leases whose time is over, as far as the store was reachable to hear from their holders.
+-- Whatever another node is busy with is left to it: a heartbeat may be renewing the lease.
+WITH late AS MATERIALIZED (
+    (
+        SELECT job_id FROM leases
+        WHERE expires_at <= %(now)s::int8
+            AND %(since)s::int8 + least(duration_ms, %(grace)s::int8) <= %(now)s
+        ORDER BY expires_at LIMIT %(limit)s::int8
+    )
+    UNION
+    (
+        SELECT job_id FROM leases
+        WHERE deadline_at <= %(now)s AND %(since)s + least(duration_ms, %(grace)s) <= %(now)s
+        ORDER BY deadline_at LIMIT %(limit)s
+    )
+    LIMIT %(limit)s
+), jobs AS MATERIALIZED (
+    SELECT {job} FROM jobs
+    WHERE id = ANY (ARRAY(SELECT job_id FROM late)) AND state = 'active'
+    ORDER BY id FOR UPDATE SKIP LOCKED
+)
+SELECT {job}, {lease}
+FROM jobs JOIN leases ON leases.job_id = jobs.id
+WHERE leases.expires_at <= %(now)s OR leases.deadline_at <= %(now)s
+ORDER BY leases.job_id FOR UPDATE OF leases SKIP LOCKED
+
+-- name: load_held
+-- Lock what workers hold: the jobs in order, then the leases in order.
+-- row: text
+WITH jobs AS MATERIALIZED (
+    SELECT {job} FROM jobs
+    WHERE id = ANY (ARRAY(SELECT job_id FROM leases WHERE worker_id = ANY ({rows})))
+    ORDER BY id FOR UPDATE
+)
+SELECT {job}, {lease}
+FROM jobs JOIN leases ON leases.job_id = jobs.id
+WHERE leases.worker_id = ANY ({rows})
+ORDER BY leases.job_id FOR UPDATE OF leases

@@ -1,0 +1,58 @@
+-- fragment: worker
+-- A Worker, in the order of its fields.
+workers.id, workers.state, workers.draining, workers.directive, workers.incarnation,
+workers.alive_at, workers.beat_at, workers.seen_at, workers.created_at, workers.gone_at,
+workers.profile
+
+-- name: load_workers
+-- Lock workers by id.
+-- row: text
+SELECT {worker} FROM workers WHERE id = ANY ({rows}) ORDER BY id FOR UPDATE
+
+-- name: load_all_workers
+-- Lock everyone who is not gone.
+SELECT {worker} FROM workers WHERE gone_at IS NULL ORDER BY id FOR UPDATE
+
+-- name: load_silent_workers
+-- Those who have not been heard of since a moment, without those that another node is busy with.
+SELECT {worker} FROM workers
+WHERE gone_at IS NULL AND alive_at IS NOT NULL AND alive_at <= %s::int8
+ORDER BY alive_at LIMIT %s::int8
+FOR UPDATE SKIP LOCKED
+
+-- name: save_workers
+-- New or changed workers.
+-- row: text, text, bool, text, int8, int8, int8, int8, int8, int8, bytea
+INSERT INTO workers (
+    id, state, draining, directive, incarnation, alive_at, beat_at, seen_at, created_at, gone_at,
+    profile
+)
+SELECT * FROM unnest({rows})
+ON CONFLICT (id) DO UPDATE SET
+    state = excluded.state, draining = excluded.draining, directive = excluded.directive,
+    incarnation = excluded.incarnation, alive_at = excluded.alive_at,
+    beat_at = excluded.beat_at, seen_at = excluded.seen_at, gone_at = excluded.gone_at,
+    profile = excluded.profile
+
+-- name: delete_workers
+-- Those who went long ago, and fetch-only ones that were not seen for as long.
+DELETE FROM workers WHERE id = ANY (ARRAY(
+    SELECT id FROM workers
+    WHERE gone_at <= %(before)s::int8
+        OR (gone_at IS NULL AND alive_at IS NULL AND seen_at <= %(before)s)
+    LIMIT %(limit)s::int8 FOR UPDATE SKIP LOCKED
+))
+
+-- name: list_workers
+-- All workers, newest first.
+SELECT {worker} FROM workers ORDER BY created_at DESC, id
+
+-- name: some_workers
+-- These workers.
+-- row: text
+SELECT {worker} FROM workers WHERE id = ANY ({rows}) ORDER BY created_at DESC, id
+
+-- name: held_by
+-- Which jobs each of these workers holds.
+-- row: text
+SELECT worker_id, job_id FROM leases WHERE worker_id = ANY ({rows}) ORDER BY job_id

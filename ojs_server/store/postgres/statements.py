@@ -1,0 +1,50 @@
+"""This store's statements, with a typed array for each column of a batch."""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+import msgspec
+
+from ojs_server.store.postgres.arrays import PACKERS
+from ojs_server.store.queries import Query, load_queries
+
+PACKAGE: Final = "ojs_server.store.postgres"
+
+
+class Statement(msgspec.Struct, frozen=True):
+    """One statement and the types of the columns that it takes."""
+
+    sql: str
+    columns: tuple[str, ...] = ()
+    row: str = ""
+
+    def bind(self, rows: Sequence[Sequence[Any]]) -> dict[str, Any]:
+        """The parameters for these rows: one array per column."""
+        cells = zip(*rows, strict=True) if rows else ((),) * len(self.columns)
+        return {
+            f"c{n}": PACKERS[kind](column)
+            for n, (kind, column) in enumerate(zip(self.columns, cells, strict=True))
+        }
+
+
+def statement_of(query: Query) -> Statement:
+    """Put the typed arrays in the place of `{rows}`."""
+    if "{rows}" not in query.sql:
+        return Statement(query.sql, row=query.row)
+    columns = tuple(re.split(r",\s*", query.row))
+    arrays = ", ".join(f"%(c{n})s::{kind}[]" for n, kind in enumerate(columns))
+    return Statement(query.sql.replace("{rows}", arrays), columns)
+
+
+@lru_cache(maxsize=64)
+def with_lanes(statement: Statement, count: int) -> str:
+    """The claim for this many job types."""
+    lanes = (statement.row.replace("{n}", str(n + 1)) for n in range(count))
+    return statement.sql.replace("{lanes}", " UNION ALL ".join(lanes))
+
+
+STATEMENTS: Final[Mapping[str, Statement]] = {
+    name: statement_of(query) for name, query in load_queries(PACKAGE).items()
+}

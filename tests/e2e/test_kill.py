@@ -1,0 +1,152 @@
+"""kill -9 in the middle of traffic: nothing that was answered is lost, nothing runs twice."""
+
+import asyncio
+import random
+from collections import Counter, defaultdict
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+
+from ojs_wire.values import uuid7
+from tests.e2e.node import Node, running, until
+
+KILLS = 20
+PRODUCERS = 4
+WORKERS = 4
+LIMIT_S = 60
+
+
+class Traffic(msgspec.Struct):
+    """What the clients of one run were answered."""
+
+    answered: set[str] = set()
+    acknowledged: set[str] = set()
+    deliveries: dict[str, set[tuple[str, int]]] = msgspec.field(
+        default_factory=lambda: defaultdict(set)
+    )
+    stop: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
+    done: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
+
+
+async def insist(
+    client: httpx.AsyncClient, node: Node, path: str, body: dict[str, Any]
+) -> httpx.Response:
+    """Send until there is an answer, the same request each time, as a careful client does."""
+    while True:
+        try:
+            answer = await client.post(node.url + path, json=body)
+        except httpx.TransportError:
+            await asyncio.sleep(0.02)  # the server is down; there is nothing to await
+            continue
+        if answer.status_code != 503:
+            return answer
+
+
+async def produce(node: Node, traffic: Traffic, luck: random.Random) -> None:
+    async with httpx.AsyncClient(timeout=10) as client:
+        while not traffic.stop.is_set():
+            job_id = uuid7(luck.getrandbits(40), luck.getrandbits)
+            body = {"type": "crash.test", "args": [job_id], "id": job_id}
+            answer = await insist(client, node, "/ojs/v1/jobs", body)
+            # 200: the answer to an earlier try was lost, the job was not.
+            assert answer.status_code in (200, 201), answer.text
+            traffic.answered.add(job_id)
+
+
+async def work(node: Node, traffic: Traffic, name: str) -> None:
+    async with httpx.AsyncClient(timeout=10) as client:
+        number = 0
+        while not traffic.done.is_set():
+            number += 1
+            body = {
+                "queues": ["default"],
+                "worker_id": name,
+                "count": 3,
+                "fetch_id": f"{name}-{number}",
+                "wait_ms": 200,
+            }
+            answer = await insist(client, node, "/ojs/v1/workers/fetch", body)
+            assert answer.status_code == 200, answer.text
+            for job in answer.json()["jobs"]:
+                traffic.deliveries[job["id"]].add((name, job["attempt"]))
+                await acknowledge(client, node, traffic, name, job)
+
+
+async def acknowledge(
+    client: httpx.AsyncClient, node: Node, traffic: Traffic, name: str, job: dict[str, Any]
+) -> None:
+    body = {"job_id": job["id"], "worker_id": name, "attempt": job["attempt"], "result": name}
+    answer = await insist(client, node, "/ojs/v1/workers/ack", body)
+    if answer.status_code == 409:
+        # Our first try was committed and its answer lost; or this is a second delivery.
+        assert answer.json()["error"]["details"]["current_state"] == "completed", answer.text
+    else:
+        assert answer.status_code == 200, answer.text
+    traffic.acknowledged.add(job["id"])
+
+
+async def completed_all(node: Node, count: int) -> None:
+    async with httpx.AsyncClient() as client:
+
+        async def drained() -> bool:
+            stats = (await client.get(f"{node.url}/ojs/v1/queues/default/stats")).json()["queue"]
+            return bool(stats["completed"] == count and stats["available"] == stats["active"] == 0)
+
+        await until(drained, LIMIT_S)
+
+
+@pytest.mark.timeout(300)
+async def test_twenty_kills_lose_nothing_and_run_nothing_twice(store_url: str) -> None:
+    luck = random.Random(20)
+    traffic = Traffic()
+    async with running(store_url, "--log-level", "error") as node, asyncio.TaskGroup() as clients:
+        for number in range(PRODUCERS):
+            clients.create_task(produce(node, traffic, random.Random(number)))
+        for number in range(WORKERS):
+            clients.create_task(work(node, traffic, f"worker-{number}"))
+        for _ in range(KILLS):
+            await asyncio.sleep(luck.uniform(0.05, 0.3))  # at any moment
+            await node.kill()
+            await node.start()
+        traffic.stop.set()
+        await settled(traffic, node)
+        await check(node, traffic)
+
+
+async def settled(traffic: Traffic, node: Node) -> None:
+    """All answered jobs are acknowledged; then the workers may go."""
+
+    async def acknowledged() -> bool:
+        return traffic.acknowledged >= traffic.answered
+
+    await until(acknowledged, LIMIT_S)
+    traffic.done.set()
+    await completed_all(node, len(traffic.answered))
+
+
+async def check(node: Node, traffic: Traffic) -> None:
+    assert len(traffic.answered) > KILLS
+    twice = {job: seen for job, seen in traffic.deliveries.items() if len(seen) > 1}
+    assert not twice, f"handed out more than once while held: {twice}"
+    completions: Counter[str] = Counter()
+    async with httpx.AsyncClient() as client:
+        cursor = ""
+        while True:
+            page = (
+                await client.get(
+                    f"{node.url}/ojs/v1/events",
+                    params={"after": cursor, "types": "job.completed", "limit": 1000},
+                )
+            ).json()
+            completions.update(event["subject"] for event in page["events"])
+            cursor = page["cursor"]
+            if not page["has_more"]:
+                break
+        for job_id in traffic.answered:
+            job = (await client.get(f"{node.url}/ojs/v1/jobs/{job_id}")).json()["job"]
+            assert job["state"] == "completed", job
+            assert job["attempt"] == 1, job
+    assert set(completions) == traffic.answered
+    assert set(completions.values()) == {1}

@@ -1,0 +1,93 @@
+"""Stopping and being stopped: signals, waiting fetches, and a stall that costs no jobs."""
+
+import asyncio
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.e2e.node import Node, running, until
+
+STALL_S = 40
+
+
+@pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGINT])
+async def test_a_stop_answers_waiting_fetches_and_exits_0(
+    store_url: str, sig: signal.Signals
+) -> None:
+    async with running(store_url) as node, httpx.AsyncClient(timeout=40) as client:
+        body = {"queues": ["default"], "wait_ms": 30_000}
+        waiting = [
+            asyncio.create_task(client.post(f"{node.url}/ojs/v1/workers/fetch", json=body))
+            for _ in range(5)
+        ]
+        await until(lambda: node.holds_waiting(5), 10)
+        started = time.monotonic()
+        assert await node.stop(sig) == 0
+        assert time.monotonic() - started < 10
+        answers = await asyncio.gather(*waiting)
+        assert [answer.status_code for answer in answers] == [200] * 5
+        assert all(answer.json()["jobs"] == [] for answer in answers)
+
+
+@pytest.mark.timeout(180)
+async def test_a_40_second_stop_costs_no_live_worker_its_jobs(
+    sqlite_path: Path, postgres_url: str
+) -> None:
+    databases = (f"sqlite:///{sqlite_path}", postgres_url)
+    await asyncio.gather(*(stall(database) for database in databases))
+
+
+async def stall(database: str) -> None:
+    """A worker beats, the server stands still for longer than every limit, the worker goes on."""
+    async with running(database) as node, httpx.AsyncClient(timeout=90) as client:
+        ids = []
+        for lease_ms in (5_000, 20_000, None):
+            options = {} if lease_ms is None else {"visibility_timeout_ms": lease_ms}
+            body = {"type": "stall.test", "args": [], "options": options}
+            job = (await client.post(f"{node.url}/ojs/v1/jobs", json=body)).json()["job"]
+            ids.append(job["id"])
+        fetch = {"queues": ["default"], "count": 3, "worker_id": "steady"}
+        fetched = (await client.post(f"{node.url}/ojs/v1/workers/fetch", json=fetch)).json()
+        assert sorted(job["id"] for job in fetched["jobs"]) == sorted(ids)
+        await beat(client, node, ids)
+        node.send(signal.SIGSTOP)
+        await asyncio.sleep(STALL_S)
+        node.send(signal.SIGCONT)
+        # What the worker has been sending all along arrives now; the next beat follows in time.
+        for _ in range(3):
+            answer = await beat(client, node, ids)
+            assert sorted(answer["jobs_extended"]) == sorted(ids)
+            assert answer["jobs_lost"] == []
+            assert answer["registered"] is True
+            await asyncio.sleep(1)
+        for job_id in ids:
+            ack = {"job_id": job_id, "worker_id": "steady", "attempt": 1}
+            done = await client.post(f"{node.url}/ojs/v1/workers/ack", json=ack)
+            assert done.status_code == 200, done.text
+
+
+async def beat(client: httpx.AsyncClient, node: Node, ids: list[str]) -> dict[str, Any]:
+    body = {"worker_id": "steady", "state": "running", "active_job_ids": ids}
+    answer = await client.post(f"{node.url}/ojs/v1/workers/heartbeat", json=body)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+async def test_a_live_worker_keeps_short_leases_over_a_restart(store_url: str) -> None:
+    """A kill -9 for longer than the lease: it is judged only after its holder could speak."""
+    async with running(store_url) as node, httpx.AsyncClient(timeout=20) as client:
+        options = {"visibility_timeout_ms": 1_500}
+        body = {"type": "t.x", "args": [], "options": options}
+        job = (await client.post(f"{node.url}/ojs/v1/jobs", json=body)).json()["job"]
+        fetch = {"queues": ["default"], "worker_id": "steady"}
+        await client.post(f"{node.url}/ojs/v1/workers/fetch", json=fetch)
+        await node.kill()
+        await asyncio.sleep(2)
+        await node.start()
+        answer = await beat(client, node, [job["id"]])
+        assert answer["jobs_extended"] == [job["id"]]
