@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 from starlette.applications import Starlette
@@ -44,6 +44,13 @@ class Server:
         self.engine.wakeups.close()
         self.engine.endings.close()
 
+    def _heard(self, queues: Mapping[str, int] | None) -> None:
+        """Another node has made jobs available; None when nobody knows where."""
+        if queues is None:
+            self.engine.wakeups.wake_all()
+        else:
+            self.engine.wakeups.wake(queues)
+
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """The time between opening and closing: loops run, operations are taken."""
@@ -53,10 +60,14 @@ class Server:
             luck=self.luck,
             max_waiting=self.settings.max_waiting,
         )
-        housekeeping = Housekeeping(self.engine)
+        listener = self.store.listener(self._heard)
+        housekeeping = Housekeeping(self.engine, shared=listener is not None)
         self.engine.on_due = housekeeping.expect
+        self.engine.wakeups.on_first = housekeeping.nudge
         loops = Loops()
         loops.start("housekeeping", housekeeping.run)
+        if listener is not None:
+            loops.start("listener", listener.run)
         try:
             yield
         finally:

@@ -28,6 +28,8 @@ class Metrics:
             buckets=_LATENCIES,
             registry=self._registry,
         )
+        self._counts: dict[tuple[str, int], Counter] = {}
+        self._latencies: dict[str, Histogram] = {}
         self._depth = Gauge(
             "ojs_queue_depth",
             "Jobs in the store by queue and state.",
@@ -53,9 +55,16 @@ class Metrics:
 
     def observe_request(self, route: str, status: int, seconds: float | None) -> None:
         """One answer; `seconds` is None where the time says nothing."""
-        self._requests.labels(route, str(status)).inc()
+        count = self._counts.get((route, status))
+        if count is None:
+            # Looking a child up by its labels costs more than counting.
+            count = self._counts[route, status] = self._requests.labels(route, str(status))
+        count.inc()
         if seconds is not None:
-            self._latency.labels(route).observe(seconds)
+            latency = self._latencies.get(route)
+            if latency is None:
+                latency = self._latencies[route] = self._latency.labels(route)
+            latency.observe(seconds)
 
     def observe_queues(self, depth: Mapping[tuple[str, str], int]) -> None:
         """The depth of every queue, as of now."""

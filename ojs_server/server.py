@@ -10,6 +10,7 @@ from types import FrameType
 import uvicorn
 
 from ojs_server.app import Application, Server
+from ojs_server.http.protocol import BoundedHttp
 from ojs_server.settings import Settings
 
 GRACE_S = 30
@@ -61,10 +62,11 @@ def serve(server: Server, settings: Settings, on_start: Callable[[int], None]) -
         host=settings.host,
         port=settings.port,
         loop="uvloop",
-        http="httptools",
+        http=BoundedHttp,
         lifespan="on",
         log_config=None,
         access_log=False,
+        proxy_headers=False,
         server_header=False,
         date_header=False,
         timeout_graceful_shutdown=GRACE_S,

@@ -5,7 +5,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from ojs_server.domain.errors import invalid
+from ojs_server.domain.errors import TooLarge, invalid
 from ojs_wire import codec
 from ojs_wire.values import format_timestamp, kind_of, parse_duration
 
@@ -15,6 +15,7 @@ HISTORY: Final = 20
 MAX_TEXT: Final = 10_000
 MAX_FRAMES: Final = 50
 MAX_NAME: Final = 255
+MAX_DETAILS: Final = 64 * 1024
 # How a handler asks for an outcome: `details.action`, or these words in `code`.
 _ACTIONS: Final[Mapping[str, Action]] = {
     "RETRY": "retry",
@@ -52,17 +53,16 @@ class Fault(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def snooze_ms(self) -> int:
         """How long a snoozed job stays away."""
-        value = (self.details or {}).get("retry_after_ms", 0)
+        value = (self.details or {}).get("retry_after_ms")
         try:
-            return parse_duration(value, 1)
+            return 0 if value is None else parse_duration(value, 1)
         except ValueError as error:
             raise invalid("error.details.retry_after_ms", str(error)) from None
 
     @property
     def names(self) -> tuple[str | None, ...]:
         """The names that `non_retryable_errors` is matched against, in order."""
-        error_class = (self.details or {}).get("error_class")
-        return (self.type, error_class if isinstance(error_class, str) else None, self.code)
+        return (self.type, _error_class(self.details), self.code)
 
 
 class _Entry(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -89,20 +89,21 @@ def parse_fault(given: object) -> Fault:
     if given is None:
         return Fault(code="handler_error", type="handler_error", message="the handler failed")
     if isinstance(given, str):
-        return Fault(code="handler_error", type="handler_error", message=_cut(given))
+        given = {"message": given}
     if not isinstance(given, dict):
         raise invalid("error", f"must be an object or a string, not {kind_of(given)}")
     code, kind = _name(given, "code"), _name(given, "type")
     details = given.get("details")
     if details is not None and not isinstance(details, dict):
         raise invalid("error.details", f"must be an object, not {kind_of(details)}")
-    error_class = (details or {}).get("error_class")
+    if details is not None and (size := len(codec.encode(details))) > MAX_DETAILS:
+        raise TooLarge(
+            f"`error.details` has {size} bytes; at most {MAX_DETAILS} are allowed",
+            details={"field": "error.details", "size": size, "limit": MAX_DETAILS},
+        )
     return Fault(
         code=code or kind or "handler_error",
-        type=kind
-        or (error_class if isinstance(error_class, str) else None)
-        or code
-        or "handler_error",
+        type=kind or _error_class(details) or code or "handler_error",
         message=_cut(_text(given, "message") or "the handler failed"),
         retryable=_retryable(given.get("retryable")),
         details=details,
@@ -135,6 +136,12 @@ def append_entry(history: bytes | None, new: bytes) -> bytes:
         return b"[" + new + b"]"
     entries = [bytes(item) for item in _history.decode(history)][-(HISTORY - 1) :]
     return b"[" + b",".join([*entries, new]) + b"]"
+
+
+def _error_class(details: Mapping[str, Any] | None) -> str | None:
+    # Cut like every name, because patterns are matched against it.
+    value = (details or {}).get("error_class")
+    return value[:MAX_NAME] if isinstance(value, str) else None
 
 
 def _name(given: Mapping[str, Any], member: str) -> str | None:

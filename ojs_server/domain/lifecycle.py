@@ -109,7 +109,7 @@ def lapse(
     attempt was counted when the job was handed out, so nothing more is added here.
     """
     require(job, "lapse")
-    if backoff or _exhausted(job):
+    if backoff or _exhausted(job) or retry.is_non_retryable(policy_of(job), fault.names):
         return _failed(job, lease, fault, now, dice, keep)
     noted = entry(fault, job.attempt, now)
     after = msgspec.structs.replace(
@@ -288,13 +288,15 @@ def _expire(job: Job, now: int, keep: Retention) -> Change:
         retryable=False,
     )
     noted = entry(fault, job.attempt, now)
+    dead_letter = policy_of(job).on_exhaustion == "dead_letter"
     after = msgspec.structs.replace(
         job,
         state=State.DISCARDED,
         finished_at=now,
+        completed_at=now,
         error=noted,
         errors=append_entry(job.errors, noted),
-        due_at=now + keep.discarded_ms,
+        due_at=now + (keep.dead_letter_ms if dead_letter else keep.discarded_ms),
     )
     happened: tuple[Event, ...] = (events.expired(job, now), events.discarded(after, fault))
     return Change(job, after, happened)

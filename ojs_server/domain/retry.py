@@ -126,20 +126,27 @@ def is_non_retryable(policy: RetryPolicy, names: tuple[str | None, ...]) -> bool
 def _matches(pattern: str, name: str) -> bool:
     if pattern == name:
         return True
-    if pattern.endswith(".*") and name.startswith(pattern[:-1]):
+    if _PREFIX.fullmatch(pattern) and name.startswith(pattern[:-1]):
         return True
     # A dotted class name is no regular expression to its author: `Auth.Error` must not match
     # `AuthXError`, so only a pattern with regex characters beyond the dot is tried as one.
-    if not _REGEX_SIGNS.search(pattern.removesuffix(".*")):
-        return False
-    return re.fullmatch(pattern, name) is not None
+    return _is_regex(pattern) and re.fullmatch(pattern, name) is not None
+
+
+def _is_regex(pattern: str) -> bool:
+    return not _PREFIX.fullmatch(pattern) and _REGEX_SIGNS.search(pattern) is not None
 
 
 _REGEX_SIGNS: Final = re.compile(r"[\\^$|?*+()\[\]{}]")
-# A repeated group makes matching exponential and a row of repetitions polynomial; both are
-# refused, since the pattern comes from a producer and runs inside the server.
+_PREFIX: Final = re.compile(r"[^\\^$|?*+()\[\]{}]+\.\*")
+# A repeated group or a row of options makes matching exponential, a row of repetitions
+# polynomial; all are refused, since a producer's pattern runs inside the server.
 _REPEATED_GROUP: Final = re.compile(r"\)[+*{]|\\[1-9]|\(\?[^:]")
-_MAX_REPETITIONS: Final = 3
+# Each repetition multiplies the ways to match by a name's length (8 bits), each `?` and each
+# alternative inside a group by two (1 bit): at most 2**16 ways remain to be tried.
+_REPETITIONS: Final = re.compile(r"[+*{]")
+_CHOICES: Final = re.compile(r"(?<!\()\?|\|")
+_MAX_BITS: Final = 16
 
 
 def _refuse(field: str, message: str) -> ValidationError:
@@ -194,21 +201,26 @@ def _patterns(value: object) -> tuple[str, ...]:
     for item in value:
         if not isinstance(item, str) or not 0 < len(item) <= 255:
             raise _refuse(field, "must hold non-empty strings of at most 255 characters")
-        if _REGEX_SIGNS.search(item.removesuffix(".*")):
+        if _is_regex(item):
             _check_regex(field, item)
     return tuple(value)
 
 
 def _check_regex(field: str, pattern: str) -> None:
-    if _REPEATED_GROUP.search(pattern) or len(re.findall(r"[+*{]", pattern)) > _MAX_REPETITIONS:
+    # Alternatives outside of groups are tried one after the other and multiply nothing.
+    choices = len(_CHOICES.findall(pattern)) if "(" in pattern else pattern.count("?")
+    if (
+        _REPEATED_GROUP.search(pattern)
+        or 8 * len(_REPETITIONS.findall(pattern)) + choices > _MAX_BITS
+    ):
         raise _refuse(
             field,
-            f"holds {pattern!r}: repeated groups, back references, look-around and more than "
-            f"{_MAX_REPETITIONS} repetitions are not allowed",
+            f"holds {pattern!r}: repeated groups, back references, look-around, more than two "
+            "repetitions and long rows of options are not allowed; use several patterns",
         )
     try:
         re.compile(pattern)
-    except re.error as error:
+    except (re.error, OverflowError) as error:
         raise _refuse(
             field, f"holds {pattern!r}, which is no regular expression: {error}"
         ) from None

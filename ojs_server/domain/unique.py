@@ -20,7 +20,7 @@ def parse_unique(given: object) -> dict[str, Any] | None:
         return None
     if not isinstance(given, dict):
         raise invalid("unique", f"must be an object, not {kind_of(given)}")
-    keys = given.get("keys", given.get("key"))
+    keys = given.get("key") if given.get("keys") is None else given["keys"]
     policy: dict[str, Any] = {
         "keys": _names("keys", [keys] if isinstance(keys, str) else keys, DIMENSIONS) or ["type"],
         "on_conflict": _on_conflict(given.get("on_conflict")),

@@ -51,6 +51,16 @@ OPTIONS: Final = frozenset(
         "metadata",
     }
 )
+_OTHER_NAME: Final[Mapping[str, str]] = {
+    "retry": "retry_policy",
+    "retry_policy": "retry",
+    "timeout": "timeout_ms",
+    "timeout_ms": "timeout",
+    "scheduled_at": "delay_until",
+    "delay_until": "scheduled_at",
+    "visibility_timeout": "visibility_timeout_ms",
+    "visibility_timeout_ms": "visibility_timeout",
+}
 _ENVELOPE: Final = frozenset({"type", "args", "id", "meta", "schema", "options", "specversion"})
 # The server's own fields: a client's values are ignored, so that a job can be sent back as is.
 _MANAGED: Final = frozenset(
@@ -65,11 +75,13 @@ _MANAGED: Final = frozenset(
         "cancelled_at",
         "discarded_at",
         "next_attempt_at",
+        "next_retry_at",
         "retry_delay_ms",
         "error",
         "errors",
         "result",
         "worker_id",
+        "lease_expires_at",
         "deduplicated",
         "parent_results",
     }
@@ -116,6 +128,7 @@ def parse_draft(body: object, *, strict: bool = False) -> Draft:
     retry = given.get("retry", given.get("retry_policy"))
     policy = parse_policy(retry)
     run_ms = _run_ms(given)
+    grace_ms = _grace_ms(given)
     lease_ms = _lease_ms(given)
     client_id = _client_id(body)
     spec = _spec(body, given, policy.as_wire() if retry is not None else None, run_ms, lease_ms)
@@ -133,7 +146,7 @@ def parse_draft(body: object, *, strict: bool = False) -> Draft:
         expires_at=_moment(given, "expires_at"),
         pending=_flag(given, "pending"),
         lease_ms=lease_ms,
-        run_ms=None if run_ms is None else run_ms + _grace_ms(given),
+        run_ms=None if run_ms is None else run_ms + grace_ms,
     )
     _check_sizes(draft)
     return draft
@@ -193,6 +206,10 @@ def parse_queue(field: str, value: object) -> str:
 
 def _merge(body: dict[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
     given = {name: body[name] for name in OPTIONS.intersection(body) if body[name] is not None}
+    for name, value in options.items():
+        if value is not None:
+            # Also where the option has another name than the field it outranks.
+            given.pop(_OTHER_NAME.get(name, name), None)
     given.update({name: value for name, value in options.items() if value is not None})
     return given
 
@@ -240,7 +257,7 @@ def _args(body: Mapping[str, Any]) -> list[Any]:
 
 def _meta(body: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     merged: dict[str, Any] = {}
-    for field, value in (("options.metadata", given.get("metadata")), ("meta", body.get("meta"))):
+    for field, value in (("meta", body.get("meta")), ("metadata", given.get("metadata"))):
         if value is None:
             continue
         if not isinstance(value, dict):

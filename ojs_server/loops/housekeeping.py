@@ -17,6 +17,8 @@ SLOW_POLL_S: Final = 0.5
 # When something is due that may not be judged yet, or that another node is about to do.
 PAUSE_S: Final = 0.1
 PRUNE_EVERY_MS: Final = 60_000
+# For how long the other nodes are told at once that fetches wait here.
+WAITING_MS: Final = 5_000
 
 log = logging.getLogger("ojs.housekeeping")
 
@@ -24,13 +26,20 @@ log = logging.getLogger("ojs.housekeeping")
 class Housekeeping:
     """One node's sweeper."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, *, shared: bool) -> None:
+        """`shared` says that other nodes may write to the same store."""
         self._engine = engine
+        self._shared = shared
         self._reachability = Reachability()
         self._wake = asyncio.Event()
         self._sleeps_until = 0
         self._pruned_at = 0
         self._away = False
+        self._waiting_until = 0
+
+    def nudge(self) -> None:
+        """Look around now: somebody has begun to wait for jobs."""
+        self._wake.set()
 
     def expect(self, moment: int) -> None:
         """Something falls due at this moment of the store's clock."""
@@ -61,7 +70,7 @@ class Housekeeping:
         self._wake.clear()
         now, due = await self._engine.read(_due)
         since = self._reachability.observe(now, monotonic_ms())
-        await self._nudge()
+        await self._look_for_waiters(now)
         prune = now - self._pruned_at >= PRUNE_EVERY_MS
         next_at = self._next(due, now)
         if next_at > now and not prune:
@@ -81,11 +90,15 @@ class Housekeeping:
         moments = [at for at in (due.job, due.lease, worker) if at is not None]
         return min([*moments, now + round(SLOW_POLL_S * 1000)])
 
-    async def _nudge(self) -> None:
-        """Wake fetches that wait beside available jobs: the wake-up of another node was lost."""
+    async def _look_for_waiters(self, now: int) -> None:
+        """Have other nodes send their news here; wake fetches that wait beside available jobs,
+        since a notice can be lost with its connection."""
         names = self._engine.wakeups.queues()
-        if not names or self._engine.store.kind == "sqlite":
+        if not names or not self._shared:
             return
+        if self._waiting_until < now + WAITING_MS // 2:
+            self._waiting_until = now + WAITING_MS
+            await self._engine.note_waiting(self._waiting_until)
         queues = await self._engine.read(lambda reader: reader.queues(names))
         found = {
             queue.name: queue.counts["available"]

@@ -65,6 +65,10 @@ class Engine:
         """Carry out one operation; answers after its commit, raises what it was refused with."""
         return await self._commits.submit(operation)
 
+    async def note_waiting(self, until: int) -> None:
+        """Tell the other nodes that fetches wait here, until a moment of the store's clock."""
+        await self._in_thread(lambda: self.store.note_waiting(until))
+
     async def read(self, question: Callable[[Reader], Answer]) -> Answer:
         """Ask the store something, off the event loop."""
 
@@ -72,8 +76,11 @@ class Engine:
             with self.store.reader() as reader:
                 return question(reader)
 
+        return await self._in_thread(ask)
+
+    async def _in_thread(self, call: Callable[[], Answer]) -> Answer:
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._reading, ask)
+            return await asyncio.get_running_loop().run_in_executor(self._reading, call)
         except StoreUnavailable as error:
             raise Unavailable(
                 f"the store cannot be reached: {error}", headers={"Retry-After": "1"}

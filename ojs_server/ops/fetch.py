@@ -2,9 +2,16 @@
 
 import asyncio
 from collections.abc import Awaitable
+from contextlib import suppress
+from typing import Final
 
+from ojs_server.domain.errors import Conflict
+from ojs_server.domain.faults import Fault
 from ojs_server.ops.claim import Claim, Deliveries
 from ojs_server.ops.engine import Engine
+from ojs_server.ops.settle import Fail
+
+_LEFT: Final = Fault("released", "released", "the caller left before it had the job")
 
 
 async def fetch(
@@ -23,6 +30,9 @@ async def fetch(
         while True:
             waiter.settle()
             deliveries = await engine.run(claim)
+            if left is not None and left.done():
+                await _give_back(engine, deliveries)
+                return ()
             remaining = deadline - asyncio.get_running_loop().time()
             if deliveries or remaining <= 0 or engine.wakeups.closed:
                 return deliveries
@@ -33,6 +43,17 @@ async def fetch(
         engine.wakeups.leave(waiter)
         if left is not None:
             left.cancel()
+
+
+async def _give_back(engine: Engine, deliveries: Deliveries) -> None:
+    """The caller left while the claim was being committed: its jobs are for somebody else."""
+    for one in deliveries:
+        job, lease = one.claimed.job, one.lease
+        release = Fail(
+            job.id, _LEFT, worker_id=lease.worker_id, attempt=lease.attempt, requeue=True
+        )
+        with suppress(Conflict):
+            await engine.run(release)
 
 
 async def _first(

@@ -12,6 +12,8 @@ from ojs_server.ops.presence import DEATH, leave
 from ojs_server.ops.work import Work
 
 STEP = 500
+# Each dead worker brings back all its jobs in the same transaction.
+WORKERS_STEP = 50
 # A lease is judged after at most this long of hearing its holder.
 JUDGED_AFTER_MS = 30_000
 # A sweep that was asked for this long ago was asked for before a stall.
@@ -60,10 +62,8 @@ def _sweep(work: Work, op: Sweep) -> Swept:
     lapsed = _lapse(work, op.judged_since)
     dead = _bury(work, op.judged_since)
     pruned = _prune(work) if op.prune else 0
-    steps = (matured + removed, lapsed, dead, pruned)
-    return Swept(
-        work.now, matured, lapsed, dead, removed + pruned, more=any(n >= STEP for n in steps)
-    )
+    more = max(matured + removed, lapsed, pruned) >= STEP or dead >= WORKERS_STEP
+    return Swept(work.now, matured, lapsed, dead, removed + pruned, more)
 
 
 def _mature(work: Work) -> tuple[int, int]:
@@ -123,7 +123,7 @@ def _bury(work: Work, judged_since: int) -> int:
     silent_for = work.rules.heartbeat_timeout_ms
     if judged_since + min(silent_for, JUDGED_AFTER_MS) > work.now:
         return 0
-    silent = work.tx.load_silent_workers(work.now - silent_for, STEP)
+    silent = work.tx.load_silent_workers(work.now - silent_for, WORKERS_STEP)
     if silent:
         work.tx.save_workers(leave(work, silent, DEATH))
     return len(silent)

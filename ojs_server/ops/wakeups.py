@@ -1,7 +1,7 @@
 """Waking the fetches that wait for work: one for each job that becomes available."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 
 class Waiter:
@@ -36,6 +36,8 @@ class Wakeups:
         # Dicts as ordered sets: leaving must not search a list of a thousand waiters.
         self._by_queue: dict[str, dict[Waiter, None]] = {}
         self._closed = False
+        # Called when somebody waits where nobody did.
+        self.on_first: Callable[[], None] = lambda: None
 
     @property
     def closed(self) -> bool:
@@ -52,6 +54,8 @@ class Wakeups:
     def enter(self, queues: tuple[str, ...]) -> Waiter:
         """Start to wait; to be entered before looking, or a job could slip past."""
         waiter = Waiter(queues)
+        if not self._by_queue:
+            self.on_first()
         for queue in queues:
             self._by_queue.setdefault(queue, {})[waiter] = None
         if self._closed:

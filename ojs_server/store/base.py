@@ -6,7 +6,7 @@ decision back to be written, guarded by the state it leaves. All moments are mil
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Literal, Protocol
+from typing import Protocol
 
 import msgspec
 
@@ -252,7 +252,15 @@ class Reader(Protocol):
         """When housekeeping is needed next."""
 
 
-Mode = Literal["read", "write"]
+# Jobs became available through another node: how many by queue, or None for anywhere.
+OnWake = Callable[[Mapping[str, int] | None], None]
+
+
+class Listener(Protocol):
+    """Hears of what other nodes made available."""
+
+    async def run(self) -> None:
+        """Listen until cancelled."""
 
 
 class Store(Protocol):
@@ -269,6 +277,12 @@ class Store(Protocol):
 
     def ping(self) -> None:
         """Raise StoreUnavailable unless the database answers."""
+
+    def listener(self, on_wake: OnWake) -> Listener | None:
+        """What hears of jobs that other nodes make available; None where there is no other."""
+
+    def note_waiting(self, until: int) -> None:
+        """Tell the other nodes that fetches wait here, until a moment of the store's clock."""
 
     def durability_warnings(self) -> list[str]:
         """What about this database could lose a commit that was answered."""

@@ -1,7 +1,14 @@
-"""Opening the store that a database setting names."""
+"""From a database setting to an open store."""
+
+from typing import Final
+from urllib.parse import unquote, urlsplit
 
 from ojs_server.store.base import Clock, Store
-from ojs_server.store.sqlite.store import SqliteStore
+
+FORMS: Final = (
+    "`:memory:`, a file path, sqlite:///PATH (sqlite:////PATH for an absolute one), "
+    "postgresql://USER@HOST/NAME or postgres://USER@HOST/NAME"
+)
 
 
 def open_store(
@@ -12,5 +19,26 @@ def open_store(
     migrations: bool = True,
     listen_url: str | None = None,
 ) -> Store:
-    """A store for `:memory:`, a path, `sqlite:///PATH` or `postgresql://…`."""
-    return SqliteStore(url.removeprefix("sqlite:///"), clock=clock, migrations=migrations)
+    """Open the store that a setting names; the drivers are loaded when they are needed."""
+    scheme, separator, _ = url.partition("://")
+    if separator and scheme in ("postgresql", "postgres"):
+        from ojs_server.store.postgres.store import PostgresStore
+
+        return PostgresStore(
+            url, clock=clock, node=node, migrations=migrations, listen_url=listen_url
+        )
+    if separator and scheme != "sqlite":
+        raise ValueError(f"{scheme}:// is not a database that can be used; use {FORMS}")
+    from ojs_server.store.sqlite.store import SqliteStore
+
+    path = sqlite_path(url) if separator else url
+    return SqliteStore(path, clock=clock, node=node or "local", migrations=migrations)
+
+
+def sqlite_path(url: str) -> str:
+    """The file behind sqlite:///PATH; what follows the third slash is the path as it is."""
+    parts = urlsplit(url)
+    path = unquote(parts.path.removeprefix("/"))
+    if parts.netloc or parts.query or parts.fragment or not path:
+        raise ValueError(f"{url} names no file; use {FORMS}")
+    return path

@@ -25,9 +25,7 @@ class Array:
 
     def __init__(self, items: Sequence[bytes]) -> None:
         head = _HEAD(1, 1, self.element_oid, len(items), 1) if items else _HEAD(0, 0, 0, 0, 0)[:8]
-        self.packed = (
-            head + b"".join(items) if items else head + _LENGTH(self.element_oid)
-        )
+        self.packed = head + b"".join(items) if items else head + _LENGTH(self.element_oid)
 
 
 class TextArray(Array):
@@ -59,9 +57,7 @@ ARRAY_OIDS: Final = {TextArray: 1009, Int8Array: 1016, ByteaArray: 1001, BoolArr
 
 def texts(values: Iterable[str | None]) -> TextArray:
     """A column of text."""
-    return TextArray(
-        [_NULL if v is None else _LENGTH(len(b := v.encode())) + b for v in values]
-    )
+    return TextArray([_NULL if v is None else _LENGTH(len(b := v.encode())) + b for v in values])
 
 
 def ints(values: Iterable[int | None]) -> Int8Array:

@@ -1,14 +1,18 @@
 """Bringing a PostgreSQL schema to the present version, whoever else starts at the same time."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 import psycopg
 from psycopg import errors
 
-from ojs_server.store.base import POSITION_BITS, SchemaError
+from ojs_server.store.base import SchemaError
 from ojs_server.store.migrations import load_migrations, pending
 
-_LOCK: Final = "SELECT pg_advisory_xact_lock(hashtextextended('ojs-server ' || current_schema(), 0))"
+_LOCK: Final = (
+    "SELECT pg_advisory_xact_lock(hashtextextended('ojs-server ' || current_schema(), 0))"
+)
 _BEGIN: Final = (
     "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;"
     " SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0;"
@@ -21,62 +25,43 @@ CREATE TABLE IF NOT EXISTS schema_versions (
     applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
 )
 """
+_APPLIED: Final = "INSERT INTO schema_versions (version, name) VALUES (%s, %s)"
 
 
-def migrate(
-    connection: psycopg.Connection[Any], package: str, *, apply: bool = True
-) -> list[int]:
+def migrate(connection: psycopg.Connection[Any], package: str, *, apply: bool = True) -> list[int]:
     """Apply what is missing in one transaction; answers the versions applied."""
     _check_database(connection)
     steps = load_migrations(package)
     if not pending(steps, _version(connection), apply=apply):
         return []
-    connection.execute(_BEGIN)
     try:
-        # Held to the end of the transaction: it works through a connection pooler, too.
-        connection.execute(_LOCK)
-        connection.execute(_VERSIONS)
-        missing = pending(steps, _version(connection))
-        for step in missing:
-            connection.execute(step.sql.encode())
-            connection.execute(
-                "INSERT INTO schema_versions (version, name) VALUES (%s, %s)",
-                (step.version, step.name),
-            )
-        connection.execute("COMMIT")
+        with alone(connection):
+            connection.execute(_VERSIONS)
+            missing = pending(steps, _version(connection), apply=True)
+            for step in missing:
+                connection.execute(step.sql.encode())
+                connection.execute(_APPLIED, (step.version, step.name))
     except errors.DuplicateTable as error:
-        connection.execute("ROLLBACK")
         raise SchemaError(
             f"the schema holds tables of something else ({error.diag.message_primary}); give "
             "ojs-server one of its own, with ?options=-csearch_path%3Dojs in the database URL"
         ) from error
-    except BaseException:
-        if not connection.closed:
-            connection.execute("ROLLBACK")
-        raise
     return [step.version for step in missing]
 
 
-def raise_positions(connection: psycopg.Connection[Any], last_position: str) -> None:
-    """Make the next position higher than all that are stored.
+@contextmanager
+def alone(connection: psycopg.Connection[Any]) -> Iterator[None]:
+    """A transaction that no other node of this schema makes at the same time.
 
-    Positions begin with the number of a transaction, which a database cluster counts for
-    itself: after a dump is restored into another cluster the count may be far behind.
+    The lock is held to the transaction's end, so it works through a connection pooler, too.
     """
     connection.execute(_BEGIN)
     try:
         connection.execute(_LOCK)
-        row = connection.execute(last_position).fetchone()
-        used = (row[0] if row else 0) >> POSITION_BITS
-        connection.execute(
-            "UPDATE settings SET value = %(used)s + 1 - pg_current_xact_id()::text::int8"
-            " WHERE name = 'position_offset'"
-            " AND pg_current_xact_id()::text::int8 + value <= %(used)s",
-            {"used": used},
-        )
+        yield
         connection.execute("COMMIT")
     except BaseException:
-        if not connection.closed:
+        with suppress(psycopg.Error):
             connection.execute("ROLLBACK")
         raise
 
@@ -98,7 +83,9 @@ def _check_database(connection: psycopg.Connection[Any]) -> None:
     ).fetchone()
     schema, encoding, version, path = row or (None, "", 0, "")
     if version < 150_000:
-        raise SchemaError(f"PostgreSQL {version // 10_000} is too old; this server needs 15 or newer")
+        raise SchemaError(
+            f"PostgreSQL {version // 10_000} is too old; this server needs 15 or newer"
+        )
     if schema is None:
         raise SchemaError(f"the database has no schema of the search_path {path}; create it")
     if encoding != "UTF8":

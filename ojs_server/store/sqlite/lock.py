@@ -12,7 +12,12 @@ class FileLock:
 
     def __init__(self, database: Path) -> None:
         self._path = database.with_name(database.name + ".lock")
-        self._file = self._path.open("a+")
+        try:
+            self._file = self._path.open("a+")
+        except OSError as error:
+            raise StoreUnavailable(
+                f"cannot keep a database at {database}: {error.strerror}"
+            ) from error
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

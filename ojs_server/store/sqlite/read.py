@@ -67,7 +67,7 @@ class SqliteReader:
 
     def workers(self, ids: Sequence[str] | None = None) -> list[WorkerLoad]:
         """All workers, or some, with the jobs they hold."""
-        rows = self._all("list_workers", ()) if ids is None else self._of_ids("load_workers", ids)
+        rows = self._all("list_workers", ()) if ids is None else self._of_ids("some_workers", ids)
         workers = [worker_of(row) for row in rows]
         held: dict[str, list[str]] = {}
         for worker_id, job_id in self._of_ids("held_by", [worker.id for worker in workers]):

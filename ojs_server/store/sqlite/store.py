@@ -1,15 +1,14 @@
 """The embedded store: opening, transactions and reading."""
 
-import shutil
 import sqlite3
-import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
-from ojs_server.store.base import POSITION_BITS, Clock, SchemaError, StoreUnavailable
+from ojs_server.store.base import POSITION_BITS, Clock, OnWake, SchemaError, StoreUnavailable
 from ojs_server.store.clock import RisingClock
 from ojs_server.store.queries import load_queries
 from ojs_server.store.sqlite.lock import FileLock
@@ -27,6 +26,7 @@ class SqliteStore:
     """A file in WAL mode with `synchronous=FULL`: a commit is on disk before it is answered."""
 
     kind = "sqlite"
+    _closed = False
 
     def __init__(
         self,
@@ -42,15 +42,14 @@ class SqliteStore:
                 f"{'.'.join(map(str, MINIMUM_VERSION))} or newer"
             )
         # Two in-memory connections would see two databases, so `:memory:` is a private file.
-        self._temporary = tempfile.mkdtemp(prefix="ojs-") if path == ":memory:" else None
-        self.path = Path(self._temporary or "") / "ojs.db" if self._temporary else Path(path)
-        self.location = str(self.path.resolve())
+        self._private = TemporaryDirectory(prefix="ojs-") if path == ":memory:" else None
+        # Resolved, so that two names of one file share one lock.
+        self.path = Path(f"{self._private.name}/ojs.db" if self._private else path).resolve()
+        self.location = str(self.path)
         self._node = node
         self._local = threading.local()
-        self._readers: list[sqlite3.Connection] = []
+        self._connections: list[sqlite3.Connection] = []
         self._lock = threading.Lock()
-        if not self.path.parent.is_dir():
-            raise StoreUnavailable(f"there is no folder {self.path.parent} for the database")
         self._file_lock = FileLock(self.path)
         try:
             self._writer = self._connect()
@@ -58,46 +57,37 @@ class SqliteStore:
             self._clock = clock or self._rising_clock()
             self._number = max(self._last_position() >> POSITION_BITS, self._clock())
         except sqlite3.DatabaseError as error:
-            self._file_lock.release()
+            self.close()
             raise StoreUnavailable(f"cannot open {self.path}: {error}") from error
         except SchemaError:
-            self._writer.close()
-            self._file_lock.release()
+            self.close()
             raise
 
     @contextmanager
     def transaction(self) -> Iterator[SqliteTx]:
         """One write transaction; a broken one is rolled back whole."""
-        try:
+        with self._at_the_boundary():
             self._writer.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError as error:
-            raise StoreUnavailable(str(error)) from error
-        try:
-            self._number += 1
-            yield SqliteTx(
-                self._writer, QUERIES, self._clock(), self._number << POSITION_BITS, self._node
-            )
-            self._writer.execute("COMMIT")
-        except BaseException as error:
-            if self._writer.in_transaction:
-                self._writer.execute("ROLLBACK")
-            if isinstance(error, sqlite3.OperationalError):
-                raise StoreUnavailable(str(error)) from error
-            raise
+            try:
+                self._number += 1
+                yield SqliteTx(
+                    self._writer, QUERIES, self._clock(), self._number << POSITION_BITS, self._node
+                )
+                self._writer.execute("COMMIT")
+            except BaseException:
+                if self._writer.in_transaction:
+                    self._writer.execute("ROLLBACK")
+                raise
 
     @contextmanager
     def reader(self) -> Iterator[SqliteReader]:
         """This thread's connection for reading."""
-        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        if connection is None:
-            connection = self._local.connection = self._connect()
-            connection.execute("PRAGMA query_only = ON")
-            with self._lock:
-                self._readers.append(connection)
-        try:
+        with self._at_the_boundary():
+            connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+            if connection is None:
+                connection = self._local.connection = self._connect()
+                connection.execute("PRAGMA query_only = ON")
             yield SqliteReader(connection, QUERIES, self._clock)
-        except sqlite3.OperationalError as error:
-            raise StoreUnavailable(str(error)) from error
 
     def ping(self) -> None:
         """Raise StoreUnavailable unless the database answers."""
@@ -108,6 +98,12 @@ class SqliteStore:
         """`PRAGMA synchronous` of the writing connection: 2 is FULL."""
         return int(self._writer.execute("PRAGMA synchronous").fetchone()[0])
 
+    def listener(self, on_wake: OnWake) -> None:
+        """There is no other node to hear of: the file has one server."""
+
+    def note_waiting(self, until: int) -> None:
+        """There is no other node to tell."""
+
     def durability_warnings(self) -> list[str]:
         """None: every connection is opened with `synchronous=FULL`."""
         return []
@@ -115,18 +111,29 @@ class SqliteStore:
     def close(self) -> None:
         """Close every connection, free the lock, and remove a private file."""
         with self._lock:
-            for connection in self._readers:
+            self._closed = True
+            for connection in self._connections:
                 connection.close()
-            self._readers.clear()
-        self._writer.close()
+            self._connections.clear()
         self._file_lock.release()
-        if self._temporary:
-            shutil.rmtree(self._temporary, ignore_errors=True)
+        if self._private:
+            self._private.cleanup()
+
+    @contextmanager
+    def _at_the_boundary(self) -> Iterator[None]:
+        if self._closed:
+            raise StoreUnavailable("the store is closed")
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            raise StoreUnavailable(str(error)) from error
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
             self.path, isolation_level=None, check_same_thread=False, cached_statements=512
         )
+        with self._lock:
+            self._connections.append(connection)
         for pragma in (
             "journal_mode = WAL",
             "synchronous = FULL",

@@ -32,6 +32,8 @@ from ojs_wire.codec import encode
 
 # SQLite binds at most 32,766 values to a statement.
 CHUNK: Final = 500
+# And it joins at most 500 selects.
+LANES: Final = 400
 GRACE_MS: Final = 30_000
 
 _job_ids = msgspec.json.Decoder(tuple[str, ...])
@@ -63,10 +65,13 @@ class SqliteTx:
         return self._base + self._used
 
     def insert_jobs(self, jobs: Sequence[StoredJob]) -> set[str]:
-        """Store new jobs. The one writer has seen before that their ids are free."""
-        if self._rows("insert_jobs", [insert_row(job) for job in jobs]) != len(jobs):
-            raise StaleWrite("a job id is taken")
-        return set()
+        """Store new jobs; answers the ids that were there before."""
+        # Looked up first: RETURNING would give the interpreter lock away for every new row.
+        taken = set(self.load_requests([stored.job.id for stored in jobs]))
+        self._rows(
+            "insert_jobs", [insert_row(stored) for stored in jobs if stored.job.id not in taken]
+        )
+        return taken
 
     def load_jobs(self, ids: Iterable[str]) -> dict[str, tuple[Job, Lease | None]]:
         """Jobs with their leases."""
@@ -91,16 +96,25 @@ class SqliteTx:
         self, queues: Sequence[str], job_types: Sequence[str] | None, limit: int
     ) -> list[Claimed]:
         """Hand out available jobs."""
+        names = list(dict.fromkeys(queues))
+        kinds = None if job_types is None else list(dict.fromkeys(job_types))
+        claimed: list[Claimed] = []
+        if kinds == []:
+            return claimed
+        for part in _chunks(names, max(1, LANES // len(kinds)) if kinds else LANES):
+            if len(claimed) < limit:
+                claimed += self._claim(part, kinds, limit - len(claimed))
+        return claimed
+
+    def _claim(
+        self, queues: Sequence[str], job_types: Sequence[str] | None, limit: int
+    ) -> list[Claimed]:
+        query = self._queries["claim" if job_types is None else "claim_types"]
         bound: list[Any] = [self.now]
-        if job_types is None:
-            query, lanes = self._queries["claim"], len(queues)
-            for lane, queue in enumerate(queues):
-                bound += (lane, queue, self.now, queue, limit)
-        else:
-            query, lanes = self._queries["claim_types"], len(queues) * len(job_types)
-            for lane, queue in enumerate(queues):
-                for job_type in job_types:
-                    bound += (lane, queue, job_type, self.now, queue, limit)
+        for lane, queue in enumerate(queues):
+            for kind in [()] if job_types is None else [(job_type,) for job_type in job_types]:
+                bound += (lane, queue, *kind, self.now, queue, limit)
+        lanes = len(queues) * (1 if job_types is None else len(job_types))
         sql = query.sql.replace("{lanes}", " UNION ALL ".join([query.row] * lanes))
         rows = self._connection.execute(sql, (*bound, limit)).fetchall()
         claimed = [Claimed(job_of(row), row[JOB_FIELDS], row[JOB_FIELDS + 1]) for row in rows]
@@ -263,6 +277,6 @@ class SqliteTx:
         return self._fetch_rows(name, [(item,) for item in ids])
 
 
-def _chunks(rows: Sequence[Any]) -> Iterator[Sequence[Any]]:
-    for start in range(0, len(rows), CHUNK):
-        yield rows[start : start + CHUNK]
+def _chunks(rows: Sequence[Any], size: int = CHUNK) -> Iterator[Sequence[Any]]:
+    for start in range(0, len(rows), size):
+        yield rows[start : start + size]

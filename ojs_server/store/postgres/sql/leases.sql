@@ -43,6 +43,8 @@ WHERE leases.job_id = extension.job_id
 
 -- name: load_lapsed
 -- Leases whose time is over, as far as the store was reachable to hear from their holders.
+-- What was handed out since then could be heard of all along, so its deadline is judged at once
+-- (its lease cannot end before the condition on its duration is met).
 -- Whatever another node is busy with is left to it: a heartbeat may be renewing the lease.
 WITH late AS MATERIALIZED (
     (
@@ -53,9 +55,11 @@ WITH late AS MATERIALIZED (
     )
     UNION
     (
-        SELECT job_id FROM leases
-        WHERE deadline_at <= %(now)s AND %(since)s + least(duration_ms, %(grace)s) <= %(now)s
-        ORDER BY deadline_at LIMIT %(limit)s
+        SELECT leases.job_id FROM leases JOIN jobs AS run ON run.id = leases.job_id
+        WHERE leases.deadline_at <= %(now)s AND (
+            run.started_at >= %(since)s OR %(since)s + least(duration_ms, %(grace)s) <= %(now)s
+        )
+        ORDER BY leases.deadline_at LIMIT %(limit)s
     )
     LIMIT %(limit)s
 ), jobs AS MATERIALIZED (

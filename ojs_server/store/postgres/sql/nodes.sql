@@ -19,6 +19,15 @@ SELECT
 -- The database's time.
 SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8
 
+-- name: channel
+-- Where the nodes of this schema talk: one channel per schema, as names are one per database.
+SELECT 'ojs_' || to_hex(hashtextextended(current_schema(), 0))
+
+-- name: unsafe_settings
+-- What the server leaves out that keeps a commit through a crash.
+SELECT name FROM pg_settings WHERE name IN ('fsync', 'full_page_writes') AND setting = 'off'
+ORDER BY name
+
 -- name: outcome
 -- What became of a transaction.
 SELECT pg_xact_status(%s::text::xid8)
@@ -37,3 +46,47 @@ VALUES (%(node)s, %(now)s, %(until)s)
 ON CONFLICT (node) DO UPDATE SET
     seen_at = excluded.seen_at,
     waiting_until = greatest(known.waiting_until, excluded.waiting_until)
+
+-- name: raise_positions
+-- Let this transaction's place lie above those that were used.
+UPDATE settings SET value = %(used)s::int8 + 1 - pg_current_xact_id()::text::int8
+WHERE name = 'position_offset'
+    AND pg_current_xact_id()::text::int8 + value <= %(used)s::int8
+
+-- name: enter
+-- A node is here.
+INSERT INTO nodes (node, seen_at, waiting_until)
+VALUES (%(node)s, (extract(epoch FROM clock_timestamp()) * 1000)::int8, 0)
+ON CONFLICT (node) DO UPDATE SET seen_at = excluded.seen_at
+
+-- name: fold_counts
+-- Add the counters of nodes that are gone to this node's, or their rows would pile up. Rows that
+-- are locked belong to somebody who is not gone.
+WITH gone AS MATERIALIZED (
+    SELECT queue, node FROM queue_counts
+    WHERE NOT EXISTS (
+        SELECT FROM nodes WHERE nodes.node = queue_counts.node
+            AND seen_at > (extract(epoch FROM clock_timestamp()) * 1000)::int8 - %(gone_ms)s::int8
+    )
+    FOR UPDATE SKIP LOCKED
+), taken AS (
+    DELETE FROM queue_counts USING gone
+    WHERE queue_counts.queue = gone.queue AND queue_counts.node = gone.node
+    RETURNING queue_counts.*
+)
+INSERT INTO queue_counts AS kept (
+    queue, node, created_at, scheduled, available, pending, active, completed, retryable,
+    cancelled, discarded
+)
+SELECT
+    queue, %(node)s, min(created_at), sum(scheduled), sum(available), sum(pending), sum(active),
+    sum(completed), sum(retryable), sum(cancelled), sum(discarded)
+FROM taken GROUP BY queue
+ON CONFLICT (queue, node) DO UPDATE SET
+    created_at = least(kept.created_at, excluded.created_at), {added_counts}
+
+-- name: forget_nodes
+-- Nodes whose counters were taken over.
+DELETE FROM nodes
+WHERE seen_at <= (extract(epoch FROM clock_timestamp()) * 1000)::int8 - %(gone_ms)s::int8
+    AND NOT EXISTS (SELECT FROM queue_counts WHERE queue_counts.node = nodes.node)

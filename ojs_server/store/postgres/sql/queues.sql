@@ -13,13 +13,17 @@ INSERT INTO queue_counts AS kept (
 )
 SELECT * FROM unnest({rows})
 ON CONFLICT (queue, node) DO UPDATE SET
-    scheduled = kept.scheduled + excluded.scheduled,
-    available = kept.available + excluded.available,
-    pending = kept.pending + excluded.pending, active = kept.active + excluded.active,
-    completed = kept.completed + excluded.completed,
-    retryable = kept.retryable + excluded.retryable,
-    cancelled = kept.cancelled + excluded.cancelled,
-    discarded = kept.discarded + excluded.discarded
+    {added_counts}
+
+-- fragment: added_counts
+-- Each counter and what is added to it.
+scheduled = kept.scheduled + excluded.scheduled,
+available = kept.available + excluded.available,
+pending = kept.pending + excluded.pending, active = kept.active + excluded.active,
+completed = kept.completed + excluded.completed,
+retryable = kept.retryable + excluded.retryable,
+cancelled = kept.cancelled + excluded.cancelled,
+discarded = kept.discarded + excluded.discarded
 
 -- fragment: queue
 -- A queue that was ever used or configured, with the sums of its counters.

@@ -10,7 +10,7 @@ jobs.retry_delay_ms, CAST(jobs.spec AS BLOB), CAST(jobs.error AS BLOB), CAST(job
 CAST(jobs.args AS BLOB), CAST(jobs.meta AS BLOB), jobs.request_hash, CAST(jobs.result AS BLOB)
 
 -- name: insert_jobs
--- New jobs; an id that exists is left alone and not answered.
+-- New jobs, whose ids are free.
 -- row: (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,CAST(? AS TEXT),CAST(? AS TEXT),CAST(? AS TEXT),CAST(? AS TEXT),CAST(? AS TEXT),?,CAST(? AS TEXT))
 INSERT INTO jobs (
     id, type, queue, state, priority, seq, attempt, releases, max_attempts, created_at,
@@ -18,7 +18,6 @@ INSERT INTO jobs (
     lease_ms, run_ms, retry_delay_ms, spec, error, errors, args, meta, request_hash, result
 )
 VALUES {rows}
-ON CONFLICT (id) DO NOTHING
 
 -- name: known_requests
 -- Which of these ids exist, and the hash of the request that made each.

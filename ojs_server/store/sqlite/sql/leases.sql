@@ -33,18 +33,24 @@ UPDATE leases SET expires_at = extension.column2
 FROM (VALUES {rows}) AS extension WHERE leases.job_id = extension.column1
 
 -- name: load_lapsed
--- Leases whose time is over, as far as the store was reachable to hear from their holders: what
--- was handed out since then could be heard of all along.
+-- Leases whose time is over, as far as the store was reachable to hear from their holders.
 SELECT {job}, {lease}
 FROM (
-    SELECT job_id FROM leases WHERE expires_at <= ?1
+    SELECT job_id FROM (
+        SELECT job_id FROM leases
+        WHERE expires_at <= ?1 AND ?2 + min(duration_ms, ?3) <= ?1
+        ORDER BY expires_at LIMIT ?4
+    )
     UNION
-    SELECT job_id FROM leases WHERE deadline_at <= ?1
+    SELECT job_id FROM (
+        SELECT job_id FROM leases
+        WHERE deadline_at <= ?1 AND ?2 + min(duration_ms, ?3) <= ?1
+        ORDER BY deadline_at LIMIT ?4
+    )
+    LIMIT ?4
 ) AS lapsed
 CROSS JOIN jobs ON jobs.id = lapsed.job_id
 CROSS JOIN leases ON leases.job_id = lapsed.job_id
-WHERE jobs.started_at >= ?2 OR ?2 + min(leases.duration_ms, ?3) <= ?1
-LIMIT ?4
 
 -- name: load_held
 -- What workers hold.

@@ -17,32 +17,30 @@ ON CONFLICT (queue, node) DO UPDATE SET
     completed = completed + excluded.completed, retryable = retryable + excluded.retryable,
     cancelled = cancelled + excluded.cancelled, discarded = discarded + excluded.discarded
 
--- name: queues
--- Every queue that was ever used or configured.
+-- fragment: queue
+-- A queue that was ever used or configured, with the sums of its counters.
+name, COALESCE(max(paused), 0), min(created_at), max(changed_at),
+COALESCE(sum(scheduled), 0), COALESCE(sum(available), 0), COALESCE(sum(pending), 0),
+COALESCE(sum(active), 0), COALESCE(sum(completed), 0), COALESCE(sum(retryable), 0),
+COALESCE(sum(cancelled), 0), COALESCE(sum(discarded), 0)
+
+-- fragment: queue_rows
+-- The configuration and the counters of queues, under one another.
 SELECT
-    names.name, COALESCE(max(queues.paused), 0),
-    min(COALESCE(queue_counts.created_at, queues.created_at)), max(queues.changed_at),
-    COALESCE(sum(scheduled), 0), COALESCE(sum(available), 0), COALESCE(sum(pending), 0),
-    COALESCE(sum(active), 0), COALESCE(sum(completed), 0), COALESCE(sum(retryable), 0),
-    COALESCE(sum(cancelled), 0), COALESCE(sum(discarded), 0)
-FROM (SELECT name FROM queues UNION SELECT queue FROM queue_counts) AS names
-LEFT JOIN queues ON queues.name = names.name
-LEFT JOIN queue_counts ON queue_counts.queue = names.name
-GROUP BY names.name ORDER BY names.name
+    name, paused, created_at, changed_at, NULL AS scheduled, NULL AS available, NULL AS pending,
+    NULL AS active, NULL AS completed, NULL AS retryable, NULL AS cancelled, NULL AS discarded
+FROM queues
+UNION ALL
+SELECT
+    queue, NULL, created_at, NULL, scheduled, available, pending, active, completed, retryable,
+    cancelled, discarded
+FROM queue_counts
+
+-- name: queues
+-- Every queue.
+SELECT {queue} FROM ({queue_rows}) GROUP BY name ORDER BY name
 
 -- name: some_queues
 -- The same for these names.
--- row: (?)
-WITH names (name) AS (VALUES {rows})
-SELECT
-    names.name, COALESCE(max(queues.paused), 0),
-    min(COALESCE(queue_counts.created_at, queues.created_at)), max(queues.changed_at),
-    COALESCE(sum(scheduled), 0), COALESCE(sum(available), 0), COALESCE(sum(pending), 0),
-    COALESCE(sum(active), 0), COALESCE(sum(completed), 0), COALESCE(sum(retryable), 0),
-    COALESCE(sum(cancelled), 0), COALESCE(sum(discarded), 0)
-FROM names
-LEFT JOIN queues ON queues.name = names.name
-LEFT JOIN queue_counts ON queue_counts.queue = names.name
-GROUP BY names.name
-HAVING count(queues.name) + count(queue_counts.queue) > 0
-ORDER BY names.name
+-- row: ?
+SELECT {queue} FROM ({queue_rows}) WHERE name IN ({rows}) GROUP BY name ORDER BY name

@@ -45,6 +45,11 @@ DELETE FROM workers WHERE id IN (
 -- All workers, newest first.
 SELECT {worker} FROM workers ORDER BY created_at DESC, id
 
+-- name: some_workers
+-- These workers.
+-- row: ?
+SELECT {worker} FROM workers WHERE id IN ({rows}) ORDER BY created_at DESC, id
+
 -- name: held_by
 -- Which jobs each of these workers holds.
 -- row: ?

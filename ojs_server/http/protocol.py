@@ -1,0 +1,60 @@
+"""HTTP/1.1 before there is a request: heads are bounded, and bad ones get the error object."""
+
+from typing import Final
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from ojs_server.http.dialects import OPENJOBSPEC, VERSION
+from ojs_wire.codec import encode
+
+MAX_HEAD: Final = 64 * 1024
+
+_REASONS: Final = {400: b"Bad Request", 431: b"Request Header Fields Too Large"}
+
+
+class BoundedHttp(HttpToolsProtocol):
+    """uvicorn's parser, with a limit on what a client may send before its body."""
+
+    _head = 0
+    _in_head = False
+
+    def data_received(self, data: bytes) -> None:
+        """Parse what came; end the connection when a head does not end."""
+        super().data_received(data)
+        if self._in_head:
+            self._head += len(data)
+            if self._head > MAX_HEAD and not self.transport.is_closing():
+                self._refuse(431, f"the request's line and headers exceed {MAX_HEAD} bytes")
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        super().on_message_begin()
+        self._in_head, self._head = True, 0
+
+    def on_headers_complete(self) -> None:
+        """Its head is whole."""
+        self._in_head = False
+        super().on_headers_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is not HTTP."""
+        self._refuse(400, "this is not a well-formed HTTP request")
+
+    def _refuse(self, status: int, message: str) -> None:
+        body = encode(
+            {
+                "error": {
+                    "code": "invalid_request",
+                    "type": "invalid_request",
+                    "message": message,
+                    "retryable": False,
+                }
+            }
+        )
+        head = (
+            b"HTTP/1.1 %d %b\r\ncontent-type: %b\r\ncontent-length: %d\r\n"
+            b"ojs-version: %b\r\nconnection: close\r\n\r\n"
+        )
+        fields = (status, _REASONS[status], OPENJOBSPEC.encode(), len(body), VERSION.encode())
+        self.transport.write(head % fields + body)
+        self.transport.close()

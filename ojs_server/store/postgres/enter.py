@@ -1,0 +1,32 @@
+"""What a node does when it comes to the database, before its first transaction."""
+
+from typing import Any, Final
+
+import psycopg
+
+from ojs_server.store.base import POSITION_BITS
+from ojs_server.store.postgres.migrate import alone
+from ojs_server.store.postgres.statements import STATEMENTS
+
+# A node that has not been seen for this long is taken for gone; if it is not, nothing is lost.
+GONE_MS: Final = 86_400_000
+
+
+def enter(connection: psycopg.Connection[Any], node: str) -> None:
+    """Make positions rise on, be known, and take over the counters of nodes that are gone."""
+    with alone(connection):
+        _raise_positions(connection)
+        bound = {"node": node, "gone_ms": GONE_MS}
+        for name in ("enter", "fold_counts", "forget_nodes"):
+            connection.execute(STATEMENTS[name].sql.encode(), bound)
+
+
+def _raise_positions(connection: psycopg.Connection[Any]) -> None:
+    """Make the next position higher than all that are stored.
+
+    Positions begin with the number of a transaction, which a database cluster counts for
+    itself: after a dump is restored into another cluster the count may be far behind.
+    """
+    row = connection.execute(STATEMENTS["last_position"].sql.encode()).fetchone()
+    used = (row[0] if row else 0) >> POSITION_BITS
+    connection.execute(STATEMENTS["raise_positions"].sql.encode(), {"used": used})

@@ -1,0 +1,1 @@
+"""The worker SDK. It is not written yet: this package holds nothing but its place."""
