@@ -17,7 +17,10 @@ MAX_TIME: Final = 253_402_300_799_999
 MAX_DURATION: Final = 100 * 365 * 86_400_000
 
 _TIMESTAMP: Final = re.compile(
-    r"(\d{4}-\d{2}-\d{2})[Tt](\d{2}:\d{2}:\d{2})(?:\.(\d+))?(Z|z|[+-]\d{2}:\d{2})", re.ASCII
+    # Hours and minutes are bounded here: newer Pythons read 24:00, all read an offset of +05:99.
+    r"(\d{4}-\d{2}-\d{2})[Tt]((?:[01]\d|2[0-3]):[0-5]\d:\d{2})(?:\.(\d+))?"
+    r"(Z|z|[+-](?:[01]\d|2[0-3]):[0-5]\d)",
+    re.ASCII,
 )
 _ISO_DURATION: Final = re.compile(
     r"P(?!$)(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)W)?(?:(\d+)D)?"

@@ -289,11 +289,11 @@ def _expire(job: Job, now: int, keep: Retention) -> Change:
     )
     noted = entry(fault, job.attempt, now)
     dead_letter = policy_of(job).on_exhaustion == "dead_letter"
+    # No completed_at: unlike a job whose attempts are used up, this one was never finished.
     after = msgspec.structs.replace(
         job,
         state=State.DISCARDED,
         finished_at=now,
-        completed_at=now,
         error=noted,
         errors=append_entry(job.errors, noted),
         due_at=now + (keep.dead_letter_ms if dead_letter else keep.discarded_ms),
