@@ -80,8 +80,8 @@ class Server:
 class Application:
     """The ASGI application: the gate takes requests, Starlette carries the life around them.
 
-    Requests do not pass Starlette's middleware and router: that would double the fixed cost
-    of each, and the gate already answers every error and every path.
+    Requests do not pass Starlette's middleware and router: the gate already answers every
+    error and every path, and each layer would add to the fixed cost of each request.
     """
 
     def __init__(self, server: Server) -> None:

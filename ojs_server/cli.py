@@ -14,12 +14,14 @@ from ojs_server.settings import (
     KEYS_ENV,
     NO_MIGRATE_ENV,
     TABLE,
+    Setting,
     SettingError,
     Settings,
     load_settings,
 )
 from ojs_server.store.base import SchemaError, Store, StoreUnavailable
 from ojs_server.store.open import open_store
+from ojs_wire.values import format_duration
 
 log = logging.getLogger("ojs.server")
 
@@ -88,7 +90,7 @@ def _serve(settings: Settings, store: Store) -> int:
         for warning in store.durability_warnings():
             log.warning("%s", warning)
 
-    return 0 if serve(Server(settings, store), settings, announce) else 1
+    return serve(Server(settings, store), settings, announce)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -115,8 +117,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     defaults = Settings()
     for setting in TABLE:
-        shown = getattr(defaults, setting.name, None)
-        default = f", default {shown}" if shown not in (None, False) else ""
+        default = _default(defaults, setting)
         text = f"{setting.help}{default}  [{setting.env}]".replace("%", "%%")
         if setting.kind == "flag":
             parser.add_argument(setting.flag, action="store_true", default=None, help=text)
@@ -127,3 +128,14 @@ def _parser() -> argparse.ArgumentParser:
                 help=text,
             )
     return parser
+
+
+def _default(defaults: Settings, setting: Setting) -> str:
+    """What `--help` says of a setting that is not given."""
+    record = defaults.keep if setting.kind == "retention" else defaults
+    value = getattr(record, setting.field or setting.name)
+    if value in (None, False):
+        return ""
+    if setting.kind in ("duration", "retention"):
+        value = format_duration(value)
+    return f", default {value}"

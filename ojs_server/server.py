@@ -31,8 +31,9 @@ class OjsUvicorn(uvicorn.Server):
         self._on_start = on_start
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """The first signal stops in order, the second at once."""
-        super().handle_exit(sig, frame)
+        """The first signal stops in order, the second at once, whichever they are."""
+        self.force_exit = self.should_exit
+        self.should_exit = True
         self._loop.call_soon_threadsafe(self._on_stop)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -55,8 +56,8 @@ class OjsUvicorn(uvicorn.Server):
                 signal.signal(sig, handler)
 
 
-def serve(server: Server, settings: Settings, on_start: Callable[[int], None]) -> bool:
-    """Serve until a signal; answers whether the server came up."""
+def serve(server: Server, settings: Settings, on_start: Callable[[int], None]) -> int:
+    """Serve until a signal; 0 after a clean stop, 1 when it could not start or was cut short."""
     config = uvicorn.Config(
         Application(server),
         host=settings.host,
@@ -74,6 +75,9 @@ def serve(server: Server, settings: Settings, on_start: Callable[[int], None]) -
         backlog=2048,
     )
     uvicorn_server = OjsUvicorn(config, server.begin_stop, on_start)
-    with contextlib.suppress(KeyboardInterrupt):
+    try:
         uvicorn_server.run()
-    return uvicorn_server.started
+    except SystemExit:
+        # uvicorn has logged why, for example that the address is taken.
+        return 1
+    return 0 if uvicorn_server.started and not uvicorn_server.force_exit else 1

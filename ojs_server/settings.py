@@ -141,6 +141,8 @@ TABLE: Final[tuple[Setting, ...]] = (
         field="dead_letter_ms",
     ),
     Setting("keep_events", "retention", "keep events", field="events_ms"),
+    Setting("keep_idempotency_keys", "retention", "keep idempotency keys", field="idempotency_ms"),
+    Setting("keep_workers", "retention", "keep workers that are gone", field="workers_ms"),
 )
 KEYS_ENV: Final = "OJS_KEYS"
 CONFIG_ENV: Final = "OJS_CONFIG"
@@ -178,8 +180,8 @@ def _checked(settings: Settings) -> Settings:
     if not loopback and not settings.keys.needed and not settings.insecure:
         raise SettingError(
             f"refusing to listen on {settings.host} without keys: anybody there could run jobs. "
-            f"Set {KEYS_ENV} (for example {KEYS_ENV}=admin:SECRET), listen on 127.0.0.1, "
-            "or say --insecure"
+            f"Set {KEYS_ENV} (for example {KEYS_ENV}=admin:KEY, 16 characters or more), "
+            "listen on 127.0.0.1, or say --insecure"
         )
     if settings.heartbeat_timeout_ms < 3 * settings.heartbeat_interval_ms:
         raise SettingError(

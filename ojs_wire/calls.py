@@ -10,6 +10,7 @@ from ojs_wire.values import MAX_DURATION, MAX_NAME
 Milliseconds = Annotated[int, Meta(ge=0, le=MAX_DURATION)]
 JobIds = Annotated[list[str], Meta(max_length=10_000)]
 Names = Annotated[list[str], Meta(min_length=1, max_length=100)]
+Text = Annotated[str, Meta(max_length=MAX_NAME)]
 Attempt = Annotated[int, Meta(ge=0, le=2**31)]
 
 
@@ -50,13 +51,13 @@ class NackRequest(msgspec.Struct):
 class WorkerProfile(msgspec.Struct, omit_defaults=True):
     """What a worker says of itself, at registration or in any BEAT."""
 
-    hostname: Annotated[str, Meta(max_length=MAX_NAME)] | None = None
+    hostname: Text | None = None
     pid: Annotated[int, Meta(ge=0, le=2**53)] | None = None
-    queues: Annotated[list[str], Meta(max_length=100)] | None = None
+    queues: Annotated[list[Text], Meta(max_length=100)] | None = None
     concurrency: Annotated[int, Meta(ge=0, le=1_000_000)] | None = None
-    labels: Annotated[list[str], Meta(max_length=100)] | None = None
-    job_types: Annotated[list[str], Meta(max_length=1000)] | None = None
-    version: Annotated[str, Meta(max_length=MAX_NAME)] | None = None
+    labels: Annotated[list[Text], Meta(max_length=100)] | None = None
+    job_types: Annotated[list[Text], Meta(max_length=1000)] | None = None
+    version: Text | None = None
     started_at: Annotated[str, Meta(max_length=64)] | None = None
     metadata: dict[str, Any] | None = None
 
@@ -84,6 +85,12 @@ class DeregisterRequest(msgspec.Struct):
 
     worker_id: str | None = None
     reason: str | None = None
+
+
+class BatchRequest(msgspec.Struct):
+    """Many jobs at once, each in the dialects of a single one."""
+
+    jobs: Any = None
 
 
 class DirectiveRequest(msgspec.Struct):

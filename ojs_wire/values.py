@@ -136,6 +136,11 @@ def format_duration(milliseconds: int) -> str:
     return f"PT{seconds}.{fraction:03d}".rstrip("0") + "S" if fraction else f"PT{seconds}S"
 
 
+def in_seconds(milliseconds: int) -> int | float:
+    """A duration in seconds: a whole number where it is one, since typed clients want integers."""
+    return milliseconds / 1000 if milliseconds % 1000 else milliseconds // 1000
+
+
 def kind_of(value: object) -> str:
     """The JSON name of a decoded value's type, for error messages."""
     if value is None:

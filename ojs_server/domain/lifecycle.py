@@ -284,7 +284,7 @@ def _expire(job: Job, now: int, keep: Retention) -> Change:
     fault = Fault(
         code="expired",
         type="expired",
-        message="the job was not started before expires_at",
+        message="expires_at passed before the job was handed out",
         retryable=False,
     )
     noted = entry(fault, job.attempt, now)

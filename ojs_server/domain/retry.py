@@ -156,6 +156,8 @@ def _refuse(field: str, message: str) -> ValidationError:
 def _attempts(value: object) -> int:
     if value is None:
         return DEFAULT.max_attempts
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_ATTEMPTS:
         raise _refuse("retry.max_attempts", f"must be an integer from 0 to {MAX_ATTEMPTS}")
     return value

@@ -19,6 +19,7 @@ from ojs_wire.values import (
     MAX_NAME,
     QUEUE,
     UUID7,
+    in_seconds,
     kind_of,
     parse_duration,
     parse_moment,
@@ -131,7 +132,13 @@ def parse_draft(body: object, *, strict: bool = False) -> Draft:
     grace_ms = _grace_ms(given)
     lease_ms = _lease_ms(given)
     client_id = _client_id(body)
-    spec = _spec(body, given, policy.as_wire() if retry is not None else None, run_ms, lease_ms)
+    normalised = {
+        "timeout_ms": run_ms,
+        "grace_period": None if grace_ms is None else in_seconds(grace_ms),
+        "visibility_timeout_ms": lease_ms,
+        "retry": None if retry is None else policy.as_wire(),
+    }
+    spec = _spec(body, given, normalised)
     draft = Draft(
         type=job_type,
         queue=parse_queue("queue", given["queue"]) if "queue" in given else "default",
@@ -146,7 +153,7 @@ def parse_draft(body: object, *, strict: bool = False) -> Draft:
         expires_at=_moment(given, "expires_at"),
         pending=_flag(given, "pending"),
         lease_ms=lease_ms,
-        run_ms=None if run_ms is None else run_ms + grace_ms,
+        run_ms=None if run_ms is None else run_ms + (grace_ms or 0),
     )
     _check_sizes(draft)
     return draft
@@ -279,6 +286,8 @@ def _priority(value: object) -> int:
     lowest, highest = PRIORITIES
     if value is None:
         return 0
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not lowest <= value <= highest:
         raise invalid("priority", f"must be an integer from {lowest} to {highest}")
     return value
@@ -317,8 +326,8 @@ def _run_ms(given: Mapping[str, Any]) -> int | None:
     return _duration(given, "timeout_ms", 1) or _duration(given, "timeout", 1000) or None
 
 
-def _grace_ms(given: Mapping[str, Any]) -> int:
-    return _duration(given, "grace_period", 1000) or 0
+def _grace_ms(given: Mapping[str, Any]) -> int | None:
+    return _duration(given, "grace_period", 1000)
 
 
 def _lease_ms(given: Mapping[str, Any]) -> int | None:
@@ -344,9 +353,7 @@ def _tags(value: object) -> list[str] | None:
 def _spec(
     body: Mapping[str, Any],
     given: Mapping[str, Any],
-    retry: dict[str, Any] | None,
-    run_ms: int | None,
-    lease_ms: int | None,
+    normalised: Mapping[str, Any],
 ) -> dict[str, Any]:
     """What the envelope shows beyond the columns: normalised options, then unknown fields."""
     version = body.get("specversion")
@@ -360,10 +367,7 @@ def _spec(
         raise invalid("rate_limit", f"must be an object, not {kind_of(rate_limit)}")
     known = {
         "schema": schema,
-        "timeout_ms": run_ms,
-        "grace_period": given.get("grace_period"),
-        "visibility_timeout_ms": lease_ms,
-        "retry": retry,
+        **normalised,
         "unique": parse_unique(given.get("unique")),
         "tags": _tags(given.get("tags")),
         "rate_limit": rate_limit,

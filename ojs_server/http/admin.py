@@ -41,7 +41,7 @@ async def reset(call: Call) -> Answer:
     """Remove everything; the route exists in conformance runs only."""
     if not call.server.settings.conformance:
         raise NotFound("there is no such path")
-    await call.optional_json()
+    await call.read(EmptyRequest, optional=True)
     await call.server.engine.run(Reset())
     return Answer({"reset": True})
 

@@ -54,7 +54,7 @@ class Keys(msgspec.Struct, frozen=True):
             raise _unauthenticated("the key is not known")
         if found is not Role.ADMIN and found not in allowed:
             raise Denied(
-                f"a {found} key may not do this",
+                f"a key of the role {found} may not do this",
                 details={"role": found, "required_roles": sorted({*allowed, Role.ADMIN})},
                 hint="use a key with one of the required roles",
             )
@@ -75,7 +75,7 @@ def parse_keys(text: str, table: Mapping[str, Any]) -> Keys:
             raise ValueError(f"keys: {name.strip()!r} is no role; allowed: {', '.join(ROLES)}")
         if not isinstance(key, str) or len(key.strip()) < LEAST_LENGTH:
             raise ValueError(
-                f"keys: a {name.strip()} key is shorter than {LEAST_LENGTH} characters"
+                f"keys: a key of the role {name.strip()} is shorter than {LEAST_LENGTH} characters"
             )
         roles[_hash(key.strip())] = Role(name.strip())
     return Keys(roles)

@@ -72,12 +72,16 @@ class Call:
     async def read(self, wanted: type[Wanted], *, optional: bool = False) -> Wanted:
         """The body as one of the wire's requests."""
         value = await (self.optional_json() if optional else self.json())
-        if self.server.settings.strict:
-            _refuse_unknown(value, wanted)
+        self.check_members(value, wanted)
         try:
             return msgspec.convert(value, wanted)
-        except msgspec.ValidationError as error:
-            raise _invalid(error) from None
+        except msgspec.ValidationError:
+            return _read_again(value, wanted)
+
+    def check_members(self, value: Mapping[str, Any], wanted: type[msgspec.Struct]) -> None:
+        """Under `--strict`, refuse members that the request does not have."""
+        if self.server.settings.strict:
+            _refuse_unknown(value, wanted)
 
     async def disconnected(self) -> None:
         """Ends when the client's connection does."""
@@ -88,7 +92,9 @@ class Call:
         self._check_media_type()
         limit = self.server.settings.max_body_bytes
         length = self.header("content-length")
-        if length is not None and (not length.isdecimal() or int(length) > limit):
+        if length is not None and not (length.isdecimal() and len(length) < 20):
+            raise _too_large(limit)
+        if length is not None and int(length) > limit:
             raise _too_large(limit)
         chunks: list[bytes] = []
         size = 0
@@ -131,6 +137,21 @@ def _refuse_unknown(value: Mapping[str, Any], wanted: type[msgspec.Struct]) -> N
                 f"`{name[:100]}` is not known{nearest(name, known)}",
                 details={"field": name[:100], "allowed": sorted(known)},
             )
+
+
+def _read_again(value: Mapping[str, Any], wanted: type[Wanted]) -> Wanted:
+    # JSON Schema, and languages without integers, take 1.0 for one.
+    types = {field.name: field.type for field in msgspec.structs.fields(wanted)}
+    whole = {
+        name: int(item)
+        if isinstance(item, float) and item.is_integer() and types.get(name) is not Any
+        else item
+        for name, item in value.items()
+    }
+    try:
+        return msgspec.convert(whole, wanted)
+    except msgspec.ValidationError as error:
+        raise _invalid(error) from None
 
 
 def _invalid(error: msgspec.ValidationError) -> InvalidRequest:

@@ -5,10 +5,10 @@ from ojs_server.domain.job import State
 from ojs_server.domain.validate import parse_queue
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import page_of
-from ojs_server.http.views import array, envelope, job_answer, summary
+from ojs_server.http.views import array, changed_answer, enqueued_at, envelope, job_answer
 from ojs_server.ops.settle import Remove, Revive, missing
 from ojs_wire.calls import EmptyRequest
-from ojs_wire.values import JOB_TYPE, UUID7, format_timestamp
+from ojs_wire.values import JOB_TYPE, UUID7
 
 
 async def listing(call: Call) -> Answer:
@@ -42,21 +42,7 @@ async def retry(call: Call) -> Answer:
     """Fresh attempts for a discarded job; its history stays."""
     await call.read(EmptyRequest, optional=True)
     change = await call.server.engine.run(Revive(_job_id(call)))
-    job = change.after
-    enqueued_at = format_timestamp(job.enqueued_at or 0)
-    shown = {
-        "id": job.id,
-        "type": job.type,
-        "queue": job.queue,
-        "state": job.state,
-        "attempt": job.attempt,
-        "max_attempts": job.max_attempts,
-        "previous_state": change.before.state,
-        "created_at": summary(change).created_at,
-        "enqueued_at": enqueued_at,
-        "re_enqueued_at": enqueued_at,
-    }
-    return Answer({"job": shown, "id": job.id, "state": job.state})
+    return Answer(changed_answer(change, re_enqueued_at=enqueued_at(change)))
 
 
 async def delete(call: Call) -> Answer:

@@ -38,6 +38,7 @@ def answer_of(error: BaseException, request_id: str) -> Answer:
 
 _HINTS = {
     404: "check the path and the id; finished jobs are removed when their retention ends",
+    408: "ask again; the job has not ended yet",
     409: "read the job to see its present state",
     500: "quote the request_id when you report this",
     503: "try again after the time in Retry-After",

@@ -10,6 +10,7 @@ from ojs_wire.values import UUID7, format_timestamp, position_of, position_uuid
 
 _LIMIT = 100
 _MOST = 1000
+_NAMES = 100
 
 
 async def poll(call: Call) -> Answer:
@@ -18,9 +19,9 @@ async def poll(call: Call) -> Answer:
     after = _position(query.get("after"))
     limit = number(query, "limit", _LIMIT, 1, _MOST)
     wanted = EventFilter(
-        types=_names(query.get("types")),
-        queues=_names(query.get("queues")),
-        job_types=_names(query.get("job_types")),
+        types=_names(query, "types"),
+        queues=_names(query, "queues"),
+        job_types=_names(query, "job_types"),
     )
     page = await call.server.engine.read(lambda reader: reader.events(after, wanted, limit))
     source = call.server.settings.source
@@ -66,5 +67,8 @@ def _position(after: str | None) -> int:
     return min(position_of(after[4:]), 2**63 - 1)
 
 
-def _names(text: str | None) -> tuple[str, ...]:
-    return tuple(name for name in (text or "").split(",") if name)[:100]
+def _names(query: dict[str, str], parameter: str) -> tuple[str, ...]:
+    names = tuple(name for name in query.get(parameter, "").split(",") if name)
+    if len(names) > _NAMES:
+        raise invalid(parameter, f"must hold at most {_NAMES} names, separated by commas")
+    return names

@@ -73,7 +73,7 @@ class Gate:
         method = call.scope["method"]
         route = methods.get("GET" if method == "HEAD" else method)
         if route is None:
-            allowed = sorted(methods)
+            allowed = sorted({*methods, "HEAD"} if "GET" in methods else methods)
             raise MethodNotAllowed(
                 f"{method[:20]} is not possible here; allowed: {', '.join(allowed)}",
                 details={"allowed": allowed},

@@ -1,6 +1,6 @@
 """Jobs: enqueue one or many, read, cancel, activate, result."""
 
-import msgspec
+import re
 
 from ojs_server.domain.errors import (
     InvalidRequest,
@@ -12,17 +12,20 @@ from ojs_server.domain.errors import (
 from ojs_server.domain.job import TERMINAL, Lease, StoredJob
 from ojs_server.domain.validate import hash_of, parse_draft
 from ojs_server.http.call import Answer, Call
-from ojs_server.http.views import array, envelope, job_answer, summary
+from ojs_server.http.views import array, changed_answer, enqueued_at, envelope, job_answer
 from ojs_server.ops.ending import wait_for_end
 from ojs_server.ops.enqueue import Enqueue, ReceiptKey
 from ojs_server.ops.settle import Activate, Cancel, missing
 from ojs_wire import codes
-from ojs_wire.calls import EmptyRequest
+from ojs_wire.calls import BatchRequest, EmptyRequest
 from ojs_wire.codec import encode
 from ojs_wire.values import UUID7, kind_of
 
 MAX_BATCH = 1000
 MAX_KEY = 256
+MAX_TIMEOUT_S = 1_000_000
+_TRUTH = {"true": True, "false": False, "1": True, "0": False}
+_SECONDS = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 
 
 async def enqueue(call: Call) -> Answer:
@@ -43,6 +46,7 @@ async def enqueue(call: Call) -> Answer:
 async def enqueue_batch(call: Call) -> Answer:
     """Store up to a thousand jobs, all or none."""
     body = await call.json()
+    call.check_members(body, BatchRequest)
     jobs = body.get("jobs")
     if not isinstance(jobs, list) or not jobs:
         given = "" if jobs == [] else f", not {kind_of(jobs)}"
@@ -87,18 +91,14 @@ async def cancel(call: Call) -> Answer:
     if call.scope["method"] == "POST":
         await call.read(EmptyRequest, optional=True)
     change = await call.server.engine.run(Cancel(_job_id(call)))
-    return Answer({"job": summary(change), "id": change.after.id, "state": change.after.state})
+    return Answer(changed_answer(change))
 
 
 async def activate(call: Call) -> Answer:
     """Put a pending job into its queue."""
     await call.read(EmptyRequest, optional=True)
     change = await call.server.engine.run(Activate(_job_id(call)))
-    activated = {
-        **msgspec.to_builtins(summary(change)),
-        "activated_at": summary(change).enqueued_at,
-    }
-    return Answer({"job": activated, "id": change.after.id, "state": change.after.state})
+    return Answer(changed_answer(change, activated_at=enqueued_at(change)))
 
 
 async def result(call: Call) -> Answer:
@@ -142,9 +142,9 @@ def _receipt(call: Call, operation: str) -> ReceiptKey | None:
     key = call.header("idempotency-key")
     if key is None:
         return None
-    if not 0 < len(key) <= MAX_KEY or not key.isprintable():
+    if not (0 < len(key) <= MAX_KEY and key.isascii() and key.isprintable()):
         raise InvalidRequest(
-            f"Idempotency-Key must be 1 to {MAX_KEY} printable characters",
+            f"Idempotency-Key must be 1 to {MAX_KEY} printable ASCII characters",
             details={"header": "Idempotency-Key"},
         )
     return (call.principal, operation, key)
@@ -152,13 +152,10 @@ def _receipt(call: Call, operation: str) -> ReceiptKey | None:
 
 def _wait(call: Call) -> float:
     query = call.query()
-    if query.get("wait", "false").lower() not in ("true", "1"):
-        return 0
+    wait = _TRUTH.get(query.get("wait", "false").lower())
+    if wait is None:
+        raise invalid("wait", f"must be one of {', '.join(_TRUTH)}")
     text = query.get("timeout", "30")
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1
-    if not 0 <= seconds <= 1e6:
-        raise invalid("timeout", "must be a number of seconds")
-    return min(seconds, call.server.settings.max_wait_ms / 1000)
+    if not _SECONDS.fullmatch(text) or not 0 <= float(text) <= MAX_TIMEOUT_S:
+        raise invalid("timeout", f"must be a number of seconds from 0 to {MAX_TIMEOUT_S}")
+    return min(float(text), call.server.settings.max_wait_ms / 1000) if wait else 0

@@ -37,6 +37,8 @@ class Page(msgspec.Struct, frozen=True):
 
     def cut(self, items: Sequence[Item]) -> tuple[Sequence[Item], dict[str, Any]]:
         """This page of a list that is at hand as a whole, and its `pagination`."""
+        if self.cursor is not None:
+            raise invalid("cursor", "must be the next_cursor of an earlier page")
         part = items[self.offset : self.offset + self.limit]
         end = self.offset + len(part)
         return part, self.describe(len(items), f"{end}" if end < len(items) else None)
@@ -60,6 +62,9 @@ def number(query: dict[str, str], name: str, default: int, least: int, most: int
     text = query.get(name)
     if text is None or text == "":
         return default
-    if not text.isascii() or not text.isdigit() or len(text) > 20 or int(text) < least:
-        raise invalid(name, f"must be a whole number from {least} to {most}")
-    return min(int(text), most)
+    digits = text.isascii() and text.isdigit()
+    # Nothing is gained by reading what is beyond the most anyhow.
+    value = int(text) if digits and len(text) <= 20 else most
+    if not digits or value < least:
+        raise invalid(name, f"must be a whole number from {least}")
+    return min(value, most)

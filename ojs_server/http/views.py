@@ -62,7 +62,7 @@ def envelope(stored: StoredJob, lease: Lease | None = None) -> bytes:
             completed_at=_moment(job.completed_at),
             cancelled_at=_moment(job.finished_at if job.state == State.CANCELLED else None),
             discarded_at=_moment(job.finished_at if job.state == State.DISCARDED else None),
-            next_attempt_at=_moment(job.due_at if job.state == State.RETRYABLE else None),
+            next_attempt_at=_moment(_retry_at(job)),
             retry_delay_ms=UNSET if job.retry_delay_ms is None else job.retry_delay_ms,
             worker_id=UNSET if lease is None or lease.worker_id is None else lease.worker_id,
             lease_expires_at=UNSET if lease is None else format_timestamp(lease.expires_at),
@@ -76,9 +76,23 @@ def envelope(stored: StoredJob, lease: Lease | None = None) -> bytes:
 
 def job_answer(stored: StoredJob, lease: Lease | None = None, **more: Any) -> bytes:
     """`{"job": …}` with the copy of the main fields that some clients read at the top."""
-    job = stored.job
-    top = {"id": job.id, "type": job.type, "queue": job.queue, "state": job.state, **more}
+    top = {**_top(stored.job), **more}
     return b'{"job":' + envelope(stored, lease) + b"," + encode(top)[1:]
+
+
+def changed_answer(change: Change, **more: Any) -> dict[str, Any]:
+    """The same for a job after a transition, without its payload."""
+    shown = {**msgspec.to_builtins(summary(change)), **more}
+    return {"job": shown, **_top(change.after)}
+
+
+def enqueued_at(change: Change) -> str | None:
+    """When the job joined its queue."""
+    return _text(change.after.enqueued_at)
+
+
+def _top(job: Job) -> dict[str, Any]:
+    return {"id": job.id, "type": job.type, "queue": job.queue, "state": job.state}
 
 
 def array(name: str, items: Iterable[bytes], **more: Any) -> bytes:
@@ -124,15 +138,15 @@ def summary(change: Change) -> Summary:
         completed_at=_text(job.completed_at),
         cancelled_at=_text(job.finished_at if job.state == State.CANCELLED else None),
         discarded_at=_text(job.finished_at if job.state == State.DISCARDED else None),
-        next_attempt_at=_text(_next_attempt(job)),
+        next_attempt_at=_text(_retry_at(job)),
         retry_delay_ms=job.retry_delay_ms if job.state == State.RETRYABLE else None,
     )
 
 
-def _next_attempt(job: Job) -> int | None:
-    if job.state == State.RETRYABLE:
-        return job.due_at
-    return job.scheduled_at if job.state == State.SCHEDULED else None
+def _retry_at(job: Job) -> int | None:
+    # What expires first falls due for that, and will not be tried again.
+    retries = job.state == State.RETRYABLE and job.due_at != job.expires_at
+    return job.due_at if retries else None
 
 
 def _moment(at: int | None) -> str | UnsetType:

@@ -8,7 +8,8 @@ import msgspec
 from ojs_server.domain.errors import InvalidRequest, TooLarge, invalid
 from ojs_server.domain.faults import parse_fault
 from ojs_server.domain.job import Change, StoredJob
-from ojs_server.domain.validate import parse_queue
+from ojs_server.domain.naming import nearest
+from ojs_server.domain.validate import MAX_META, parse_queue
 from ojs_server.domain.workers import (
     Presence,
     WorkerState,
@@ -37,7 +38,15 @@ from ojs_wire.calls import (
     WorkerProfile,
 )
 from ojs_wire.codec import encode
-from ojs_wire.values import UUID7, format_timestamp, parse_duration, uuid7
+from ojs_wire.values import (
+    JOB_TYPE,
+    MAX_NAME,
+    UUID7,
+    format_timestamp,
+    in_seconds,
+    parse_duration,
+    uuid7,
+)
 
 _PROFILE = WorkerProfile.__struct_fields__
 
@@ -49,9 +58,9 @@ async def fetch(call: Call) -> Answer:
         queues=tuple(dict.fromkeys(parse_queue("queues", name) for name in request.queues)),
         count=request.count or 1,
         worker_id=_optional_id(request.worker_id),
-        job_types=tuple(dict.fromkeys(request.job_types)) if request.job_types else None,
+        job_types=_job_types(request.job_types),
         lease_ms=_lease_ms(request),
-        fetch_id=request.fetch_id,
+        fetch_id=_fetch_id(request.fetch_id),
     )
     wait_ms = min(request.wait_ms or 0, call.server.settings.max_wait_ms)
     gone = call.disconnected() if wait_ms else None
@@ -132,9 +141,9 @@ async def register(call: Call) -> Answer:
             "worker_id": worker_id,
             "state": WorkerState.RUNNING,
             "server_time": format_timestamp(known.now),
-            "heartbeat_interval": rules.heartbeat_interval_ms / 1000,
-            "heartbeat_timeout": rules.heartbeat_timeout_ms / 1000,
-            "visibility_timeout_default": rules.lease_ms / 1000,
+            "heartbeat_interval": in_seconds(rules.heartbeat_interval_ms),
+            "heartbeat_timeout": in_seconds(rules.heartbeat_timeout_ms),
+            "visibility_timeout_default": in_seconds(rules.lease_ms),
         }
     )
 
@@ -159,13 +168,15 @@ async def listing(call: Call) -> Answer:
     query = call.query()
     loads, now = await call.server.engine.read(lambda reader: (reader.workers(), reader.now()))
     shown = [_shown(call, load, now) for load in loads]
-    for field in ("state", "presence"):
-        if field in query:
-            shown = [worker for worker in shown if worker[field] == query[field]]
-    if "queue" in query:
-        shown = [worker for worker in shown if query["queue"] in worker.get("queues", ())]
-    if "label" in query:
-        shown = [worker for worker in shown if query["label"] in worker.get("labels", ())]
+    for field, words in (("state", tuple(WorkerState)), ("presence", tuple(Presence))):
+        if word := query.get(field):
+            if word not in words:
+                raise invalid(field, f"must be one of {', '.join(words)}{nearest(word, words)}")
+            shown = [worker for worker in shown if worker[field] == word]
+    if queue := query.get("queue"):
+        shown = [worker for worker in shown if queue in worker.get("queues", ())]
+    if label := query.get("label"):
+        shown = [worker for worker in shown if label in worker.get("labels", ())]
     part, pagination = page_of(call).cut(shown)
     return Answer({"workers": part, "pagination": pagination})
 
@@ -223,7 +234,7 @@ def _beaten(call: Call, done: Beaten) -> dict[str, Any]:
         "state": done.state,
         "directive": directive,
         "server_time": format_timestamp(done.now),
-        "visibility_timeout": lease_ms / 1000,
+        "visibility_timeout": in_seconds(lease_ms),
         "visibility_timeout_ms": lease_ms,
         "jobs_extended": done.extended,
         "jobs_lost": done.lost,
@@ -290,6 +301,11 @@ async def _known(call: Call) -> tuple[WorkerLoad, int]:
 
 
 def _profile(request: WorkerProfile) -> Mapping[str, object]:
+    if request.metadata and (size := len(encode(request.metadata))) > MAX_META:
+        raise TooLarge(
+            f"`metadata` has {size} bytes; at most {MAX_META} are allowed",
+            details={"field": "metadata", "size": size, "limit": MAX_META},
+        )
     return {name: value for name in _PROFILE if (value := getattr(request, name)) is not None}
 
 
@@ -319,6 +335,19 @@ def _worker_id(call: Call, given: str | None) -> str:
 
 def _optional_id(worker_id: str | None) -> str | None:
     return None if worker_id is None else parse_worker_id(worker_id)
+
+
+def _job_types(names: list[str] | None) -> tuple[str, ...] | None:
+    for name in names or ():
+        if len(name) > MAX_NAME or not JOB_TYPE.fullmatch(name):
+            raise invalid("job_types", "must hold job types, like email.send")
+    return tuple(dict.fromkeys(names)) if names else None
+
+
+def _fetch_id(name: str | None) -> str | None:
+    if name is not None and not name.isprintable():
+        raise invalid("fetch_id", f"must be 1 to {MAX_NAME} printable characters")
+    return name
 
 
 def _lease_ms(request: FetchRequest) -> int | None:

@@ -19,6 +19,7 @@ PAUSE_S: Final = 0.1
 PRUNE_EVERY_MS: Final = 60_000
 # For how long the other nodes are told at once that fetches wait here.
 WAITING_MS: Final = 5_000
+_NEVER: Final = 1 << 62
 
 log = logging.getLogger("ojs.housekeeping")
 
@@ -33,6 +34,7 @@ class Housekeeping:
         self._reachability = Reachability()
         self._wake = asyncio.Event()
         self._sleeps_until = 0
+        self._expected = _NEVER
         self._pruned_at = 0
         self._away = False
         self._waiting_until = 0
@@ -43,6 +45,7 @@ class Housekeeping:
 
     def expect(self, moment: int) -> None:
         """Something falls due at this moment of the store's clock."""
+        self._expected = min(self._expected, moment)
         if moment < self._sleeps_until:
             self._wake.set()
 
@@ -68,16 +71,18 @@ class Housekeeping:
     async def _round(self) -> float:
         """Do what is due; answers how many seconds may pass until the next round."""
         self._wake.clear()
+        # What is announced from here on may be missing in what is read below.
+        self._expected = _NEVER
         now, due = await self._engine.read(_due)
         since = self._reachability.observe(now, monotonic_ms())
         await self._look_for_waiters(now)
         prune = now - self._pruned_at >= PRUNE_EVERY_MS
-        next_at = self._next(due, now)
+        next_at = min(self._next(due, now), self._expected)
         if next_at > now and not prune:
             self._sleeps_until = next_at
             return (next_at - now) / 1000
         swept = await self._engine.run(Sweep(judged_since=since, asked_at=now, prune=prune))
-        if prune and not swept.more:
+        if prune and not (swept.more or swept.stale):
             self._pruned_at = now
         idle = swept == Swept(swept.now)
         self._sleeps_until = swept.now + round(PAUSE_S * 1000) if idle else swept.now

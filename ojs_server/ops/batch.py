@@ -1,5 +1,6 @@
 """Carrying out a batch of operations in one transaction."""
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
@@ -11,6 +12,8 @@ from ojs_server.ops import beat, claim, control, enqueue, presence, settle, swee
 from ojs_server.ops.work import Chance, Rules, Work
 from ojs_server.store.base import OutcomeUnknown, Store, StoreUnavailable
 from ojs_wire import codes
+
+log = logging.getLogger("ojs.store")
 
 
 class Operation(Protocol):
@@ -68,9 +71,11 @@ def apply(store: Store, rules: Rules, luck: Chance, ops: Sequence[Operation]) ->
     try:
         return _transact(store, rules, luck, ops)
     except OutcomeUnknown as error:
+        log.error("%s", error)
         return Committed([_unavailable(str(error)) for _ in ops])
     except StoreUnavailable as error:
         if len(ops) == 1 or not _answers(store):
+            log.error("%d operations refused, the store fails: %s", len(ops), error)
             return Committed([_unavailable(str(error)) for _ in ops])
     except Exception as error:
         if len(ops) == 1:

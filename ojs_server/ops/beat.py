@@ -13,7 +13,7 @@ from ojs_server.domain.workers import (
     directed_state,
     standing_directive,
 )
-from ojs_server.ops.presence import merge_profile
+from ojs_server.ops.presence import arrival, merge_profile
 from ojs_server.ops.work import Work
 
 # A lease with at least this share of its duration left is as good as renewed: writing it again
@@ -149,15 +149,13 @@ def _directive_of(meta: bytes) -> str | None:
 
 
 def _beaten(work: Work, op: Beat, known: Worker | None) -> Worker:
-    returns = known is not None and known.gone_at is not None
-    if known is None:
-        known = Worker(id=op.worker_id, created_at=work.now)
-        work.note(events.worker("worker.started", op.worker_id, registered=False))
-    elif returns:
-        work.note(events.worker("worker.started", op.worker_id, returned=True))
+    known = known or Worker(id=op.worker_id, created_at=work.now)
+    returns = known.gone_at is not None
+    # The first BEAT, also of a worker that has fetched before, or the first after its end.
+    starts = returns or known.alive_at is None
     if op.reported is WorkerState.QUIET and known.state == WorkerState.RUNNING:
         work.note(events.worker("worker.quiet", op.worker_id, active_jobs=len(op.active_ids or ())))
-    return msgspec.structs.replace(
+    worker = msgspec.structs.replace(
         known,
         state=op.reported,
         draining=op.draining,
@@ -169,3 +167,6 @@ def _beaten(work: Work, op: Beat, known: Worker | None) -> Worker:
         gone_at=None,
         profile=merge_profile(known.profile, op.profile),
     )
+    if starts:
+        work.note(arrival(worker, registered=False))
+    return worker

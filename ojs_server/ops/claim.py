@@ -7,7 +7,7 @@ import msgspec
 
 from ojs_server.domain import events
 from ojs_server.domain.errors import OjsError
-from ojs_server.domain.job import Lease, State
+from ojs_server.domain.job import Job, Lease, State
 from ojs_server.domain.workers import Worker, may_fetch
 from ojs_server.ops.work import Work
 from ojs_server.store.base import Claimed
@@ -101,8 +101,14 @@ def _repeated(work: Work, ops: Sequence[Claim]) -> dict[int, Deliveries]:
             if (job := stored.get(lease.job_id))
         )
         if op.fetch_id and mine:
-            answers[index] = tuple(sorted(mine, key=lambda one: one.claimed.job.seq))
+            answers[index] = tuple(sorted(mine, key=lambda one: _rank(op, one.claimed.job)))
     return answers
+
+
+def _rank(op: Claim, job: Job) -> tuple[int, int, int]:
+    """The place that the claim gave a job; the store's order, for want of the first answer."""
+    lane = op.queues.index(job.queue) if job.queue in op.queues else len(op.queues)
+    return (lane, -job.priority, job.seq)
 
 
 def _barred(work: Work, ops: Sequence[Claim]) -> set[str | None]:

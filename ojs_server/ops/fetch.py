@@ -7,6 +7,7 @@ from typing import Final
 
 from ojs_server.domain.errors import Conflict
 from ojs_server.domain.faults import Fault
+from ojs_server.domain.workers import may_fetch
 from ojs_server.ops.claim import Claim, Deliveries
 from ojs_server.ops.engine import Engine
 from ojs_server.ops.settle import Fail
@@ -24,18 +25,27 @@ async def fetch(
     if wait_ms <= 0:
         return await engine.run(claim)
     deadline = asyncio.get_running_loop().time() + wait_ms / 1000
-    waiter = engine.wakeups.enter(claim.queues)
+    waiter = engine.wakeups.enter(claim.queues, picky=claim.job_types is not None)
     left = asyncio.ensure_future(gone) if gone is not None else None
     try:
         while True:
             waiter.settle()
-            deliveries = await engine.run(claim)
+            try:
+                deliveries = await engine.run(claim)
+            except BaseException:
+                # The wake that led here was not used: `leave` hands it on.
+                waiter.wake()
+                raise
             if left is not None and left.done():
                 await _give_back(engine, deliveries)
                 return ()
             remaining = deadline - asyncio.get_running_loop().time()
             if deliveries or remaining <= 0 or engine.wakeups.closed:
                 return deliveries
+            if claim.worker_id is not None and await _is_barred(engine, claim.worker_id):
+                # Nor may it stand in front of those who could take the job.
+                waiter.wake()
+                return ()
             await _first(waiter.wait(), left, remaining)
             if left is not None and left.done():
                 return ()
@@ -54,6 +64,11 @@ async def _give_back(engine: Engine, deliveries: Deliveries) -> None:
         )
         with suppress(Conflict):
             await engine.run(release)
+
+
+async def _is_barred(engine: Engine, worker_id: str) -> bool:
+    loads = await engine.read(lambda reader: reader.workers([worker_id]))
+    return any(not may_fetch(load.worker) for load in loads)
 
 
 async def _first(

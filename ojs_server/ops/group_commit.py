@@ -18,6 +18,8 @@ from ojs_wire import codes
 
 MAX_BATCH: Final = 512
 MAX_JOBS: Final = 2000
+# How many operations that must wait for an earlier one are looked past for one batch.
+MAX_KEPT: Final = 512
 
 Waiting = tuple[Operation, "asyncio.Future[Any]"]
 
@@ -90,7 +92,7 @@ class GroupCommit:
         kept: list[Waiting] = []
         touched: set[object] = set()
         jobs = 0
-        while self._waiting and len(batch) < MAX_BATCH and jobs < MAX_JOBS:
+        while self._waiting and len(batch) < MAX_BATCH and len(kept) < MAX_KEPT and jobs < MAX_JOBS:
             operation, future = self._waiting.popleft()
             # Whoever has gone away wants nothing done.
             if future.cancelled():
@@ -116,7 +118,6 @@ class GroupCommit:
     def _finish(self, batch: list[Waiting], committed: Committed) -> None:
         # The next transaction first: it runs while these callers are answered.
         self._start()
-        self._on_commit(committed)
         for (_, future), outcome in zip(batch, committed.outcomes, strict=True):
             if future.done():
                 continue
@@ -124,3 +125,4 @@ class GroupCommit:
                 future.set_exception(outcome)
             else:
                 future.set_result(outcome)
+        self._on_commit(committed)

@@ -8,6 +8,7 @@ import msgspec
 from ojs_server.domain import events, lifecycle
 from ojs_server.domain.errors import NotFound, OjsError
 from ojs_server.domain.faults import Fault
+from ojs_server.domain.job import Event
 from ojs_server.domain.workers import Directive, Worker, WorkerState
 from ojs_server.ops.work import Work
 from ojs_wire.codec import encode
@@ -93,10 +94,9 @@ def unknown_worker(worker_id: str) -> NotFound:
 
 
 def _registered(work: Work, op: Register, known: Worker | None) -> Worker:
-    work.note(events.worker("worker.started", op.worker_id, registered=True))
     work.expect(work.now + work.rules.heartbeat_timeout_ms)
     known = known or Worker(id=op.worker_id, created_at=work.now, incarnation=0)
-    return msgspec.structs.replace(
+    worker = msgspec.structs.replace(
         known,
         state=WorkerState.RUNNING,
         draining=False,
@@ -106,6 +106,21 @@ def _registered(work: Work, op: Register, known: Worker | None) -> Worker:
         seen_at=work.now,
         gone_at=None,
         profile=encode(op.profile),
+    )
+    work.note(arrival(worker, registered=True))
+    return worker
+
+
+def arrival(worker: Worker, *, registered: bool) -> Event:
+    """`worker.started`: what the worker has said of itself so far."""
+    profile = profile_of(worker)
+    return events.worker(
+        "worker.started",
+        worker.id,
+        queues=profile.get("queues", []),
+        concurrency=profile.get("concurrency"),
+        incarnation=worker.incarnation,
+        registered=registered,
     )
 
 

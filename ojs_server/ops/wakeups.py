@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterable, Mapping
 
 
 class Waiter:
-    """One waiting fetch and the queues it would take from."""
+    """One waiting fetch and the queues it would take from; `picky` if not every job suits it."""
 
-    def __init__(self, queues: tuple[str, ...]) -> None:
+    def __init__(self, queues: tuple[str, ...], *, picky: bool = False) -> None:
         self.queues = queues
+        self.picky = picky
         self._event = asyncio.Event()
 
     @property
@@ -51,9 +52,9 @@ class Wakeups:
     def __len__(self) -> int:
         return len({waiter for waiters in self._by_queue.values() for waiter in waiters})
 
-    def enter(self, queues: tuple[str, ...]) -> Waiter:
+    def enter(self, queues: tuple[str, ...], *, picky: bool = False) -> Waiter:
         """Start to wait; to be entered before looking, or a job could slip past."""
-        waiter = Waiter(queues)
+        waiter = Waiter(queues, picky=picky)
         if not self._by_queue:
             self.on_first()
         for queue in queues:
@@ -73,7 +74,10 @@ class Wakeups:
             self.wake(dict.fromkeys(waiter.queues, 1))
 
     def wake(self, queues: Mapping[str, int]) -> None:
-        """Jobs became available: this many in each of these queues."""
+        """Jobs became available: this many in each of these queues.
+
+        A picky waiter may leave the job, so that it is woken beside the one who takes any.
+        """
         for queue, count in queues.items():
             waiters = self._by_queue.get(queue)
             if not waiters:
@@ -84,7 +88,7 @@ class Wakeups:
                     break
                 if not waiter.woken:
                     waiter.wake()
-                    left -= 1
+                    left -= not waiter.picky
 
     def wake_all(self, queues: Iterable[str] | None = None) -> None:
         """Wake everybody, when nobody knows how much was missed."""

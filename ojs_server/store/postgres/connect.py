@@ -21,8 +21,9 @@ _DEFAULTS: Final[dict[str, Any]] = {
     "client_encoding": "UTF8",
 }
 # Said for each session where nothing stands between us and the database; a transaction says
-# it again for itself.
-_SESSION: Final = "-c synchronous_commit=on -c statement_timeout=30s -c lock_timeout=10s"
+# it again for itself. The URL may ask for other limits, but not for less than a durable commit.
+_LIMITS: Final = "-c statement_timeout=30s -c lock_timeout=10s"
+_DURABLE: Final = "-c synchronous_commit=on"
 _SWITCH: Final = {"true": True, "1": True, "false": False, "0": False}
 
 
@@ -64,7 +65,7 @@ def address_of(url: str, *, pooled: bool = False) -> Address:
     except psycopg.ProgrammingError as error:
         raise StoreUnavailable(f"cannot understand the database URL: {error}") from error
     options = given.pop("options", None)
-    session = (options,) if pooled else (_SESSION, options)
+    session = (options,) if pooled else (_LIMITS, options, _DURABLE)
     said = " ".join(str(part) for part in session if part)
     parameters = {**_DEFAULTS, **given, **({"options": said} if said else {})}
     return Address(parameters, prepare, _without_password(given))

@@ -39,7 +39,7 @@ class PostgresReader:
 
     def job(self, job_id: str) -> tuple[StoredJob, Lease | None] | None:
         """One whole job and who holds it."""
-        rows = self._all("one_job", storable([job_id])) if storable([job_id]) else []
+        rows = self._all("one_job", (job_id,)) if storable([job_id]) else []
         return (stored_of(rows[0]), lease_of(rows[0][JOB_FIELDS + 4 :])) if rows else None
 
     def metas(self, ids: Sequence[str]) -> list[bytes]:
@@ -50,6 +50,9 @@ class PostgresReader:
         self, queue: str | None, job_type: str | None, limit: int, offset: int, after: str | None
     ) -> JobPage:
         """Discarded jobs, newest first."""
+        given = [text for text in (queue, job_type, after) if text is not None]
+        if storable(given) != given:
+            return JobPage([], 0, False)
         bound = {
             "queue": queue,
             "type": job_type,
@@ -87,6 +90,10 @@ class PostgresReader:
     def due(self) -> DueTimes:
         """When housekeeping is needed next."""
         return DueTimes(*self._all("next_due", ())[0])
+
+    def synchronous_commit(self) -> str:
+        """How this connection waits for its commits."""
+        return str(self._all("synchronous_commit", ())[0][0])
 
     def unsafe_settings(self) -> list[str]:
         """The server's settings that give up durability."""

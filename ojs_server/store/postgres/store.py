@@ -4,37 +4,25 @@ import os
 import secrets
 import select
 import socket
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from typing import Any, Final
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Final
 
 import psycopg
 from psycopg_pool import ConnectionPool
 
-from ojs_server.store.base import (
-    POSITION_BITS,
-    Clock,
-    OnWake,
-    OutcomeUnknown,
-    StaleWrite,
-    StoreUnavailable,
-)
+from ojs_server.store.base import Clock, OnWake
 from ojs_server.store.postgres.connect import Address, address_of, set_up
 from ojs_server.store.postgres.enter import enter
-from ojs_server.store.postgres.failures import at_the_boundary, first_line, translated
+from ojs_server.store.postgres.failures import at_the_boundary
 from ojs_server.store.postgres.listen import PostgresListener
 from ojs_server.store.postgres.migrate import migrate
 from ojs_server.store.postgres.read import PostgresReader
 from ojs_server.store.postgres.statements import PACKAGE, STATEMENTS
 from ojs_server.store.postgres.transaction import Place, PostgresTx
+from ojs_server.store.postgres.writer import PATIENCE_S, Connection, Writer
 
 READERS: Final = 4
-# How long the outcome of a COMMIT is asked for before it counts as unknown.
-PATIENCE_S: Final = 10.0
-_POLL_S: Final = 0.1
-
-Connection = psycopg.Connection[tuple[Any, ...]]
 
 
 class PostgresStore:
@@ -57,47 +45,43 @@ class PostgresStore:
         patience_s: float = PATIENCE_S,
     ) -> None:
         pooled = listen_url is not None and listen_url != url
-        self._address = address_of(url, pooled=pooled)
+        address = address_of(url, pooled=pooled)
         self._direct = address_of(listen_url or url)
-        self.location = self._address.location
+        self.location = address.location
         self._clock = clock
-        self._patience_s = patience_s
-        self._writer: Connection | None = None
-        with at_the_boundary():
-            connection = self._connect()
+        self._writer = Writer(address, patience_s)
         try:
+            connection = self._writer.connection()
             with at_the_boundary():
                 migrate(connection, PACKAGE, apply=migrations)
                 self._place = Place(node or _node_name(), _channel(connection))
                 enter(connection, self._place.node)
         except BaseException:
-            self._drop_writer()
+            self._writer.close()
             raise
-        self._pool = _pool(self._address, readers)
+        self._pool = _pool(address, readers)
 
     @contextmanager
     def transaction(self) -> Iterator[PostgresTx]:
         """One write transaction; a broken one is rolled back whole."""
-        connection, now, number, base = self._begin()
-        try:
-            with connection.cursor(binary=True) as cursor:
-                yield PostgresTx(cursor, now, base, self._place)
-        except BaseException as error:
-            self._roll_back(connection)
-            if isinstance(error, psycopg.Error):
-                raise translated(error) from error
-            raise
-        self._commit(connection, number)
+        with self._writer.transaction() as begun:
+            now = self._clock() if self._clock else begun.now
+            yield PostgresTx(begun.cursor, now, begun.base, self._place)
 
     @contextmanager
     def reader(self) -> Iterator[PostgresReader]:
         """A connection for reading, each statement by itself."""
-        with (
-            at_the_boundary(),
-            self._pool.connection() as connection,
-            connection.cursor(binary=True) as cursor,
-        ):
-            yield PostgresReader(cursor, self._clock)
+        with at_the_boundary():
+            connection = self._pool.getconn()
+            while _has_died(connection):
+                connection.close()
+                self._pool.putconn(connection)
+                connection = self._pool.getconn()
+            try:
+                with connection.cursor(binary=True) as cursor:
+                    yield PostgresReader(cursor, self._clock)
+            finally:
+                self._pool.putconn(connection)
 
     def ping(self) -> None:
         """Raise StoreUnavailable unless the database answers."""
@@ -113,6 +97,12 @@ class PostgresStore:
         with self.reader() as reader:
             reader.note_waiting(self._place.node, until)
 
+    def synchronous_commit(self) -> list[str]:
+        """The setting on every connection: the writer's in a transaction, then the readers'."""
+        with self.transaction() as tx, ExitStack() as held:
+            readers = [held.enter_context(self.reader()) for _ in range(self._pool.max_size)]
+            return [tx.synchronous_commit(), *(one.synchronous_commit() for one in readers)]
+
     def durability_warnings(self) -> list[str]:
         """What about the server could lose a commit that was answered."""
         with self.reader() as reader:
@@ -125,72 +115,7 @@ class PostgresStore:
     def close(self) -> None:
         """Let go of the database."""
         self._pool.close()
-        self._drop_writer()
-
-    def _begin(self) -> tuple[Connection, int, int, int]:
-        """Start a transaction; an idle connection that has died since is replaced first."""
-        fresh = self._writer is None
-        try:
-            with at_the_boundary():
-                connection = self._writer or self._connect()
-                cursor = connection.execute(STATEMENTS["begin"].sql.encode())
-                cursor.nextset()
-                row = cursor.fetchone()
-        except StoreUnavailable:
-            self._drop_writer()
-            if fresh:
-                raise
-            return self._begin()
-        assert row is not None
-        now, number, offset, *_ = row
-        moment = self._clock() if self._clock else now
-        return connection, moment, number, (number + offset) << POSITION_BITS
-
-    def _commit(self, connection: Connection, number: int) -> None:
-        try:
-            done = connection.execute("COMMIT")
-        except psycopg.Error as error:
-            self._drop_writer()
-            self._learn_outcome(number, error)
-            return
-        if done.statusmessage != "COMMIT":
-            raise StaleWrite("a statement of the transaction had failed; it was rolled back")
-
-    def _learn_outcome(self, number: int, error: psycopg.Error) -> None:
-        """Ask what became of a COMMIT whose answer was lost; returns if it was carried out."""
-        deadline = time.monotonic() + self._patience_s
-        while time.monotonic() < deadline:
-            with suppress(psycopg.Error):
-                connection = self._writer or self._connect()
-                row = connection.execute(STATEMENTS["outcome"].sql, (str(number),)).fetchone()
-                status = row[0] if row else None
-                if status == "committed":
-                    return
-                if status == "aborted":
-                    raise translated(error) from error
-                if status is None:
-                    break
-            time.sleep(_POLL_S)
-        raise OutcomeUnknown(
-            f"the connection was lost during COMMIT, and the database does not say whether "
-            f"transaction {number} was carried out: {first_line(error)}"
-        ) from error
-
-    def _roll_back(self, connection: Connection) -> None:
-        try:
-            connection.execute("ROLLBACK")
-        except psycopg.Error:
-            # The server rolls back what has no connection any more.
-            self._drop_writer()
-
-    def _connect(self) -> Connection:
-        self._writer = self._address.connect()
-        return self._writer
-
-    def _drop_writer(self) -> None:
-        if self._writer is not None:
-            self._writer.close()
-            self._writer = None
+        self._writer.close()
 
 
 def _pool(address: Address, size: int) -> ConnectionPool[Connection]:
@@ -203,22 +128,23 @@ def _pool(address: Address, size: int) -> ConnectionPool[Connection]:
         reconnect_timeout=2,
         num_workers=1,
         configure=set_up,
-        check=_check_idle,
         open=False,
     )
     pool.open()
     return pool
 
 
-def _check_idle(connection: Connection) -> None:
-    """Refuse a connection that has died in the pool.
+def _has_died(connection: Connection) -> bool:
+    """Whether a connection was ended while it lay in the pool.
 
     An idle one has nothing to say unless the server ended it, so looking costs no round trip.
     """
     waiting = select.poll()
     waiting.register(connection.fileno(), select.POLLIN)
     if waiting.poll(0):
-        ConnectionPool.check_connection(connection)
+        with suppress(psycopg.Error):
+            connection.execute("SELECT 1")
+    return connection.closed
 
 
 def _node_name() -> str:
@@ -227,6 +153,6 @@ def _node_name() -> str:
 
 
 def _channel(connection: Connection) -> str:
-    row = connection.execute(STATEMENTS["channel"].sql).fetchone()
+    row = connection.execute(STATEMENTS["channel"].sql.encode()).fetchone()
     assert row is not None
     return str(row[0])

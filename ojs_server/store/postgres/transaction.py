@@ -240,6 +240,10 @@ class PostgresTx:
             },
         )
 
+    def synchronous_commit(self) -> str:
+        """How this connection waits for its commits."""
+        return str(self._all("synchronous_commit", ())[0][0])
+
     def wipe(self) -> None:
         """Remove everything."""
         for table in ("jobs", "leases", "workers", "queues", "queue_counts", "events", "receipts"):

@@ -5,12 +5,25 @@ INSERT INTO events (pos, at, type, subject, queue, job_type, data)
 SELECT * FROM unnest({rows})
 
 -- name: events_after
--- The next stretch of the log, below the place of the oldest transaction that still runs:
--- what it writes will lie behind that place, and a cursor that had passed it would miss it.
+-- The next stretch of the log, below the place of the oldest transaction that still runs: what it
+-- writes will lie behind that place, and a cursor that had passed it would miss it. Transactions
+-- of other databases are numbered with ours and can be long, but they write nothing here.
 SELECT pos, at, type, subject, queue, job_type, data
 FROM events
 WHERE pos > %s::int8 AND pos < (
-    SELECT (pg_snapshot_xmin(pg_current_snapshot())::text::int8 + value) << %s::int4
+    SELECT (
+        COALESCE(
+            (
+                SELECT min(running::text::int8)
+                FROM pg_snapshot_xip(pg_current_snapshot()) AS running
+                WHERE NOT EXISTS (
+                    SELECT FROM pg_stat_activity
+                    WHERE backend_xid = running::xid AND datname <> current_database()
+                )
+            ),
+            pg_snapshot_xmax(pg_current_snapshot())::text::int8
+        ) + value
+    ) << %s::int4
     FROM settings WHERE name = 'position_offset'
 )
 ORDER BY pos LIMIT %s::int8

@@ -23,6 +23,10 @@ SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8
 -- Where the nodes of this schema talk: one channel per schema, as names are one per database.
 SELECT 'ojs_' || to_hex(hashtextextended(current_schema(), 0))
 
+-- name: synchronous_commit
+-- How the connection at hand waits for its commits.
+SELECT current_setting('synchronous_commit')
+
 -- name: unsafe_settings
 -- What the server leaves out that keeps a commit through a crash.
 SELECT name FROM pg_settings WHERE name IN ('fsync', 'full_page_writes') AND setting = 'off'

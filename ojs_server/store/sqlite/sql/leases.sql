@@ -34,6 +34,8 @@ FROM (VALUES {rows}) AS extension WHERE leases.job_id = extension.column1
 
 -- name: load_lapsed
 -- Leases whose time is over, as far as the store was reachable to hear from their holders.
+-- What was handed out since then could be heard of all along, so its deadline is judged at once
+-- (its lease cannot end before the condition on its duration is met).
 SELECT {job}, {lease}
 FROM (
     SELECT job_id FROM (
@@ -43,8 +45,9 @@ FROM (
     )
     UNION
     SELECT job_id FROM (
-        SELECT job_id FROM leases
-        WHERE deadline_at <= ?1 AND ?2 + min(duration_ms, ?3) <= ?1
+        SELECT leases.job_id FROM leases CROSS JOIN jobs AS run ON run.id = leases.job_id
+        WHERE deadline_at <= ?1
+            AND (run.started_at >= ?2 OR ?2 + min(duration_ms, ?3) <= ?1)
         ORDER BY deadline_at LIMIT ?4
     )
     LIMIT ?4

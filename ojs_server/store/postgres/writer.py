@@ -1,0 +1,129 @@
+"""The one connection that writes: transactions begun, ended, and accounted for."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, Final
+
+import msgspec
+import psycopg
+
+from ojs_server.store.base import POSITION_BITS, OutcomeUnknown, StaleWrite, StoreUnavailable
+from ojs_server.store.postgres.connect import Address
+from ojs_server.store.postgres.failures import at_the_boundary, first_line, translated
+from ojs_server.store.postgres.statements import STATEMENTS
+
+# How long the outcome of a COMMIT is asked for before it counts as unknown.
+PATIENCE_S: Final = 10.0
+_POLL_S: Final = 0.1
+
+Cursor = psycopg.Cursor[tuple[Any, ...]]
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+
+class Begun(msgspec.Struct, frozen=True):
+    """A transaction that has started: the database's moment, and its place in commit order."""
+
+    cursor: Cursor
+    now: int
+    base: int
+
+
+class Writer:
+    """Makes one transaction at a time, on a connection that it replaces when it breaks."""
+
+    def __init__(self, address: Address, patience_s: float = PATIENCE_S) -> None:
+        self._address = address
+        self._patience_s = patience_s
+        self._connection: Connection | None = None
+        self._closed = False
+
+    def connection(self) -> Connection:
+        """The connection at hand, or a new one."""
+        if self._closed:
+            raise StoreUnavailable("the store is closed")
+        if self._connection is None:
+            with at_the_boundary():
+                self._connection = self._address.connect()
+        return self._connection
+
+    @contextmanager
+    def transaction(self) -> Iterator[Begun]:
+        """Commit at the end of the block, or roll back."""
+        connection, now, number, base = self._begin()
+        try:
+            with connection.cursor(binary=True) as cursor:
+                yield Begun(cursor, now, base)
+        except BaseException as error:
+            self._roll_back(connection)
+            if isinstance(error, psycopg.Error):
+                raise translated(error) from error
+            raise
+        self._commit(connection, number)
+
+    def close(self) -> None:
+        """Let go of the connection for good."""
+        self._closed = True
+        self._drop()
+
+    def _begin(self) -> tuple[Connection, int, int, int]:
+        """Start a transaction; an idle connection that has died since is replaced first."""
+        fresh = self._connection is None
+        connection = self.connection()
+        try:
+            with at_the_boundary():
+                cursor = connection.execute(STATEMENTS["begin"].sql.encode())
+                cursor.nextset()
+                row = cursor.fetchone()
+        except StoreUnavailable:
+            self._drop()
+            if fresh:
+                raise
+            return self._begin()
+        assert row is not None
+        now, number, offset, *_ = row
+        return connection, now, number, (number + offset) << POSITION_BITS
+
+    def _commit(self, connection: Connection, number: int) -> None:
+        try:
+            done = connection.execute("COMMIT")
+        except psycopg.Error as error:
+            self._drop()
+            self._learn_outcome(number, error)
+            return
+        if done.statusmessage != "COMMIT":
+            raise StaleWrite("a statement of the transaction had failed; it was rolled back")
+
+    def _learn_outcome(self, number: int, error: psycopg.Error) -> None:
+        """Ask what became of a COMMIT whose answer was lost; returns if it was carried out."""
+        deadline = time.monotonic() + self._patience_s
+        while time.monotonic() < deadline:
+            status: str | None = "in progress"
+            with suppress(psycopg.Error, StoreUnavailable):
+                asked = self.connection().execute(STATEMENTS["outcome"].sql, (str(number),))
+                status = next(iter(asked.fetchall()), (None,))[0]
+            if status == "committed":
+                return
+            if status == "aborted":
+                raise translated(error) from error
+            if status is None:
+                break
+            if self._connection is not None and self._connection.closed:
+                self._drop()
+            time.sleep(_POLL_S)
+        raise OutcomeUnknown(
+            "the connection was lost during COMMIT, and the database does not say whether "
+            f"transaction {number} was carried out: {first_line(error)}"
+        ) from error
+
+    def _roll_back(self, connection: Connection) -> None:
+        try:
+            connection.execute("ROLLBACK")
+        except psycopg.Error:
+            # The server rolls back what has no connection any more.
+            self._drop()
+
+    def _drop(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None

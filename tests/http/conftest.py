@@ -1,0 +1,91 @@
+"""The server under test: the real application on each store, and clients that know the contract."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+import httpx
+import pytest
+
+from ojs_server.app import Application, Server
+from ojs_server.http.auth import Keys, parse_keys
+from ojs_server.settings import Settings
+from ojs_server.store.base import Clock
+from ojs_server.store.open import open_store
+from tests.http.contract import contract
+from tests.http.keys import KEYS
+
+Serve = Callable[..., AbstractAsyncContextManager[Server]]
+Connect = Callable[..., AbstractAsyncContextManager[httpx.AsyncClient]]
+
+
+@pytest.fixture
+def serve(store_url: str) -> Serve:
+    """Starts a server on the test's store."""
+
+    @asynccontextmanager
+    async def start(
+        *,
+        clock: Clock | None = None,
+        strict: bool = False,
+        conformance: bool = True,
+        keys: Keys = Keys(),
+        max_body_bytes: int = 16 * 1024 * 1024,
+    ) -> AsyncIterator[Server]:
+        settings = Settings(
+            conformance=conformance,
+            strict=strict,
+            keys=keys,
+            max_body_bytes=max_body_bytes,
+        )
+        server = Server(settings, open_store(store_url, clock=clock))
+        async with server.running():
+            yield server
+
+    return start
+
+
+@asynccontextmanager
+async def connect(server: Server, **headers: str) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of a running server; each answer that it gets is held to the contract."""
+
+    async def check(response: httpx.Response) -> None:
+        await response.aread()
+        contract().check(response)
+
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(app=Application(server)),
+        base_url="http://ojs.test",
+        headers=headers,
+        event_hooks={"response": [check]},
+    ) as client:
+        # httpx would ask for anything by itself, which no OJS client does.
+        client.headers.pop("accept", None)
+        yield client
+
+
+@pytest.fixture
+async def server(serve: Serve) -> AsyncIterator[Server]:
+    """A server with the conformance hooks on."""
+    async with serve() as running:
+        yield running
+
+
+@pytest.fixture
+async def client(server: Server) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of `server`."""
+    async with connect(server) as connected:
+        yield connected
+
+
+@pytest.fixture
+async def strict_client(serve: Serve) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of a server that refuses unknown members."""
+    async with serve(strict=True) as running, connect(running) as connected:
+        yield connected
+
+
+@pytest.fixture
+async def keyed_client(serve: Serve) -> AsyncIterator[httpx.AsyncClient]:
+    """A client, without a key, of a server that asks for one."""
+    async with serve(keys=parse_keys("", KEYS)) as running, connect(running) as connected:
+        yield connected

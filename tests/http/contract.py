@@ -1,0 +1,184 @@
+"""Holds every answer of the server to openapi.yaml.
+
+The contract lets answers grow, so that a client must not refuse what it does not know. A test
+must: `closed` shuts every object of an answer that is not declared open, and an undocumented
+member fails like a missing one.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+import yaml
+from jsonschema import Draft202012Validator, FormatChecker
+from jsonschema.exceptions import best_match
+from referencing import Registry, Resource
+from referencing.jsonschema import DRAFT202012
+
+FILE: Final = Path(__file__).parents[2] / "openapi.yaml"
+BASE: Final = "urn:ojs:contract"
+OPENJOBSPEC: Final = "application/openjobspec+json"
+PLAIN_JSON: Final = "application/json"
+METHODS: Final = frozenset({"get", "put", "post", "delete", "options", "head", "patch", "trace"})
+
+
+class Deviation(AssertionError):
+    """The server answered something that the contract does not say."""
+
+
+@cache
+def document() -> dict[str, Any]:
+    """The contract as it is written."""
+    loaded: dict[str, Any] = yaml.safe_load(FILE.read_text(encoding="utf-8"))
+    return loaded
+
+
+def escape(part: str) -> str:
+    """A key as a JSON pointer spells it."""
+    return part.replace("~", "~0").replace("/", "~1")
+
+
+def closed(node: Any) -> Any:
+    """The same schemas with every object shut that does not say whether it is open.
+
+    Parts of an `allOf` are left alone: each of them knows only its own members.
+    """
+    if isinstance(node, list):
+        return [closed(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    shut = {
+        key: value if key in ("allOf", "example", "examples", "if", "then", "else") else closed(value)
+        for key, value in node.items()
+    }
+    if isinstance(node.get("properties"), dict) and node.get("type") == "object":
+        shut.setdefault("additionalProperties", False)
+    return shut
+
+
+class Contract:
+    """The paths of a contract, and whether an answer keeps it."""
+
+    def __init__(self, contract: dict[str, Any]) -> None:
+        self._document = contract
+        answers = {**contract, "components": closed(contract["components"])}
+        resource = Resource.from_contents(answers, default_specification=DRAFT202012)
+        self._registry: Registry[Any] = Registry().with_resource(BASE, resource)
+        self._paths = [
+            (re.compile(re.sub(r"\{\w+\}", "[^/]+", path)), path) for path in contract["paths"]
+        ]
+        self._validators: dict[str, Draft202012Validator] = {}
+
+    def path_of(self, path: str) -> str | None:
+        """The documented path that a request went to; a fixed one before a pattern."""
+        if path in self._document["paths"]:
+            return path
+        return next((name for regex, name in self._paths if regex.fullmatch(path)), None)
+
+    def check(self, response: httpx.Response) -> None:
+        """Fail on the first thing in an answer that is not as documented."""
+        request = response.request
+        method = request.method.lower()
+        where = f"{request.method} {request.url.path} -> {response.status_code}"
+        pointer = self._response(method, request.url.path, response.status_code, where)
+        documented = self._at(pointer)
+        self._check_headers(documented.get("headers", {}), response, where)
+        media_type = self._check_media_type(documented, response, where)
+        if method == "head":
+            _demand(response.content == b"", f"{where}: an answer to HEAD has no body")
+            return
+        if media_type == "text/plain":
+            return
+        schema = f"{pointer}/content/{escape(media_type)}/schema"
+        self._check_body(schema, response, where)
+
+    def validate(self, pointer: str, value: Any) -> None:
+        """Fail unless a value fits the schema at a JSON pointer."""
+        error = best_match(self._validator(pointer).iter_errors(value))
+        if error is not None:
+            place = "/" + "/".join(escape(str(part)) for part in error.absolute_path)
+            raise Deviation(f"at {place}: {error.message} (by {pointer})")
+
+    def _response(self, method: str, path: str, status: int, where: str) -> str:
+        name = self.path_of(path)
+        if name is None:
+            _demand(status == 404, f"{where}: the path is not documented")
+            return "#/components/responses/NotFound"
+        item = self._document["paths"][name]
+        operation = item.get("get" if method == "head" else method)
+        if operation is None:
+            _demand(status == 405, f"{where}: the method is not documented")
+            return "#/components/responses/MethodNotAllowed"
+        documented = operation["responses"].get(str(status))
+        _demand(documented is not None, f"{where}: the status is not documented")
+        pointer: str = documented["$ref"]
+        return pointer
+
+    def _check_headers(
+        self, documented: Mapping[str, Any], response: httpx.Response, where: str
+    ) -> None:
+        for name, reference in documented.items():
+            header = self._at(reference["$ref"])
+            given = response.headers.get(name)
+            if given is None:
+                _demand(not header.get("required"), f"{where}: the header {name} is missing")
+                continue
+            numeric = self._at(reference["$ref"])["schema"].get("type") == "integer"
+            value = int(given) if numeric or isinstance(header["schema"].get("const"), int) else given
+            try:
+                self.validate(f"{reference['$ref']}/schema", value)
+            except Deviation as error:
+                raise Deviation(f"{where}: the header {name} {error}") from None
+
+    def _check_media_type(
+        self, documented: Mapping[str, Any], response: httpx.Response, where: str
+    ) -> str:
+        given: str = response.headers["content-type"]
+        media_type = given.partition(";")[0]
+        _demand(media_type in documented["content"], f"{where}: {given} is not documented")
+        if media_type != "text/plain":
+            headers = response.request.headers
+            accept = headers.get("accept", "")
+            wanted = OPENJOBSPEC
+            if PLAIN_JSON in accept and OPENJOBSPEC not in accept:
+                wanted = PLAIN_JSON
+            elif "ojs-version" in headers:
+                wanted = f'{OPENJOBSPEC}; alt="{PLAIN_JSON}"'
+            _demand(given == wanted, f"{where}: Content-Type is {given}, not {wanted}")
+        return media_type
+
+    def _check_body(self, schema: str, response: httpx.Response, where: str) -> None:
+        try:
+            self.validate(schema, response.json())
+        except Deviation as error:
+            raise Deviation(f"{where}: {error}\n{response.text[:2000]}") from None
+
+    def _validator(self, pointer: str) -> Draft202012Validator:
+        if pointer not in self._validators:
+            self._validators[pointer] = Draft202012Validator(
+                {"$ref": BASE + pointer},
+                registry=self._registry,
+                format_checker=FormatChecker(),
+            )
+        return self._validators[pointer]
+
+    def _at(self, pointer: str) -> dict[str, Any]:
+        node: Any = self._document
+        for part in pointer.removeprefix("#/").split("/"):
+            node = node[part.replace("~1", "/").replace("~0", "~")]
+        found: dict[str, Any] = node
+        return found
+
+
+@cache
+def contract() -> Contract:
+    """The contract that all tests hold the server to."""
+    return Contract(document())
+
+
+def _demand(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise Deviation(otherwise)

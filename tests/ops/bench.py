@@ -1,0 +1,171 @@
+"""A store, a clock that is turned by hand, and short names for the operations."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ojs_server.domain.faults import parse_fault
+from ojs_server.domain.job import Job, Lease
+from ojs_server.domain.validate import hash_of, parse_draft
+from ojs_server.domain.workers import Worker, WorkerState
+from ojs_server.ops import batch
+from ojs_server.ops.batch import Committed
+from ojs_server.ops.beat import Beat, Beaten
+from ojs_server.ops.claim import Claim, Delivery
+from ojs_server.ops.enqueue import Enqueue
+from ojs_server.ops.settle import Ack, Fail
+from ojs_server.ops.sweep import Sweep, Swept
+from ojs_server.ops.work import Chance, Rules
+from ojs_server.store.base import EventFilter, Store
+from ojs_wire import codec
+
+START = 1_700_000_000_000
+
+
+class HandClock:
+    """Time that moves only when told to."""
+
+    def __init__(self) -> None:
+        self.now = START
+
+    def __call__(self) -> int:
+        return self.now
+
+    def advance(self, milliseconds: int) -> None:
+        """Turn it forward."""
+        self.now += milliseconds
+
+
+def luck() -> Chance:
+    """Ids that count, and dice that always show the middle."""
+    drawn = iter(range(1, 1 << 40))
+    return Chance(lambda bits: next(drawn), lambda: 0.5)
+
+
+def enqueue(
+    *, key: str | None = None, jobs: Sequence[dict[str, Any]] | None = None, **given: Any
+) -> Enqueue:
+    """A request of one job, or of a batch; in queue `q` unless it says otherwise."""
+    bodies = [{"type": "t", "args": [], "queue": "q", **one} for one in jobs or [given]]
+    drafts = tuple(parse_draft(body) for body in bodies)
+    if key is None:
+        return Enqueue(drafts)
+    operation = "enqueue" if jobs is None else "batch"
+    return Enqueue(drafts, ("", operation, key), hash_of(bodies))
+
+
+class Bench:
+    """One node without its event loop: every operation is a transaction of its own."""
+
+    def __init__(self, store: Store, clock: HandClock, rules: Rules | None = None) -> None:
+        self.store = store
+        self.clock = clock
+        self.rules = rules or Rules()
+        self.luck = luck()
+        # Long reachable, unless a test says that the server has just come back.
+        self.judged_since = 0
+
+    def commit(self, *ops: Any) -> Committed:
+        """Many operations in one transaction."""
+        return batch.apply(self.store, self.rules, self.luck, ops)
+
+    def do(self, op: Any) -> Any:
+        """One operation; raises what it was refused with."""
+        (outcome,) = self.commit(op).outcomes
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
+
+    def put(self, **given: Any) -> str:
+        """Enqueue one job; answers its id."""
+        job_id: str = self.do(enqueue(**given)).jobs[0].job.id
+        return job_id
+
+    def take(self, worker: str | None = "w", count: int = 1, **given: Any) -> list[Delivery]:
+        """FETCH from `q`."""
+        queues = given.pop("queues", ("q",))
+        return list(self.do(Claim(queues, count, worker, **given)))
+
+    def take_ids(self, worker: str | None = "w", count: int = 1, **given: Any) -> list[str]:
+        """FETCH; answers the ids."""
+        return [one.claimed.job.id for one in self.take(worker, count, **given)]
+
+    def ack(self, job_id: str, worker: str | None = None, attempt: int | None = None) -> Any:
+        """ACK with a result."""
+        return self.do(Ack(job_id, worker_id=worker, attempt=attempt, result=b'"done"'))
+
+    def fail(self, job_id: str, error: object = "boom", **given: Any) -> Any:
+        """FAIL."""
+        return self.do(Fail(job_id, parse_fault(error), **given))
+
+    def beat(
+        self,
+        worker: str = "w",
+        ids: Sequence[str] | None = (),
+        reported: WorkerState = WorkerState.RUNNING,
+        **given: Any,
+    ) -> Beaten:
+        """BEAT."""
+        given.setdefault("draining", False)
+        active = None if ids is None else tuple(ids)
+        beaten: Beaten = self.do(Beat(worker, reported, active_ids=active, **given))
+        return beaten
+
+    def sweep(self, **given: Any) -> Swept:
+        """One round of housekeeping."""
+        given.setdefault("asked_at", self.clock.now)
+        given.setdefault("judged_since", self.judged_since)
+        swept: Swept = self.do(Sweep(**given))
+        return swept
+
+    def job(self, job_id: str) -> Job:
+        """A job that is there."""
+        return self.found(job_id)[0]
+
+    def state(self, job_id: str) -> str:
+        """A job's state."""
+        return self.job(job_id).state
+
+    def lease(self, job_id: str) -> Lease | None:
+        """Who holds a job."""
+        return self.found(job_id)[1]
+
+    def found(self, job_id: str) -> tuple[Job, Lease | None]:
+        """A job and its lease."""
+        with self.store.reader() as reader:
+            found = reader.job(job_id)
+        assert found is not None, f"there is no job {job_id}"
+        return found[0].job, found[1]
+
+    def exists(self, job_id: str) -> bool:
+        """Whether a job is there."""
+        with self.store.reader() as reader:
+            return reader.job(job_id) is not None
+
+    def error(self, job_id: str) -> dict[str, Any]:
+        """A job's last error."""
+        error = self.job(job_id).error
+        assert error is not None, f"job {job_id} has no error"
+        found: dict[str, Any] = codec.decode(error)
+        return found
+
+    def worker(self, worker_id: str = "w") -> Worker:
+        """A worker that is there."""
+        with self.store.reader() as reader:
+            (load,) = reader.workers([worker_id])
+        return load.worker
+
+    def happened(self, subject: str) -> list[str]:
+        """The types of a subject's events, in order."""
+        return [kind for kind, _ in self.told(subject)]
+
+    def told(self, subject: str) -> list[tuple[str, dict[str, Any]]]:
+        """A subject's events, in order, with what they say."""
+        with self.store.reader() as reader:
+            page = reader.events(0, EventFilter(subject=subject), 1000)
+        return [(one.event.type, codec.decode(one.event.data)) for one in page.events]
+
+    def counts(self, queue: str = "q") -> dict[str, int]:
+        """A queue's counters, zeros left out."""
+        with self.store.reader() as reader:
+            (found,) = reader.queues([queue])
+        return {state: count for state, count in found.counts.items() if count}

@@ -1,0 +1,45 @@
+"""A bench and an engine over each kind of store."""
+
+from collections.abc import AsyncIterator, Callable, Iterator
+
+import pytest
+
+from ojs_server.ops.engine import Engine
+from ojs_server.ops.work import Rules
+from ojs_server.store.base import Store
+from ojs_server.store.open import open_store
+from tests.ops.bench import Bench, HandClock, luck
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    """Time, turned by hand."""
+    return HandClock()
+
+
+@pytest.fixture
+def store(store_url: str, clock: HandClock) -> Iterator[Store]:
+    """An empty store whose time is the hand clock."""
+    opened = open_store(store_url, clock=clock)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def bench(store: Store, clock: HandClock) -> Bench:
+    """A node with the usual rules."""
+    return Bench(store, clock)
+
+
+@pytest.fixture
+async def engine(store: Store) -> AsyncIterator[Engine]:
+    """A node with its event loop."""
+    running = Engine(store, Rules(), luck=luck())
+    yield running
+    await running.close()
+
+
+@pytest.fixture
+def with_rules(store: Store, clock: HandClock) -> Callable[[Rules], Bench]:
+    """A node with rules of the test's own."""
+    return lambda rules: Bench(store, clock, rules)

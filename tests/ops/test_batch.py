@@ -1,0 +1,145 @@
+"""A transaction of many operations: what fails fails alone."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from ojs_server.domain.errors import Unavailable
+from ojs_server.ops import batch
+from ojs_server.ops.claim import Claim
+from ojs_server.ops.control import Reset, SetPaused
+from ojs_server.ops.engine import Engine
+from ojs_server.ops.settle import Ack, Cancel
+from ojs_server.ops.work import Rules
+from ojs_server.store.base import OutcomeUnknown, Store, StoreUnavailable
+from tests.ops.bench import Bench, HandClock, enqueue, luck
+
+
+class Faulty:
+    """A store whose transactions fail the way a test wants."""
+
+    def __init__(self, store: Store, *failures: BaseException | None, answers: bool = True) -> None:
+        self._store = store
+        self._failures = list(failures)
+        self._answers = answers
+        self.tries = 0
+
+    @contextmanager
+    def transaction(self) -> Iterator[Any]:
+        """Carries the work out, then fails before the commit, as long as failures are left."""
+        self.tries += 1
+        failure = self._failures.pop(0) if self._failures else None
+        with self._store.transaction() as tx:
+            yield tx
+            if failure is not None:
+                raise failure
+
+    def ping(self) -> None:
+        """Whether it answers at all."""
+        if not self._answers:
+            raise StoreUnavailable("no answer")
+
+
+def commit(faulty: Faulty, *ops: Any) -> list[Any]:
+    store: Any = faulty
+    return batch.apply(store, Rules(), luck(), ops).outcomes
+
+
+def names(outcomes: list[Any]) -> list[str]:
+    return [type(outcome).__name__ for outcome in outcomes]
+
+
+@pytest.mark.parametrize("failure", [StoreUnavailable("busy"), ValueError("poison")])
+def test_a_failed_commit_is_tried_again_one_by_one(bench: Bench, failure: Exception) -> None:
+    faulty = Faulty(bench.store, failure)
+    outcomes = commit(faulty, enqueue(), enqueue(), enqueue())
+    assert names(outcomes) == ["Enqueued"] * 3
+    assert faulty.tries == 4
+    assert bench.counts() == {"available": 3}
+    assert len({outcome.jobs[0].job.id for outcome in outcomes}) == 3
+
+
+def test_a_poisoned_operation_fails_alone(bench: Bench) -> None:
+    faulty = Faulty(bench.store, ValueError("poison"), None, ValueError("poison"), None)
+    outcomes = commit(faulty, enqueue(), enqueue(), enqueue())
+    assert names(outcomes) == ["Enqueued", "ValueError", "Enqueued"]
+    assert bench.counts() == {"available": 2}
+
+
+def test_what_one_by_one_came_to_is_told_together(bench: Bench) -> None:
+    job_id = bench.put(queue="r")
+    store: Any = Faulty(bench.store, ValueError("poison"))
+    ops: list[Any] = [enqueue(), enqueue(scheduled_at="+PT5S"), Cancel(job_id), enqueue()]
+    committed = batch.apply(store, Rules(), luck(), ops)
+    assert committed.wakes == {"q": 2}
+    assert committed.ended == [job_id]
+    assert committed.due_at == bench.clock.now + 5000
+
+
+def test_an_unreachable_store_is_said_so_without_trying_each(bench: Bench) -> None:
+    faulty = Faulty(bench.store, *[StoreUnavailable("gone")] * 9, answers=False)
+    outcomes = commit(faulty, enqueue(), enqueue())
+    assert faulty.tries == 1
+    for outcome in outcomes:
+        assert isinstance(outcome, Unavailable)
+        assert (outcome.answer_code.status, outcome.headers) == (503, {"Retry-After": "1"})
+
+
+def test_a_commit_of_unknown_outcome_is_never_tried_again(bench: Bench) -> None:
+    faulty = Faulty(bench.store, OutcomeUnknown("cut off"))
+    assert names(commit(faulty, enqueue(), enqueue())) == ["Unavailable"] * 2
+    assert faulty.tries == 1
+
+
+def test_operations_of_one_transaction_see_each_other(bench: Bench) -> None:
+    """What was just enqueued can be claimed, what was given back can be claimed again."""
+    job_id = bench.put(visibility_timeout=1)
+    bench.take("w")
+    claimed, made, acked = bench.commit(
+        Claim(("q",), 5, "x"), enqueue(), Ack(job_id, worker_id="w")
+    ).outcomes
+    assert [one.claimed.job.id for one in claimed] == [made.jobs[0].job.id]
+    assert acked.after.state == "completed"
+
+
+def test_a_reset_removes_everything(bench: Bench) -> None:
+    job_id = bench.put()
+    bench.beat()
+    bench.do(SetPaused("q", True))
+    bench.do(Reset())
+    assert not bench.exists(job_id)
+    assert bench.happened("w") == []
+    with bench.store.reader() as reader:
+        assert (reader.queues(), reader.workers()) == ([], [])
+    assert bench.take_ids() == []
+    assert bench.put() == bench.take_ids()[0]
+
+
+def test_pausing_is_told_and_a_resume_wakes_everybody(bench: Bench) -> None:
+    assert not bench.commit(SetPaused("q", True)).wakes
+    assert bench.commit(SetPaused("q", False)).wakes["q"] > 1000
+    assert bench.happened("q") == ["queue.paused", "queue.resumed"]
+
+
+async def test_an_unreachable_store_is_unavailable_to_readers(engine: Engine) -> None:
+    def fail(reader: object) -> None:
+        raise StoreUnavailable("gone")
+
+    with pytest.raises(Unavailable, match="cannot be reached: gone"):
+        await engine.read(fail)
+
+
+async def test_an_engine_finishes_what_it_took_and_takes_no_more(
+    store: Store, clock: HandClock
+) -> None:
+    engine = Engine(store, Rules(), luck=luck())
+    assert engine.depth == 0
+    made = await engine.run(enqueue())
+    await engine.close()
+    with pytest.raises(Unavailable, match="stopping"):
+        await engine.run(enqueue())
+    bench = Bench(store, clock)
+    assert bench.state(made.jobs[0].job.id) == "available"
+    assert bench.counts() == {"available": 1}

@@ -1,0 +1,162 @@
+"""Enqueue: all of a request or nothing, and the same request twice."""
+
+from typing import Any
+
+import pytest
+
+from ojs_server.domain.errors import Duplicate, NotFound
+from ojs_server.ops.settle import Cancel, Remove
+from tests.ops.bench import Bench, enqueue
+
+ID = "0190a0f0-0000-7000-8000-00000000000a"
+OTHER = "0190a0f0-0000-7000-8000-00000000000b"
+
+
+def ids(outcome: Any) -> list[str]:
+    return [stored.job.id for stored in outcome.jobs]
+
+
+def test_a_job_is_stored_with_its_event_and_counter(bench: Bench) -> None:
+    outcome = bench.do(enqueue(priority=4, meta={"a": 1}))
+    assert outcome.created
+    (job_id,) = ids(outcome)
+    assert bench.job(job_id) == outcome.jobs[0].job
+    assert bench.told(job_id) == [
+        ("job.enqueued", {"job_id": job_id, "job_type": "t", "queue": "q", "priority": 4})
+    ]
+    assert bench.counts() == {"available": 1}
+
+
+def test_jobs_that_wait_are_told_and_counted_by_their_state(bench: Bench) -> None:
+    waits = bench.put(scheduled_at="+PT5S")
+    held = bench.put(pending=True)
+    assert bench.happened(waits) == ["job.scheduled"]
+    assert bench.happened(held) == []
+    assert bench.counts() == {"scheduled": 1, "pending": 1}
+
+
+def test_a_commit_says_who_to_wake_and_when_to_look_again(bench: Bench) -> None:
+    committed = bench.commit(
+        enqueue(), enqueue(), enqueue(queue="r"), enqueue(scheduled_at="+PT5S", queue="s")
+    )
+    assert committed.wakes == {"q": 2, "r": 1}
+    assert committed.due_at == bench.clock.now + 5000
+    assert committed.now == bench.clock.now
+    assert committed.ended == []
+
+
+def test_new_jobs_have_distinct_ids_and_rising_places(bench: Bench) -> None:
+    first = [stored.job for stored in bench.do(enqueue(jobs=[{}] * 50)).jobs]
+    second = [stored.job for stored in bench.do(enqueue(jobs=[{}] * 50)).jobs]
+    jobs = first + second
+    assert len({job.id for job in jobs}) == 100
+    assert [job.seq for job in jobs] == sorted({job.seq for job in jobs})
+
+
+def test_a_key_repeats_the_same_request_and_refuses_another(bench: Bench) -> None:
+    made = bench.do(enqueue(key="k", priority=1))
+    again = bench.do(enqueue(key="k", priority=1))
+    assert (made.created, again.created) == (True, False)
+    assert ids(again) == ids(made)
+    with pytest.raises(Duplicate) as refused:
+        bench.do(enqueue(key="k", priority=2))
+    assert dict(refused.value.details or {}) == {"existing_job_ids": tuple(ids(made))}
+    assert bench.counts() == {"available": 1}
+    assert bench.happened(ids(made)[0]) == ["job.enqueued"]
+
+
+def test_a_key_belongs_to_its_operation(bench: Bench) -> None:
+    one = bench.do(enqueue(key="k"))
+    many = bench.do(enqueue(key="k", jobs=[{}]))
+    assert many.created
+    assert ids(one) != ids(many)
+
+
+def test_a_repetition_answers_with_the_job_as_it_is_now(bench: Bench) -> None:
+    (job_id,) = ids(bench.do(enqueue(key="k")))
+    bench.do(Cancel(job_id))
+    again = bench.do(enqueue(key="k"))
+    assert again.jobs[0].job.state == "cancelled"
+
+
+def test_a_repetition_of_a_removed_job_creates_nothing(bench: Bench) -> None:
+    (job_id,) = ids(bench.do(enqueue(key="k")))
+    bench.take()
+    bench.fail(job_id, {"retryable": False})
+    bench.do(Remove(job_id))
+    with pytest.raises(NotFound, match="removed since"):
+        bench.do(enqueue(key="k"))
+    assert bench.counts() == {}
+
+
+def test_two_requests_with_one_key_in_one_breath_make_one_job(bench: Bench) -> None:
+    """The writer puts them into two transactions; whichever is second finds the first."""
+    one, other = enqueue(key="k"), enqueue(key="k")
+    assert set(one.keys) & set(other.keys)
+    outcomes = [bench.do(one), bench.do(other)]
+    assert [outcome.created for outcome in outcomes] == [True, False]
+    assert ids(outcomes[0]) == ids(outcomes[1])
+
+
+def test_many_keys_in_one_transaction(bench: Bench) -> None:
+    bench.do(enqueue(key="1"))
+    outcomes = bench.commit(*(enqueue(key=str(n)) for n in range(5))).outcomes
+    assert [outcome.created for outcome in outcomes] == [True, False, True, True, True]
+    assert bench.counts() == {"available": 5}
+
+
+def test_a_chosen_id_repeats_the_same_request_and_refuses_another(bench: Bench) -> None:
+    made = bench.do(enqueue(id=ID, args=[1]))
+    again = bench.do(enqueue(id=ID, args=[1]))
+    assert (ids(made), ids(again)) == ([ID], [ID])
+    assert (made.created, again.created) == (True, False)
+    for other in ({"args": [2]}, {"args": [1], "queue": "other"}):
+        with pytest.raises(Duplicate) as refused:
+            bench.do(enqueue(id=ID, **other))
+        assert refused.value.details == {"existing_job_id": ID}
+    assert bench.counts() == {"available": 1}
+
+
+def test_an_id_that_the_server_gave_cannot_be_chosen_again(bench: Bench) -> None:
+    given = bench.put()
+    with pytest.raises(Duplicate):
+        bench.do(enqueue(id=given))
+
+
+def test_a_batch_is_stored_whole_or_not_at_all(bench: Bench) -> None:
+    bench.put(id=ID)
+    with pytest.raises(Duplicate):
+        bench.do(enqueue(jobs=[{"id": OTHER}, {"id": ID, "args": [9]}, {}]))
+    assert not bench.exists(OTHER)
+    assert bench.counts() == {"available": 1}
+    made = bench.do(enqueue(jobs=[{"id": OTHER}, {}]))
+    assert made.created
+    assert bench.counts() == {"available": 3}
+
+
+def test_a_batch_with_ids_may_be_repeated(bench: Bench) -> None:
+    chosen = [{"id": ID}, {"id": OTHER}]
+    made = bench.do(enqueue(jobs=chosen))
+    again = bench.do(enqueue(jobs=chosen))
+    assert ids(made) == ids(again) == [ID, OTHER]
+    assert not again.created
+    with pytest.raises(Duplicate):
+        bench.do(enqueue(jobs=[*chosen, {}]))
+
+
+def test_a_refused_request_leaves_its_key_free(bench: Bench) -> None:
+    bench.put(id=ID)
+    with pytest.raises(Duplicate):
+        bench.do(enqueue(key="k", id=ID, args=[2]))
+    assert bench.do(enqueue(key="k", args=[3])).created
+
+
+def test_a_refusal_disturbs_no_other_request_of_its_transaction(bench: Bench) -> None:
+    bench.put(id=ID)
+    good, bad, fine = bench.commit(
+        enqueue(args=[1]), enqueue(id=ID, args=[2]), enqueue(args=[3])
+    ).outcomes
+    assert isinstance(bad, Duplicate)
+    assert good.created
+    assert fine.created
+    assert bench.counts() == {"available": 3}

@@ -1,0 +1,260 @@
+"""FETCH that waits: woken by events, never by time alone, and no wake is lost on the way."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ojs_server.domain.errors import Unavailable
+from ojs_server.domain.faults import parse_fault
+from ojs_server.domain.workers import Directive, WorkerState
+from ojs_server.ops.beat import Beat
+from ojs_server.ops.claim import Claim, Deliveries
+from ojs_server.ops.control import SetPaused
+from ojs_server.ops.engine import Engine
+from ojs_server.ops.fetch import fetch
+from ojs_server.ops.presence import Direct
+from ojs_server.ops.settle import Activate, Fail
+from ojs_server.ops.sweep import Sweep
+from tests.ops.bench import HandClock, enqueue
+
+LONG_MS = 60_000
+
+
+async def put(engine: Engine, **given: Any) -> str:
+    """Enqueue one job; answers its id."""
+    return (await engine.run(enqueue(**given))).jobs[0].job.id
+
+
+def ids(deliveries: Deliveries) -> list[str]:
+    return [one.claimed.job.id for one in deliveries]
+
+
+class Fetches:
+    """Waiting fetches of a test, each known to have looked in vain before it goes on."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._tasks: list[asyncio.Task[Deliveries]] = []
+
+    async def start(self, worker: str | None = None, **given: Any) -> asyncio.Task[Deliveries]:
+        """A fetch that has looked, found nothing, and waits."""
+        looked = asyncio.Event()
+        engine, run = self._engine, self._engine.run
+
+        async def noticed(operation: Any) -> Any:
+            outcome = await run(operation)
+            looked.set()
+            return outcome
+
+        gone = given.pop("gone", None)
+        claim = Claim(given.pop("queues", ("q",)), 1, worker, **given)
+        engine.run = noticed  # type: ignore[method-assign]
+        task = asyncio.create_task(fetch(engine, claim, LONG_MS, gone))
+        async with asyncio.timeout(30):
+            await looked.wait()
+        engine.run = run  # type: ignore[method-assign]
+        # One operation of the writer's later, the fetch has seen its answer.
+        await engine.read(lambda reader: reader.ping())
+        await engine.read(lambda reader: reader.ping())
+        self._tasks.append(task)
+        return task
+
+    async def end(self) -> None:
+        """Cancel those that still wait."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+@pytest.fixture
+async def fetches(engine: Engine) -> Any:
+    started = Fetches(engine)
+    yield started
+    await started.end()
+
+
+async def answer(task: asyncio.Task[Deliveries]) -> list[str]:
+    """What a fetch came back with."""
+    async with asyncio.timeout(30):
+        return ids(await task)
+
+
+async def test_without_waiting_an_empty_answer_comes_at_once(engine: Engine) -> None:
+    assert await fetch(engine, Claim(("q",)), 0) == ()
+    assert engine.wakeups.queues() == []
+
+
+async def test_a_job_that_is_there_needs_no_waiting(engine: Engine) -> None:
+    job_id = await put(engine)
+    assert ids(await fetch(engine, Claim(("q",)), LONG_MS)) == [job_id]
+    assert engine.wakeups.queues() == []
+
+
+async def test_the_wait_ends_empty_handed(engine: Engine) -> None:
+    assert await fetch(engine, Claim(("q",)), 5) == ()
+    assert engine.wakeups.queues() == []
+
+
+async def test_an_enqueue_wakes_who_waits(engine: Engine, fetches: Fetches) -> None:
+    task = await fetches.start(queues=("r", "q"))
+    job_id = await put(engine)
+    assert await answer(task) == [job_id]
+
+
+async def test_each_job_goes_to_one_waiter_in_the_order_of_coming(
+    engine: Engine, fetches: Fetches
+) -> None:
+    tasks = [await fetches.start() for _ in range(3)]
+    for task in tasks:
+        job_id = await put(engine)
+        assert await answer(task) == [job_id]
+
+
+async def test_everything_that_makes_a_job_available_wakes(
+    engine: Engine, fetches: Fetches, clock: HandClock
+) -> None:
+    async def activated() -> str:
+        job_id = await put(engine, pending=True)
+        await engine.run(Activate(job_id))
+        return job_id
+
+    async def promoted() -> str:
+        job_id = await put(engine, scheduled_at="+PT1S")
+        clock.advance(1000)
+        await engine.run(Sweep(judged_since=0, asked_at=clock.now))
+        return job_id
+
+    async def resumed() -> str:
+        await engine.run(SetPaused("q", True))
+        job_id = await put(engine)
+        await engine.run(SetPaused("q", False))
+        return job_id
+
+    ways: list[Callable[[], Any]] = [activated, promoted, resumed]
+    job_id = ""
+    for way in ways:
+        task = await fetches.start()
+        job_id = await way()
+        assert await answer(task) == [job_id]
+    task = await fetches.start()
+    await engine.run(Fail(job_id, parse_fault(None), requeue=True))
+    assert await answer(task) == [job_id]
+
+
+async def test_a_paused_queue_hands_nothing_to_who_waits(engine: Engine, fetches: Fetches) -> None:
+    await engine.run(SetPaused("q", True))
+    task = await fetches.start()
+    other = await fetches.start(queues=("r",))
+    await put(engine)
+    found = await put(engine, queue="r")
+    assert await answer(other) == [found]
+    assert not task.done()
+
+
+async def test_closing_answers_everybody_at_once(engine: Engine, fetches: Fetches) -> None:
+    tasks = [await fetches.start() for _ in range(3)]
+    engine.wakeups.close()
+    assert [await answer(task) for task in tasks] == [[], [], []]
+    assert await fetch(engine, Claim(("q",)), LONG_MS) == ()
+
+
+async def test_who_has_gone_claims_nothing_and_hands_the_wake_on(
+    engine: Engine, fetches: Fetches
+) -> None:
+    gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    left = await fetches.start(gone=gone)
+    stays = await fetches.start()
+    gone.set_result(None)
+    job_id = await put(engine)
+    assert await answer(left) == []
+    assert await answer(stays) == [job_id]
+    assert engine.wakeups.queues() == []
+
+
+async def test_who_goes_while_woken_hands_the_wake_on(engine: Engine, fetches: Fetches) -> None:
+    cancelled = await fetches.start()
+    stays = await fetches.start()
+    engine.wakeups.wake({"q": 1})
+    cancelled.cancel()
+    job_id = await put(engine)
+    assert await answer(stays) == [job_id]
+
+
+async def test_a_look_that_fails_hands_the_wake_on(
+    engine: Engine, fetches: Fetches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unlucky = await fetches.start("unlucky")
+    lucky = await fetches.start("lucky")
+    run = engine.run
+
+    async def refuse(operation: Any) -> Any:
+        if isinstance(operation, Claim) and operation.worker_id == "unlucky":
+            raise Unavailable("not now")
+        return await run(operation)
+
+    monkeypatch.setattr(engine, "run", refuse)
+    job_id = await put(engine)
+    assert await answer(lucky) == [job_id]
+    with pytest.raises(Unavailable):
+        await unlucky
+
+
+async def test_who_wants_other_types_does_not_use_up_the_wake(
+    engine: Engine, fetches: Fetches
+) -> None:
+    picky = await fetches.start(job_types=("other",))
+    also = await fetches.start(job_types=("t",))
+    job_id = await put(engine)
+    assert await answer(also) == [job_id]
+    wanted = await put(engine, type="other")
+    assert await answer(picky) == [wanted]
+
+
+async def test_a_quiet_worker_does_not_stand_in_front_of_others(
+    engine: Engine, fetches: Fetches
+) -> None:
+    first = await fetches.start("first")
+    second = await fetches.start("second")
+    await engine.run(Direct(Directive.QUIET, "first"))
+    job_id = await put(engine)
+    assert await answer(second) == [job_id]
+    assert await answer(first) == []
+
+
+async def test_a_quiet_worker_is_not_kept_waiting(engine: Engine) -> None:
+    await engine.run(Beat("w", WorkerState.QUIET, False, ()))
+    async with asyncio.timeout(30):
+        assert await fetch(engine, Claim(("q",), 1, "w"), LONG_MS) == ()
+
+
+async def test_jobs_whose_caller_left_during_the_claim_go_to_somebody_else(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job_id = await put(engine)
+    gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    run = engine.run
+
+    async def leave_meanwhile(operation: Any) -> Any:
+        outcome = await run(operation)
+        if isinstance(operation, Claim) and not gone.done():
+            gone.set_result(None)
+        return outcome
+
+    monkeypatch.setattr(engine, "run", leave_meanwhile)
+    assert await fetch(engine, Claim(("q",), 1, "w"), LONG_MS, gone) == ()
+    (delivery,) = await run(Claim(("q",), 1, "x"))
+    assert (delivery.claimed.job.id, delivery.claimed.job.releases) == (job_id, 1)
+
+
+async def test_a_hundred_waiters_and_a_hundred_jobs_find_each_other(engine: Engine) -> None:
+    tasks = [
+        asyncio.create_task(fetch(engine, Claim(("q",), 1, f"w{n}"), LONG_MS)) for n in range(100)
+    ]
+    made = [await put(engine) for _ in range(10)]
+    made += await asyncio.gather(*(put(engine) for _ in range(90)))
+    async with asyncio.timeout(60):
+        found = await asyncio.gather(*tasks)
+    assert sorted(job_id for one in found for job_id in ids(one)) == sorted(made)
+    assert engine.wakeups.queues() == []

@@ -1,0 +1,232 @@
+"""Group commit: order, cancellation, bounds, failures and the end."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from ojs_server.domain.errors import Conflict, Unavailable
+from ojs_server.ops.batch import Committed
+from ojs_server.ops.group_commit import MAX_BATCH, MAX_KEPT, GroupCommit
+
+
+class Touch(msgspec.Struct, frozen=True):
+    """An operation that touches what its keys name."""
+
+    name: str
+    keys: tuple[object, ...] = ()
+
+
+class Writer:
+    """Carries batches out, each only when the test lets it."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[str]] = []
+        self.gate = threading.Event()
+        self.gate.set()
+        self.started = threading.Event()
+        self.answer: Callable[[Any], Any] = lambda op: op.name
+
+    def __call__(self, ops: list[Any]) -> Committed:
+        self.batches.append([op.name for op in ops])
+        self.started.set()
+        assert self.gate.wait(30), "the test never let the batch go"
+        return Committed([self.answer(op) for op in ops])
+
+    async def busy(self) -> None:
+        """Until a batch is in the works."""
+        await asyncio.to_thread(self.started.wait, 30)
+
+
+@pytest.fixture
+def writer() -> Writer:
+    return Writer()
+
+
+@pytest.fixture
+async def commits(writer: Writer) -> AsyncIterator[GroupCommit]:
+    group = GroupCommit(writer, lambda committed: None, max_waiting=1000)
+    yield group
+    writer.gate.set()
+    await group.close()
+
+
+async def settle(commits: GroupCommit, *ops: Touch) -> list[asyncio.Task[Any]]:
+    """Submit operations and let each enter the queue."""
+    tasks = [asyncio.create_task(commits.submit(op)) for op in ops]
+    for _ in range(3):
+        await asyncio.sleep(0)
+    return tasks
+
+
+async def test_a_lone_operation_is_answered(commits: GroupCommit, writer: Writer) -> None:
+    assert await commits.submit(Touch("a")) == "a"
+    assert writer.batches == [["a"]]
+    assert commits.depth == 0
+
+
+async def test_what_arrives_together_is_committed_together(
+    commits: GroupCommit, writer: Writer
+) -> None:
+    ops = [Touch(str(n), (n,)) for n in range(20)]
+    answers = await asyncio.gather(*(commits.submit(op) for op in ops))
+    assert answers == [op.name for op in ops]
+    assert writer.batches == [answers]
+
+
+async def test_operations_on_one_thing_keep_their_order_over_batches(
+    commits: GroupCommit, writer: Writer
+) -> None:
+    ops = [
+        Touch("a1", ("a",)),
+        Touch("b1", ("b",)),
+        Touch("a2", ("a",)),
+        Touch("ab", ("a", "b")),
+        Touch("b2", ("b",)),
+        Touch("c1", ("c",)),
+        Touch("a3", ("a",)),
+    ]
+    await asyncio.gather(*(commits.submit(op) for op in ops))
+    assert writer.batches == [["a1", "b1", "c1"], ["a2"], ["ab"], ["b2", "a3"]]
+
+
+async def test_operations_without_keys_never_wait_for_each_other(
+    commits: GroupCommit, writer: Writer
+) -> None:
+    await asyncio.gather(*(commits.submit(Touch("x")) for _ in range(50)))
+    assert writer.batches == [["x"] * 50]
+
+
+async def test_a_batch_is_bounded(commits: GroupCommit, writer: Writer) -> None:
+    await asyncio.gather(*(commits.submit(Touch("x")) for _ in range(MAX_BATCH + 10)))
+    assert [len(batch) for batch in writer.batches] == [MAX_BATCH, 10]
+
+
+async def test_a_crowd_on_one_thing_is_not_searched_for_every_batch(writer: Writer) -> None:
+    looked = 0
+
+    class Counted:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        @property
+        def keys(self) -> tuple[object, ...]:
+            nonlocal looked
+            looked += 1
+            return ("same",)
+
+    commits = GroupCommit(writer, lambda committed: None)
+    crowd = MAX_KEPT * 3
+    answers = await asyncio.gather(*(commits.submit(Counted(str(n))) for n in range(crowd)))
+    await commits.close()
+    assert answers == [str(n) for n in range(crowd)]
+    assert looked <= crowd * (MAX_KEPT + 2)
+
+
+async def test_who_has_gone_wants_nothing_done(commits: GroupCommit, writer: Writer) -> None:
+    writer.gate.clear()
+    (first,) = await settle(commits, Touch("first"))
+    await writer.busy()
+    gone, stays = await settle(commits, Touch("gone", ("k",)), Touch("stays", ("k",)))
+    gone.cancel()
+    writer.gate.set()
+    assert [await first, await stays] == ["first", "stays"]
+    assert writer.batches == [["first"], ["stays"]]
+    assert gone.cancelled()
+
+
+async def test_who_goes_while_the_batch_commits_disturbs_nobody(
+    commits: GroupCommit, writer: Writer
+) -> None:
+    writer.gate.clear()
+    gone, stays = await settle(commits, Touch("gone"), Touch("stays"))
+    await writer.busy()
+    gone.cancel()
+    writer.gate.set()
+    assert await stays == "stays"
+    assert await commits.submit(Touch("later")) == "later"
+
+
+async def test_when_everybody_has_gone_nothing_is_run(commits: GroupCommit, writer: Writer) -> None:
+    tasks = [asyncio.create_task(commits.submit(Touch("gone"))) for _ in range(3)]
+    await asyncio.sleep(0)
+    for task in tasks:
+        task.cancel()
+    assert await commits.submit(Touch("later")) == "later"
+    assert [name for batch in writer.batches for name in batch] == ["later"]
+
+
+async def test_a_full_queue_answers_at_once_and_says_when_to_come_back(writer: Writer) -> None:
+    commits = GroupCommit(writer, lambda committed: None, max_waiting=2)
+    writer.gate.clear()
+    first = await settle(commits, Touch("first"))
+    await writer.busy()
+    waiting = await settle(commits, Touch("a"), Touch("b"))
+    assert commits.depth == 2
+    with pytest.raises(Unavailable, match="2 requests wait for the store already") as refused:
+        await commits.submit(Touch("c"))
+    assert (refused.value.answer_code.status, refused.value.answer_code.name) == (503, "overloaded")
+    assert refused.value.headers == {"Retry-After": "1"}
+    writer.gate.set()
+    assert await asyncio.gather(*first, *waiting) == ["first", "a", "b"]
+    assert await commits.submit(Touch("d")) == "d"
+    await commits.close()
+
+
+async def test_a_refusal_reaches_its_own_caller_only(commits: GroupCommit, writer: Writer) -> None:
+    writer.answer = lambda op: Conflict("no") if op.name == "bad" else op.name
+    answers = await asyncio.gather(
+        *(commits.submit(Touch(name)) for name in ("a", "bad", "b")), return_exceptions=True
+    )
+    assert answers[0::2] == ["a", "b"]
+    assert isinstance(answers[1], Conflict)
+
+
+async def test_an_exception_of_the_writer_reaches_all_and_the_next_batch_runs(
+    commits: GroupCommit, writer: Writer
+) -> None:
+    def explode(op: Any) -> Any:
+        raise MemoryError("out of it")
+
+    writer.answer = explode
+    answers = await asyncio.gather(
+        *(commits.submit(Touch(name)) for name in "abc"), return_exceptions=True
+    )
+    assert [type(answer) for answer in answers] == [MemoryError] * 3
+    writer.answer = lambda op: op.name
+    assert await commits.submit(Touch("d")) == "d"
+
+
+async def test_callers_are_answered_even_if_the_news_cannot_be_told(writer: Writer) -> None:
+    def explode(committed: Committed) -> None:
+        raise RuntimeError("nobody listens")
+
+    logged: list[object] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, context: logged.append(context["exception"]))
+    commits = GroupCommit(writer, explode)
+    async with asyncio.timeout(30):
+        assert await commits.submit(Touch("a")) == "a"
+        assert await commits.submit(Touch("b")) == "b"
+        await commits.close()
+    assert [str(error) for error in logged] == ["nobody listens"] * 2
+
+
+async def test_closing_finishes_what_was_submitted_and_refuses_the_rest(writer: Writer) -> None:
+    commits = GroupCommit(writer, lambda committed: None)
+    writer.gate.clear()
+    first = await settle(commits, Touch("first"))
+    await writer.busy()
+    waiting = await settle(commits, Touch("a", ("k",)), Touch("b", ("k",)))
+    closing = asyncio.create_task(commits.close())
+    await asyncio.sleep(0)
+    with pytest.raises(Unavailable, match="the server is stopping"):
+        await commits.submit(Touch("late"))
+    assert not closing.done()
+    writer.gate.set()
+    await closing
+    assert await asyncio.gather(*first, *waiting) == ["first", "a", "b"]
+    assert writer.batches == [["first"], ["a"], ["b"]]

@@ -1,0 +1,112 @@
+"""Waking waiting fetches: one for each job, first come first served, no wake lost."""
+
+import asyncio
+from collections.abc import Iterable
+
+from ojs_server.ops.wakeups import Waiter, Wakeups
+
+
+def crowd(wakeups: Wakeups, *queues: tuple[str, ...]) -> list[Waiter]:
+    return [wakeups.enter(names) for names in queues]
+
+
+def woken(waiters: Iterable[Waiter]) -> list[bool]:
+    return [waiter.woken for waiter in waiters]
+
+
+def test_one_waiter_is_woken_for_each_job_in_the_order_of_coming() -> None:
+    wakeups = Wakeups()
+    waiters = crowd(wakeups, ("a",), ("a",), ("a",))
+    wakeups.wake({"a": 1})
+    assert woken(waiters) == [True, False, False]
+    wakeups.wake({"a": 1})
+    assert woken(waiters) == [True, True, False]
+    wakeups.wake({"a": 5})
+    assert woken(waiters) == [True, True, True]
+
+
+def test_a_wake_reaches_only_those_who_wait_for_the_queue() -> None:
+    wakeups = Wakeups()
+    waiters = crowd(wakeups, ("a",), ("b",), ("c", "b"))
+    wakeups.wake({"b": 2, "none": 1})
+    assert woken(waiters) == [False, True, True]
+    wakeups.wake({"a": 0})
+    assert woken(waiters) == [False, True, True]
+
+
+def test_a_picky_waiter_never_uses_up_a_wake() -> None:
+    wakeups = Wakeups()
+    first = wakeups.enter(("a",), picky=True)
+    second = wakeups.enter(("a",), picky=True)
+    plain = crowd(wakeups, ("a",), ("a",))
+    wakeups.wake({"a": 1})
+    assert woken([first, second, *plain]) == [True, True, True, False]
+
+
+def test_an_unused_wake_is_handed_on() -> None:
+    wakeups = Wakeups()
+    first, second, third = crowd(wakeups, ("a", "b"), ("b",), ("a",))
+    wakeups.wake({"a": 1})
+    wakeups.leave(first)
+    assert woken([second, third]) == [True, True]
+
+
+def test_a_used_wake_is_not_handed_on() -> None:
+    wakeups = Wakeups()
+    first, second = crowd(wakeups, ("a",), ("a",))
+    wakeups.wake({"a": 1})
+    first.settle()
+    wakeups.leave(first)
+    assert not second.woken
+
+
+def test_who_left_is_not_woken_and_leaves_no_trace() -> None:
+    wakeups = Wakeups()
+    first, second = crowd(wakeups, ("a", "b", "a"), ("b",))
+    wakeups.leave(first)
+    wakeups.leave(first)
+    assert wakeups.queues() == ["b"]
+    wakeups.wake({"a": 1, "b": 1})
+    assert woken([first, second]) == [False, True]
+    wakeups.leave(second)
+    assert wakeups.queues() == []
+
+
+def test_everybody_can_be_woken() -> None:
+    wakeups = Wakeups()
+    waiters = crowd(wakeups, ("a",), ("b",), ("c",))
+    wakeups.wake_all(["a", "nowhere"])
+    assert woken(waiters) == [True, False, False]
+    wakeups.wake_all()
+    assert woken(waiters) == [True, True, True]
+
+
+def test_the_first_who_waits_is_noticed() -> None:
+    wakeups = Wakeups()
+    noticed: list[int] = []
+    wakeups.on_first = lambda: noticed.append(1)
+    first, second = crowd(wakeups, ("a",), ("b",))
+    assert len(noticed) == 1
+    wakeups.leave(first)
+    wakeups.leave(second)
+    wakeups.enter(("a",))
+    assert len(noticed) == 2
+
+
+async def test_waiting_ends_with_the_wake() -> None:
+    wakeups = Wakeups()
+    (waiter,) = crowd(wakeups, ("a",))
+    waiting = asyncio.create_task(waiter.wait())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    wakeups.wake({"a": 1})
+    async with asyncio.timeout(30):
+        await waiting
+
+
+def test_closing_wakes_everybody_now_and_later() -> None:
+    wakeups = Wakeups()
+    waiters = crowd(wakeups, ("a",), ("b",))
+    wakeups.close()
+    assert woken([*waiters, wakeups.enter(("c",))]) == [True, True, True]
+    assert wakeups.closed

@@ -1,0 +1,100 @@
+"""The pages under docs/ agree with the program, and their links lead somewhere."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from ojs_server.http.auth import ROLES
+from ojs_server.metrics import Metrics
+from ojs_server.settings import CONFIG_ENV, KEYS_ENV, NO_MIGRATE_ENV, TABLE, Setting, Settings
+from ojs_wire.values import format_duration
+from tests.spec.clauses import ROOT
+
+OPERATIONS = ROOT / "docs" / "operations.md"
+ARCHITECTURE = ROOT / "docs" / "architecture.md"
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
+# What can be set outside the table of settings: flag, variable, default.
+APART = {
+    ("--config", CONFIG_ENV, "none"),
+    ("--no-migrate", NO_MIGRATE_ENV, "off"),
+    ("", KEYS_ENV, "none"),
+}
+_ROW = re.compile(r"^\| (?:`(--[a-z-]+)` )?\| `(OJS_\w+)` \| (\S+) \|", re.MULTILINE)
+
+
+def default_of(setting: Setting) -> str:
+    """A default as the page writes it."""
+    defaults = Settings()
+    place = defaults.keep if setting.kind == "retention" else defaults
+    value = getattr(place, setting.field or setting.name)
+    match setting.kind:
+        case "flag":
+            return "on" if value else "off"
+        case "duration" | "retention":
+            return "none" if value is None else format_duration(value)
+        case _:
+            return "none" if value is None else str(value)
+
+
+def test_the_table_of_settings_is_that_of_the_program() -> None:
+    listed = _ROW.findall(OPERATIONS.read_text(encoding="utf-8"))
+    known = {(setting.flag, setting.env, default_of(setting)) for setting in TABLE}
+    assert set(listed) == known | APART
+    assert len(listed) == len(set(listed))
+
+
+def test_the_roles_are_those_of_the_program() -> None:
+    section = OPERATIONS.read_text(encoding="utf-8").split("## Keys and roles")[1]
+    assert re.findall(r"^\| `(\w+)` \|", section.split("\n## ")[0], re.MULTILINE) == list(ROLES)
+
+
+def test_the_metrics_are_those_of_the_program() -> None:
+    metrics = Metrics()
+    metrics.observe_request("/", 200, 0.1)
+    exposed = {
+        name
+        for name in re.findall(r"^# TYPE (\w+) ", metrics.render().decode(), re.MULTILINE)
+        if not name.endswith("_created")
+    }
+    text = OPERATIONS.read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `(ojs_\w+)` \|", text, re.MULTILINE)) == exposed
+
+
+def test_every_file_that_the_architecture_names_exists() -> None:
+    text = ARCHITECTURE.read_text(encoding="utf-8")
+    names = set(re.findall(r"`((?:http|ops|domain|store|loops)/[a-z_/]+\.py|metrics\.py)", text))
+    assert len(names) > 20
+    assert [name for name in sorted(names) if not (ROOT / "ojs_server" / name).exists()] == []
+
+
+def test_the_architecture_names_every_module_of_the_rules() -> None:
+    text = ARCHITECTURE.read_text(encoding="utf-8")
+    # `job` is what all others are about, `naming` words messages, `unique` is not enforced yet.
+    silent = {"__init__", "job", "naming", "unique"}
+    modules = {path.stem for path in (ROOT / "ojs_server" / "domain").glob("*.py")} - silent
+    assert [name for name in sorted(modules) if f"domain/{name}.py" not in text] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
+        assert target.startswith("http") or (page.parent / target).exists(), target
+
+
+def test_decision_notes_are_numbered_without_gaps() -> None:
+    names = sorted(path.name for path in (ROOT / "docs" / "decisions").glob("*.md"))
+    assert [name[:4] for name in names] == [f"{n:04d}" for n in range(1, len(names) + 1)]
+    for name in names:
+        head = (ROOT / "docs" / "decisions" / name).read_text(encoding="utf-8").splitlines()[0]
+        assert head.startswith(f"# {name[:4]} ")
+
+
+def test_the_glossary_is_in_order() -> None:
+    words = re.findall(
+        r"^\*\*(.+?)\*\*", (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert words == sorted(words, key=str.lower)

@@ -1,0 +1,37 @@
+"""The stores under test, each with a clock that the test turns by hand."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+
+import pytest
+
+from ojs_server.store.base import Store
+from ojs_server.store.open import open_store
+from tests.store.records import HandClock
+
+OpenNode = Callable[[str], Store]
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    """The clock of every store of the test."""
+    return HandClock()
+
+
+@pytest.fixture
+def store(store_url: str, clock: HandClock) -> Iterator[Store]:
+    """An empty store, once for each kind."""
+    with closing(open_store(store_url, clock=clock, node="a")) as store:
+        yield store
+
+
+@pytest.fixture
+def node(postgres_url: str, clock: HandClock) -> Iterator[OpenNode]:
+    """Opens nodes of these names on one PostgreSQL schema."""
+    with ExitStack() as opened:
+
+        def open_node(name: str) -> Store:
+            store = open_store(postgres_url, clock=clock, node=name)
+            return opened.enter_context(closing(store))
+
+        yield open_node

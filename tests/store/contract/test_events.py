@@ -1,0 +1,135 @@
+"""The store contract: the event log, read page by page after a cursor."""
+
+import pytest
+
+from ojs_server.domain.job import Event
+from ojs_server.store.base import EventFilter, EventPage, Store
+from ojs_server.store.event_log import LOOK_AHEAD
+from tests.store.records import EVERYTHING, ON_ALL_VERSIONS, START, HandClock, an_event, log, undone
+
+
+def page(
+    store: Store, after: int = 0, wanted: EventFilter = EVERYTHING, limit: int = 99
+) -> EventPage:
+    with store.reader() as reader:
+        return reader.events(after, wanted, limit)
+
+
+def subjects(found: EventPage) -> list[str]:
+    return [placed.event.subject for placed in found.events]
+
+
+@ON_ALL_VERSIONS
+def test_an_event_comes_back_as_it_was_stored(store: Store, clock: HandClock) -> None:
+    full = an_event(data=b'{"nul":"\\u0000","text":"\xe2\x98\x83"}')
+    bare = Event("worker.started", "w1", None, None, b"{}")
+    clock.forward(5)
+    log(store, full, bare)
+    found = page(store)
+    assert [(placed.at, placed.event) for placed in found.events] == [
+        (START + 5, full),
+        (START + 5, bare),
+    ]
+    assert found.cursor == found.events[-1].position
+    assert not found.has_more
+
+
+@ON_ALL_VERSIONS
+def test_positions_rise_within_and_across_transactions(store: Store) -> None:
+    for batch in range(3):
+        log(store, *(an_event(subject=f"{batch}.{n}") for n in range(3)))
+    found = page(store)
+    places = [placed.position for placed in found.events]
+    assert places == sorted(set(places))
+    assert subjects(found) == [f"{batch}.{n}" for batch in range(3) for n in range(3)]
+
+
+def test_an_empty_log_is_an_empty_page_at_the_same_cursor(store: Store) -> None:
+    assert page(store, after=7) == EventPage([], 7, False)
+
+
+@ON_ALL_VERSIONS
+def test_paging_sees_every_event_once(store: Store) -> None:
+    log(store, *(an_event(subject=f"s{n}") for n in range(7)))
+    seen: list[str] = []
+    cursor, more = 0, True
+    while more:
+        found = page(store, cursor, limit=3)
+        seen += subjects(found)
+        cursor, more = found.cursor, found.has_more
+    assert seen == [f"s{n}" for n in range(7)]
+    assert subjects(page(store, cursor)) == []
+
+
+def test_a_page_that_ends_with_the_log_has_no_more(store: Store) -> None:
+    log(store, *(an_event() for _ in range(3)))
+    assert not page(store, limit=3).has_more
+    assert page(store, limit=2).has_more
+
+
+def test_a_cursor_at_the_end_finds_what_comes_later(store: Store) -> None:
+    log(store, an_event(subject="before"))
+    end = page(store).cursor
+    log(store, an_event(subject="after"))
+    assert subjects(page(store, end)) == ["after"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        (EventFilter(types=("job.enqueued",)), ["j1"]),
+        (EventFilter(types=("job.*",)), ["j1", "j2"]),
+        (EventFilter(types=("job.completed", "worker.*")), ["j2", "w1"]),
+        (EventFilter(types=("*",)), ["j1", "j2", "w1"]),
+        (EventFilter(types=("job",)), []),
+        (EventFilter(queues=("mail",)), ["j1"]),
+        (EventFilter(queues=("mail", "video")), ["j1", "j2"]),
+        (EventFilter(job_types=("video.encode",)), ["j2"]),
+        (EventFilter(subject="w1"), ["w1"]),
+        (EventFilter(types=("job.*",), queues=("video",), subject="j1"), []),
+    ],
+    ids=str,
+)
+def test_a_reader_gets_what_it_asked_for(
+    store: Store, wanted: EventFilter, found: list[str]
+) -> None:
+    log(
+        store,
+        an_event("job.enqueued", queue="mail"),
+        an_event("job.completed", subject="j2", queue="video", job_type="video.encode"),
+        an_event("worker.started", subject="w1", queue=None, job_type=None),
+    )
+    assert subjects(page(store, wanted=wanted)) == found
+
+
+@ON_ALL_VERSIONS
+def test_a_reader_of_rare_events_moves_on_at_a_bounded_cost(store: Store) -> None:
+    log(store, *(an_event() for _ in range(LOOK_AHEAD + 10)), an_event("job.rare", subject="rare"))
+    wanted = EventFilter(types=("job.rare",))
+    first = page(store, wanted=wanted)
+    assert (subjects(first), first.has_more) == ([], True)
+    second = page(store, first.cursor, wanted)
+    assert (subjects(second), second.has_more) == (["rare"], False)
+
+
+@ON_ALL_VERSIONS
+def test_the_oldest_events_before_a_moment_are_removed(store: Store, clock: HandClock) -> None:
+    for n in range(4):
+        log(store, an_event(subject=f"s{n}"))
+        clock.forward(10)
+    with store.transaction() as tx:
+        assert tx.delete_events(START + 20, 1) == 1
+        assert tx.delete_events(START + 20, 99) == 1
+        assert tx.delete_events(START + 20, 99) == 0
+    assert subjects(page(store)) == ["s2", "s3"]
+
+
+def test_events_go_with_the_transaction_that_they_describe(store: Store) -> None:
+    with undone(store) as tx:
+        tx.insert_events([an_event()])
+    assert subjects(page(store)) == []
+
+
+def test_no_events_are_no_error(store: Store) -> None:
+    log(store)
+    assert subjects(page(store)) == []

@@ -1,0 +1,112 @@
+"""A TCP proxy before PostgreSQL that breaks a connection at its COMMIT, in a chosen way."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from enum import Enum, auto
+from urllib.parse import urlsplit
+
+_COMMIT = b"COMMIT\0"
+
+
+class Fault(Enum):
+    """What happens to the next COMMIT."""
+
+    NONE = auto()
+    # The database never hears of it, and the connection ends on both sides.
+    REQUEST_LOST = auto()
+    # The database carries it out; the client's connection ends before the answer.
+    ANSWER_LOST = auto()
+    # The client's connection ends; the database hears of it when `let_through` is called.
+    HELD = auto()
+
+
+class Proxy:
+    """Passes bytes both ways until a fault is due; each fault happens once."""
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        self._server = (parts.hostname or "", parts.port or 5432)
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        port = self._listening.getsockname()[1]
+        self.url = parts._replace(netloc=f"{parts.username}@127.0.0.1:{port}").geturl()
+        self.fault = Fault.NONE
+        self.refusing = False
+        self._held = threading.Event()
+        self._sockets: list[socket.socket] = [self._listening]
+        self._threads = [threading.Thread(target=self._accept, daemon=True)]
+        self._threads[0].start()
+
+    def let_through(self) -> None:
+        """Pass the COMMIT on that was held."""
+        self._held.set()
+
+    def close(self) -> None:
+        """End all connections."""
+        self._held.set()
+        for one in self._sockets:
+            # A thread that waits in accept or recv is woken by shutdown, not by close.
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+            one.close()
+        for thread in self._threads:
+            thread.join(timeout=5)
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listening.accept()
+                if self.refusing:
+                    client.close()
+                    continue
+                server = socket.create_connection(self._server)
+                self._sockets += [client, server]
+                for target, one, other in (
+                    (self._requests, client, server),
+                    (self._answers, server, client),
+                ):
+                    thread = threading.Thread(target=target, args=(one, other), daemon=True)
+                    self._threads.append(thread)
+                    thread.start()
+
+    def _requests(self, client: socket.socket, server: socket.socket) -> None:
+        with suppress(OSError):
+            while data := client.recv(65536):
+                if data.endswith(_COMMIT) and self.fault is not Fault.NONE:
+                    self._break(client, server, data)
+                    return
+                server.sendall(data)
+        _end(server)
+
+    def _answers(self, server: socket.socket, client: socket.socket) -> None:
+        with suppress(OSError):
+            while data := server.recv(65536):
+                client.sendall(data)
+        _end(client)
+
+    def _break(self, client: socket.socket, server: socket.socket, commit: bytes) -> None:
+        fault, self.fault = self.fault, Fault.NONE
+        _end(client)
+        if fault is Fault.HELD:
+            self._held.wait()
+        if fault is not Fault.REQUEST_LOST:
+            # The database reads what was sent before the end of the stream.
+            server.sendall(commit)
+        with suppress(OSError):
+            server.shutdown(socket.SHUT_WR)
+
+
+def _end(one: socket.socket) -> None:
+    with suppress(OSError):
+        one.shutdown(socket.SHUT_RDWR)
+
+
+@contextmanager
+def proxy_before(url: str) -> Iterator[Proxy]:
+    """A proxy to the server of this URL."""
+    proxy = Proxy(url)
+    try:
+        yield proxy
+    finally:
+        proxy.close()

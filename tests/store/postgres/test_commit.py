@@ -1,0 +1,160 @@
+"""What becomes of a transaction whose connection breaks, at each moment at which it can."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import closing, suppress
+
+import psycopg
+import pytest
+
+from ojs_server.domain.job import StoredJob
+from ojs_server.store.base import OutcomeUnknown, StaleWrite, StoreUnavailable
+from ojs_server.store.postgres.store import PostgresStore
+from tests.postgres import Server
+from tests.store.postgres.proxy import Fault, Proxy, proxy_before
+from tests.store.postgres.server import end_connections, query, wait_until
+from tests.store.records import a_job, a_lease, put, whole
+
+
+@pytest.fixture
+def proxy(postgres_url: str) -> Iterator[Proxy]:
+    with proxy_before(postgres_url) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def store(proxy: Proxy) -> Iterator[PostgresStore]:
+    with closing(PostgresStore(proxy.url, node="a", patience_s=5)) as store:
+        put(store, a_job("before"))
+        yield store
+
+
+def stored(url: str) -> list[str]:
+    return [row[0] for row in query(url, "SELECT id FROM jobs ORDER BY id")]
+
+
+def test_a_commit_that_was_carried_out_succeeds_without_its_answer(
+    store: PostgresStore, proxy: Proxy, postgres_url: str
+) -> None:
+    proxy.fault = Fault.ANSWER_LOST
+    put(store, a_job("j1"))
+    assert stored(postgres_url) == ["before", "j1"]
+    put(store, a_job("j2"))
+    assert stored(postgres_url) == ["before", "j1", "j2"]
+
+
+def test_a_commit_that_never_arrived_is_known_to_have_failed(
+    store: PostgresStore, proxy: Proxy, postgres_url: str
+) -> None:
+    proxy.fault = Fault.REQUEST_LOST
+    with pytest.raises(StoreUnavailable):
+        put(store, a_job("j1"))
+    put(store, a_job("j2"))
+    assert stored(postgres_url) == ["before", "j2"]
+
+
+def test_a_commit_that_arrives_late_is_waited_for(
+    store: PostgresStore, proxy: Proxy, postgres_url: str
+) -> None:
+    proxy.fault = Fault.HELD
+    asks = "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'SELECT pg_xact_status%'"
+
+    def let_through_when_asked() -> None:
+        wait_until(lambda: len(query(postgres_url, asks)) > 0)
+        proxy.let_through()
+
+    helper = threading.Thread(target=let_through_when_asked)
+    helper.start()
+    put(store, a_job("j1"))
+    helper.join()
+    assert stored(postgres_url) == ["before", "j1"]
+
+
+def test_a_commit_that_stays_open_is_of_unknown_outcome(proxy: Proxy, postgres_url: str) -> None:
+    with closing(PostgresStore(proxy.url, node="a", patience_s=0.3)) as store:
+        proxy.fault = Fault.HELD
+        with pytest.raises(OutcomeUnknown):
+            put(store, a_job("j1"))
+        assert stored(postgres_url) == []
+        proxy.let_through()
+        wait_until(lambda: stored(postgres_url) == ["j1"])
+
+
+def test_a_commit_is_of_unknown_outcome_when_the_database_cannot_be_asked(
+    proxy: Proxy, postgres_url: str
+) -> None:
+    with closing(PostgresStore(proxy.url, node="a", patience_s=0.3)) as store:
+        store.ping()
+        proxy.fault = Fault.ANSWER_LOST
+        proxy.refusing = True
+        with pytest.raises(OutcomeUnknown):
+            put(store, a_job("j1"))
+        proxy.refusing = False
+        wait_until(lambda: stored(postgres_url) == ["j1"])
+        put(store, a_job("j2"))
+    assert stored(postgres_url) == ["j1", "j2"]
+
+
+@pytest.mark.parametrize("then", [[], [a_job("j2")]], ids=["the commit", "a statement"])
+def test_a_transaction_whose_connection_ends_midway_is_undone(
+    store: PostgresStore, postgres_url: str, then: list[StoredJob]
+) -> None:
+    def work() -> None:
+        with store.transaction() as tx:
+            tx.insert_jobs([a_job("j1")])
+            assert end_connections(postgres_url) > 0
+            tx.insert_jobs(then)
+
+    with pytest.raises(StoreUnavailable):
+        work()
+    put(store, a_job("j3"))
+    assert stored(postgres_url) == ["before", "j3"]
+
+
+def test_connections_that_ended_while_idle_are_replaced_unnoticed(postgres_url: str) -> None:
+    with closing(PostgresStore(postgres_url, node="a")) as store:
+        for round_ in range(3):
+            put(store, a_job(f"j{round_}"))
+            store.ping()
+            assert end_connections(postgres_url) >= 2
+            assert whole(store, f"j{round_}") is not None
+            put(store, a_job(f"k{round_}"))
+    assert stored(postgres_url) == ["j0", "j1", "j2", "k0", "k1", "k2"]
+
+
+def test_a_statement_that_failed_unnoticed_does_not_pass_for_a_commit(
+    store: PostgresStore, postgres_url: str
+) -> None:
+    def work() -> None:
+        with store.transaction() as tx:
+            tx.insert_jobs([a_job("j1")])
+            with suppress(psycopg.IntegrityError):
+                tx.insert_leases([a_lease("j1"), a_lease("j1")])
+
+    with pytest.raises(StaleWrite):
+        work()
+    assert stored(postgres_url) == ["before"]
+
+
+def test_a_server_that_restarts_is_found_again(durable_postgres: Server) -> None:
+    with closing(PostgresStore(durable_postgres.url, node="a", patience_s=1)) as store:
+        put(store, a_job("j1"))
+        durable_postgres.stop("immediate")
+        with pytest.raises(StoreUnavailable):
+            put(store, a_job("j2"))
+        with pytest.raises(StoreUnavailable):
+            store.ping()
+        durable_postgres.start()
+        put(store, a_job("j3"))
+        wait_until(lambda: _answers(store))
+        assert whole(store, "j1") is not None
+        assert whole(store, "j2") is None
+        assert whole(store, "j3") is not None
+
+
+def _answers(store: PostgresStore) -> bool:
+    try:
+        store.ping()
+    except StoreUnavailable:
+        return False
+    return True

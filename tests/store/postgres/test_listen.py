@@ -1,0 +1,242 @@
+"""Wake-ups between nodes: who is told what, and that nobody stays deaf."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, closing
+
+import psycopg
+import pytest
+import uvloop
+
+from ojs_server.store.base import Store
+from ojs_server.store.postgres.store import PostgresStore
+from tests.store.conftest import OpenNode
+from tests.store.postgres.server import end_connections, query
+from tests.store.records import START, HandClock
+
+LIMIT_S = 10.0
+Wake = Mapping[str, int] | None
+Run = Callable[[Callable[[], Awaitable[None]]], None]
+
+
+@pytest.fixture(params=[asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+def run(request: pytest.FixtureRequest) -> Run:
+    """Runs a test's coroutine on each kind of event loop."""
+
+    def on_the_loop(body: Callable[[], Awaitable[None]]) -> None:
+        async def limited() -> None:
+            async with asyncio.timeout(4 * LIMIT_S):
+                await body()
+
+        with asyncio.Runner(loop_factory=request.param) as runner:
+            runner.run(limited())
+
+    return on_the_loop
+
+
+@asynccontextmanager
+async def hearing(store: Store) -> AsyncIterator["asyncio.Queue[Wake]"]:
+    """What this node's listener hears, from the moment at which it listens."""
+    heard: asyncio.Queue[Wake] = asyncio.Queue()
+    listener = store.listener(heard.put_nowait)
+    assert listener is not None
+    task = asyncio.create_task(listener.run())
+    try:
+        # It wakes everybody as soon as it listens.
+        assert await following(heard) is None
+        yield heard
+    finally:
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+
+async def following(heard: "asyncio.Queue[Wake]") -> Wake:
+    async with asyncio.timeout(LIMIT_S):
+        return await heard.get()
+
+
+async def announce(store: Store, queues: Mapping[str, int]) -> None:
+    def commit() -> None:
+        with store.transaction() as tx:
+            tx.announce(queues)
+
+    await asyncio.to_thread(commit)
+
+
+def test_a_node_hears_what_another_made_available(node: OpenNode, run: Run) -> None:
+    near, far = node("near"), node("far")
+    near.note_waiting(START + 1)
+
+    async def body() -> None:
+        async with hearing(near) as heard:
+            await announce(far, {"mail": 3, "vidéo": 1})
+            assert await following(heard) == {"mail": 3, "vidéo": 1}
+
+    run(body)
+
+
+def test_a_node_does_not_hear_itself(node: OpenNode, run: Run) -> None:
+    near, far = node("near"), node("far")
+    near.note_waiting(START + 1)
+    far.note_waiting(START + 1)
+
+    async def body() -> None:
+        async with hearing(near) as heard:
+            await announce(near, {"own": 1})
+            await announce(far, {"other": 1})
+            assert await following(heard) == {"other": 1}
+            assert heard.empty()
+
+    run(body)
+
+
+def test_nothing_is_sent_unless_another_node_waits(
+    node: OpenNode, run: Run, clock: HandClock
+) -> None:
+    near, far = node("near"), node("far")
+    far.note_waiting(START + 99_999)
+
+    async def body() -> None:
+        async with hearing(near) as heard:
+            await announce(far, {"nobody waits": 1})
+            near.note_waiting(START + 50)
+            near.note_waiting(START + 40)
+            clock.forward(50)
+            await announce(far, {"no longer": 1})
+            near.note_waiting(START + 100)
+            await announce(far, {"now": 1})
+            assert await following(heard) == {"now": 1}
+            assert heard.empty()
+
+    run(body)
+
+
+def test_nothing_is_sent_by_a_transaction_that_fails(node: OpenNode, run: Run) -> None:
+    near, far = node("near"), node("far")
+    near.note_waiting(START + 1)
+
+    async def body() -> None:
+        async with hearing(near) as heard:
+            with pytest.raises(InterruptedError):
+                fail_after_announcing(far)
+            await announce(far, {"real": 1})
+            assert await following(heard) == {"real": 1}
+
+    run(body)
+
+
+def fail_after_announcing(store: Store) -> None:
+    with store.transaction() as tx:
+        tx.announce({"false": 1})
+        raise InterruptedError
+
+
+def test_more_queues_than_a_notice_can_hold_wake_everybody(node: OpenNode, run: Run) -> None:
+    near, far = node("near"), node("far")
+    near.note_waiting(START + 1)
+
+    async def body() -> None:
+        async with hearing(near) as heard:
+            await announce(far, {f"a.long.queue.name.{n}": n for n in range(500)})
+            assert await following(heard) is None
+
+    run(body)
+
+
+def test_a_listener_that_was_cut_off_listens_again_and_wakes_everybody(
+    node: OpenNode, run: Run, postgres_url: str
+) -> None:
+    near, far = node("near"), node("far")
+    near.note_waiting(START + 1)
+
+    async def body() -> None:
+        async with hearing(near) as heard:
+            for round_ in range(3):
+                assert await asyncio.to_thread(end_connections, postgres_url) > 0
+                assert await following(heard) is None
+                await announce(far, {"mail": round_})
+                assert await following(heard) == {"mail": round_}
+
+    run(body)
+
+
+def test_a_notice_that_is_not_understood_wakes_everybody(
+    node: OpenNode, run: Run, postgres_url: str
+) -> None:
+    near = node("near")
+    channel = query(postgres_url, "SELECT 'ojs_' || to_hex(hashtextextended(current_schema(), 0))")
+
+    async def body() -> None:
+        async with hearing(near) as heard:
+            for payload in ("", "[]", '{"node":1}'):
+                query(postgres_url, f"SELECT pg_notify('{channel[0][0]}', '{payload}')")
+                assert await following(heard) is None
+
+    run(body)
+
+
+def test_schemas_of_one_database_do_not_hear_each_other(
+    node: OpenNode, run: Run, postgres_url: str
+) -> None:
+    near, far = node("near"), node("far")
+    near.note_waiting(START + 1)
+    query(postgres_url, "CREATE SCHEMA apart")
+    elsewhere = postgres_url.partition("?")[0] + "?options=-csearch_path%3Dapart"
+
+    async def body() -> None:
+        async with hearing(near) as heard:
+            with closing(PostgresStore(elsewhere, clock=HandClock(), node="far")) as stranger:
+                with closing(PostgresStore(elsewhere, clock=HandClock(), node="near")) as waits:
+                    waits.note_waiting(START + 1)
+                await announce(stranger, {"not for us": 1})
+            await announce(far, {"for us": 1})
+            assert await following(heard) == {"for us": 1}
+
+    try:
+        run(body)
+    finally:
+        query(postgres_url, "DROP SCHEMA apart CASCADE")
+
+
+def test_a_listener_that_is_cancelled_leaves_no_connection(
+    node: OpenNode, run: Run, postgres_url: str
+) -> None:
+    near = node("near")
+    listening = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'"
+
+    async def body() -> None:
+        async with hearing(near):
+            assert query(postgres_url, listening) == [(1,)]
+        async with asyncio.timeout(LIMIT_S):
+            while query(postgres_url, listening) != [(0,)]:
+                await asyncio.sleep(0.01)
+
+    run(body)
+
+
+def test_a_listener_waits_for_a_database_that_is_away(postgres_url: str, run: Run) -> None:
+    """The listener has its own URL, which leads nowhere here until it is cancelled."""
+    with closing(
+        PostgresStore(postgres_url, node="a", listen_url="postgresql://u@127.0.0.1:1/none")
+    ) as store:
+
+        async def body() -> None:
+            task = asyncio.create_task(store.listener(lambda queues: None).run())
+            done, _ = await asyncio.wait([task], timeout=0.5)
+            assert not done
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+        run(body)
+
+
+def test_waiting_is_noted_with_the_furthest_moment(node: OpenNode, postgres_url: str) -> None:
+    near = node("near")
+    for moment in (START + 5, START + 9, START + 7):
+        near.note_waiting(moment)
+    rows = query(postgres_url, "SELECT node, waiting_until FROM nodes")
+    assert rows == [("near", START + 9)]
+    with psycopg.connect(postgres_url) as connection:
+        assert connection.execute("SELECT count(*) FROM nodes").fetchone() == (1,)

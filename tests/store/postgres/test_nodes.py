@@ -1,0 +1,314 @@
+"""Several nodes on one database: nothing handed out twice, nothing lost, nobody in a circle."""
+
+import random
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from typing import Any
+
+import msgspec
+import pytest
+
+from ojs_server.domain.job import State
+from ojs_server.store.base import POSITION_BITS, Store
+from tests.store.conftest import OpenNode
+from tests.store.postgres.server import blocked, query, wait_until
+from tests.store.records import (
+    EVERYTHING,
+    START,
+    HandClock,
+    a_job,
+    a_lease,
+    a_receipt,
+    a_worker,
+    an_event,
+    change,
+    claim,
+    hold,
+    ids,
+    log,
+    put,
+    record,
+)
+
+
+Apart = Callable[..., Future[Any]]
+
+
+@pytest.fixture
+def apart() -> Iterator[Apart]:
+    """Runs things at the same time, each in a thread of its own."""
+    with ThreadPoolExecutor(8) as pool:
+        yield pool.submit
+
+
+def subjects(store: Store, after: int = 0) -> list[str]:
+    with store.reader() as reader:
+        return [placed.event.subject for placed in reader.events(after, EVERYTHING, 99).events]
+
+
+def test_events_wait_until_every_earlier_transaction_has_ended(node: OpenNode) -> None:
+    first, second = node("a"), node("b")
+    log(first, an_event(subject="before"))
+    with first.transaction() as early:
+        early.insert_events([an_event(subject="early")])
+        log(second, an_event(subject="late"))
+        assert subjects(first) == subjects(second) == ["before"]
+        with second.reader() as reader:
+            cursor = reader.events(0, EVERYTHING, 99).cursor
+    assert subjects(second, cursor) == ["early", "late"]
+
+
+def test_events_wait_for_a_transaction_that_has_written_none_yet(node: OpenNode) -> None:
+    first, second = node("a"), node("b")
+    with first.transaction() as early:
+        log(second, an_event(subject="late"))
+        assert subjects(second) == []
+        early.insert_events([an_event(subject="early")])
+    assert subjects(second) == ["early", "late"]
+
+
+def test_an_earlier_transaction_that_fails_holds_nothing_up(node: OpenNode) -> None:
+    first, second = node("a"), node("b")
+    with ExitStack() as open_:
+        open_.enter_context(first.transaction()).insert_events([an_event(subject="early")])
+        log(second, an_event(subject="late"))
+        open_.pop_all().__exit__(InterruptedError, InterruptedError(), None)
+    assert subjects(second) == ["late"]
+
+
+def test_two_nodes_claim_different_jobs_without_waiting(node: OpenNode) -> None:
+    first, second = node("a"), node("b")
+    put(first, *(a_job(f"j{n}", seq=n, type=f"t.{n % 2}") for n in range(10)))
+    with first.transaction() as one, second.transaction() as other:
+        assert ids(one.claim(["default"], None, 2)) == ["j0", "j1"]
+        assert ids(other.claim(["default"], None, 2)) == ["j2", "j3"]
+        assert ids(one.claim(["default"], ["t.1", "t.0"], 2)) == ["j4", "j5"]
+        assert ids(other.claim(["default"], ["t.1", "t.0"], 9)) == ["j6", "j7", "j8", "j9"]
+
+
+def test_a_claim_locks_no_more_than_it_takes(node: OpenNode) -> None:
+    first, second = node("a"), node("b")
+    put(
+        first,
+        *(a_job(f"{q}{n}", queue=q, seq=n, type=f"t.{n % 3}") for q in "xy" for n in range(6)),
+    )
+    with first.transaction() as one:
+        assert len(one.claim(["x", "y"], ["t.0", "t.1", "t.2"], 2)) == 2
+        assert len(one.claim(["x", "y"], None, 2)) == 2
+        assert len(claim(second, ["x", "y"])) == 8
+
+
+def test_jobs_claimed_by_many_nodes_at_once_go_out_once(node: OpenNode, apart: Apart) -> None:
+    stores = [node(name) for name in "abcd"]
+    put(stores[0], *(a_job(f"j{n}", seq=n) for n in range(400)))
+
+    def drain(store: Store) -> list[str]:
+        taken: list[str] = []
+        while part := claim(store, n=7):
+            taken += ids(part)
+        return taken
+
+    drained = [apart(drain, store) for store in stores]
+    taken = [job_id for part in drained for job_id in part.result()]
+    assert sorted(taken) == sorted(f"j{n}" for n in range(400))
+
+
+def test_a_settling_node_sees_what_the_other_decided(
+    node: OpenNode, apart: Apart, postgres_url: str
+) -> None:
+    """After waiting for the lock, the job and its lease are read as they are then."""
+    first, second = node("a"), node("b")
+    hold(first, a_lease("j1", worker_id="w1"))
+    job = record(first, "j1")
+
+    def load() -> object:
+        with second.transaction() as tx:
+            return tx.load_jobs(["j1"])["j1"]
+
+    with first.transaction() as tx:
+        tx.load_jobs(["j1"])
+        waiting = apart(load)
+        wait_until(lambda: blocked(postgres_url) == 1)
+        tx.write_changes([change(job, state="available")])
+        tx.drop_leases(["j1"])
+        (claimed,) = tx.claim(["default"], None, 1)
+        tx.insert_leases([a_lease("j1", worker_id="w2", attempt=2)])
+    assert waiting.result() == (claimed.job, a_lease("j1", worker_id="w2", attempt=2))
+
+
+@pytest.mark.parametrize("settled", [True, False], ids=["settled", "undone"])
+def test_a_beat_waits_for_a_settling_node_and_learns_the_outcome(
+    node: OpenNode, apart: Apart, postgres_url: str, settled: bool
+) -> None:
+    first, second = node("a"), node("b")
+    hold(first, *(a_lease(f"j{n}") for n in range(3)))
+
+    def beat() -> object:
+        with second.transaction() as tx:
+            leases = tx.load_leases(["j2", "j1", "j0"])
+            tx.extend_leases(
+                [msgspec.structs.replace(one, expires_at=START + 99) for one in leases.values()]
+            )
+            return sorted(leases)
+
+    with ExitStack() as open_:
+        tx = open_.enter_context(first.transaction())
+        tx.write_changes([change(record(first, "j1"), state="completed")])
+        tx.drop_leases(["j1"])
+        beating = apart(beat)
+        wait_until(lambda: blocked(postgres_url) == 1)
+        if not settled:
+            open_.pop_all().__exit__(InterruptedError, InterruptedError(), None)
+    expected = ["j0", "j2"] if settled else ["j0", "j1", "j2"]
+    assert beating.result() == expected
+    with first.transaction() as tx:
+        found = tx.load_leases(["j0", "j1", "j2"])
+    assert {name: one.expires_at for name, one in found.items()} == dict.fromkeys(
+        expected, START + 99
+    )
+
+
+def test_a_beat_for_a_lease_that_another_node_ended_since_extends_nothing(node: OpenNode) -> None:
+    first, second = node("a"), node("b")
+    hold(first, a_lease("j1"))
+    with first.transaction() as tx:
+        tx.drop_leases(["j1"])
+    with second.transaction() as tx:
+        tx.extend_leases([a_lease("j1", expires_at=START + 99)])
+        assert tx.load_leases(["j1"]) == {}
+
+
+def test_a_sweep_leaves_what_other_nodes_are_busy_with(node: OpenNode, clock: HandClock) -> None:
+    first, second = node("a"), node("b")
+    hold(first, *(a_lease(f"j{n}", expires_at=START) for n in range(3)))
+    put(first, a_job("d1", due_at=START), a_job("d2", due_at=START + 1))
+    with first.transaction() as tx:
+        tx.save_workers([a_worker("w1"), a_worker("w2", alive_at=START + 1)])
+    clock.forward(60_000)
+    with first.transaction() as busy, second.transaction() as sweep:
+        busy.load_leases(["j0"])
+        busy.load_jobs(["j1"])
+        assert [job.id for job in busy.load_due(1)] == ["d1"]
+        assert [worker.id for worker in busy.load_silent_workers(clock.now, 1)] == ["w1"]
+        assert [job.id for job, _ in sweep.load_lapsed(0, 9)] == ["j2"]
+        assert [job.id for job in sweep.load_due(9)] == ["d2"]
+        assert [worker.id for worker in sweep.load_silent_workers(clock.now, 9)] == ["w2"]
+
+
+def test_a_lease_that_was_renewed_meanwhile_is_not_swept(node: OpenNode, clock: HandClock) -> None:
+    first, second = node("a"), node("b")
+    hold(first, a_lease("j1", expires_at=START))
+    clock.forward(60_000)
+    with second.transaction() as sweep:
+        with first.transaction() as beat:
+            beat.extend_leases([a_lease("j1", expires_at=clock.now + 60_000)])
+        assert sweep.load_lapsed(0, 9) == []
+
+
+def test_pruning_nodes_take_different_rows(node: OpenNode) -> None:
+    first, second = node("a"), node("b")
+    log(first, *(an_event() for _ in range(4)))
+    with first.transaction() as tx:
+        tx.insert_receipts({("p", "o", f"k{n}"): a_receipt() for n in range(4)})
+        tx.save_workers([a_worker(f"w{n}", gone_at=START) for n in range(4)])
+    with first.transaction() as one, second.transaction() as other:
+        for tx in (one, other):
+            assert tx.delete_events(START + 1, 2) == 2
+            assert tx.prune_receipts(START + 1, 2) == 2
+            assert tx.delete_workers(START, 2) == 2
+
+
+def test_two_nodes_count_one_queue_without_waiting(node: OpenNode) -> None:
+    first, second = node("a"), node("b")
+    for store in (first, second):
+        with store.transaction() as tx:
+            tx.add_counts({"q": {"available": 1}})
+    with first.transaction() as one, second.transaction() as other:
+        one.add_counts({"q": {"available": 1}})
+        other.add_counts({"q": {"available": 1}})
+    with first.reader() as reader:
+        (queue,) = reader.queues()
+    assert queue.counts[State.AVAILABLE] == 4
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_nodes_that_store_the_same_things_in_any_order_do_not_lock_each_other_out(
+    node: OpenNode, apart: Apart, seed: int
+) -> None:
+    stores = [node(name) for name in "abc"]
+    start = threading.Barrier(len(stores))
+
+    def store_all(store: Store, dice: random.Random) -> int:
+        mine = 0
+        for round_ in range(10):
+            names = [f"{round_}.{n}" for n in range(60)]
+            dice.shuffle(names)
+            start.wait()
+            with store.transaction() as tx:
+                tx.insert_receipts({("p", "o", name): a_receipt(name) for name in names})
+                mine += 60 - len(tx.insert_jobs([a_job(name) for name in names]))
+                tx.save_workers([a_worker(name) for name in names])
+        return mine
+
+    done = [apart(store_all, one, random.Random(seed + n)) for n, one in enumerate(stores)]
+    assert sum(one.result() for one in done) == 600
+
+
+def test_an_id_that_another_node_is_storing_is_waited_for(
+    node: OpenNode, apart: Apart, postgres_url: str
+) -> None:
+    first, second = node("a"), node("b")
+
+    def store_again() -> object:
+        with second.transaction() as tx:
+            taken = tx.insert_jobs([a_job("j1", args=b"[2]"), a_job("j0")])
+            known = tx.insert_receipts({("p", "o", "k"): a_receipt("j0")})
+            return taken, known, tx.load_requests(["j1"])
+
+    with first.transaction() as tx:
+        tx.insert_jobs([a_job("j1", request_hash=b"1")])
+        tx.insert_receipts({("p", "o", "k"): a_receipt("j1")})
+        waiting = apart(store_again)
+        wait_until(lambda: blocked(postgres_url) == 1)
+    assert waiting.result() == ({"j1"}, {("p", "o", "k"): a_receipt("j1")}, {"j1": b"1"})
+
+
+def test_counters_of_nodes_that_are_gone_are_taken_over(node: OpenNode, postgres_url: str) -> None:
+    for name in ("a", "b", "c"):
+        with node(name).transaction() as tx:
+            tx.add_counts({"q": {"available": 2}, name: {"active": 1}})
+    query(postgres_url, "UPDATE nodes SET seen_at = 0 WHERE node IN ('a', 'b')")
+    with node("d").reader() as reader:
+        counts = {queue.name: queue.counts for queue in reader.queues()}
+    assert counts["q"][State.AVAILABLE] == 6
+    assert [counts[name][State.ACTIVE] for name in "abc"] == [1, 1, 1]
+    rows = query(postgres_url, "SELECT DISTINCT node FROM queue_counts ORDER BY 1")
+    assert rows == [("c",), ("d",)]
+    assert query(postgres_url, "SELECT node FROM nodes ORDER BY 1") == [("c",), ("d",)]
+
+
+def test_places_rise_on_in_a_cluster_that_has_counted_fewer_transactions(
+    node: OpenNode, postgres_url: str
+) -> None:
+    first = node("a")
+    put(first, a_job("old", seq=9))
+    log(first, an_event(subject="old"))
+    far = 10**9 << POSITION_BITS
+    query(postgres_url, f"UPDATE events SET pos = pos + {far}")
+    query(postgres_url, f"UPDATE jobs SET seq = {2 * far}")
+    restored = node("b")
+    log(restored, an_event(subject="new"))
+    with restored.transaction() as tx:
+        assert tx.position() > 2 * far
+    assert subjects(restored) == ["old", "new"]
+    # Whoever was connected all along goes on from there, too.
+    log(first, an_event(subject="newer"))
+    assert subjects(restored) == ["old", "new", "newer"]
+
+
+def test_a_place_that_was_raised_is_not_raised_again(node: OpenNode, postgres_url: str) -> None:
+    log(node("a"), an_event())
+    log(node("b"), an_event())
+    assert query(postgres_url, "SELECT value FROM settings") == [(0,)]
