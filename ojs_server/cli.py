@@ -4,9 +4,11 @@ import argparse
 import logging
 import sys
 from collections.abc import Sequence
+from typing import Final
 
 from ojs_server import __version__
 from ojs_server.app import Server
+from ojs_server.domain.naming import nearest
 from ojs_server.logs import set_up
 from ojs_server.server import serve
 from ojs_server.settings import (
@@ -51,6 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the exit code is 0 after a clean stop, 1 when it could not run, 2 for a
     wrong setting."""
     parser = _parser()
+    _refuse_unknown(parser, sys.argv[1:] if arguments is None else arguments)
     given = vars(parser.parse_args(arguments))
     command = given.pop("command")
     try:
@@ -93,12 +96,25 @@ def _serve(settings: Settings, store: Store) -> int:
     return serve(Server(settings, store), settings, announce)
 
 
+def _refuse_unknown(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> None:
+    # argparse takes the value behind a misspelt option for the command, and complains of that.
+    known = [setting.flag for setting in TABLE] + _OTHER_OPTIONS
+    for argument in arguments:
+        name = argument.partition("=")[0]
+        if name.startswith("--") and name not in known:
+            parser.error(f"{name} is not an option{nearest(name, known)}")
+
+
+_OTHER_OPTIONS: Final = ["--help", "--version", "--config", "--no-migrate"]
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="ojs-server",
         description=DESCRIPTION,
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"ojs-server {__version__}")
     parser.add_argument(

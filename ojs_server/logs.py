@@ -33,7 +33,15 @@ class JsonFormatter(logging.Formatter):
                 "message": str(error),
                 "backtrace": self.formatException(record.exc_info).splitlines(),
             }
-        return encode(line).decode()
+        try:
+            return encode(line).decode()
+        except UnicodeEncodeError:
+            # Half a surrogate pair, out of a header or a file name: no JSON text can hold it.
+            return encode({name: _printable(value) for name, value in line.items()}).decode()
+
+
+def _printable(value: Any) -> Any:
+    return ascii(value) if isinstance(value, str | dict) else value
 
 
 def set_up(log_format: str, level: str) -> None:

@@ -69,6 +69,8 @@ class Setting(msgspec.Struct, frozen=True):
     kind: Literal["text", "number", "flag", "duration", "retention"]
     help: str
     choices: tuple[str, ...] = ()
+    least: int = 0
+    most: int = 1 << 40
     field: str = ""
     variable: str = ""
 
@@ -86,7 +88,7 @@ class Setting(msgspec.Struct, frozen=True):
 _LEVELS: Final = ("debug", "info", "warning", "error")
 TABLE: Final[tuple[Setting, ...]] = (
     Setting("host", "text", "address to listen on; beyond loopback it needs keys or --insecure"),
-    Setting("port", "number", "port to listen on; 0 takes a free one"),
+    Setting("port", "number", "port to listen on; 0 takes a free one", most=65_535),
     Setting(
         "database",
         "text",
@@ -104,9 +106,11 @@ TABLE: Final[tuple[Setting, ...]] = (
     Setting("log_format", "text", "log lines for people or for machines", ("text", "json")),
     Setting("log_level", "text", "least level that is logged", _LEVELS),
     Setting("max_wait_ms", "number", "longest that a FETCH may wait for a job"),
-    Setting("max_body_bytes", "number", "largest request body"),
+    Setting("max_body_bytes", "number", "largest request body", least=1),
     Setting("max_result_bytes", "number", "largest result of a job"),
-    Setting("max_waiting", "number", "requests that may wait for the store before 503 answers"),
+    Setting(
+        "max_waiting", "number", "requests that may wait for the store before 503 answers", least=1
+    ),
     Setting(
         "visibility_timeout",
         "duration",
@@ -147,6 +151,8 @@ TABLE: Final[tuple[Setting, ...]] = (
 KEYS_ENV: Final = "OJS_KEYS"
 CONFIG_ENV: Final = "OJS_CONFIG"
 NO_MIGRATE_ENV: Final = "OJS_NO_MIGRATE"
+# Not in the table, since the settings hold its opposite.
+_NO_MIGRATE: Final = Setting("no_migrate", "flag", "", variable=NO_MIGRATE_ENV)
 
 
 def load_settings(flags: Mapping[str, Any], environ: Mapping[str, str] = os.environ) -> Settings:
@@ -165,11 +171,13 @@ def load_settings(flags: Mapping[str, Any], environ: Mapping[str, str] = os.envi
         else:
             values[setting.field or setting.name] = value
     values["keep"] = Retention(**keep)
-    values["migrate"] = not (
-        flags.get("no_migrate") or _truth(environ.get(NO_MIGRATE_ENV, ""), NO_MIGRATE_ENV)
-    )
+    given, where = _given(_NO_MIGRATE, flags, environ, file)
+    values["migrate"] = not _value(_NO_MIGRATE, given or False, where)
+    table = file.get("keys", {})
+    if not isinstance(table, dict):
+        raise SettingError('`keys` in the configuration file: must be a table, role = ["KEY"]')
     try:
-        values["keys"] = parse_keys(environ.get(KEYS_ENV, ""), file.get("keys", {}))
+        values["keys"] = parse_keys(environ.get(KEYS_ENV, ""), table)
     except ValueError as error:
         raise SettingError(str(error)) from None
     return _checked(Settings(**values))
@@ -196,8 +204,9 @@ def _given(
 ) -> tuple[Any, str]:
     if flags.get(setting.name) is not None:
         return flags[setting.name], setting.flag
-    if environ.get(setting.env):
-        return environ[setting.env], setting.env
+    # A Kubernetes service named `ojs` gives every container OJS_PORT=tcp://ADDRESS:PORT.
+    if (value := environ.get(setting.env)) and not value.startswith("tcp://"):
+        return value, setting.env
     return file.get(setting.name), f"`{setting.name}` in the configuration file"
 
 
@@ -205,11 +214,14 @@ def _value(setting: Setting, given: Any, where: str) -> Any:
     try:
         match setting.kind:
             case "flag":
-                return given if isinstance(given, bool) else _truth(str(given), where)
+                return given if isinstance(given, bool) else _truth(given)
             case "number":
+                # Not int(): it takes 3.7, True and 1_000 for whole numbers.
+                if not str(given).isdecimal():
+                    raise ValueError(f"must be a whole number, not {given!r}")
                 number = int(given)
-                if isinstance(given, bool) or number < 0 or number > 2**40:
-                    raise ValueError("must be a whole number from zero")
+                if not setting.least <= number <= setting.most:
+                    raise ValueError(f"must lie between {setting.least} and {setting.most}")
                 return number
             case "duration" | "retention":
                 milliseconds = parse_duration(_numeric(given), 1000)
@@ -217,27 +229,28 @@ def _value(setting: Setting, given: Any, where: str) -> Any:
                     raise ValueError("must be longer than zero")
                 return milliseconds
             case _:
-                text = str(given)
-                if setting.choices and text not in setting.choices:
+                if not isinstance(given, str):
+                    raise ValueError(f"must be a text, not {given!r}")
+                if setting.choices and given not in setting.choices:
                     allowed = ", ".join(setting.choices)
-                    raise ValueError(f"must be one of {allowed}{nearest(text, setting.choices)}")
-                return text
+                    raise ValueError(f"must be one of {allowed}{nearest(given, setting.choices)}")
+                return given
     except (ValueError, TypeError) as error:
         raise SettingError(f"{where}: {error}") from None
 
 
 def _numeric(given: Any) -> Any:
     text = str(given)
-    return float(text) if text.replace(".", "", 1).isdigit() else given
+    return float(text) if text.replace(".", "", 1).isdecimal() else given
 
 
-def _truth(text: str, where: str) -> bool:
-    word = text.strip().lower()
+def _truth(given: object) -> bool:
+    word = str(given).strip().lower()
     if word in ("1", "true", "yes", "on"):
         return True
     if word in ("", "0", "false", "no", "off"):
         return False
-    raise SettingError(f"{where}: must be true or false, not {text!r}")
+    raise ValueError(f"must be true or false, not {given!r}")
 
 
 def _read_file(path: Path) -> dict[str, Any]:
@@ -247,7 +260,7 @@ def _read_file(path: Path) -> dict[str, Any]:
         raise SettingError(f"cannot read {path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingError(f"{path} is not valid TOML: {error}") from None
-    known = {setting.name for setting in TABLE} | {"keys"}
+    known = {setting.name for setting in (*TABLE, _NO_MIGRATE)} | {"keys"}
     for name in content:
         if name not in known:
             raise SettingError(f"{path}: `{name}` is not a setting{nearest(name, known)}")

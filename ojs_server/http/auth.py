@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from ojs_server.domain.errors import Denied
+from ojs_server.domain.naming import nearest
 from ojs_wire import codes
 
 
@@ -70,14 +71,23 @@ def parse_keys(text: str, table: Mapping[str, Any]) -> Keys:
     for role, keys in table.items():
         pairs += [(role, key) for key in (keys if isinstance(keys, list) else [keys])]
     roles: dict[bytes, Role] = {}
-    for name, key in pairs:
+    for place, (name, key) in enumerate(pairs, 1):
+        # A misplaced text may be a key, so that none is repeated in a message.
         if name.strip() not in ROLES:
-            raise ValueError(f"keys: {name.strip()!r} is no role; allowed: {', '.join(ROLES)}")
+            raise ValueError(
+                f"keys: number {place} does not begin with a role; allowed: {', '.join(ROLES)}"
+                f"{nearest(name.strip(), ROLES)}"
+            )
+        role = Role(name.strip())
         if not isinstance(key, str) or len(key.strip()) < LEAST_LENGTH:
             raise ValueError(
-                f"keys: a key of the role {name.strip()} is shorter than {LEAST_LENGTH} characters"
+                f"keys: a key of the role {role} is shorter than {LEAST_LENGTH} characters"
             )
-        roles[_hash(key.strip())] = Role(name.strip())
+        if roles.setdefault(_hash(key.strip()), role) is not role:
+            raise ValueError(
+                f"keys: one key has two roles, {roles[_hash(key.strip())]} and {role}; "
+                "give each role a key of its own, or use an admin key"
+            )
     return Keys(roles)
 
 

@@ -9,8 +9,9 @@ from starlette.types import Receive, Scope
 
 from ojs_server.domain.errors import InvalidRequest, MalformedPayload, TooLarge, ValidationError
 from ojs_server.domain.naming import nearest
+from ojs_server.store.clock import wall_ms
 from ojs_wire import codec
-from ojs_wire.values import kind_of
+from ojs_wire.values import RandomBits, kind_of, uuid7
 
 if TYPE_CHECKING:
     from ojs_server.app import Server
@@ -117,6 +118,11 @@ class Call:
                 f"Content-Type {given[:100]!r} is not supported; send {' or '.join(MEDIA_TYPES)}",
                 details={"header": "Content-Type", "allowed": list(MEDIA_TYPES)},
             )
+
+
+def new_request_id(random_bits: RandomBits) -> str:
+    """The name of a request that has none of its own."""
+    return "req_" + uuid7(wall_ms(), random_bits)
 
 
 def _object(body: bytes) -> Any:

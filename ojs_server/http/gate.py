@@ -12,11 +12,10 @@ from starlette.types import Receive, Scope, Send
 
 from ojs_server.domain.errors import MethodNotAllowed, NotFound
 from ojs_server.http import dialects
-from ojs_server.http.call import Answer, Call, Disconnected
+from ojs_server.http.call import Answer, Call, Disconnected, new_request_id
 from ojs_server.http.errors import answer_of
 from ojs_server.http.routes import Route, Router
 from ojs_wire.codec import encode
-from ojs_wire.values import uuid7
 
 if TYPE_CHECKING:
     from ojs_server.app import Server
@@ -85,7 +84,7 @@ class Gate:
         given = call.header("x-request-id")
         if given and len(given) <= MAX_REQUEST_ID and given.isascii() and given.isprintable():
             return given
-        return "req_" + uuid7(time.time_ns() // 1_000_000, self._server.luck.bits)
+        return new_request_id(self._server.luck.bits)
 
 
 async def _send(send: Send, call: Call, answer: Answer) -> None:

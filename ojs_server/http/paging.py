@@ -47,9 +47,10 @@ class Page(msgspec.Struct, frozen=True):
 def page_of(call: Call, default: int = DEFAULT) -> Page:
     """The page that the query asks for. A cursor of digits is an offset."""
     query = call.query()
-    limit = number(query, "per_page" if "per_page" in query else "limit", default, 1, LARGEST)
+    limit = number(query, "limit", default, 1, LARGEST)
+    limit = number(query, "per_page", limit, 1, LARGEST)
     offset = number(query, "offset", 0, 0, 2**53)
-    if "page" in query:
+    if query.get("page"):
         offset = (number(query, "page", 1, 1, 2**31) - 1) * limit
     cursor = query.get("cursor") or None
     if cursor is not None and cursor.isascii() and cursor.isdigit():

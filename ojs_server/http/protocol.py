@@ -1,15 +1,19 @@
 """HTTP/1.1 before there is a request: heads are bounded, and bad ones get the error object."""
 
+from random import getrandbits
 from typing import Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from ojs_server.domain.errors import InvalidRequest
+from ojs_server.http.call import new_request_id
 from ojs_server.http.dialects import OPENJOBSPEC, VERSION
+from ojs_server.http.errors import answer_of
 from ojs_wire.codec import encode
 
 MAX_HEAD: Final = 64 * 1024
 
-_REASONS: Final = {400: b"Bad Request", 431: b"Request Header Fields Too Large"}
+_REASONS: Final = {400: "Bad Request", 431: "Request Header Fields Too Large"}
 
 
 class BoundedHttp(HttpToolsProtocol):
@@ -41,20 +45,12 @@ class BoundedHttp(HttpToolsProtocol):
         self._refuse(400, "this is not a well-formed HTTP request")
 
     def _refuse(self, status: int, message: str) -> None:
-        body = encode(
-            {
-                "error": {
-                    "code": "invalid_request",
-                    "type": "invalid_request",
-                    "message": message,
-                    "retryable": False,
-                }
-            }
-        )
+        request_id = new_request_id(getrandbits)
+        body = encode(answer_of(InvalidRequest(message), request_id).body)
         head = (
-            b"HTTP/1.1 %d %b\r\ncontent-type: %b\r\ncontent-length: %d\r\n"
-            b"ojs-version: %b\r\nconnection: close\r\n\r\n"
+            f"HTTP/1.1 {status} {_REASONS[status]}\r\ncontent-type: {OPENJOBSPEC}\r\n"
+            f"content-length: {len(body)}\r\nojs-version: {VERSION}\r\n"
+            f"x-request-id: {request_id}\r\nconnection: close\r\n\r\n"
         )
-        fields = (status, _REASONS[status], OPENJOBSPEC.encode(), len(body), VERSION.encode())
-        self.transport.write(head % fields + body)
+        self.transport.write(head.encode() + body)
         self.transport.close()

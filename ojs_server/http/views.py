@@ -113,6 +113,7 @@ class Summary(msgspec.Struct, omit_defaults=True):
     previous_state: str | None = None
     created_at: str | None = None
     enqueued_at: str | None = None
+    scheduled_at: str | None = None
     started_at: str | None = None
     completed_at: str | None = None
     cancelled_at: str | None = None
@@ -134,6 +135,7 @@ def summary(change: Change) -> Summary:
         previous_state=change.before.state,
         created_at=format_timestamp(job.created_at),
         enqueued_at=_text(job.enqueued_at),
+        scheduled_at=_text(job.scheduled_at if job.state == State.SCHEDULED else None),
         started_at=_text(job.started_at),
         completed_at=_text(job.completed_at),
         cancelled_at=_text(job.finished_at if job.state == State.CANCELLED else None),

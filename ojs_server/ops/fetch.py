@@ -11,6 +11,7 @@ from ojs_server.domain.workers import may_fetch
 from ojs_server.ops.claim import Claim, Deliveries
 from ojs_server.ops.engine import Engine
 from ojs_server.ops.settle import Fail
+from ojs_server.ops.wakeups import Waiter
 
 _LEFT: Final = Fault("released", "released", "the caller left before it had the job")
 
@@ -43,8 +44,7 @@ async def fetch(
             if deliveries or remaining <= 0 or engine.wakeups.closed:
                 return deliveries
             if claim.worker_id is not None and await _is_barred(engine, claim.worker_id):
-                # Nor may it stand in front of those who could take the job.
-                waiter.wake()
+                await _hold(engine, waiter, left, remaining)
                 return ()
             await _first(waiter.wait(), left, remaining)
             if left is not None and left.done():
@@ -69,6 +69,19 @@ async def _give_back(engine: Engine, deliveries: Deliveries) -> None:
 async def _is_barred(engine: Engine, worker_id: str) -> bool:
     loads = await engine.read(lambda reader: reader.workers([worker_id]))
     return any(not may_fetch(load.worker) for load in loads)
+
+
+async def _hold(
+    engine: Engine, waiter: Waiter, left: "asyncio.Future[None] | None", within_s: float
+) -> None:
+    """Keep a worker that gets nothing waiting, but not in front of those who may take a job.
+
+    An answer at once would have it ask again and again until its next BEAT.
+    """
+    waiter.wake()
+    engine.wakeups.leave(waiter)
+    waiter.settle()
+    await _first(engine.wakeups.until_closed(), left, within_s)
 
 
 async def _first(

@@ -36,14 +36,18 @@ class Wakeups:
     def __init__(self) -> None:
         # Dicts as ordered sets: leaving must not search a list of a thousand waiters.
         self._by_queue: dict[str, dict[Waiter, None]] = {}
-        self._closed = False
+        self._closing = asyncio.Event()
         # Called when somebody waits where nobody did.
         self.on_first: Callable[[], None] = lambda: None
 
     @property
     def closed(self) -> bool:
         """Whether nobody may wait any more."""
-        return self._closed
+        return self._closing.is_set()
+
+    async def until_closed(self) -> None:
+        """Until nobody may wait any more."""
+        await self._closing.wait()
 
     def queues(self) -> list[str]:
         """The queues that somebody waits for."""
@@ -59,7 +63,7 @@ class Wakeups:
             self.on_first()
         for queue in queues:
             self._by_queue.setdefault(queue, {})[waiter] = None
-        if self._closed:
+        if self.closed:
             waiter.wake()
         return waiter
 
@@ -98,5 +102,5 @@ class Wakeups:
 
     def close(self) -> None:
         """Nobody waits any more: the server is stopping."""
-        self._closed = True
+        self._closing.set()
         self.wake_all()

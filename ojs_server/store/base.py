@@ -118,6 +118,15 @@ class Tx(Protocol):
     def position(self) -> int:
         """The next place in commit order."""
 
+    def lock(
+        self, worker_ids: Sequence[str], job_ids: Sequence[str], lease_ids: Sequence[str]
+    ) -> None:
+        """Lock workers, then jobs, then leases by job, before anything is read.
+
+        For a batch of several kinds of operations: each kind locks in an order of its own, and
+        two nodes could wait for each other in a circle.
+        """
+
     # Jobs.
     def insert_jobs(self, jobs: Sequence[StoredJob]) -> set[str]:
         """Store new jobs; answers the ids that were there before and stay as they were."""
@@ -180,7 +189,7 @@ class Tx(Protocol):
         """Lock and read every worker that is not gone."""
 
     def load_silent_workers(self, before: int, limit: int) -> list[Worker]:
-        """Lock the workers that are not gone and last gave a sign of life before `before`."""
+        """Lock those not gone, not heard of after `before`, longest first; fetch-only never."""
 
     def save_workers(self, workers: Sequence[Worker]) -> None:
         """Insert or replace workers."""

@@ -95,6 +95,7 @@ def test_what_is_absent_or_null_keeps_its_default() -> None:
     ("given", "field", "value"),
     [
         ({"max_attempts": 0}, "max_attempts", 0),
+        ({"max_attempts": 4.0}, "max_attempts", 4),
         ({"max_attempts": MAX_ATTEMPTS}, "max_attempts", MAX_ATTEMPTS),
         ({"initial_interval": "PT0.25S"}, "initial_ms", 250),
         ({"initial_interval_ms": 250}, "initial_ms", 250),

@@ -44,6 +44,7 @@ FIELDS: list[tuple[str, object, str, object]] = [
     ("queue", "mail", "queue", "mail"),
     ("priority", -100, "priority", -100),
     ("priority", 100, "priority", 100),
+    ("priority", 5.0, "priority", 5),
     ("scheduled_at", "+PT5S", "scheduled_at", "+PT5S"),
     ("delay_until", "2030-01-31T09:00:00Z", "scheduled_at", "2030-01-31T09:00:00Z"),
     ("expires_at", "+90s", "expires_at", "+90s"),

@@ -14,8 +14,8 @@ from ojs_server.store.open import open_store
 from tests.http.contract import contract
 from tests.http.keys import KEYS
 
+NO_KEYS = Keys()
 Serve = Callable[..., AbstractAsyncContextManager[Server]]
-Connect = Callable[..., AbstractAsyncContextManager[httpx.AsyncClient]]
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def serve(store_url: str) -> Serve:
         clock: Clock | None = None,
         strict: bool = False,
         conformance: bool = True,
-        keys: Keys = Keys(),
+        keys: Keys = NO_KEYS,
         max_body_bytes: int = 16 * 1024 * 1024,
     ) -> AsyncIterator[Server]:
         settings = Settings(

@@ -51,7 +51,9 @@ def closed(node: Any) -> Any:
     if not isinstance(node, dict):
         return node
     shut = {
-        key: value if key in ("allOf", "example", "examples", "if", "then", "else") else closed(value)
+        key: value
+        if key in ("allOf", "example", "examples", "if", "then", "else")
+        else closed(value)
         for key, value in node.items()
     }
     if isinstance(node.get("properties"), dict) and node.get("type") == "object":
@@ -60,11 +62,15 @@ def closed(node: Any) -> Any:
 
 
 class Contract:
-    """The paths of a contract, and whether an answer keeps it."""
+    """The paths of a contract, and whether an answer keeps it.
 
-    def __init__(self, contract: dict[str, Any]) -> None:
+    `shut` closes objects that do not say whether they are open, which is for answers only.
+    """
+
+    def __init__(self, contract: dict[str, Any], *, shut: bool = True) -> None:
         self._document = contract
-        answers = {**contract, "components": closed(contract["components"])}
+        components = contract["components"]
+        answers = {**contract, "components": closed(components) if shut else components}
         resource = Resource.from_contents(answers, default_specification=DRAFT202012)
         self._registry: Registry[Any] = Registry().with_resource(BASE, resource)
         self._paths = [
@@ -127,7 +133,9 @@ class Contract:
                 _demand(not header.get("required"), f"{where}: the header {name} is missing")
                 continue
             numeric = self._at(reference["$ref"])["schema"].get("type") == "integer"
-            value = int(given) if numeric or isinstance(header["schema"].get("const"), int) else given
+            value = (
+                int(given) if numeric or isinstance(header["schema"].get("const"), int) else given
+            )
             try:
                 self.validate(f"{reference['$ref']}/schema", value)
             except Deviation as error:

@@ -42,7 +42,9 @@ def refused(response: httpx.Response, status: int, code: str, field: str) -> Jso
 
 async def enqueue(client: httpx.AsyncClient, **options: Any) -> Json:
     """A stored job, of type `test.job` without arguments unless said otherwise."""
-    request = {name: options.pop(name) for name in ("type", "args", "id", "meta") if name in options}
+    request = {
+        name: options.pop(name) for name in ("type", "args", "id", "meta") if name in options
+    }
     response = await client.post(
         JOBS, json={"type": "test.job", "args": [], **request, "options": options}
     )
@@ -61,7 +63,9 @@ async def fetch(
     return jobs
 
 
-async def active_job(client: httpx.AsyncClient, worker_id: str = "worker-1", **options: Any) -> Json:
+async def active_job(
+    client: httpx.AsyncClient, worker_id: str = "worker-1", **options: Any
+) -> Json:
     """A job in a worker's hands."""
     job = await enqueue(client, **options)
     fetched = await fetch(client, (job["queue"],), worker_id=worker_id)

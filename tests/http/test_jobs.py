@@ -10,6 +10,7 @@ from ojs_server.app import Server
 from tests.http.steps import (
     JOBS,
     WORKERS,
+    Json,
     active_job,
     body,
     discarded_job,
@@ -21,6 +22,7 @@ from tests.http.steps import (
     refused,
     stored_jobs,
 )
+from tests.http.waiting import until
 
 
 async def test_a_stored_job_is_answered_whole(client: httpx.AsyncClient) -> None:
@@ -146,47 +148,48 @@ async def test_payloads_come_back_as_they_were_sent(
     assert (await read(client, job["id"]))["result"] == {"payload": payload}
 
 
-@pytest.mark.parametrize(
-    ("member", "value"),
-    [
-        ("type", None),
-        ("type", ""),
-        ("type", "Email"),
-        ("type", "a..b"),
-        ("type", "a b"),
-        ("type", "a\0b"),
-        ("type", "a\n"),
-        ("type", "é"),
-        ("type", "a" * 256),
-        ("type", 5),
-        ("type", ["a"]),
-        ("args", None),
-        ("args", {}),
-        ("args", "[]"),
-        ("args", 0),
-        ("id", ""),
-        ("id", "not-a-uuid"),
-        ("id", "01A1F0C0-0000-7000-8000-000000000001"),
-        ("id", "01a1f0c0-0000-4000-8000-000000000001"),
-        ("id", job_id(1) + "\n"),
-        ("id", 7),
-        ("meta", []),
-        ("meta", "{}"),
-        ("schema", ""),
-        ("schema", "u" * 2049),
-        ("schema", 1),
-        ("specversion", "2.0"),
-        ("specversion", 1.0),
-        ("options", []),
-        ("options", "queue"),
-    ],
-)
+BAD_MEMBERS: list[tuple[str, Any]] = [
+    ("type", None),
+    ("type", ""),
+    ("type", "Email"),
+    ("type", "a..b"),
+    ("type", "a b"),
+    ("type", "a\0b"),
+    ("type", "a\n"),
+    ("type", "é"),
+    ("type", "a" * 256),
+    ("type", 5),
+    ("type", ["a"]),
+    ("args", None),
+    ("args", {}),
+    ("args", "[]"),
+    ("args", 0),
+    ("id", ""),
+    ("id", "not-a-uuid"),
+    ("id", "01A1F0C0-0000-7000-8000-000000000001"),
+    ("id", "01a1f0c0-0000-4000-8000-000000000001"),
+    ("id", job_id(1) + "\n"),
+    ("id", 7),
+    ("meta", []),
+    ("meta", "{}"),
+    ("schema", ""),
+    ("schema", "u" * 2049),
+    ("schema", 1),
+    ("specversion", "2.0"),
+    ("specversion", 1.0),
+    ("options", []),
+    ("options", "queue"),
+]
+
+
 async def test_a_bad_member_is_named_and_nothing_is_stored(
-    client: httpx.AsyncClient, member: str, value: Any
+    client: httpx.AsyncClient, subtests: pytest.Subtests
 ) -> None:
-    response = await client.post(JOBS, json={"type": "a", "args": [], member: value})
-    refused(response, 400, "invalid_request", member)
-    assert await stored_jobs(client) == 0
+    for member, value in BAD_MEMBERS:
+        with subtests.test(member=member, value=value):
+            response = await client.post(JOBS, json={"type": "a", "args": [], member: value})
+            refused(response, 400, "invalid_request", member)
+            assert await stored_jobs(client) == 0
 
 
 @pytest.mark.parametrize("missing", ["type", "args"])
@@ -244,66 +247,71 @@ OPTIONS: list[tuple[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "value"), OPTIONS)
 async def test_a_bad_option_is_named_and_nothing_is_stored(
-    client: httpx.AsyncClient, name: str, value: Any
+    client: httpx.AsyncClient, subtests: pytest.Subtests
 ) -> None:
-    for given in ({"options": {name: value}}, {name: value}):
-        response = await client.post(JOBS, json={"type": "a", "args": [], **given})
-        refused(response, 400, "invalid_request", name)
-    assert await stored_jobs(client) == 0
+    for name, value in OPTIONS:
+        with subtests.test(name=name, value=value):
+            for given in ({"options": {name: value}}, {name: value}):
+                response = await client.post(JOBS, json={"type": "a", "args": [], **given})
+                refused(response, 400, "invalid_request", name)
+            assert await stored_jobs(client) == 0
 
 
-@pytest.mark.parametrize(
-    ("member", "value"),
-    [
-        ("max_attempts", -1),
-        ("max_attempts", 1_000_001),
-        ("max_attempts", "3"),
-        ("initial_interval", 5),
-        ("initial_interval", "PT0S"),
-        ("initial_interval_ms", -5),
-        ("backoff_coefficient", 0.5),
-        ("max_interval", "never"),
-        ("max_interval", "PT0.5S"),
-        ("jitter", "yes"),
-        ("non_retryable_errors", "Auth"),
-        ("non_retryable_errors", [""]),
-        ("non_retryable_errors", ["(a+)+"]),
-        ("non_retryable_errors", ["["]),
-        ("on_exhaustion", "explode"),
-        ("backoff_strategy", "fast"),
-    ],
-)
+BAD_RETRIES: list[tuple[str, Any]] = [
+    ("max_attempts", -1),
+    ("max_attempts", 1_000_001),
+    ("max_attempts", "3"),
+    ("initial_interval", 5),
+    ("initial_interval", "PT0S"),
+    ("initial_interval_ms", -5),
+    ("backoff_coefficient", 0.5),
+    ("max_interval", "never"),
+    ("max_interval", "PT0.5S"),
+    ("jitter", "yes"),
+    ("non_retryable_errors", "Auth"),
+    ("non_retryable_errors", [""]),
+    ("non_retryable_errors", ["(a+)+"]),
+    ("non_retryable_errors", ["["]),
+    ("on_exhaustion", "explode"),
+    ("backoff_strategy", "fast"),
+]
+
+
 async def test_a_bad_retry_policy_is_a_validation_error(
-    client: httpx.AsyncClient, member: str, value: Any
+    client: httpx.AsyncClient, subtests: pytest.Subtests
 ) -> None:
-    response = await client.post(
-        JOBS, json={"type": "a", "args": [], "options": {"retry": {member: value}}}
-    )
-    error = refused(response, 422, "validation_error", f"retry.{member}")
-    assert error["type"] == "validation_error"
-    assert await stored_jobs(client) == 0
+    for member, value in BAD_RETRIES:
+        with subtests.test(member=member, value=value):
+            response = await client.post(
+                JOBS, json={"type": "a", "args": [], "options": {"retry": {member: value}}}
+            )
+            error = refused(response, 422, "validation_error", f"retry.{member}")
+            assert error["type"] == "validation_error"
+            assert await stored_jobs(client) == 0
 
 
-@pytest.mark.parametrize(
-    ("unique", "field"),
-    [
-        ({"keys": ["id"]}, "unique.keys"),
-        ({"keys": ["meta"]}, "unique.meta_keys"),
-        ({"states": ["done"]}, "unique.states"),
-        ({"period": "PT0S"}, "unique.period"),
-        ({"on_conflict": "replce"}, "unique.on_conflict"),
-        ({"args_keys": [""]}, "unique.args_keys"),
-        ([], "unique"),
-    ],
-)
+BAD_UNIQUES: list[tuple[Any, str]] = [
+    ({"keys": ["id"]}, "unique.keys"),
+    ({"keys": ["meta"]}, "unique.meta_keys"),
+    ({"states": ["done"]}, "unique.states"),
+    ({"period": "PT0S"}, "unique.period"),
+    ({"on_conflict": "replce"}, "unique.on_conflict"),
+    ({"args_keys": [""]}, "unique.args_keys"),
+    ([], "unique"),
+]
+
+
 async def test_a_bad_unique_policy_is_named(
-    client: httpx.AsyncClient, unique: Any, field: str
+    client: httpx.AsyncClient, subtests: pytest.Subtests
 ) -> None:
-    response = await client.post(JOBS, json={"type": "a", "args": [], "options": {"unique": unique}})
-    refused(response, 400, "invalid_request", field)
-    assert await stored_jobs(client) == 0
+    for unique, field in BAD_UNIQUES:
+        with subtests.test(unique=unique, field=field):
+            response = await client.post(
+                JOBS, json={"type": "a", "args": [], "options": {"unique": unique}}
+            )
+            refused(response, 400, "invalid_request", field)
+            assert await stored_jobs(client) == 0
 
 
 async def test_a_wrong_word_gets_the_nearest_one(client: httpx.AsyncClient) -> None:
@@ -337,15 +345,27 @@ async def test_a_job_of_a_mebibyte_is_taken(client: httpx.AsyncClient) -> None:
     assert (await read(client, job["id"]))["args"] == [text]
 
 
-@pytest.mark.parametrize(
-    "given",
-    [job_id(9), "unknown", "0", "01A1F0C0-0000-7000-8000-000000000001", "%00", "a%2Fb", "é", "%ff"],
-)
-async def test_an_unknown_job_is_not_found(client: httpx.AsyncClient, given: str) -> None:
-    for suffix in ("", "/result"):
-        error = error_of(await client.get(f"{JOBS}/{given}{suffix}"), 404, "not_found")
-        assert error["hint"]
-        assert error["docs_url"].endswith("#not_found")
+UNKNOWN: list[str] = [
+    job_id(9),
+    "unknown",
+    "0",
+    "01A1F0C0-0000-7000-8000-000000000001",
+    "%00",
+    "a%2Fb",
+    "é",
+    "%ff",
+]
+
+
+async def test_an_unknown_job_is_not_found(
+    client: httpx.AsyncClient, subtests: pytest.Subtests
+) -> None:
+    for given in UNKNOWN:
+        with subtests.test(given=given):
+            for suffix in ("", "/result"):
+                error = error_of(await client.get(f"{JOBS}/{given}{suffix}"), 404, "not_found")
+                assert error["hint"]
+                assert error["docs_url"].endswith("#not_found")
 
 
 async def test_a_missing_job_is_named_in_the_details(client: httpx.AsyncClient) -> None:
@@ -363,8 +383,11 @@ async def test_reading_changes_nothing(client: httpx.AsyncClient) -> None:
 async def test_cancelling_takes_effect_at_once(
     client: httpx.AsyncClient, state: str, way: str
 ) -> None:
-    options = {"scheduled": {"scheduled_at": "+PT1H"}, "pending": {"pending": True}}.get(state, {})
-    job = await enqueue(client, **options)
+    options: dict[str, Json] = {
+        "scheduled": {"scheduled_at": "+PT1H"},
+        "pending": {"pending": True},
+    }
+    job = await enqueue(client, **options.get(state, {}))
     if state in ("active", "retryable"):
         await fetch(client)
     if state == "retryable":
@@ -468,32 +491,31 @@ async def test_waiting_in_vain_ends(client: httpx.AsyncClient) -> None:
 async def test_waiting_ends_with_the_job(client: httpx.AsyncClient, server: Server) -> None:
     job = await active_job(client)
     waiting = asyncio.create_task(client.get(f"{JOBS}/{job['id']}/result?wait=1&timeout=20"))
-    async with asyncio.timeout(5):
-        while not server.engine.endings.queues():
-            await asyncio.sleep(0)
+    await until(lambda: bool(server.engine.endings.queues()))
     await client.post(f"{WORKERS}/ack", json={"job_id": job["id"], "result": 42})
     async with asyncio.timeout(5):
         assert body(await waiting)["result"] == 42
 
 
-@pytest.mark.parametrize(
-    ("query", "field"),
-    [
-        ("wait=perhaps", "wait"),
-        ("wait=", "wait"),
-        ("timeout=-1", "timeout"),
-        ("timeout=nan", "timeout"),
-        ("timeout=inf", "timeout"),
-        ("timeout=1e9", "timeout"),
-        ("timeout=1_0", "timeout"),
-        ("timeout=", "timeout"),
-        ("wait=true&timeout=soon", "timeout"),
-    ],
-)
-async def test_a_bad_wait_is_named(client: httpx.AsyncClient, query: str, field: str) -> None:
-    job = await enqueue(client)
-    response = await client.get(f"{JOBS}/{job['id']}/result?{query}")
-    refused(response, 400, "invalid_request", field)
+BAD_WAITS: list[tuple[str, str]] = [
+    ("wait=perhaps", "wait"),
+    ("wait=", "wait"),
+    ("timeout=-1", "timeout"),
+    ("timeout=nan", "timeout"),
+    ("timeout=inf", "timeout"),
+    ("timeout=1e9", "timeout"),
+    ("timeout=1_0", "timeout"),
+    ("timeout=", "timeout"),
+    ("wait=true&timeout=soon", "timeout"),
+]
+
+
+async def test_a_bad_wait_is_named(client: httpx.AsyncClient, subtests: pytest.Subtests) -> None:
+    for query, field in BAD_WAITS:
+        with subtests.test(query=query, field=field):
+            job = await enqueue(client)
+            response = await client.get(f"{JOBS}/{job['id']}/result?{query}")
+            refused(response, 400, "invalid_request", field)
 
 
 @pytest.mark.parametrize(

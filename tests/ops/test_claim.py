@@ -37,6 +37,13 @@ def test_queues_go_in_order_then_priority_then_age(bench: Bench) -> None:
     assert bench.take_ids("w", 10, queues=("q", "r")) == [high, first, second, low, other]
 
 
+def test_priority_decides_in_every_queue_that_a_claim_reaches(bench: Bench) -> None:
+    first = bench.put()
+    bench.put(queue="r")
+    high = bench.put(queue="r", priority=1)
+    assert bench.take_ids("w", 2, queues=("q", "r")) == [first, high]
+
+
 def test_a_claim_takes_no_more_than_asked_and_only_the_wanted_types(bench: Bench) -> None:
     wanted = [bench.put(type="a"), bench.put(type="b"), bench.put(type="a")]
     assert bench.take_ids("w", 9, job_types=("b", "c")) == [wanted[1]]

@@ -1,11 +1,15 @@
 """Enqueue: all of a request or nothing, and the same request twice."""
 
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, cast
+from unittest.mock import MagicMock
 
 import pytest
 
 from ojs_server.domain.errors import Duplicate, NotFound
 from ojs_server.ops.settle import Cancel, Remove
+from ojs_server.store.base import Store
 from tests.ops.bench import Bench, enqueue
 
 ID = "0190a0f0-0000-7000-8000-00000000000a"
@@ -160,3 +164,44 @@ def test_a_refusal_disturbs_no_other_request_of_its_transaction(bench: Bench) ->
     assert good.created
     assert fine.created
     assert bench.counts() == {"available": 3}
+
+
+class Hasty:
+    """A store where another node takes ids between a transaction's look and its insert."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Any]:
+        """The first look at the ids finds none."""
+        with self._store.transaction() as tx:
+            looks: Iterator[Any] = iter([lambda ids: {}])
+            shown = MagicMock(wraps=tx, now=tx.now)
+            shown.load_requests = lambda ids: next(looks, tx.load_requests)(ids)
+            yield shown
+
+
+@pytest.mark.parametrize("store_url", ["postgres"], indirect=True)
+def test_ids_that_another_node_took_meanwhile(bench: Bench) -> None:
+    bench.put(id=ID, args=[1])
+    bench.store = cast(Store, Hasty(bench.store))
+    again, other, batch, free = bench.commit(
+        enqueue(id=ID, args=[1]),
+        enqueue(key="k", id=ID, args=[2]),
+        enqueue(key="j", jobs=[{"id": OTHER}, {"id": ID, "args": [3]}]),
+        enqueue(),
+    ).outcomes
+    assert (again.created, ids(again)) == (False, [ID])
+    assert isinstance(other, Duplicate)
+    assert isinstance(batch, Duplicate)
+    assert free.created
+    assert bench.counts() == {"available": 2}
+    assert not bench.exists(OTHER)
+    assert bench.happened(OTHER) == []
+    assert bench.happened(ID) == ["job.enqueued"]
+    for key in "kj":
+        assert bench.do(enqueue(key=key, args=[4])).created

@@ -220,13 +220,21 @@ async def test_a_quiet_worker_does_not_stand_in_front_of_others(
     await engine.run(Direct(Directive.QUIET, "first"))
     job_id = await put(engine)
     assert await answer(second) == [job_id]
+    engine.wakeups.close()
     assert await answer(first) == []
 
 
-async def test_a_quiet_worker_is_not_kept_waiting(engine: Engine) -> None:
+async def test_a_quiet_worker_waits_as_long_as_it_asked_and_gets_nothing(engine: Engine) -> None:
     await engine.run(Beat("w", WorkerState.QUIET, False, ()))
+    job_id = await put(engine)
+    waiting = asyncio.create_task(fetch(engine, Claim(("q",), 1, "w"), LONG_MS))
     async with asyncio.timeout(30):
-        assert await fetch(engine, Claim(("q",), 1, "w"), LONG_MS) == ()
+        (delivery,) = await fetch(engine, Claim(("q",), 1, "x"), LONG_MS)
+        assert delivery.claimed.job.id == job_id
+        assert await fetch(engine, Claim(("q",), 1, "w"), 50) == ()
+        assert not waiting.done()
+        engine.wakeups.close()
+        assert await waiting == ()
 
 
 async def test_jobs_whose_caller_left_during_the_claim_go_to_somebody_else(

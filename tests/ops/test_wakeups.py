@@ -63,9 +63,11 @@ def test_a_used_wake_is_not_handed_on() -> None:
 def test_who_left_is_not_woken_and_leaves_no_trace() -> None:
     wakeups = Wakeups()
     first, second = crowd(wakeups, ("a", "b", "a"), ("b",))
+    assert len(wakeups) == 2
     wakeups.leave(first)
     wakeups.leave(first)
     assert wakeups.queues() == ["b"]
+    assert len(wakeups) == 1
     wakeups.wake({"a": 1, "b": 1})
     assert woken([first, second]) == [False, True]
     wakeups.leave(second)

@@ -1,8 +1,8 @@
 """One PostgreSQL write transaction. Every statement takes the whole batch at once.
 
-Locks are taken in one order, so that nodes wait for each other but never in a circle: jobs in
-the order of their ids, then leases in that order, then workers. Sweeps wait for nobody: they
-leave what is locked to whoever holds the lock.
+Locks are taken in one order, so that nodes wait for each other but never in a circle: workers,
+then jobs, then leases, each in the order of their ids; a mixed batch locks first and reads then.
+Sweeps wait for nobody: they leave what is locked to whoever holds the lock.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -64,6 +64,14 @@ class PostgresTx:
         if self._used >= MAX_POSITIONS:
             raise OverflowError("a transaction ran out of positions")
         return self._base + self._used
+
+    def lock(
+        self, worker_ids: Sequence[str], job_ids: Sequence[str], lease_ids: Sequence[str]
+    ) -> None:
+        """Take the locks of a whole batch in the one order."""
+        self._select("lock_workers", worker_ids)
+        self._select("lock_jobs", job_ids)
+        self._select("lock_leases", lease_ids)
 
     def insert_jobs(self, jobs: Sequence[StoredJob]) -> set[str]:
         """Store new jobs; answers the ids that another node stored before."""

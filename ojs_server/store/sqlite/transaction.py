@@ -64,6 +64,11 @@ class SqliteTx:
             raise OverflowError("a transaction ran out of positions")
         return self._base + self._used
 
+    def lock(
+        self, worker_ids: Sequence[str], job_ids: Sequence[str], lease_ids: Sequence[str]
+    ) -> None:
+        """The one writer has everything to itself."""
+
     def insert_jobs(self, jobs: Sequence[StoredJob]) -> set[str]:
         """Store new jobs; answers the ids that were there before."""
         # Looked up first: RETURNING would give the interpreter lock away for every new row.

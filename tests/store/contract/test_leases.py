@@ -143,6 +143,21 @@ def test_a_lease_is_judged_after_it_could_have_been_renewed(
     assert lapsed(store, clock.now - heard_for_ms) == (["j1", "j2"] if judged else [])
 
 
+@ON_ALL_VERSIONS
+@pytest.mark.parametrize(("started_after_ms", "judged"), [(0, True), (-1, False)])
+@pytest.mark.parametrize("over", ["expires_at", "deadline_at"])
+def test_what_was_handed_out_while_the_store_was_reachable_is_judged_at_once(
+    store: Store, clock: HandClock, over: str, started_after_ms: int, judged: bool
+) -> None:
+    """A heartbeat may have asked for a lease that ends before its usual duration."""
+    since = START + 5_000
+    put(store, a_job("j1", state="active", attempt=1, started_at=since + started_after_ms))
+    with store.transaction() as tx:
+        tx.insert_leases([a_lease("j1", **{over: since + 10})])
+    clock.now = since + 10
+    assert lapsed(store, since) == (["j1"] if judged else [])
+
+
 def test_the_longest_lapsed_come_first_when_there_are_too_many(
     store: Store, clock: HandClock
 ) -> None:

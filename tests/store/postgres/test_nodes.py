@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from ojs_server.domain.job import State
-from ojs_server.store.base import POSITION_BITS, Store
+from ojs_server.store.base import POSITION_BITS, Store, Tx
 from tests.store.conftest import OpenNode
 from tests.store.postgres.server import blocked, query, wait_until
 from tests.store.records import (
@@ -30,8 +30,8 @@ from tests.store.records import (
     log,
     put,
     record,
+    undone,
 )
-
 
 Apart = Callable[..., Future[Any]]
 
@@ -233,27 +233,51 @@ def test_two_nodes_count_one_queue_without_waiting(node: OpenNode) -> None:
     assert queue.counts[State.AVAILABLE] == 4
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_nodes_that_store_the_same_things_in_any_order_do_not_lock_each_other_out(
-    node: OpenNode, apart: Apart, seed: int
+def store_jobs(tx: Tx, names: list[str]) -> None:
+    tx.insert_jobs([a_job(name) for name in names])
+
+
+def store_receipts(tx: Tx, names: list[str]) -> None:
+    tx.insert_receipts({("p", "o", name): a_receipt(name) for name in names})
+
+
+def store_workers(tx: Tx, names: list[str]) -> None:
+    tx.save_workers([a_worker(name) for name in names])
+
+
+def lock_jobs(tx: Tx, names: list[str]) -> None:
+    tx.load_jobs([f"held.{name}" for name in names])
+
+
+def lock_leases(tx: Tx, names: list[str]) -> None:
+    tx.load_leases([f"held.{name}" for name in names])
+
+
+def drop_leases(tx: Tx, names: list[str]) -> None:
+    tx.drop_leases([f"held.{name}" for name in names])
+
+
+@pytest.mark.parametrize(
+    "works",
+    [(store_jobs,), (store_receipts,), (store_workers,), (lock_jobs,), (lock_leases, drop_leases)],
+    ids=lambda works: " ".join(work.__name__ for work in works),
+)
+def test_nodes_that_take_the_same_things_in_any_order_do_not_lock_each_other_out(
+    node: OpenNode, apart: Apart, works: tuple[Callable[[Tx, list[str]], None], ...]
 ) -> None:
     stores = [node(name) for name in "abc"]
+    names = [str(n) for n in range(200)]
+    hold(stores[0], *(a_lease(f"held.{name}") for name in names))
     start = threading.Barrier(len(stores))
 
-    def store_all(store: Store, dice: random.Random) -> int:
-        mine = 0
-        for round_ in range(10):
-            names = [f"{round_}.{n}" for n in range(60)]
-            dice.shuffle(names)
-            start.wait()
-            with store.transaction() as tx:
-                tx.insert_receipts({("p", "o", name): a_receipt(name) for name in names})
-                mine += 60 - len(tx.insert_jobs([a_job(name) for name in names]))
-                tx.save_workers([a_worker(name) for name in names])
-        return mine
+    def run(store: Store, dice: random.Random) -> None:
+        for _ in range(20):
+            start.wait(timeout=20)
+            with undone(store) as tx:
+                dice.choice(works)(tx, dice.sample(names, len(names)))
 
-    done = [apart(store_all, one, random.Random(seed + n)) for n, one in enumerate(stores)]
-    assert sum(one.result() for one in done) == 600
+    done = [apart(run, store, random.Random(n)) for n, store in enumerate(stores)]
+    assert [one.result() for one in done] == [None] * 3
 
 
 def test_an_id_that_another_node_is_storing_is_waited_for(

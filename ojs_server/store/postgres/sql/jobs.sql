@@ -56,6 +56,7 @@ WITH picked AS MATERIALIZED (
         ORDER BY priority DESC, seq
         LIMIT %(limit)s::int8 FOR UPDATE SKIP LOCKED
     ) AS job
+    ORDER BY wanted.lane
     LIMIT %(limit)s::int8
 )
 UPDATE jobs
@@ -65,7 +66,7 @@ RETURNING {job}, jobs.args, jobs.meta, picked.lane
 
 -- name: claim_types
 -- The same where the fetch names job types: a queue's types are merged in the queue's order.
--- row: SELECT id, priority, seq FROM jobs WHERE state = 'available' AND queue = wanted.queue AND type = (%(types)s::text[])[{n}]
+-- row: (SELECT id, priority, seq FROM jobs WHERE state = 'available' AND queue = wanted.queue AND type = (%(types)s::text[])[{n}] ORDER BY priority DESC, seq)
 WITH picked AS MATERIALIZED (
     SELECT job.id, wanted.lane
     FROM unnest(%(queues)s::text[]) WITH ORDINALITY AS wanted (queue, lane)
@@ -77,6 +78,7 @@ WITH picked AS MATERIALIZED (
         ORDER BY next.priority DESC, next.seq
         LIMIT %(limit)s::int8 FOR UPDATE OF jobs SKIP LOCKED
     ) AS job
+    ORDER BY wanted.lane
     LIMIT %(limit)s::int8
 )
 UPDATE jobs
@@ -145,3 +147,8 @@ SELECT
         (SELECT min(deadline_at) FROM leases WHERE deadline_at IS NOT NULL)
     ),
     (SELECT min(alive_at) FROM workers WHERE gone_at IS NULL)
+
+-- name: lock_jobs
+-- Only lock, for a batch that will come back to them.
+-- row: text
+SELECT 1 FROM jobs WHERE id = ANY ({rows}) ORDER BY id FOR UPDATE

@@ -41,27 +41,30 @@ UPDATE leases SET expires_at = extension.expires_at
 FROM unnest({rows}) AS extension (job_id, expires_at)
 WHERE leases.job_id = extension.job_id
 
+-- fragment: judged
+-- Whether a lease may be judged: handed out since the store has been reachable, so that its holder
+-- could be heard all along, or the store has been reachable for long enough.
+(
+    run.started_at >= %(since)s::int8
+    OR %(since)s::int8 + least(leases.duration_ms, %(grace)s::int8) <= %(now)s::int8
+)
+
 -- name: load_lapsed
 -- Leases whose time is over, as far as the store was reachable to hear from their holders.
--- What was handed out since then could be heard of all along, so its deadline is judged at once
--- (its lease cannot end before the condition on its duration is met).
 -- Whatever another node is busy with is left to it: a heartbeat may be renewing the lease.
 WITH late AS MATERIALIZED (
     (
-        SELECT job_id FROM leases
-        WHERE expires_at <= %(now)s::int8
-            AND %(since)s::int8 + least(duration_ms, %(grace)s::int8) <= %(now)s
-        ORDER BY expires_at LIMIT %(limit)s::int8
+        SELECT leases.job_id FROM leases JOIN jobs AS run ON run.id = leases.job_id
+        WHERE leases.expires_at <= %(now)s::int8 AND {judged}
+        ORDER BY leases.expires_at LIMIT %(limit)s::int8
     )
     UNION
     (
         SELECT leases.job_id FROM leases JOIN jobs AS run ON run.id = leases.job_id
-        WHERE leases.deadline_at <= %(now)s AND (
-            run.started_at >= %(since)s OR %(since)s + least(duration_ms, %(grace)s) <= %(now)s
-        )
-        ORDER BY leases.deadline_at LIMIT %(limit)s
+        WHERE leases.deadline_at <= %(now)s::int8 AND {judged}
+        ORDER BY leases.deadline_at LIMIT %(limit)s::int8
     )
-    LIMIT %(limit)s
+    LIMIT %(limit)s::int8
 ), jobs AS MATERIALIZED (
     SELECT {job} FROM jobs
     WHERE id = ANY (ARRAY(SELECT job_id FROM late)) AND state = 'active'
@@ -69,7 +72,7 @@ WITH late AS MATERIALIZED (
 )
 SELECT {job}, {lease}
 FROM jobs JOIN leases ON leases.job_id = jobs.id
-WHERE leases.expires_at <= %(now)s OR leases.deadline_at <= %(now)s
+WHERE leases.expires_at <= %(now)s::int8 OR leases.deadline_at <= %(now)s::int8
 ORDER BY leases.job_id FOR UPDATE OF leases SKIP LOCKED
 
 -- name: load_held
@@ -84,3 +87,8 @@ SELECT {job}, {lease}
 FROM jobs JOIN leases ON leases.job_id = jobs.id
 WHERE leases.worker_id = ANY ({rows})
 ORDER BY leases.job_id FOR UPDATE OF leases
+
+-- name: lock_leases
+-- Only lock, for a batch that will come back to them.
+-- row: text
+SELECT 1 FROM leases WHERE job_id = ANY ({rows}) ORDER BY job_id FOR UPDATE

@@ -11,6 +11,8 @@ SELECT
     set_config('synchronous_commit', 'on', true),
     set_config('enable_seqscan', 'off', true),
     set_config('enable_bitmapscan', 'off', true),
+    set_config('enable_hashjoin', 'off', true),
+    set_config('enable_mergejoin', 'off', true),
     set_config('lock_timeout', '10s', true),
     set_config('statement_timeout', '30s', true),
     set_config('idle_in_transaction_session_timeout', '60s', true)

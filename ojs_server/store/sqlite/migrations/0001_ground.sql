@@ -117,6 +117,6 @@ CREATE TABLE receipts (
     job_ids TEXT NOT NULL,
     created_at INTEGER NOT NULL,
     PRIMARY KEY (principal, operation, key)
-) STRICT, WITHOUT ROWID;
+) STRICT;
 
 CREATE INDEX receipts_age ON receipts (created_at);

@@ -30,16 +30,20 @@ VALUES {rows} ON CONFLICT DO NOTHING
 -- name: load_receipts
 -- What was stored under keys.
 -- row: (?,?,?)
-SELECT principal, operation, key, body_hash, job_ids FROM receipts
-WHERE (principal, operation, key) IN (VALUES {rows})
+WITH wanted (principal, operation, key) AS (VALUES {rows})
+SELECT principal, operation, key, body_hash, job_ids
+FROM wanted CROSS JOIN receipts USING (principal, operation, key)
 
 -- name: delete_receipts
 -- Take keys back.
 -- row: (?,?,?)
-DELETE FROM receipts WHERE (principal, operation, key) IN (VALUES {rows})
+DELETE FROM receipts WHERE rowid IN (
+    WITH gone (principal, operation, key) AS (VALUES {rows})
+    SELECT receipts.rowid FROM gone CROSS JOIN receipts USING (principal, operation, key)
+)
 
 -- name: prune_receipts
 -- Keys that have served their day.
-DELETE FROM receipts WHERE (principal, operation, key) IN (
-    SELECT principal, operation, key FROM receipts WHERE created_at < ? LIMIT ?
+DELETE FROM receipts WHERE rowid IN (
+    SELECT rowid FROM receipts WHERE created_at < ? LIMIT ?
 )

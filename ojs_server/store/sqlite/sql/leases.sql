@@ -32,23 +32,25 @@ SELECT {lease} FROM leases WHERE fetch_id IN ({rows})
 UPDATE leases SET expires_at = extension.column2
 FROM (VALUES {rows}) AS extension WHERE leases.job_id = extension.column1
 
+-- fragment: judged
+-- Whether a lease may be judged: handed out since the store has been reachable, so that its holder
+-- could be heard all along, or the store has been reachable for long enough.
+(run.started_at >= ?2 OR ?2 + min(leases.duration_ms, ?3) <= ?1)
+
 -- name: load_lapsed
 -- Leases whose time is over, as far as the store was reachable to hear from their holders.
--- What was handed out since then could be heard of all along, so its deadline is judged at once
--- (its lease cannot end before the condition on its duration is met).
 SELECT {job}, {lease}
 FROM (
     SELECT job_id FROM (
-        SELECT job_id FROM leases
-        WHERE expires_at <= ?1 AND ?2 + min(duration_ms, ?3) <= ?1
-        ORDER BY expires_at LIMIT ?4
+        SELECT leases.job_id FROM leases CROSS JOIN jobs AS run ON run.id = leases.job_id
+        WHERE leases.expires_at <= ?1 AND {judged}
+        ORDER BY leases.expires_at LIMIT ?4
     )
     UNION
     SELECT job_id FROM (
         SELECT leases.job_id FROM leases CROSS JOIN jobs AS run ON run.id = leases.job_id
-        WHERE deadline_at <= ?1
-            AND (run.started_at >= ?2 OR ?2 + min(duration_ms, ?3) <= ?1)
-        ORDER BY deadline_at LIMIT ?4
+        WHERE leases.deadline_at <= ?1 AND {judged}
+        ORDER BY leases.deadline_at LIMIT ?4
     )
     LIMIT ?4
 ) AS lapsed

@@ -1,0 +1,117 @@
+"""API keys: how they are read, whom they admit, and that none is ever shown."""
+
+from pathlib import Path
+
+import pytest
+
+from ojs_server.domain.errors import Denied
+from ojs_server.http.auth import LEAST_LENGTH, Keys, Role, parse_keys
+from ojs_server.settings import SettingError, load_settings
+
+ADMIN, WORKER, PRODUCER = "admin-secret-0001", "worker-secret-001", "producer-secret-1"
+KEYS = parse_keys(f"admin:{ADMIN}, worker:{WORKER},", {"producer": PRODUCER, "operator": []})
+
+
+def bearer(key: str) -> str:
+    return f"Bearer {key}"
+
+
+def test_keys_come_from_the_environment_and_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "ojs.toml"
+    file.write_text(f'[keys]\nworker = ["{WORKER}"]\nproducer = "{PRODUCER}"\n')
+    settings = load_settings({"config": str(file)}, {"OJS_KEYS": f"admin:{ADMIN}"})
+    assert sorted(settings.keys.roles.values()) == ["admin", "producer", "worker"]
+
+
+@pytest.mark.parametrize(
+    ("key", "allowed", "admitted"),
+    [
+        (ADMIN, Role.WORKER, True),
+        (ADMIN, Role.ADMIN, True),
+        (WORKER, Role.WORKER, True),
+        (WORKER, Role.PRODUCER, False),
+        (PRODUCER, Role.PRODUCER, True),
+        (PRODUCER, Role.ADMIN, False),
+    ],
+)
+def test_a_role_does_what_is_its_own_and_an_admin_everything(
+    key: str, allowed: Role, admitted: bool
+) -> None:
+    if admitted:
+        assert len(KEYS.admit(bearer(key), frozenset({allowed}))) == 32
+        return
+    with pytest.raises(Denied) as refused:
+        KEYS.admit(bearer(key), frozenset({allowed}))
+    assert refused.value.answer_code.status == 403
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        None,
+        "",
+        "Bearer",
+        "Bearer ",
+        ADMIN,
+        f"Basic {ADMIN}",
+        bearer(ADMIN + "x"),
+        bearer(ADMIN[:-1]),
+        bearer("\udcff" * 20),
+        bearer("ä" * 20),
+    ],
+)
+def test_without_a_known_key_nobody_is_admitted(header: str | None) -> None:
+    with pytest.raises(Denied) as refused:
+        KEYS.admit(header, frozenset({Role.WORKER}))
+    assert refused.value.answer_code.status == 401
+    assert "WWW-Authenticate" in refused.value.headers
+    assert ADMIN not in refused.value.message
+
+
+def test_what_anyone_may_do_needs_no_key_and_without_keys_nothing_does() -> None:
+    assert KEYS.admit(None, frozenset({Role.ANYONE})) == ""
+    assert Keys().admit(None, frozenset({Role.ADMIN})) == ""
+    assert KEYS.needed
+    assert not Keys().needed
+
+
+def test_the_scheme_is_read_in_any_case_and_principals_differ() -> None:
+    allowed = frozenset({Role.WORKER})
+    principal = KEYS.admit(f"bEaReR  {WORKER} ", allowed)
+    assert principal == KEYS.admit(bearer(WORKER), allowed)
+    assert principal != KEYS.admit(bearer(ADMIN), allowed)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "my-secret-0123456789",
+        "my-secret-0123456789:admin",
+        f"admin:{ADMIN},my-secret-0123456789",
+        "admin:my-secret",
+        "worker:my-secret-0123456789,producer:my-secret-0123456789",
+    ],
+)
+def test_a_wrong_list_of_keys_is_refused_without_repeating_any(text: str) -> None:
+    with pytest.raises(SettingError, match=r"^keys: ") as refused:
+        load_settings({}, {"OJS_KEYS": text})
+    assert "my-secret" not in str(refused.value)
+    assert ADMIN not in str(refused.value)
+
+
+def test_a_wrong_role_is_told_the_nearest() -> None:
+    with pytest.raises(ValueError, match='did you mean "worker"'):
+        parse_keys(f"wroker:{WORKER}", {})
+
+
+@pytest.mark.parametrize("key", ["", "x" * (LEAST_LENGTH - 1), 5, None, {"a": 1}])
+def test_a_short_key_is_refused(key: object) -> None:
+    with pytest.raises(ValueError, match=f"shorter than {LEAST_LENGTH} characters"):
+        parse_keys("", {"admin": key})
+
+
+def test_no_key_shows_in_the_settings() -> None:
+    settings = load_settings({}, {"OJS_KEYS": f"admin:{ADMIN}"})
+    assert settings.keys.needed
+    for shown in (repr(settings), str(settings), repr(settings.keys)):
+        assert ADMIN not in shown

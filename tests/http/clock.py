@@ -1,0 +1,18 @@
+"""A clock that a test turns by hand."""
+
+from datetime import UTC, datetime, timedelta
+
+
+class Hands:
+    """The store's time, in milliseconds; it stands still between turns."""
+
+    def __init__(self) -> None:
+        self._now = datetime(2030, 1, 31, 9, tzinfo=UTC)
+
+    def __call__(self) -> int:
+        """The present moment."""
+        return round(self._now.timestamp() * 1000)
+
+    def turn(self, *, hours: float = 0, seconds: float = 0) -> None:
+        """Let time pass."""
+        self._now += timedelta(hours=hours, seconds=seconds)

@@ -1,0 +1,105 @@
+"""API keys: who may call what, told by the path table itself."""
+
+import httpx
+import pytest
+
+from ojs_server.http.auth import ROLES, Role
+from ojs_server.http.routes import ROUTES, Route
+from tests.http.keys import KEYS, bearer
+from tests.http.steps import JOBS, V1, body, error_of, job_id, stored_jobs
+
+GUARDED = [route for route in ROUTES if Role.ANYONE not in route.roles]
+OPEN = [route for route in ROUTES if Role.ANYONE in route.roles]
+
+
+def path_of(route: Route) -> str:
+    return route.path.replace("{id}", job_id(9)).replace("{name}", "email")
+
+
+async def test_every_guarded_route_asks_for_a_key(keyed_client: httpx.AsyncClient) -> None:
+    for route in GUARDED:
+        response = await keyed_client.request(route.method, path_of(route))
+        error = error_of(response, 401, "unauthenticated")
+        assert error["retryable"] is False
+        assert response.headers["www-authenticate"] == 'Bearer realm="ojs"'
+
+
+async def test_open_routes_ask_for_none(keyed_client: httpx.AsyncClient) -> None:
+    assert {route.path for route in OPEN} == {
+        "/ojs/manifest",
+        f"{V1}/health",
+        "/health",
+        "/healthz",
+        "/ready",
+        "/readyz",
+    }
+    for route in OPEN:
+        assert (await keyed_client.get(route.path)).status_code == 200
+
+
+@pytest.mark.parametrize("role", ROLES)
+async def test_each_role_may_do_its_own_and_nothing_else(
+    keyed_client: httpx.AsyncClient, role: Role
+) -> None:
+    for route in GUARDED:
+        response = await keyed_client.request(route.method, path_of(route), headers=bearer(role))
+        if role is Role.ADMIN or role in route.roles:
+            assert response.status_code not in (401, 403), (route, response.text)
+        else:
+            error = error_of(response, 403, "permission_denied")
+            assert error["details"]["role"] == role
+            assert error["details"]["required_roles"] == sorted({*route.roles, Role.ADMIN})
+
+
+WRONG: list[str] = [
+    "",
+    "Bearer",
+    "Bearer ",
+    "Bearer wrong-key-00000001",
+    f"Basic {KEYS['admin']}",
+    KEYS["admin"],
+    f"Bearer {KEYS['admin']}x",
+    f"Bearer {KEYS['admin'][:-1]}",
+    "Bearer ünknown-key-000001",
+    "Bearer " + "k" * 5000,
+]
+
+
+async def test_a_wrong_key_is_refused(
+    keyed_client: httpx.AsyncClient, subtests: pytest.Subtests
+) -> None:
+    for authorization in WRONG:
+        with subtests.test(authorization=authorization):
+            headers = [(b"authorization", authorization.encode("latin-1"))]
+            response = await keyed_client.post(
+                JOBS, json={"type": "a", "args": []}, headers=headers
+            )
+            error = error_of(response, 401, "unauthenticated")
+            assert KEYS["admin"] not in response.text
+            assert error["hint"]
+            assert await stored_with(keyed_client) == 0
+
+
+async def test_the_scheme_may_be_spelled_in_any_case(keyed_client: httpx.AsyncClient) -> None:
+    headers = {"Authorization": f"bEARER {KEYS['producer']}"}
+    response = await keyed_client.post(JOBS, json={"type": "a", "args": []}, headers=headers)
+    assert response.status_code == 201
+    assert await stored_with(keyed_client) == 1
+
+
+async def test_a_key_is_asked_for_before_the_body_is_read(keyed_client: httpx.AsyncClient) -> None:
+    response = await keyed_client.post(JOBS, content=b"{", headers=bearer("worker"))
+    error_of(response, 403, "permission_denied")
+    response = await keyed_client.post(JOBS, content=b"{", headers=bearer("producer"))
+    error_of(response, 400, "invalid_payload")
+
+
+async def test_a_server_without_keys_asks_nobody(client: httpx.AsyncClient) -> None:
+    headers = {"Authorization": "Bearer anything"}
+    assert body(await client.get(f"{V1}/queues", headers=headers))["queues"] == []
+
+
+async def stored_with(client: httpx.AsyncClient) -> int:
+    """How many jobs there are, asked with a key."""
+    client.headers.update(bearer("operator"))
+    return await stored_jobs(client)

@@ -1,0 +1,117 @@
+"""Manifest, health, readiness, metrics, and the reset of conformance runs."""
+
+from contextlib import AbstractContextManager
+
+import httpx
+import pytest
+
+from ojs_server.app import Server
+from ojs_server.store.base import Reader, StoreUnavailable
+from tests.http.conftest import Serve, connect
+from tests.http.steps import (
+    JOBS,
+    V1,
+    WORKERS,
+    active_job,
+    body,
+    enqueue,
+    error_of,
+    stored_jobs,
+)
+
+# What clients look for in the manifest.
+CAPABILITIES = {
+    "batch_enqueue",
+    "cron_jobs",
+    "dead_letter",
+    "delayed_jobs",
+    "job_ttl",
+    "pause_resume",
+    "priority_queues",
+    "rate_limiting",
+    "schema_validation",
+    "unique_jobs",
+    "workflows",
+}
+
+
+async def test_the_manifest_says_what_there_is(client: httpx.AsyncClient, server: Server) -> None:
+    answer = body(await client.get("/ojs/manifest"))
+    assert answer["specversion"] == answer["ojs_version"] == "1.0"
+    assert answer["implementation"]["name"] == "ojs-server"
+    assert answer["implementation"]["backend"] == answer["backend"] == server.store.kind
+    assert answer["capabilities"].keys() >= CAPABILITIES
+    assert answer["capabilities"]["test_hooks"] is True
+    assert answer["limits"]["max_body_bytes"] == server.settings.max_body_bytes
+
+
+@pytest.mark.parametrize("path", [f"{V1}/health", "/health", "/healthz", "/ready", "/readyz"])
+async def test_a_server_with_its_store_is_well(client: httpx.AsyncClient, path: str) -> None:
+    answer = body(await client.get(path))
+    assert answer["status"] == answer["backend"]["status"] == "ok"
+    assert answer["backend"]["connection"] == "connected"
+
+
+def _unreachable() -> AbstractContextManager[Reader]:
+    raise StoreUnavailable("connection refused")
+
+
+async def test_a_server_without_its_store_says_so(
+    client: httpx.AsyncClient, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as away:
+        away.setattr(server.store, "reader", _unreachable)
+        for path in (f"{V1}/health", "/ready"):
+            response = await client.get(path)
+            assert response.status_code == 503
+            assert body(response)["status"] == "unhealthy"
+            assert "connection refused" in body(response)["backend"]["error"]
+        for path in (f"{V1}/queues", f"{V1}/events", f"{WORKERS}/w", f"{WORKERS}/w/health"):
+            error = error_of(await client.get(path), 503, "backend_unavailable")
+            assert error["retryable"] is True
+    assert (await client.get(f"{V1}/health")).status_code == 200
+
+
+async def test_a_stopping_server_is_not_ready_but_well(
+    client: httpx.AsyncClient, server: Server
+) -> None:
+    server.begin_stop()
+    response = await client.get("/ready")
+    assert response.status_code == 503
+    assert body(response) == {"status": "stopping"}
+    assert (await client.get(f"{V1}/health")).status_code == 200
+
+
+async def test_metrics_count_requests_events_and_depth(client: httpx.AsyncClient) -> None:
+    await active_job(client, queue="email")
+    await enqueue(client, queue="email")
+    await client.get("/no/such/path")
+    response = await client.get("/metrics")
+    assert response.headers["content-type"].startswith("text/plain; version=")
+    lines = response.text.splitlines()
+    assert 'ojs_queue_depth{queue="email",state="available"} 1.0' in lines
+    assert 'ojs_queue_depth{queue="email",state="active"} 1.0' in lines
+    assert f'ojs_http_requests_total{{route="{JOBS}",status="201"}} 2.0' in lines
+    assert 'ojs_http_requests_total{route="unmatched",status="404"} 1.0' in lines
+    plain = await client.get("/metrics", headers={"Accept": "text/plain"})
+    assert plain.headers["content-type"] == "text/plain"
+
+
+async def test_a_reset_removes_everything(client: httpx.AsyncClient) -> None:
+    await active_job(client)
+    await client.post(f"{V1}/queues/email/pause")
+    assert body(await client.post(f"{V1}/admin/reset", json={})) == {"reset": True}
+    assert body(await client.post(f"{V1}/admin/reset")) == {"reset": True}
+    assert await stored_jobs(client) == 0
+    assert body(await client.get(f"{V1}/queues"))["queues"] == []
+    assert body(await client.get(WORKERS))["workers"] == []
+    assert body(await client.get(f"{V1}/events"))["events"] == []
+
+
+async def test_there_is_no_reset_without_the_hooks(serve: Serve) -> None:
+    async with serve(conformance=False) as server, connect(server) as client:
+        await enqueue(client)
+        error_of(await client.post(f"{V1}/admin/reset"), 404, "not_found")
+        assert await stored_jobs(client) == 1
+        manifest = body(await client.get("/ojs/manifest"))
+        assert manifest["capabilities"]["test_hooks"] is False

@@ -1,0 +1,106 @@
+"""A sweeper's surroundings under a test's control: the store, the writer, and sleep itself."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
+from typing import Any
+
+from ojs_server.domain.errors import Unavailable
+from ojs_server.loops.housekeeping import Housekeeping
+from ojs_server.ops.sweep import Sweep, Swept
+from ojs_server.ops.wakeups import Wakeups
+from ojs_server.ops.work import Rules
+from ojs_server.store.base import DueTimes, QueueCounts
+
+AT = 1_700_000_000_000
+
+
+class Surroundings:
+    """Stands for the engine; time moves only when told to."""
+
+    def __init__(self) -> None:
+        self.rules = Rules()
+        self.wakeups = Wakeups()
+        self.now = AT
+        self.due = DueTimes(None, None, None)
+        self.queues: list[QueueCounts] = []
+        self.failure: Exception | None = None
+        self.sweeps: list[Sweep] = []
+        self.noted: list[int] = []
+        self.answer: Callable[[Sweep], Swept] = lambda sweep: Swept(self.now)
+        # Called when the due times have been read and are on their way back.
+        self.meanwhile: Callable[[], None] = lambda: None
+
+    async def read(self, question: Callable[[Any], Any]) -> Any:
+        """Like the engine's."""
+        if self.failure is not None:
+            raise self.failure
+        reader = SimpleNamespace(
+            now=lambda: self.now, due=lambda: self.due, queues=lambda names: self.queues
+        )
+        found = question(reader)
+        self.meanwhile()
+        return found
+
+    async def run(self, sweep: Sweep) -> Swept:
+        """Like the engine's."""
+        self.sweeps.append(sweep)
+        return self.answer(sweep)
+
+    async def note_waiting(self, until: int) -> None:
+        """Like the engine's."""
+        self.noted.append(until)
+
+    def gone(self) -> None:
+        """The store cannot be reached from now on."""
+        self.failure = Unavailable("the store cannot be reached")
+
+
+class Sleeper:
+    """Takes the place of `wait_for`: says for how long, and sleeps until the test or a wake."""
+
+    def __init__(self) -> None:
+        self._pauses: asyncio.Queue[float] = asyncio.Queue()
+        self._ends: asyncio.Queue[None] = asyncio.Queue()
+
+    async def wait_for(self, wake: Awaitable[Any], pause: float) -> None:
+        """Until a wake, or until the test says that the pause is over."""
+        self._pauses.put_nowait(pause)
+        waits = {asyncio.ensure_future(wake), asyncio.ensure_future(self._ends.get())}
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+
+    async def pause(self) -> float:
+        """For how long the sweeper has just gone to sleep."""
+        async with asyncio.timeout(30):
+            return await self._pauses.get()
+
+    async def next(self) -> float:
+        """Let the pause be over; answers the next one."""
+        self._ends.put_nowait(None)
+        return await self.pause()
+
+    async def sleeps_on(self) -> bool:
+        """Whether nothing has woken the sweeper."""
+        for _ in range(20):
+            await asyncio.sleep(0)
+        return self._pauses.empty()
+
+
+class Night:
+    """A sweeper at work between its pauses."""
+
+    def __init__(self, around: Surroundings, sleeper: Sleeper, *, shared: bool) -> None:
+        engine: Any = around
+        self.around = around
+        self.sleeper = sleeper
+        self.sweeper = Housekeeping(engine, shared=shared)
+        self._task = asyncio.create_task(self.sweeper.run())
+
+    async def end(self) -> None:
+        """Cancel it."""
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)

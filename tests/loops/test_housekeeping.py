@@ -1,0 +1,238 @@
+"""The sweeper: awake when something falls due, and never for nothing."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from types import SimpleNamespace
+
+import pytest
+
+from ojs_server.loops import housekeeping
+from ojs_server.loops.housekeeping import (
+    PAUSE_S,
+    PRUNE_EVERY_MS,
+    SLOW_POLL_S,
+    WAITING_MS,
+    Housekeeping,
+)
+from ojs_server.loops.runner import Loops
+from ojs_server.ops.claim import Claim
+from ojs_server.ops.engine import Engine
+from ojs_server.ops.fetch import fetch
+from ojs_server.ops.sweep import Swept
+from ojs_server.ops.work import Rules
+from ojs_server.store.base import DueTimes, QueueCounts
+from ojs_server.store.open import open_store
+from tests.loops.sleeper import AT, Night, Sleeper, Surroundings
+from tests.ops.bench import enqueue
+
+SLOW_MS = round(SLOW_POLL_S * 1000)
+
+
+@pytest.fixture
+def around() -> Surroundings:
+    return Surroundings()
+
+
+@pytest.fixture
+async def night(around: Surroundings, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Night]:
+    """A sweeper of a store without other nodes, past its first round, which prunes."""
+    sleeper = Sleeper()
+    monkeypatch.setattr(
+        housekeeping, "asyncio", SimpleNamespace(Event=asyncio.Event, wait_for=sleeper.wait_for)
+    )
+    night = Night(around, sleeper, shared=False)
+    assert await sleeper.pause() == PAUSE_S
+    yield night
+    await night.end()
+
+
+async def test_the_first_round_prunes_and_then_only_every_minute(night: Night) -> None:
+    around = night.around
+    assert [sweep.prune for sweep in around.sweeps] == [True]
+    around.now = AT + PRUNE_EVERY_MS - 1
+    await night.sleeper.next()
+    assert len(around.sweeps) == 1
+    around.now = AT + PRUNE_EVERY_MS
+    await night.sleeper.next()
+    assert [sweep.prune for sweep in around.sweeps] == [True, True]
+
+
+@pytest.mark.parametrize("answer", [Swept(AT, stale=True), Swept(AT, removed=500, more=True)])
+async def test_pruning_goes_on_until_it_is_done(night: Night, answer: Swept) -> None:
+    around = night.around
+    around.now = AT + PRUNE_EVERY_MS
+    around.answer = lambda sweep: answer
+    for _ in range(3):
+        assert await night.sleeper.next() == 0
+    around.answer = lambda sweep: Swept(around.now)
+    assert await night.sleeper.next() == PAUSE_S
+    assert [sweep.prune for sweep in around.sweeps] == [True] * 5
+    assert await night.sleeper.next() == SLOW_POLL_S
+    assert len(around.sweeps) == 5
+
+
+async def test_with_nothing_due_it_looks_again_slowly(night: Night) -> None:
+    assert await night.sleeper.next() == SLOW_POLL_S
+    assert await night.sleeper.next() == SLOW_POLL_S
+    assert len(night.around.sweeps) == 1
+
+
+@pytest.mark.parametrize(
+    ("due", "pause_ms"),
+    [
+        (DueTimes(AT + 120, None, None), 120),
+        (DueTimes(None, AT + 80, None), 80),
+        (DueTimes(AT + 120, AT + 80, AT), 80),
+        (DueTimes(None, None, AT - 30_000 + 60), 60),
+        (DueTimes(AT + SLOW_MS + 1, AT + 9_000, AT), SLOW_MS),
+    ],
+)
+async def test_it_sleeps_until_the_first_thing_is_due(
+    night: Night, due: DueTimes, pause_ms: int
+) -> None:
+    night.around.due = due
+    assert await night.sleeper.next() == pause_ms / 1000
+    assert len(night.around.sweeps) == 1
+
+
+async def test_what_is_due_is_swept_at_once_and_until_nothing_is_left(night: Night) -> None:
+    around = night.around
+    around.due = DueTimes(AT, None, None)
+    around.answer = lambda sweep: Swept(AT, matured=500, more=True)
+    assert await night.sleeper.next() == 0
+    around.answer = lambda sweep: Swept(AT, matured=3)
+    assert await night.sleeper.next() == 0
+    around.due = DueTimes(None, None, None)
+    assert await night.sleeper.next() == SLOW_POLL_S
+    assert len(around.sweeps) == 3
+    assert around.sweeps[-1].asked_at == AT
+
+
+async def test_what_may_not_be_judged_yet_does_not_keep_it_busy(night: Night) -> None:
+    night.around.due = DueTimes(None, AT - 5, None)
+    assert await night.sleeper.next() == PAUSE_S
+    assert await night.sleeper.next() == PAUSE_S
+
+
+async def test_an_earlier_due_time_wakes_it(night: Night) -> None:
+    assert await night.sleeper.next() == SLOW_POLL_S
+    night.around.due = DueTimes(AT + 100, None, None)
+    night.sweeper.expect(AT + 100)
+    assert await night.sleeper.pause() == 0.1
+
+
+async def test_a_later_due_time_lets_it_sleep(night: Night) -> None:
+    assert await night.sleeper.next() == SLOW_POLL_S
+    night.sweeper.expect(AT + SLOW_MS)
+    night.sweeper.expect(AT + 1_800_000)
+    assert await night.sleeper.sleeps_on()
+
+
+async def test_a_due_time_that_is_announced_while_it_looks_is_not_missed(night: Night) -> None:
+    """The commit came too late for the read of the due times, and too early to wake a sleeper."""
+    night.around.meanwhile = lambda: night.sweeper.expect(AT + 40)
+    assert await night.sleeper.next() == 0.04
+
+
+async def test_a_waiter_that_comes_makes_it_look(night: Night) -> None:
+    assert await night.sleeper.next() == SLOW_POLL_S
+    night.sweeper.nudge()
+    assert await night.sleeper.pause() == SLOW_POLL_S
+
+
+async def test_it_survives_the_stores_absence_and_says_so_once(
+    night: Night, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, "ojs.housekeeping"):
+        night.around.gone()
+        for _ in range(3):
+            assert await night.sleeper.next() == SLOW_POLL_S
+        night.around.failure = None
+        for _ in range(2):
+            await night.sleeper.next()
+    assert [record.getMessage() for record in caplog.records] == [
+        "housekeeping waits for the store: the store cannot be reached",
+        "the store is back",
+    ]
+
+
+async def test_it_survives_a_failed_round(night: Night, caplog: pytest.LogCaptureFixture) -> None:
+    def explode(sweep: object) -> Swept:
+        raise ValueError("odd")
+
+    night.around.due = DueTimes(AT, None, None)
+    night.around.answer = explode
+    with caplog.at_level(logging.ERROR, "ojs.housekeeping"):
+        assert await night.sleeper.next() == SLOW_POLL_S
+    assert "a round of housekeeping failed" in caplog.text
+    night.around.answer = lambda sweep: Swept(AT, matured=1)
+    assert await night.sleeper.next() == 0
+
+
+async def test_silence_is_judged_from_the_last_gap_on(night: Night) -> None:
+    around = night.around
+    around.due = DueTimes(AT, None, None)
+    around.now = AT + 1500
+    await night.sleeper.next()
+    around.now = AT + 60_000
+    await night.sleeper.next()
+    assert [sweep.judged_since for sweep in around.sweeps] == [AT, AT, AT + 60_000]
+
+
+async def test_the_node_of_a_shared_store_helps_its_waiting_fetches(
+    around: Surroundings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sleeper = Sleeper()
+    monkeypatch.setattr(
+        housekeeping, "asyncio", SimpleNamespace(Event=asyncio.Event, wait_for=sleeper.wait_for)
+    )
+    waiters = [around.wakeups.enter((queue,)) for queue in ("full", "empty", "paused")]
+    around.queues = [
+        QueueCounts("full", False, AT, None, {"available": 2}),
+        QueueCounts("empty", False, AT, None, {"available": 0}),
+        QueueCounts("paused", True, AT, AT, {"available": 2}),
+    ]
+    night = Night(around, sleeper, shared=True)
+    await sleeper.pause()
+    assert [waiter.woken for waiter in waiters] == [True, False, False]
+    # The other nodes are told now and then that somebody waits here, not in every round.
+    assert around.noted == [AT + WAITING_MS]
+    around.now = AT + WAITING_MS // 2
+    await sleeper.next()
+    assert around.noted == [AT + WAITING_MS]
+    around.now += 1
+    await sleeper.next()
+    assert around.noted == [AT + WAITING_MS, around.now + WAITING_MS]
+    await night.end()
+
+
+async def test_without_other_nodes_nobody_is_told(night: Night) -> None:
+    waiter = night.around.wakeups.enter(("full",))
+    night.around.queues = [QueueCounts("full", False, AT, None, {"available": 2})]
+    await night.sleeper.next()
+    assert not waiter.woken
+    assert night.around.noted == []
+
+
+async def test_a_scheduled_job_reaches_a_waiting_worker(store_url: str) -> None:
+    """The whole chain in real time: commit, due time, sweep, wake, claim."""
+    store = open_store(store_url)
+    engine = Engine(store, Rules())
+    sweeper = Housekeeping(engine, shared=store.kind != "sqlite")
+    engine.on_due = sweeper.expect
+    loops = Loops()
+    loops.start("housekeeping", sweeper.run)
+    try:
+        waiting = asyncio.create_task(fetch(engine, Claim(("q",), 1, "w"), 60_000))
+        made = await engine.run(enqueue(scheduled_at="+PT0.05S"))
+        async with asyncio.timeout(30):
+            (delivery,) = await waiting
+        assert delivery.claimed.job.id == made.jobs[0].job.id
+        assert delivery.claimed.job.scheduled_at is not None
+        assert delivery.claimed.job.started_at is not None
+        assert delivery.claimed.job.started_at >= delivery.claimed.job.scheduled_at
+    finally:
+        await loops.stop()
+        await engine.close()
+        store.close()

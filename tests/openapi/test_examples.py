@@ -1,0 +1,89 @@
+"""Every example of the contract is true: requests are taken, answers fit their schemas."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.http.contract import Contract, contract, document, escape
+from tests.http.steps import JOBS, V1, WORKERS
+from tests.openapi.operations import OPERATIONS, Operation
+
+RESPONSES = document()["components"]["responses"]
+JOB_ID = document()["components"]["parameters"]["JobId"]["example"]
+
+ANSWERS = [
+    (f"#/components/responses/{name}/content/{escape(media_type)}/schema", label, example["value"])
+    for name, response in RESPONSES.items()
+    for media_type, content in response["content"].items()
+    for label, example in content["examples"].items()
+]
+BODIES = [
+    (f"#/components/requestBodies/{name}/content/{escape(media_type)}/schema", label, example)
+    for name, body in document()["components"]["requestBodies"].items()
+    for media_type, content in body["content"].items()
+    for label, example in ((key, value["value"]) for key, value in content["examples"].items())
+]
+
+Story = Callable[[httpx.AsyncClient], Awaitable[None]]
+
+
+@pytest.mark.parametrize(("schema", "label", "value"), ANSWERS)
+def test_an_example_of_an_answer_fits_its_schema(schema: str, label: str, value: Any) -> None:
+    contract().validate(schema, value)
+
+
+@pytest.mark.parametrize(("schema", "label", "value"), BODIES)
+def test_an_example_of_a_request_fits_its_schema(schema: str, label: str, value: Any) -> None:
+    Contract(document(), shut=False).validate(schema, value)
+
+
+def test_an_example_stands_by_every_body_and_answer() -> None:
+    assert len(ANSWERS) >= 2 * (len(RESPONSES) - 1) + 1
+    assert {schema.split("/")[3] for schema, _, _ in ANSWERS} == RESPONSES.keys()
+
+
+async def active(client: httpx.AsyncClient) -> None:
+    """worker-1 is known and holds the job of the examples."""
+    await client.post(f"{WORKERS}/register", json={"worker_id": "worker-1", "queues": ["email"]})
+    job = {"id": JOB_ID, "type": "email.send", "args": [], "queue": "email"}
+    assert (await client.post(JOBS, json=job)).status_code == 201
+    await client.post(f"{WORKERS}/fetch", json={"queues": ["email"], "worker_id": "worker-1"})
+
+
+async def pending(client: httpx.AsyncClient) -> None:
+    """The job waits to be activated."""
+    await client.post(JOBS, json={"id": JOB_ID, "type": "a", "args": [], "pending": True})
+
+
+async def discarded(client: httpx.AsyncClient) -> None:
+    """The job is a dead letter."""
+    await active(client)
+    await client.post(f"{WORKERS}/nack", json={"job_id": JOB_ID, "error": {"retryable": False}})
+
+
+# What must have happened before an operation's examples make sense.
+BEFORE: dict[str, Story] = {
+    "activateJob": pending,
+    "getDeadLetter": discarded,
+    "deleteDeadLetter": discarded,
+    "retryDeadLetter": discarded,
+}
+# The first documented status is not what the examples lead to.
+OTHERWISE = {"getJobResult": 202}
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.id)
+async def test_a_documented_request_is_taken(
+    client: httpx.AsyncClient, operation: Operation
+) -> None:
+    path, query, headers = operation.example()
+    for name, body in operation.bodies():
+        await client.post(f"{V1}/admin/reset")
+        await BEFORE.get(operation.id, active)(client)
+        response = await client.request(
+            operation.method, path, params=query, headers=headers, json=body
+        )
+        wanted = OTHERWISE.get(operation.id, operation.success)
+        assert response.status_code == wanted, f"example {name!r}: {response.text}"

@@ -1,0 +1,82 @@
+"""schemathesis plays the contract against a real server, and finds nothing."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.openapi.served import ROOT, serving
+from tests.openapi.unsayable import is_unsayable
+
+LIMIT_S = 240
+ROUNDS = 8
+# What the stories must have brought jobs through, whatever else they tried.
+HAPPENED = {"job.started", "job.completed", "job.failed", "job.discarded", "job.cancelled"}
+
+
+def played(url: str, *more: str) -> None:
+    """Run schemathesis as schemathesis.toml says, and fail with its report."""
+    command = [sys.executable, "-m", "schemathesis.cli", "run", "openapi.yaml", "--url", url]
+    report = subprocess.run(
+        [*command, "--no-color", *more],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        check=False,
+    )
+    assert report.returncode == 0, report.stdout + report.stderr
+
+
+def stock(url: str) -> None:
+    """Fill the queues that schemathesis.toml names."""
+    for queue in ("default", "email"):
+        jobs = [{"type": "test.job", "args": [number], "queue": queue} for number in range(300)]
+        assert httpx.post(f"{url}/ojs/v1/jobs/batch", json={"jobs": jobs}).status_code == 201
+
+
+def happened(url: str) -> set[str]:
+    """The types of all events."""
+    types: set[str] = set()
+    after, has_more = "", True
+    while has_more:
+        query = {"after": after, "limit": "1000", "types": "job.*"}
+        page = httpx.get(f"{url}/ojs/v1/events", params=query).json()
+        types |= {event["type"] for event in page["events"]}
+        after, has_more = page["cursor"], page["has_more"]
+    return types
+
+
+@pytest.mark.timeout(LIMIT_S)
+def test_stories_keep_the_contract(store_url: str) -> None:
+    with serving(store_url) as url:
+        stock(url)
+        # A round ends early when a replay meets other jobs than its story had; the next goes on.
+        for seed in range(ROUNDS):
+            played(url, "--phases", "stateful", "--seed", str(seed))
+            if happened(url) >= HAPPENED:
+                break
+        assert happened(url) >= HAPPENED
+
+
+@pytest.mark.timeout(LIMIT_S)
+def test_single_calls_keep_the_contract(sqlite_path: Path) -> None:
+    with serving(str(sqlite_path)) as url:
+        played(url, "--phases", "examples,coverage,fuzzing")
+
+
+@pytest.mark.parametrize(
+    ("message", "unsayable"),
+    [
+        ("`retry.max_interval` must be at least initial_interval", True),
+        ("the body is not valid JSON: an integer is beyond 64 bits; send it as a string", True),
+        ("`priority` must be an integer from -100 to 100", False),
+        ("the server failed; its log has the reason", False),
+    ],
+)
+def test_only_the_named_rules_are_excused(message: str, unsayable: bool) -> None:
+    assert is_unsayable({"error": {"message": message}}) is unsayable

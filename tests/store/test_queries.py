@@ -1,0 +1,82 @@
+"""Named SQL: how files become statements, and that both stores have the same ones."""
+
+import pytest
+
+from ojs_server.store.postgres.statements import STATEMENTS, statement_of
+from ojs_server.store.queries import Query, load_queries, split_parts
+from ojs_server.store.sqlite.store import PACKAGE as SQLITE
+
+# Nodes, notices, locks and lost commits: what one file with one server does not have.
+ONLY_POSTGRES = {
+    "announce",
+    "begin",
+    "channel",
+    "clock",
+    "enter",
+    "fold_counts",
+    "forget_nodes",
+    "leases_of",
+    "lock_jobs",
+    "lock_leases",
+    "lock_workers",
+    "note_waiting",
+    "outcome",
+    "raise_positions",
+    "synchronous_commit",
+    "unsafe_settings",
+}
+
+TEXT = """-- About the file.
+
+-- name: first
+-- What for.
+SELECT {part} FROM t
+
+-- fragment: part
+-- Some columns.
+a,
+b
+
+-- name: second
+-- Another, of rows.
+-- row: (?,?)
+INSERT INTO t VALUES {rows}
+"""
+
+
+def test_both_stores_have_the_same_statements() -> None:
+    assert set(STATEMENTS) - set(load_queries(SQLITE)) == ONLY_POSTGRES
+    assert set(load_queries(SQLITE)) - set(STATEMENTS) == set()
+
+
+def test_a_file_is_split_into_its_statements_and_fragments() -> None:
+    assert list(split_parts(TEXT)) == [
+        ("name", Query("first", "SELECT {part} FROM t")),
+        ("fragment", Query("part", "a,\nb")),
+        ("name", Query("second", "INSERT INTO t VALUES {rows}", "(?,?)")),
+    ]
+
+
+@pytest.mark.parametrize("package", [SQLITE, "ojs_server.store.postgres"])
+def test_no_fragment_is_left_to_be_filled(package: str) -> None:
+    for query in load_queries(package).values():
+        left = query.sql.replace("{rows}", "").replace("{lanes}", "")
+        assert "{" not in left, query.name
+
+
+def test_a_statement_is_made_for_as_many_rows_as_there_are() -> None:
+    query = Query("second", "INSERT INTO t VALUES {rows}", "(?,?)")
+    assert query.of_rows(1) == "INSERT INTO t VALUES (?,?)"
+    assert query.of_rows(3) == "INSERT INTO t VALUES (?,?), (?,?), (?,?)"
+
+
+def test_a_statement_takes_a_typed_array_for_each_column() -> None:
+    statement = statement_of(Query("q", "SELECT * FROM unnest({rows})", "text, int8"))
+    assert statement.sql == "SELECT * FROM unnest(%(c0)s::text[], %(c1)s::int8[])"
+    assert list(statement.bind([("a", 1), ("b", None)])) == ["c0", "c1"]
+
+
+def test_a_row_that_is_too_short_is_not_bound() -> None:
+    statement = statement_of(Query("q", "SELECT * FROM unnest({rows})", "text, int8"))
+    with pytest.raises(ValueError, match="zip"):
+        statement.bind([("a",)])

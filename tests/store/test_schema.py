@@ -1,0 +1,207 @@
+"""The schemas: the same tables and columns on both stores, and the indexes that calls rely on."""
+
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import psycopg
+import pytest
+
+from ojs_server.store.base import Store
+from ojs_server.store.open import open_store
+from ojs_server.store.postgres.arrays import register, texts
+from ojs_server.store.postgres.statements import STATEMENTS, with_lanes
+from ojs_server.store.queries import load_queries
+from ojs_server.store.sqlite.store import PACKAGE, SqliteStore
+from tests.store.postgres.server import query
+from tests.store.records import START, a_job, a_lease, hold, put
+
+QUERIES = load_queries(PACKAGE)
+LIMIT = 5
+
+
+class Scan(msgspec.Struct, frozen=True):
+    """A look into a table: by which index, and how many rows came of it."""
+
+    table: str
+    index: str | None
+    rows: int
+
+
+def fill(store: Store) -> None:
+    """Enough that reading everything would be seen."""
+    for batch in range(4):
+        numbers = range(1000 * batch, 1000 * (batch + 1))
+        waiting = (a_job(f"j{n}", queue=f"q{n % 2}", type=f"t.{n % 4}", seq=n) for n in numbers)
+        later = (a_job(f"s{n}", state="scheduled", due_at=START + n) for n in numbers)
+        put(store, *waiting, *later)
+        hold(store, *(a_lease(f"l{n}", expires_at=START + n, deadline_at=n) for n in numbers))
+
+
+# PostgreSQL: what each statement really read, with statistics of the tables and without.
+
+
+@pytest.fixture(params=["counted", "not counted"])
+def connection(
+    request: pytest.FixtureRequest, postgres_url: str
+) -> Iterator[psycopg.Connection[Any]]:
+    with closing(open_store(postgres_url)) as store:
+        fill(store)
+    with closing(psycopg.connect(postgres_url, autocommit=True)) as connection:
+        register(connection)
+        if request.param == "counted":
+            connection.execute("ANALYZE")
+        connection.execute(STATEMENTS["begin"].sql.encode())
+        yield connection
+
+
+def explained(
+    connection: psycopg.Connection[Any], sql: str, bound: dict[str, Any] | tuple[Any, ...]
+) -> list[Scan]:
+    cursor = connection.execute(("EXPLAIN (ANALYZE, FORMAT JSON) " + sql).encode(), bound)
+    row = cursor.fetchone()
+    assert row is not None
+    return list(_scans(row[0][0]["Plan"]))
+
+
+def _scans(plan: dict[str, Any]) -> Iterator[Scan]:
+    if "Relation Name" in plan and "Scan" in plan["Node Type"]:
+        rows = plan["Actual Rows"] * plan["Actual Loops"] + plan.get("Rows Removed by Filter", 0)
+        yield Scan(plan["Relation Name"], plan.get("Index Name"), round(rows))
+    for part in plan.get("Plans", ()):
+        yield from _scans(part)
+
+
+def claim_bound(**more: Any) -> dict[str, Any]:
+    return {"queues": texts(["q1", "q0"]), "now": START, "limit": LIMIT, **more}
+
+
+def test_a_claim_reads_what_it_takes_on_postgres(connection: psycopg.Connection[Any]) -> None:
+    scans = explained(connection, STATEMENTS["claim"].sql, claim_bound())
+    assert Scan("jobs", "jobs_claim", LIMIT) in scans
+    assert all(scan.index and scan.rows <= LIMIT for scan in scans)
+
+
+def test_a_claim_by_type_reads_what_it_takes_on_postgres(
+    connection: psycopg.Connection[Any],
+) -> None:
+    sql = with_lanes(STATEMENTS["claim_types"], 3)
+    scans = explained(connection, sql, claim_bound(types=texts(["t.3", "t.1", "none"])))
+    assert {scan.index for scan in scans} == {"jobs_claim_type", "jobs_pkey", "queues_pkey"}
+    assert all(scan.rows <= LIMIT for scan in scans)
+
+
+def test_due_jobs_are_found_by_index_on_postgres(connection: psycopg.Connection[Any]) -> None:
+    scans = explained(connection, STATEMENTS["load_due"].sql, (START + 2000, LIMIT))
+    assert scans == [Scan("jobs", "jobs_due", LIMIT)]
+
+
+def test_lapsed_leases_are_found_by_index_on_postgres(connection: psycopg.Connection[Any]) -> None:
+    bound = {"now": START + 60_000, "since": 0, "grace": 30_000, "limit": LIMIT}
+    scans = explained(connection, STATEMENTS["load_lapsed"].sql, bound)
+    assert {"leases_expiry", "leases_deadline"} <= {scan.index for scan in scans}
+    assert all(scan.index and scan.rows <= LIMIT for scan in scans)
+
+
+# SQLite: the plan, which says by name what is searched, scanned and sorted.
+
+
+@pytest.fixture
+def plan_of(sqlite_path: Path) -> Iterator[Any]:
+    with closing(SqliteStore(str(sqlite_path))) as store:
+        fill(store)
+    with closing(sqlite3.connect(sqlite_path)) as connection:
+
+        def plan(sql: str) -> list[str]:
+            unbound = [None] * _parameters(sql)
+            return [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", unbound)]
+
+        yield plan
+
+
+def _parameters(sql: str) -> int:
+    numbered = [int(number) for number in re.findall(r"\?(\d+)", sql)]
+    return max(numbered, default=0) or sql.count("?")
+
+
+def searches(plan: list[str], table: str) -> set[str]:
+    """How a table is read, other than by primary key; a whole one shows as `SCAN …`."""
+    read = {line for line in plan if re.match(rf"(SEARCH|SCAN) {table}\b", line)}
+    return {line for line in read if "autoindex" not in line}
+
+
+@pytest.mark.parametrize(
+    ("name", "index"),
+    [
+        ("claim", "jobs_claim (queue=?)"),
+        ("claim_types", "jobs_claim_type (queue=? AND type=?)"),
+    ],
+)
+def test_a_claim_uses_its_index_on_sqlite(plan_of: Any, name: str, index: str) -> None:
+    statement = QUERIES[name]
+    plan = plan_of(statement.sql.replace("{lanes}", " UNION ALL ".join([statement.row] * 3)))
+    assert searches(plan, "jobs") == {f"SEARCH jobs USING INDEX {index}"}
+    # Only what the lanes gave is sorted; each lane is read in the order of its index.
+    assert [line for line in plan if "TEMP B-TREE" in line] == ["USE TEMP B-TREE FOR ORDER BY"]
+
+
+def test_due_jobs_are_found_by_index_on_sqlite(plan_of: Any) -> None:
+    assert plan_of(QUERIES["load_due"].sql) == ["SEARCH jobs USING INDEX jobs_due (due_at<?)"]
+
+
+def test_lapsed_leases_are_found_by_index_on_sqlite(plan_of: Any) -> None:
+    plan = plan_of(QUERIES["load_lapsed"].sql)
+    assert searches(plan, "leases") == {
+        "SEARCH leases USING INDEX leases_expiry (expires_at<?)",
+        "SEARCH leases USING INDEX leases_deadline (deadline_at<?)",
+        "SEARCH leases USING PRIMARY KEY (job_id=?)",
+    }
+    assert searches(plan, "jobs") == set()
+
+
+def test_no_statement_of_a_batch_reads_a_table_whole_on_sqlite(plan_of: Any) -> None:
+    for statement in QUERIES.values():
+        if "{rows}" in statement.sql:
+            plan = plan_of(statement.of_rows(3))
+            tables = r"SCAN (jobs|leases|workers|queues|queue_counts|events|receipts)\b"
+            assert not [line for line in plan if re.match(tables, line)], statement.name
+
+
+# Both.
+
+
+def test_both_stores_have_the_same_tables_and_columns(postgres_url: str, sqlite_path: Path) -> None:
+    open_store(postgres_url).close()
+    open_store(str(sqlite_path)).close()
+    rows = query(
+        postgres_url,
+        "SELECT table_name, column_name, is_nullable FROM information_schema.columns"
+        " WHERE table_schema = current_schema()"
+        " AND table_name NOT IN ('nodes', 'settings', 'schema_versions')",
+    )
+    with closing(sqlite3.connect(sqlite_path)) as connection:
+        tables = [
+            name
+            for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type='table'")
+        ]
+        embedded = {
+            (table, column, "NO" if not_null else "YES")
+            for table in tables
+            for _, column, _, not_null, *_ in connection.execute(f"PRAGMA table_info({table})")
+        }
+    assert set(rows) == embedded
+
+
+def test_text_compares_bytewise_on_postgres(postgres_url: str) -> None:
+    open_store(postgres_url).close()
+    others = query(
+        postgres_url,
+        "SELECT table_name, column_name FROM information_schema.columns"
+        " WHERE table_schema = current_schema() AND data_type = 'text'"
+        " AND table_name <> 'schema_versions' AND collation_name IS DISTINCT FROM 'C'",
+    )
+    assert others == []
