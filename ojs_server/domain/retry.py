@@ -180,6 +180,7 @@ def _jitter(value: object) -> bool:
 
 
 def _interval(given: Mapping[str, Any], name: str, in_ms: tuple[str, ...]) -> int | None:
+    found: list[int] = []
     for member, unit in ((name, None), *((alias, 1) for alias in in_ms)):
         value = given.get(member)
         if value is None:
@@ -190,8 +191,8 @@ def _interval(given: Mapping[str, Any], name: str, in_ms: tuple[str, ...]) -> in
             raise _refuse(f"retry.{member}", str(error)) from None
         if milliseconds <= 0:
             raise _refuse(f"retry.{member}", "must be longer than zero")
-        return milliseconds
-    return None
+        found.append(milliseconds)
+    return found[0] if found else None
 
 
 def _patterns(value: object) -> tuple[str, ...]:
@@ -231,6 +232,7 @@ def _check_regex(field: str, pattern: str) -> None:
 def _choice(
     given: Mapping[str, Any], members: tuple[str, ...], choices: Mapping[str, str]
 ) -> str | None:
+    found: list[str] = []
     for member in members:
         value = given.get(member)
         if value is None:
@@ -240,5 +242,5 @@ def _choice(
                 f"retry.{member}",
                 f"must be one of {', '.join(choices)}{nearest(value, choices)}",
             )
-        return choices[value]
-    return None
+        found.append(choices[value])
+    return found[0] if found else None

@@ -20,9 +20,9 @@ def parse_unique(given: object) -> dict[str, Any] | None:
         return None
     if not isinstance(given, dict):
         raise invalid("unique", f"must be an object, not {kind_of(given)}")
-    keys = given.get("key") if given.get("keys") is None else given["keys"]
+    keys, key = _dimensions("keys", given), _dimensions("key", given)
     policy: dict[str, Any] = {
-        "keys": _names("keys", [keys] if isinstance(keys, str) else keys, DIMENSIONS) or ["type"],
+        "keys": (key if keys is None else keys) or ["type"],
         "on_conflict": _on_conflict(given.get("on_conflict")),
     }
     for member in ("args_keys", "meta_keys"):
@@ -35,6 +35,11 @@ def parse_unique(given: object) -> dict[str, Any] | None:
     if (period := _period(given)) is not None:
         policy["period"] = format_duration(period)
     return policy
+
+
+def _dimensions(member: str, given: dict[str, Any]) -> list[str] | None:
+    value = given.get(member)
+    return _names(member, [value] if isinstance(value, str) else value, DIMENSIONS)
 
 
 def _names(member: str, value: object, known: tuple[str, ...] | None) -> list[str] | None:
@@ -67,6 +72,7 @@ def _on_conflict(value: object) -> str:
 
 
 def _period(given: dict[str, Any]) -> int | None:
+    found: list[int] = []
     for member, unit in (("period", None), ("period_ms", 1)):
         value = given.get(member)
         if value is None:
@@ -77,8 +83,8 @@ def _period(given: dict[str, Any]) -> int | None:
             raise invalid(f"unique.{member}", str(error)) from None
         if period <= 0:
             raise _zero(member)
-        return period
-    return None
+        found.append(period)
+    return found[0] if found else None
 
 
 def _zero(member: str) -> InvalidRequest:

@@ -9,8 +9,8 @@ import msgspec
 from ojs_server.domain.errors import InvalidRequest, TooLarge, ValidationError, invalid
 from ojs_server.domain.job import Job, State, StoredJob
 from ojs_server.domain.naming import nearest
+from ojs_server.domain.retry import DEFAULT, parse_policy
 from ojs_server.domain.retry import MEMBERS as RETRY_MEMBERS
-from ojs_server.domain.retry import parse_policy
 from ojs_server.domain.unique import MEMBERS as UNIQUE_MEMBERS
 from ojs_server.domain.unique import parse_unique
 from ojs_wire import codec, codes
@@ -121,13 +121,17 @@ def parse_draft(body: object, *, strict: bool = False) -> Draft:
     elif not isinstance(options, dict):
         raise invalid("options", f"must be an object, not {kind_of(options)}")
     given = _merge(body, options)
+    if any(name in body or _OTHER_NAME.get(name) in body for name in options):
+        # What `options` outranks must be right, too; a mistake would show with the next client.
+        parse_draft({**body, "options": None}, strict=strict)
     if strict:
         _refuse_unknown(options, given)
     job_type = _job_type(body)
     args = _args(body)
     meta = _meta(body, given)
-    retry = given.get("retry", given.get("retry_policy"))
-    policy = parse_policy(retry)
+    retry, other = given.get("retry"), given.get("retry_policy")
+    policies = [parse_policy(one) for one in (retry, other) if one is not None]
+    policy = policies[0] if policies else DEFAULT
     run_ms = _run_ms(given)
     grace_ms = _grace_ms(given)
     lease_ms = _lease_ms(given)
@@ -136,9 +140,10 @@ def parse_draft(body: object, *, strict: bool = False) -> Draft:
         "timeout_ms": run_ms,
         "grace_period": None if grace_ms is None else in_seconds(grace_ms),
         "visibility_timeout_ms": lease_ms,
-        "retry": None if retry is None else policy.as_wire(),
+        "retry": policy.as_wire() if policies else None,
     }
     spec = _spec(body, given, normalised)
+    moments = (_moment(given, "scheduled_at"), _moment(given, "delay_until"))
     draft = Draft(
         type=job_type,
         queue=parse_queue("queue", given["queue"]) if "queue" in given else "default",
@@ -149,7 +154,7 @@ def parse_draft(body: object, *, strict: bool = False) -> Draft:
         max_attempts=policy.max_attempts,
         id=client_id,
         request_hash=hash_of(body) if client_id else None,
-        scheduled_at=_moment(given, "scheduled_at") or _moment(given, "delay_until"),
+        scheduled_at=moments[0] or moments[1],
         expires_at=_moment(given, "expires_at"),
         pending=_flag(given, "pending"),
         lease_ms=lease_ms,
@@ -222,10 +227,10 @@ def _merge(body: dict[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _refuse_unknown(options: Mapping[str, Any], given: Mapping[str, Any]) -> None:
-    retry = given.get("retry", given.get("retry_policy"))
     for where, value, known in (
         ("options", options, OPTIONS),
-        ("retry", retry, RETRY_MEMBERS),
+        ("retry", given.get("retry"), RETRY_MEMBERS),
+        ("retry", given.get("retry_policy"), RETRY_MEMBERS),
         ("unique", given.get("unique"), UNIQUE_MEMBERS),
     ):
         if not isinstance(value, Mapping):
@@ -322,8 +327,9 @@ def _duration(given: Mapping[str, Any], name: str, unit: int) -> int | None:
 
 
 def _run_ms(given: Mapping[str, Any]) -> int | None:
+    exact, coarse = _duration(given, "timeout_ms", 1), _duration(given, "timeout", 1000)
     # Zero asks for the server's default, which is none.
-    return _duration(given, "timeout_ms", 1) or _duration(given, "timeout", 1000) or None
+    return exact or coarse or None
 
 
 def _grace_ms(given: Mapping[str, Any]) -> int | None:
@@ -331,13 +337,14 @@ def _grace_ms(given: Mapping[str, Any]) -> int | None:
 
 
 def _lease_ms(given: Mapping[str, Any]) -> int | None:
+    found: list[int] = []
     for name, unit in (("visibility_timeout_ms", 1), ("visibility_timeout", 1000)):
         milliseconds = _duration(given, name, unit)
         if milliseconds is not None:
             if milliseconds <= 0:
                 raise invalid(name, "must be longer than zero")
-            return milliseconds
-    return None
+            found.append(milliseconds)
+    return found[0] if found else None
 
 
 def _tags(value: object) -> list[str] | None:

@@ -8,8 +8,22 @@ import httpx
 V1: Final = "/ojs/v1"
 JOBS: Final = f"{V1}/jobs"
 WORKERS: Final = f"{V1}/workers"
+BEAT: Final = f"{WORKERS}/heartbeat"
 
 Json = dict[str, Any]
+
+# What a worker may say of itself.
+PROFILE: Final[Json] = {
+    "hostname": "node-7",
+    "pid": 4711,
+    "queues": ["critical", "email"],
+    "concurrency": 10,
+    "labels": ["region:us-east-1", "canary"],
+    "job_types": ["email.send"],
+    "version": "2.1.0",
+    "started_at": "2030-01-31T08:59:00Z",
+    "metadata": {"zone": "b", "nul": "\0", "deep": [{}]},
+}
 
 
 def job_id(number: int) -> str:
@@ -96,3 +110,18 @@ async def stored_jobs(client: httpx.AsyncClient) -> int:
     """How many jobs there are in all queues and states."""
     queues = body(await client.get(f"{V1}/queues"))["queues"]
     return sum(sum(queue["counts"].values()) for queue in queues)
+
+
+async def beat(client: httpx.AsyncClient, worker_id: str = "worker-1", **more: Any) -> Json:
+    """What a worker is told with its BEAT."""
+    response = await client.post(BEAT, json={"worker_id": worker_id, **more})
+    assert response.status_code == 200, response.text
+    return body(response)
+
+
+async def worker(client: httpx.AsyncClient, worker_id: str = "worker-1") -> Json:
+    """A worker as it is now."""
+    response = await client.get(f"{WORKERS}/{worker_id}")
+    assert response.status_code == 200, response.text
+    shown: Json = body(response)["worker"]
+    return shown
