@@ -88,10 +88,20 @@ def run_folder() -> Path:
     return Path(os.environ[RUN_VARIABLE])
 
 
+def own_server(run_folder: Path, version: str, programs: Path) -> str:
+    """The server of this test process.
+
+    Not one for all: a snapshot counts the open transactions of the whole server, so a test that
+    keeps one open would hold back the event cursors of the tests beside it.
+    """
+    process = os.environ.get("PYTEST_XDIST_WORKER", "only")
+    return shared_server(run_folder, f"{version}-{process}", programs)
+
+
 @pytest.fixture(scope="session")
 def postgres_database(run_folder: Path) -> Iterator[Database]:
     """This process's database on PostgreSQL 18, or on the server that OJS_TEST_POSTGRES names."""
-    server = os.environ.get(SERVER_VARIABLE) or shared_server(
+    server = os.environ.get(SERVER_VARIABLE) or own_server(
         run_folder, "18", programs_18(run_folder)
     )
     database = Database(server)
@@ -105,7 +115,7 @@ def postgres15_database(run_folder: Path) -> Iterator[Database]:
     programs = programs_15()
     if programs is None:
         pytest.skip("no PostgreSQL 15 on this machine")
-    database = Database(shared_server(run_folder, "15", programs))
+    database = Database(own_server(run_folder, "15", programs))
     yield database
     database.close()
 
