@@ -20,7 +20,7 @@ from ojs_server.domain.cron_entry import (
     draft_of,
     encoded,
 )
-from ojs_server.domain.errors import OjsError, invalid
+from ojs_server.domain.errors import OjsError, TooLarge, invalid
 from ojs_server.domain.naming import nearest
 from ojs_server.domain.validate import OPTIONS
 from ojs_server.domain.zones import parse_zone
@@ -28,6 +28,8 @@ from ojs_wire.values import MAX_NAME, MAX_TIME, kind_of
 
 NAME: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,254}", re.ASCII)
 MAX_DESCRIPTION: Final = 1024
+# An entry is shown whole in every list.
+MAX_DEFINITION: Final = 64 * 1024
 _EXPRESSION: Final = ("expression", "cron", "schedule")
 _OVERLAPS: Final[Mapping[str, Overlap]] = {
     **{policy.value: policy for policy in Overlap},
@@ -148,6 +150,12 @@ def changed(changes: CronChanges, known: CronEntry, now: int, *, strict: bool) -
 def _checked(entry: CronEntry, known: CronEntry | None, now: int, *, strict: bool) -> CronEntry:
     # The job of a run, with the longest moments that can stand in its meta.
     draft_of(entry, MAX_TIME, MAX_TIME, lease_ms=0, strict=strict)
+    size = len(entry.definition)
+    if size > MAX_DEFINITION:
+        raise TooLarge(
+            f"`job_template` has {size} bytes; at most {MAX_DEFINITION} are allowed",
+            details={"field": "job_template", "size": size, "limit": MAX_DEFINITION},
+        )
     same_beat = known is not None and (known.expression, known.timezone, known.enabled) == (
         entry.expression,
         entry.timezone,

@@ -8,10 +8,9 @@ from ojs_server.domain.errors import invalid
 from ojs_server.http import dialects
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import page_of
-from ojs_server.http.views import envelope, timestamp
+from ojs_server.http.views import job_answer, timestamp
 from ojs_server.ops.cron import Amend, Forget, Register, Trigger, missing
 from ojs_wire.calls import CronRequest, EmptyRequest
-from ojs_wire.codec import encode
 from ojs_wire.values import format_timestamp
 
 _TRUTH = {"true": True, "false": False, "1": True, "0": False}
@@ -72,15 +71,9 @@ async def trigger(call: Call) -> Answer:
     """Run an entry now, beside its schedule."""
     await call.read(EmptyRequest, optional=True)
     done = await call.server.engine.run(Trigger(_name(call)))
-    job = done.stored.job
-    rest = dialects.cron_answer(
-        _shown(done.entry), triggered=True, job_id=job.id, id=job.id, state=job.state
-    )
-    return Answer(
-        b'{"job":' + envelope(done.stored) + b"," + encode(rest)[1:],
-        201,
-        {"Location": f"/ojs/v1/jobs/{job.id}"},
-    )
+    job_id = done.stored.job.id
+    entry = dialects.cron_answer(_shown(done.entry), triggered=True, job_id=job_id)
+    return Answer(job_answer(done.stored, **entry), 201, {"Location": f"/ojs/v1/jobs/{job_id}"})
 
 
 async def history(call: Call) -> Answer:

@@ -13,7 +13,7 @@ from ojs_server.domain.cron_entry import (
     meet,
 )
 from ojs_server.domain.cron_request import parse_changes, registered
-from ojs_server.domain.errors import OjsError, ValidationError
+from ojs_server.domain.errors import OjsError, TooLarge, ValidationError
 from ojs_wire import codec
 
 NOW = 1_700_000_000_000
@@ -206,6 +206,11 @@ def test_a_template_has_no_id_and_is_not_pending(member: str) -> None:
 def test_a_meta_that_leaves_no_room_for_that_of_a_run_is_refused_at_once() -> None:
     with pytest.raises(OjsError, match="`meta` has"):
         entry_from(meta={"k": "x" * (64 * 1024 - 10)})
+
+
+def test_a_job_that_is_too_large_is_refused() -> None:
+    with pytest.raises(TooLarge, match="`job_template` has"):
+        entry_from(args=["x" * 64 * 1024])
 
 
 def test_strict_refuses_options_that_are_not_known() -> None:
