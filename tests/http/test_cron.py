@@ -289,6 +289,54 @@ async def test_a_bad_change_leaves_the_entry_as_it_was(client: httpx.AsyncClient
     assert await entry_of(client) == before
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"description": "a\0b"},
+        {"args": ["a\0b"], "meta": {"a\0b": "a\0b"}, "type": "t"},
+        {"options": {"tags": ["a\0b"]}, "type": "t"},
+    ],
+    ids=["description", "payload", "tags"],
+)
+async def test_a_nul_character_is_kept(client: httpx.AsyncClient, given: Json) -> None:
+    await register(client, **given)
+    entry = await entry_of(client)
+    assert {name: entry[name] for name in given} == given
+    job_id = body(await client.post(f"{CRON}/daily/trigger"))["job_id"]
+    job = await read(client, job_id)
+    assert job["args"] == entry["args"]
+    assert job["meta"].items() >= entry["meta"].items()
+
+
+@pytest.mark.parametrize("member", ["name", "expression", "timezone", "overlap_policy", "type"])
+async def test_a_nul_character_in_a_word_is_refused(client: httpx.AsyncClient, member: str) -> None:
+    given = request(type="t")
+    response = await client.post(CRON, json={**given, member: f"{given.get(member, 'UTC')}\0"})
+    refused(response, 400, "invalid_request", member)
+
+
+async def test_what_the_sdks_send_is_answered_with_what_they_read(
+    client: httpx.AsyncClient,
+) -> None:
+    client.headers["OJS-Version"] = "1.0"
+    sent = {
+        "name": "nightly",
+        "cron": "0 2 * * *",
+        "type": "report.build",
+        "args": [1],
+        "timezone": "Europe/Berlin",
+        "meta": {"k": "v"},
+        "options": {"queue": "reports", "priority": 5, "retry": {"max_attempts": 2}, "tags": ["a"]},
+    }
+    entry = body(await client.post(CRON, json=sent))["cron_job"]
+    assert {name: entry[name] for name in sent} == sent
+    for query in ("limit=50&offset=0", "page=1&per_page=50"):
+        page = body(await client.get(f"{CRON}?{query}"))
+        assert [one["name"] for one in page["cron_jobs"]] == ["nightly"]
+        assert page["pagination"].items() >= {"total": 1, "has_more": False}.items()
+    assert body(await client.delete(f"{CRON}/nightly"))["deleted"] is True
+
+
 async def test_a_job_that_is_too_large_is_refused(client: httpx.AsyncClient) -> None:
     response = await client.post(CRON, json=request(type="t", args=["x" * 70_000]))
     refused(response, 413, "payload_too_large", "job_template")

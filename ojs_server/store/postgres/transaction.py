@@ -1,7 +1,8 @@
 """One PostgreSQL write transaction. Every statement takes the whole batch at once.
 
-Locks are taken in one order, so that nodes wait for each other but never in a circle: workers,
-then jobs, then leases, each in the order of their ids; a mixed batch locks first and reads then.
+Locks are taken in one order, so that nodes wait for each other but never in a circle: cron
+entries, workers, jobs, then leases, each in the order of their ids; a mixed batch locks first and
+reads then.
 Sweeps wait for nobody: they leave what is locked to whoever holds the lock.
 """
 
