@@ -99,5 +99,53 @@ class DirectiveRequest(msgspec.Struct):
     directive: str
 
 
+class CronRequest(msgspec.Struct):
+    """A cron registration or change: the members of all its dialects.
+
+    The job's own members may stand beside the entry's; what the server alone sets is ignored,
+    so that an entry can be sent back as it was read.
+    """
+
+    name: Any = None
+    expression: Any = None
+    cron: Any = None
+    schedule: Any = None
+    timezone: Any = None
+    overlap_policy: Any = None
+    enabled: Any = None
+    status: Any = None
+    description: Any = None
+    job_template: Any = None
+    type: Any = None
+    args: Any = None
+    meta: Any = None
+    schema: Any = None
+    options: Any = None
+    queue: Any = None
+    priority: Any = None
+    timeout: Any = None
+    timeout_ms: Any = None
+    grace_period: Any = None
+    scheduled_at: Any = None
+    delay_until: Any = None
+    expires_at: Any = None
+    retry: Any = None
+    retry_policy: Any = None
+    unique: Any = None
+    visibility_timeout: Any = None
+    visibility_timeout_ms: Any = None
+    tags: Any = None
+    rate_limit: Any = None
+    metadata: Any = None
+    id: Any = None
+    created_at: Any = None
+    updated_at: Any = None
+    last_run_at: Any = None
+    next_run_at: Any = None
+    run_count: Any = None
+    last_job_id: Any = None
+    waiting: Any = None
+
+
 class EmptyRequest(msgspec.Struct):
     """A call that needs no body and takes an empty object."""

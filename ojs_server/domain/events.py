@@ -1,7 +1,8 @@
-"""The event catalogue: what each event of jobs, queues and workers says."""
+"""The event catalogue: what each event of jobs, queues, workers and cron says."""
 
 from typing import Any
 
+from ojs_server.domain.cron_entry import CronEntry, definition_of
 from ojs_server.domain.faults import Fault
 from ojs_server.domain.job import Event, Job, Lease
 from ojs_wire import codec
@@ -147,6 +148,50 @@ def queue(kind: str, name: str) -> Event:
 def worker(kind: str, worker_id: str, **data: Any) -> Event:
     """`worker.started`, `worker.quiet` or `worker.stopped`."""
     return Event(kind, worker_id, None, None, codec.encode({"worker_id": worker_id, **data}))
+
+
+def cron_triggered(entry: CronEntry, job: Job, run_at: int, now: int, *, manual: bool) -> Event:
+    """A cron entry made a job; `entry` counts this run already."""
+    more = {"job_id": job.id, "queue": job.queue, "manual": manual, "waiting": entry.held}
+    return _of_cron("cron.triggered", entry, job.queue, run_at, now, more)
+
+
+def cron_skipped(entry: CronEntry, reason: str, run_at: int | None, now: int, **more: Any) -> Event:
+    """A due time made no job; `run_at` is empty for a local time that did not exist."""
+    return _of_cron("cron.skipped", entry, None, run_at, now, {"reason": reason, **more})
+
+
+def _of_cron(
+    kind: str,
+    entry: CronEntry,
+    queue: str | None,
+    run_at: int | None,
+    now: int,
+    more: dict[str, Any],
+) -> Event:
+    job_type = definition_of(entry).job_template.get("type")
+    due_at = None if run_at is None else format_timestamp(run_at)
+    return Event(
+        kind,
+        entry.name,
+        queue,
+        job_type,
+        codec.encode(
+            {
+                # The catalogue and the cron document name the same things differently.
+                "cron_name": entry.name,
+                "cron_expr": entry.expression,
+                "cron_expression": entry.expression,
+                "timezone": entry.timezone,
+                "job_type": job_type,
+                "run_count": entry.run_count,
+                "scheduled_at": due_at,
+                "scheduled_time": due_at,
+                "actual_time": format_timestamp(now),
+                **more,
+            }
+        ),
+    )
 
 
 def _of(job: Job, kind: str, data: dict[str, Any]) -> Event:

@@ -29,6 +29,11 @@ ALIASES: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
     ("PATCH", "/ojs/v1/workers/{id}"): ("POST", "/ojs/v1/workers/{id}/ping"),
     ("DELETE", "/ojs/v1/workers/{id}"): ("POST", "/ojs/v1/workers/deregister"),
     ("POST", "/ojs/v1/workers/{id}/unregister"): ("POST", "/ojs/v1/workers/deregister"),
+    ("GET", "/ojs/v1/crons"): ("GET", "/ojs/v1/cron"),
+    ("POST", "/ojs/v1/crons"): ("POST", "/ojs/v1/cron"),
+    ("GET", "/ojs/v1/crons/{name}"): ("GET", "/ojs/v1/cron/{name}"),
+    ("PATCH", "/ojs/v1/crons/{name}"): ("PATCH", "/ojs/v1/cron/{name}"),
+    ("DELETE", "/ojs/v1/crons/{name}"): ("DELETE", "/ojs/v1/cron/{name}"),
     ("GET", "/health"): ("GET", "/ojs/v1/health"),
     ("GET", "/healthz"): ("GET", "/ojs/v1/health"),
     ("GET", "/readyz"): ("GET", "/ready"),
@@ -61,3 +66,37 @@ def queue_stats(call: Call, answer: dict[str, Any]) -> dict[str, Any]:
         return answer
     queue: dict[str, Any] = answer["queue"]
     return {**queue, **answer, "queue": queue["name"]}
+
+
+def cron_entry(entry: dict[str, Any]) -> dict[str, Any]:
+    """A cron entry with the members of all clients: the cases', the SDKs' and the admin UI's."""
+    template: dict[str, Any] = entry["job_template"]
+    options: dict[str, Any] = template.get("options") or {}
+    return {
+        **entry,
+        "id": entry["name"],
+        "cron": entry["expression"],
+        "schedule": entry["expression"],
+        "status": "active" if entry["enabled"] else "paused",
+        "type": template["type"],
+        "args": template["args"],
+        "meta": template.get("meta") or {},
+        "options": options,
+        "queue": options.get("queue") or template.get("queue") or "default",
+    }
+
+
+def cron_answer(entry: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """One cron entry, under the names that the cases and the SDKs read."""
+    return {"cron": entry, "cron_job": entry, **more}
+
+
+def cron_list(entries: list[dict[str, Any]], pagination: dict[str, Any]) -> dict[str, Any]:
+    """A page of cron entries, under the names that the cases, the SDKs and the admin UI read."""
+    return {
+        "crons": entries,
+        "cron_jobs": entries,
+        "items": entries,
+        "count": len(entries),
+        "pagination": pagination,
+    }

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from ojs_server.http import admin, dead_letter, events, jobs, queues, system, workers
+from ojs_server.http import admin, cron, dead_letter, events, jobs, queues, system, workers
 from ojs_server.http.auth import Role
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.dialects import ALIASES
@@ -68,6 +68,13 @@ CANONICAL: Final[tuple[Route, ...]] = (
     _route("GET", f"{V1}/dead-letter/{{id}}", dead_letter.detail, _OPERATE),
     _route("POST", f"{V1}/dead-letter/{{id}}/retry", dead_letter.retry, _OPERATE),
     _route("DELETE", f"{V1}/dead-letter/{{id}}", dead_letter.delete, _OPERATE),
+    _route("POST", f"{V1}/cron", cron.register, _ENQUEUE),
+    _route("GET", f"{V1}/cron", cron.listing, _READ),
+    _route("GET", f"{V1}/cron/{{name}}", cron.detail, _READ),
+    _route("PATCH", f"{V1}/cron/{{name}}", cron.amend, _ENQUEUE),
+    _route("DELETE", f"{V1}/cron/{{name}}", cron.delete, _ENQUEUE),
+    _route("POST", f"{V1}/cron/{{name}}/trigger", cron.trigger, _ENQUEUE),
+    _route("GET", f"{V1}/cron/{{name}}/history", cron.history, _READ),
     _route("GET", f"{V1}/events", events.poll, _READ),
     _route("POST", f"{V1}/admin/workers/directive", admin.direct_all, _ADMIN),
     _route("POST", f"{V1}/admin/workers/{{id}}/quiet", admin.quiet, _ADMIN),

@@ -13,8 +13,8 @@ from ojs_server.metrics import CONTENT_TYPE
 # Every name that clients look for; true only where it is built and tested on both stores.
 CAPABILITIES: Final = {
     "batch_enqueue": True,
-    "cron": False,
-    "cron_jobs": False,
+    "cron": True,
+    "cron_jobs": True,
     "dead_letter": True,
     "delayed_jobs": True,
     "events": True,

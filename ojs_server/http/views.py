@@ -88,7 +88,7 @@ def changed_answer(change: Change, **more: Any) -> dict[str, Any]:
 
 def enqueued_at(change: Change) -> str | None:
     """When the job joined its queue."""
-    return _text(change.after.enqueued_at)
+    return timestamp(change.after.enqueued_at)
 
 
 def _top(job: Job) -> dict[str, Any]:
@@ -134,13 +134,13 @@ def summary(change: Change) -> Summary:
         max_attempts=job.max_attempts,
         previous_state=change.before.state,
         created_at=format_timestamp(job.created_at),
-        enqueued_at=_text(job.enqueued_at),
-        scheduled_at=_text(job.scheduled_at if job.state == State.SCHEDULED else None),
-        started_at=_text(job.started_at),
-        completed_at=_text(job.completed_at),
-        cancelled_at=_text(job.finished_at if job.state == State.CANCELLED else None),
-        discarded_at=_text(job.finished_at if job.state == State.DISCARDED else None),
-        next_attempt_at=_text(_retry_at(job)),
+        enqueued_at=timestamp(job.enqueued_at),
+        scheduled_at=timestamp(job.scheduled_at if job.state == State.SCHEDULED else None),
+        started_at=timestamp(job.started_at),
+        completed_at=timestamp(job.completed_at),
+        cancelled_at=timestamp(job.finished_at if job.state == State.CANCELLED else None),
+        discarded_at=timestamp(job.finished_at if job.state == State.DISCARDED else None),
+        next_attempt_at=timestamp(_retry_at(job)),
         retry_delay_ms=job.retry_delay_ms if job.state == State.RETRYABLE else None,
     )
 
@@ -155,7 +155,8 @@ def _moment(at: int | None) -> str | UnsetType:
     return UNSET if at is None else format_timestamp(at)
 
 
-def _text(at: int | None) -> str | None:
+def timestamp(at: int | None) -> str | None:
+    """A moment that may be missing."""
     return None if at is None else format_timestamp(at)
 
 

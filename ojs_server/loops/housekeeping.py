@@ -7,6 +7,7 @@ from typing import Final
 
 from ojs_server.domain.errors import OjsError
 from ojs_server.loops.reachability import Reachability
+from ojs_server.ops.cron import Fire
 from ojs_server.ops.engine import Engine
 from ojs_server.ops.sweep import Sweep, Swept
 from ojs_server.store.base import DueTimes, Reader
@@ -81,10 +82,13 @@ class Housekeeping:
         if next_at > now and not prune:
             self._sleeps_until = next_at
             return (next_at - now) / 1000
+        fired = 0
+        if due.cron is not None and due.cron <= now:
+            fired = (await self._engine.run(Fire())).entries
         swept = await self._engine.run(Sweep(judged_since=since, asked_at=now, prune=prune))
         if prune and not (swept.more or swept.stale):
             self._pruned_at = now
-        idle = swept == Swept(swept.now)
+        idle = not fired and swept == Swept(swept.now)
         self._sleeps_until = swept.now + round(PAUSE_S * 1000) if idle else swept.now
         return PAUSE_S if idle else 0
 
@@ -92,7 +96,7 @@ class Housekeeping:
         worker = (
             None if due.worker is None else due.worker + self._engine.rules.heartbeat_timeout_ms
         )
-        moments = [at for at in (due.job, due.lease, worker) if at is not None]
+        moments = [at for at in (due.job, due.lease, worker, due.cron) if at is not None]
         return min([*moments, now + round(SLOW_POLL_S * 1000)])
 
     async def _look_for_waiters(self, now: int) -> None:

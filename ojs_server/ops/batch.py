@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from ojs_server.domain.errors import OjsError, Unavailable
-from ojs_server.ops import beat, claim, control, enqueue, presence, settle, sweep
+from ojs_server.ops import beat, claim, control, cron, enqueue, presence, settle, sweep
 from ojs_server.ops.work import Chance, Rules, Work
 from ojs_server.store.base import OutcomeUnknown, Store, StoreUnavailable
 from ojs_wire import codes
@@ -32,6 +32,8 @@ Handler = Callable[[Work, Sequence[Any]], Sequence[Outcome]]
 # In this order inside a transaction: what was just enqueued or given back can be claimed.
 HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
     ((control.SetPaused, control.Reset), control.run),
+    # Before every group that locks jobs: see the order of locks in store/base.py.
+    ((cron.Register, cron.Amend, cron.Forget, cron.Trigger, cron.Fire), cron.run),
     ((enqueue.Enqueue,), enqueue.run),
     (
         (

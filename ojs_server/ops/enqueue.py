@@ -67,11 +67,12 @@ def run(work: Work, ops: Sequence[Enqueue]) -> list[Enqueued | OjsError]:
 
 def _store(work: Work, jobs: list[StoredJob]) -> set[str]:
     return (
-        work.add(jobs, [event for stored in jobs for event in _events(stored)]) if jobs else set()
+        work.add(jobs, [event for stored in jobs for event in entered(stored)]) if jobs else set()
     )
 
 
-def _events(stored: StoredJob) -> tuple[Event, ...]:
+def entered(stored: StoredJob) -> tuple[Event, ...]:
+    """What is told of a new job."""
     job = stored.job
     if job.state == State.AVAILABLE:
         return (events.enqueued(job),)

@@ -10,6 +10,7 @@ from typing import Protocol
 
 import msgspec
 
+from ojs_server.domain.cron_entry import CronEntry, CronRun
 from ojs_server.domain.job import Change, Event, Job, Lease, StoredJob
 from ojs_server.domain.workers import Worker
 
@@ -19,6 +20,19 @@ Clock = Callable[[], int]
 # commit, unique, and therefore both the FIFO sequence of jobs and the cursor of events.
 POSITION_BITS = 18
 MAX_POSITIONS = 1 << POSITION_BITS
+
+# What a wipe empties.
+WIPED = (
+    "jobs",
+    "leases",
+    "workers",
+    "queues",
+    "queue_counts",
+    "events",
+    "receipts",
+    "cron",
+    "cron_runs",
+)
 
 
 class StoreUnavailable(Exception):
@@ -76,6 +90,7 @@ class DueTimes(msgspec.Struct, frozen=True):
     job: int | None
     lease: int | None
     worker: int | None
+    cron: int | None = None
 
 
 class WorkerLoad(msgspec.Struct, frozen=True):
@@ -221,6 +236,37 @@ class Tx(Protocol):
     def prune_receipts(self, before: int, limit: int) -> int:
         """Remove receipts older than a moment."""
 
+    # Cron entries. They are locked before any job is.
+    def insert_cron(self, entries: Sequence[CronEntry]) -> set[str]:
+        """Store new entries; answers the names that were there before and stay as they were."""
+
+    def load_cron(self, names: Iterable[str]) -> dict[str, CronEntry]:
+        """Lock and read entries."""
+
+    def load_due_cron(self, limit: int) -> list[CronEntry]:
+        """Lock the entries whose `next_run_at` has come, earliest first."""
+
+    def load_held_cron(self, limit: int) -> list[CronEntry]:
+        """Lock the entries with runs that are held back while no other run is on."""
+
+    def update_cron(self, entries: Sequence[CronEntry]) -> None:
+        """Store locked entries as they are now."""
+
+    def delete_cron(self, names: Sequence[str]) -> None:
+        """Forget entries and their history."""
+
+    def insert_cron_runs(self, runs: Sequence[CronRun], keep: int) -> None:
+        """Append to histories; of each no more than `keep` stay, and those held back."""
+
+    def load_held_runs(self, name: str) -> list[CronRun]:
+        """The runs of an entry that are held back, oldest first."""
+
+    def release_cron_runs(self, positions: Sequence[int]) -> None:
+        """These runs are not held back any more."""
+
+    def load_states(self, ids: Iterable[str]) -> dict[str, str]:
+        """The states of those of these jobs that exist, without locking them."""
+
     def announce(self, queues: Mapping[str, int]) -> None:
         """Tell the other nodes, at commit, that jobs became available."""
 
@@ -256,6 +302,12 @@ class Reader(Protocol):
 
     def events(self, after: int, wanted: EventFilter, limit: int) -> EventPage:
         """Events after a position, oldest first, up to what every node has committed."""
+
+    def cron(self, names: Sequence[str] | None = None) -> list[CronEntry]:
+        """All cron entries, newest first, or these."""
+
+    def cron_runs(self, name: str) -> list[CronRun]:
+        """The history of an entry, newest first."""
 
     def due(self) -> DueTimes:
         """When housekeeping is needed next."""

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
+from ojs_server.domain.cron_entry import CronEntry, CronRun
 from ojs_server.domain.job import Change, Job, Lease, State, StoredJob
 from ojs_server.domain.workers import Worker
 from ojs_server.store.base import QueueCounts
@@ -141,4 +142,53 @@ def queue_of(row: Row) -> QueueCounts:
         created_at,
         changed_at,
         dict(zip(STATES, map(int, counts), strict=True)),
+    )
+
+
+def cron_of(row: Row) -> CronEntry:
+    """A cron entry."""
+    name, expression, timezone, overlap, enabled, *rest = row
+    return CronEntry(name, expression, timezone, overlap, bool(enabled), *rest)
+
+
+def cron_row(entry: CronEntry) -> tuple[Any, ...]:
+    """A cron entry in the order of its fields."""
+    return (
+        entry.name,
+        entry.expression,
+        entry.timezone,
+        entry.overlap,
+        entry.enabled,
+        entry.definition,
+        entry.created_at,
+        entry.updated_at,
+        entry.counted_from,
+        entry.next_run_at,
+        entry.last_run_at,
+        entry.last_job_id,
+        entry.run_count,
+        entry.held,
+    )
+
+
+def run_of(row: Row) -> CronRun:
+    """A line of a cron entry's history."""
+    position, name, scheduled_at, at, outcome, reason, job_id, manual, held = row
+    return CronRun(
+        position, name, scheduled_at, at, outcome, reason, job_id, bool(manual), bool(held)
+    )
+
+
+def run_row(run: CronRun) -> tuple[Any, ...]:
+    """A line of a cron entry's history in the order of its fields."""
+    return (
+        run.position,
+        run.name,
+        run.scheduled_at,
+        run.at,
+        run.outcome,
+        run.reason,
+        run.job_id,
+        run.manual,
+        run.held,
     )

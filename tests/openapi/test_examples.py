@@ -12,6 +12,7 @@ from tests.openapi.operations import OPERATIONS, Operation
 
 RESPONSES = document()["components"]["responses"]
 JOB_ID = document()["components"]["parameters"]["JobId"]["example"]
+CRON_NAME = document()["components"]["parameters"]["CronName"]["example"]
 
 ANSWERS = [
     (f"#/components/responses/{name}/content/{escape(media_type)}/schema", label, example["value"])
@@ -63,12 +64,21 @@ async def discarded(client: httpx.AsyncClient) -> None:
     await client.post(f"{WORKERS}/nack", json={"job_id": JOB_ID, "error": {"retryable": False}})
 
 
+async def registered(client: httpx.AsyncClient) -> None:
+    """The cron entry of the examples is there."""
+    entry = {"name": CRON_NAME, "expression": "@daily", "type": "report.build"}
+    assert (await client.post(f"{V1}/cron", json=entry)).status_code == 201
+
+
 # What must have happened before an operation's examples make sense.
 BEFORE: dict[str, Story] = {
     "activateJob": pending,
     "getDeadLetter": discarded,
     "deleteDeadLetter": discarded,
     "retryDeadLetter": discarded,
+    **dict.fromkeys(("getCron", "amendCron", "deleteCron"), registered),
+    **dict.fromkeys(("getCrons", "amendCrons", "deleteCrons"), registered),
+    **dict.fromkeys(("triggerCron", "getCronHistory"), registered),
 }
 # The first documented status is not what the examples lead to.
 OTHERWISE = {"getJobResult": 202}

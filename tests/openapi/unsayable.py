@@ -45,6 +45,17 @@ ERROR_NAMES: Final = st.one_of(
     st.sampled_from(["Smtp.+", "[45][0-9]{2}", "(Auth|Access)Error", "^Timeout$"]),
 )
 
+CRON: Final = st.one_of(
+    st.tuples(st.integers(0, 59), st.integers(0, 23), st.integers(1, 28)).map(
+        lambda at: "{} {} {} * *".format(*at)
+    ),
+    st.integers(1, 9_999).map("@every {}s".format),
+    st.sampled_from(["@daily", "@HOURLY", "*/5 * * * * *", "0 9 L * MON-FRI", "0 0 29 2 5#2"]),
+)
+ZONES: Final = st.sampled_from(["UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata"])
+
+schemathesis.openapi.format("ojs-cron", CRON)
+schemathesis.openapi.format("ojs-zone", ZONES)
 schemathesis.openapi.format("ojs-duration", DURATIONS)
 schemathesis.openapi.format("ojs-moment", MOMENTS)
 schemathesis.openapi.format("ojs-printable", PRINTABLES)

@@ -53,6 +53,12 @@ def enqueue(
     return Enqueue(drafts, ("", operation, key), hash_of(bodies))
 
 
+def meta_of(delivery: Delivery) -> dict[str, Any]:
+    """The `meta` of a delivered job."""
+    meta: dict[str, Any] = codec.decode(delivery.claimed.meta)
+    return meta
+
+
 class Bench:
     """One node without its event loop: every operation is a transaction of its own."""
 

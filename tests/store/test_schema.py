@@ -163,11 +163,27 @@ def test_lapsed_leases_are_found_by_index_on_sqlite(plan_of: Any) -> None:
     assert searches(plan, "jobs") == set()
 
 
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [
+        ("load_due_cron", {"SEARCH cron USING INDEX cron_due (next_run_at<?)"}),
+        ("load_held_cron", {"SCAN cron USING INDEX cron_held"}),
+        ("load_held_runs", {"SEARCH cron_runs USING INDEX cron_runs_held (name=?)"}),
+        ("list_cron_runs", {"SEARCH cron_runs USING INDEX cron_runs_name (name=?)"}),
+    ],
+)
+def test_cron_is_found_by_index_on_sqlite(plan_of: Any, name: str, read: set[str]) -> None:
+    plan = plan_of(QUERIES[name].sql)
+    assert searches(plan, "cron") | searches(plan, "cron_runs") == read
+
+
 def test_no_statement_of_a_batch_reads_a_table_whole_on_sqlite(plan_of: Any) -> None:
     for statement in QUERIES.values():
         if "{rows}" in statement.sql:
             plan = plan_of(statement.of_rows(3))
-            tables = r"SCAN (jobs|leases|workers|queues|queue_counts|events|receipts)\b"
+            tables = (
+                r"SCAN (jobs|leases|workers|queues|queue_counts|events|receipts|cron|cron_runs)\b"
+            )
             assert not [line for line in plan if re.match(tables, line)], statement.name
 
 

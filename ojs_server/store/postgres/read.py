@@ -5,6 +5,7 @@ from typing import Any
 
 import psycopg
 
+from ojs_server.domain.cron_entry import CronEntry, CronRun
 from ojs_server.domain.job import Lease, StoredJob
 from ojs_server.store.base import (
     POSITION_BITS,
@@ -19,7 +20,15 @@ from ojs_server.store.base import (
 from ojs_server.store.event_log import read_page
 from ojs_server.store.postgres.statements import STATEMENTS
 from ojs_server.store.postgres.transaction import storable
-from ojs_server.store.rows import JOB_FIELDS, lease_of, queue_of, stored_of, worker_of
+from ojs_server.store.rows import (
+    JOB_FIELDS,
+    cron_of,
+    lease_of,
+    queue_of,
+    run_of,
+    stored_of,
+    worker_of,
+)
 
 
 class PostgresReader:
@@ -86,6 +95,15 @@ class PostgresReader:
             wanted,
             limit,
         )
+
+    def cron(self, names: Sequence[str] | None = None) -> list[CronEntry]:
+        """All cron entries, or some."""
+        rows = self._all("list_cron", ()) if names is None else self._of_ids("some_cron", names)
+        return [cron_of(row) for row in rows]
+
+    def cron_runs(self, name: str) -> list[CronRun]:
+        """The history of a cron entry."""
+        return [run_of(row) for row in self._all("list_cron_runs", (name,))]
 
     def due(self) -> DueTimes:
         """When housekeeping is needed next."""

@@ -1,7 +1,8 @@
 """One PostgreSQL write transaction. Every statement takes the whole batch at once.
 
-Locks are taken in one order, so that nodes wait for each other but never in a circle: workers,
-then jobs, then leases, each in the order of their ids; a mixed batch locks first and reads then.
+Locks are taken in one order, so that nodes wait for each other but never in a circle: cron
+entries, workers, jobs, then leases, each in the order of their ids; a mixed batch locks first and
+reads then.
 Sweeps wait for nobody: they leave what is locked to whoever holds the lock.
 """
 
@@ -12,19 +13,24 @@ from typing import Any, Final
 import msgspec
 import psycopg
 
+from ojs_server.domain.cron_entry import CronEntry, CronRun
 from ojs_server.domain.job import Change, Event, Job, Lease, StoredJob
 from ojs_server.domain.workers import Worker
-from ojs_server.store.base import MAX_POSITIONS, Claimed, Receipt, StaleWrite
+from ojs_server.store.base import MAX_POSITIONS, WIPED, Claimed, Receipt, StaleWrite
 from ojs_server.store.postgres.arrays import texts
 from ojs_server.store.postgres.statements import STATEMENTS, with_lanes
 from ojs_server.store.rows import (
     JOB_FIELDS,
     STATES,
     change_row,
+    cron_of,
+    cron_row,
     held_of,
     insert_row,
     job_of,
     lease_row,
+    run_of,
+    run_row,
     stored_of,
     worker_of,
     worker_row,
@@ -233,6 +239,52 @@ class PostgresTx:
         """Remove old receipts."""
         return self._run("prune_receipts", (before, limit))
 
+    # Cron entries.
+    def insert_cron(self, entries: Sequence[CronEntry]) -> set[str]:
+        """Store new entries; answers the names that were there before."""
+        stored = {row[0] for row in self._rows("insert_cron", [cron_row(e) for e in entries])}
+        return {entry.name for entry in entries} - stored
+
+    def load_cron(self, names: Iterable[str]) -> dict[str, CronEntry]:
+        """Entries by name."""
+        return {row[0]: cron_of(row) for row in self._select("load_cron", names)}
+
+    def load_due_cron(self, limit: int) -> list[CronEntry]:
+        """Entries whose time has come."""
+        return [cron_of(row) for row in self._all("load_due_cron", (self.now, limit))]
+
+    def load_held_cron(self, limit: int) -> list[CronEntry]:
+        """Entries that may let a held run go."""
+        return [cron_of(row) for row in self._all("load_held_cron", (limit,))]
+
+    def update_cron(self, entries: Sequence[CronEntry]) -> None:
+        """Changed entries, all or none."""
+        if self._run_rows("update_cron", [cron_row(e) for e in entries]) != len(entries):
+            raise StaleWrite("a cron entry is no longer there")
+
+    def delete_cron(self, names: Sequence[str]) -> None:
+        """Forget entries."""
+        self._run_rows("delete_cron_runs", [(name,) for name in names])
+        self._run_rows("delete_cron", [(name,) for name in names])
+
+    def insert_cron_runs(self, runs: Sequence[CronRun], keep: int) -> None:
+        """Append to histories, and cut them."""
+        self._run_rows("insert_cron_runs", [run_row(run) for run in runs])
+        for name in sorted({run.name for run in runs}):
+            self._run("trim_cron_runs", {"name": name, "keep": keep})
+
+    def load_held_runs(self, name: str) -> list[CronRun]:
+        """Runs that are held back."""
+        return [run_of(row) for row in self._all("load_held_runs", (name,))]
+
+    def release_cron_runs(self, positions: Sequence[int]) -> None:
+        """Hold runs back no more."""
+        self._run_rows("release_cron_runs", [(position,) for position in positions])
+
+    def load_states(self, ids: Iterable[str]) -> dict[str, str]:
+        """The states of jobs."""
+        return dict(self._select("load_states", ids))
+
     def announce(self, queues: Mapping[str, int]) -> None:
         """Send one notice, at commit, if a fetch waits at another node."""
         news = encode({"node": self._place.node, "queues": queues})
@@ -254,7 +306,7 @@ class PostgresTx:
 
     def wipe(self) -> None:
         """Remove everything."""
-        for table in ("jobs", "leases", "workers", "queues", "queue_counts", "events", "receipts"):
+        for table in WIPED:
             self._cursor.execute(b"DELETE FROM " + table.encode())
 
     def _run(self, name: str, bound: Mapping[str, Any] | Sequence[Any]) -> int:

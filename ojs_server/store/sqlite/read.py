@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ojs_server.domain.cron_entry import CronEntry, CronRun
 from ojs_server.domain.job import Lease, StoredJob
 from ojs_server.store.base import (
     Clock,
@@ -18,8 +19,10 @@ from ojs_server.store.event_log import read_page
 from ojs_server.store.queries import Query
 from ojs_server.store.rows import (
     JOB_FIELDS,
+    cron_of,
     lease_of,
     queue_of,
+    run_of,
     stored_of,
     worker_of,
 )
@@ -79,6 +82,15 @@ class SqliteReader:
         return read_page(
             lambda start, count: self._all("events_after", (start, count)), after, wanted, limit
         )
+
+    def cron(self, names: Sequence[str] | None = None) -> list[CronEntry]:
+        """All cron entries, or some."""
+        rows = self._all("list_cron", ()) if names is None else self._of_ids("some_cron", names)
+        return [cron_of(row) for row in rows]
+
+    def cron_runs(self, name: str) -> list[CronRun]:
+        """The history of a cron entry."""
+        return [run_of(row) for row in self._all("list_cron_runs", (name,))]
 
     def due(self) -> DueTimes:
         """When housekeeping is needed next."""

@@ -115,6 +115,11 @@ SELECT {job}, {payload}, {lease}
 FROM jobs LEFT JOIN leases ON leases.job_id = jobs.id
 WHERE jobs.id = %s::text
 
+-- name: load_states
+-- The states of jobs.
+-- row: text
+SELECT id, state FROM jobs WHERE id = ANY ({rows})
+
 -- name: metas
 -- The meta of jobs.
 -- row: text
@@ -146,7 +151,11 @@ SELECT
         (SELECT min(expires_at) FROM leases),
         (SELECT min(deadline_at) FROM leases WHERE deadline_at IS NOT NULL)
     ),
-    (SELECT min(alive_at) FROM workers WHERE gone_at IS NULL)
+    (SELECT min(alive_at) FROM workers WHERE gone_at IS NULL),
+    least(
+        (SELECT min(next_run_at) FROM cron WHERE next_run_at IS NOT NULL),
+        (SELECT 0::int8 WHERE EXISTS (SELECT FROM cron WHERE held > 0 AND {free}))
+    )
 
 -- name: lock_jobs
 -- Only lock, for a batch that will come back to them.

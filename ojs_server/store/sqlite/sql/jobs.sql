@@ -81,6 +81,11 @@ SELECT {job}, {payload}, {lease}
 FROM jobs LEFT JOIN leases ON leases.job_id = jobs.id
 WHERE jobs.id = ?
 
+-- name: load_states
+-- The states of jobs.
+-- row: ?
+SELECT id, state FROM jobs WHERE id IN ({rows})
+
 -- name: metas
 -- The meta of jobs.
 -- row: ?
@@ -109,4 +114,9 @@ SELECT
         UNION ALL
         SELECT min(deadline_at) FROM leases WHERE deadline_at IS NOT NULL
     )),
-    (SELECT min(alive_at) FROM workers WHERE gone_at IS NULL AND alive_at IS NOT NULL)
+    (SELECT min(alive_at) FROM workers WHERE gone_at IS NULL AND alive_at IS NOT NULL),
+    (SELECT min(moment) FROM (
+        SELECT min(next_run_at) AS moment FROM cron WHERE next_run_at IS NOT NULL
+        UNION ALL
+        SELECT 0 WHERE EXISTS (SELECT 1 FROM cron WHERE held > 0 AND {free})
+    ))

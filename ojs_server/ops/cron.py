@@ -1,0 +1,174 @@
+"""Cron entries: register, change, forget, trigger by hand, and fire what is due.
+
+A firing is one transaction: the entry is locked, its job is stored, `next_run_at` moves on.
+Whoever comes second finds the moment moved, so each due time fires once on any number of nodes.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from ojs_server.domain.cron_entry import CronEntry
+from ojs_server.domain.cron_request import CronChanges, changed, registered
+from ojs_server.domain.errors import Conflict, NotFound, OjsError
+from ojs_server.domain.job import StoredJob
+from ojs_server.ops.cron_firing import Firing, cancel_held
+from ojs_server.ops.work import Work
+
+STEP = 500
+
+
+class _OnEntry(msgspec.Struct, frozen=True):
+    name: str
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        """What may not be touched twice in one transaction."""
+        return (("cron", self.name),)
+
+
+class Register(_OnEntry, frozen=True):
+    """Store an entry, or replace the one of this name."""
+
+    changes: CronChanges
+    strict: bool = False
+
+
+class Amend(_OnEntry, frozen=True):
+    """Change some members of an entry: enable, disable, another expression."""
+
+    changes: CronChanges
+    strict: bool = False
+
+
+class Forget(_OnEntry, frozen=True):
+    """Remove an entry; jobs that it fired stay, runs that were held back are cancelled."""
+
+
+class Trigger(_OnEntry, frozen=True):
+    """Run an entry now, beside its schedule, under its overlap policy."""
+
+
+class Fire(msgspec.Struct, frozen=True):
+    """Fire what is due, on any entry."""
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        """What may not be touched twice in one transaction."""
+        return ("cron",)
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """An entry as it is now, or was when it was removed."""
+
+    entry: CronEntry
+    created: bool = False
+
+
+class Triggered(msgspec.Struct, frozen=True):
+    """The job that was made by hand."""
+
+    entry: CronEntry
+    stored: StoredJob
+
+
+class Fired(msgspec.Struct, frozen=True):
+    """How many entries had something to do; `more` when a step was full."""
+
+    now: int
+    entries: int = 0
+
+
+Operation = Register | Amend | Forget | Trigger | Fire
+Answer = Kept | Triggered | Fired
+
+
+def run(work: Work, ops: Sequence[Operation]) -> list[Answer | OjsError]:
+    """Rare calls, one after the other."""
+    answers: list[Answer | OjsError] = []
+    for op in ops:
+        try:
+            answers.append(_carry_out(work, op))
+        except OjsError as error:
+            answers.append(error)
+    return answers
+
+
+def missing(name: str) -> NotFound:
+    """The answer for a name that is not there."""
+    return NotFound(
+        f"there is no cron entry {name}",
+        details={"resource_type": "cron", "resource_id": name},
+        hint="GET /ojs/v1/cron lists the entries",
+    )
+
+
+def _carry_out(work: Work, op: Operation) -> Answer:
+    match op:
+        case Register():
+            return _register(work, op)
+        case Amend():
+            known = _load(work, op.name)
+            return _kept(work, changed(op.changes, known, work.now, strict=op.strict))
+        case Forget():
+            known = _load(work, op.name)
+            cancel_held(work, known)
+            work.tx.delete_cron([known.name])
+            return Kept(known)
+        case Trigger():
+            return _trigger(work, _load(work, op.name))
+        case Fire():
+            return _fire(work)
+
+
+def _load(work: Work, name: str) -> CronEntry:
+    known = work.tx.load_cron([name]).get(name)
+    if known is None:
+        raise missing(name)
+    return known
+
+
+def _register(work: Work, op: Register) -> Kept:
+    known = work.tx.load_cron([op.name]).get(op.name)
+    entry = registered(op.changes, known, work.now, strict=op.strict)
+    if known is None and work.tx.insert_cron([entry]):
+        # Another node stored it since we looked; now it is locked.
+        known = _load(work, op.name)
+        entry = registered(op.changes, known, work.now, strict=op.strict)
+    if known is not None:
+        return _kept(work, entry)
+    work.expect(entry.next_run_at)
+    return Kept(entry, created=True)
+
+
+def _kept(work: Work, entry: CronEntry) -> Kept:
+    work.tx.update_cron([entry])
+    work.expect(entry.next_run_at)
+    return Kept(entry)
+
+
+def _trigger(work: Work, entry: CronEntry) -> Triggered:
+    firing = Firing(work, [entry])
+    after, stored = firing.run(entry, work.now, manual=True)
+    if stored is None:
+        raise Conflict(
+            f"the previous run of {entry.name} has not ended, and its overlap policy is "
+            f"{entry.overlap}",
+            details={"cron_name": entry.name, "existing_job_id": entry.last_job_id},
+            hint="cancel that job first, or use another overlap_policy",
+        )
+    firing.write([after])
+    return Triggered(after, stored)
+
+
+def _fire(work: Work) -> Fired:
+    held = {entry.name: entry for entry in work.tx.load_held_cron(STEP)}
+    due = {entry.name: entry for entry in work.tx.load_due_cron(STEP)}
+    entries = {**held, **due}
+    firing = Firing(work, list(entries.values()))
+    for name in held:
+        entries[name] = firing.release(entries[name])
+    for name in due:
+        entries[name] = firing.carry_out(entries[name])
+    firing.write(list(entries.values()))
+    return Fired(work.now, len(entries))
