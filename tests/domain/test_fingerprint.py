@@ -3,7 +3,7 @@
 import hashlib
 import json
 import unicodedata
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from ojs_server.domain.fingerprint import canonical_text, fingerprint
 from ojs_wire import codec
 
-TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=8)
+Form = Literal["NFC", "NFD"]
+TEXT = st.text(max_size=8)
 NUMBERS = st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False, allow_infinity=False)
 VALUES = st.recursive(
     st.none() | st.booleans() | NUMBERS | TEXT,
@@ -21,7 +22,7 @@ VALUES = st.recursive(
 )
 
 
-def respelled(value: Any, form: str) -> Any:
+def respelled(value: Any, form: Form) -> Any:
     """The same value: members the other way round, other accents, whole numbers as doubles."""
     if isinstance(value, dict):
         names = list(reversed(value))
@@ -40,7 +41,7 @@ def respelled(value: Any, form: str) -> Any:
 
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
 @given(value=VALUES)
-def test_a_spelling_changes_nothing(form: str, value: Any) -> None:
+def test_a_spelling_changes_nothing(form: Form, value: Any) -> None:
     other = respelled(value, form)
     assert fingerprint(other) == fingerprint(value)
     # And so through JSON, with its escapes.

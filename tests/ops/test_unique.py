@@ -315,7 +315,7 @@ def test_a_key_remembers_the_job_that_was_there(bench: Bench) -> None:
     again = bench.do(enqueue(**policy, key="k"))
     assert [stored.job.id for stored in again.jobs] == [first]
     assert not again.created
-    mixed = {"key": "m", "jobs": [policy, policy, {"type": "u"}]}
+    mixed: Json = {"key": "m", "jobs": [policy, policy, {"type": "u"}]}
     made = bench.do(enqueue(**mixed))
     repeated = bench.do(enqueue(**mixed))
     assert (made.created, repeated.created) == (True, False)

@@ -32,7 +32,6 @@ NOT_BUILT = (
     "workflow",
     "webhook",
     "web hook",
-    "unique",
     "rate limit",
     "rate_limit",
     "progress",
