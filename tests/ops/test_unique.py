@@ -1,5 +1,6 @@
 """Unique jobs: who stands in whose way, in which state and for how long."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -326,3 +327,26 @@ def test_a_job_that_was_activated_still_stands_in_the_way(bench: Bench) -> None:
     first = bench.put(**once(), pending=True)
     bench.do(Activate(first))
     assert refused(bench, **once())["existing_job_state"] == "available"
+
+
+def test_jobs_without_a_policy_cost_no_statement(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with bench.store.transaction() as tx:
+        kind = type(tx)
+    asked: list[str] = []
+
+    def note(name: str) -> Callable[..., Json]:
+        def called(*given: object) -> Json:
+            asked.append(name)
+            return {}
+
+        return called
+
+    for name in ("lock_unique", "find_unique", "load_jobs"):
+        monkeypatch.setattr(kind, name, note(name))
+    bench.put()
+    bench.do(enqueue(jobs=[{}] * 3, key="k"))
+    assert asked == []
+    bench.put(**once())
+    assert asked == ["lock_unique", "find_unique"]
