@@ -119,8 +119,9 @@ def parse_unique(given: object) -> UniquePolicy | None:
         return None
     if not isinstance(given, dict):
         raise invalid("unique", f"must be an object, not {kind_of(given)}")
-    keys = given.get("key") if given.get("keys") is None else given["keys"]
-    chosen = _names("keys", [keys] if isinstance(keys, str) else keys, DIMENSIONS) or ("type",)
+    # The spelling that does not count is checked, too.
+    keys, key = _dimensions("keys", given), _dimensions("key", given)
+    chosen = (key if given.get("keys") is None else keys) or ("type",)
     args_keys = _names("args_keys", given.get("args_keys"), None)
     meta_keys = _names("meta_keys", given.get("meta_keys"), None)
     if "meta" in chosen and not meta_keys:
@@ -149,6 +150,11 @@ def _named(args: Sequence[Any], names: Iterable[str]) -> dict[str, Any]:
                 f"names {name[:100]!r}, which the first object of `args` does not have",
             )
     return {name: found[name] for name in names}
+
+
+def _dimensions(member: str, given: dict[str, Any]) -> tuple[str, ...]:
+    value = given.get(member)
+    return _names(member, [value] if isinstance(value, str) else value, DIMENSIONS)
 
 
 def _names(member: str, value: object, known: tuple[str, ...] | None) -> tuple[str, ...]:
@@ -181,6 +187,7 @@ def _on_conflict(value: object) -> str:
 
 
 def _period(given: dict[str, Any]) -> int | None:
+    found: list[int] = []
     for member, unit in (("period", None), ("period_ms", 1)):
         value = given.get(member)
         if value is None:
@@ -191,8 +198,8 @@ def _period(given: dict[str, Any]) -> int | None:
             raise invalid(f"unique.{member}", str(error)) from None
         if period <= 0:
             raise _zero(member)
-        return period
-    return None
+        found.append(period)
+    return found[0] if found else None
 
 
 def _zero(member: str) -> InvalidRequest:
