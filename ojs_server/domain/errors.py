@@ -87,7 +87,7 @@ class Conflict(OjsError):
 
 
 class Duplicate(Conflict):
-    """The id or idempotency key is taken by another request."""
+    """The id or idempotency key is taken, or a unique job is there already."""
 
     code = codes.DUPLICATE
 

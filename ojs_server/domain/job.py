@@ -63,6 +63,7 @@ class StoredJob(msgspec.Struct, frozen=True):
     meta: bytes
     request_hash: bytes | None = None
     result: bytes | None = None
+    unique_key: bytes | None = None
 
 
 class Lease(msgspec.Struct, frozen=True):

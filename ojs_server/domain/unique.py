@@ -1,9 +1,13 @@
 """The unique policy: which jobs count as the same, and what a conflict does."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from ojs_server.domain.errors import InvalidRequest, invalid
-from ojs_server.domain.job import State
+import msgspec
+
+from ojs_server.domain.errors import Duplicate, InvalidRequest, invalid
+from ojs_server.domain.fingerprint import fingerprint
+from ojs_server.domain.job import TERMINAL, Job, State
 from ojs_server.domain.naming import nearest
 from ojs_wire.values import format_duration, kind_of, parse_duration
 
@@ -12,39 +16,150 @@ CONFLICTS: Final = ("reject", "replace", "replace_except_schedule", "ignore")
 MEMBERS: Final = frozenset(
     {"keys", "key", "args_keys", "meta_keys", "period", "period_ms", "states", "on_conflict"}
 )
+UNFINISHED: Final = (
+    State.AVAILABLE,
+    State.ACTIVE,
+    State.SCHEDULED,
+    State.RETRYABLE,
+    State.PENDING,
+)
 
 
-def parse_unique(given: object) -> dict[str, Any] | None:
-    """Check a policy and answer its canonical form; `key` and `use_existing` are synonyms."""
+class UniquePolicy(msgspec.Struct, frozen=True):
+    """A checked policy. Where `states` is empty, the states that are not final count."""
+
+    keys: tuple[str, ...] = ("type",)
+    on_conflict: str = "reject"
+    args_keys: tuple[str, ...] = ()
+    meta_keys: tuple[str, ...] = ()
+    states: tuple[str, ...] = ()
+    period_ms: int | None = None
+
+    def as_wire(self) -> dict[str, Any]:
+        """The policy in its one spelling, without what was left to the defaults."""
+        period = None if self.period_ms is None else format_duration(self.period_ms)
+        wire: dict[str, Any] = {"keys": self.keys, "on_conflict": self.on_conflict}
+        rest = {
+            "args_keys": self.args_keys,
+            "meta_keys": self.meta_keys,
+            "states": self.states,
+            "period": period,
+        }
+        return wire | {name: value for name, value in rest.items() if value}
+
+
+class Unique(msgspec.Struct, frozen=True):
+    """What a new job is compared by, and what becomes of it where there is an equal one."""
+
+    key: bytes
+    on_conflict: str
+    states: tuple[str, ...] = UNFINISHED
+    period_ms: int | None = None
+
+    def conflict(self, jobs: Sequence[Job], now: int) -> Job | None:
+        """The job that stands in the way: the newest unfinished one, else the newest."""
+        found = [job for job in jobs if job.state in self.states and self._recent(job, now)]
+        # The last of those that are equally new: a batch appends its own jobs.
+        return max(
+            reversed(found),
+            key=lambda job: (job.state not in TERMINAL, job.created_at),
+            default=None,
+        )
+
+    def refusal(self, existing: Job, index: int | None) -> Duplicate:
+        """The answer of `reject`; `index` is the place of the new job in its batch."""
+        where = "" if index is None else f"jobs[{index}]: "
+        return Duplicate(
+            f"{where}job {existing.id} is the same by the unique policy, and is {existing.state}",
+            details={
+                **({} if index is None else {"index": index}),
+                "existing_job_id": existing.id,
+                "existing_job_state": existing.state,
+                "uniqueness_key": self.key.hex(),
+            },
+        )
+
+    def refusal_within(self, index: int, existing: int) -> Duplicate:
+        """The answer to a batch that holds the same job twice."""
+        return Duplicate(
+            f"jobs[{index}] is the same as jobs[{existing}] by its unique policy",
+            details={
+                "index": index,
+                "existing_index": existing,
+                "uniqueness_key": self.key.hex(),
+            },
+        )
+
+    def _recent(self, job: Job, now: int) -> bool:
+        return self.period_ms is None or now < job.created_at + self.period_ms
+
+
+def unique_of(
+    policy: UniquePolicy, job_type: str, queue: str, args: Sequence[Any], meta: Mapping[str, Any]
+) -> Unique:
+    """Fingerprint the dimensions that a policy chooses; the type is always one of them."""
+    chosen: dict[str, Any] = {"type": job_type}
+    if "queue" in policy.keys:
+        chosen["queue"] = queue
+    if "args" in policy.keys:
+        chosen["args"] = _named(args, policy.args_keys) if policy.args_keys else list(args)
+    if "meta" in policy.keys:
+        chosen["meta"] = {name: meta[name] for name in policy.meta_keys if name in meta}
+    return Unique(
+        key=fingerprint(chosen),
+        on_conflict=policy.on_conflict,
+        states=policy.states or UNFINISHED,
+        period_ms=policy.period_ms,
+    )
+
+
+def parse_unique(given: object) -> UniquePolicy | None:
+    """Check a policy; `key` and `use_existing` are synonyms."""
     if given is None:
         return None
     if not isinstance(given, dict):
         raise invalid("unique", f"must be an object, not {kind_of(given)}")
+    # The spelling that does not count is checked, too.
     keys, key = _dimensions("keys", given), _dimensions("key", given)
-    policy: dict[str, Any] = {
-        "keys": (key if keys is None else keys) or ["type"],
-        "on_conflict": _on_conflict(given.get("on_conflict")),
-    }
-    for member in ("args_keys", "meta_keys"):
-        if names := _names(member, given.get(member), None):
-            policy[member] = names
-    if "meta" in policy["keys"] and "meta_keys" not in policy:
+    chosen = (key if given.get("keys") is None else keys) or ("type",)
+    args_keys = _names("args_keys", given.get("args_keys"), None)
+    meta_keys = _names("meta_keys", given.get("meta_keys"), None)
+    if "meta" in chosen and not meta_keys:
         raise invalid("unique.meta_keys", 'must name at least one key when `keys` holds "meta"')
-    if states := _names("states", given.get("states"), tuple(State)):
-        policy["states"] = states
-    if (period := _period(given)) is not None:
-        policy["period"] = format_duration(period)
-    return policy
+    # Who names parts of a dimension means that it counts.
+    named = {"args": args_keys, "meta": meta_keys}
+    chosen += tuple(name for name, parts in named.items() if parts and name not in chosen)
+    return UniquePolicy(
+        keys=chosen,
+        on_conflict=_on_conflict(given.get("on_conflict")),
+        args_keys=args_keys,
+        meta_keys=meta_keys,
+        states=_names("states", given.get("states"), tuple(State)),
+        period_ms=_period(given),
+    )
 
 
-def _dimensions(member: str, given: dict[str, Any]) -> list[str] | None:
+def _named(args: Sequence[Any], names: Iterable[str]) -> dict[str, Any]:
+    found = next((item for item in args if isinstance(item, dict)), None)
+    if found is None:
+        raise invalid("unique.args_keys", "looks into the first object of `args`; there is none")
+    for name in names:
+        if name not in found:
+            raise invalid(
+                "unique.args_keys",
+                f"names {name[:100]!r}, which the first object of `args` does not have",
+            )
+    return {name: found[name] for name in names}
+
+
+def _dimensions(member: str, given: dict[str, Any]) -> tuple[str, ...]:
     value = given.get(member)
     return _names(member, [value] if isinstance(value, str) else value, DIMENSIONS)
 
 
-def _names(member: str, value: object, known: tuple[str, ...] | None) -> list[str] | None:
+def _names(member: str, value: object, known: tuple[str, ...] | None) -> tuple[str, ...]:
     if value is None:
-        return None
+        return ()
     field = f"unique.{member}"
     if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
         raise invalid(field, "must be an array of non-empty strings")
@@ -55,7 +170,7 @@ def _names(member: str, value: object, known: tuple[str, ...] | None) -> list[st
             raise invalid(
                 field, f"holds {item[:100]!r}; allowed: {', '.join(known)}{nearest(item, known)}"
             )
-    return list(dict.fromkeys(value))
+    return tuple(dict.fromkeys(value))
 
 
 def _on_conflict(value: object) -> str:

@@ -12,7 +12,7 @@ from ojs_server.domain.naming import nearest
 from ojs_server.domain.retry import DEFAULT, parse_policy
 from ojs_server.domain.retry import MEMBERS as RETRY_MEMBERS
 from ojs_server.domain.unique import MEMBERS as UNIQUE_MEMBERS
-from ojs_server.domain.unique import parse_unique
+from ojs_server.domain.unique import Unique, parse_unique, unique_of
 from ojs_wire import codec, codes
 from ojs_wire.values import (
     JOB_TYPE,
@@ -109,6 +109,7 @@ class Draft(msgspec.Struct, frozen=True):
     pending: bool
     lease_ms: int | None
     run_ms: int | None
+    unique: Unique | None
 
 
 def parse_draft(body: object, *, strict: bool = False) -> Draft:
@@ -133,20 +134,23 @@ def parse_draft(body: object, *, strict: bool = False) -> Draft:
     policies = [parse_policy(one) for one in (retry, other) if one is not None]
     policy = policies[0] if policies else DEFAULT
     run_ms = _run_ms(given)
-    grace_ms = _grace_ms(given)
+    grace_ms = _duration(given, "grace_period", 1000)
     lease_ms = _lease_ms(given)
     client_id = _client_id(body)
+    queue = parse_queue("queue", given["queue"]) if "queue" in given else "default"
+    unique = parse_unique(given.get("unique"))
     normalised = {
         "timeout_ms": run_ms,
         "grace_period": None if grace_ms is None else in_seconds(grace_ms),
         "visibility_timeout_ms": lease_ms,
         "retry": policy.as_wire() if policies else None,
+        "unique": None if unique is None else unique.as_wire(),
     }
     spec = _spec(body, given, normalised)
     moments = (_moment(given, "scheduled_at"), _moment(given, "delay_until"))
     draft = Draft(
         type=job_type,
-        queue=parse_queue("queue", given["queue"]) if "queue" in given else "default",
+        queue=queue,
         args=codec.encode(args),
         meta=codec.encode(meta),
         spec=codec.encode(spec),
@@ -159,6 +163,7 @@ def parse_draft(body: object, *, strict: bool = False) -> Draft:
         pending=_flag(given, "pending"),
         lease_ms=lease_ms,
         run_ms=None if run_ms is None else run_ms + (grace_ms or 0),
+        unique=None if unique is None else unique_of(unique, job_type, queue, args, meta),
     )
     _check_sizes(draft)
     return draft
@@ -197,7 +202,13 @@ def born(
         run_ms=draft.run_ms,
         spec=draft.spec,
     )
-    return StoredJob(job=job, args=draft.args, meta=draft.meta, request_hash=draft.request_hash)
+    return StoredJob(
+        job=job,
+        args=draft.args,
+        meta=draft.meta,
+        request_hash=draft.request_hash,
+        unique_key=draft.unique.key if draft.unique else None,
+    )
 
 
 def hash_of(body: object) -> bytes:
@@ -332,10 +343,6 @@ def _run_ms(given: Mapping[str, Any]) -> int | None:
     return exact or coarse or None
 
 
-def _grace_ms(given: Mapping[str, Any]) -> int | None:
-    return _duration(given, "grace_period", 1000)
-
-
 def _lease_ms(given: Mapping[str, Any]) -> int | None:
     found: list[int] = []
     for name, unit in (("visibility_timeout_ms", 1), ("visibility_timeout", 1000)):
@@ -375,7 +382,6 @@ def _spec(
     known = {
         "schema": schema,
         **normalised,
-        "unique": parse_unique(given.get("unique")),
         "tags": _tags(given.get("tags")),
         "rate_limit": rate_limit,
     }

@@ -29,7 +29,7 @@ CAPABILITIES: Final = {
     "priority_queues": True,
     "rate_limiting": False,
     "schema_validation": False,
-    "unique_jobs": False,
+    "unique_jobs": True,
     "webhooks": False,
     "worker_directives": True,
     "worker_registration": True,
@@ -56,6 +56,7 @@ async def manifest(call: Call) -> Answer:
             "protocols": ["http"],
             "backend": store.kind,
             "capabilities": {**CAPABILITIES, "test_hooks": settings.conformance},
+            "unique_job_strength": "strong",
             "extensions": [],
             "extensions_detail": {},
             "endpoints": {

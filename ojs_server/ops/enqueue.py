@@ -1,4 +1,4 @@
-"""Enqueue one job or many: all of a request's jobs are stored, or none."""
+"""Enqueue one job or many: all of a request's new jobs are stored, or none."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,8 +6,9 @@ import msgspec
 
 from ojs_server.domain import events
 from ojs_server.domain.errors import Duplicate, NotFound, OjsError
-from ojs_server.domain.job import Event, State, StoredJob
+from ojs_server.domain.job import Change, Event, State, StoredJob
 from ojs_server.domain.validate import Draft, born
+from ojs_server.ops.unique import Judged, judge
 from ojs_server.ops.work import Work
 from ojs_server.store.base import Receipt
 
@@ -24,24 +25,20 @@ class Enqueue(msgspec.Struct, frozen=True):
     @property
     def keys(self) -> tuple[object, ...]:
         """What may not be touched twice in one transaction."""
-        ids = tuple(draft.id for draft in self.drafts if draft.id)
-        return (*ids, self.receipt) if self.receipt else ids
+        ids = (draft.id for draft in self.drafts if draft.id)
+        uniques = (("unique", draft.unique.key) for draft in self.drafts if draft.unique)
+        return (*ids, *uniques, self.receipt) if self.receipt else (*ids, *uniques)
 
 
 class Enqueued(msgspec.Struct, frozen=True):
-    """The stored jobs; `created` is False when an earlier, equal request had stored them."""
+    """The jobs of a request; `created` is False when all of them had been stored before."""
 
     jobs: tuple[StoredJob, ...]
     created: bool
 
 
-class _Repeat(msgspec.Struct, frozen=True):
-    """An equal request made these jobs before; they are answered as they are now."""
-
-    job_ids: tuple[str, ...]
-
-
-_Verdict = Enqueued | _Repeat | OjsError
+# An earlier request's jobs are answered by their ids: as they are now.
+_Verdict = Judged | OjsError
 
 
 def run(work: Work, ops: Sequence[Enqueue]) -> list[Enqueued | OjsError]:
@@ -57,11 +54,19 @@ def run(work: Work, ops: Sequence[Enqueue]) -> list[Enqueued | OjsError]:
         if index not in verdicts
     }
     verdicts.update(_known_receipt(work, ops, made))
-    batches = {index: jobs for index, jobs in made.items() if index not in verdicts}
-    taken = _store(work, [job for jobs in batches.values() for job in jobs])
-    for index, jobs in batches.items():
-        lost = [stored.job.id for stored in jobs if stored.job.id in taken]
-        verdicts[index] = _take_back(work, ops[index], jobs, lost) if lost else Enqueued(jobs, True)
+    fresh = {index: (ops[index].drafts, made[index]) for index in made if index not in verdicts}
+    judged = judge(work, fresh)
+    _mend_receipts(work, ops, judged)
+    verdicts.update(judged)
+    accepted = {index: one for index, one in judged.items() if isinstance(one, Judged)}
+    taken = _store(work, [stored for one in accepted.values() for stored in one.stored])
+    replaced: list[Change] = []
+    for index, one in accepted.items():
+        if lost := [stored.job.id for stored in one.stored if stored.job.id in taken]:
+            verdicts[index] = _take_back(work, ops[index], one.stored, lost)
+        else:
+            replaced += one.replaced
+    work.apply(replaced)
     return _answers(work, [verdicts[index] for index in range(len(ops))])
 
 
@@ -88,7 +93,7 @@ def _known_id(op: Enqueue, known: Mapping[str, bytes | None]) -> _Verdict | None
         known[draft.id] == draft.request_hash for draft in op.drafts if draft.id
     )
     if equal:
-        return _Repeat(tuple(ids))
+        return Judged(tuple(ids))
     return Duplicate(
         f"a job with id {ids[0]} exists already, made by a different request",
         details={"existing_job_id": ids[0]},
@@ -109,7 +114,7 @@ def _known_receipt(
         }
     )
     return {
-        keyed[key]: _Repeat(receipt.job_ids)
+        keyed[key]: Judged(receipt.job_ids)
         if receipt.body_hash == ops[keyed[key]].body_hash
         else Duplicate(
             "this Idempotency-Key was used for a different request",
@@ -119,7 +124,23 @@ def _known_receipt(
     }
 
 
-def _take_back(work: Work, op: Enqueue, jobs: tuple[StoredJob, ...], lost: list[str]) -> _Verdict:
+def _mend_receipts(
+    work: Work, ops: Sequence[Enqueue], judged: Mapping[int, Judged | OjsError]
+) -> None:
+    """A refused request leaves its key free; one met by an earlier job remembers that one."""
+    mended: dict[ReceiptKey, Receipt | None] = {}
+    for index, one in judged.items():
+        op = ops[index]
+        if op.receipt and isinstance(one, OjsError):
+            mended[op.receipt] = None
+        elif op.receipt and isinstance(one, Judged) and len(one.stored) < len(op.drafts):
+            mended[op.receipt] = Receipt(op.body_hash, one.ids)
+    if mended:
+        work.tx.delete_receipts(sorted(mended))
+        work.tx.insert_receipts({key: receipt for key, receipt in mended.items() if receipt})
+
+
+def _take_back(work: Work, op: Enqueue, jobs: Sequence[StoredJob], lost: list[str]) -> _Verdict:
     """Another node stored an id of this request since we looked: undo the rest of it."""
     work.unstore([stored.job for stored in jobs if stored.job.id not in lost])
     if op.receipt:
@@ -129,14 +150,21 @@ def _take_back(work: Work, op: Enqueue, jobs: tuple[StoredJob, ...], lost: list[
 
 
 def _answers(work: Work, verdicts: list[_Verdict]) -> list[Enqueued | OjsError]:
-    ids = [job_id for one in verdicts if isinstance(one, _Repeat) for job_id in one.job_ids]
-    stored = work.tx.load_whole(ids) if ids else {}
+    ids = {
+        one
+        for verdict in verdicts
+        if isinstance(verdict, Judged)
+        for one in verdict.answer
+        if isinstance(one, str)
+    }
+    earlier = work.tx.load_whole(sorted(ids)) if ids else {}
     answers: list[Enqueued | OjsError] = []
     for one in verdicts:
-        if not isinstance(one, _Repeat):
+        if not isinstance(one, Judged):
             answers.append(one)
-        elif all(job_id in stored for job_id in one.job_ids):
-            answers.append(Enqueued(tuple(stored[job_id] for job_id in one.job_ids), False))
+        elif all(job in earlier for job in one.answer if isinstance(job, str)):
+            jobs = tuple(earlier[job] if isinstance(job, str) else job for job in one.answer)
+            answers.append(Enqueued(jobs, bool(one.stored)))
         else:
             answers.append(NotFound("the job that this request made has been removed since"))
     return answers

@@ -169,6 +169,12 @@ class Tx(Protocol):
     def delete_jobs(self, ids: Sequence[str]) -> None:
         """Remove jobs for good."""
 
+    def lock_unique(self, keys: Iterable[bytes]) -> None:
+        """Keep these fingerprints from every other transaction until this one ends."""
+
+    def find_unique(self, wanted: Iterable[tuple[bytes, str]]) -> dict[bytes, list[Job]]:
+        """The newest job that has each of these fingerprints in each of these states."""
+
     # Leases.
     def insert_leases(self, leases: Sequence[Lease]) -> None:
         """Note who holds the jobs that were just claimed."""

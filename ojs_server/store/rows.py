@@ -1,6 +1,6 @@
 """Between database rows and the records of the domain; the same for both stores."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from ojs_server.domain.cron_entry import CronEntry, CronRun
@@ -9,6 +9,8 @@ from ojs_server.domain.workers import Worker
 from ojs_server.store.base import QueueCounts
 
 JOB_FIELDS: Final = len(Job.__struct_fields__)
+# All of a StoredJob but its `job` follows the Job.
+STORED_FIELDS: Final = JOB_FIELDS + len(StoredJob.__struct_fields__) - 1
 LEASE_FIELDS: Final = len(Lease.__struct_fields__)
 STATES: Final = tuple(State)
 
@@ -32,8 +34,15 @@ def held_of(row: Row) -> tuple[Job, Lease]:
 
 def stored_of(row: Row) -> StoredJob:
     """A whole job."""
-    args, meta, request_hash, result = row[JOB_FIELDS : JOB_FIELDS + 4]
-    return StoredJob(Job(*row[:JOB_FIELDS]), args, meta, request_hash, result)
+    return StoredJob(Job(*row[:JOB_FIELDS]), *row[JOB_FIELDS:STORED_FIELDS])
+
+
+def unique_of(rows: Iterable[Row]) -> dict[bytes, list[Job]]:
+    """Jobs by their fingerprint, which follows the Job."""
+    found: dict[bytes, list[Job]] = {}
+    for row in rows:
+        found.setdefault(row[JOB_FIELDS], []).append(job_of(row))
+    return found
 
 
 def worker_of(row: Row) -> Worker:
@@ -73,6 +82,7 @@ def insert_row(stored: StoredJob) -> tuple[Any, ...]:
         stored.meta,
         stored.request_hash,
         stored.result,
+        stored.unique_key,
     )
 
 

@@ -37,6 +37,7 @@ def test_a_plain_job_has_the_defaults() -> None:
         pending=False,
         lease_ms=None,
         run_ms=None,
+        unique=None,
     )
 
 

@@ -70,6 +70,8 @@ RULES: Final = (
     "must be longer than zero",
     "must be between zero and a hundred years",
     "is not a moment that exists: day is out of range for month",
+    "looks into the first object of `args`; there is none",
+    "which the first object of `args` does not have",
 )
 
 

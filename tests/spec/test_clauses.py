@@ -31,7 +31,6 @@ NOT_BUILT = (
     "workflow",
     "webhook",
     "web hook",
-    "unique",
     "rate limit",
     "rate_limit",
     "progress",

@@ -39,7 +39,7 @@ def a_job(job_id: str, **fields: Any) -> StoredJob:
     """An available job; fields of the record and of the payload alike can be set."""
     payload = {
         name: fields.pop(name)
-        for name in ("args", "meta", "request_hash", "result") & fields.keys()
+        for name in ("args", "meta", "request_hash", "result", "unique_key") & fields.keys()
     }
     record: dict[str, Any] = {
         "type": "mail.send",

@@ -3,6 +3,7 @@
 Locks are taken in one order, so that nodes wait for each other but never in a circle: cron
 entries, workers, jobs, then leases, each in the order of their ids; a mixed batch locks first and
 reads then.
+Fingerprints of unique jobs are locked in their order before the jobs that they lead to.
 Sweeps wait for nobody: they leave what is locked to whoever holds the lock.
 """
 
@@ -32,6 +33,7 @@ from ojs_server.store.rows import (
     run_of,
     run_row,
     stored_of,
+    unique_of,
     worker_of,
     worker_row,
 )
@@ -130,6 +132,17 @@ class PostgresTx:
     def delete_jobs(self, ids: Sequence[str]) -> None:
         """Remove jobs for good."""
         self._run_rows("delete_jobs", [(job_id,) for job_id in ids])
+
+    def lock_unique(self, keys: Iterable[bytes]) -> None:
+        """Wait for every other transaction that has one of these fingerprints."""
+        # In order, or two nodes could wait in a circle.
+        rows = [(key,) for key in sorted(set(keys))]
+        self._run_rows("lock_unique", rows)
+        self._run_rows("unlock_unique", rows)
+
+    def find_unique(self, wanted: Iterable[tuple[bytes, str]]) -> dict[bytes, list[Job]]:
+        """The newest job of each fingerprint and state, as the last commit left it."""
+        return unique_of(self._rows("find_unique", list(wanted)))
 
     def insert_leases(self, leases: Sequence[Lease]) -> None:
         """Who holds what was just claimed."""

@@ -18,7 +18,7 @@ from ojs_server.store.base import (
 from ojs_server.store.event_log import read_page
 from ojs_server.store.queries import Query
 from ojs_server.store.rows import (
-    JOB_FIELDS,
+    STORED_FIELDS,
     cron_of,
     lease_of,
     queue_of,
@@ -49,7 +49,7 @@ class SqliteReader:
     def job(self, job_id: str) -> tuple[StoredJob, Lease | None] | None:
         """One whole job and who holds it."""
         rows = self._all("one_job", (job_id,))
-        return (stored_of(rows[0]), lease_of(rows[0][JOB_FIELDS + 4 :])) if rows else None
+        return (stored_of(rows[0]), lease_of(rows[0][STORED_FIELDS:])) if rows else None
 
     def metas(self, ids: Sequence[str]) -> list[bytes]:
         """The `meta` of jobs."""

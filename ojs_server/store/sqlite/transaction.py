@@ -30,6 +30,7 @@ from ojs_server.store.rows import (
     run_of,
     run_row,
     stored_of,
+    unique_of,
     worker_of,
     worker_row,
 )
@@ -141,6 +142,13 @@ class SqliteTx:
     def delete_jobs(self, ids: Sequence[str]) -> None:
         """Remove jobs for good."""
         self._rows("delete_jobs", [(job_id,) for job_id in ids])
+
+    def lock_unique(self, keys: Iterable[bytes]) -> None:
+        """There is no other transaction: the file has one writer."""
+
+    def find_unique(self, wanted: Iterable[tuple[bytes, str]]) -> dict[bytes, list[Job]]:
+        """The newest job of each fingerprint and state."""
+        return unique_of(self._fetch_rows("find_unique", list(wanted)))
 
     def insert_leases(self, leases: Sequence[Lease]) -> None:
         """Who holds what was just claimed."""

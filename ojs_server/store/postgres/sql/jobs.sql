@@ -7,15 +7,16 @@ jobs.retry_delay_ms, jobs.spec, jobs.error, jobs.errors
 
 -- fragment: payload
 -- What a StoredJob has beyond its Job.
-jobs.args, jobs.meta, jobs.request_hash, jobs.result
+jobs.args, jobs.meta, jobs.request_hash, jobs.result, jobs.unique_key
 
 -- name: insert_jobs
 -- New jobs; an id that exists is left alone and not answered.
--- row: text, text, text, text, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, bytea, bytea, bytea, bytea, bytea, bytea, bytea
+-- row: text, text, text, text, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, bytea, bytea, bytea, bytea, bytea, bytea, bytea, bytea
 INSERT INTO jobs (
     id, type, queue, state, priority, seq, attempt, releases, max_attempts, created_at,
     enqueued_at, started_at, finished_at, completed_at, scheduled_at, expires_at, due_at,
-    lease_ms, run_ms, retry_delay_ms, spec, error, errors, args, meta, request_hash, result
+    lease_ms, run_ms, retry_delay_ms, spec, error, errors, args, meta, request_hash, result,
+    unique_key
 )
 SELECT * FROM unnest({rows})
 ON CONFLICT (id) DO NOTHING
@@ -36,6 +37,28 @@ SELECT {job} FROM jobs WHERE id = ANY ({rows}) ORDER BY id FOR UPDATE
 -- Jobs with everything.
 -- row: text
 SELECT {job}, {payload} FROM jobs WHERE id = ANY ({rows})
+
+-- name: lock_unique
+-- Whoever comes second waits here for the end of the first transaction, although that one takes
+-- its rows away again at once: to others they are neither there nor gone before it has ended.
+-- row: bytea
+INSERT INTO unique_locks (unique_key) SELECT * FROM unnest({rows})
+
+-- name: unlock_unique
+-- So that nothing is left of a lock but its wait.
+-- row: bytea
+DELETE FROM unique_locks WHERE unique_key = ANY ({rows})
+
+-- name: find_unique
+-- For each fingerprint and state the newest job, found by one look into the index.
+-- row: bytea, text
+SELECT {job}, jobs.unique_key
+FROM unnest({rows}) AS wanted (unique_key, state)
+CROSS JOIN LATERAL (
+    SELECT * FROM jobs
+    WHERE unique_key = wanted.unique_key AND state = wanted.state
+    ORDER BY created_at DESC, id DESC LIMIT 1
+) AS jobs
 
 -- name: load_due
 -- What time changes next, without what another node is busy with.

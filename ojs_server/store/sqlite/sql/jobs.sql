@@ -7,15 +7,17 @@ jobs.retry_delay_ms, CAST(jobs.spec AS BLOB), CAST(jobs.error AS BLOB), CAST(job
 
 -- fragment: payload
 -- What a StoredJob has beyond its Job.
-CAST(jobs.args AS BLOB), CAST(jobs.meta AS BLOB), jobs.request_hash, CAST(jobs.result AS BLOB)
+CAST(jobs.args AS BLOB), CAST(jobs.meta AS BLOB), jobs.request_hash, CAST(jobs.result AS BLOB),
+jobs.unique_key
 
 -- name: insert_jobs
 -- New jobs, whose ids are free.
--- row: (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,CAST(? AS TEXT),CAST(? AS TEXT),CAST(? AS TEXT),CAST(? AS TEXT),CAST(? AS TEXT),?,CAST(? AS TEXT))
+-- row: (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,CAST(? AS TEXT),CAST(? AS TEXT),CAST(? AS TEXT),CAST(? AS TEXT),CAST(? AS TEXT),?,CAST(? AS TEXT),?)
 INSERT INTO jobs (
     id, type, queue, state, priority, seq, attempt, releases, max_attempts, created_at,
     enqueued_at, started_at, finished_at, completed_at, scheduled_at, expires_at, due_at,
-    lease_ms, run_ms, retry_delay_ms, spec, error, errors, args, meta, request_hash, result
+    lease_ms, run_ms, retry_delay_ms, spec, error, errors, args, meta, request_hash, result,
+    unique_key
 )
 VALUES {rows}
 
@@ -33,6 +35,18 @@ SELECT {job}, {lease} FROM jobs LEFT JOIN leases ON leases.job_id = jobs.id WHER
 -- Jobs with everything.
 -- row: ?
 SELECT {job}, {payload} FROM jobs WHERE id IN ({rows})
+
+-- name: find_unique
+-- For each fingerprint and state the newest job, found by one look into the index.
+-- row: (?,?)
+SELECT {job}, jobs.unique_key FROM jobs WHERE id IN (
+    SELECT (
+        SELECT same.id FROM jobs AS same
+        WHERE same.unique_key = wanted.column1 AND same.state = wanted.column2
+        ORDER BY same.created_at DESC, same.id DESC LIMIT 1
+    )
+    FROM (VALUES {rows}) AS wanted
+)
 
 -- name: load_due
 -- What time changes next.
