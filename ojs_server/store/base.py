@@ -134,12 +134,16 @@ class Tx(Protocol):
         """The next place in commit order."""
 
     def lock(
-        self, worker_ids: Sequence[str], job_ids: Sequence[str], lease_ids: Sequence[str]
+        self,
+        workers: Iterable[str],
+        jobs: Iterable[str],
+        leases: Iterable[str],
+        leaving: Iterable[str] = (),
     ) -> None:
         """Lock workers, then jobs, then leases by job, before anything is read.
 
         For a batch of several kinds of operations: each kind locks in an order of its own, and
-        two nodes could wait for each other in a circle.
+        two nodes could wait for each other in a circle. What `leaving` workers hold is included.
         """
 
     # Jobs.

@@ -13,6 +13,8 @@ from psycopg.abc import AdaptContext
 from psycopg.adapt import Dumper
 
 _NULL: Final = b"\xff\xff\xff\xff"
+# Dimensions, whether there are NULLs, the element's type; then length and lower bound of each.
+_EMPTY: Final = Struct(">iiI").pack
 _HEAD: Final = Struct(">iiIii").pack
 _LENGTH: Final = Struct(">i").pack
 _INT8: Final = Struct(">iq").pack
@@ -24,8 +26,9 @@ class Array:
     element_oid: int
 
     def __init__(self, items: Sequence[bytes]) -> None:
-        head = _HEAD(1, 1, self.element_oid, len(items), 1) if items else _HEAD(0, 0, 0, 0, 0)[:8]
-        self.packed = head + b"".join(items) if items else head + _LENGTH(self.element_oid)
+        oid, count = self.element_oid, len(items)
+        head = _HEAD(1, 1, oid, count, 1) if items else _EMPTY(0, 0, oid)
+        self.packed = head + b"".join(items)
 
 
 class TextArray(Array):

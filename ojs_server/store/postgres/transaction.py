@@ -74,12 +74,17 @@ class PostgresTx:
         return self._base + self._used
 
     def lock(
-        self, worker_ids: Sequence[str], job_ids: Sequence[str], lease_ids: Sequence[str]
+        self,
+        workers: Iterable[str],
+        jobs: Iterable[str],
+        leases: Iterable[str],
+        leaving: Iterable[str] = (),
     ) -> None:
         """Take the locks of a whole batch in the one order."""
-        self._select("lock_workers", worker_ids)
-        self._select("lock_jobs", job_ids)
-        self._select("lock_leases", lease_ids)
+        self._select("lock_workers", workers)
+        held = [row[1] for row in self._select("held_by", leaving)]
+        self._select("lock_jobs", {*jobs, *held})
+        self._select("lock_leases", {*leases, *held})
 
     def insert_jobs(self, jobs: Sequence[StoredJob]) -> set[str]:
         """Store new jobs; answers the ids that another node stored before."""

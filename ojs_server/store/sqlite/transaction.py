@@ -71,7 +71,11 @@ class SqliteTx:
         return self._base + self._used
 
     def lock(
-        self, worker_ids: Sequence[str], job_ids: Sequence[str], lease_ids: Sequence[str]
+        self,
+        workers: Iterable[str],
+        jobs: Iterable[str],
+        leases: Iterable[str],
+        leaving: Iterable[str] = (),
     ) -> None:
         """The one writer has everything to itself."""
 

@@ -153,6 +153,18 @@ def test_jobs_and_events_share_the_places(store: Store) -> None:
 
 
 @ON_ALL_VERSIONS
+def test_locking_first_changes_nothing(store: Store) -> None:
+    fill(store)
+    with store.transaction() as tx:
+        tx.lock(["w1", "unknown"], ["j1", "held", "unknown"], {"held"}, leaving=["w1"])
+        tx.lock([], [], [])
+        assert list(tx.load_workers(["w1"])) == ["w1"]
+        assert sorted(tx.load_jobs(["j1", "held"])) == ["held", "j1"]
+        assert list(tx.load_leases(["held"])) == ["held"]
+    assert record(store, "j1") == a_job("j1", due_at=START).job
+
+
+@ON_ALL_VERSIONS
 def test_announcing_and_waiting_are_taken_by_every_store(store: Store) -> None:
     store.note_waiting(START + 1000)
     with store.transaction() as tx:

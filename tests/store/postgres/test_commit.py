@@ -63,10 +63,10 @@ def test_a_commit_that_arrives_late_is_waited_for(
         wait_until(lambda: len(query(postgres_url, asks)) > 0)
         proxy.let_through()
 
-    helper = threading.Thread(target=let_through_when_asked)
-    helper.start()
+    releasing = threading.Thread(target=let_through_when_asked)
+    releasing.start()
     put(store, a_job("j1"))
-    helper.join()
+    releasing.join()
     assert stored(postgres_url) == ["before", "j1"]
 
 

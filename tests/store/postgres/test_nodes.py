@@ -1,19 +1,15 @@
-"""Several nodes on one database: nothing handed out twice, nothing lost, nobody in a circle."""
+"""Several nodes on one database: nothing is handed out twice, and nothing is lost."""
 
-import random
-import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from typing import Any
+from urllib.parse import urlsplit
 
-import msgspec
-import pytest
+import psycopg
 
 from ojs_server.domain.job import State
-from ojs_server.store.base import POSITION_BITS, Store, Tx
+from ojs_server.store.base import POSITION_BITS, Store
 from tests.store.conftest import OpenNode
-from tests.store.postgres.server import blocked, query, wait_until
+from tests.store.postgres.conftest import Apart
+from tests.store.postgres.server import query
 from tests.store.records import (
     EVERYTHING,
     START,
@@ -23,24 +19,12 @@ from tests.store.records import (
     a_receipt,
     a_worker,
     an_event,
-    change,
     claim,
     hold,
     ids,
     log,
     put,
-    record,
-    undone,
 )
-
-Apart = Callable[..., Future[Any]]
-
-
-@pytest.fixture
-def apart() -> Iterator[Apart]:
-    """Runs things at the same time, each in a thread of its own."""
-    with ThreadPoolExecutor(8) as pool:
-        yield pool.submit
 
 
 def subjects(store: Store, after: int = 0) -> list[str]:
@@ -78,6 +62,17 @@ def test_an_earlier_transaction_that_fails_holds_nothing_up(node: OpenNode) -> N
     assert subjects(second) == ["late"]
 
 
+def test_a_long_transaction_of_another_database_holds_nothing_up(
+    node: OpenNode, postgres_url: str
+) -> None:
+    store = node("a")
+    elsewhere = urlsplit(postgres_url)._replace(path="/postgres", query="").geturl()
+    with psycopg.connect(elsewhere) as other:
+        other.execute("SELECT pg_current_xact_id()")
+        log(store, an_event(subject="at once"))
+        assert subjects(store) == ["at once"]
+
+
 def test_two_nodes_claim_different_jobs_without_waiting(node: OpenNode) -> None:
     first, second = node("a"), node("b")
     put(first, *(a_job(f"j{n}", seq=n, type=f"t.{n % 2}") for n in range(10)))
@@ -113,61 +108,6 @@ def test_jobs_claimed_by_many_nodes_at_once_go_out_once(node: OpenNode, apart: A
     drained = [apart(drain, store) for store in stores]
     taken = [job_id for part in drained for job_id in part.result()]
     assert sorted(taken) == sorted(f"j{n}" for n in range(400))
-
-
-def test_a_settling_node_sees_what_the_other_decided(
-    node: OpenNode, apart: Apart, postgres_url: str
-) -> None:
-    """After waiting for the lock, the job and its lease are read as they are then."""
-    first, second = node("a"), node("b")
-    hold(first, a_lease("j1", worker_id="w1"))
-    job = record(first, "j1")
-
-    def load() -> object:
-        with second.transaction() as tx:
-            return tx.load_jobs(["j1"])["j1"]
-
-    with first.transaction() as tx:
-        tx.load_jobs(["j1"])
-        waiting = apart(load)
-        wait_until(lambda: blocked(postgres_url) == 1)
-        tx.write_changes([change(job, state="available")])
-        tx.drop_leases(["j1"])
-        (claimed,) = tx.claim(["default"], None, 1)
-        tx.insert_leases([a_lease("j1", worker_id="w2", attempt=2)])
-    assert waiting.result() == (claimed.job, a_lease("j1", worker_id="w2", attempt=2))
-
-
-@pytest.mark.parametrize("settled", [True, False], ids=["settled", "undone"])
-def test_a_beat_waits_for_a_settling_node_and_learns_the_outcome(
-    node: OpenNode, apart: Apart, postgres_url: str, settled: bool
-) -> None:
-    first, second = node("a"), node("b")
-    hold(first, *(a_lease(f"j{n}") for n in range(3)))
-
-    def beat() -> object:
-        with second.transaction() as tx:
-            leases = tx.load_leases(["j2", "j1", "j0"])
-            tx.extend_leases(
-                [msgspec.structs.replace(one, expires_at=START + 99) for one in leases.values()]
-            )
-            return sorted(leases)
-
-    with ExitStack() as open_:
-        tx = open_.enter_context(first.transaction())
-        tx.write_changes([change(record(first, "j1"), state="completed")])
-        tx.drop_leases(["j1"])
-        beating = apart(beat)
-        wait_until(lambda: blocked(postgres_url) == 1)
-        if not settled:
-            open_.pop_all().__exit__(InterruptedError, InterruptedError(), None)
-    expected = ["j0", "j2"] if settled else ["j0", "j1", "j2"]
-    assert beating.result() == expected
-    with first.transaction() as tx:
-        found = tx.load_leases(["j0", "j1", "j2"])
-    assert {name: one.expires_at for name, one in found.items()} == dict.fromkeys(
-        expected, START + 99
-    )
 
 
 def test_a_beat_for_a_lease_that_another_node_ended_since_extends_nothing(node: OpenNode) -> None:
@@ -231,72 +171,6 @@ def test_two_nodes_count_one_queue_without_waiting(node: OpenNode) -> None:
     with first.reader() as reader:
         (queue,) = reader.queues()
     assert queue.counts[State.AVAILABLE] == 4
-
-
-def store_jobs(tx: Tx, names: list[str]) -> None:
-    tx.insert_jobs([a_job(name) for name in names])
-
-
-def store_receipts(tx: Tx, names: list[str]) -> None:
-    tx.insert_receipts({("p", "o", name): a_receipt(name) for name in names})
-
-
-def store_workers(tx: Tx, names: list[str]) -> None:
-    tx.save_workers([a_worker(name) for name in names])
-
-
-def lock_jobs(tx: Tx, names: list[str]) -> None:
-    tx.load_jobs([f"held.{name}" for name in names])
-
-
-def lock_leases(tx: Tx, names: list[str]) -> None:
-    tx.load_leases([f"held.{name}" for name in names])
-
-
-def drop_leases(tx: Tx, names: list[str]) -> None:
-    tx.drop_leases([f"held.{name}" for name in names])
-
-
-@pytest.mark.parametrize(
-    "works",
-    [(store_jobs,), (store_receipts,), (store_workers,), (lock_jobs,), (lock_leases, drop_leases)],
-    ids=lambda works: " ".join(work.__name__ for work in works),
-)
-def test_nodes_that_take_the_same_things_in_any_order_do_not_lock_each_other_out(
-    node: OpenNode, apart: Apart, works: tuple[Callable[[Tx, list[str]], None], ...]
-) -> None:
-    stores = [node(name) for name in "abc"]
-    names = [str(n) for n in range(200)]
-    hold(stores[0], *(a_lease(f"held.{name}") for name in names))
-    start = threading.Barrier(len(stores))
-
-    def run(store: Store, dice: random.Random) -> None:
-        for _ in range(20):
-            start.wait(timeout=20)
-            with undone(store) as tx:
-                dice.choice(works)(tx, dice.sample(names, len(names)))
-
-    done = [apart(run, store, random.Random(n)) for n, store in enumerate(stores)]
-    assert [one.result() for one in done] == [None] * 3
-
-
-def test_an_id_that_another_node_is_storing_is_waited_for(
-    node: OpenNode, apart: Apart, postgres_url: str
-) -> None:
-    first, second = node("a"), node("b")
-
-    def store_again() -> object:
-        with second.transaction() as tx:
-            taken = tx.insert_jobs([a_job("j1", args=b"[2]"), a_job("j0")])
-            known = tx.insert_receipts({("p", "o", "k"): a_receipt("j0")})
-            return taken, known, tx.load_requests(["j1"])
-
-    with first.transaction() as tx:
-        tx.insert_jobs([a_job("j1", request_hash=b"1")])
-        tx.insert_receipts({("p", "o", "k"): a_receipt("j1")})
-        waiting = apart(store_again)
-        wait_until(lambda: blocked(postgres_url) == 1)
-    assert waiting.result() == ({"j1"}, {("p", "o", "k"): a_receipt("j1")}, {"j1": b"1"})
 
 
 def test_counters_of_nodes_that_are_gone_are_taken_over(node: OpenNode, postgres_url: str) -> None:
