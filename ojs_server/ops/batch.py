@@ -10,10 +10,13 @@ import msgspec
 from ojs_server.domain.errors import OjsError, Unavailable
 from ojs_server.ops import beat, claim, control, cron, enqueue, presence, settle, sweep
 from ojs_server.ops.work import Chance, Rules, Work
-from ojs_server.store.base import OutcomeUnknown, Store, StoreUnavailable
+from ojs_server.store.base import OutcomeUnknown, StaleWrite, Store, StoreUnavailable, Tx
 from ojs_wire import codes
 
 log = logging.getLogger("ojs.store")
+
+# How often an operation is tried again that another node was faster than.
+TRIES: Final = 3
 
 
 class Operation(Protocol):
@@ -51,6 +54,9 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
     ((sweep.Sweep,), sweep.run),
     ((claim.Claim,), claim.run),
 )
+# The first groups lock rows of their own, which come before all others in the order of locks.
+_LOCK_AFTER: Final = 2
+_BY_WORKER: Final = claim.Claim | beat.Beat | presence.Coming
 _GROUP_OF: Final = {kind: index for index, (kinds, _) in enumerate(HANDLERS) for kind in kinds}
 
 
@@ -64,7 +70,9 @@ class Committed(msgspec.Struct, frozen=True):
     ended: list[str] = []
 
 
-def apply(store: Store, rules: Rules, luck: Chance, ops: Sequence[Operation]) -> Committed:
+def apply(
+    store: Store, rules: Rules, luck: Chance, ops: Sequence[Operation], tries: int = TRIES
+) -> Committed:
     """Commit all operations together; if that fails, each by itself.
 
     A domain refusal is an outcome like any other. Only an operation that the database cannot
@@ -75,6 +83,12 @@ def apply(store: Store, rules: Rules, luck: Chance, ops: Sequence[Operation]) ->
     except OutcomeUnknown as error:
         log.error("%s", error)
         return Committed([_unavailable(str(error)) for _ in ops])
+    except StaleWrite as error:
+        # Another node was faster; what was decided on is to be looked at again.
+        if len(ops) == 1:
+            if tries > 1:
+                return apply(store, rules, luck, ops, tries - 1)
+            return Committed([_unavailable(f"other nodes were faster each time: {error}")])
     except StoreUnavailable as error:
         if len(ops) == 1 or not _answers(store):
             log.error("%d operations refused, the store fails: %s", len(ops), error)
@@ -106,13 +120,29 @@ def _transact(store: Store, rules: Rules, luck: Chance, ops: Sequence[Operation]
     outcomes: list[Outcome] = [None] * len(ops)
     with store.transaction() as tx:
         work = Work(tx, rules, luck)
-        for (_, handler), indexes in zip(HANDLERS, groups, strict=True):
+        mixed = sum(map(bool, groups)) > 1
+        for place, ((_, handler), indexes) in enumerate(zip(HANDLERS, groups, strict=True)):
+            if mixed and place == _LOCK_AFTER:
+                _lock(tx, ops)
             if indexes:
                 answers = handler(work, [ops[index] for index in indexes])
                 for index, answer in zip(indexes, answers, strict=True):
                     outcomes[index] = answer
         work.flush()
     return Committed(outcomes, work.now, dict(work.wakes), work.due_at, work.ended)
+
+
+def _lock(tx: Tx, ops: Sequence[Operation]) -> None:
+    """Take the locks of different kinds of operations in one order, not in each kind's own."""
+    enqueues = (op for op in ops if isinstance(op, enqueue.Enqueue))
+    uniques = [draft.unique.key for op in enqueues for draft in op.drafts if draft.unique]
+    if uniques:
+        tx.lock_unique(uniques)
+    jobs = {op.job_id for op in ops if isinstance(op, settle.OnJob | settle.Remove)}
+    held = {job_id for op in ops if isinstance(op, beat.Beat) for job_id in op.active_ids or ()}
+    workers = {op.worker_id for op in ops if isinstance(op, _BY_WORKER) and op.worker_id}
+    leaving = {op.worker_id for op in ops if isinstance(op, presence.Deregister)}
+    tx.lock(workers, jobs, jobs | held, leaving)
 
 
 def _answers(store: Store) -> bool:

@@ -119,10 +119,11 @@ def _cancelled(
     )
     if not lost:
         return frozenset()
+    # Read without a lock: they are not this worker's, and another node may be settling them.
     return frozenset(
         job_id
-        for job_id, (job, _) in work.tx.load_jobs(lost).items()
-        if job.state == State.CANCELLED
+        for job_id, stored in work.tx.load_whole(lost).items()
+        if stored.job.state == State.CANCELLED
     )
 
 

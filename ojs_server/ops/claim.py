@@ -44,8 +44,9 @@ Deliveries = tuple[Delivery, ...]
 
 def run(work: Work, ops: Sequence[Claim]) -> list[Deliveries | OjsError]:
     """Answer many fetches; those that want the same are one claim."""
-    answers: dict[int, Deliveries] = _repeated(work, ops)
+    # Workers first: their locks keep two nodes from answering the same fetch_id at once.
     barred = _barred(work, ops)
+    answers: dict[int, Deliveries] = _repeated(work, ops)
     wanted: dict[tuple[object, ...], list[int]] = {}
     for index, op in enumerate(ops):
         if index not in answers and op.worker_id not in barred:

@@ -72,6 +72,7 @@ RULES: Final = (
     "is not a moment that exists: day is out of range for month",
     "looks into the first object of `args`; there is none",
     "which the first object of `args` does not have",
+    "as in the path; an entry keeps its name",
 )
 
 

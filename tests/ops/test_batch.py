@@ -13,7 +13,7 @@ from ojs_server.ops.control import Reset, SetPaused
 from ojs_server.ops.engine import Engine
 from ojs_server.ops.settle import Ack, Cancel
 from ojs_server.ops.work import Rules
-from ojs_server.store.base import OutcomeUnknown, Store, StoreUnavailable
+from ojs_server.store.base import OutcomeUnknown, StaleWrite, Store, StoreUnavailable
 from tests.ops.bench import Bench, HandClock, enqueue, luck
 
 
@@ -59,6 +59,21 @@ def test_a_failed_commit_is_tried_again_one_by_one(bench: Bench, failure: Except
     assert faulty.tries == 4
     assert bench.counts() == {"available": 3}
     assert len({outcome.jobs[0].job.id for outcome in outcomes}) == 3
+
+
+def test_an_operation_that_another_node_was_faster_than_looks_again(bench: Bench) -> None:
+    faulty = Faulty(bench.store, StaleWrite("gone"), StaleWrite("gone"))
+    assert names(commit(faulty, enqueue())) == ["Enqueued"]
+    assert faulty.tries == 3
+    assert bench.counts() == {"available": 1}
+
+
+def test_an_operation_that_is_never_fast_enough_may_come_again(bench: Bench) -> None:
+    faulty = Faulty(bench.store, *[StaleWrite("gone")] * batch.TRIES)
+    (outcome,) = commit(faulty, enqueue())
+    assert isinstance(outcome, Unavailable)
+    assert outcome.headers["Retry-After"] == "1"
+    assert bench.counts() == {}
 
 
 def test_a_poisoned_operation_fails_alone(bench: Bench) -> None:

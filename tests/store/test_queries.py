@@ -20,6 +20,8 @@ ONLY_POSTGRES = {
     "lock_leases",
     "lock_workers",
     "note_waiting",
+    "lock_unique",
+    "unlock_unique",
     "outcome",
     "raise_positions",
     "synchronous_commit",

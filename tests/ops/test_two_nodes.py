@@ -1,0 +1,79 @@
+"""Batches of two nodes at the same rows: they wait for each other, but never in a circle."""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from typing import Any
+
+import pytest
+
+from ojs_server.domain.workers import WorkerState
+from ojs_server.ops import batch
+from ojs_server.ops.beat import Beat
+from ojs_server.ops.claim import Claim
+from ojs_server.ops.presence import Register
+from ojs_server.ops.settle import Ack
+from ojs_server.ops.work import Rules, chance
+from ojs_server.store.base import Tx
+from ojs_server.store.postgres.store import PostgresStore
+from tests.store.records import a_job, a_lease, a_worker
+
+ROUNDS = 25
+MIXED: list[tuple[list[batch.Operation], list[batch.Operation]]] = [
+    (
+        [Ack("j1", "w1"), Claim(("none",), worker_id="w1")],
+        [Beat("w1", WorkerState.RUNNING, False, ("j1", "j2"))],
+    ),
+    (
+        [Ack("j1", "w1"), Beat("w2", WorkerState.RUNNING, False, ("j2",))],
+        [Ack("j2", "w2"), Beat("w1", WorkerState.RUNNING, False, ("j1",))],
+    ),
+    (
+        [Beat("w2", WorkerState.RUNNING, False, ()), Claim(("none",), worker_id="w1")],
+        [Register("w1", {}), Beat("w2", WorkerState.RUNNING, False, ())],
+    ),
+]
+
+
+class Counted(PostgresStore):
+    """Counts its transactions: one that another node made fail would be made again."""
+
+    transactions = 0
+
+    @contextmanager
+    def transaction(self) -> Iterator[Any]:
+        """Count and begin."""
+        self.transactions += 1
+        with super().transaction() as tx:
+            yield tx
+
+
+def renew(tx: Tx) -> None:
+    """Two workers with a job each."""
+    tx.wipe()
+    tx.save_workers([a_worker("w1"), a_worker("w2")])
+    tx.insert_jobs([a_job(name, state="active", attempt=1) for name in ("j1", "j2")])
+    tx.insert_leases([a_lease("j1", worker_id="w1"), a_lease("j2", worker_id="w2")])
+
+
+@pytest.mark.parametrize("mixed", MIXED, ids=["settle and beat", "beats", "workers"])
+def test_mixed_batches_of_two_nodes_never_undo_each_other(
+    postgres_url: str, mixed: tuple[list[batch.Operation], list[batch.Operation]]
+) -> None:
+    start = threading.Barrier(2)
+
+    def apply(store: Counted, ops: list[batch.Operation]) -> None:
+        start.wait(timeout=20)
+        batch.apply(store, Rules(), chance(), ops)
+
+    with (
+        closing(Counted(postgres_url, node="a")) as one,
+        closing(Counted(postgres_url, node="b")) as other,
+        ThreadPoolExecutor(2) as apart,
+    ):
+        for _ in range(ROUNDS):
+            with one.transaction() as tx:
+                renew(tx)
+            list(apart.map(apply, (one, other), mixed))
+        assert (one.transactions, other.transactions) == (2 * ROUNDS, ROUNDS)
