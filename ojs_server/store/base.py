@@ -6,7 +6,7 @@ decision back to be written, guarded by the state it leaves. All moments are mil
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -115,6 +115,16 @@ class EventPage(msgspec.Struct, frozen=True):
     events: Sequence[PlacedEvent]
     cursor: int
     has_more: bool
+
+
+class Place(NamedTuple):
+    """Where a discarded job stands in the list: its end and its id.
+
+    It says where to go on also when that job has left the list since.
+    """
+
+    finished_at: int
+    job_id: str
 
 
 class JobPage(msgspec.Struct, frozen=True):
@@ -300,9 +310,9 @@ class Reader(Protocol):
         """The `meta` of these jobs."""
 
     def dead_letters(
-        self, queue: str | None, job_type: str | None, limit: int, offset: int, after: str | None
+        self, queue: str | None, job_type: str | None, limit: int, offset: int, after: Place | None
     ) -> JobPage:
-        """Discarded jobs, newest first; `after` is the id that a page ended with."""
+        """Discarded jobs, newest first; `after` is the place where a page ended."""
 
     def queues(self, names: Sequence[str] | None = None) -> list[QueueCounts]:
         """All queues by name, or these."""

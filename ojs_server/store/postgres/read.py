@@ -14,6 +14,7 @@ from ojs_server.store.base import (
     EventFilter,
     EventPage,
     JobPage,
+    Place,
     QueueCounts,
     WorkerLoad,
 )
@@ -56,16 +57,18 @@ class PostgresReader:
         return [row[0] for row in self._of_ids("metas", ids)]
 
     def dead_letters(
-        self, queue: str | None, job_type: str | None, limit: int, offset: int, after: str | None
+        self, queue: str | None, job_type: str | None, limit: int, offset: int, after: Place | None
     ) -> JobPage:
         """Discarded jobs, newest first."""
-        given = [text for text in (queue, job_type, after) if text is not None]
+        end, last = after or (None, None)
+        given = [text for text in (queue, job_type, last) if text is not None]
         if storable(given) != given:
             return JobPage([], 0, False)
         bound = {
             "queue": queue,
             "type": job_type,
-            "after": after,
+            "after_end": end,
+            "after_id": last,
             "limit": limit + 1,
             "offset": offset,
         }

@@ -12,6 +12,7 @@ from ojs_server.store.base import (
     EventFilter,
     EventPage,
     JobPage,
+    Place,
     QueueCounts,
     WorkerLoad,
 )
@@ -56,10 +57,11 @@ class SqliteReader:
         return [row[0] for row in self._of_ids("metas", ids)]
 
     def dead_letters(
-        self, queue: str | None, job_type: str | None, limit: int, offset: int, after: str | None
+        self, queue: str | None, job_type: str | None, limit: int, offset: int, after: Place | None
     ) -> JobPage:
         """Discarded jobs, newest first."""
-        rows = self._all("dead_letters", (queue, job_type, after, limit + 1, offset))
+        place = after or (None, None)
+        rows = self._all("dead_letters", (queue, job_type, *place, limit + 1, offset))
         total = self._all("count_dead_letters", (queue, job_type))[0][0]
         return JobPage([stored_of(row) for row in rows[:limit]], total, len(rows) > limit)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from ojs_server.domain.job import StoredJob
-from ojs_server.store.base import JobPage, Store
+from ojs_server.store.base import JobPage, Place, Store
 from tests.store.records import ON_ALL_VERSIONS, START, a_job, put
 
 
@@ -17,7 +17,7 @@ def page(
     job_type: str | None = None,
     limit: int = 99,
     offset: int = 0,
-    after: str | None = None,
+    after: Place | None = None,
 ) -> JobPage:
     with store.reader() as reader:
         return reader.dead_letters(queue, job_type, limit, offset, after)
@@ -48,7 +48,7 @@ def test_a_page_goes_on_after_the_last_one(store: Store) -> None:
     put(store, *(dead(f"j{n}", n // 2) for n in range(6)))
     first = page(store, limit=4)
     assert (ids(first), first.has_more) == (["j5", "j4", "j3", "j2"], True)
-    second = page(store, limit=4, after="j2")
+    second = page(store, limit=4, after=Place(START + 1, "j2"))
     assert (ids(second), second.total, second.has_more) == (["j1", "j0"], 6, False)
 
 
@@ -56,7 +56,14 @@ def test_jobs_discarded_between_two_pages_do_not_move_the_second(store: Store) -
     put(store, *(dead(f"j{n}", n) for n in range(4)))
     assert ids(page(store, limit=2)) == ["j3", "j2"]
     put(store, dead("new", 9))
-    assert ids(page(store, limit=2, after="j2")) == ["j1", "j0"]
+    assert ids(page(store, limit=2, after=Place(START + 2, "j2"))) == ["j1", "j0"]
+
+
+def test_a_page_goes_on_also_when_the_last_one_has_left_the_list(store: Store) -> None:
+    put(store, *(dead(f"j{n}", n) for n in range(4)))
+    with store.transaction() as tx:
+        tx.delete_jobs(["j2"])
+    assert ids(page(store, limit=2, after=Place(START + 2, "j2"))) == ["j1", "j0"]
 
 
 def test_a_page_may_be_named_by_its_offset(store: Store) -> None:

@@ -154,8 +154,8 @@ SELECT {job}, {payload} FROM jobs
 WHERE state = 'discarded'
     AND (%(queue)s::text IS NULL OR queue = %(queue)s) AND (%(type)s::text IS NULL OR type = %(type)s)
     AND (
-        %(after)s::text IS NULL
-        OR (finished_at, id) < ((SELECT finished_at FROM jobs WHERE id = %(after)s), %(after)s)
+        %(after_end)s::int8 IS NULL
+        OR (finished_at, id) < (%(after_end)s, %(after_id)s::text)
     )
 ORDER BY finished_at DESC, id DESC
 LIMIT %(limit)s::int8 OFFSET %(offset)s::int8

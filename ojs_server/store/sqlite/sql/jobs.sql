@@ -110,9 +110,9 @@ SELECT CAST(meta AS BLOB) FROM jobs WHERE id IN ({rows})
 SELECT {job}, {payload} FROM jobs
 WHERE state = 'discarded'
     AND (?1 IS NULL OR queue = ?1) AND (?2 IS NULL OR type = ?2)
-    AND (?3 IS NULL OR (finished_at, id) < (SELECT finished_at, id FROM jobs WHERE id = ?3))
+    AND (?3 IS NULL OR (finished_at, id) < (?3, ?4))
 ORDER BY finished_at DESC, id DESC
-LIMIT ?4 OFFSET ?5
+LIMIT ?5 OFFSET ?6
 
 -- name: count_dead_letters
 -- How many of them there are.
