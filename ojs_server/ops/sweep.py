@@ -10,12 +10,11 @@ from ojs_server.domain.faults import Fault
 from ojs_server.domain.job import Change, Job, Lease
 from ojs_server.ops.presence import DEATH, leave
 from ojs_server.ops.work import Work
+from ojs_server.store.base import JUDGED_AFTER_MS
 
 STEP = 500
 # Each dead worker brings back all its jobs in the same transaction.
 WORKERS_STEP = 50
-# A lease is judged after at most this long of hearing its holder.
-JUDGED_AFTER_MS = 30_000
 # A sweep that was asked for this long ago was asked for before a stall.
 STALE_MS = 2_000
 

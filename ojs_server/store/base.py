@@ -21,6 +21,9 @@ Clock = Callable[[], int]
 POSITION_BITS = 18
 MAX_POSITIONS = 1 << POSITION_BITS
 
+# After a start or a stall a lease is judged when its holder could be heard for this long.
+JUDGED_AFTER_MS = 30_000
+
 # What a wipe empties.
 WIPED = (
     "jobs",

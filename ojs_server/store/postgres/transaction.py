@@ -17,7 +17,14 @@ import psycopg
 from ojs_server.domain.cron_entry import CronEntry, CronRun
 from ojs_server.domain.job import Change, Event, Job, Lease, StoredJob
 from ojs_server.domain.workers import Worker
-from ojs_server.store.base import MAX_POSITIONS, WIPED, Claimed, Receipt, StaleWrite
+from ojs_server.store.base import (
+    JUDGED_AFTER_MS,
+    MAX_POSITIONS,
+    WIPED,
+    Claimed,
+    Receipt,
+    StaleWrite,
+)
 from ojs_server.store.postgres.arrays import texts
 from ojs_server.store.postgres.statements import STATEMENTS, with_lanes
 from ojs_server.store.rows import (
@@ -39,7 +46,6 @@ from ojs_server.store.rows import (
 )
 from ojs_wire.codec import encode
 
-GRACE_MS: Final = 30_000
 # A notice of more than 8000 bytes is refused by the database.
 MAX_NEWS: Final = 7000
 
@@ -171,7 +177,7 @@ class PostgresTx:
 
     def load_lapsed(self, judged_since: int, limit: int) -> list[tuple[Job, Lease]]:
         """Lock the jobs whose lease or run time is over."""
-        bound = {"now": self.now, "since": judged_since, "grace": GRACE_MS, "limit": limit}
+        bound = {"now": self.now, "since": judged_since, "grace": JUDGED_AFTER_MS, "limit": limit}
         return [held_of(row) for row in self._all("load_lapsed", bound)]
 
     def load_held(self, worker_ids: Sequence[str]) -> list[tuple[Job, Lease]]:

@@ -14,7 +14,14 @@ import msgspec
 from ojs_server.domain.cron_entry import CronEntry, CronRun
 from ojs_server.domain.job import Change, Event, Job, Lease, StoredJob
 from ojs_server.domain.workers import Worker
-from ojs_server.store.base import MAX_POSITIONS, WIPED, Claimed, Receipt, StaleWrite
+from ojs_server.store.base import (
+    JUDGED_AFTER_MS,
+    MAX_POSITIONS,
+    WIPED,
+    Claimed,
+    Receipt,
+    StaleWrite,
+)
 from ojs_server.store.queries import Query
 from ojs_server.store.rows import (
     JOB_FIELDS,
@@ -40,7 +47,6 @@ from ojs_wire.codec import encode
 CHUNK: Final = 500
 # And it joins at most 500 selects.
 LANES: Final = 400
-GRACE_MS: Final = 30_000
 
 _job_ids = msgspec.json.Decoder(tuple[str, ...])
 
@@ -176,7 +182,7 @@ class SqliteTx:
 
     def load_lapsed(self, judged_since: int, limit: int) -> list[tuple[Job, Lease]]:
         """Jobs whose lease or run time is over."""
-        bound = (self.now, judged_since, GRACE_MS, limit)
+        bound = (self.now, judged_since, JUDGED_AFTER_MS, limit)
         return [held_of(row) for row in self._all("load_lapsed", bound)]
 
     def load_held(self, worker_ids: Sequence[str]) -> list[tuple[Job, Lease]]:
