@@ -60,19 +60,19 @@ class Call:
 
     async def json(self) -> Any:
         """The body as JSON; it must be there, and be an object."""
-        body = await self._body()
-        if not body:
-            raise MalformedPayload("the body is empty; a JSON object is needed")
-        return _object(body)
+        return parsed(await self.body())
 
     async def optional_json(self) -> Any:
         """The body as JSON, an empty object where there is none."""
-        body = await self._body()
+        body = await self.body()
         return _object(body) if body.strip() else {}
 
     async def read(self, wanted: type[Wanted], *, optional: bool = False) -> Wanted:
         """The body as one of the wire's requests."""
-        value = await (self.optional_json() if optional else self.json())
+        return self.typed(await (self.optional_json() if optional else self.json()), wanted)
+
+    def typed(self, value: Mapping[str, Any], wanted: type[Wanted]) -> Wanted:
+        """A JSON object as one of the wire's requests, or as a part of one."""
         self.check_members(value, wanted)
         try:
             return msgspec.convert(value, wanted)
@@ -89,7 +89,8 @@ class Call:
         while (await self._receive())["type"] != "http.disconnect":
             pass
 
-    async def _body(self) -> bytes:
+    async def body(self) -> bytes:
+        """The body as it came."""
         self._check_media_type()
         limit = self.server.settings.max_body_bytes
         length = self.header("content-length")
@@ -123,6 +124,13 @@ class Call:
 def new_request_id(random_bits: RandomBits) -> str:
     """The name of a request that has none of its own."""
     return "req_" + uuid7(wall_ms(), random_bits)
+
+
+def parsed(body: bytes) -> Any:
+    """A body as a JSON object."""
+    if not body:
+        raise MalformedPayload("the body is empty; a JSON object is needed")
+    return _object(body)
 
 
 def _object(body: bytes) -> Any:

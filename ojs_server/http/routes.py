@@ -6,7 +6,17 @@ from typing import Final
 
 import msgspec
 
-from ojs_server.http import admin, cron, dead_letter, events, jobs, queues, system, workers
+from ojs_server.http import (
+    admin,
+    cron,
+    dead_letter,
+    events,
+    jobs,
+    queues,
+    settle,
+    system,
+    workers,
+)
 from ojs_server.http.auth import Role
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.dialects import ALIASES
@@ -45,6 +55,7 @@ def _route(
 CANONICAL: Final[tuple[Route, ...]] = (
     _route("POST", f"{V1}/jobs", jobs.enqueue, _ENQUEUE),
     _route("POST", f"{V1}/workers/fetch", workers.fetch, _WORK, waits=True),
+    _route("POST", f"{V1}/workers/settle", settle.settle, _WORK, waits=True),
     _route("POST", f"{V1}/workers/ack", workers.ack, _WORK),
     _route("POST", f"{V1}/workers/nack", workers.nack, _WORK),
     _route("POST", f"{V1}/workers/heartbeat", workers.beat, _WORK),

@@ -9,6 +9,7 @@ import msgspec
 
 from ojs_server.domain.errors import OjsError, Unavailable
 from ojs_server.ops import beat, claim, control, cron, enqueue, presence, settle, sweep
+from ojs_server.ops.exchange import Exchange, RepeatableAck, RepeatableFail
 from ojs_server.ops.work import Chance, Rules, Work
 from ojs_server.store.base import OutcomeUnknown, StaleWrite, Store, StoreUnavailable, Tx
 from ojs_wire import codes
@@ -46,6 +47,8 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
             settle.Activate,
             settle.Revive,
             settle.Remove,
+            RepeatableAck,
+            RepeatableFail,
         ),
         settle.run,
     ),
@@ -79,7 +82,7 @@ def apply(
     take fails, and it fails alone.
     """
     try:
-        return _transact(store, rules, luck, ops)
+        return _whole(ops, _transact(store, rules, luck, _parts(ops)))
     except OutcomeUnknown as error:
         log.error("%s", error)
         return Committed([_unavailable(str(error)) for _ in ops])
@@ -94,10 +97,30 @@ def apply(
             log.error("%d operations refused, the store fails: %s", len(ops), error)
             return Committed([_unavailable(str(error)) for _ in ops])
     except Exception as error:
-        if len(ops) == 1:
+        if len(ops) == 1 and ops == _parts(ops):
             return Committed([error])
-    parts = [apply(store, rules, luck, [op]) for op in ops]
-    return _merged(parts)
+    smaller = _parts(ops) if len(ops) == 1 else ops
+    done = _merged([apply(store, rules, luck, [op]) for op in smaller])
+    return done if smaller is ops else _whole(ops, done)
+
+
+def _parts(ops: Sequence[Operation]) -> Sequence[Operation]:
+    """What operations are carried out as."""
+    if not any(isinstance(op, Exchange) for op in ops):
+        return ops
+    return [part for op in ops for part in (op.parts if isinstance(op, Exchange) else (op,))]
+
+
+def _whole(ops: Sequence[Operation], done: Committed) -> Committed:
+    """The outcome of each operation from those of its parts."""
+    if not any(isinstance(op, Exchange) for op in ops):
+        return done
+    answers = iter(done.outcomes)
+    outcomes = [
+        op.outcome([next(answers) for _ in op.parts]) if isinstance(op, Exchange) else next(answers)
+        for op in ops
+    ]
+    return msgspec.structs.replace(done, outcomes=outcomes)
 
 
 def _merged(parts: Sequence[Committed]) -> Committed:
