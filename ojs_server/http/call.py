@@ -1,6 +1,7 @@
 """One request on its way through the server, and the answer it gets."""
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import parse_qsl
 
@@ -26,8 +27,20 @@ class Disconnected(Exception):
     """The client went away while its request was being read."""
 
 
+class Stream(ABC):
+    """An answer that is sent piece by piece, for as long as both sides like."""
+
+    @abstractmethod
+    def pieces(self) -> AsyncGenerator[bytes, None]:
+        """What is sent, in order."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Nothing more is sent; called once, also where nothing was."""
+
+
 class Answer(msgspec.Struct, frozen=True):
-    """What a handler returns: a value to encode, or bytes that are JSON already."""
+    """What a handler returns: a value to encode, bytes that are JSON already, or a stream."""
 
     body: Any
     status: int = 200

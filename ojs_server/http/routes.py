@@ -14,6 +14,7 @@ from ojs_server.http import (
     jobs,
     queues,
     settle,
+    streams,
     system,
     workers,
 )
@@ -87,6 +88,9 @@ CANONICAL: Final[tuple[Route, ...]] = (
     _route("POST", f"{V1}/cron/{{name}}/trigger", cron.trigger, _ENQUEUE),
     _route("GET", f"{V1}/cron/{{name}}/history", cron.history, _READ),
     _route("GET", f"{V1}/events", events.poll, _READ),
+    _route("GET", f"{V1}/events/stream", streams.everything, _READ, waits=True),
+    _route("GET", f"{V1}/queues/{{name}}/events", streams.of_queue, _READ, waits=True),
+    _route("GET", f"{V1}/jobs/{{id}}/events", streams.of_job, _READ, waits=True),
     _route("POST", f"{V1}/admin/workers/directive", admin.direct_all, _ADMIN),
     _route("POST", f"{V1}/admin/workers/{{id}}/quiet", admin.quiet, _ADMIN),
     _route("POST", f"{V1}/admin/workers/{{id}}/resume", admin.resume, _ADMIN),

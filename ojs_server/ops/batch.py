@@ -71,6 +71,8 @@ class Committed(msgspec.Struct, frozen=True):
     wakes: dict[str, int] = {}
     due_at: int | None = None
     ended: list[str] = []
+    # How far the event log reaches now; 0 where nothing was added.
+    logged: int = 0
 
 
 def apply(
@@ -133,6 +135,7 @@ def _merged(parts: Sequence[Committed]) -> Committed:
         wakes=wakes,
         due_at=min((p.due_at for p in parts if p.due_at is not None), default=None),
         ended=[job_id for part in parts for job_id in part.ended],
+        logged=max(part.logged for part in parts),
     )
 
 
@@ -152,7 +155,7 @@ def _transact(store: Store, rules: Rules, luck: Chance, ops: Sequence[Operation]
                 for index, answer in zip(indexes, answers, strict=True):
                     outcomes[index] = answer
         work.flush()
-    return Committed(outcomes, work.now, dict(work.wakes), work.due_at, work.ended)
+    return Committed(outcomes, work.now, dict(work.wakes), work.due_at, work.ended, work.logged)
 
 
 def _lock(tx: Tx, ops: Sequence[Operation]) -> None:

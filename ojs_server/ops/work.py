@@ -49,6 +49,8 @@ class Work:
         self.wakes: Counter[str] = Counter()
         self.ended: list[str] = []
         self.due_at: int | None = None
+        # The place of the last event, once they are written.
+        self.logged = 0
         self._events: list[Event] = []
         self._counts: dict[str, Counter[str]] = {}
 
@@ -114,7 +116,7 @@ class Work:
             # In the order of names, so that two nodes lock counter rows alike.
             self.tx.add_counts(dict(sorted(deltas.items())))
         if self._events:
-            self.tx.insert_events(self._events)
+            self.logged = self.tx.insert_events(self._events)
         if self.wakes:
             self.tx.announce(self.wakes)
 

@@ -55,6 +55,14 @@ async def settle(
     return body(response)
 
 
+async def test_the_manifest_announces_it(client: httpx.AsyncClient) -> None:
+    manifest = body(await client.get("/ojs/manifest"))
+    assert manifest["capabilities"]["bulk_settle"] is True
+    assert "urn:ojs-server:ext:settle" in manifest["extensions"]
+    detail = manifest["extensions_detail"]["urn:ojs-server:ext:settle"]
+    assert detail == {"path": SETTLE, "max_results": 1000}
+
+
 async def test_acks_and_fails_are_settled_and_the_next_jobs_come_back(
     client: httpx.AsyncClient,
 ) -> None:
