@@ -20,6 +20,7 @@ CAPABILITIES: Final = {
     "cron_jobs": True,
     "dead_letter": True,
     "delayed_jobs": True,
+    "event_streams": True,
     "events": True,
     "fair_scheduling": False,
     "idempotency_keys": True,

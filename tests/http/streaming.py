@@ -151,7 +151,7 @@ async def listen(
 
     async def call() -> None:
         try:
-            await Application(server)(scope, listening.receive, listening.send)  # type: ignore[arg-type]
+            await Application(server)(scope, listening.receive, listening.send)
         finally:
             listening.ended.set()
 

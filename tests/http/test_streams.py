@@ -54,6 +54,10 @@ async def test_a_stream_tells_what_happens_in_the_form_of_the_log(
     assert names(found) == ["job.enqueued", "job.started", "job.completed"]
 
 
+async def test_the_manifest_says_that_there_are_streams(client: httpx.AsyncClient) -> None:
+    assert body(await client.get("/ojs/manifest"))["capabilities"]["event_streams"] is True
+
+
 async def test_the_poll_streams_when_asked_to(client: httpx.AsyncClient, server: Server) -> None:
     async with listen(server, f"{V1}/events", types="job.enqueued") as heard:
         await enqueue(client)
