@@ -55,7 +55,8 @@ class Gate:
             await _send(send, call, answer)
         except Disconnected:
             return
-        seconds = None if route is None or route.waits else time.perf_counter() - started
+        timed = not (route is None or route.waits or isinstance(answer.body, Stream))
+        seconds = time.perf_counter() - started if timed else None
         path = route.path if route else _UNMATCHED
         self._server.metrics.observe_request(path, answer.status, seconds)
         if log.isEnabledFor(logging.DEBUG):

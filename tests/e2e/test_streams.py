@@ -75,13 +75,17 @@ async def test_a_stream_hears_of_both_nodes_in_the_order_of_each_job(postgres_ur
 async def test_an_event_of_the_other_node_comes_also_after_its_notices_were_cut(
     postgres_url: str,
 ) -> None:
-    async with running(postgres_url) as one, running(postgres_url) as other, new_client() as client:
-        async with stream(client, f"{one.url}{STREAM}") as heard:
-            for _ in range(3):
-                (job_id,) = await enqueue(client, other)
-                name, data = await heard.event()
-                assert (name, data["subject"]) == ("job.enqueued", job_id)
-                assert await asyncio.to_thread(kill_listeners, postgres_url) > 0
+    async with (
+        running(postgres_url) as one,
+        running(postgres_url) as other,
+        new_client() as client,
+        stream(client, f"{one.url}{STREAM}") as heard,
+    ):
+        for _ in range(3):
+            (job_id,) = await enqueue(client, other)
+            name, data = await heard.event()
+            assert (name, data["subject"]) == ("job.enqueued", job_id)
+            assert await asyncio.to_thread(kill_listeners, postgres_url) > 0
 
 
 async def test_who_comes_back_under_load_misses_nothing(store_url: str) -> None:

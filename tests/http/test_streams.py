@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from ojs_server.app import Server
-from ojs_server.http import streams
+from ojs_server.http import feed
 from ojs_server.settings import Settings
 from ojs_server.store.open import open_store
 from tests.http.conftest import connect
@@ -210,7 +210,7 @@ async def test_the_place_of_another_server_is_a_gap(
 async def test_a_heartbeat_moves_the_place_on(
     client: httpx.AsyncClient, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(streams, "HEARTBEAT_S", 0.05)
+    monkeypatch.setattr(feed, "HEARTBEAT_S", 0.05)
     async with listen(server, STREAM, types="nothing.*") as heard:
         begun = (await heard.frame()).id
         await enqueue(client)
