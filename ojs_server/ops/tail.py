@@ -249,8 +249,7 @@ class Tail:
             log.warning("event streams wait for the store: %s", error.message)
             await asyncio.sleep(SLOW_POLL_S)
             return True
-        for placed in page.events:
-            self._hand_out(placed)
+        self._hand_out(page.events)
         self.cursor = max(self.cursor, page.cursor)
         return page.has_more
 
@@ -260,17 +259,28 @@ class Tail:
             await self._ask_others(FOLLOW_MS)
             self._ask_at = now + FOLLOW_EVERY_S
 
-    def _hand_out(self, placed: PlacedEvent) -> None:
-        event = placed.event
-        entry = Entry(placed)
-        for bucket in (
-            self._everything,
-            self._by_subject.get(event.subject),
-            self._by_queue.get(event.queue or ""),
-        ):
-            for follower in bucket or ():
-                if matches(event, follower.wanted):
+    def _hand_out(self, page: Sequence[PlacedEvent]) -> None:
+        # Of a page's events most are alike in all that filters look at but the job itself.
+        alike: dict[tuple[str, str | None, str | None], list[Follower]] = {}
+        for placed in page:
+            event = placed.event
+            kind = (event.type, event.queue, event.job_type)
+            followers = alike.get(kind)
+            if followers is None:
+                followers = alike[kind] = [
+                    follower
+                    for bucket in (self._everything, self._by_queue.get(event.queue or ""))
+                    for follower in bucket or ()
+                    if matches(event, follower.wanted)
+                ]
+            own = self._by_subject.get(event.subject)
+            if followers or own:
+                entry = Entry(placed)
+                for follower in followers:
                     follower.push(entry)
+                for follower in own or ():
+                    if matches(event, follower.wanted):
+                        follower.push(entry)
 
     async def _rest(self) -> None:
         """Until something was committed that has not been read."""
