@@ -26,7 +26,6 @@ from ojs_server.domain.workflow_shape import (
 )
 from ojs_wire.values import kind_of
 
-
 MAX_EDGES: Final = 10_000
 
 

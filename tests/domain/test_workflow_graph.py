@@ -195,9 +195,7 @@ def test_a_wrong_graph_is_refused_where_it_is_wrong(
 
 def test_dependencies_are_bounded() -> None:
     first = [f"s{place}" for place in range(150)]
-    steps = [step(name) for name in first] + [
-        step(f"t{place}", *first) for place in range(70)
-    ]
+    steps = [step(name) for name in first] + [step(f"t{place}", *first) for place in range(70)]
     with pytest.raises(InvalidRequest, match="more than 10000 dependencies") as refused:
         parse_workflow({"steps": steps})
     (problem,) = (refused.value.details or {})["validation_errors"]
