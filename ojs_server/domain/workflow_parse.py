@@ -40,6 +40,7 @@ _SPELLINGS: Final = (
     {"retry", "retry_policy"},
     {"visibility_timeout", "visibility_timeout_ms"},
 )
+_OF_JOBS: Final = frozenset({"unique", "callback_type"})
 _NOTHING: Final[Mapping[str, Any]] = {}
 
 
@@ -114,7 +115,7 @@ class _Reader:
         if self._strict:
             _refuse_unknown(body, path)
         shape = _shape(body, path)
-        defaults = _merged(defaults, _options(body, path))
+        defaults = _merged(defaults, self._options(body, path))
         parts = (*shape.members, *shape.callbacks)
         first, middle = len(self.nodes), len(self.nodes) + len(shape.members)
         end = first + len(parts)
@@ -136,6 +137,25 @@ class _Reader:
         for place, part in enumerate(parts):
             self._part(first + place, part, depth, later if place else defaults)
 
+    def _options(self, body: Mapping[str, Any], path: str) -> Mapping[str, Any]:
+        """What a definition sets for its jobs; wrong also where every job says otherwise."""
+        options, at = body.get("options"), inside(path, "options")
+        if options is None:
+            return _NOTHING
+        if not isinstance(options, dict):
+            raise refuse(at, f"must be an object, not {kind_of(options)}")
+        # A unique policy may look into `args`, which only the jobs have.
+        alone = {name: value for name, value in options.items() if name not in _OF_JOBS}
+        try:
+            parse_draft({"type": "t", "args": [], "options": alone}, strict=self._strict)
+        except (InvalidRequest, ValidationError, TooLarge) as error:
+            self._problem(at, error)
+            return _NOTHING
+        return options
+
+    def _problem(self, path: str, error: OjsError) -> None:
+        self._problems.append({"path": _at(path, error), "message": error.message})
+
     def _part(self, index: int, part: Member, depth: int, defaults: Mapping[str, Any]) -> None:
         if is_definition(part.body):
             self._definition(index, part.body, part.path, depth + 1, defaults)
@@ -144,7 +164,7 @@ class _Reader:
         try:
             draft = parse_draft(request, strict=self._strict)
         except (InvalidRequest, ValidationError, TooLarge) as error:
-            self._problems.append({"path": _at(part.path, error), "message": error.message})
+            self._problem(part.path, error)
             return
         self.drafts[index] = draft
         self.requests[index] = codec.encode(request)
@@ -154,13 +174,6 @@ class _Reader:
 def _shape(body: Mapping[str, Any], path: str) -> Shape:
     kind = kind_of_form(body, path)
     return graph(body, path) if kind is Kind.DAG else ordered(body, kind, path)
-
-
-def _options(body: Mapping[str, Any], path: str) -> Mapping[str, Any]:
-    options = body.get("options")
-    if options is not None and not isinstance(options, dict):
-        raise refuse(inside(path, "options"), f"must be an object, not {kind_of(options)}")
-    return options or _NOTHING
 
 
 def _inherited(shape: Shape, defaults: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -242,3 +242,32 @@ def test_unknown_members_are_refused_only_when_strict() -> None:
         parse_workflow(body, strict=True)
     with pytest.raises(InvalidRequest, match=r"options.qeueu"):
         parse_workflow({"type": "chain", "steps": [job(options={"qeueu": "x"})]}, strict=True)
+
+
+def test_wrong_options_of_the_whole_are_named_once() -> None:
+    options = {"queue": "Q", "unique": {"args_keys": ["order"]}}
+    body = {"type": "group", "jobs": [job(), job()], "options": options}
+    with pytest.raises(InvalidRequest) as refused:
+        parse_workflow(body)
+    (problem, *more) = (refused.value.details or {})["validation_errors"]
+    assert problem["path"] == "options.queue"
+    assert more == []
+
+
+def test_a_unique_policy_of_the_whole_looks_into_each_job() -> None:
+    options = {"unique": {"args_keys": ["order"]}}
+    one = {"type": "t", "args": [{"order": 1}]}
+    with pytest.raises(InvalidRequest) as refused:
+        parse_workflow({"type": "group", "jobs": [one, job()], "options": options})
+    (problem,) = (refused.value.details or {})["validation_errors"]
+    assert problem["path"] == "jobs[1].unique.args_keys"
+
+
+def test_each_job_has_the_request_that_makes_it() -> None:
+    body = {"type": "chain", "steps": [job("a", id="x"), job("b")], "options": {"queue": "q"}}
+    definition = parse_workflow(body)
+    assert definition.requests == (
+        None,
+        b'{"type":"a","args":[],"options":{"queue":"q"}}',
+        b'{"type":"b","args":[],"options":{"queue":"q"}}',
+    )
