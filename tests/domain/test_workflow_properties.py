@@ -10,39 +10,11 @@ from hypothesis import strategies as st
 from ojs_server.domain.workflow import Outcome, advance, cancel, culprit, start, tally
 from ojs_server.domain.workflow_parse import parse_workflow
 from ojs_server.domain.workflow_plan import ENDED, NodeState, Plan, Progress, WorkflowState
+from tests.domain.workflows import requests
 
 DONE: Final = NodeState.COMPLETED
 FAILED: Final = NodeState.FAILED
 DROPPED: Final = NodeState.CANCELLED
-CALLBACKS = ("on_complete", "on_success", "on_failure")
-
-
-@st.composite
-def requests(draw: st.DrawFn) -> dict[str, Any]:
-    """A request up to four deep; its jobs are called j0, j1, ... in no special order."""
-    count = iter(range(10_000))
-
-    def member(depth: int) -> dict[str, Any]:
-        if depth < 4 and draw(st.integers(0, 3)) == 0:
-            return definition(depth + 1)
-        return {"type": f"j{next(count)}", "args": []}
-
-    def definition(depth: int) -> dict[str, Any]:
-        kind = draw(st.sampled_from(["chain", "group", "batch", "dag"]))
-        members = [member(depth) for _ in range(draw(st.integers(1, 4)))]
-        if kind == "dag":
-            for at, step in enumerate(members):
-                step["id"] = f"s{at}"
-                before = st.sampled_from(range(at)) if at else st.nothing()
-                step["depends_on"] = sorted(f"s{one}" for one in draw(st.sets(before)))
-            return {"steps": draw(st.permutations(members))}
-        body: dict[str, Any] = {"type": kind, "steps" if kind == "chain" else "jobs": members}
-        if kind == "batch":
-            kinds = draw(st.sets(st.sampled_from(CALLBACKS), min_size=1))
-            body["callbacks"] = {one: member(depth) for one in sorted(kinds)}
-        return body
-
-    return definition(1)
 
 
 class Reading:
