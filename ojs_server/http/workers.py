@@ -25,7 +25,7 @@ from ojs_server.ops.claim import Claim, Deliveries
 from ojs_server.ops.fetch import fetch as fetch_or_wait
 from ojs_server.ops.presence import Deregister, Register, profile_of, unknown_worker
 from ojs_server.ops.settle import Ack, Fail, missing
-from ojs_server.store.base import WorkerLoad
+from ojs_server.store.base import Claimed, WorkerLoad
 from ojs_server.store.clock import wall_ms
 from ojs_wire import codes
 from ojs_wire.calls import (
@@ -80,10 +80,11 @@ async def wait_for_jobs(call: Call, claim: Claim, wait_ms: int | None) -> Delive
 
 def fetched(deliveries: Deliveries) -> Iterator[bytes]:
     """Jobs as FETCH hands them out."""
-    return (
-        envelope(StoredJob(one.claimed.job, one.claimed.args, one.claimed.meta), one.lease)
-        for one in deliveries
-    )
+    return (envelope(_stored(one.claimed), one.lease) for one in deliveries)
+
+
+def _stored(claimed: Claimed) -> StoredJob:
+    return StoredJob(claimed.job, claimed.args, claimed.meta, parent_results=claimed.parent_results)
 
 
 async def ack(call: Call) -> Answer:

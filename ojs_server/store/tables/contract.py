@@ -8,15 +8,23 @@ from ojs_server.store.tables.leases import LeaseWrites
 from ojs_server.store.tables.queues import QueueReads, QueueWrites
 from ojs_server.store.tables.receipts import ReceiptWrites
 from ojs_server.store.tables.workers import WorkerReads, WorkerWrites
+from ojs_server.store.tables.workflows import WorkflowReads, WorkflowWrites
 
 
 class TableWrites(
-    JobWrites, LeaseWrites, WorkerWrites, QueueWrites, EventWrites, ReceiptWrites, CronWrites
+    JobWrites,
+    LeaseWrites,
+    WorkerWrites,
+    QueueWrites,
+    EventWrites,
+    ReceiptWrites,
+    CronWrites,
+    WorkflowWrites,
 ):
     """The write operations that both stores share."""
 
 
-class TableReads(JobReads, WorkerReads, QueueReads, EventReads, CronReads):
+class TableReads(JobReads, WorkerReads, QueueReads, EventReads, CronReads, WorkflowReads):
     """The read operations that both stores share."""
 
     def due(self) -> DueTimes:
