@@ -11,6 +11,7 @@ from tests.http.contract import contract
 from tests.http.keys import KEYS
 from tests.http.steps import (
     JOBS,
+    V1,
     WORKERS,
     Json,
     body,
@@ -255,3 +256,18 @@ async def test_a_quiet_worker_settles_and_gets_nothing(client: httpx.AsyncClient
     answer = await settle(client, acked(one), count=1)
     assert answer["results"][0]["state"] == "completed"
     assert answer["jobs"] == []
+
+
+async def test_the_steps_of_a_workflow_end_in_one_call(client: httpx.AsyncClient) -> None:
+    step = {"type": "t.x", "args": []}
+    callbacks = {"on_complete": {"type": "t.done", "args": []}}
+    request = {"type": "batch", "jobs": [step] * 3, "callbacks": callbacks}
+    response = await client.post(f"{V1}/workflows", json=request)
+    assert response.status_code == 201, response.text
+    jobs = await fetch(client, count=3, worker_id="w1")
+    answer = await settle(client, *(acked(job["id"], result=n) for n, job in enumerate(jobs)))
+    assert [one["state"] for one in answer["results"]] == ["completed"] * 3
+    # The callback is there once, for the next call to fetch.
+    again = await settle(client, *(acked(job["id"]) for job in jobs), count=5)
+    assert [job["type"] for job in again["jobs"]] == ["t.done"]
+    assert all(one["repeated"] for one in again["results"])
