@@ -60,10 +60,7 @@ class Call:
 
     async def json(self) -> Any:
         """The body as JSON; it must be there, and be an object."""
-        body = await self._body()
-        if not body:
-            raise MalformedPayload("the body is empty; a JSON object is needed")
-        return _object(body)
+        return _object(await self._body())
 
     async def optional_json(self) -> Any:
         """The body as JSON, an empty object where there is none."""
@@ -72,7 +69,17 @@ class Call:
 
     async def read(self, wanted: type[Wanted], *, optional: bool = False) -> Wanted:
         """The body as one of the wire's requests."""
-        value = await (self.optional_json() if optional else self.json())
+        return self._convert(await (self.optional_json() if optional else self.json()), wanted)
+
+    async def text(self, limit: int) -> bytes:
+        """The body as it came, no larger than `limit`; `convert` says whether it is JSON."""
+        return await self._body(limit)
+
+    def convert(self, body: bytes, wanted: type[Wanted]) -> Wanted:
+        """A body that was read as text, as one of the wire's requests."""
+        return self._convert(_object(body), wanted)
+
+    def _convert(self, value: Mapping[str, Any], wanted: type[Wanted]) -> Wanted:
         self.check_members(value, wanted)
         try:
             return msgspec.convert(value, wanted)
@@ -89,9 +96,10 @@ class Call:
         while (await self._receive())["type"] != "http.disconnect":
             pass
 
-    async def _body(self) -> bytes:
+    async def _body(self, limit: int | None = None) -> bytes:
         self._check_media_type()
-        limit = self.server.settings.max_body_bytes
+        most = self.server.settings.max_body_bytes
+        limit = most if limit is None else min(limit, most)
         length = self.header("content-length")
         if length is not None and not (length.isdecimal() and len(length) < 20):
             raise _too_large(limit)
@@ -126,6 +134,8 @@ def new_request_id(random_bits: RandomBits) -> str:
 
 
 def _object(body: bytes) -> Any:
+    if not body:
+        raise MalformedPayload("the body is empty; a JSON object is needed")
     try:
         value = codec.decode(body)
     except codec.MalformedJSON as error:

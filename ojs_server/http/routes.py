@@ -6,7 +6,18 @@ from typing import Final
 
 import msgspec
 
-from ojs_server.http import admin, cron, dead_letter, events, jobs, queues, system, workers
+from ojs_server.http import (
+    admin,
+    checkpoints,
+    cron,
+    dead_letter,
+    events,
+    jobs,
+    progress,
+    queues,
+    system,
+    workers,
+)
 from ojs_server.http.auth import Role
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.dialects import ALIASES
@@ -53,6 +64,11 @@ CANONICAL: Final[tuple[Route, ...]] = (
     _route("DELETE", f"{V1}/jobs/{{id}}", jobs.cancel, _ENQUEUE),
     _route("POST", f"{V1}/jobs/{{id}}/activate", jobs.activate, _ENQUEUE),
     _route("GET", f"{V1}/jobs/{{id}}/result", jobs.result, _READ, waits=True),
+    _route("PUT", f"{V1}/jobs/{{id}}/progress", progress.report, _WORK),
+    _route("GET", f"{V1}/jobs/{{id}}/progress", progress.read, _READ),
+    _route("PUT", f"{V1}/jobs/{{id}}/checkpoint", checkpoints.save, _WORK),
+    _route("GET", f"{V1}/jobs/{{id}}/checkpoint", checkpoints.read, _READ),
+    _route("DELETE", f"{V1}/jobs/{{id}}/checkpoint", checkpoints.clear, _WORK | _OPERATE),
     _route("POST", f"{V1}/workers/register", workers.register, _WORK),
     _route("POST", f"{V1}/workers/deregister", workers.deregister, _WORK),
     _route("GET", f"{V1}/workers", workers.listing, _OPERATE),

@@ -8,7 +8,18 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from ojs_server.domain.errors import OjsError, Unavailable
-from ojs_server.ops import beat, claim, control, cron, enqueue, presence, settle, sweep
+from ojs_server.ops import (
+    beat,
+    checkpoint,
+    claim,
+    control,
+    cron,
+    enqueue,
+    presence,
+    progress,
+    settle,
+    sweep,
+)
 from ojs_server.ops.work import Chance, Rules, Work
 from ojs_server.store.base import OutcomeUnknown, StaleWrite, Store, StoreUnavailable, Tx
 from ojs_wire import codes
@@ -49,6 +60,8 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
         ),
         settle.run,
     ),
+    ((checkpoint.Save, checkpoint.Clear), checkpoint.run),
+    ((progress.Advance,), progress.run),
     ((presence.Register, presence.Deregister, presence.Direct), presence.run),
     ((beat.Beat,), beat.run),
     ((sweep.Sweep,), sweep.run),
@@ -56,6 +69,9 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
 )
 # The first groups lock rows of their own, which come before all others in the order of locks.
 _LOCK_AFTER: Final = 2
+_ON_JOB: Final = (
+    settle.OnJob | settle.Remove | checkpoint.Save | checkpoint.Clear | progress.Advance
+)
 _BY_WORKER: Final = claim.Claim | beat.Beat | presence.Coming
 _GROUP_OF: Final = {kind: index for index, (kinds, _) in enumerate(HANDLERS) for kind in kinds}
 
@@ -138,7 +154,7 @@ def _lock(tx: Tx, ops: Sequence[Operation]) -> None:
     uniques = [draft.unique.key for op in enqueues for draft in op.drafts if draft.unique]
     if uniques:
         tx.lock_unique(uniques)
-    jobs = {op.job_id for op in ops if isinstance(op, settle.OnJob | settle.Remove)}
+    jobs = {op.job_id for op in ops if isinstance(op, _ON_JOB)}
     held = {job_id for op in ops if isinstance(op, beat.Beat) for job_id in op.active_ids or ()}
     workers = {op.worker_id for op in ops if isinstance(op, _BY_WORKER) and op.worker_id}
     leaving = {op.worker_id for op in ops if isinstance(op, presence.Deregister)}

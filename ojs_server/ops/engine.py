@@ -5,9 +5,22 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, TypeVar, overload
 
+from ojs_server.domain.beside import Checkpoint
 from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.job import Change
-from ojs_server.ops import batch, beat, claim, control, cron, enqueue, presence, settle, sweep
+from ojs_server.ops import (
+    batch,
+    beat,
+    checkpoint,
+    claim,
+    control,
+    cron,
+    enqueue,
+    presence,
+    progress,
+    settle,
+    sweep,
+)
 from ojs_server.ops.group_commit import GroupCommit
 from ojs_server.ops.wakeups import Wakeups
 from ojs_server.ops.work import Chance, Rules, chance
@@ -53,6 +66,12 @@ class Engine:
     async def run(self, operation: claim.Claim) -> claim.Deliveries: ...
     @overload
     async def run(self, operation: settle.OnJob | settle.Remove) -> Change: ...
+    @overload
+    async def run(self, operation: checkpoint.Save) -> Checkpoint: ...
+    @overload
+    async def run(self, operation: checkpoint.Clear) -> checkpoint.Cleared: ...
+    @overload
+    async def run(self, operation: progress.Advance) -> progress.Advanced: ...
     @overload
     async def run(self, operation: beat.Beat) -> beat.Beaten: ...
     @overload

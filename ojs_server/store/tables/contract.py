@@ -1,6 +1,7 @@
 """All tables together: what a store's transaction and its reader begin with."""
 
 from ojs_server.store.base import DueTimes
+from ojs_server.store.tables.beside import BesideReads, BesideWrites
 from ojs_server.store.tables.cron import CronReads, CronWrites
 from ojs_server.store.tables.events import EventReads, EventWrites
 from ojs_server.store.tables.jobs import JobReads, JobWrites
@@ -11,12 +12,19 @@ from ojs_server.store.tables.workers import WorkerReads, WorkerWrites
 
 
 class TableWrites(
-    JobWrites, LeaseWrites, WorkerWrites, QueueWrites, EventWrites, ReceiptWrites, CronWrites
+    JobWrites,
+    BesideWrites,
+    LeaseWrites,
+    WorkerWrites,
+    QueueWrites,
+    EventWrites,
+    ReceiptWrites,
+    CronWrites,
 ):
     """The write operations that both stores share."""
 
 
-class TableReads(JobReads, WorkerReads, QueueReads, EventReads, CronReads):
+class TableReads(JobReads, BesideReads, WorkerReads, QueueReads, EventReads, CronReads):
     """The read operations that both stores share."""
 
     def due(self) -> DueTimes:
