@@ -70,7 +70,7 @@ def parse_limits(given: Mapping[str, Any]) -> Limits:
     """Check the limits of a request."""
     limits = Limits(
         # Zero asks for the server's default, which is none.
-        timeout_ms=_either(given, "timeout") or None,
+        timeout_ms=_either(given, "timeout"),
         grace_ms=_duration(given, "grace_period", 1000),
         lease_ms=_positive(given, "visibility_timeout"),
         ttl_ms=_positive(given, "enqueue_ttl"),
@@ -80,8 +80,7 @@ def parse_limits(given: Mapping[str, Any]) -> Limits:
     if limits.total_ms is not None and limits.total_ms < (limits.timeout_ms or 0):
         raise invalid(
             _spelling(given, "total_timeout"),
-            f"must be at least as long as `{_spelling(given, 'timeout')}`, "
-            f"{format_duration(limits.timeout_ms or 0)}",
+            "must be at least as long as the timeout of one delivery",
         )
     return limits
 
@@ -231,13 +230,13 @@ def _limit(job: Job, name: str) -> int | None:
 
 def _either(given: Mapping[str, Any], name: str) -> int | None:
     exact, coarse = _duration(given, f"{name}_ms", 1), _duration(given, name, 1000)
-    return coarse if exact is None else exact
+    return exact or coarse or None
 
 
 def _positive(given: Mapping[str, Any], name: str) -> int | None:
     for spelling, unit in ((f"{name}_ms", 1), (name, 1000)):
         if _duration(given, spelling, unit) == 0:
-            raise invalid(spelling, "must be longer than zero; leave it out for no limit")
+            raise invalid(spelling, "must be longer than zero")
     return _either(given, name)
 
 

@@ -4,8 +4,10 @@ import time
 from typing import Any, Final
 
 from ojs_server import __version__
+from ojs_server.domain.checkpoint import MAX_STATE
 from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.job import State
+from ojs_server.domain.progress import MAX_DATA
 from ojs_server.domain.workers import Presence, presence
 from ojs_server.http.call import Answer, Call
 from ojs_server.metrics import CONTENT_TYPE
@@ -13,6 +15,7 @@ from ojs_server.metrics import CONTENT_TYPE
 # Every name that clients look for; true only where it is built and tested on both stores.
 CAPABILITIES: Final = {
     "batch_enqueue": True,
+    "checkpoints": True,
     "cron": True,
     "cron_jobs": True,
     "dead_letter": True,
@@ -27,6 +30,7 @@ CAPABILITIES: Final = {
     "multi_tenancy": False,
     "pause_resume": True,
     "priority_queues": True,
+    "progress": True,
     "rate_limiting": False,
     "schema_validation": False,
     "unique_jobs": True,
@@ -34,6 +38,13 @@ CAPABILITIES: Final = {
     "worker_directives": True,
     "worker_registration": True,
     "workflows": False,
+}
+
+# The extensions that are there, each with what a client may want to know of it.
+EXTENSIONS: Final[dict[str, dict[str, Any]]] = {
+    "urn:ojs:ext:durable-execution": {"version": "1.0.0", "max_state_bytes": MAX_STATE},
+    "urn:ojs:ext:progress": {"version": "1.0.0", "max_data_bytes": MAX_DATA, "streams": False},
+    "urn:ojs:ext:timeouts": {"version": "1.0.0"},
 }
 
 
@@ -57,8 +68,8 @@ async def manifest(call: Call) -> Answer:
             "backend": store.kind,
             "capabilities": {**CAPABILITIES, "test_hooks": settings.conformance},
             "unique_job_strength": "strong",
-            "extensions": [],
-            "extensions_detail": {},
+            "extensions": list(EXTENSIONS),
+            "extensions_detail": EXTENSIONS,
             "endpoints": {
                 "base_url": "/ojs/v1",
                 "manifest": "/ojs/manifest",

@@ -70,6 +70,13 @@ async def registered(client: httpx.AsyncClient) -> None:
     assert (await client.post(f"{V1}/cron", json=entry)).status_code == 201
 
 
+async def saved(client: httpx.AsyncClient) -> None:
+    """The job has a checkpoint."""
+    await active(client)
+    response = await client.put(f"{JOBS}/{JOB_ID}/checkpoint", json={"state": None})
+    assert response.status_code == 200
+
+
 # What must have happened before an operation's examples make sense.
 BEFORE: dict[str, Story] = {
     "activateJob": pending,
@@ -79,6 +86,11 @@ BEFORE: dict[str, Story] = {
     **dict.fromkeys(("getCron", "amendCron", "deleteCron"), registered),
     **dict.fromkeys(("getCrons", "amendCrons", "deleteCrons"), registered),
     **dict.fromkeys(("triggerCron", "getCronHistory"), registered),
+    "getCheckpoint": saved,
+    "getCheckpointById": saved,
+    "getCheckpointBySdk": saved,
+    "resumeCheckpointById": saved,
+    "resumeCheckpointBySdk": saved,
 }
 # The first documented status is not what the examples lead to.
 OTHERWISE = {"getJobResult": 202}
