@@ -33,8 +33,6 @@ NOT_BUILT = (
     "web hook",
     "rate limit",
     "rate_limit",
-    "progress",
-    "checkpoint",
     "tenant",
     "schema registry",
     "websocket",
