@@ -19,6 +19,8 @@ FOLDERS = (
     "level-1-reliable",
     "level-2-scheduled",
     "level-4-advanced/unique",
+    "ext-progress",
+    "ext-durable-execution",
 )
 
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason=f"no published cases at {FOLDER}")
