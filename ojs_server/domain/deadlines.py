@@ -37,12 +37,12 @@ OTHER_NAME: Final[Mapping[str, str]] = {
 class Limits(msgspec.Struct, frozen=True):
     """A request's limits in milliseconds; None where it sets none."""
 
-    timeout_ms: int | None
-    grace_ms: int | None
-    lease_ms: int | None
-    ttl_ms: int | None
-    total_ms: int | None
-    heartbeat_ms: int | None
+    timeout_ms: int | None = None
+    grace_ms: int | None = None
+    lease_ms: int | None = None
+    ttl_ms: int | None = None
+    total_ms: int | None = None
+    heartbeat_ms: int | None = None
 
     @property
     def run_ms(self) -> int | None:
@@ -51,6 +51,8 @@ class Limits(msgspec.Struct, frozen=True):
 
     def as_wire(self) -> dict[str, int | float | None]:
         """As the envelope shows them."""
+        if self is NO_LIMITS:
+            return {}
         return {
             "timeout_ms": self.timeout_ms,
             "grace_period": _seconds(self.grace_ms),
@@ -62,12 +64,20 @@ class Limits(msgspec.Struct, frozen=True):
 
     def expiry(self, expires_at: int | None, now: int) -> int | None:
         """After which moment the job is not started any more."""
+        if self is NO_LIMITS:
+            return expires_at
         ends = (expires_at, _after(now, self.ttl_ms), _after(now, self.total_ms))
         return min((end for end in ends if end is not None), default=None)
 
 
+# What nearly every request asks for.
+NO_LIMITS: Final = Limits()
+
+
 def parse_limits(given: Mapping[str, Any]) -> Limits:
     """Check the limits of a request."""
+    if OPTIONS.isdisjoint(given):
+        return NO_LIMITS
     limits = Limits(
         # Zero asks for the server's default, which is none.
         timeout_ms=_either(given, "timeout"),
@@ -113,8 +123,8 @@ def delivery(
 ) -> tuple[int, int | None, int | None]:
     """Of the delivery that begins now: the length of its lease, the moment at which it is over
     whatever its holder does, and the longest silence that the job itself allows."""
-    end = _after(now, run_ms)
-    if not _is_limited(job):
+    end = None if run_ms is None else now + run_ms
+    if job.spec == b"{}" or not _is_limited(job):
         return lease_ms, end, None
     ends = [one for one in (end, total_at(job)) if one is not None]
     stall_ms = _limit(job, "heartbeat_timeout")

@@ -20,11 +20,8 @@ class Left(msgspec.Struct, frozen=True):
 NOTHING_LEFT = Left()
 
 
-def left_for(tx: Tx, jobs: Iterable[Job]) -> dict[str, Left]:
-    """What the jobs among these that have something beside them are handed out with."""
-    marked = [job for job in jobs if job.beside]
-    if not marked:
-        return {}
+def left_for(tx: Tx, marked: Sequence[Job]) -> dict[str, Left]:
+    """What jobs that have something beside them are handed out with."""
     checkpoints = tx.load_checkpoints([job.id for job in marked if job.beside & CHECKPOINT])
     reports = tx.load_progress([job.id for job in marked if job.beside & PROGRESS])
     return {

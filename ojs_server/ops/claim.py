@@ -96,9 +96,10 @@ def _hand_over(work: Work, claimed: Claimed, op: Claim) -> Delivery:
 
 def _with_left(work: Work, answers: list[Deliveries]) -> list[Deliveries | OjsError]:
     """Add what earlier attempts left, where they left something."""
-    left = left_for(work.tx, (one.claimed.job for answer in answers for one in answer))
-    if not left:
+    marked = [one.claimed.job for answer in answers for one in answer if one.claimed.job.beside]
+    if not marked:
         return [*answers]
+    left = left_for(work.tx, marked)
     return [
         tuple(
             Delivery(one.claimed, one.lease, left.get(one.claimed.job.id, NOTHING_LEFT))

@@ -5,14 +5,13 @@ from typing import Any
 
 import pytest
 
-from ojs_server.domain.deadlines import Limits
+from ojs_server.domain.deadlines import NO_LIMITS
 from ojs_server.domain.errors import InvalidRequest, OjsError, TooLarge, ValidationError
 from ojs_server.domain.validate import MAX_ENVELOPE, MAX_META, Draft, hash_of, parse_draft
 from ojs_wire import codec
 
 BODY = {"type": "email.send", "args": [1, {"a": None}]}
 ID = "0190a0f0-0000-7000-8000-000000000001"
-NO_LIMITS = Limits(None, None, None, None, None, None)
 
 
 def draft(**given: Any) -> Draft:
