@@ -27,8 +27,9 @@ class Job(msgspec.Struct, frozen=True):
 
     `seq` orders jobs of one priority; it is set when the job becomes available and kept
     through expiry and requeue. `due_at` is the next moment at which time alone changes the
-    job (promotion, expiry, removal); it is empty while a worker holds the job. `beside` says
-    which records lie beside the job in tables of their own.
+    job (promotion, expiry, removal); it is empty while a worker holds the job.
+    `workflow_node` is the job's place in the plan of its workflow. `beside` says which records
+    lie beside the job in tables of their own.
     """
 
     id: str
@@ -54,6 +55,8 @@ class Job(msgspec.Struct, frozen=True):
     spec: bytes = b"{}"
     error: bytes | None = None
     errors: bytes | None = None
+    workflow_id: str | None = None
+    workflow_node: int | None = None
     trace_id: str | None = None
     beside: int = 0
 
@@ -67,6 +70,7 @@ class StoredJob(msgspec.Struct, frozen=True):
     request_hash: bytes | None = None
     result: bytes | None = None
     unique_key: bytes | None = None
+    parent_results: bytes | None = None
 
 
 class Lease(msgspec.Struct, frozen=True):

@@ -78,6 +78,7 @@ _MANAGED: Final = frozenset(
         "lease_expires_at",
         "deduplicated",
         "parent_results",
+        "workflow_id",
         "progress",
         "progress_message",
         "checkpoint",

@@ -37,7 +37,7 @@ CAPABILITIES: Final = {
     "webhooks": False,
     "worker_directives": True,
     "worker_registration": True,
-    "workflows": False,
+    "workflows": True,
 }
 
 # The extensions that are there, each with what a client may want to know of it.

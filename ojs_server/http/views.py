@@ -39,6 +39,8 @@ class _Envelope(msgspec.Struct):
     error: Raw | UnsetType = UNSET
     errors: Raw | UnsetType = UNSET
     result: Raw | UnsetType = UNSET
+    workflow_id: str | UnsetType = UNSET
+    parent_results: Raw | UnsetType = UNSET
 
 
 def envelope(stored: StoredJob, lease: Lease | None = None, beside: bytes = b"") -> bytes:
@@ -71,6 +73,8 @@ def envelope(stored: StoredJob, lease: Lease | None = None, beside: bytes = b"")
             error=_raw(job.error),
             errors=_raw(job.errors),
             result=_raw(stored.result),
+            workflow_id=UNSET if job.workflow_id is None else job.workflow_id,
+            parent_results=_raw(stored.parent_results),
         )
     )
     if beside:

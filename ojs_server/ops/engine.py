@@ -20,6 +20,7 @@ from ojs_server.ops import (
     progress,
     settle,
     sweep,
+    workflow,
 )
 from ojs_server.ops.group_commit import GroupCommit
 from ojs_server.ops.wakeups import Wakeups
@@ -84,6 +85,10 @@ class Engine:
     async def run(self, operation: cron.Trigger) -> cron.Triggered: ...
     @overload
     async def run(self, operation: cron.Fire) -> cron.Fired: ...
+    @overload
+    async def run(self, operation: workflow.Start) -> workflow.Started: ...
+    @overload
+    async def run(self, operation: workflow.Cancel) -> workflow.Cancelled: ...
     @overload
     async def run(self, operation: control.SetPaused | control.Reset) -> control.Controlled: ...
     async def run(self, operation: batch.Operation) -> Any:

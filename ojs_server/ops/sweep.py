@@ -17,6 +17,8 @@ STEP = 500
 MATURE_STEP = 200
 # Each dead worker brings back all its jobs in the same transaction.
 WORKERS_STEP = 50
+# Each workflow takes what it knows of up to a thousand jobs with it.
+WORKFLOWS_STEP = 20
 # A sweep that was asked for this long ago was asked for before a stall.
 STALE_MS = 2_000
 
@@ -119,4 +121,12 @@ def _prune(work: Work) -> int:
         work.tx.delete_events(work.now - keep.events_ms, STEP),
         work.tx.prune_receipts(work.now - keep.idempotency_ms, STEP),
         work.tx.delete_workers(work.now - keep.workers_ms, STEP),
+        _forget_workflows(work),
     )
+
+
+def _forget_workflows(work: Work) -> int:
+    # A full step counts as one of the others' size, so that the next one follows at once.
+    aged = work.tx.load_aged_workflows(WORKFLOWS_STEP)
+    work.tx.delete_workflows(aged)
+    return STEP if len(aged) == WORKFLOWS_STEP else len(aged)

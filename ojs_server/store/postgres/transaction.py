@@ -1,8 +1,8 @@
 """One PostgreSQL write transaction: what only this store does its way.
 
 Locks are taken in one order, so that nodes wait for each other but never in a circle: cron
-entries, workers, jobs, then leases, each in the order of their ids; a mixed batch locks first and
-reads then.
+entries, workers, jobs, leases, then workflows, each in the order of their ids; a mixed batch locks
+first and reads then. Workflows come last because only a job says which of them its end concerns.
 Fingerprints of unique jobs are locked in their order before the jobs that they lead to.
 Sweeps wait for nobody: they leave what is locked to whoever holds the lock.
 """
@@ -104,7 +104,7 @@ class PostgresTx(PostgresStatements, TableWrites):
         rows = self._cursor.execute(sql.encode(), bound).fetchall()
         # RETURNING promises no order.
         rows.sort(key=lambda row: (row[-1], -row[4], row[5]))
-        return [Claimed(job_of(row), row[JOB_FIELDS], row[JOB_FIELDS + 1]) for row in rows]
+        return [Claimed(job_of(row), *row[JOB_FIELDS : JOB_FIELDS + 3]) for row in rows]
 
     def wipe(self) -> None:
         """Remove everything."""
