@@ -5,8 +5,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ojs_server import __version__
+from ojs_server.domain.checkpoint import MAX_STATE
 from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.job import State
+from ojs_server.domain.progress import MAX_DATA
 from ojs_server.domain.workers import Presence, presence
 from ojs_server.http.call import Answer, Call
 from ojs_server.metrics import CONTENT_TYPE
@@ -16,6 +18,7 @@ from ojs_wire.calls import MAX_RESULTS
 CAPABILITIES: Final = {
     "batch_enqueue": True,
     "bulk_settle": True,
+    "checkpoints": True,
     "cron": True,
     "cron_jobs": True,
     "dead_letter": True,
@@ -31,6 +34,7 @@ CAPABILITIES: Final = {
     "multi_tenancy": False,
     "pause_resume": True,
     "priority_queues": True,
+    "progress": True,
     "rate_limiting": False,
     "schema_validation": False,
     "unique_jobs": True,
@@ -40,9 +44,12 @@ CAPABILITIES: Final = {
     "workflows": True,
 }
 
-
-# What no specification knows, by URN.
+# The extensions that are there, each with what a client may want to know of it.
 EXTENSIONS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "urn:ojs:ext:durable-execution": {"version": "1.0.0", "max_state_bytes": MAX_STATE},
+    "urn:ojs:ext:progress": {"version": "1.0.0", "max_data_bytes": MAX_DATA, "streams": False},
+    "urn:ojs:ext:timeouts": {"version": "1.0.0"},
+    # No specification knows this one.
     "urn:ojs-server:ext:settle": {"path": "/ojs/v1/workers/settle", "max_results": MAX_RESULTS},
 }
 

@@ -10,11 +10,13 @@ import msgspec
 from ojs_server.domain.errors import OjsError, Unavailable
 from ojs_server.ops import (
     beat,
+    checkpoint,
     claim,
     control,
     cron,
     enqueue,
     presence,
+    progress,
     settle,
     sweep,
     workflow,
@@ -64,6 +66,8 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
         ),
         settle.run,
     ),
+    ((checkpoint.Save, checkpoint.Clear), checkpoint.run),
+    ((progress.Advance,), progress.run),
     ((presence.Register, presence.Deregister, presence.Direct), presence.run),
     ((beat.Beat,), beat.run),
     ((sweep.Sweep,), sweep.run),
@@ -73,6 +77,9 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
 )
 # The first groups lock rows of their own, which come before all others in the order of locks.
 _LOCK_AFTER: Final = 2
+_ON_JOB: Final = (
+    settle.OnJob | settle.Remove | checkpoint.Save | checkpoint.Clear | progress.Advance
+)
 _BY_WORKER: Final = claim.Claim | beat.Beat | presence.Coming
 _GROUP_OF: Final = {kind: index for index, (kinds, _) in enumerate(HANDLERS) for kind in kinds}
 
@@ -179,7 +186,7 @@ def _lock(tx: Tx, ops: Sequence[Operation]) -> None:
     uniques = [draft.unique.key for op in enqueues for draft in op.drafts if draft.unique]
     if uniques:
         tx.lock_unique(uniques)
-    jobs = {op.job_id for op in ops if isinstance(op, settle.OnJob | settle.Remove)}
+    jobs = {op.job_id for op in ops if isinstance(op, _ON_JOB)}
     if called_off := {op.workflow_id for op in ops if isinstance(op, workflow.Cancel)}:
         jobs |= workflow.lock_members(tx, called_off)
     held = {job_id for op in ops if isinstance(op, beat.Beat) for job_id in op.active_ids or ()}

@@ -5,17 +5,20 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, TypeVar, overload
 
+from ojs_server.domain.beside import Checkpoint
 from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.job import Change
 from ojs_server.ops import (
     batch,
     beat,
+    checkpoint,
     claim,
     control,
     cron,
     enqueue,
     exchange,
     presence,
+    progress,
     settle,
     sweep,
     workflow,
@@ -77,6 +80,12 @@ class Engine:
     async def run(self, operation: settle.OnJob | settle.Remove) -> Change: ...
     @overload
     async def run(self, operation: exchange.Exchange) -> exchange.Exchanged: ...
+    @overload
+    async def run(self, operation: checkpoint.Save) -> Checkpoint: ...
+    @overload
+    async def run(self, operation: checkpoint.Clear) -> checkpoint.Cleared: ...
+    @overload
+    async def run(self, operation: progress.Advance) -> progress.Advanced: ...
     @overload
     async def run(self, operation: beat.Beat) -> beat.Beaten: ...
     @overload

@@ -9,6 +9,7 @@ import msgspec
 from ojs_server.domain.job import TERMINAL, Change, Event, Job, State, StoredJob
 from ojs_server.domain.retention import Retention
 from ojs_server.domain.workers import Thresholds
+from ojs_server.ops import beside
 from ojs_server.store.base import Tx
 from ojs_wire.values import uuid7
 
@@ -77,6 +78,8 @@ class Work:
         if not changes:
             return
         self.tx.write_changes(changes)
+        if marked := [change for change in changes if change.before.beside]:
+            beside.start_over(self.tx, marked)
         left = [change.before.id for change in changes if change.before.state == State.ACTIVE]
         if left:
             self.tx.drop_leases(left)
@@ -100,6 +103,7 @@ class Work:
         """Delete finished jobs."""
         if jobs:
             self.tx.delete_jobs([job.id for job in jobs])
+            beside.remove(self.tx, jobs)
             for job in jobs:
                 self._count(job, -1)
 

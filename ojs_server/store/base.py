@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
+from ojs_server.domain.beside import Checkpoint, Progress
 from ojs_server.domain.cron_entry import CronEntry, CronRun
 from ojs_server.domain.job import Change, Event, Job, Lease, StoredJob
 from ojs_server.domain.workers import Worker
@@ -39,6 +40,8 @@ WIPED = (
     "cron_runs",
     "workflows",
     "workflow_jobs",
+    "checkpoints",
+    "progress",
 )
 
 
@@ -207,6 +210,28 @@ class Tx(WorkflowTx, Protocol):
     def find_unique(self, wanted: Iterable[tuple[bytes, str]]) -> dict[bytes, list[Job]]:
         """The newest job that has each of these fingerprints in each of these states."""
 
+    # What lies beside jobs; their rows are locked by then.
+    def mark_beside(self, marks: Sequence[tuple[str, int, int]]) -> None:
+        """Set `beside` of jobs, each (id, as it was, as it becomes), guarded by what it was."""
+
+    def load_checkpoints(self, ids: Iterable[str]) -> dict[str, Checkpoint]:
+        """The checkpoints of those of these jobs that have one."""
+
+    def save_checkpoints(self, checkpoints: Sequence[Checkpoint]) -> None:
+        """Store checkpoints, each in the place of its job's last one."""
+
+    def drop_checkpoints(self, ids: Sequence[str]) -> None:
+        """Remove the checkpoints of jobs."""
+
+    def load_progress(self, ids: Iterable[str]) -> dict[str, Progress]:
+        """The progress of those of these jobs that have reported."""
+
+    def save_progress(self, progress: Sequence[Progress]) -> None:
+        """Store progress, each in the place of its job's last one."""
+
+    def drop_progress(self, ids: Sequence[str]) -> None:
+        """Remove the progress of jobs."""
+
     # Leases.
     def insert_leases(self, leases: Sequence[Lease]) -> None:
         """Note who holds the jobs that were just claimed."""
@@ -329,6 +354,12 @@ class Reader(Protocol):
 
     def metas(self, ids: Sequence[str]) -> list[bytes]:
         """The `meta` of these jobs."""
+
+    def checkpoint(self, job_id: str) -> Checkpoint | None:
+        """A job's checkpoint."""
+
+    def progress(self, job_id: str) -> Progress | None:
+        """A job's progress."""
 
     def dead_letters(
         self, queue: str | None, job_type: str | None, limit: int, offset: int, after: Place | None

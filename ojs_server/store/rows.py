@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
+from ojs_server.domain.beside import Checkpoint, Progress
 from ojs_server.domain.cron_entry import CronEntry, CronRun
 from ojs_server.domain.job import Change, Job, Lease, State, StoredJob
 from ojs_server.domain.workers import Worker
@@ -89,6 +90,7 @@ def insert_row(stored: StoredJob) -> tuple[Any, ...]:
         stored.result,
         stored.unique_key,
         stored.parent_results,
+        job.trace_id,
     )
 
 
@@ -129,6 +131,27 @@ def lease_row(lease: Lease) -> tuple[Any, ...]:
         lease.expires_at,
         lease.deadline_at,
         lease.fetch_id,
+        lease.stall_ms,
+        lease.trace_id,
+    )
+
+
+def checkpoint_row(checkpoint: Checkpoint) -> tuple[Any, ...]:
+    """A checkpoint in the order of its fields."""
+    return (checkpoint.job_id, checkpoint.sequence, checkpoint.state, checkpoint.saved_at)
+
+
+def progress_row(progress: Progress) -> tuple[Any, ...]:
+    """Progress in the order of its fields."""
+    return (
+        progress.job_id,
+        progress.attempt,
+        progress.value,
+        progress.message,
+        progress.data,
+        progress.checkpoint,
+        progress.updated_at,
+        progress.told_at,
     )
 
 

@@ -20,6 +20,8 @@ FOLDERS = (
     "level-2-scheduled",
     "level-3-workflows",
     "level-4-advanced/unique",
+    "ext-progress",
+    "ext-durable-execution",
 )
 
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason=f"no published cases at {FOLDER}")

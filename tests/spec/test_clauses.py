@@ -32,8 +32,6 @@ NOT_BUILT = (
     "web hook",
     "rate limit",
     "rate_limit",
-    "percentage",
-    "checkpoint",
     "tenant",
     "schema registry",
     "websocket",

@@ -1,6 +1,7 @@
 """All tables together: what a store's transaction and its reader begin with."""
 
 from ojs_server.store.base import DueTimes
+from ojs_server.store.tables.beside import BesideReads, BesideWrites
 from ojs_server.store.tables.cron import CronReads, CronWrites
 from ojs_server.store.tables.events import EventReads, EventWrites
 from ojs_server.store.tables.jobs import JobReads, JobWrites
@@ -13,6 +14,7 @@ from ojs_server.store.tables.workflows import WorkflowReads, WorkflowWrites
 
 class TableWrites(
     JobWrites,
+    BesideWrites,
     LeaseWrites,
     WorkerWrites,
     QueueWrites,
@@ -24,7 +26,9 @@ class TableWrites(
     """The write operations that both stores share."""
 
 
-class TableReads(JobReads, WorkerReads, QueueReads, EventReads, CronReads, WorkflowReads):
+class TableReads(
+    JobReads, BesideReads, WorkerReads, QueueReads, EventReads, CronReads, WorkflowReads
+):
     """The read operations that both stores share."""
 
     def due(self) -> DueTimes:
