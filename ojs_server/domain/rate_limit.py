@@ -90,6 +90,19 @@ def parse_rate_limit(given: object, queue: str) -> RateLimit | None:
     return RateLimit(key or OF_KEYLESS + queue, policy, on_limit or "wait")
 
 
+class _Spec(msgspec.Struct, frozen=True):
+    rate_limit: dict[str, Any] | None = None
+
+
+_spec: Final = msgspec.json.Decoder(_Spec)
+
+
+def policy_in(spec: bytes, queue: str) -> Policy:
+    """The policy that was checked when the job was enqueued."""
+    found = parse_rate_limit(_spec.decode(spec).rate_limit, queue)
+    return NO_LIMITS if found is None else found.policy
+
+
 def parse_key(field: str, value: object) -> str:
     """Check the name of a limit."""
     if not isinstance(value, str) or len(value) > MAX_KEY or not KEY.fullmatch(value):

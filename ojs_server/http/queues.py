@@ -3,7 +3,7 @@
 from typing import Any
 
 from ojs_server.domain.errors import NotFound
-from ojs_server.domain.job import State
+from ojs_server.domain.job import WAITING
 from ojs_server.domain.validate import parse_queue
 from ojs_server.http import dialects
 from ojs_server.http.call import Answer, Call
@@ -12,9 +12,6 @@ from ojs_server.ops.control import SetPaused
 from ojs_server.store.base import QueueCounts
 from ojs_wire.calls import EmptyRequest
 from ojs_wire.values import QUEUE, format_timestamp
-
-# What waits for a worker, now or later.
-_DEPTH = (State.AVAILABLE, State.SCHEDULED, State.RETRYABLE)
 
 
 async def listing(call: Call) -> Answer:
@@ -34,7 +31,7 @@ async def stats(call: Call) -> Answer:
     """Jobs by state."""
     queue, now = await _known(call)
     counts: dict[str, Any] = dict(queue.counts)
-    depth = sum(queue.counts[state] for state in _DEPTH)
+    depth = sum(queue.counts[state] for state in WAITING)
     answer = {
         "queue": {"name": queue.name, **counts, "depth": depth, "paused": queue.paused},
         "stats": {"queue": queue.name, **counts, "depth": depth},

@@ -8,9 +8,10 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from ojs_server.domain.errors import OjsError, Unavailable
-from ojs_server.ops import beat, claim, control, cron, enqueue, presence, settle, sweep
+from ojs_server.ops import beat, claim, control, cron, enqueue, opening, presence, settle, sweep
+from ojs_server.ops.gates import guarded
 from ojs_server.ops.work import Chance, Rules, Work
-from ojs_server.store.base import OutcomeUnknown, StaleWrite, Store, StoreUnavailable, Tx
+from ojs_server.store.base import OutcomeUnknown, StaleWrite, Store, StoreUnavailable
 from ojs_wire import codes
 
 log = logging.getLogger("ojs.store")
@@ -34,7 +35,7 @@ Handler = Callable[[Work, Sequence[Any]], Sequence[Outcome]]
 
 # In this order inside a transaction: what was just enqueued or given back can be claimed.
 HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
-    ((control.SetPaused, control.Reset), control.run),
+    ((control.SetPaused, control.Configure, control.Purge, control.Reset), control.run),
     # Before every group that locks jobs: see the order of locks in store/base.py.
     ((cron.Register, cron.Amend, cron.Forget, cron.Trigger, cron.Fire), cron.run),
     ((enqueue.Enqueue,), enqueue.run),
@@ -53,6 +54,8 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
     ((beat.Beat,), beat.run),
     ((sweep.Sweep,), sweep.run),
     ((claim.Claim,), claim.run),
+    # Last: limits are locked after everything else.
+    ((opening.Open, opening.Override), opening.run),
 )
 # The first groups lock rows of their own, which come before all others in the order of locks.
 _LOCK_AFTER: Final = 2
@@ -68,6 +71,7 @@ class Committed(msgspec.Struct, frozen=True):
     wakes: dict[str, int] = {}
     due_at: int | None = None
     ended: list[str] = []
+    rooms: dict[str, int] = {}
 
 
 def apply(
@@ -102,14 +106,17 @@ def apply(
 
 def _merged(parts: Sequence[Committed]) -> Committed:
     wakes: Counter[str] = Counter()
+    rooms: Counter[str] = Counter()
     for part in parts:
         wakes.update(part.wakes)
+        rooms.update(part.rooms)
     return Committed(
         outcomes=[outcome for part in parts for outcome in part.outcomes],
         now=parts[-1].now,
         wakes=wakes,
         due_at=min((p.due_at for p in parts if p.due_at is not None), default=None),
         ended=[job_id for part in parts for job_id in part.ended],
+        rooms=rooms,
     )
 
 
@@ -123,18 +130,21 @@ def _transact(store: Store, rules: Rules, luck: Chance, ops: Sequence[Operation]
         mixed = sum(map(bool, groups)) > 1
         for place, ((_, handler), indexes) in enumerate(zip(HANDLERS, groups, strict=True)):
             if mixed and place == _LOCK_AFTER:
-                _lock(tx, ops)
+                _lock(work, ops)
             if indexes:
                 answers = handler(work, [ops[index] for index in indexes])
                 for index, answer in zip(indexes, answers, strict=True):
                     outcomes[index] = answer
         work.flush()
-    return Committed(outcomes, work.now, dict(work.wakes), work.due_at, work.ended)
+    return Committed(
+        outcomes, work.now, dict(work.wakes), work.due_at, work.ended, dict(work.rooms)
+    )
 
 
-def _lock(tx: Tx, ops: Sequence[Operation]) -> None:
+def _lock(work: Work, ops: Sequence[Operation]) -> None:
     """Take the locks of different kinds of operations in one order, not in each kind's own."""
-    enqueues = (op for op in ops if isinstance(op, enqueue.Enqueue))
+    tx = work.tx
+    enqueues = [op for op in ops if isinstance(op, enqueue.Enqueue)]
     uniques = [draft.unique.key for op in enqueues for draft in op.drafts if draft.unique]
     if uniques:
         tx.lock_unique(uniques)
@@ -143,6 +153,10 @@ def _lock(tx: Tx, ops: Sequence[Operation]) -> None:
     workers = {op.worker_id for op in ops if isinstance(op, _BY_WORKER) and op.worker_id}
     leaving = {op.worker_id for op in ops if isinstance(op, presence.Deregister)}
     tx.lock(workers, jobs, jobs | held, leaving)
+    if tx.configs:
+        queues = {draft.queue for op in enqueues for draft in op.drafts}
+        queues.update(name for op in ops if isinstance(op, claim.Claim) for name in op.queues)
+        work.gates.settle(guarded(tx.configs, queues))
 
 
 def _answers(store: Store) -> bool:

@@ -7,7 +7,18 @@ from typing import Any, Final, TypeVar, overload
 
 from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.job import Change
-from ojs_server.ops import batch, beat, claim, control, cron, enqueue, presence, settle, sweep
+from ojs_server.ops import (
+    batch,
+    beat,
+    claim,
+    control,
+    cron,
+    enqueue,
+    opening,
+    presence,
+    settle,
+    sweep,
+)
 from ojs_server.ops.group_commit import GroupCommit
 from ojs_server.ops.wakeups import Wakeups
 from ojs_server.ops.work import Chance, Rules, chance
@@ -33,6 +44,7 @@ class Engine:
         self.rules = rules
         self.wakeups = Wakeups()
         self.endings = Wakeups()
+        self.rooms = Wakeups()
         self.on_due: Callable[[int], None] = lambda moment: None
         luck = luck or chance()
         self._reading = ThreadPoolExecutor(READERS, thread_name_prefix="ojs-reader")
@@ -67,6 +79,14 @@ class Engine:
     async def run(self, operation: cron.Fire) -> cron.Fired: ...
     @overload
     async def run(self, operation: control.SetPaused | control.Reset) -> control.Controlled: ...
+    @overload
+    async def run(self, operation: control.Configure) -> control.Configured: ...
+    @overload
+    async def run(self, operation: control.Purge) -> control.Purged: ...
+    @overload
+    async def run(self, operation: opening.Open) -> opening.Opened: ...
+    @overload
+    async def run(self, operation: opening.Override) -> opening.Overridden: ...
     async def run(self, operation: batch.Operation) -> Any:
         """Carry out one operation; answers after its commit, raises what it was refused with."""
         return await self._commits.submit(operation)
@@ -96,12 +116,15 @@ class Engine:
         """Finish what was submitted. The store stays open; its owner closes it."""
         self.wakeups.close()
         self.endings.close()
+        self.rooms.close()
         await self._commits.close()
         self._reading.shutdown()
 
     def _committed(self, committed: batch.Committed) -> None:
         if committed.wakes:
             self.wakeups.wake(committed.wakes)
+        if committed.rooms:
+            self.rooms.wake(committed.rooms)
         if committed.ended:
             self.endings.wake_all(committed.ended)
         if committed.due_at is not None:

@@ -15,6 +15,8 @@ from ojs_server.store.base import JUDGED_AFTER_MS
 STEP = 500
 # Each dead worker brings back all its jobs in the same transaction.
 WORKERS_STEP = 50
+# A rate key that no job names any more is remembered for this long.
+LIMITS_MS = 86_400_000
 # A sweep that was asked for this long ago was asked for before a stall.
 STALE_MS = 2_000
 
@@ -69,7 +71,7 @@ def _mature(work: Work) -> tuple[int, int]:
     changes: list[Change] = []
     aged: list[Job] = []
     for job in work.tx.load_due(STEP):
-        change = lifecycle.mature(job, work.now, work.tx.position, work.rules.keep)
+        change = lifecycle.mature(job, work.now, work.tx.position, work.keep(job.queue))
         if change is None:
             aged.append(job)
         else:
@@ -94,7 +96,7 @@ def _lapsed(work: Work, job: Job, lease: Lease) -> Change:
         backoff=ran_out,
         now=work.now,
         dice=work.luck.dice(),
-        keep=work.rules.keep,
+        keep=work.keep(job.queue),
     )
 
 
@@ -134,4 +136,5 @@ def _prune(work: Work) -> int:
         work.tx.delete_events(work.now - keep.events_ms, STEP),
         work.tx.prune_receipts(work.now - keep.idempotency_ms, STEP),
         work.tx.delete_workers(work.now - keep.workers_ms, STEP),
+        work.tx.prune_limits(work.now - LIMITS_MS, STEP),
     )

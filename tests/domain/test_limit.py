@@ -129,9 +129,7 @@ def test_a_hold_closes_a_key_and_only_grows() -> None:
     ("override", "until", "free"),
     [(Policy(5), None, 5), (Policy(5), 10, 5), (Policy(5), 0, 1), (Policy(0), 10, 0)],
 )
-def test_an_override_counts_while_it_lasts(
-    override: Policy, until: int | None, free: int
-) -> None:
+def test_an_override_counts_while_it_lasts(override: Policy, until: int | None, free: int) -> None:
     limit = Limit(
         "k",
         Policy(1),

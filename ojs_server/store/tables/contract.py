@@ -5,18 +5,26 @@ from ojs_server.store.tables.cron import CronReads, CronWrites
 from ojs_server.store.tables.events import EventReads, EventWrites
 from ojs_server.store.tables.jobs import JobReads, JobWrites
 from ojs_server.store.tables.leases import LeaseWrites
+from ojs_server.store.tables.limits import LimitReads, LimitWrites
 from ojs_server.store.tables.queues import QueueReads, QueueWrites
 from ojs_server.store.tables.receipts import ReceiptWrites
 from ojs_server.store.tables.workers import WorkerReads, WorkerWrites
 
 
 class TableWrites(
-    JobWrites, LeaseWrites, WorkerWrites, QueueWrites, EventWrites, ReceiptWrites, CronWrites
+    JobWrites,
+    LeaseWrites,
+    WorkerWrites,
+    QueueWrites,
+    EventWrites,
+    ReceiptWrites,
+    CronWrites,
+    LimitWrites,
 ):
     """The write operations that both stores share."""
 
 
-class TableReads(JobReads, WorkerReads, QueueReads, EventReads, CronReads):
+class TableReads(JobReads, WorkerReads, QueueReads, EventReads, CronReads, LimitReads):
     """The read operations that both stores share."""
 
     def due(self) -> DueTimes:
