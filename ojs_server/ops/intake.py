@@ -34,9 +34,9 @@ async def enqueue(
             waiter.settle()
             try:
                 return await engine.run(op)
-            except QueueFull as full:
+            except QueueFull as still:
                 remaining = deadline - asyncio.get_running_loop().time()
-                if not full.blocks or remaining <= 0 or engine.rooms.closed:
+                if not still.blocks or remaining <= 0 or engine.rooms.closed:
                     raise
                 await first(waiter.wait(), left, remaining)
                 if left is not None and left.done():
