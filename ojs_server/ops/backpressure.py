@@ -16,7 +16,7 @@ from ojs_server.domain.faults import Fault
 from ojs_server.domain.job import WAITING, Change, Job, StoredJob
 from ojs_server.domain.queue_config import Bounds
 from ojs_server.domain.rate_limit import OF_QUEUE
-from ojs_server.store.base import BYTES
+from ojs_server.store.base import BYTES, StaleWrite
 
 if TYPE_CHECKING:
     from ojs_server.ops.work import Work
@@ -112,8 +112,12 @@ class Intake:
         fits = (bounds.depth is None or more["depth"] <= bounds.depth) and (
             bounds.bytes is None or more[BYTES] <= bounds.bytes
         )
-        if fits and bounds.strategy == "drop_oldest" and self._push_out(name, more):
-            return None
+        if fits and bounds.strategy == "drop_oldest":
+            if self._push_out(name, more):
+                return None
+            if self._added[name]:
+                # What would have to go has come with this very batch: one by one, then.
+                raise StaleWrite(f"queue {name} cannot take all of a batch at once")
         depth, bound = over
         error = QueueFull(
             f"queue {name} is full: {depth} of {bound} "
@@ -227,11 +231,13 @@ def note_room(work: "Work") -> None:
     fallen: dict[str, Bounds] = {}
     for name in work.moved_queues():
         bounds = configs[name].bounds if name in configs else None
-        less = -sum(work.pending(name, state) for state in WAITING)
-        if bounds is not None and less > 0:
+        if bounds is None:
+            continue
+        # Not the difference: those turned away a moment ago have not seen who left since.
+        if bounds.strategy == "block" and work.departed[name]:
+            work.rooms[name] += work.departed[name]
+        if sum(work.pending(name, state) for state in WAITING) < 0:
             fallen[name] = bounds
-            if bounds.strategy == "block":
-                work.rooms[name] += less
     if not fallen:
         return
     work.gates.settle(OF_QUEUE + name for name in fallen)

@@ -55,6 +55,8 @@ class Work:
         self._counts: dict[str, Counter[str]] = {}
         # Room that producers may wait for, by queue.
         self.rooms: Counter[str] = Counter()
+        # How many jobs no longer wait, whatever has come in their place.
+        self.departed: Counter[str] = Counter()
         self.gates = Gates(self)
 
     def new_id(self) -> str:
@@ -107,6 +109,7 @@ class Work:
         counts[job.state] += 1
         # It waited, and does no more.
         counts[BYTES] -= job.size
+        self.departed[job.queue] += 1
         self._events.append(happened)
 
     def note(self, event: Event) -> None:
@@ -159,6 +162,7 @@ class Work:
         counts[job.state] += by
         if job.state in WAITING:
             counts[BYTES] += by * job.size
+            self.departed[job.queue] += by < 0
 
     def _freed(self, left: Sequence[str], changes: Sequence[Change]) -> None:
         """Jobs have ended in queues that only so many may run in at a time."""
