@@ -5,7 +5,7 @@ from typing import Any
 
 from ojs_server.domain.errors import OjsError
 from ojs_server.http.call import Answer
-from ojs_wire.codes import INTERNAL_ERROR
+from ojs_wire.codes import INTERNAL_ERROR, QUEUE_FULL
 
 DOCS = "https://openjobspec.org/errors"
 
@@ -33,6 +33,9 @@ def answer_of(error: BaseException, request_id: str) -> Answer:
     }
     if details is not None:
         body["details"] = details
+        if code is QUEUE_FULL:
+            # Where the backpressure document has them.
+            body.update(details)
     return Answer({"error": body}, code.status, headers)
 
 
@@ -40,6 +43,7 @@ _HINTS = {
     404: "check the path and the id; finished jobs are removed when their retention ends",
     408: "ask again; the job has not ended yet",
     409: "read the job to see its present state",
+    429: "try again after the time in Retry-After",
     500: "quote the request_id when you report this",
     503: "try again after the time in Retry-After",
 }

@@ -6,7 +6,18 @@ from typing import Final
 
 import msgspec
 
-from ojs_server.http import admin, cron, dead_letter, events, jobs, queues, system, workers
+from ojs_server.http import (
+    admin,
+    cron,
+    dead_letter,
+    events,
+    jobs,
+    queue_config,
+    queues,
+    rate_limits,
+    system,
+    workers,
+)
 from ojs_server.http.auth import Role
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.dialects import ALIASES
@@ -60,10 +71,20 @@ CANONICAL: Final[tuple[Route, ...]] = (
     _route("GET", f"{V1}/workers/{{id}}/health", workers.health, _OPERATE | _WORK),
     _route("POST", f"{V1}/workers/{{id}}/ping", workers.ping, _WORK),
     _route("GET", f"{V1}/queues", queues.listing, _READ),
+    _route("POST", f"{V1}/queues", queue_config.create, _ADMIN),
     _route("GET", f"{V1}/queues/{{name}}", queues.detail, _READ),
     _route("GET", f"{V1}/queues/{{name}}/stats", queues.stats, _READ),
     _route("POST", f"{V1}/queues/{{name}}/pause", queues.pause, _OPERATE),
     _route("POST", f"{V1}/queues/{{name}}/resume", queues.resume, _OPERATE),
+    _route("DELETE", f"{V1}/queues/{{name}}", queue_config.delete, _ADMIN),
+    _route("GET", f"{V1}/queues/{{name}}/config", queue_config.read, _READ),
+    _route("PUT", f"{V1}/queues/{{name}}/config", queue_config.replace, _ADMIN),
+    _route("PATCH", f"{V1}/queues/{{name}}/config", queue_config.amend, _ADMIN),
+    _route("PUT", f"{V1}/queues/{{name}}/rate-limit", queue_config.limit, _ADMIN),
+    _route("DELETE", f"{V1}/queues/{{name}}/jobs", queue_config.purge, _ADMIN),
+    _route("GET", f"{V1}/rate-limits", rate_limits.listing, _READ),
+    _route("GET", f"{V1}/rate-limits/{{key}}", rate_limits.detail, _READ),
+    _route("PUT", f"{V1}/rate-limits/{{key}}", rate_limits.override, _OPERATE),
     _route("GET", f"{V1}/dead-letter", dead_letter.listing, _OPERATE),
     _route("GET", f"{V1}/dead-letter/{{id}}", dead_letter.detail, _OPERATE),
     _route("POST", f"{V1}/dead-letter/{{id}}/retry", dead_letter.retry, _OPERATE),
@@ -80,6 +101,9 @@ CANONICAL: Final[tuple[Route, ...]] = (
     _route("POST", f"{V1}/admin/workers/{{id}}/quiet", admin.quiet, _ADMIN),
     _route("POST", f"{V1}/admin/workers/{{id}}/resume", admin.resume, _ADMIN),
     _route("POST", f"{V1}/admin/workers/{{id}}/terminate", admin.terminate, _ADMIN),
+    _route("POST", f"{V1}/admin/queues/{{name}}/pause", queue_config.pause, _OPERATE),
+    _route("POST", f"{V1}/admin/queues/{{name}}/resume", queue_config.resume, _OPERATE),
+    _route("GET", f"{V1}/admin/jobs/{{id}}", admin.job, _OPERATE),
     _route("POST", f"{V1}/admin/reset", admin.reset, _ADMIN),
     _route("GET", "/ojs/manifest", system.manifest, _ANYONE),
     _route("GET", f"{V1}/health", system.health, _ANYONE),

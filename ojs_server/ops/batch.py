@@ -35,7 +35,10 @@ Handler = Callable[[Work, Sequence[Any]], Sequence[Outcome]]
 
 # In this order inside a transaction: what was just enqueued or given back can be claimed.
 HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
-    ((control.SetPaused, control.Configure, control.Purge, control.Reset), control.run),
+    (
+        (control.SetPaused, control.Configure, control.Purge, control.Drop, control.Reset),
+        control.run,
+    ),
     # Before every group that locks jobs: see the order of locks in store/base.py.
     ((cron.Register, cron.Amend, cron.Forget, cron.Trigger, cron.Fire), cron.run),
     ((enqueue.Enqueue,), enqueue.run),

@@ -5,8 +5,9 @@ from typing import Final
 
 import msgspec
 
-from ojs_server.domain import events
+from ojs_server.domain import events, lifecycle
 from ojs_server.domain.errors import Conflict, OjsError
+from ojs_server.domain.job import State
 from ojs_server.domain.queue_config import NO_CONFIG, QueueConfig, as_wire
 from ojs_server.ops.work import Work
 
@@ -37,17 +38,32 @@ class Configure(msgspec.Struct, frozen=True):
 
 
 class Purge(msgspec.Struct, frozen=True):
-    """Remove those of these jobs of a queue that are in certain states, and old enough."""
+    """Remove those of these jobs of a queue that are in certain states, and old enough.
+
+    With `cancel` a job that a worker holds is cancelled first, so that its worker is told.
+    """
 
     queue: str
     job_ids: tuple[str, ...]
     states: tuple[str, ...]
     before: int | None = None
+    cancel: bool = False
 
     @property
     def keys(self) -> tuple[object, ...]:
         """What may not be touched twice in one transaction."""
         return self.job_ids
+
+
+class Drop(msgspec.Struct, frozen=True):
+    """Forget the settings of a queue, and the queue itself where it has no jobs."""
+
+    queue: str
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        """What may not be touched twice in one transaction."""
+        return (("queue", self.queue),)
 
 
 class Reset(msgspec.Struct, frozen=True):
@@ -77,10 +93,16 @@ class Purged(Controlled, frozen=True):
     count: int
 
 
+class Dropped(Controlled, frozen=True):
+    """How many jobs the queue still has."""
+
+    left: int
+
+
 # Everybody who waits may find something now.
 _ALL: Final = 1_000_000
 
-Control = SetPaused | Configure | Purge | Reset
+Control = SetPaused | Configure | Purge | Drop | Reset
 
 
 def run(work: Work, ops: Sequence[Control]) -> list[Controlled | OjsError]:
@@ -93,6 +115,8 @@ def _carry_out(work: Work, op: Control) -> Controlled | OjsError:
         return _configure(work, op)
     if isinstance(op, Purge):
         return _purge(work, op)
+    if isinstance(op, Drop):
+        return _drop(work, op)
     if isinstance(op, Reset):
         work.tx.wipe()
         return Controlled(work.now)
@@ -123,6 +147,18 @@ def _configure(work: Work, op: Configure) -> Configured | OjsError:
     return Configured(work.now, config)
 
 
+def _drop(work: Work, op: Drop) -> Dropped:
+    (left,) = work.tx.count_jobs([op.queue]).values() or (0,)
+    if left:
+        # Its counters are those of jobs that came meanwhile.
+        work.tx.set_paused(op.queue, False)
+        work.tx.save_config(op.queue, NO_CONFIG)
+    else:
+        work.tx.delete_queue(op.queue)
+    work.note(events.of_queue("queue.deleted", op.queue, jobs_left=left))
+    return Dropped(work.now, left)
+
+
 def _purge(work: Work, op: Purge) -> Purged:
     found = [job for job, _ in work.tx.load_jobs(op.job_ids).values()]
     gone = [
@@ -132,6 +168,12 @@ def _purge(work: Work, op: Purge) -> Purged:
         and job.state in op.states
         and (op.before is None or (job.finished_at or job.created_at) < op.before)
     ]
+    held = [job for job in gone if job.state == State.ACTIVE]
+    if held:
+        changes = [lifecycle.cancel(job, work.now, work.keep(job.queue)) for job in held]
+        work.apply(changes)
+        gone = [job for job in gone if job.state != State.ACTIVE]
+        gone += [change.after for change in changes]
     work.remove(gone)
     if gone:
         work.note(

@@ -1,7 +1,7 @@
 """ENQUEUE that waits for room in a queue that blocks its producers."""
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from ojs_server.domain.errors import QueueFull
@@ -14,11 +14,11 @@ BLOCK_MS: Final = 5_000
 
 
 async def enqueue(
-    engine: Engine, op: Enqueue, wait_ms: int, gone: Awaitable[None] | None = None
+    engine: Engine, op: Enqueue, wait_ms: int, gone: Callable[[], Awaitable[None]] | None = None
 ) -> Enqueued:
     """Store now, or as soon as there is room within `wait_ms`; raises QueueFull after that.
 
-    `gone` ends when the caller's connection does: who has left stores nothing.
+    What `gone` answers ends when the caller's connection does: who has left stores nothing.
     """
     try:
         return await engine.run(op)
@@ -27,7 +27,7 @@ async def enqueue(
             raise
     deadline = asyncio.get_running_loop().time() + wait_ms / 1000
     waiter = engine.rooms.enter(tuple(sorted({draft.queue for draft in op.drafts})))
-    left = asyncio.ensure_future(gone) if gone is not None else None
+    left = asyncio.ensure_future(gone()) if gone is not None else None
     try:
         while True:
             # Before looking, or room could be made unseen.

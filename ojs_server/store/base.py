@@ -291,6 +291,9 @@ class Tx(Protocol):
     def queue_loads(self, names: Iterable[str]) -> dict[str, QueueLoad]:
         """What runs and waits in queues, without what this transaction has not written yet."""
 
+    def count_jobs(self, names: Iterable[str]) -> dict[str, int]:
+        """How many jobs queues have, in all states."""
+
     def oldest_waiting(self, queue: str, limit: int) -> list[Job]:
         """Lock the available jobs of a queue that were there first, oldest first."""
 

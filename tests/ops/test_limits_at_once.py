@@ -188,7 +188,7 @@ async def test_a_blocked_producer_that_goes_away_stores_nothing(nodes: Nodes) ->
     gone = asyncio.get_running_loop().create_future()
     entered = asyncio.Event()
     nodes[0].rooms.on_first = entered.set
-    waits = asyncio.create_task(enqueue_or_wait(nodes[0], enqueue(), LONG_MS, gone))
+    waits = asyncio.create_task(enqueue_or_wait(nodes[0], enqueue(), LONG_MS, lambda: gone))
     await entered.wait()
     gone.set_result(None)
     with pytest.raises(QueueFull):

@@ -60,6 +60,10 @@ class QueueWrites(Writing):
         """What runs and waits in queues, as the last commit left it."""
         return {row[0]: QueueLoad(*map(int, row[1:])) for row in self.of_ids("queue_loads", names)}
 
+    def count_jobs(self, names: Iterable[str]) -> dict[str, int]:
+        """How many jobs queues have."""
+        return {row[0]: int(row[1]) for row in self.of_ids("count_jobs", names)}
+
     def oldest_waiting(self, queue: str, limit: int) -> list[Job]:
         """Lock the available jobs of a queue that were there first."""
         rows = self.all("oldest_waiting", queue=queue, limit=limit)

@@ -138,3 +138,11 @@ SELECT max(id) FROM (
 -- The jobs of a queue in a stretch, with their states and when they were last touched.
 SELECT id, state, COALESCE(finished_at, created_at) FROM jobs
 WHERE id > %(after)s::text AND id <= %(last)s::text AND queue = %(queue)s::text
+
+-- name: count_jobs
+-- All jobs of queues, whatever their state.
+-- row: text
+SELECT queue, sum(
+    scheduled + available + pending + active + completed + retryable + cancelled + discarded
+)::int8
+FROM queue_counts WHERE queue = ANY ({rows}) GROUP BY queue

@@ -111,3 +111,11 @@ SELECT max(id) FROM (SELECT id FROM jobs WHERE id > :after ORDER BY id LIMIT :sp
 -- The jobs of a queue in a stretch, with their states and when they were last touched.
 SELECT id, state, COALESCE(finished_at, created_at) FROM jobs
 WHERE id > :after AND id <= :last AND queue = :queue
+
+-- name: count_jobs
+-- All jobs of queues, whatever their state.
+-- row: ?
+SELECT queue, sum(
+    scheduled + available + pending + active + completed + retryable + cancelled + discarded
+)
+FROM queue_counts WHERE queue IN ({rows}) GROUP BY queue
