@@ -103,7 +103,9 @@ def parse_config(body: Mapping[str, Any], *, strict: bool, base: QueueConfig) ->
     named = {_PARTS[name] for name in body if name in _PARTS}
     made: dict[str, Any] = {}
     for part in sorted(named):
-        made[part] = _READERS[part](body, strict)
+        made[part] = (
+            _policy(body, strict, base) if part == "policy" else _READERS[part](body, strict)
+        )
     return msgspec.structs.replace(base, **made)
 
 
@@ -141,16 +143,24 @@ def as_wire(config: QueueConfig) -> dict[str, Any]:
     }
 
 
-def _policy(body: Mapping[str, Any], strict: bool) -> Policy:
+def _policy(body: Mapping[str, Any], strict: bool, base: QueueConfig) -> Policy:
     nested = _object(body, "rate_limit")
     if strict:
         _refuse_unknown("rate_limit.", nested, LIMITS)
     outer = parse_policy("config", {name: body.get(name) for name in LIMITS & body.keys()})
     inner = parse_policy("rate_limit", nested)
+    concurrency = inner.concurrency if outer.concurrency is None else outer.concurrency
+    # What is not named stays; what is named and empty goes.
     return Policy(
-        inner.concurrency if outer.concurrency is None else outer.concurrency,
-        outer.rate or inner.rate,
-        outer.throttle or inner.throttle,
+        base.policy.concurrency
+        if concurrency is None and "concurrency" not in body
+        else concurrency,
+        outer.rate
+        or inner.rate
+        or (None if {"rate", "rate_limit"} & body.keys() else base.policy.rate),
+        outer.throttle
+        or inner.throttle
+        or (None if "throttle" in body else base.policy.throttle),
     )
 
 
@@ -261,7 +271,6 @@ def _job_types(body: Mapping[str, Any], strict: bool) -> tuple[str, ...]:
 # No brackets or question marks, which the matching below would take for patterns.
 _TYPE_LETTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_.-*")
 _READERS: Final[Mapping[str, Callable[[Mapping[str, Any], bool], Any]]] = {
-    "policy": _policy,
     "bounds": _bounds,
     "lease_ms": _of_two("visibility_timeout"),
     "run_ms": _of_two("default_timeout"),

@@ -35,10 +35,7 @@ Handler = Callable[[Work, Sequence[Any]], Sequence[Outcome]]
 
 # In this order inside a transaction: what was just enqueued or given back can be claimed.
 HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
-    (
-        (control.SetPaused, control.Configure, control.Purge, control.Drop, control.Reset),
-        control.run,
-    ),
+    ((control.SetPaused, control.Configure, control.Reset), control.run),
     # Before every group that locks jobs: see the order of locks in store/base.py.
     ((cron.Register, cron.Amend, cron.Forget, cron.Trigger, cron.Fire), cron.run),
     ((enqueue.Enqueue,), enqueue.run),
@@ -53,6 +50,7 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
         ),
         settle.run,
     ),
+    ((control.Purge, control.Drop), control.run),
     ((presence.Register, presence.Deregister, presence.Direct), presence.run),
     ((beat.Beat,), beat.run),
     ((sweep.Sweep,), sweep.run),
@@ -152,6 +150,7 @@ def _lock(work: Work, ops: Sequence[Operation]) -> None:
     if uniques:
         tx.lock_unique(uniques)
     jobs = {op.job_id for op in ops if isinstance(op, settle.OnJob | settle.Remove)}
+    jobs.update(job_id for op in ops if isinstance(op, control.Purge) for job_id in op.job_ids)
     held = {job_id for op in ops if isinstance(op, beat.Beat) for job_id in op.active_ids or ()}
     workers = {op.worker_id for op in ops if isinstance(op, _BY_WORKER) and op.worker_id}
     leaving = {op.worker_id for op in ops if isinstance(op, presence.Deregister)}

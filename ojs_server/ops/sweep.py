@@ -13,6 +13,8 @@ from ojs_server.ops.work import Work
 from ojs_server.store.base import JUDGED_AFTER_MS
 
 STEP = 500
+# Fetches wait for the transaction that promotes others: small steps cost them less.
+MATURE_STEP = 200
 # Each dead worker brings back all its jobs in the same transaction.
 WORKERS_STEP = 50
 # A rate key that no job names any more is remembered for this long.
@@ -63,14 +65,14 @@ def _sweep(work: Work, op: Sweep) -> Swept:
     lapsed = _lapse(work, op.judged_since)
     dead = _bury(work, op.judged_since)
     pruned = _prune(work) if op.prune else 0
-    more = max(matured + removed, lapsed, pruned) >= STEP or dead >= WORKERS_STEP
+    more = matured + removed >= MATURE_STEP or max(lapsed, pruned) >= STEP or dead >= WORKERS_STEP
     return Swept(work.now, matured, lapsed, dead, removed + pruned, more)
 
 
 def _mature(work: Work) -> tuple[int, int]:
     changes: list[Change] = []
     aged: list[Job] = []
-    for job in work.tx.load_due(STEP):
+    for job in work.tx.load_due(MATURE_STEP):
         change = lifecycle.mature(job, work.now, work.tx.position, work.keep(job.queue))
         if change is None:
             aged.append(job)

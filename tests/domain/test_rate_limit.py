@@ -90,7 +90,7 @@ def test_what_makes_no_sense_is_refused_by_name(given: object, field: str) -> No
 
 
 def test_a_limit_of_zero_says_what_to_do_instead() -> None:
-    with pytest.raises(InvalidRequest, match="whole number from 1.*`concurrency` to 0"):
+    with pytest.raises(InvalidRequest, match=r"whole number from 1.*`concurrency` to 0"):
         parse_rate_limit({"max_per_second": 0}, "q")
 
 
