@@ -158,9 +158,7 @@ def _policy(body: Mapping[str, Any], strict: bool, base: QueueConfig) -> Policy:
         outer.rate
         or inner.rate
         or (None if {"rate", "rate_limit"} & body.keys() else base.policy.rate),
-        outer.throttle
-        or inner.throttle
-        or (None if "throttle" in body else base.policy.throttle),
+        outer.throttle or inner.throttle or (None if "throttle" in body else base.policy.throttle),
     )
 
 

@@ -18,7 +18,12 @@ FOLDERS = (
     "level-0-core",
     "level-1-reliable",
     "level-2-scheduled",
+    "level-4-advanced/queue-ops",
+    "level-4-advanced/rate-limit",
     "level-4-advanced/unique",
+    "ext-admin-api",
+    "ext-backpressure",
+    "ext-rate-limiting",
 )
 
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason=f"no published cases at {FOLDER}")
