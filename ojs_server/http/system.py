@@ -6,12 +6,15 @@ from typing import Any, Final
 from ojs_server import __version__
 from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.job import State
+from ojs_server.domain.queue_config import STRATEGIES
+from ojs_server.domain.rate_limit import ACTIONS
 from ojs_server.domain.workers import Presence, presence
 from ojs_server.http.call import Answer, Call
 from ojs_server.metrics import CONTENT_TYPE
 
 # Every name that clients look for; true only where it is built and tested on both stores.
 CAPABILITIES: Final = {
+    "backpressure": True,
     "batch_enqueue": True,
     "cron": True,
     "cron_jobs": True,
@@ -27,13 +30,21 @@ CAPABILITIES: Final = {
     "multi_tenancy": False,
     "pause_resume": True,
     "priority_queues": True,
-    "rate_limiting": False,
+    "queue_config": True,
+    "rate_limiting": True,
     "schema_validation": False,
     "unique_jobs": True,
     "webhooks": False,
     "worker_directives": True,
     "worker_registration": True,
     "workflows": False,
+}
+
+
+# By their names in the specification, each with what a client may want to know.
+EXTENSIONS: Final = {
+    "urn:ojs:ext:backpressure": {"strategies": list(STRATEGIES)},
+    "urn:ojs:ext:rate-limiting": {"on_limit": list(ACTIONS), "window": "sliding"},
 }
 
 
@@ -57,8 +68,8 @@ async def manifest(call: Call) -> Answer:
             "backend": store.kind,
             "capabilities": {**CAPABILITIES, "test_hooks": settings.conformance},
             "unique_job_strength": "strong",
-            "extensions": [],
-            "extensions_detail": {},
+            "extensions": list(EXTENSIONS),
+            "extensions_detail": EXTENSIONS,
             "endpoints": {
                 "base_url": "/ojs/v1",
                 "manifest": "/ojs/manifest",

@@ -31,8 +31,6 @@ NOT_BUILT = (
     "workflow",
     "webhook",
     "web hook",
-    "rate limit",
-    "rate_limit",
     "progress",
     "checkpoint",
     "tenant",
