@@ -118,7 +118,8 @@ class Housekeeping:
             return
         queues = await self._engine.read(lambda reader: reader.queues(names))
         found = {
-            queue.name: queue.counts["available"]
+            # Of a queue with limits most may have to wait; one who looks is enough to find out.
+            queue.name: 1 if queue.config and queue.config.limits else queue.counts["available"]
             for queue in queues
             if queue.counts["available"] > 0 and not queue.paused
         }

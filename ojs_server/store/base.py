@@ -327,7 +327,10 @@ class Tx(Protocol):
         """Undo the claim of jobs with a rate key, each gated or not."""
 
     def prune_limits(self, before: int, limit: int) -> int:
-        """Look at limits not used since a moment; remove those that no job names."""
+        """Look at limits not used since a moment, and remove those that no job names.
+
+        Answers how many were looked at.
+        """
 
     def insert_events(self, events: Sequence[Event]) -> None:
         """Append to the event log, each at the next position."""

@@ -42,7 +42,8 @@ class LimitWrites(Writing):
 
     def prune_limits(self, before: int, limit: int) -> int:
         """Remove keys that no job names any more."""
-        return self.run("prune_limits", before=before, now=self.now, limit=limit)
+        gone = self.run("prune_limits", before=before, now=self.now, limit=limit)
+        return gone + self.run("put_off_limits", before=before, now=self.now, limit=limit)
 
 
 class LimitReads(Statements):

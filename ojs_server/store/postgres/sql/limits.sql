@@ -107,6 +107,13 @@ DELETE FROM limits WHERE name = ANY (ARRAY(
         AND NOT EXISTS (SELECT FROM jobs WHERE rate_key = old.name)
 ))
 
+-- name: put_off_limits
+-- The oldest that stay are looked at again in their turn, or they would hide those behind them.
+UPDATE limits SET used_at = %(now)s::int8 WHERE name = ANY (ARRAY(
+    SELECT name FROM limits WHERE used_at < %(before)s::int8
+    ORDER BY used_at LIMIT %(limit)s::int8 FOR UPDATE SKIP LOCKED
+))
+
 -- name: list_limits
 -- The limits of keys, by name; those of queues sort before all of them.
 SELECT {limit}, (

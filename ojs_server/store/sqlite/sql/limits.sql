@@ -93,6 +93,12 @@ DELETE FROM limits WHERE name IN (
         AND NOT EXISTS (SELECT 1 FROM jobs WHERE rate_key = old.name)
 )
 
+-- name: put_off_limits
+-- The oldest that stay are looked at again in their turn, or they would hide those behind them.
+UPDATE limits SET used_at = :now WHERE name IN (
+    SELECT name FROM limits WHERE used_at < :before ORDER BY used_at LIMIT :limit
+)
+
 -- name: list_limits
 -- The limits of keys, by name; those of queues sort before all of them.
 SELECT {limit}, (
