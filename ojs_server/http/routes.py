@@ -17,6 +17,7 @@ from ojs_server.http import (
     rate_limits,
     system,
     workers,
+    workflows,
 )
 from ojs_server.http.auth import Role
 from ojs_server.http.call import Answer, Call
@@ -96,6 +97,11 @@ CANONICAL: Final[tuple[Route, ...]] = (
     _route("DELETE", f"{V1}/cron/{{name}}", cron.delete, _ENQUEUE),
     _route("POST", f"{V1}/cron/{{name}}/trigger", cron.trigger, _ENQUEUE),
     _route("GET", f"{V1}/cron/{{name}}/history", cron.history, _READ),
+    _route("POST", f"{V1}/workflows", workflows.create, _ENQUEUE),
+    _route("GET", f"{V1}/workflows", workflows.listing, _READ),
+    _route("GET", f"{V1}/workflows/{{id}}", workflows.detail, _READ),
+    _route("DELETE", f"{V1}/workflows/{{id}}", workflows.cancel, _ENQUEUE),
+    _route("GET", f"{V1}/workflows/{{id}}/progress", workflows.progress, _READ),
     _route("GET", f"{V1}/events", events.poll, _READ),
     _route("POST", f"{V1}/admin/workers/directive", admin.direct_all, _ADMIN),
     _route("POST", f"{V1}/admin/workers/{{id}}/quiet", admin.quiet, _ADMIN),

@@ -18,6 +18,7 @@ from ojs_server.ops import (
     presence,
     settle,
     sweep,
+    workflow,
 )
 from ojs_server.ops.group_commit import GroupCommit
 from ojs_server.ops.wakeups import Wakeups
@@ -77,6 +78,10 @@ class Engine:
     async def run(self, operation: cron.Trigger) -> cron.Triggered: ...
     @overload
     async def run(self, operation: cron.Fire) -> cron.Fired: ...
+    @overload
+    async def run(self, operation: workflow.Start) -> workflow.Started: ...
+    @overload
+    async def run(self, operation: workflow.Cancel) -> workflow.Cancelled: ...
     @overload
     async def run(self, operation: control.SetPaused | control.Reset) -> control.Controlled: ...
     @overload

@@ -19,6 +19,8 @@ MATURE_STEP = 200
 WORKERS_STEP = 50
 # A rate key that no job names any more is remembered for this long.
 LIMITS_MS = 86_400_000
+# Each workflow takes what it knows of up to a thousand jobs with it.
+WORKFLOWS_STEP = 20
 # A sweep that was asked for this long ago was asked for before a stall.
 STALE_MS = 2_000
 
@@ -139,4 +141,12 @@ def _prune(work: Work) -> int:
         work.tx.prune_receipts(work.now - keep.idempotency_ms, STEP),
         work.tx.delete_workers(work.now - keep.workers_ms, STEP),
         work.tx.prune_limits(work.now - LIMITS_MS, STEP),
+        _forget_workflows(work),
     )
+
+
+def _forget_workflows(work: Work) -> int:
+    # A full step counts as one of the others' size, so that the next one follows at once.
+    aged = work.tx.load_aged_workflows(WORKFLOWS_STEP)
+    work.tx.delete_workflows(aged)
+    return STEP if len(aged) == WORKFLOWS_STEP else len(aged)

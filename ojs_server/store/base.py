@@ -15,6 +15,8 @@ from ojs_server.domain.job import Change, Event, Job, Lease, StoredJob
 from ojs_server.domain.limit import Limit
 from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.domain.workers import Worker
+from ojs_server.domain.workflow_record import WorkflowView
+from ojs_server.store.workflows import WorkflowFilter, WorkflowPage, WorkflowTx
 
 Clock = Callable[[], int]
 
@@ -37,6 +39,8 @@ WIPED = (
     "receipts",
     "cron",
     "cron_runs",
+    "workflows",
+    "workflow_jobs",
     "limits",
 )
 
@@ -74,6 +78,7 @@ class Claimed(msgspec.Struct, frozen=True):
     job: Job
     args: bytes
     meta: bytes
+    parent_results: bytes | None = None
 
 
 class QueueCounts(msgspec.Struct, frozen=True):
@@ -162,13 +167,13 @@ class EventPage(msgspec.Struct, frozen=True):
 
 
 class Place(NamedTuple):
-    """Where a discarded job stands in the list: its end and its id.
+    """Where a row stands in a list, newest first: its moment and its id.
 
-    It says where to go on also when that job has left the list since.
+    It says where to go on also when that row has left the list since.
     """
 
-    finished_at: int
-    job_id: str
+    moment: int
+    id: str
 
 
 class JobPage(msgspec.Struct, frozen=True):
@@ -179,7 +184,7 @@ class JobPage(msgspec.Struct, frozen=True):
     has_more: bool
 
 
-class Tx(Protocol):
+class Tx(WorkflowTx, Protocol):
     """One write transaction. Nothing is visible to others before it commits."""
 
     now: int
@@ -211,6 +216,9 @@ class Tx(Protocol):
 
     def load_requests(self, ids: Iterable[str]) -> dict[str, bytes | None]:
         """The request hash of each of these ids that exists."""
+
+    def seize_jobs(self, ids: Iterable[str]) -> dict[str, Job]:
+        """Lock and read jobs, without waiting for those that another transaction has."""
 
     def load_whole(self, ids: Iterable[str]) -> dict[str, StoredJob]:
         """Read jobs with their payloads."""
@@ -430,6 +438,14 @@ class Reader(Protocol):
 
     def cron_runs(self, name: str) -> list[CronRun]:
         """The history of an entry, newest first."""
+
+    def workflow(self, workflow_id: str) -> WorkflowView | None:
+        """One workflow with its jobs that were enqueued."""
+
+    def workflows(
+        self, wanted: WorkflowFilter, limit: int, offset: int, after: Place | None
+    ) -> WorkflowPage:
+        """Workflows, newest first; `after` is the place where a page ended."""
 
     def due(self) -> DueTimes:
         """When housekeeping is needed next."""

@@ -11,6 +11,7 @@ from ojs_server.domain.limit import Limit, Starts
 from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.domain.rate_limit import Policy
 from ojs_server.domain.workers import Worker
+from ojs_server.domain.workflow_record import Workflow, WorkflowJob
 from ojs_server.store.base import QueueCounts
 from ojs_wire.codec import encode
 
@@ -89,11 +90,14 @@ def insert_row(stored: StoredJob) -> tuple[Any, ...]:
         job.spec,
         job.error,
         job.errors,
+        job.workflow_id,
+        job.workflow_node,
         stored.args,
         stored.meta,
         stored.request_hash,
         stored.result,
         stored.unique_key,
+        stored.parent_results,
         job.rate_key,
         job.on_limit,
         job.size,
@@ -221,6 +225,21 @@ def run_row(run: CronRun) -> tuple[Any, ...]:
         run.manual,
         run.held,
     )
+
+
+def workflow_of(row: Row) -> Workflow:
+    """A Workflow."""
+    return Workflow(*row)
+
+
+def workflow_row(workflow: Workflow) -> tuple[Any, ...]:
+    """A workflow in the order of its fields."""
+    return msgspec.structs.astuple(workflow)
+
+
+def workflow_job_row(job: WorkflowJob) -> tuple[Any, ...]:
+    """A job of a workflow in the order of its fields."""
+    return msgspec.structs.astuple(job)
 
 
 def config_of(text: bytes) -> QueueConfig:

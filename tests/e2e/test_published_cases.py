@@ -18,6 +18,7 @@ FOLDERS = (
     "level-0-core",
     "level-1-reliable",
     "level-2-scheduled",
+    "level-3-workflows",
     "level-4-advanced/queue-ops",
     "level-4-advanced/rate-limit",
     "level-4-advanced/unique",

@@ -1,10 +1,10 @@
 """One PostgreSQL write transaction: what only this store does its way.
 
 Locks are taken in one order, so that nodes wait for each other but never in a circle: cron
-entries, workers, jobs, then leases, each in the order of their ids; a mixed batch locks first and
-reads then.
-Fingerprints of unique jobs are locked in their order before the jobs that they lead to. Limits are
-locked last; whoever has one passes over jobs that are locked.
+entries, workers, jobs, leases, workflows, then limits, each in the order of their ids; a mixed
+batch locks first and reads then. Workflows and limits come last because only a job says which of
+them it concerns; whoever holds a limit passes over jobs that are locked.
+Fingerprints of unique jobs are locked in their order before the jobs that they lead to.
 Sweeps wait for nobody: they leave what is locked to whoever holds the lock.
 """
 
@@ -116,7 +116,7 @@ class PostgresTx(PostgresStatements, TableWrites):
         rows = self._cursor.execute(sql.encode(), bound).fetchall()
         # RETURNING promises no order.
         rows.sort(key=lambda row: (row[-1], -row[4], row[5]))
-        return [Claimed(job_of(row), row[JOB_FIELDS], row[JOB_FIELDS + 1]) for row in rows]
+        return [Claimed(job_of(row), *row[JOB_FIELDS : JOB_FIELDS + 3]) for row in rows]
 
     def open_gates(self, wanted: Mapping[str, int]) -> list[Opened]:
         """Let the next jobs of keys be claimed."""

@@ -9,6 +9,7 @@ from ojs_server.store.tables.limits import LimitReads, LimitWrites
 from ojs_server.store.tables.queues import QueueReads, QueueWrites
 from ojs_server.store.tables.receipts import ReceiptWrites
 from ojs_server.store.tables.workers import WorkerReads, WorkerWrites
+from ojs_server.store.tables.workflows import WorkflowReads, WorkflowWrites
 
 
 class TableWrites(
@@ -19,12 +20,15 @@ class TableWrites(
     EventWrites,
     ReceiptWrites,
     CronWrites,
+    WorkflowWrites,
     LimitWrites,
 ):
     """The write operations that both stores share."""
 
 
-class TableReads(JobReads, WorkerReads, QueueReads, EventReads, CronReads, LimitReads):
+class TableReads(
+    JobReads, WorkerReads, QueueReads, EventReads, CronReads, WorkflowReads, LimitReads
+):
     """The read operations that both stores share."""
 
     def due(self) -> DueTimes:
