@@ -202,5 +202,27 @@ class CronRequest(msgspec.Struct):
     waiting: Any = None
 
 
+class CreateQueueRequest(msgspec.Struct):
+    """A new queue and its settings."""
+
+    name: Any = None
+    config: dict[str, Any] | None = None
+
+
+class DeleteQueueRequest(msgspec.Struct):
+    """What becomes of the jobs of a queue that is to go."""
+
+    strategy: str | None = None
+    target_queue: str | None = None
+
+
+class PurgeRequest(msgspec.Struct):
+    """Which jobs of a queue are to be removed."""
+
+    states: Any = None
+    older_than: Any = None
+    confirm: Any = None
+
+
 class EmptyRequest(msgspec.Struct):
     """A call that needs no body and takes an empty object."""

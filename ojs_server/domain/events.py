@@ -214,6 +214,26 @@ def queue(kind: str, name: str) -> Event:
     return Event(kind, name, name, None, codec.encode({"queue": name}))
 
 
+def of_queue(kind: str, name: str, **data: Any) -> Event:
+    """Something about a queue: its configuration, its bounds, a purge."""
+    return Event(kind, name, name, None, codec.encode({"queue": name, **data}))
+
+
+def of_limit(kind: str, key: str, **data: Any) -> Event:
+    """`rate_limit.exceeded`, `.released` or `.dynamic_adjusted` of a key."""
+    return Event(kind, key, None, None, codec.encode({"key": key, **data}))
+
+
+def rate_dropped(job: Job) -> Event:
+    """A job was given up because its key was closed."""
+    return _of(job, "rate_limit.dropped", {"key": job.rate_key})
+
+
+def overflowed(job: Job, depth: int, bound: int) -> Event:
+    """A job had to make room for a newer one."""
+    return _of(job, "backpressure.dropped", {"depth": depth, "bound": bound})
+
+
 def worker(kind: str, worker_id: str, **data: Any) -> Event:
     """`worker.started`, `worker.quiet` or `worker.stopped`."""
     return Event(kind, worker_id, None, None, codec.encode({"worker_id": worker_id, **data}))

@@ -20,6 +20,8 @@ class State(StrEnum):
 
 
 TERMINAL: Final = frozenset({State.COMPLETED, State.CANCELLED, State.DISCARDED})
+# What a queue's depth counts: who waits for a worker, now or later.
+WAITING: Final = (State.AVAILABLE, State.SCHEDULED, State.RETRYABLE)
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -59,6 +61,16 @@ class Job(msgspec.Struct, frozen=True):
     workflow_node: int | None = None
     trace_id: str | None = None
     beside: int = 0
+    rate_key: str | None = None
+    on_limit: str | None = None
+    size: int = 0
+
+    @property
+    def gated(self) -> bool:
+        """Whether the job waits until its rate key lets it into the claim's index."""
+        return (
+            self.rate_key is not None and self.on_limit == "wait" and self.state == State.AVAILABLE
+        )
 
 
 class StoredJob(msgspec.Struct, frozen=True):

@@ -38,6 +38,8 @@ LEGAL: Final = {
     "mature": frozenset({State.SCHEDULED, State.RETRYABLE, State.AVAILABLE, State.PENDING}),
     "revive": frozenset({State.DISCARDED}),
     "checkpoint": frozenset(State) - TERMINAL,
+    "drop": frozenset({State.AVAILABLE}),
+    "put_off": frozenset({State.AVAILABLE}),
 }
 
 Positions = Callable[[], int]
@@ -173,6 +175,30 @@ def mature(job: Job, now: int, position: Positions, keep: Retention) -> Change |
     after = _enter_queue(job, now, position)
     # A retry joins its queue again; `job.retrying` has said when.
     return Change(job, after, () if job.state == State.RETRYABLE else (events.enqueued(after),))
+
+
+def drop(job: Job, fault: Fault, happened: Event, now: int, keep: Retention) -> Change:
+    """Given up before it started: its key is closed, or its queue is full."""
+    require(job, "drop")
+    noted = entry(fault, job.attempt, now)
+    dead_letter = policy_of(job).on_exhaustion == "dead_letter"
+    after = msgspec.structs.replace(
+        job,
+        state=State.DISCARDED,
+        finished_at=now,
+        error=noted,
+        errors=append_entry(job.errors, noted),
+        due_at=now + (keep.dead_letter_ms if dead_letter else keep.discarded_ms),
+    )
+    return Change(job, after, (happened, events.discarded(after, fault)))
+
+
+def put_off(job: Job, until: int) -> Change:
+    """Its key is closed: scheduled for when that may open."""
+    require(job, "put_off")
+    waiting = msgspec.structs.replace(job, state=State.SCHEDULED, scheduled_at=until, due_at=until)
+    after = msgspec.structs.replace(waiting, due_at=due_of(waiting))
+    return Change(job, after, (events.scheduled(after),))
 
 
 def due_of(job: Job) -> int | None:

@@ -11,6 +11,8 @@ from ojs_server.domain.deadlines import Limits, parse_limits
 from ojs_server.domain.errors import InvalidRequest, TooLarge, ValidationError, invalid
 from ojs_server.domain.job import Job, State, StoredJob
 from ojs_server.domain.naming import nearest
+from ojs_server.domain.rate_limit import MEMBERS as RATE_LIMIT_MEMBERS
+from ojs_server.domain.rate_limit import RateLimit, parse_rate_limit
 from ojs_server.domain.retry import DEFAULT, parse_policy
 from ojs_server.domain.retry import MEMBERS as RETRY_MEMBERS
 from ojs_server.domain.tracing import trace_of
@@ -108,6 +110,7 @@ class Draft(msgspec.Struct, frozen=True):
     limits: Limits
     trace_id: str | None
     unique: Unique | None
+    rate_limit: RateLimit | None = None
 
 
 def parse_draft(body: object, *, strict: bool = False) -> Draft:
@@ -158,6 +161,7 @@ def parse_draft(body: object, *, strict: bool = False) -> Draft:
         limits=limits,
         trace_id=trace_of(meta),
         unique=None if unique is None else unique_of(unique, job_type, queue, args, meta),
+        rate_limit=parse_rate_limit(given.get("rate_limit"), queue),
     )
     _check_sizes(draft)
     return draft
@@ -197,6 +201,9 @@ def born(
         run_ms=draft.limits.run_ms,
         spec=draft.spec,
         trace_id=draft.trace_id,
+        rate_key=None if draft.rate_limit is None else draft.rate_limit.key,
+        on_limit=None if draft.rate_limit is None else draft.rate_limit.on_limit,
+        size=len(draft.args) + len(draft.meta) + len(draft.spec),
     )
     return StoredJob(
         job=job,
@@ -205,6 +212,16 @@ def born(
         request_hash=draft.request_hash,
         unique_key=draft.unique.key if draft.unique else None,
     )
+
+
+def with_retry(draft: Draft, policy: Mapping[str, Any]) -> Draft:
+    """The draft under a queue's retry policy, if it has none of its own."""
+    spec = codec.decode(draft.spec)
+    if "retry" in spec:
+        return draft
+    spec["retry"] = policy
+    attempts = parse_policy(dict(policy)).max_attempts
+    return msgspec.structs.replace(draft, spec=codec.encode(spec), max_attempts=attempts)
 
 
 def hash_of(body: object) -> bytes:
@@ -239,6 +256,7 @@ def _refuse_unknown(options: Mapping[str, Any], given: Mapping[str, Any]) -> Non
         ("retry", given.get("retry"), RETRY_MEMBERS),
         ("retry", given.get("retry_policy"), RETRY_MEMBERS),
         ("unique", given.get("unique"), UNIQUE_MEMBERS),
+        ("rate_limit", given.get("rate_limit"), RATE_LIMIT_MEMBERS),
     ):
         if not isinstance(value, Mapping):
             continue
@@ -345,14 +363,11 @@ def _spec(
     schema = body.get("schema")
     if schema is not None and (not isinstance(schema, str) or not 0 < len(schema) <= 2048):
         raise invalid("schema", "must be a URI of at most 2048 characters")
-    rate_limit = given.get("rate_limit")
-    if rate_limit is not None and not isinstance(rate_limit, dict):
-        raise invalid("rate_limit", f"must be an object, not {kind_of(rate_limit)}")
     known = {
         "schema": schema,
         **normalised,
         "tags": _tags(given.get("tags")),
-        "rate_limit": rate_limit,
+        "rate_limit": given.get("rate_limit"),
     }
     spec = {name: value for name, value in known.items() if value is not None}
     spec.update({name: value for name, value in body.items() if name not in _KNOWN})

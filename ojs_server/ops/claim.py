@@ -8,7 +8,9 @@ import msgspec
 from ojs_server.domain import deadlines, events
 from ojs_server.domain.errors import OjsError
 from ojs_server.domain.job import Job, Lease, State
+from ojs_server.domain.queue_config import NO_CONFIG
 from ojs_server.domain.workers import Worker, may_fetch
+from ojs_server.ops.admission import Admission
 from ojs_server.ops.beside import NOTHING_LEFT, Left, left_for
 from ojs_server.ops.work import Work
 from ojs_server.store.base import Claimed
@@ -49,15 +51,16 @@ def run(work: Work, ops: Sequence[Claim]) -> list[Deliveries | OjsError]:
     # Workers first: their locks keep two nodes from answering the same fetch_id at once.
     barred = _barred(work, ops)
     answers: dict[int, Deliveries] = _repeated(work, ops)
-    wanted: dict[tuple[object, ...], list[int]] = {}
+    wanted: dict[tuple[tuple[str, ...], tuple[str, ...] | None], list[int]] = {}
     for index, op in enumerate(ops):
         if index not in answers and op.worker_id not in barred:
             wanted.setdefault((op.queues, op.job_types), []).append(index)
+    admission = Admission(work, [queue for queues, _ in wanted for queue in queues])
     leases: list[Lease] = []
     for indexes in wanted.values():
         first = ops[indexes[0]]
         limit = sum(ops[index].count for index in indexes)
-        claimed = deque(work.tx.claim(first.queues, first.job_types, limit))
+        claimed = deque(admission.take(first.queues, first.job_types, limit))
         for index in indexes:
             share = [claimed.popleft() for _ in range(min(ops[index].count, len(claimed)))]
             answers[index] = tuple(_hand_over(work, one, ops[index]) for one in share)
@@ -69,10 +72,11 @@ def run(work: Work, ops: Sequence[Claim]) -> list[Deliveries | OjsError]:
 
 def _hand_over(work: Work, claimed: Claimed, op: Claim) -> Delivery:
     job = claimed.job
+    config = work.tx.configs.get(job.queue, NO_CONFIG)
     duration, deadline_at, stall_ms = deadlines.delivery(
         job,
-        op.lease_ms or job.lease_ms or work.rules.lease_ms,
-        job.run_ms or work.rules.run_ms,
+        op.lease_ms or job.lease_ms or config.lease_ms or work.rules.lease_ms,
+        job.run_ms or config.run_ms or work.rules.run_ms,
         work.now,
     )
     lease = Lease(

@@ -17,6 +17,7 @@ from ojs_server.ops import (
     cron,
     enqueue,
     exchange,
+    opening,
     presence,
     progress,
     settle,
@@ -58,6 +59,7 @@ class Engine:
             most=max_streams,
             room=stream_buffer,
         )
+        self.rooms = Wakeups()
         self.on_due: Callable[[int], None] = lambda moment: None
         luck = luck or chance()
         self._reading = ThreadPoolExecutor(READERS, thread_name_prefix="ojs-reader")
@@ -104,6 +106,16 @@ class Engine:
     async def run(self, operation: workflow.Cancel) -> workflow.Cancelled: ...
     @overload
     async def run(self, operation: control.SetPaused | control.Reset) -> control.Controlled: ...
+    @overload
+    async def run(self, operation: control.Configure) -> control.Configured: ...
+    @overload
+    async def run(self, operation: control.Purge) -> control.Purged: ...
+    @overload
+    async def run(self, operation: control.Drop) -> control.Dropped: ...
+    @overload
+    async def run(self, operation: opening.Open) -> opening.Opened: ...
+    @overload
+    async def run(self, operation: opening.Override) -> opening.Overridden: ...
     async def run(self, operation: batch.Operation) -> Any:
         """Carry out one operation; answers after its commit, raises what it was refused with."""
         return await self._commits.submit(operation)
@@ -137,12 +149,15 @@ class Engine:
         self.wakeups.close()
         self.endings.close()
         self.tail.close()
+        self.rooms.close()
         await self._commits.close()
         self._reading.shutdown()
 
     def _committed(self, committed: batch.Committed) -> None:
         if committed.wakes:
             self.wakeups.wake(committed.wakes)
+        if committed.rooms:
+            self.rooms.wake(committed.rooms)
         if committed.ended:
             self.endings.wake_all(committed.ended)
         if committed.logged:

@@ -17,6 +17,8 @@ STEP = 500
 MATURE_STEP = 200
 # Each dead worker brings back all its jobs in the same transaction.
 WORKERS_STEP = 50
+# A rate key that no job names any more is remembered for this long.
+LIMITS_MS = 86_400_000
 # Each workflow takes what it knows of up to a thousand jobs with it.
 WORKFLOWS_STEP = 20
 # A sweep that was asked for this long ago was asked for before a stall.
@@ -73,7 +75,7 @@ def _mature(work: Work) -> tuple[int, int]:
     changes: list[Change] = []
     aged: list[Job] = []
     for job in work.tx.load_due(MATURE_STEP):
-        change = lifecycle.mature(job, work.now, work.tx.position, work.rules.keep)
+        change = lifecycle.mature(job, work.now, work.tx.position, work.keep(job.queue))
         if change is None:
             aged.append(job)
         else:
@@ -101,7 +103,7 @@ def _lapsed(work: Work, job: Job, lease: Lease) -> Change:
         backoff=why.backoff,
         now=work.now,
         dice=work.luck.dice(),
-        keep=work.rules.keep,
+        keep=work.keep(job.queue),
     )
 
 
@@ -121,6 +123,7 @@ def _prune(work: Work) -> int:
         work.tx.delete_events(work.now - keep.events_ms, STEP),
         work.tx.prune_receipts(work.now - keep.idempotency_ms, STEP),
         work.tx.delete_workers(work.now - keep.workers_ms, STEP),
+        work.tx.prune_limits(work.now - LIMITS_MS, STEP),
         _forget_workflows(work),
     )
 

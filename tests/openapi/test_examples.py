@@ -65,6 +65,13 @@ async def discarded(client: httpx.AsyncClient) -> None:
     await client.post(f"{WORKERS}/nack", json={"job_id": JOB_ID, "error": {"retryable": False}})
 
 
+async def limited(client: httpx.AsyncClient) -> None:
+    """A job names the rate key of the examples."""
+    policy = {"key": "stripe-api", "concurrency": 5}
+    job = {"type": "a", "args": [], "rate_limit": policy}
+    assert (await client.post(JOBS, json=job)).status_code == 201
+
+
 async def registered(client: httpx.AsyncClient) -> None:
     """The cron entry of the examples is there."""
     entry = {"name": CRON_NAME, "expression": "@daily", "type": "report.build"}
@@ -87,6 +94,7 @@ async def saved(client: httpx.AsyncClient) -> None:
 # What must have happened before an operation's examples make sense.
 BEFORE: dict[str, Story] = {
     "activateJob": pending,
+    "getRateLimit": limited,
     "getDeadLetter": discarded,
     "deleteDeadLetter": discarded,
     "retryDeadLetter": discarded,

@@ -30,8 +30,6 @@ LEAST = 150
 NOT_BUILT = (
     "webhook",
     "web hook",
-    "rate limit",
-    "rate_limit",
     "tenant",
     "schema registry",
     "websocket",

@@ -6,6 +6,7 @@ from ojs_server.store.tables.cron import CronReads, CronWrites
 from ojs_server.store.tables.events import EventReads, EventWrites
 from ojs_server.store.tables.jobs import JobReads, JobWrites
 from ojs_server.store.tables.leases import LeaseWrites
+from ojs_server.store.tables.limits import LimitReads, LimitWrites
 from ojs_server.store.tables.queues import QueueReads, QueueWrites
 from ojs_server.store.tables.receipts import ReceiptWrites
 from ojs_server.store.tables.workers import WorkerReads, WorkerWrites
@@ -22,12 +23,20 @@ class TableWrites(
     ReceiptWrites,
     CronWrites,
     WorkflowWrites,
+    LimitWrites,
 ):
     """The write operations that both stores share."""
 
 
 class TableReads(
-    JobReads, BesideReads, WorkerReads, QueueReads, EventReads, CronReads, WorkflowReads
+    JobReads,
+    BesideReads,
+    WorkerReads,
+    QueueReads,
+    EventReads,
+    CronReads,
+    WorkflowReads,
+    LimitReads,
 ):
     """The read operations that both stores share."""
 
