@@ -1,8 +1,8 @@
 """Dead letters: every discarded job, to be looked at, tried again or deleted."""
 
 from ojs_server.domain.errors import invalid
+from ojs_server.domain.fields import parse_queue
 from ojs_server.domain.job import Job, State
-from ojs_server.domain.validate import parse_queue
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import page_of
 from ojs_server.http.views import array, changed_answer, enqueued_at, envelope, job_answer

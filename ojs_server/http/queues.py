@@ -3,8 +3,8 @@
 from typing import Any
 
 from ojs_server.domain.errors import NotFound
+from ojs_server.domain.fields import parse_queue
 from ojs_server.domain.job import State
-from ojs_server.domain.validate import parse_queue
 from ojs_server.http import dialects
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import page_of

@@ -7,9 +7,10 @@ import msgspec
 
 from ojs_server.domain.errors import InvalidRequest, TooLarge, invalid
 from ojs_server.domain.faults import parse_fault
+from ojs_server.domain.fields import parse_queue
 from ojs_server.domain.job import Change, StoredJob
 from ojs_server.domain.naming import nearest
-from ojs_server.domain.validate import MAX_META, parse_queue
+from ojs_server.domain.validate import MAX_META
 from ojs_server.domain.workers import (
     Presence,
     WorkerState,

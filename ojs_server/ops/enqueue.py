@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from ojs_server.domain import events
+from ojs_server.domain.birth import born
 from ojs_server.domain.errors import Duplicate, NotFound, OjsError
 from ojs_server.domain.job import Change, Event, State, StoredJob
-from ojs_server.domain.validate import Draft, born
+from ojs_server.domain.validate import Draft
 from ojs_server.ops.unique import Judged, judge
 from ojs_server.ops.work import Work
 from ojs_server.store.base import Receipt
