@@ -62,7 +62,7 @@ CROSS JOIN LATERAL (
 
 -- name: load_due
 -- What time changes next, without what another node is busy with.
-SELECT {job} FROM jobs WHERE due_at <= %s::int8 ORDER BY due_at LIMIT %s::int8
+SELECT {job} FROM jobs WHERE due_at <= %(now)s::int8 ORDER BY due_at LIMIT %(limit)s::int8
 FOR UPDATE SKIP LOCKED
 
 -- name: claim
@@ -136,7 +136,7 @@ DELETE FROM jobs WHERE id = ANY ({rows})
 -- A whole job and its lease.
 SELECT {job}, {payload}, {lease}
 FROM jobs LEFT JOIN leases ON leases.job_id = jobs.id
-WHERE jobs.id = %s::text
+WHERE jobs.id = %(job_id)s::text
 
 -- name: load_states
 -- The states of jobs.

@@ -50,7 +50,7 @@ SELECT {job}, jobs.unique_key FROM jobs WHERE id IN (
 
 -- name: load_due
 -- What time changes next.
-SELECT {job} FROM jobs WHERE due_at <= ? ORDER BY due_at LIMIT ?
+SELECT {job} FROM jobs WHERE due_at <= :now ORDER BY due_at LIMIT :limit
 
 -- name: claim
 -- Hand out: each lane is one queue (or queue and type), in the order wanted.
@@ -93,7 +93,7 @@ DELETE FROM jobs WHERE id IN ({rows})
 -- A whole job and its lease.
 SELECT {job}, {payload}, {lease}
 FROM jobs LEFT JOIN leases ON leases.job_id = jobs.id
-WHERE jobs.id = ?
+WHERE jobs.id = :job_id
 
 -- name: load_states
 -- The states of jobs.
@@ -109,15 +109,15 @@ SELECT CAST(meta AS BLOB) FROM jobs WHERE id IN ({rows})
 -- Discarded jobs, newest first, from a place in that order.
 SELECT {job}, {payload} FROM jobs
 WHERE state = 'discarded'
-    AND (?1 IS NULL OR queue = ?1) AND (?2 IS NULL OR type = ?2)
-    AND (?3 IS NULL OR (finished_at, id) < (?3, ?4))
+    AND (:queue IS NULL OR queue = :queue) AND (:type IS NULL OR type = :type)
+    AND (:after_end IS NULL OR (finished_at, id) < (:after_end, :after_id))
 ORDER BY finished_at DESC, id DESC
-LIMIT ?5 OFFSET ?6
+LIMIT :limit OFFSET :offset
 
 -- name: count_dead_letters
 -- How many of them there are.
 SELECT count(*) FROM jobs
-WHERE state = 'discarded' AND (?1 IS NULL OR queue = ?1) AND (?2 IS NULL OR type = ?2)
+WHERE state = 'discarded' AND (:queue IS NULL OR queue = :queue) AND (:type IS NULL OR type = :type)
 
 -- name: next_due
 -- When housekeeping has something to do, by kind.
