@@ -36,6 +36,8 @@ LEGAL: Final = {
     "activate": frozenset({State.PENDING}),
     "mature": frozenset({State.SCHEDULED, State.RETRYABLE, State.AVAILABLE, State.PENDING}),
     "revive": frozenset({State.DISCARDED}),
+    "rerun": frozenset({State.DISCARDED, State.RETRYABLE}),
+    "delete": TERMINAL,
 }
 
 Positions = Callable[[], int]
@@ -155,6 +157,15 @@ def revive(job: Job, now: int, position: Positions) -> Change:
         due_at=None,
     )
     return Change(job, after, (events.revived(job),))
+
+
+def rerun(job: Job, now: int, position: Positions) -> Change:
+    """Bulk retry: a dead letter starts over, a job that waits for its retry waits no longer."""
+    require(job, "rerun")
+    if job.state == State.DISCARDED:
+        return revive(job, now, position)
+    after = _enter_queue(job, now, position)
+    return Change(job, after, (events.enqueued(after),))
 
 
 def mature(job: Job, now: int, position: Positions, keep: Retention) -> Change | None:
@@ -277,7 +288,8 @@ def _failed(
         due_at=now + (keep.dead_letter_ms if dead_letter else keep.discarded_ms),
         **kept,
     )
-    return Change(job, after, (failed, events.discarded(after, fault)))
+    happened = (failed, events.discarded(after, fault), events.buried(after, fault))
+    return Change(job, after, happened, dead_letter=dead_letter)
 
 
 def _expire(job: Job, now: int, keep: Retention) -> Change:
@@ -298,5 +310,9 @@ def _expire(job: Job, now: int, keep: Retention) -> Change:
         errors=append_entry(job.errors, noted),
         due_at=now + (keep.dead_letter_ms if dead_letter else keep.discarded_ms),
     )
-    happened: tuple[Event, ...] = (events.expired(job, now), events.discarded(after, fault))
-    return Change(job, after, happened)
+    happened: tuple[Event, ...] = (
+        events.expired(job, now),
+        events.discarded(after, fault),
+        events.buried(after, fault),
+    )
+    return Change(job, after, happened, dead_letter=dead_letter)

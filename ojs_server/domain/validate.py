@@ -93,7 +93,7 @@ def parse_draft(body: object, *, strict: bool = False) -> Draft:
         run_ms=None if run_ms is None else run_ms + (grace_ms or 0),
         unique=None if unique is None else unique_of(unique, job_type, queue, args, meta),
     )
-    _check_sizes(draft)
+    check_sizes(draft.args, draft.meta, draft.spec)
     return draft
 
 
@@ -128,13 +128,14 @@ def _spec(
     return spec
 
 
-def _check_sizes(draft: Draft) -> None:
-    if len(draft.meta) > MAX_META:
+def check_sizes(args: bytes, meta: bytes, spec: bytes) -> None:
+    """Refuse a job whose parts are too large."""
+    if len(meta) > MAX_META:
         raise TooLarge(
-            f"`meta` has {len(draft.meta)} bytes; at most {MAX_META} are allowed",
-            details={"field": "meta", "size": len(draft.meta), "limit": MAX_META},
+            f"`meta` has {len(meta)} bytes; at most {MAX_META} are allowed",
+            details={"field": "meta", "size": len(meta), "limit": MAX_META},
         )
-    size = len(draft.args) + len(draft.meta) + len(draft.spec)
+    size = len(args) + len(meta) + len(spec)
     if size > MAX_ENVELOPE:
         raise TooLarge(
             f"the job has {size} bytes; at most {MAX_ENVELOPE} are allowed",

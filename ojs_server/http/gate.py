@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ojs_server.app import Server
 
 MAX_REQUEST_ID: Final = 128
+NO_CONTENT: Final = 204
 _UNMATCHED: Final = "unmatched"
 
 log = logging.getLogger("ojs.http")
@@ -95,11 +96,14 @@ async def _send(send: Send, call: Call, answer: Answer) -> None:
         call.header("ojs-version"), call.header("accept")
     )
     headers = [
-        (b"content-type", media_type.encode("latin-1")),
-        (b"content-length", b"%d" % len(body)),
         (b"ojs-version", dialects.VERSION.encode()),
         (b"x-request-id", call.request_id.encode("latin-1")),
     ]
+    if answer.status != NO_CONTENT:
+        headers += [
+            (b"content-type", media_type.encode("latin-1")),
+            (b"content-length", b"%d" % len(body)),
+        ]
     headers += [
         (name.lower().encode("latin-1"), value.encode("latin-1"))
         for name, value in answer.headers.items()

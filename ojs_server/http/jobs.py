@@ -2,27 +2,19 @@
 
 import re
 
-from ojs_server.domain.errors import (
-    InvalidRequest,
-    NotReady,
-    OjsError,
-    TooLarge,
-    invalid,
-)
+from ojs_server.domain.errors import InvalidRequest, NotReady, OjsError, invalid
 from ojs_server.domain.job import TERMINAL, Lease, StoredJob
 from ojs_server.domain.validate import hash_of, parse_draft
+from ojs_server.http.batches import checked_batch, receipt_of
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.views import array, changed_answer, enqueued_at, envelope, job_answer
 from ojs_server.ops.ending import wait_for_end
-from ojs_server.ops.enqueue import Enqueue, ReceiptKey
+from ojs_server.ops.enqueue import Enqueue
 from ojs_server.ops.settle import Activate, Cancel, missing
-from ojs_wire import codes
 from ojs_wire.calls import BatchRequest, EmptyRequest
 from ojs_wire.codec import encode
-from ojs_wire.values import UUID7, kind_of
+from ojs_wire.values import UUID7
 
-MAX_BATCH = 1000
-MAX_KEY = 256
 MAX_TIMEOUT_S = 1_000_000
 _TRUTH = {"true": True, "false": False, "1": True, "0": False}
 _SECONDS = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
@@ -32,7 +24,7 @@ async def enqueue(call: Call) -> Answer:
     """Store one job; the answer leaves after it is on disk."""
     body = await call.json()
     draft = parse_draft(body, strict=call.server.settings.strict)
-    receipt = _receipt(call, "enqueue")
+    receipt = receipt_of(call, "enqueue")
     done = await call.server.engine.run(
         Enqueue((draft,), receipt, hash_of(body) if receipt else b"")
     )
@@ -47,17 +39,7 @@ async def enqueue_batch(call: Call) -> Answer:
     """Store up to a thousand jobs, all or none."""
     body = await call.json()
     call.check_members(body, BatchRequest)
-    jobs = body.get("jobs")
-    if not isinstance(jobs, list) or not jobs:
-        given = "" if jobs == [] else f", not {kind_of(jobs)}"
-        raise invalid("jobs", f"must be an array of at least one job{given}")
-    if len(jobs) > MAX_BATCH:
-        raise TooLarge(
-            f"`jobs` holds {len(jobs)} jobs; at most {MAX_BATCH} are allowed",
-            code=codes.BATCH_SIZE_EXCEEDED,
-            details={"field": "jobs", "size": len(jobs), "max_batch_size": MAX_BATCH},
-            headers={"X-OJS-Max-Batch-Size": str(MAX_BATCH)},
-        )
+    jobs = checked_batch(body.get("jobs"))
     drafts = []
     for index, item in enumerate(jobs):
         try:
@@ -69,12 +51,19 @@ async def enqueue_batch(call: Call) -> Answer:
     ids = [draft.id for draft in drafts if draft.id]
     if len(set(ids)) != len(ids):
         raise InvalidRequest("two jobs of the batch have the same `id`", details={"field": "id"})
-    receipt = _receipt(call, "batch")
+    receipt = receipt_of(call, "batch")
     done = await call.server.engine.run(
         Enqueue(tuple(drafts), receipt, hash_of(body) if receipt else b"")
     )
     return Answer(
-        array("jobs", (envelope(stored) for stored in done.jobs), count=len(done.jobs)),
+        array(
+            "jobs",
+            (
+                envelope(stored, deduplicated=earlier)
+                for stored, earlier in zip(done.jobs, done.earlier, strict=True)
+            ),
+            count=len(done.jobs),
+        ),
         201 if done.created else 200,
         {"X-OJS-Batch-Size": str(len(done.jobs))},
     )
@@ -136,18 +125,6 @@ async def _load(call: Call) -> tuple[StoredJob, Lease | None]:
     if found is None:
         raise missing(job_id)
     return found
-
-
-def _receipt(call: Call, operation: str) -> ReceiptKey | None:
-    key = call.header("idempotency-key")
-    if key is None:
-        return None
-    if not (0 < len(key) <= MAX_KEY and key.isascii() and key.isprintable()):
-        raise InvalidRequest(
-            f"Idempotency-Key must be 1 to {MAX_KEY} printable ASCII characters",
-            details={"header": "Idempotency-Key"},
-        )
-    return (call.principal, operation, key)
 
 
 def _wait(call: Call) -> float:

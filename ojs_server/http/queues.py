@@ -18,9 +18,12 @@ _DEPTH = (State.AVAILABLE, State.SCHEDULED, State.RETRYABLE)
 
 
 async def listing(call: Call) -> Answer:
-    """Every queue by name."""
-    queues = await call.server.engine.read(lambda reader: reader.queues())
-    part, pagination = page_of(call).cut(queues)
+    """Every queue, newest first."""
+    page = page_of(call)
+    queues = await call.server.engine.read(
+        lambda reader: sorted(reader.queues(), key=lambda queue: (-queue.created_at, queue.name))
+    )
+    part, pagination = page.follow(queues, lambda queue: (queue.created_at, queue.name))
     return Answer({"queues": [_shown(queue) for queue in part], "pagination": pagination})
 
 

@@ -6,7 +6,19 @@ from typing import Final
 
 import msgspec
 
-from ojs_server.http import admin, cron, dead_letter, events, jobs, queues, system, workers
+from ojs_server.http import (
+    admin,
+    bulk,
+    bulk_enqueue,
+    cron,
+    dead_letter,
+    events,
+    job_lists,
+    jobs,
+    queues,
+    system,
+    workers,
+)
 from ojs_server.http.auth import Role
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.dialects import ALIASES
@@ -49,6 +61,11 @@ CANONICAL: Final[tuple[Route, ...]] = (
     _route("POST", f"{V1}/workers/nack", workers.nack, _WORK),
     _route("POST", f"{V1}/workers/heartbeat", workers.beat, _WORK),
     _route("POST", f"{V1}/jobs/batch", jobs.enqueue_batch, _ENQUEUE),
+    _route("GET", f"{V1}/jobs", job_lists.listing, _OPERATE),
+    _route("POST", f"{V1}/jobs/bulk", bulk_enqueue.enqueue, _ENQUEUE),
+    _route("POST", f"{V1}/jobs/bulk/cancel", bulk.cancel, _OPERATE),
+    _route("POST", f"{V1}/jobs/bulk/retry", bulk.retry, _OPERATE),
+    _route("POST", f"{V1}/jobs/bulk/delete", bulk.delete, _OPERATE),
     _route("GET", f"{V1}/jobs/{{id}}", jobs.read, _READ),
     _route("DELETE", f"{V1}/jobs/{{id}}", jobs.cancel, _ENQUEUE),
     _route("POST", f"{V1}/jobs/{{id}}/activate", jobs.activate, _ENQUEUE),
@@ -65,6 +82,9 @@ CANONICAL: Final[tuple[Route, ...]] = (
     _route("POST", f"{V1}/queues/{{name}}/pause", queues.pause, _OPERATE),
     _route("POST", f"{V1}/queues/{{name}}/resume", queues.resume, _OPERATE),
     _route("GET", f"{V1}/dead-letter", dead_letter.listing, _OPERATE),
+    _route("DELETE", f"{V1}/dead-letter", dead_letter.purge, _OPERATE),
+    _route("GET", f"{V1}/dead-letter/stats", dead_letter.stats, _OPERATE),
+    _route("POST", f"{V1}/dead-letter/retry", dead_letter.retry_many, _OPERATE),
     _route("GET", f"{V1}/dead-letter/{{id}}", dead_letter.detail, _OPERATE),
     _route("POST", f"{V1}/dead-letter/{{id}}/retry", dead_letter.retry, _OPERATE),
     _route("DELETE", f"{V1}/dead-letter/{{id}}", dead_letter.delete, _OPERATE),
@@ -73,6 +93,8 @@ CANONICAL: Final[tuple[Route, ...]] = (
     _route("GET", f"{V1}/cron/{{name}}", cron.detail, _READ),
     _route("PATCH", f"{V1}/cron/{{name}}", cron.amend, _ENQUEUE),
     _route("DELETE", f"{V1}/cron/{{name}}", cron.delete, _ENQUEUE),
+    _route("POST", f"{V1}/cron/{{name}}/pause", cron.pause, _ENQUEUE),
+    _route("POST", f"{V1}/cron/{{name}}/resume", cron.resume, _ENQUEUE),
     _route("POST", f"{V1}/cron/{{name}}/trigger", cron.trigger, _ENQUEUE),
     _route("GET", f"{V1}/cron/{{name}}/history", cron.history, _READ),
     _route("GET", f"{V1}/events", events.poll, _READ),
@@ -80,6 +102,8 @@ CANONICAL: Final[tuple[Route, ...]] = (
     _route("POST", f"{V1}/admin/workers/{{id}}/quiet", admin.quiet, _ADMIN),
     _route("POST", f"{V1}/admin/workers/{{id}}/resume", admin.resume, _ADMIN),
     _route("POST", f"{V1}/admin/workers/{{id}}/terminate", admin.terminate, _ADMIN),
+    _route("GET", f"{V1}/admin/dead-letter", dead_letter.admin_listing, _OPERATE),
+    _route("DELETE", f"{V1}/admin/dead-letter/{{id}}", dead_letter.admin_delete, _OPERATE),
     _route("POST", f"{V1}/admin/reset", admin.reset, _ADMIN),
     _route("GET", "/ojs/manifest", system.manifest, _ANYONE),
     _route("GET", f"{V1}/health", system.health, _ANYONE),

@@ -37,10 +37,14 @@ class _Envelope(msgspec.Struct):
     error: Raw | UnsetType = UNSET
     errors: Raw | UnsetType = UNSET
     result: Raw | UnsetType = UNSET
+    deduplicated: bool | UnsetType = UNSET
 
 
-def envelope(stored: StoredJob, lease: Lease | None = None) -> bytes:
-    """The whole job as JSON, unknown fields of its producer at the end."""
+def envelope(stored: StoredJob, lease: Lease | None = None, *, deduplicated: bool = False) -> bytes:
+    """The whole job as JSON, unknown fields of its producer at the end.
+
+    In a list of enqueued jobs, `deduplicated` tells those that were there before.
+    """
     job = stored.job
     text = encode(
         _Envelope(
@@ -69,6 +73,7 @@ def envelope(stored: StoredJob, lease: Lease | None = None) -> bytes:
             error=_raw(job.error),
             errors=_raw(job.errors),
             result=_raw(stored.result),
+            deduplicated=deduplicated or UNSET,
         )
     )
     return text if job.spec == b"{}" else text[:-1] + b"," + job.spec[1:]

@@ -168,6 +168,7 @@ async def listing(call: Call) -> Answer:
     """All workers, newest first."""
     query = call.query()
     loads, now = await call.server.engine.read(lambda reader: (reader.workers(), reader.now()))
+    created = {load.worker.id: load.worker.created_at for load in loads}
     shown = [_shown(call, load, now) for load in loads]
     for field, words in (("state", tuple(WorkerState)), ("presence", tuple(Presence))):
         if word := query.get(field):
@@ -178,7 +179,9 @@ async def listing(call: Call) -> Answer:
         shown = [worker for worker in shown if queue in worker.get("queues", ())]
     if label := query.get("label"):
         shown = [worker for worker in shown if label in worker.get("labels", ())]
-    part, pagination = page_of(call).cut(shown)
+    part, pagination = page_of(call).follow(
+        shown, lambda worker: (created[worker["id"]], worker["id"])
+    )
     return Answer({"workers": part, "pagination": pagination})
 
 

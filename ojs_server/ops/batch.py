@@ -8,7 +8,18 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from ojs_server.domain.errors import OjsError, Unavailable
-from ojs_server.ops import beat, claim, control, cron, enqueue, presence, settle, sweep
+from ojs_server.ops import (
+    beat,
+    bulk,
+    bulk_enqueue,
+    claim,
+    control,
+    cron,
+    enqueue,
+    presence,
+    settle,
+    sweep,
+)
 from ojs_server.ops.work import Chance, Rules, Work
 from ojs_server.store.base import OutcomeUnknown, StaleWrite, Store, StoreUnavailable, Tx
 from ojs_wire import codes
@@ -38,6 +49,7 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
     # Before every group that locks jobs: see the order of locks in store/base.py.
     ((cron.Register, cron.Amend, cron.Forget, cron.Trigger, cron.Fire), cron.run),
     ((enqueue.Enqueue,), enqueue.run),
+    ((bulk_enqueue.BulkEnqueue,), bulk_enqueue.run),
     (
         (
             settle.Ack,
@@ -49,6 +61,7 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
         ),
         settle.run,
     ),
+    ((bulk.Bulk,), bulk.run),
     ((presence.Register, presence.Deregister, presence.Direct), presence.run),
     ((beat.Beat,), beat.run),
     ((sweep.Sweep,), sweep.run),
@@ -134,11 +147,12 @@ def _transact(store: Store, rules: Rules, luck: Chance, ops: Sequence[Operation]
 
 def _lock(tx: Tx, ops: Sequence[Operation]) -> None:
     """Take the locks of different kinds of operations in one order, not in each kind's own."""
-    enqueues = (op for op in ops if isinstance(op, enqueue.Enqueue))
-    uniques = [draft.unique.key for op in enqueues for draft in op.drafts if draft.unique]
+    enqueues = (op for op in ops if isinstance(op, enqueue.Enqueue | bulk_enqueue.BulkEnqueue))
+    uniques = [draft.unique.key for op in enqueues for draft in op.drafts if draft and draft.unique]
     if uniques:
         tx.lock_unique(uniques)
     jobs = {op.job_id for op in ops if isinstance(op, settle.OnJob | settle.Remove)}
+    jobs |= {job_id for op in ops if isinstance(op, bulk.Bulk) for job_id in op.ids}
     held = {job_id for op in ops if isinstance(op, beat.Beat) for job_id in op.active_ids or ()}
     workers = {op.worker_id for op in ops if isinstance(op, _BY_WORKER) and op.worker_id}
     leaving = {op.worker_id for op in ops if isinstance(op, presence.Deregister)}

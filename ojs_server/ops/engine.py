@@ -7,7 +7,19 @@ from typing import Any, Final, TypeVar, overload
 
 from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.job import Change
-from ojs_server.ops import batch, beat, claim, control, cron, enqueue, presence, settle, sweep
+from ojs_server.ops import (
+    batch,
+    beat,
+    bulk,
+    bulk_enqueue,
+    claim,
+    control,
+    cron,
+    enqueue,
+    presence,
+    settle,
+    sweep,
+)
 from ojs_server.ops.group_commit import GroupCommit
 from ojs_server.ops.wakeups import Wakeups
 from ojs_server.ops.work import Chance, Rules, chance
@@ -53,6 +65,10 @@ class Engine:
     async def run(self, operation: claim.Claim) -> claim.Deliveries: ...
     @overload
     async def run(self, operation: settle.OnJob | settle.Remove) -> Change: ...
+    @overload
+    async def run(self, operation: bulk.Bulk) -> bulk.Done: ...
+    @overload
+    async def run(self, operation: bulk_enqueue.BulkEnqueue) -> bulk_enqueue.Settled: ...
     @overload
     async def run(self, operation: beat.Beat) -> beat.Beaten: ...
     @overload

@@ -110,3 +110,4 @@ class PostgresTx(PostgresStatements, TableWrites):
         """Remove everything."""
         for table in WIPED:
             self._cursor.execute(b"DELETE FROM " + table.encode())
+        self.run("begin_tally")

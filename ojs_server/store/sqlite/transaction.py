@@ -88,3 +88,4 @@ class SqliteTx(SqliteStatements, TableWrites):
         """Remove everything."""
         for table in WIPED:
             self._connection.execute(f"DELETE FROM {table}")
+        self.run("begin_tally")

@@ -2,7 +2,9 @@
 
 from ojs_server.store.base import DueTimes
 from ojs_server.store.tables.cron import CronReads, CronWrites
+from ojs_server.store.tables.dead_letters import DeadLetterReads, DeadLetterWrites
 from ojs_server.store.tables.events import EventReads, EventWrites
+from ojs_server.store.tables.job_lists import JobListReads
 from ojs_server.store.tables.jobs import JobReads, JobWrites
 from ojs_server.store.tables.leases import LeaseWrites
 from ojs_server.store.tables.queues import QueueReads, QueueWrites
@@ -11,12 +13,21 @@ from ojs_server.store.tables.workers import WorkerReads, WorkerWrites
 
 
 class TableWrites(
-    JobWrites, LeaseWrites, WorkerWrites, QueueWrites, EventWrites, ReceiptWrites, CronWrites
+    JobWrites,
+    DeadLetterWrites,
+    LeaseWrites,
+    WorkerWrites,
+    QueueWrites,
+    EventWrites,
+    ReceiptWrites,
+    CronWrites,
 ):
     """The write operations that both stores share."""
 
 
-class TableReads(JobReads, WorkerReads, QueueReads, EventReads, CronReads):
+class TableReads(
+    JobReads, JobListReads, DeadLetterReads, WorkerReads, QueueReads, EventReads, CronReads
+):
     """The read operations that both stores share."""
 
     def due(self) -> DueTimes:

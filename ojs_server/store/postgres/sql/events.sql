@@ -4,13 +4,11 @@
 INSERT INTO events (pos, at, type, subject, queue, job_type, data)
 SELECT * FROM unnest({rows})
 
--- name: events_after
--- The next stretch of the log, below the place of the oldest transaction that still runs: what it
--- writes will lie behind that place, and a cursor that had passed it would miss it. Transactions
--- of other databases are numbered with ours and can be long, but they write nothing here.
-SELECT pos, at, type, subject, queue, job_type, data
-FROM events
-WHERE pos > %(after)s::int8 AND pos < (
+-- fragment: safe
+-- The place of the oldest transaction that still runs: what it writes will lie behind that place,
+-- and whoever had read past it would miss it. Transactions of other databases are numbered with
+-- ours and can be long, but they write nothing here.
+(
     SELECT (
         COALESCE(
             (
@@ -26,14 +24,48 @@ WHERE pos > %(after)s::int8 AND pos < (
     ) << %(bits)s::int4
     FROM settings WHERE name = 'position_offset'
 )
+
+-- name: events_after
+-- The next stretch of the log.
+SELECT pos, at, type, subject, queue, job_type, data
+FROM events
+WHERE pos > %(after)s::int8 AND pos < {safe}
 ORDER BY pos LIMIT %(limit)s::int8
 
+-- name: begin_tally
+-- There is always a count, of nothing at first.
+INSERT INTO event_tally (one, upto, total) VALUES (1, 0, 0)
+
+-- name: load_tally
+-- How many events there are, and up to where they were counted; nothing while another node counts.
+SELECT upto, total FROM event_tally FOR UPDATE SKIP LOCKED
+
+-- name: count_events
+-- How many lie in the next stretch, and where it ends.
+SELECT count(*), max(pos) FROM (
+    SELECT pos FROM events
+    WHERE pos > %(upto)s::int8 AND pos < %(own)s::int8 AND pos < {safe}
+    ORDER BY pos LIMIT %(limit)s::int8
+) AS stretch
+
+-- name: save_tally
+-- What was counted.
+UPDATE event_tally SET upto = %(upto)s::int8, total = %(total)s::int8
+
+-- name: lower_tally
+-- What was removed.
+UPDATE event_tally SET total = total - %(removed)s::int8
+
 -- name: delete_events
--- The oldest, as far as they lie before a moment.
+-- The oldest that were counted, as far as they lie before a moment or are too many.
 DELETE FROM events WHERE pos = ANY (ARRAY(
-    SELECT pos
-    FROM (SELECT pos, at FROM events ORDER BY pos LIMIT %(limit)s::int8 FOR UPDATE SKIP LOCKED) AS oldest
-    WHERE at < %(before)s::int8
+    SELECT pos FROM (
+        SELECT pos, at, row_number() OVER (ORDER BY pos) AS place FROM (
+            SELECT pos, at FROM events
+            WHERE pos <= (SELECT upto FROM event_tally) ORDER BY pos LIMIT %(limit)s::int8
+        ) AS oldest
+    ) AS placed
+    WHERE at < %(before)s::int8 OR place <= %(surplus)s::int8
 ))
 
 -- name: last_position

@@ -1,0 +1,48 @@
+"""Removing what is too old or too much, in steps: events, dead letters, keys, workers."""
+
+from typing import Final
+
+import msgspec
+
+from ojs_server.domain import events
+from ojs_server.ops.work import Work
+
+STEP: Final = 500
+# Counting is cheaper than removing: a step of it may be longer.
+COUNT_STEP: Final = 20_000
+
+
+class Pruned(msgspec.Struct, frozen=True):
+    """How much was removed; `more` when a step was full."""
+
+    removed: int = 0
+    more: bool = False
+
+
+def prune(work: Work) -> Pruned:
+    """One step of each kind."""
+    keep = work.rules.keep
+    removed, behind = _events(work)
+    counts = (
+        removed,
+        _dead_letters(work),
+        work.tx.prune_receipts(work.now - keep.idempotency_ms, STEP),
+        work.tx.delete_workers(work.now - keep.workers_ms, STEP),
+    )
+    return Pruned(sum(counts), behind or max(counts) >= STEP)
+
+
+def _events(work: Work) -> tuple[int, bool]:
+    tally = work.tx.tally_events(COUNT_STEP)
+    if tally is None:
+        return 0, False
+    surplus = max(0, tally.total - work.rules.keep.events)
+    return work.tx.delete_events(work.now - work.rules.keep.events_ms, surplus, STEP), tally.behind
+
+
+def _dead_letters(work: Work) -> int:
+    surplus = work.tx.load_surplus(work.rules.keep.dead_letters, STEP)
+    work.remove(surplus)
+    for job in surplus:
+        work.note(events.pruned(job, "count"))
+    return len(surplus)
