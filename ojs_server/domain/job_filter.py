@@ -123,12 +123,21 @@ def parse_filter(
     )
 
 
+def from_query(query: Mapping[str, str], members: Iterable[str]) -> dict[str, Any]:
+    """The members of a filter that a query holds; an empty one counts as left out."""
+    given: dict[str, Any] = {name: query[name] for name in members if query.get(name)}
+    priority = given.get("priority")
+    if priority is not None and len(priority) < 9 and priority.removeprefix("-").isdecimal():
+        given["priority"] = int(priority)
+    return given
+
+
 def _text(given: Mapping[str, Any], name: str, where: str) -> str | None:
     value = given.get(name)
-    if value is None or value == "":
+    if value is None:
         return None
-    if not isinstance(value, str) or len(value) > MAX_NAME:
-        raise invalid(f"{where}{name}", f"must be a text of at most {MAX_NAME} characters")
+    if not isinstance(value, str) or not 0 < len(value) <= MAX_NAME:
+        raise invalid(f"{where}{name}", f"must be a text of 1 to {MAX_NAME} characters")
     return value
 
 
@@ -148,7 +157,7 @@ def _states(given: Mapping[str, Any], where: str, allowed: tuple[State, ...]) ->
     found: list[State] = []
     for name in ("state", "states"):
         value = given.get(name)
-        if value is None or value == "":
+        if value is None:
             continue
         items = value.split(",") if isinstance(value, str) else value
         if not isinstance(items, list) or not items:
@@ -167,7 +176,7 @@ def _states(given: Mapping[str, Any], where: str, allowed: tuple[State, ...]) ->
 
 def _moment(given: Mapping[str, Any], name: str, where: str) -> int | None:
     value = given.get(name)
-    if value is None or value == "":
+    if value is None:
         return None
     try:
         if not isinstance(value, str):
@@ -180,7 +189,7 @@ def _moment(given: Mapping[str, Any], name: str, where: str) -> int | None:
 def _age(given: Mapping[str, Any], now: int, where: str) -> int | None:
     """`older_than`: an age, or the moment before which something must lie."""
     value = given.get("older_than")
-    if value is None or value == "":
+    if value is None:
         return None
     if isinstance(value, str) and value[:1].isdigit() and "T" in value:
         return _moment(given, "older_than", where)
@@ -192,10 +201,10 @@ def _age(given: Mapping[str, Any], now: int, where: str) -> int | None:
 
 def _priority(given: Mapping[str, Any], where: str) -> int | None:
     value = given.get("priority")
-    if value is None or value == "":
+    if value is None:
         return None
     lowest, highest = PRIORITIES
-    if isinstance(value, str) and value.removeprefix("-").isdecimal() and len(value) < 9:
+    if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not lowest <= value <= highest:
         raise invalid(f"{where}priority", f"must be an integer from {lowest} to {highest}")

@@ -119,11 +119,7 @@ async def _by_filter(call: Call, action: Action, body: dict[str, Any], meant: Me
         raise _unconfirmed()
     if is_atomic(body):
         raise invalid("atomicity", "cannot be atomic for a filter; name the jobs by `job_ids`")
-    if call.header("idempotency-key") or body.get("idempotency_key") is not None:
-        raise InvalidRequest(
-            "an Idempotency-Key needs `job_ids`: what a filter means changes with each call",
-            details={"field": "idempotency_key"},
-        )
+    receipt = receipt_of(call, f"bulk.{action}", body.get("idempotency_key"))
     now = await call.server.engine.read(lambda reader: reader.now())
     wanted = parse_filter(
         flat if given is None else given,
@@ -133,8 +129,10 @@ async def _by_filter(call: Call, action: Action, body: dict[str, Any], meant: Me
         allowed=meant.allowed,
         ended=meant.ended,
     )
-    items, has_more = await by_filter(call.server.engine, action, wanted)
-    return Answer(_summary(action, items, has_more=has_more))
+    done = await by_filter(
+        call.server.engine, action, wanted, receipt, hash_of(body) if receipt else b""
+    )
+    return Answer(_summary(action, done.items, has_more=done.has_more))
 
 
 def _unconfirmed() -> InvalidRequest:

@@ -5,7 +5,7 @@ from typing import Any, Final
 from ojs_server.domain.dead_letter import parse_override
 from ojs_server.domain.errors import invalid
 from ojs_server.domain.job import Job, State
-from ojs_server.domain.job_filter import MEMBERS, parse_filter
+from ojs_server.domain.job_filter import MEMBERS, from_query, parse_filter
 from ojs_server.http import bulk
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import page_of
@@ -102,7 +102,7 @@ async def _listing(call: Call, name: str) -> Answer:
     query = call.query()
     page = page_of(call)
     after = None if page.cursor is None else _place(page.cursor)
-    given: dict[str, Any] = {key: query[key] for key in _FILTERS.intersection(query)}
+    given = from_query(query, _FILTERS)
     found = await call.server.engine.read(
         lambda reader: reader.dead_letters(
             parse_filter(given, reader.now(), where="", ended=True), page.limit, page.offset, after

@@ -1,10 +1,10 @@
 """Jobs by filter, newest first."""
 
-from typing import Any, Final
+from typing import Final
 
 from ojs_server.domain.errors import invalid
 from ojs_server.domain.job import StoredJob
-from ojs_server.domain.job_filter import MEMBERS, JobFilter, parse_filter
+from ojs_server.domain.job_filter import MEMBERS, JobFilter, from_query, parse_filter
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import page_of
 from ojs_server.http.views import array, envelope
@@ -20,7 +20,7 @@ MAX_OFFSET: Final = 10_000
 async def listing(call: Call) -> Answer:
     """Jobs of any state, with filters."""
     query = call.query()
-    given: dict[str, Any] = {key: query[key] for key in _FILTERS.intersection(query)}
+    given = from_query(query, _FILTERS)
     page = page_of(call)
     if page.cursor is not None and not UUID7.fullmatch(page.cursor):
         raise invalid("cursor", "must be the next_cursor of an earlier page")

@@ -79,7 +79,7 @@ def _read_place(cursor: str) -> tuple[int, str]:
     try:
         if not (moment.isascii() and moment.isdigit() and len(moment) < 16):
             raise ValueError
-        return int(moment), b64decode(name, b"-_", validate=True).decode("utf-8")
+        return int(moment), b64decode(name, b"-_", validate=True).decode("utf-8", "replace")
     except ValueError:
         raise invalid("cursor", "must be the next_cursor of an earlier page") from None
 

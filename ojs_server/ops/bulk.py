@@ -25,7 +25,7 @@ class Bulk(msgspec.Struct, frozen=True):
     """One step. `wanted` is looked at again: a job may have moved on since it was found.
 
     With `atomic` nothing is done unless everything can be. `tell` has the event of the call
-    noted, with the totals of its steps before.
+    noted, with the totals of its steps before; `has_more` that it leaves some jobs for another.
     """
 
     action: Action
@@ -37,6 +37,7 @@ class Bulk(msgspec.Struct, frozen=True):
     tell: bool = True
     done_before: int = 0
     failed_before: int = 0
+    has_more: bool = False
 
     @property
     def keys(self) -> tuple[object, ...]:
@@ -55,6 +56,7 @@ class Done(msgspec.Struct, frozen=True):
     """What became of all, in the order of the request."""
 
     items: tuple[Item, ...]
+    has_more: bool = False
 
     @property
     def failed(self) -> int:
@@ -80,7 +82,7 @@ def _run(work: Work, op: Bulk, stored: Mapping[str, tuple[Job, Lease | None]]) -
         elif job_id not in decided:
             decided[job_id] = _decide(work, op, found[0])
     items = tuple(Item(job_id, _error(decided[job_id])) for job_id in op.ids)
-    done = Done(items)
+    done = Done(items, op.has_more)
     if not (op.atomic and done.failed):
         _write(work, op, [one for one in decided.values() if isinstance(one, Change)])
         if op.tell:
@@ -129,7 +131,8 @@ def _error(outcome: Change | OjsError) -> OjsError | None:
 
 def _receipt(op: Bulk, items: Sequence[Item]) -> Receipt:
     """What is remembered of the call: each id, and why it could not be done."""
-    return Receipt(op.body_hash, tuple(_remembered(item) for item in items))
+    remembered = tuple(_remembered(item) for item in items)
+    return Receipt(op.body_hash, (*remembered, _MORE) if op.has_more else remembered)
 
 
 class _Memory(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
@@ -139,6 +142,8 @@ class _Memory(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     details: dict[str, str] | None = None
 
 
+# Stands behind the jobs of a call that left some for another.
+_MORE: Final = "+"
 _memory = msgspec.json.Decoder(_Memory)
 
 
@@ -160,7 +165,8 @@ def _remembered(item: Item) -> str:
 def _repeated(op: Bulk, receipt: Receipt) -> Done | OjsError:
     if receipt.body_hash != op.body_hash:
         return Duplicate("this Idempotency-Key was used for a different request")
-    return Done(tuple(_recalled(text) for text in receipt.job_ids))
+    texts = [text for text in receipt.job_ids if text != _MORE]
+    return Done(tuple(map(_recalled, texts)), len(texts) < len(receipt.job_ids))
 
 
 def _recalled(text: str) -> Item:

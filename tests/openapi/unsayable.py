@@ -36,6 +36,7 @@ MOMENTS: Final = st.one_of(
     ),
     DURATIONS.map("+{}".format),
 )
+TIMESTAMPS: Final = MOMENTS.filter(lambda moment: not moment.startswith("+"))
 # Letters of many scripts, and everything that a shell, SQL or a log might stumble over.
 PRINTABLES: Final = st.text(
     st.characters(categories=["L", "N", "P", "S"], exclude_characters="/"), min_size=1, max_size=255
@@ -58,6 +59,7 @@ schemathesis.openapi.format("ojs-cron", CRON)
 schemathesis.openapi.format("ojs-zone", ZONES)
 schemathesis.openapi.format("ojs-duration", DURATIONS)
 schemathesis.openapi.format("ojs-moment", MOMENTS)
+schemathesis.openapi.format("ojs-timestamp", TIMESTAMPS)
 schemathesis.openapi.format("ojs-printable", PRINTABLES)
 schemathesis.openapi.format("ojs-error-name", ERROR_NAMES)
 

@@ -3,8 +3,9 @@
 import pytest
 
 from ojs_server.domain.retention import DAY
+from ojs_server.ops.prune import STEP
 from ojs_server.ops.settle import Cancel
-from ojs_server.ops.sweep import STALE_MS, STEP
+from ojs_server.ops.sweep import STALE_MS
 from tests.ops.bench import Bench, enqueue
 from tests.ops.model import BURIED
 
