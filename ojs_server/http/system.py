@@ -1,6 +1,7 @@
 """The server about itself: manifest, health, readiness, metrics."""
 
 import time
+from collections.abc import Mapping
 from typing import Any, Final
 
 from ojs_server import __version__
@@ -13,6 +14,7 @@ from ojs_server.metrics import CONTENT_TYPE
 # Every name that clients look for; true only where it is built and tested on both stores.
 CAPABILITIES: Final = {
     "batch_enqueue": True,
+    "bulk_operations": True,
     "cron": True,
     "cron_jobs": True,
     "dead_letter": True,
@@ -36,6 +38,15 @@ CAPABILITIES: Final = {
     "workflows": False,
 }
 
+# Official extensions that are built and tested on both stores.
+EXTENSIONS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "urn:ojs:ext:dead-letter": {
+        "name": "dead-letter",
+        "prefixes": ["/ojs/v1/dead-letter", "/ojs/v1/admin/dead-letter"],
+    },
+    "urn:ojs:ext:bulk-operations": {"name": "bulk-operations", "prefixes": ["/ojs/v1/jobs/bulk"]},
+}
+
 
 async def manifest(call: Call) -> Answer:
     """What this server is and can do."""
@@ -57,8 +68,8 @@ async def manifest(call: Call) -> Answer:
             "backend": store.kind,
             "capabilities": {**CAPABILITIES, "test_hooks": settings.conformance},
             "unique_job_strength": "strong",
-            "extensions": [],
-            "extensions_detail": {},
+            "extensions": list(EXTENSIONS),
+            "extensions_detail": EXTENSIONS,
             "endpoints": {
                 "base_url": "/ojs/v1",
                 "manifest": "/ojs/manifest",
