@@ -13,6 +13,8 @@ from ojs_server.ops.prune import STEP, Pruned, prune
 from ojs_server.ops.work import Work
 from ojs_server.store.base import JUDGED_AFTER_MS
 
+# Fetches wait for the transaction that promotes others: small steps cost them less.
+MATURE_STEP = 200
 # Each dead worker brings back all its jobs in the same transaction.
 WORKERS_STEP = 50
 # A sweep that was asked for this long ago was asked for before a stall.
@@ -61,14 +63,14 @@ def _sweep(work: Work, op: Sweep) -> Swept:
     lapsed = _lapse(work, op.judged_since)
     dead = _bury(work, op.judged_since)
     pruned = prune(work) if op.prune else Pruned()
-    more = max(matured + removed, lapsed) >= STEP or dead >= WORKERS_STEP or pruned.more
+    more = matured + removed >= MATURE_STEP or lapsed >= STEP or dead >= WORKERS_STEP or pruned.more
     return Swept(work.now, matured, lapsed, dead, removed + pruned.removed, more)
 
 
 def _mature(work: Work) -> tuple[int, int]:
     changes: list[Change] = []
     aged: list[Job] = []
-    for job in work.tx.load_due(STEP):
+    for job in work.tx.load_due(MATURE_STEP):
         change = lifecycle.mature(job, work.now, work.tx.position, work.rules.keep)
         if change is None:
             aged.append(job)
