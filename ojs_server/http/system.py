@@ -86,7 +86,10 @@ async def manifest(call: Call) -> Answer:
 
 
 async def health(call: Call) -> Answer:
-    """200 while the store answers, 503 when it does not."""
+    """200 while the store answers, 503 when it does not.
+
+    A store that is read but takes no changes, as with a full disk, is degraded.
+    """
     started = time.monotonic()
     store: dict[str, Any] = {"type": call.server.engine.store.kind}
     try:
@@ -95,16 +98,19 @@ async def health(call: Call) -> Answer:
         status = "unhealthy"
         store.update(status="unhealthy", connection="disconnected", error=error.message)
     else:
-        status = "ok"
+        refused = call.server.engine.refused
+        status = "ok" if refused is None else "degraded"
         latency = round((time.monotonic() - started) * 1000)
-        store.update(status="ok", connection="connected", latency_ms=latency)
+        store.update(status=status, connection="connected", latency_ms=latency)
+        if refused is not None:
+            store["error"] = refused
     body = {
         "status": status,
         "version": "1.0",
         "uptime_seconds": call.server.uptime_s(),
         "backend": store,
     }
-    return Answer(body) if status == "ok" else Answer(body, 503, {"Retry-After": "1"})
+    return Answer(body) if status != "unhealthy" else Answer(body, 503, {"Retry-After": "1"})
 
 
 async def ready(call: Call) -> Answer:

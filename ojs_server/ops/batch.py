@@ -74,13 +74,17 @@ _GROUP_OF: Final = {kind: index for index, (kinds, _) in enumerate(HANDLERS) for
 
 
 class Committed(msgspec.Struct, frozen=True):
-    """What a batch came to: an outcome per operation, and what the server does next."""
+    """What a batch came to: an outcome per operation, and what the server does next.
+
+    `refused` says why the store took none of it.
+    """
 
     outcomes: list[Outcome]
     now: int = 0
     wakes: dict[str, int] = {}
     due_at: int | None = None
     ended: list[str] = []
+    refused: str | None = None
 
 
 def apply(
@@ -105,7 +109,8 @@ def apply(
     except StoreUnavailable as error:
         if len(ops) == 1 or not _answers(store):
             log.error("%d operations refused, the store fails: %s", len(ops), error)
-            return Committed([_unavailable(str(error)) for _ in ops])
+            refusal = str(error)
+            return Committed([_unavailable(refusal) for _ in ops], refused=refusal)
     except Exception as error:
         if len(ops) == 1:
             return Committed([error])
@@ -123,6 +128,8 @@ def _merged(parts: Sequence[Committed]) -> Committed:
         wakes=wakes,
         due_at=min((p.due_at for p in parts if p.due_at is not None), default=None),
         ended=[job_id for part in parts for job_id in part.ended],
+        # One operation that the database cannot take is not the end of writing.
+        refused=parts[-1].refused if all(part.refused for part in parts) else None,
     )
 
 

@@ -45,6 +45,8 @@ class Engine:
         self.rules = rules
         self.wakeups = Wakeups()
         self.endings = Wakeups()
+        # Why the store refused the last change, such as a full disk; empty while it takes them.
+        self.refused: str | None = None
         self.on_due: Callable[[int], None] = lambda moment: None
         luck = luck or chance()
         self._reading = ThreadPoolExecutor(READERS, thread_name_prefix="ojs-reader")
@@ -116,6 +118,7 @@ class Engine:
         self._reading.shutdown()
 
     def _committed(self, committed: batch.Committed) -> None:
+        self.refused = committed.refused
         if committed.wakes:
             self.wakeups.wake(committed.wakes)
         if committed.ended:

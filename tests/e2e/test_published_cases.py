@@ -18,7 +18,9 @@ FOLDERS = (
     "level-0-core",
     "level-1-reliable",
     "level-2-scheduled",
+    "level-4-advanced/bulk",
     "level-4-advanced/unique",
+    "ext-dead-letter",
 )
 
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason=f"no published cases at {FOLDER}")

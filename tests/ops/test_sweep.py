@@ -3,7 +3,6 @@
 import pytest
 
 from ojs_server.domain.retention import DAY
-from ojs_server.ops.prune import STEP
 from ojs_server.ops.settle import Cancel
 from ojs_server.ops.sweep import MATURE_STEP, STALE_MS
 from tests.ops.bench import Bench, enqueue

@@ -7,7 +7,7 @@ import pytest
 
 from ojs_server.http.auth import ROLES
 from ojs_server.metrics import Metrics
-from ojs_server.settings import KEPT, CONFIG_ENV, KEYS_ENV, NO_MIGRATE_ENV, TABLE, Setting, Settings
+from ojs_server.settings import CONFIG_ENV, KEPT, KEYS_ENV, NO_MIGRATE_ENV, TABLE, Setting, Settings
 from ojs_wire.values import format_duration
 from tests.spec.clauses import ROOT
 
