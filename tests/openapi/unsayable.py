@@ -75,6 +75,7 @@ RULES: Final = (
     "looks into the first object of `args`; there is none",
     "which the first object of `args` does not have",
     "as in the path; an entry keeps its name",
+    "must be at most 10000; go on with next_cursor",
 )
 
 
