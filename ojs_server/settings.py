@@ -38,6 +38,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     max_body_bytes: int = 16 * 1024 * 1024
     max_result_bytes: int = 1024 * 1024
     max_waiting: int = 10_000
+    max_streams: int = 1000
+    stream_buffer: int = 1000
     visibility_timeout_ms: int = 1_800_000
     default_execution_timeout_ms: int | None = None
     heartbeat_interval_ms: int = 5_000
@@ -113,6 +115,14 @@ TABLE: Final[tuple[Setting, ...]] = (
     Setting(
         "max_waiting", "number", "requests that may wait for the store before 503 answers", least=1
     ),
+    Setting("max_streams", "number", "event streams that may be open before 503 answers"),
+    Setting(
+        "stream_buffer",
+        "number",
+        "events that wait for a slow stream before the oldest are dropped",
+        least=1,
+        most=100_000,
+    ),
     Setting(
         "visibility_timeout",
         "duration",
@@ -162,6 +172,7 @@ TABLE: Final[tuple[Setting, ...]] = (
     ),
     Setting("keep_idempotency_keys", "retention", "keep idempotency keys", field="idempotency_ms"),
     Setting("keep_workers", "retention", "keep workers that are gone", field="workers_ms"),
+    Setting("keep_workflows", "retention", "keep finished workflows", field="workflows_ms"),
 )
 KEYS_ENV: Final = "OJS_KEYS"
 CONFIG_ENV: Final = "OJS_CONFIG"

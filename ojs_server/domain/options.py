@@ -63,6 +63,7 @@ _MANAGED: Final = frozenset(
         "lease_expires_at",
         "deduplicated",
         "parent_results",
+        "workflow_id",
     }
 )
 KNOWN: Final = OPTIONS | _ENVELOPE | _MANAGED

@@ -22,3 +22,4 @@ class Retention(msgspec.Struct, frozen=True):
     workers_ms: int = DAY
     dead_letters: int = 10_000
     events: int = 1_000_000
+    workflows_ms: int = 7 * DAY

@@ -49,7 +49,7 @@ def is_atomic(body: Mapping[str, Any]) -> bool:
     return bool(value == "atomic")
 
 
-def receipt_of(call: Call, operation: str, in_body: object = None) -> ReceiptKey | None:
+def receipt_for(call: Call, operation: str, in_body: object = None) -> ReceiptKey | None:
     """Under which key this call is remembered; the header goes before the body."""
     key = call.header("idempotency-key")
     if key is None:

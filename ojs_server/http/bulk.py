@@ -9,7 +9,7 @@ from ojs_server.domain.errors import InvalidRequest, invalid
 from ojs_server.domain.job import TERMINAL, State
 from ojs_server.domain.job_filter import MEMBERS, JobFilter, parse_filter
 from ojs_server.domain.validate import hash_of
-from ojs_server.http.batches import check_size, is_atomic, receipt_of
+from ojs_server.http.batches import check_size, is_atomic, receipt_for
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.errors import summary_of
 from ojs_server.ops.bulk import Action, Bulk, Item
@@ -84,7 +84,7 @@ async def _by_ids(call: Call, action: Action, body: dict[str, Any], meant: Meant
         )
     if body.get("confirm") is False:
         raise _unconfirmed()
-    receipt = receipt_of(call, f"bulk.{action}", body.get("idempotency_key"))
+    receipt = receipt_for(call, f"bulk.{action}", body.get("idempotency_key"))
     atomic = is_atomic(body)
     wanted = JobFilter(states=meant.allowed) if meant.ended else None
     done = await call.server.engine.run(
@@ -119,7 +119,7 @@ async def _by_filter(call: Call, action: Action, body: dict[str, Any], meant: Me
         raise _unconfirmed()
     if is_atomic(body):
         raise invalid("atomicity", "cannot be atomic for a filter; name the jobs by `job_ids`")
-    receipt = receipt_of(call, f"bulk.{action}", body.get("idempotency_key"))
+    receipt = receipt_for(call, f"bulk.{action}", body.get("idempotency_key"))
     now = await call.server.engine.read(lambda reader: reader.now())
     wanted = parse_filter(
         flat if given is None else given,

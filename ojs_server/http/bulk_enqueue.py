@@ -5,7 +5,7 @@ from typing import Any
 
 from ojs_server.domain.errors import Duplicate, InvalidRequest, OjsError
 from ojs_server.domain.validate import Draft, hash_of, parse_draft
-from ojs_server.http.batches import checked_batch, is_atomic, receipt_of
+from ojs_server.http.batches import checked_batch, is_atomic, receipt_for
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.errors import summary_of
 from ojs_server.http.views import array, envelope
@@ -23,7 +23,7 @@ async def enqueue(call: Call) -> Answer:
     call.check_members(body, BulkEnqueueRequest)
     jobs = checked_batch(body.get("jobs"))
     atomic = is_atomic(body)
-    receipt = receipt_of(call, "bulk.enqueue", body.get("idempotency_key"))
+    receipt = receipt_for(call, "bulk.enqueue", body.get("idempotency_key"))
     body_hash = hash_of(body) if receipt else b""
     drafts, refused = _drafts(jobs, strict=call.server.settings.strict)
     items: list[Outcome]

@@ -3,12 +3,11 @@
 from typing import Any, Final
 
 from ojs_server.domain.dead_letter import parse_override
-from ojs_server.domain.errors import invalid
-from ojs_server.domain.job import Job, State
+from ojs_server.domain.job import State
 from ojs_server.domain.job_filter import MEMBERS, from_query, parse_filter
 from ojs_server.http import bulk
 from ojs_server.http.call import Answer, Call
-from ojs_server.http.paging import page_of
+from ojs_server.http.paging import cursor_at, page_of, place_of
 from ojs_server.http.views import (
     array,
     changed_answer,
@@ -101,7 +100,7 @@ async def purge(call: Call) -> Answer:
 async def _listing(call: Call, name: str) -> Answer:
     query = call.query()
     page = page_of(call)
-    after = None if page.cursor is None else _place(page.cursor)
+    after = None if page.cursor is None else place_of(page.cursor)
     given = from_query(query, _FILTERS)
     found = await call.server.engine.read(
         lambda reader: reader.dead_letters(
@@ -116,18 +115,10 @@ def _page(name: str, found: JobPage, pagination: dict[str, Any]) -> Answer:
 
 
 def _cursor_of(found: JobPage) -> str | None:
-    return _cursor(found.jobs[-1].job) if found.has_more else None
-
-
-def _cursor(last: Job) -> str:
-    return f"{last.finished_at}.{last.id}"
-
-
-def _place(cursor: str) -> Place:
-    end, _, job_id = cursor.partition(".")
-    if not (end.isascii() and end.isdigit() and len(end) < 16 and UUID7.fullmatch(job_id)):
-        raise invalid("cursor", "must be the next_cursor of an earlier page")
-    return Place(int(end), job_id)
+    if not found.has_more:
+        return None
+    last = found.jobs[-1].job
+    return cursor_at(Place(last.finished_at or 0, last.id))
 
 
 def _job_id(call: Call) -> str:

@@ -22,7 +22,8 @@ async def listing(call: Call) -> Answer:
     query = call.query()
     given = from_query(query, _FILTERS)
     page = page_of(call)
-    if page.cursor is not None and not UUID7.fullmatch(page.cursor):
+    # Unlike in other lists a number is no cursor here, since offsets have an end.
+    if (cursor := query.get("cursor")) and not UUID7.fullmatch(cursor):
         raise invalid("cursor", "must be the next_cursor of an earlier page")
     if page.offset > MAX_OFFSET:
         raise invalid("offset", f"must be at most {MAX_OFFSET}; go on with next_cursor")

@@ -5,7 +5,7 @@ import re
 from ojs_server.domain.errors import InvalidRequest, NotReady, OjsError, invalid
 from ojs_server.domain.job import TERMINAL, Lease, StoredJob
 from ojs_server.domain.validate import hash_of, parse_draft
-from ojs_server.http.batches import checked_batch, receipt_of
+from ojs_server.http.batches import checked_batch, receipt_for
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.views import array, changed_answer, enqueued_at, envelope, job_answer
 from ojs_server.ops.ending import wait_for_end
@@ -24,7 +24,7 @@ async def enqueue(call: Call) -> Answer:
     """Store one job; the answer leaves after it is on disk."""
     body = await call.json()
     draft = parse_draft(body, strict=call.server.settings.strict)
-    receipt = receipt_of(call, "enqueue")
+    receipt = receipt_for(call, "enqueue")
     done = await call.server.engine.run(
         Enqueue((draft,), receipt, hash_of(body) if receipt else b"")
     )
@@ -51,7 +51,7 @@ async def enqueue_batch(call: Call) -> Answer:
     ids = [draft.id for draft in drafts if draft.id]
     if len(set(ids)) != len(ids):
         raise InvalidRequest("two jobs of the batch have the same `id`", details={"field": "id"})
-    receipt = receipt_of(call, "batch")
+    receipt = receipt_for(call, "batch")
     done = await call.server.engine.run(
         Enqueue(tuple(drafts), receipt, hash_of(body) if receipt else b"")
     )

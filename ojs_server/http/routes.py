@@ -16,8 +16,11 @@ from ojs_server.http import (
     job_lists,
     jobs,
     queues,
+    settle,
+    streams,
     system,
     workers,
+    workflows,
 )
 from ojs_server.http.auth import Role
 from ojs_server.http.call import Answer, Call
@@ -57,6 +60,7 @@ def _route(
 CANONICAL: Final[tuple[Route, ...]] = (
     _route("POST", f"{V1}/jobs", jobs.enqueue, _ENQUEUE),
     _route("POST", f"{V1}/workers/fetch", workers.fetch, _WORK, waits=True),
+    _route("POST", f"{V1}/workers/settle", settle.settle, _WORK, waits=True),
     _route("POST", f"{V1}/workers/ack", workers.ack, _WORK),
     _route("POST", f"{V1}/workers/nack", workers.nack, _WORK),
     _route("POST", f"{V1}/workers/heartbeat", workers.beat, _WORK),
@@ -97,7 +101,15 @@ CANONICAL: Final[tuple[Route, ...]] = (
     _route("POST", f"{V1}/cron/{{name}}/resume", cron.resume, _ENQUEUE),
     _route("POST", f"{V1}/cron/{{name}}/trigger", cron.trigger, _ENQUEUE),
     _route("GET", f"{V1}/cron/{{name}}/history", cron.history, _READ),
+    _route("POST", f"{V1}/workflows", workflows.create, _ENQUEUE),
+    _route("GET", f"{V1}/workflows", workflows.listing, _READ),
+    _route("GET", f"{V1}/workflows/{{id}}", workflows.detail, _READ),
+    _route("DELETE", f"{V1}/workflows/{{id}}", workflows.cancel, _ENQUEUE),
+    _route("GET", f"{V1}/workflows/{{id}}/progress", workflows.progress, _READ),
     _route("GET", f"{V1}/events", events.poll, _READ),
+    _route("GET", f"{V1}/events/stream", streams.everything, _READ, waits=True),
+    _route("GET", f"{V1}/queues/{{name}}/events", streams.of_queue, _READ, waits=True),
+    _route("GET", f"{V1}/jobs/{{id}}/events", streams.of_job, _READ, waits=True),
     _route("POST", f"{V1}/admin/workers/directive", admin.direct_all, _ADMIN),
     _route("POST", f"{V1}/admin/workers/{{id}}/quiet", admin.quiet, _ADMIN),
     _route("POST", f"{V1}/admin/workers/{{id}}/resume", admin.resume, _ADMIN),

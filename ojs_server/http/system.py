@@ -10,15 +10,18 @@ from ojs_server.domain.job import State
 from ojs_server.domain.workers import Presence, presence
 from ojs_server.http.call import Answer, Call
 from ojs_server.metrics import CONTENT_TYPE
+from ojs_wire.calls import MAX_RESULTS
 
 # Every name that clients look for; true only where it is built and tested on both stores.
 CAPABILITIES: Final = {
     "batch_enqueue": True,
     "bulk_operations": True,
+    "bulk_settle": True,
     "cron": True,
     "cron_jobs": True,
     "dead_letter": True,
     "delayed_jobs": True,
+    "event_streams": True,
     "events": True,
     "fair_scheduling": False,
     "idempotency_keys": True,
@@ -35,11 +38,13 @@ CAPABILITIES: Final = {
     "webhooks": False,
     "worker_directives": True,
     "worker_registration": True,
-    "workflows": False,
+    "workflows": True,
 }
 
-# Official extensions that are built and tested on both stores.
+
+# What is beyond the core, by URN; the first stands in no specification.
 EXTENSIONS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "urn:ojs-server:ext:settle": {"path": "/ojs/v1/workers/settle", "max_results": MAX_RESULTS},
     "urn:ojs:ext:dead-letter": {
         "name": "dead-letter",
         "prefixes": ["/ojs/v1/dead-letter", "/ojs/v1/admin/dead-letter"],
@@ -132,6 +137,7 @@ async def metrics(call: Call) -> Answer:
         seen[presence(load.worker, now, call.server.engine.rules.thresholds)] += 1
     call.server.metrics.observe_workers(seen)
     call.server.metrics.observe_waiting(len(call.server.engine.wakeups))
+    call.server.metrics.observe_streams(len(call.server.engine.tail))
     plain = (call.header("accept") or "").strip() == "text/plain"
     return Answer(
         call.server.metrics.render(),

@@ -38,6 +38,8 @@ class _Envelope(msgspec.Struct):
     errors: Raw | UnsetType = UNSET
     result: Raw | UnsetType = UNSET
     deduplicated: bool | UnsetType = UNSET
+    workflow_id: str | UnsetType = UNSET
+    parent_results: Raw | UnsetType = UNSET
 
 
 def envelope(stored: StoredJob, lease: Lease | None = None, *, deduplicated: bool = False) -> bytes:
@@ -74,6 +76,8 @@ def envelope(stored: StoredJob, lease: Lease | None = None, *, deduplicated: boo
             errors=_raw(job.errors),
             result=_raw(stored.result),
             deduplicated=deduplicated or UNSET,
+            workflow_id=UNSET if job.workflow_id is None else job.workflow_id,
+            parent_results=_raw(stored.parent_results),
         )
     )
     return text if job.spec == b"{}" else text[:-1] + b"," + job.spec[1:]

@@ -19,7 +19,10 @@ from ojs_server.ops import (
     presence,
     settle,
     sweep,
+    workflow,
+    workflow_moves,
 )
+from ojs_server.ops.exchange import Exchange, RepeatableAck, RepeatableFail
 from ojs_server.ops.work import Chance, Rules, Work
 from ojs_server.store.base import OutcomeUnknown, StaleWrite, Store, StoreUnavailable, Tx
 from ojs_wire import codes
@@ -50,6 +53,7 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
     ((cron.Register, cron.Amend, cron.Forget, cron.Trigger, cron.Fire), cron.run),
     ((enqueue.Enqueue,), enqueue.run),
     ((bulk_enqueue.BulkEnqueue,), bulk_enqueue.run),
+    ((workflow.Start,), workflow.run_starts),
     (
         (
             settle.Ack,
@@ -58,6 +62,8 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
             settle.Activate,
             settle.Revive,
             settle.Remove,
+            RepeatableAck,
+            RepeatableFail,
         ),
         settle.run,
     ),
@@ -66,6 +72,8 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
     ((beat.Beat,), beat.run),
     ((sweep.Sweep,), sweep.run),
     ((claim.Claim,), claim.run),
+    # After every group that locks jobs.
+    ((workflow.Cancel,), workflow.run_cancels),
 )
 # The first groups lock rows of their own, which come before all others in the order of locks.
 _LOCK_AFTER: Final = 2
@@ -85,6 +93,8 @@ class Committed(msgspec.Struct, frozen=True):
     due_at: int | None = None
     ended: list[str] = []
     refused: str | None = None
+    # How far the event log reaches now; 0 where nothing was added.
+    logged: int = 0
 
 
 def apply(
@@ -96,7 +106,7 @@ def apply(
     take fails, and it fails alone.
     """
     try:
-        return _transact(store, rules, luck, ops)
+        return _whole(ops, _transact(store, rules, luck, _parts(ops)))
     except OutcomeUnknown as error:
         log.error("%s", error)
         return Committed([_unavailable(str(error)) for _ in ops])
@@ -112,10 +122,30 @@ def apply(
             refusal = str(error)
             return Committed([_unavailable(refusal) for _ in ops], refused=refusal)
     except Exception as error:
-        if len(ops) == 1:
+        if len(ops) == 1 and ops == _parts(ops):
             return Committed([error])
-    parts = [apply(store, rules, luck, [op]) for op in ops]
-    return _merged(parts)
+    smaller = _parts(ops) if len(ops) == 1 else ops
+    done = _merged([apply(store, rules, luck, [op]) for op in smaller])
+    return done if smaller is ops else _whole(ops, done)
+
+
+def _parts(ops: Sequence[Operation]) -> Sequence[Operation]:
+    """What operations are carried out as."""
+    if not any(isinstance(op, Exchange) for op in ops):
+        return ops
+    return [part for op in ops for part in (op.parts if isinstance(op, Exchange) else (op,))]
+
+
+def _whole(ops: Sequence[Operation], done: Committed) -> Committed:
+    """The outcome of each operation from those of its parts."""
+    if not any(isinstance(op, Exchange) for op in ops):
+        return done
+    answers = iter(done.outcomes)
+    outcomes = [
+        op.outcome([next(answers) for _ in op.parts]) if isinstance(op, Exchange) else next(answers)
+        for op in ops
+    ]
+    return msgspec.structs.replace(done, outcomes=outcomes)
 
 
 def _merged(parts: Sequence[Committed]) -> Committed:
@@ -130,6 +160,7 @@ def _merged(parts: Sequence[Committed]) -> Committed:
         ended=[job_id for part in parts for job_id in part.ended],
         # One operation that the database cannot take is not the end of writing.
         refused=parts[-1].refused if all(part.refused for part in parts) else None,
+        logged=max(part.logged for part in parts),
     )
 
 
@@ -148,18 +179,32 @@ def _transact(store: Store, rules: Rules, luck: Chance, ops: Sequence[Operation]
                 answers = handler(work, [ops[index] for index in indexes])
                 for index, answer in zip(indexes, answers, strict=True):
                     outcomes[index] = answer
+        workflow_moves.advance(work)
         work.flush()
-    return Committed(outcomes, work.now, dict(work.wakes), work.due_at, work.ended)
+    return Committed(
+        outcomes,
+        work.now,
+        dict(work.wakes),
+        work.due_at,
+        work.ended,
+        logged=work.logged,
+    )
 
 
 def _lock(tx: Tx, ops: Sequence[Operation]) -> None:
     """Take the locks of different kinds of operations in one order, not in each kind's own."""
-    enqueues = (op for op in ops if isinstance(op, enqueue.Enqueue | bulk_enqueue.BulkEnqueue))
+    enqueues = (
+        op
+        for op in ops
+        if isinstance(op, enqueue.Enqueue | bulk_enqueue.BulkEnqueue | workflow.Start)
+    )
     uniques = [draft.unique.key for op in enqueues for draft in op.drafts if draft and draft.unique]
     if uniques:
         tx.lock_unique(uniques)
     jobs = {op.job_id for op in ops if isinstance(op, settle.OnJob | settle.Remove)}
     jobs |= {job_id for op in ops if isinstance(op, bulk.Bulk) for job_id in op.ids}
+    if called_off := {op.workflow_id for op in ops if isinstance(op, workflow.Cancel)}:
+        jobs |= workflow.lock_members(tx, called_off)
     held = {job_id for op in ops if isinstance(op, beat.Beat) for job_id in op.active_ids or ()}
     workers = {op.worker_id for op in ops if isinstance(op, _BY_WORKER) and op.worker_id}
     leaving = {op.worker_id for op in ops if isinstance(op, presence.Deregister)}

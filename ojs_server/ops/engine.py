@@ -16,11 +16,14 @@ from ojs_server.ops import (
     control,
     cron,
     enqueue,
+    exchange,
     presence,
     settle,
     sweep,
+    workflow,
 )
 from ojs_server.ops.group_commit import GroupCommit
+from ojs_server.ops.tail import ALL, Tail
 from ojs_server.ops.wakeups import Wakeups
 from ojs_server.ops.work import Chance, Rules, chance
 from ojs_server.store.base import Reader, Store, StoreUnavailable
@@ -40,6 +43,8 @@ class Engine:
         *,
         luck: Chance | None = None,
         max_waiting: int = 10_000,
+        max_streams: int = 1000,
+        stream_buffer: int = 1000,
     ) -> None:
         self.store = store
         self.rules = rules
@@ -47,6 +52,13 @@ class Engine:
         self.endings = Wakeups()
         # Why the store refused the last change, such as a full disk; empty while it takes them.
         self.refused: str | None = None
+        self.tail = Tail(
+            lambda after, limit: self.read(lambda reader: reader.events(after, ALL, limit)),
+            lambda: self.read(lambda reader: reader.log_span()),
+            self._note_following,
+            most=max_streams,
+            room=stream_buffer,
+        )
         self.on_due: Callable[[int], None] = lambda moment: None
         luck = luck or chance()
         self._reading = ThreadPoolExecutor(READERS, thread_name_prefix="ojs-reader")
@@ -72,6 +84,8 @@ class Engine:
     @overload
     async def run(self, operation: bulk_enqueue.BulkEnqueue) -> bulk_enqueue.Settled: ...
     @overload
+    async def run(self, operation: exchange.Exchange) -> exchange.Exchanged: ...
+    @overload
     async def run(self, operation: beat.Beat) -> beat.Beaten: ...
     @overload
     async def run(self, operation: presence.Coming) -> presence.Known: ...
@@ -84,6 +98,10 @@ class Engine:
     @overload
     async def run(self, operation: cron.Fire) -> cron.Fired: ...
     @overload
+    async def run(self, operation: workflow.Start) -> workflow.Started: ...
+    @overload
+    async def run(self, operation: workflow.Cancel) -> workflow.Cancelled: ...
+    @overload
     async def run(self, operation: control.SetPaused | control.Reset) -> control.Controlled: ...
     async def run(self, operation: batch.Operation) -> Any:
         """Carry out one operation; answers after its commit, raises what it was refused with."""
@@ -92,6 +110,9 @@ class Engine:
     async def note_waiting(self, until: int) -> None:
         """Tell the other nodes that fetches wait here, until a moment of the store's clock."""
         await self._in_thread(lambda: self.store.note_waiting(until))
+
+    async def _note_following(self, for_ms: int) -> None:
+        await self._in_thread(lambda: self.store.note_following(for_ms))
 
     async def read(self, question: Callable[[Reader], Answer]) -> Answer:
         """Ask the store something, off the event loop."""
@@ -114,6 +135,7 @@ class Engine:
         """Finish what was submitted. The store stays open; its owner closes it."""
         self.wakeups.close()
         self.endings.close()
+        self.tail.close()
         await self._commits.close()
         self._reading.shutdown()
 
@@ -123,5 +145,7 @@ class Engine:
             self.wakeups.wake(committed.wakes)
         if committed.ended:
             self.endings.wake_all(committed.ended)
+        if committed.logged:
+            self.tail.wake(committed.logged)
         if committed.due_at is not None:
             self.on_due(committed.due_at)

@@ -10,6 +10,8 @@ from ojs_server.ops.work import Work
 STEP: Final = 500
 # Counting is cheaper than removing: a step of it may be longer.
 COUNT_STEP: Final = 20_000
+# Each workflow takes what it knows of up to a thousand jobs with it.
+WORKFLOWS_STEP: Final = 20
 
 
 class Pruned(msgspec.Struct, frozen=True):
@@ -28,8 +30,16 @@ def prune(work: Work) -> Pruned:
         _dead_letters(work),
         work.tx.prune_receipts(work.now - keep.idempotency_ms, STEP),
         work.tx.delete_workers(work.now - keep.workers_ms, STEP),
+        _workflows(work),
     )
     return Pruned(sum(counts), behind or max(counts) >= STEP)
+
+
+def _workflows(work: Work) -> int:
+    # A full step counts as one of the others' size, so that the next one follows at once.
+    aged = work.tx.load_aged_workflows(WORKFLOWS_STEP)
+    work.tx.delete_workflows(aged)
+    return STEP if len(aged) == WORKFLOWS_STEP else len(aged)
 
 
 def _events(work: Work) -> tuple[int, bool]:

@@ -15,6 +15,8 @@ from ojs_server.domain.dead_letter import Mark
 from ojs_server.domain.job import Change, Event, Job, Lease, StoredJob
 from ojs_server.domain.job_filter import JobFilter
 from ojs_server.domain.workers import Worker
+from ojs_server.domain.workflow_record import WorkflowView
+from ojs_server.store.workflows import WorkflowFilter, WorkflowPage, WorkflowTx
 
 Clock = Callable[[], int]
 
@@ -38,6 +40,8 @@ WIPED = (
     "receipts",
     "cron",
     "cron_runs",
+    "workflows",
+    "workflow_jobs",
 )
 
 
@@ -71,6 +75,7 @@ class Claimed(msgspec.Struct, frozen=True):
     job: Job
     args: bytes
     meta: bytes
+    parent_results: bytes | None = None
 
 
 class QueueCounts(msgspec.Struct, frozen=True):
@@ -123,14 +128,21 @@ class EventPage(msgspec.Struct, frozen=True):
     has_more: bool
 
 
-class Place(NamedTuple):
-    """Where a discarded job stands in the list: its end and its id.
+class LogSpan(NamedTuple):
+    """The places of the oldest event that is kept and the newest that may be read; 0 for none."""
 
-    It says where to go on also when that job has left the list since.
+    first: int
+    last: int
+
+
+class Place(NamedTuple):
+    """Where a row stands in a list, newest first: its moment and its id.
+
+    It says where to go on also when that row has left the list since.
     """
 
-    finished_at: int
-    job_id: str
+    moment: int
+    id: str
 
 
 class JobPage(msgspec.Struct, frozen=True):
@@ -168,7 +180,7 @@ class EventTally(msgspec.Struct, frozen=True):
     behind: bool
 
 
-class Tx(Protocol):
+class Tx(WorkflowTx, Protocol):
     """One write transaction. Nothing is visible to others before it commits."""
 
     now: int
@@ -198,6 +210,9 @@ class Tx(Protocol):
 
     def load_requests(self, ids: Iterable[str]) -> dict[str, bytes | None]:
         """The request hash of each of these ids that exists."""
+
+    def seize_jobs(self, ids: Iterable[str]) -> dict[str, Job]:
+        """Lock and read jobs, without waiting for those that another transaction has."""
 
     def load_whole(self, ids: Iterable[str]) -> dict[str, StoredJob]:
         """Read jobs with their payloads."""
@@ -284,8 +299,11 @@ class Tx(Protocol):
     def add_counts(self, deltas: Mapping[str, Mapping[str, int]]) -> None:
         """Move the per-state counters of queues."""
 
-    def insert_events(self, events: Sequence[Event]) -> None:
-        """Append to the event log, each at the next position."""
+    def insert_events(self, events: Sequence[Event]) -> int:
+        """Append to the event log, each at the next position; answers the last one.
+
+        Nodes that follow the log are told at commit.
+        """
 
     def tally_events(self, limit: int) -> EventTally | None:
         """Count up to `limit` events more; None while another node is at it."""
@@ -382,11 +400,22 @@ class Reader(Protocol):
     def events(self, after: int, wanted: EventFilter, limit: int) -> EventPage:
         """Events after a position, oldest first, up to what every node has committed."""
 
+    def log_span(self) -> LogSpan:
+        """From where to where the event log can be read."""
+
     def cron(self, names: Sequence[str] | None = None) -> list[CronEntry]:
         """All cron entries, newest first, or these."""
 
     def cron_runs(self, name: str) -> list[CronRun]:
         """The history of an entry, newest first."""
+
+    def workflow(self, workflow_id: str) -> WorkflowView | None:
+        """One workflow with its jobs that were enqueued."""
+
+    def workflows(
+        self, wanted: WorkflowFilter, limit: int, offset: int, after: Place | None
+    ) -> WorkflowPage:
+        """Workflows, newest first; `after` is the place where a page ended."""
 
     def due(self) -> DueTimes:
         """When housekeeping is needed next."""
@@ -396,8 +425,16 @@ class Reader(Protocol):
 OnWake = Callable[[Mapping[str, int] | None], None]
 
 
+# Another node has added to the event log, up to a position; None where that is not known.
+OnLog = Callable[[int | None], None]
+
+
+def unheard(position: int | None) -> None:
+    """An OnLog for whoever does not follow the log."""
+
+
 class Listener(Protocol):
-    """Hears of what other nodes made available."""
+    """Hears of what other nodes made available, and of what they added to the event log."""
 
     async def run(self) -> None:
         """Listen until cancelled."""
@@ -418,11 +455,14 @@ class Store(Protocol):
     def ping(self) -> None:
         """Raise StoreUnavailable unless the database answers."""
 
-    def listener(self, on_wake: OnWake) -> Listener | None:
-        """What hears of jobs that other nodes make available; None where there is no other."""
+    def listener(self, on_wake: OnWake, on_log: OnLog = unheard) -> Listener | None:
+        """What hears of other nodes' jobs and events; None where there is no other node."""
 
     def note_waiting(self, until: int) -> None:
         """Tell the other nodes that fetches wait here, until a moment of the store's clock."""
+
+    def note_following(self, for_ms: int) -> None:
+        """Ask the other nodes, for so long from now, to tell of what they add to the log."""
 
     def durability_warnings(self) -> list[str]:
         """What about this database could lose a commit that was answered."""

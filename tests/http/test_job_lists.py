@@ -81,6 +81,7 @@ BAD = [
     ("older_than=old", "older_than"),
     ("error_type=" + "x" * 256, "error_type"),
     ("cursor=5x", "cursor"),
+    ("cursor=5", "cursor"),
     ("offset=10001", "offset"),
     ("limit=0", "limit"),
 ]

@@ -1,8 +1,8 @@
 """One PostgreSQL write transaction: what only this store does its way.
 
 Locks are taken in one order, so that nodes wait for each other but never in a circle: cron
-entries, workers, jobs, then leases, each in the order of their ids; a mixed batch locks first and
-reads then.
+entries, workers, jobs, leases, then workflows, each in the order of their ids; a mixed batch locks
+first and reads then. Workflows come last because only a job says which of them its end concerns.
 Fingerprints of unique jobs are locked in their order before the jobs that they lead to.
 Sweeps wait for nobody: they leave what is locked to whoever holds the lock.
 """
@@ -14,9 +14,10 @@ from typing import Any, Final
 import msgspec
 import psycopg
 
-from ojs_server.domain.job import Job, Lease, StoredJob
+from ojs_server.domain.job import Event, Job, Lease, StoredJob
 from ojs_server.store.base import WIPED, Claimed
 from ojs_server.store.postgres.arrays import texts
+from ojs_server.store.postgres.followers import Followers
 from ojs_server.store.postgres.statements import STATEMENTS, PostgresStatements, with_lanes
 from ojs_server.store.rows import JOB_FIELDS, insert_row, job_of
 from ojs_server.store.tables.contract import TableWrites
@@ -30,10 +31,11 @@ _FIRST: Final = itemgetter(0)
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Who writes, and where its notices go."""
+    """Who writes, where its notices go, and whether anybody follows its events."""
 
     node: str
     channel: str
+    followers: Followers
 
 
 class PostgresTx(PostgresStatements, TableWrites):
@@ -45,6 +47,7 @@ class PostgresTx(PostgresStatements, TableWrites):
         PostgresStatements.__init__(self, cursor)
         Writing.__init__(self, now, base, place.node)
         self._channel = place.channel
+        self._followers = place.followers
 
     def lock(
         self,
@@ -75,6 +78,14 @@ class PostgresTx(PostgresStatements, TableWrites):
             "announce", channel=self._channel, news=news.decode(), node=self.node, now=self.now
         )
 
+    def insert_events(self, events: Sequence[Event]) -> int:
+        """Append to the event log, and tell the nodes that follow it."""
+        last = super().insert_events(events)
+        if last and self._followers.listening:
+            news = encode({"node": self.node, "position": last})
+            self.run("tell", channel=self._channel, news=news.decode())
+        return last
+
     def insert_jobs(self, jobs: Sequence[StoredJob]) -> set[str]:
         """Store new jobs; answers the ids that another node stored before."""
         # In the order of ids, or two nodes that store the same ones could wait in a circle.
@@ -104,7 +115,7 @@ class PostgresTx(PostgresStatements, TableWrites):
         rows = self._cursor.execute(sql.encode(), bound).fetchall()
         # RETURNING promises no order.
         rows.sort(key=lambda row: (row[-1], -row[4], row[5]))
-        return [Claimed(job_of(row), row[JOB_FIELDS], row[JOB_FIELDS + 1]) for row in rows]
+        return [Claimed(job_of(row), *row[JOB_FIELDS : JOB_FIELDS + 3]) for row in rows]
 
     def wipe(self) -> None:
         """Remove everything."""

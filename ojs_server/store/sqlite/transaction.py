@@ -78,7 +78,7 @@ class SqliteTx(SqliteStatements, TableWrites):
         lanes = len(queues) * (1 if job_types is None else len(job_types))
         sql = query.sql.replace("{lanes}", " UNION ALL ".join([query.row] * lanes))
         rows = self._connection.execute(sql, (*bound, limit)).fetchall()
-        claimed = [Claimed(job_of(row), row[JOB_FIELDS], row[JOB_FIELDS + 1]) for row in rows]
+        claimed = [Claimed(job_of(row), *row[JOB_FIELDS : JOB_FIELDS + 3]) for row in rows]
         lane_of = {queue: lane for lane, queue in enumerate(queues)}
         # RETURNING promises no order.
         claimed.sort(key=lambda one: (lane_of[one.job.queue], -one.job.priority, one.job.seq))

@@ -10,6 +10,7 @@ from ojs_server.store.tables.leases import LeaseWrites
 from ojs_server.store.tables.queues import QueueReads, QueueWrites
 from ojs_server.store.tables.receipts import ReceiptWrites
 from ojs_server.store.tables.workers import WorkerReads, WorkerWrites
+from ojs_server.store.tables.workflows import WorkflowReads, WorkflowWrites
 
 
 class TableWrites(
@@ -21,12 +22,20 @@ class TableWrites(
     EventWrites,
     ReceiptWrites,
     CronWrites,
+    WorkflowWrites,
 ):
     """The write operations that both stores share."""
 
 
 class TableReads(
-    JobReads, JobListReads, DeadLetterReads, WorkerReads, QueueReads, EventReads, CronReads
+    JobReads,
+    JobListReads,
+    DeadLetterReads,
+    WorkerReads,
+    QueueReads,
+    EventReads,
+    CronReads,
+    WorkflowReads,
 ):
     """The read operations that both stores share."""
 

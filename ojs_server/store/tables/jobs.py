@@ -22,6 +22,10 @@ class JobWrites(Writing):
         """The request hash of each id that exists."""
         return {row[0]: row[1] for row in self.of_ids("known_requests", ids)}
 
+    def seize_jobs(self, ids: Iterable[str]) -> dict[str, Job]:
+        """Lock and read jobs, without those that another transaction has."""
+        return {row[0]: job_of(row) for row in self.of_ids("seize_jobs", ids)}
+
     def load_whole(self, ids: Iterable[str]) -> dict[str, StoredJob]:
         """Jobs with their payloads."""
         return {row[0]: stored_of(row) for row in self.of_ids("load_whole", ids)}

@@ -4,9 +4,9 @@
 INSERT INTO events (pos, at, type, subject, queue, job_type, data)
 SELECT * FROM unnest({rows})
 
--- fragment: safe
--- The place of the oldest transaction that still runs: what it writes will lie behind that place,
--- and whoever had read past it would miss it. Transactions of other databases are numbered with
+-- fragment: settled_places
+-- The place of the oldest transaction that still runs: what it writes will lie behind it, and a
+-- cursor that had passed it would miss that. Transactions of other databases are numbered with
 -- ours and can be long, but they write nothing here.
 (
     SELECT (
@@ -26,10 +26,10 @@ SELECT * FROM unnest({rows})
 )
 
 -- name: events_after
--- The next stretch of the log.
+-- The next stretch of the log, as far as nothing can still be written before it.
 SELECT pos, at, type, subject, queue, job_type, data
 FROM events
-WHERE pos > %(after)s::int8 AND pos < {safe}
+WHERE pos > %(after)s::int8 AND pos < {settled_places}
 ORDER BY pos LIMIT %(limit)s::int8
 
 -- name: begin_tally
@@ -44,7 +44,7 @@ SELECT upto, total FROM event_tally FOR UPDATE SKIP LOCKED
 -- How many lie in the next stretch, and where it ends.
 SELECT count(*), max(pos) FROM (
     SELECT pos FROM events
-    WHERE pos > %(upto)s::int8 AND pos < %(own)s::int8 AND pos < {safe}
+    WHERE pos > %(upto)s::int8 AND pos < %(own)s::int8 AND pos < {settled_places}
     ORDER BY pos LIMIT %(limit)s::int8
 ) AS stretch
 
@@ -55,6 +55,12 @@ UPDATE event_tally SET upto = %(upto)s::int8, total = %(total)s::int8
 -- name: lower_tally
 -- What was removed.
 UPDATE event_tally SET total = total - %(removed)s::int8
+
+-- name: log_span
+-- The oldest place, and the newest that `events_after` would give.
+SELECT
+    COALESCE((SELECT min(pos) FROM events), 0),
+    COALESCE((SELECT max(pos) FROM events WHERE pos < {settled_places}), 0)
 
 -- name: delete_events
 -- The oldest that were counted, as far as they lie before a moment or are too many.

@@ -30,6 +30,12 @@ UPDATE event_tally SET upto = :upto, total = :total
 -- What was removed.
 UPDATE event_tally SET total = total - :removed
 
+-- name: log_span
+-- The oldest and the newest place. Two searches of the key; one with both would read all of it.
+SELECT
+    COALESCE((SELECT min(pos) FROM events), 0),
+    COALESCE((SELECT max(pos) FROM events), 0)
+
 -- name: delete_events
 -- The oldest that were counted, as far as they lie before a moment or are too many.
 DELETE FROM events WHERE pos IN (
