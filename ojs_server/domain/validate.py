@@ -6,6 +6,8 @@ from typing import Any, Final
 
 import msgspec
 
+from ojs_server.domain import deadlines
+from ojs_server.domain.deadlines import Limits, parse_limits
 from ojs_server.domain.errors import InvalidRequest, TooLarge, ValidationError, invalid
 from ojs_server.domain.job import Job, State, StoredJob
 from ojs_server.domain.naming import nearest
@@ -13,6 +15,7 @@ from ojs_server.domain.rate_limit import MEMBERS as RATE_LIMIT_MEMBERS
 from ojs_server.domain.rate_limit import RateLimit, parse_rate_limit
 from ojs_server.domain.retry import DEFAULT, parse_policy
 from ojs_server.domain.retry import MEMBERS as RETRY_MEMBERS
+from ojs_server.domain.tracing import trace_of
 from ojs_server.domain.unique import MEMBERS as UNIQUE_MEMBERS
 from ojs_server.domain.unique import Unique, parse_unique, unique_of
 from ojs_wire import codec, codes
@@ -21,9 +24,7 @@ from ojs_wire.values import (
     MAX_NAME,
     QUEUE,
     UUID7,
-    in_seconds,
     kind_of,
-    parse_duration,
     parse_moment,
 )
 
@@ -33,21 +34,16 @@ MAX_TAGS: Final = 100
 PRIORITIES: Final = (-100, 100)
 
 # Options may stand at the top level as well; inside `options` they win.
-OPTIONS: Final = frozenset(
+OPTIONS: Final = deadlines.OPTIONS | frozenset(
     {
         "queue",
         "priority",
-        "timeout",
-        "timeout_ms",
-        "grace_period",
         "scheduled_at",
         "delay_until",
         "expires_at",
         "retry",
         "retry_policy",
         "unique",
-        "visibility_timeout",
-        "visibility_timeout_ms",
         "tags",
         "pending",
         "rate_limit",
@@ -57,12 +53,9 @@ OPTIONS: Final = frozenset(
 _OTHER_NAME: Final[Mapping[str, str]] = {
     "retry": "retry_policy",
     "retry_policy": "retry",
-    "timeout": "timeout_ms",
-    "timeout_ms": "timeout",
     "scheduled_at": "delay_until",
     "delay_until": "scheduled_at",
-    "visibility_timeout": "visibility_timeout_ms",
-    "visibility_timeout_ms": "visibility_timeout",
+    **deadlines.OTHER_NAME,
 }
 _ENVELOPE: Final = frozenset({"type", "args", "id", "meta", "schema", "options", "specversion"})
 # The server's own fields: a client's values are ignored, so that a job can be sent back as is.
@@ -88,6 +81,10 @@ _MANAGED: Final = frozenset(
         "deduplicated",
         "parent_results",
         "workflow_id",
+        "progress",
+        "progress_message",
+        "checkpoint",
+        "last_checkpoint",
     }
 )
 _KNOWN: Final = OPTIONS | _ENVELOPE | _MANAGED
@@ -110,8 +107,8 @@ class Draft(msgspec.Struct, frozen=True):
     scheduled_at: str | None
     expires_at: str | None
     pending: bool
-    lease_ms: int | None
-    run_ms: int | None
+    limits: Limits
+    trace_id: str | None
     unique: Unique | None
     rate_limit: RateLimit | None = None
 
@@ -137,16 +134,12 @@ def parse_draft(body: object, *, strict: bool = False) -> Draft:
     retry, other = given.get("retry"), given.get("retry_policy")
     policies = [parse_policy(one) for one in (retry, other) if one is not None]
     policy = policies[0] if policies else DEFAULT
-    run_ms = _run_ms(given)
-    grace_ms = _duration(given, "grace_period", 1000)
-    lease_ms = _lease_ms(given)
+    limits = parse_limits(given)
     client_id = _client_id(body)
     queue = parse_queue("queue", given["queue"]) if "queue" in given else "default"
     unique = parse_unique(given.get("unique"))
     normalised = {
-        "timeout_ms": run_ms,
-        "grace_period": None if grace_ms is None else in_seconds(grace_ms),
-        "visibility_timeout_ms": lease_ms,
+        **limits.as_wire(),
         "retry": policy.as_wire() if policies else None,
         "unique": None if unique is None else unique.as_wire(),
     }
@@ -165,8 +158,8 @@ def parse_draft(body: object, *, strict: bool = False) -> Draft:
         scheduled_at=moments[0] or moments[1],
         expires_at=_moment(given, "expires_at"),
         pending=_flag(given, "pending"),
-        lease_ms=lease_ms,
-        run_ms=None if run_ms is None else run_ms + (grace_ms or 0),
+        limits=limits,
+        trace_id=trace_of(meta),
         unique=None if unique is None else unique_of(unique, job_type, queue, args, meta),
         rate_limit=parse_rate_limit(given.get("rate_limit"), queue),
     )
@@ -180,6 +173,7 @@ def born(
     """The job that a draft becomes in the transaction that stores it."""
     scheduled_at = None if draft.scheduled_at is None else parse_moment(draft.scheduled_at, now)
     expires_at = None if draft.expires_at is None else parse_moment(draft.expires_at, now)
+    expires_at = draft.limits.expiry(expires_at, now)
     waits = scheduled_at is not None and scheduled_at > now
     if draft.pending:
         state, due_at = State.PENDING, expires_at
@@ -203,9 +197,10 @@ def born(
         scheduled_at=scheduled_at,
         expires_at=expires_at,
         due_at=due_at,
-        lease_ms=draft.lease_ms,
-        run_ms=draft.run_ms,
+        lease_ms=draft.limits.lease_ms,
+        run_ms=draft.limits.run_ms,
         spec=draft.spec,
+        trace_id=draft.trace_id,
         rate_key=None if draft.rate_limit is None else draft.rate_limit.key,
         on_limit=None if draft.rate_limit is None else draft.rate_limit.on_limit,
         size=len(draft.args) + len(draft.meta) + len(draft.spec),
@@ -344,33 +339,6 @@ def _flag(given: Mapping[str, Any], name: str) -> bool:
     if not isinstance(value, bool):
         raise invalid(name, f"must be true or false, not {kind_of(value)}")
     return value
-
-
-def _duration(given: Mapping[str, Any], name: str, unit: int) -> int | None:
-    value = given.get(name)
-    if value is None:
-        return None
-    try:
-        return parse_duration(value, unit)
-    except ValueError as error:
-        raise invalid(name, str(error)) from None
-
-
-def _run_ms(given: Mapping[str, Any]) -> int | None:
-    exact, coarse = _duration(given, "timeout_ms", 1), _duration(given, "timeout", 1000)
-    # Zero asks for the server's default, which is none.
-    return exact or coarse or None
-
-
-def _lease_ms(given: Mapping[str, Any]) -> int | None:
-    found: list[int] = []
-    for name, unit in (("visibility_timeout_ms", 1), ("visibility_timeout", 1000)):
-        milliseconds = _duration(given, name, unit)
-        if milliseconds is not None:
-            if milliseconds <= 0:
-                raise invalid(name, "must be longer than zero")
-            found.append(milliseconds)
-    return found[0] if found else None
 
 
 def _tags(value: object) -> list[str] | None:

@@ -11,10 +11,20 @@ from ojs_server.domain.errors import (
     invalid,
 )
 from ojs_server.domain.job import TERMINAL, Lease, StoredJob
+from ojs_server.domain.progress import shown
 from ojs_server.domain.validate import hash_of, parse_draft
 from ojs_server.http import rate_limits
 from ojs_server.http.call import Answer, Call
-from ojs_server.http.views import array, changed_answer, enqueued_at, envelope, job_answer
+from ojs_server.http.ids import job_id_of
+from ojs_server.http.progress import with_progress
+from ojs_server.http.views import (
+    array,
+    changed_answer,
+    enqueued_at,
+    envelope,
+    job_answer,
+    progress_members,
+)
 from ojs_server.ops.ending import wait_for_end
 from ojs_server.ops.enqueue import Enqueue, Enqueued, ReceiptKey
 from ojs_server.ops.intake import BLOCK_MS
@@ -23,7 +33,7 @@ from ojs_server.ops.settle import Activate, Cancel, missing
 from ojs_wire import codes
 from ojs_wire.calls import BatchRequest, EmptyRequest
 from ojs_wire.codec import encode
-from ojs_wire.values import UUID7, kind_of
+from ojs_wire.values import kind_of
 
 MAX_BATCH = 1000
 MAX_KEY = 256
@@ -85,23 +95,27 @@ async def enqueue_batch(call: Call) -> Answer:
 
 
 async def read(call: Call) -> Answer:
-    """The whole job as it is now."""
-    stored, lease = await load_job(call)
-    return Answer(job_answer(stored, lease))
+    """The whole job as it is now, and how far it has come."""
+    job_id = job_id_of(call)
+    found = await call.server.engine.read(lambda reader: with_progress(reader, job_id))
+    if found is None:
+        raise missing(job_id)
+    stored, lease, known = found
+    return Answer(job_answer(stored, lease, progress_members(shown(stored.job, known))))
 
 
 async def cancel(call: Call) -> Answer:
     """Cancel at once, whatever the job does."""
     if call.scope["method"] == "POST":
         await call.read(EmptyRequest, optional=True)
-    change = await call.server.engine.run(Cancel(_job_id(call)))
+    change = await call.server.engine.run(Cancel(job_id_of(call)))
     return Answer(changed_answer(change))
 
 
 async def activate(call: Call) -> Answer:
     """Put a pending job into its queue."""
     await call.read(EmptyRequest, optional=True)
-    change = await call.server.engine.run(Activate(_job_id(call)))
+    change = await call.server.engine.run(Activate(job_id_of(call)))
     return Answer(changed_answer(change, activated_at=enqueued_at(change)))
 
 
@@ -154,17 +168,9 @@ def pressure_headers(done: Enqueued) -> Mapping[str, str]:
     }
 
 
-def _job_id(call: Call) -> str:
-    job_id = call.params["id"]
-    # An id of another form names no job, whatever it is.
-    if not UUID7.fullmatch(job_id):
-        raise missing(job_id[:100])
-    return job_id
-
-
 async def load_job(call: Call) -> tuple[StoredJob, Lease | None]:
     """The job that the path names, and who holds it."""
-    job_id = _job_id(call)
+    job_id = job_id_of(call)
     found = await call.server.engine.read(lambda reader: reader.job(job_id))
     if found is None:
         raise missing(job_id)

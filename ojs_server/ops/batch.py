@@ -10,17 +10,20 @@ import msgspec
 from ojs_server.domain.errors import OjsError, Unavailable
 from ojs_server.ops import (
     beat,
+    checkpoint,
     claim,
     control,
     cron,
     enqueue,
     opening,
     presence,
+    progress,
     settle,
     sweep,
     workflow,
     workflow_moves,
 )
+from ojs_server.ops.exchange import Exchange, RepeatableAck, RepeatableFail
 from ojs_server.ops.gates import guarded
 from ojs_server.ops.work import Chance, Rules, Work
 from ojs_server.store.base import OutcomeUnknown, StaleWrite, Store, StoreUnavailable
@@ -60,9 +63,13 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
             settle.Activate,
             settle.Revive,
             settle.Remove,
+            RepeatableAck,
+            RepeatableFail,
         ),
         settle.run,
     ),
+    ((checkpoint.Save, checkpoint.Clear), checkpoint.run),
+    ((progress.Advance,), progress.run),
     ((control.Purge, control.Drop), control.run),
     ((presence.Register, presence.Deregister, presence.Direct), presence.run),
     ((beat.Beat,), beat.run),
@@ -75,6 +82,9 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
 )
 # The first groups lock rows of their own, which come before all others in the order of locks.
 _LOCK_AFTER: Final = 2
+_ON_JOB: Final = (
+    settle.OnJob | settle.Remove | checkpoint.Save | checkpoint.Clear | progress.Advance
+)
 _BY_WORKER: Final = claim.Claim | beat.Beat | presence.Coming
 _GROUP_OF: Final = {kind: index for index, (kinds, _) in enumerate(HANDLERS) for kind in kinds}
 
@@ -87,6 +97,8 @@ class Committed(msgspec.Struct, frozen=True):
     wakes: dict[str, int] = {}
     due_at: int | None = None
     ended: list[str] = []
+    # How far the event log reaches now; 0 where nothing was added.
+    logged: int = 0
     rooms: dict[str, int] = {}
 
 
@@ -99,7 +111,7 @@ def apply(
     take fails, and it fails alone.
     """
     try:
-        return _transact(store, rules, luck, ops)
+        return _whole(ops, _transact(store, rules, luck, _parts(ops)))
     except OutcomeUnknown as error:
         log.error("%s", error)
         return Committed([_unavailable(str(error)) for _ in ops])
@@ -114,10 +126,30 @@ def apply(
             log.error("%d operations refused, the store fails: %s", len(ops), error)
             return Committed([_unavailable(str(error)) for _ in ops])
     except Exception as error:
-        if len(ops) == 1:
+        if len(ops) == 1 and ops == _parts(ops):
             return Committed([error])
-    parts = [apply(store, rules, luck, [op]) for op in ops]
-    return _merged(parts)
+    smaller = _parts(ops) if len(ops) == 1 else ops
+    done = _merged([apply(store, rules, luck, [op]) for op in smaller])
+    return done if smaller is ops else _whole(ops, done)
+
+
+def _parts(ops: Sequence[Operation]) -> Sequence[Operation]:
+    """What operations are carried out as."""
+    if not any(isinstance(op, Exchange) for op in ops):
+        return ops
+    return [part for op in ops for part in (op.parts if isinstance(op, Exchange) else (op,))]
+
+
+def _whole(ops: Sequence[Operation], done: Committed) -> Committed:
+    """The outcome of each operation from those of its parts."""
+    if not any(isinstance(op, Exchange) for op in ops):
+        return done
+    answers = iter(done.outcomes)
+    outcomes = [
+        op.outcome([next(answers) for _ in op.parts]) if isinstance(op, Exchange) else next(answers)
+        for op in ops
+    ]
+    return msgspec.structs.replace(done, outcomes=outcomes)
 
 
 def _merged(parts: Sequence[Committed]) -> Committed:
@@ -132,6 +164,7 @@ def _merged(parts: Sequence[Committed]) -> Committed:
         wakes=wakes,
         due_at=min((p.due_at for p in parts if p.due_at is not None), default=None),
         ended=[job_id for part in parts for job_id in part.ended],
+        logged=max(part.logged for part in parts),
         rooms=rooms,
     )
 
@@ -157,7 +190,13 @@ def _transact(store: Store, rules: Rules, luck: Chance, ops: Sequence[Operation]
         workflow_moves.advance(work)
         work.flush()
     return Committed(
-        outcomes, work.now, dict(work.wakes), work.due_at, work.ended, dict(work.rooms)
+        outcomes=outcomes,
+        now=work.now,
+        wakes=dict(work.wakes),
+        due_at=work.due_at,
+        ended=work.ended,
+        logged=work.logged,
+        rooms=dict(work.rooms),
     )
 
 
@@ -168,7 +207,7 @@ def _lock(work: Work, ops: Sequence[Operation]) -> None:
     uniques = [draft.unique.key for op in enqueues for draft in op.drafts if draft.unique]
     if uniques:
         tx.lock_unique(uniques)
-    jobs = {op.job_id for op in ops if isinstance(op, settle.OnJob | settle.Remove)}
+    jobs = {op.job_id for op in ops if isinstance(op, _ON_JOB)}
     jobs.update(job_id for op in ops if isinstance(op, control.Purge) for job_id in op.job_ids)
     if called_off := {op.workflow_id for op in ops if isinstance(op, workflow.Cancel)}:
         jobs |= workflow.lock_members(tx, called_off)

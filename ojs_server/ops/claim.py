@@ -5,12 +5,13 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ojs_server.domain import events
+from ojs_server.domain import deadlines, events
 from ojs_server.domain.errors import OjsError
 from ojs_server.domain.job import Job, Lease, State
 from ojs_server.domain.queue_config import NO_CONFIG
 from ojs_server.domain.workers import Worker, may_fetch
 from ojs_server.ops.admission import Admission
+from ojs_server.ops.beside import NOTHING_LEFT, Left, left_for
 from ojs_server.ops.work import Work
 from ojs_server.store.base import Claimed
 
@@ -39,6 +40,7 @@ class Delivery(msgspec.Struct, frozen=True):
 
     claimed: Claimed
     lease: Lease
+    left: Left = NOTHING_LEFT
 
 
 Deliveries = tuple[Delivery, ...]
@@ -65,14 +67,18 @@ def run(work: Work, ops: Sequence[Claim]) -> list[Deliveries | OjsError]:
             leases += [delivery.lease for delivery in answers[index]]
     if leases:
         work.tx.insert_leases(leases)
-    return [answers.get(index, ()) for index in range(len(ops))]
+    return _with_left(work, [answers.get(index, ()) for index in range(len(ops))])
 
 
 def _hand_over(work: Work, claimed: Claimed, op: Claim) -> Delivery:
     job = claimed.job
     config = work.tx.configs.get(job.queue, NO_CONFIG)
-    duration = op.lease_ms or job.lease_ms or config.lease_ms or work.rules.lease_ms
-    run_ms = job.run_ms or config.run_ms or work.rules.run_ms
+    duration, deadline_at, stall_ms = deadlines.delivery(
+        job,
+        op.lease_ms or job.lease_ms or config.lease_ms or work.rules.lease_ms,
+        job.run_ms or config.run_ms or work.rules.run_ms,
+        work.now,
+    )
     lease = Lease(
         job_id=job.id,
         queue=job.queue,
@@ -81,13 +87,30 @@ def _hand_over(work: Work, claimed: Claimed, op: Claim) -> Delivery:
         attempt=job.attempt,
         duration_ms=duration,
         expires_at=work.now + duration,
-        deadline_at=None if run_ms is None else work.now + run_ms,
+        deadline_at=deadline_at,
         fetch_id=op.fetch_id,
+        stall_ms=stall_ms,
+        trace_id=job.trace_id,
     )
     work.moved(job, State.AVAILABLE, events.started(job, op.worker_id))
     work.expect(lease.expires_at)
     work.expect(lease.deadline_at)
     return Delivery(claimed, lease)
+
+
+def _with_left(work: Work, answers: list[Deliveries]) -> list[Deliveries | OjsError]:
+    """Add what earlier attempts left, where they left something."""
+    marked = [one.claimed.job for answer in answers for one in answer if one.claimed.job.beside]
+    if not marked:
+        return [*answers]
+    left = left_for(work.tx, marked)
+    return [
+        tuple(
+            Delivery(one.claimed, one.lease, left.get(one.claimed.job.id, NOTHING_LEFT))
+            for one in answer
+        )
+        for answer in answers
+    ]
 
 
 def _repeated(work: Work, ops: Sequence[Claim]) -> dict[int, Deliveries]:

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ojs_server.domain import lifecycle
+from ojs_server.domain import deadlines, lifecycle
 from ojs_server.domain.errors import OjsError
-from ojs_server.domain.faults import Fault
 from ojs_server.domain.job import Change, Job, Lease
+from ojs_server.ops import beside
 from ojs_server.ops.presence import DEATH, leave
 from ojs_server.ops.work import Work
 from ojs_server.store.base import JUDGED_AFTER_MS
@@ -87,40 +87,23 @@ def _mature(work: Work) -> tuple[int, int]:
 
 def _lapse(work: Work, judged_since: int) -> int:
     lapsed = work.tx.load_lapsed(judged_since, STEP)
-    work.apply([_lapsed(work, job, lease) for job, lease in lapsed])
+    changes = [_lapsed(work, job, lease) for job, lease in lapsed]
+    for event in beside.stalled(work.tx, changes):
+        work.note(event)
+    work.apply(changes)
     return len(lapsed)
 
 
 def _lapsed(work: Work, job: Job, lease: Lease) -> Change:
-    ran_out = lease.deadline_at is not None and lease.deadline_at <= work.now
+    why = deadlines.loss(job, lease, work.now)
     return lifecycle.lapse(
         job,
         lease,
-        _timeout(work, job, lease) if ran_out else _VISIBILITY,
-        backoff=ran_out,
+        why.fault,
+        backoff=why.backoff,
         now=work.now,
         dice=work.luck.dice(),
         keep=work.keep(job.queue),
-    )
-
-
-_VISIBILITY = Fault(
-    code="visibility_timeout",
-    type="visibility_timeout",
-    message="the worker neither finished the job nor sent a heartbeat for it in time",
-)
-
-
-def _timeout(work: Work, job: Job, lease: Lease) -> Fault:
-    started = job.started_at if job.started_at is not None else work.now
-    limit = (lease.deadline_at or work.now) - started
-    return Fault(
-        code="timeout",
-        type="timeout",
-        message=f"the job ran longer than its {limit / 1000:g} s",
-        timeout_kind="execution",
-        limit_seconds=limit / 1000,
-        elapsed_seconds=(work.now - started) / 1000,
     )
 
 

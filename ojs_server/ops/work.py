@@ -9,6 +9,7 @@ import msgspec
 from ojs_server.domain.job import TERMINAL, WAITING, Change, Event, Job, State, StoredJob
 from ojs_server.domain.retention import Retention
 from ojs_server.domain.workers import Thresholds
+from ojs_server.ops import beside
 from ojs_server.ops.backpressure import note_room
 from ojs_server.ops.gates import Gates
 from ojs_server.store.base import BYTES, Tx
@@ -52,6 +53,8 @@ class Work:
         self.ended: list[str] = []
         self.due_at: int | None = None
         self._ended_members: list[tuple[str, Change]] = []
+        # The place of the last event, once they are written.
+        self.logged = 0
         self._events: list[Event] = []
         self._counts: dict[str, Counter[str]] = {}
         # Room that producers may wait for, by queue.
@@ -83,6 +86,8 @@ class Work:
         if not changes:
             return
         self.tx.write_changes(changes)
+        if marked := [change for change in changes if change.before.beside]:
+            beside.start_over(self.tx, marked)
         left = [change.before.id for change in changes if change.before.state == State.ACTIVE]
         if left:
             self.tx.drop_leases(left)
@@ -108,6 +113,7 @@ class Work:
         """Delete finished jobs."""
         if jobs:
             self.tx.delete_jobs([job.id for job in jobs])
+            beside.remove(self.tx, jobs)
             for job in jobs:
                 self._count(job, -1)
                 self.gates.removed(job)
@@ -161,7 +167,7 @@ class Work:
             # In the order of names, so that two nodes lock counter rows alike.
             self.tx.add_counts(dict(sorted(deltas.items())))
         if self._events:
-            self.tx.insert_events(self._events)
+            self.logged = self.tx.insert_events(self._events)
         if self.wakes or self.rooms:
             self.tx.announce(self.wakes | self.rooms)
 

@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
+from ojs_server.domain.beside import Checkpoint, Progress
 from ojs_server.domain.cron_entry import CronEntry, CronRun
 from ojs_server.domain.job import Change, Event, Job, Lease, StoredJob
 from ojs_server.domain.limit import Limit
@@ -41,6 +42,8 @@ WIPED = (
     "cron_runs",
     "workflows",
     "workflow_jobs",
+    "checkpoints",
+    "progress",
     "limits",
 )
 
@@ -166,6 +169,13 @@ class EventPage(msgspec.Struct, frozen=True):
     has_more: bool
 
 
+class LogSpan(NamedTuple):
+    """The places of the oldest event that is kept and the newest that may be read; 0 for none."""
+
+    first: int
+    last: int
+
+
 class Place(NamedTuple):
     """Where a row stands in a list, newest first: its moment and its id.
 
@@ -242,6 +252,28 @@ class Tx(WorkflowTx, Protocol):
 
     def find_unique(self, wanted: Iterable[tuple[bytes, str]]) -> dict[bytes, list[Job]]:
         """The newest job that has each of these fingerprints in each of these states."""
+
+    # What lies beside jobs; their rows are locked by then.
+    def mark_beside(self, marks: Sequence[tuple[str, int, int]]) -> None:
+        """Set `beside` of jobs, each (id, as it was, as it becomes), guarded by what it was."""
+
+    def load_checkpoints(self, ids: Iterable[str]) -> dict[str, Checkpoint]:
+        """The checkpoints of those of these jobs that have one."""
+
+    def save_checkpoints(self, checkpoints: Sequence[Checkpoint]) -> None:
+        """Store checkpoints, each in the place of its job's last one."""
+
+    def drop_checkpoints(self, ids: Sequence[str]) -> None:
+        """Remove the checkpoints of jobs."""
+
+    def load_progress(self, ids: Iterable[str]) -> dict[str, Progress]:
+        """The progress of those of these jobs that have reported."""
+
+    def save_progress(self, progress: Sequence[Progress]) -> None:
+        """Store progress, each in the place of its job's last one."""
+
+    def drop_progress(self, ids: Sequence[str]) -> None:
+        """Remove the progress of jobs."""
 
     # Leases.
     def insert_leases(self, leases: Sequence[Lease]) -> None:
@@ -340,8 +372,11 @@ class Tx(WorkflowTx, Protocol):
         Answers how many were looked at.
         """
 
-    def insert_events(self, events: Sequence[Event]) -> None:
-        """Append to the event log, each at the next position."""
+    def insert_events(self, events: Sequence[Event]) -> int:
+        """Append to the event log, each at the next position; answers the last one.
+
+        Nodes that follow the log are told at commit.
+        """
 
     def delete_events(self, before: int, limit: int) -> int:
         """Remove the oldest events, those before a moment."""
@@ -410,6 +445,12 @@ class Reader(Protocol):
     def metas(self, ids: Sequence[str]) -> list[bytes]:
         """The `meta` of these jobs."""
 
+    def checkpoint(self, job_id: str) -> Checkpoint | None:
+        """A job's checkpoint."""
+
+    def progress(self, job_id: str) -> Progress | None:
+        """A job's progress."""
+
     def dead_letters(
         self, queue: str | None, job_type: str | None, limit: int, offset: int, after: Place | None
     ) -> JobPage:
@@ -433,6 +474,9 @@ class Reader(Protocol):
     def events(self, after: int, wanted: EventFilter, limit: int) -> EventPage:
         """Events after a position, oldest first, up to what every node has committed."""
 
+    def log_span(self) -> LogSpan:
+        """From where to where the event log can be read."""
+
     def cron(self, names: Sequence[str] | None = None) -> list[CronEntry]:
         """All cron entries, newest first, or these."""
 
@@ -455,8 +499,16 @@ class Reader(Protocol):
 OnWake = Callable[[Mapping[str, int] | None], None]
 
 
+# Another node has added to the event log, up to a position; None where that is not known.
+OnLog = Callable[[int | None], None]
+
+
+def unheard(position: int | None) -> None:
+    """An OnLog for whoever does not follow the log."""
+
+
 class Listener(Protocol):
-    """Hears of what other nodes made available."""
+    """Hears of what other nodes made available, and of what they added to the event log."""
 
     async def run(self) -> None:
         """Listen until cancelled."""
@@ -477,11 +529,14 @@ class Store(Protocol):
     def ping(self) -> None:
         """Raise StoreUnavailable unless the database answers."""
 
-    def listener(self, on_wake: OnWake) -> Listener | None:
-        """What hears of jobs that other nodes make available; None where there is no other."""
+    def listener(self, on_wake: OnWake, on_log: OnLog = unheard) -> Listener | None:
+        """What hears of other nodes' jobs and events; None where there is no other node."""
 
     def note_waiting(self, until: int) -> None:
         """Tell the other nodes that fetches wait here, until a moment of the store's clock."""
+
+    def note_following(self, for_ms: int) -> None:
+        """Ask the other nodes, for so long from now, to tell of what they add to the log."""
 
     def durability_warnings(self) -> list[str]:
         """What about this database could lose a commit that was answered."""

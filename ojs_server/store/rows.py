@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
+from ojs_server.domain.beside import Checkpoint, Progress
 from ojs_server.domain.cron_entry import CronEntry, CronRun
 from ojs_server.domain.job import Change, Job, Lease, State, StoredJob
 from ojs_server.domain.limit import Limit, Starts
@@ -98,6 +99,7 @@ def insert_row(stored: StoredJob) -> tuple[Any, ...]:
         stored.result,
         stored.unique_key,
         stored.parent_results,
+        job.trace_id,
         job.rate_key,
         job.on_limit,
         job.size,
@@ -143,6 +145,27 @@ def lease_row(lease: Lease) -> tuple[Any, ...]:
         lease.expires_at,
         lease.deadline_at,
         lease.fetch_id,
+        lease.stall_ms,
+        lease.trace_id,
+    )
+
+
+def checkpoint_row(checkpoint: Checkpoint) -> tuple[Any, ...]:
+    """A checkpoint in the order of its fields."""
+    return (checkpoint.job_id, checkpoint.sequence, checkpoint.state, checkpoint.saved_at)
+
+
+def progress_row(progress: Progress) -> tuple[Any, ...]:
+    """Progress in the order of its fields."""
+    return (
+        progress.job_id,
+        progress.attempt,
+        progress.value,
+        progress.message,
+        progress.data,
+        progress.checkpoint,
+        progress.updated_at,
+        progress.told_at,
     )
 
 

@@ -22,6 +22,8 @@ FOLDERS = (
     "level-4-advanced/queue-ops",
     "level-4-advanced/rate-limit",
     "level-4-advanced/unique",
+    "ext-progress",
+    "ext-durable-execution",
     "ext-admin-api",
     "ext-backpressure",
     "ext-rate-limiting",

@@ -25,6 +25,7 @@ ONLY_POSTGRES = {
     "unlock_unique",
     "outcome",
     "raise_positions",
+    "tell",
     "synchronous_commit",
     "unsafe_settings",
 }

@@ -1,6 +1,7 @@
 """All tables together: what a store's transaction and its reader begin with."""
 
 from ojs_server.store.base import DueTimes
+from ojs_server.store.tables.beside import BesideReads, BesideWrites
 from ojs_server.store.tables.cron import CronReads, CronWrites
 from ojs_server.store.tables.events import EventReads, EventWrites
 from ojs_server.store.tables.jobs import JobReads, JobWrites
@@ -14,6 +15,7 @@ from ojs_server.store.tables.workflows import WorkflowReads, WorkflowWrites
 
 class TableWrites(
     JobWrites,
+    BesideWrites,
     LeaseWrites,
     WorkerWrites,
     QueueWrites,
@@ -27,7 +29,14 @@ class TableWrites(
 
 
 class TableReads(
-    JobReads, WorkerReads, QueueReads, EventReads, CronReads, WorkflowReads, LimitReads
+    JobReads,
+    BesideReads,
+    WorkerReads,
+    QueueReads,
+    EventReads,
+    CronReads,
+    WorkflowReads,
+    LimitReads,
 ):
     """The read operations that both stores share."""
 
