@@ -267,3 +267,49 @@ async def test_the_admin_api_pauses_in_its_flat_form(client: httpx.AsyncClient) 
 async def test_settings_need_an_admin(keyed_client: httpx.AsyncClient) -> None:
     response = await keyed_client.put(f"{V1}/queues/q/config", json={})
     assert response.status_code == 401
+
+
+async def told(client: httpx.AsyncClient) -> list[str]:
+    """The types of all events; each is held to the contract."""
+    page = await client.get(f"{V1}/events", params={"limit": 1000})
+    return [event["type"] for event in page.json()["events"]]
+
+
+async def test_what_happens_to_a_queue_is_told_as_the_contract_has_it(
+    client: httpx.AsyncClient,
+) -> None:
+    bounds = {"max_depth": 1, "strategy": "drop_oldest"}
+    await configure(client, {"backpressure": bounds, "default_retry": {"max_attempts": 2}})
+    await put(client)
+    await put(client)
+    batch = {"jobs": [{"type": "t", "args": [], "queue": "q"}] * 2}
+    assert (await client.post(f"{V1}/jobs/batch", json=batch)).status_code == 429
+    await client.post(f"{V1}/workers/fetch", json={"queues": ["q"]})
+    await client.post(f"{V1}/queues/q/purge", json={"confirm": True})
+    await client.request("DELETE", f"{V1}/queues/q", json={"strategy": "discard"})
+    kinds = await told(client)
+    for kind in (
+        "queue.configured",
+        "queue.purged",
+        "queue.deleted",
+        "backpressure.warning",
+        "backpressure.rejected",
+        "backpressure.dropped",
+        "backpressure.cleared",
+    ):
+        assert kind in kinds, kind
+
+
+async def test_what_happens_to_a_key_is_told_as_the_contract_has_it(
+    client: httpx.AsyncClient,
+) -> None:
+    await put(client, rate_limit={"key": "k", "concurrency": 1})
+    await put(client, rate_limit={"key": "k", "concurrency": 1})
+    await put(client, rate_limit={"key": "k", "concurrency": 1, "on_limit": "drop"})
+    fetched = await client.post(f"{V1}/workers/fetch", json={"queues": ["q"], "count": 9})
+    (job,) = fetched.json()["jobs"]
+    await client.post(f"{V1}/workers/ack", json={"job_id": job["id"]})
+    await client.put(f"{V1}/rate-limits/k", json={"concurrency": 2, "expires_at": "+PT1H"})
+    kinds = await told(client)
+    for kind in ("exceeded", "released", "dropped", "dynamic_adjusted"):
+        assert f"rate_limit.{kind}" in kinds, kind
