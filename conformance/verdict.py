@@ -4,6 +4,8 @@ from enum import StrEnum
 
 import msgspec
 
+from conformance.wire import Exchange, Finding
+
 
 class Verdict(StrEnum):
     """What the judge says about a case."""
@@ -24,11 +26,20 @@ class FailedCheck(msgspec.Struct, frozen=True, kw_only=True):
     expected: str
     actual: str
     absent: bool = False  # whether there was no value at all to compare
+    exchange: int | None = None  # which exchange of the case it is about
 
     def __str__(self) -> str:
         return (
             f"[{self.step_id}] {self.field}{self.at}: expected {self.expected}, got {self.actual}"
         )
+
+
+class SkipReason(StrEnum):
+    """Why a case was not judged; there are no other reasons."""
+
+    NOT_SUPPORTED = "not supported by this backend"
+    PRECONDITION = "precondition missing"
+    DEPRECATED = "deprecated"
 
 
 class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,11 +48,17 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     test_id: str
     name: str = ""
+    suite: str = ""
     level: int | None = None
     category: str = ""
+    spec_ref: str = ""
+    clauses: tuple[str, ...] = ()
     verdict: Verdict
+    skipped: SkipReason | None = None
     reason: str = ""
     failures: tuple[FailedCheck, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    exchanges: tuple[Exchange, ...] = ()
     duration_ms: int = 0
 
     @property
