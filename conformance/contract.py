@@ -19,7 +19,7 @@ from conformance.wire import Finding, Received
 
 _BASE: Final = "urn:conformance:contract"
 _METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
-_MOST_CHECKED_BYTES: Final = 512 * 1024
+_MOST_CHECKED_BYTES: Final = 64 * 1024
 
 
 class ContractError(Exception):

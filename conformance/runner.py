@@ -131,7 +131,10 @@ class _Session:
             await self._ended(self._published(file))
         await self._side_by_side([self._published(file) for file in apart])
         own = self._plan.own
-        await self._side_by_side([self._own(case) for case in own if not case.alone])
+        beside = [case for case in own if not case.alone]
+        # Servers that start and crash take time from cases that measure it.
+        await self._side_by_side([self._own(case) for case in beside if not case.own_server])
+        await self._side_by_side([self._own(case) for case in beside if case.own_server])
         for case in own:
             if case.alone:
                 await self._ended(self._own(case))

@@ -104,6 +104,25 @@ class Stage:
         """DELETE a path."""
         return await self.call("DELETE", path)
 
+    async def spoken(self, content: bytes, seconds: float = 10.0) -> bytes:
+        """Say bytes on a connection of its own, and return what comes back until it is quiet."""
+        url = self.wire.client.base_url
+        reader, writer = await asyncio.open_connection(url.host, url.port or 80)
+        heard = b""
+        try:
+            with contextlib.suppress(ConnectionError):
+                writer.write(content)
+                await writer.drain()
+            with contextlib.suppress(TimeoutError, ConnectionError):
+                async with asyncio.timeout(seconds):
+                    while chunk := await reader.read(65536):
+                        heard += chunk
+                        if b"\r\n\r\n" in heard and heard.rstrip().endswith(b"}"):
+                            break
+        finally:
+            writer.close()
+        return heard
+
     # ------------------------------------------------------------------ jobs
 
     async def push(self, **members: Any) -> Reply:

@@ -190,7 +190,7 @@ async def wrong_policies(stage: Stage) -> None:
     await stage.empty(queue)
 
 
-@case("OJS-ENQ-018", "OJS-ENQ-020", "OJS-ENQ-024", level=4, capability="batch_enqueue")
+@case("OJS-ENQ-018", "OJS-ENQ-020", "OJS-ENQ-024", level=4, capability="batch_enqueue", alone=True)
 async def batches(stage: Stage) -> None:
     """A batch of up to a thousand jobs is answered in its order, and handed out in it."""
     queue = stage.name()

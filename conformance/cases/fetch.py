@@ -135,7 +135,7 @@ async def quiet_workers_get_nothing(stage: Stage) -> None:
 async def waiting_has_an_end(stage: Stage) -> None:
     """A FETCH waits as long as it asked, and is then answered with nothing."""
     queue = stage.name()
-    for wait, least, most in ((None, 0, 400), (0, 0, 400), (600, 550, 2500)):
+    for wait, least, most in ((None, 0, 2000), (0, 0, 2000), (600, 550, 3000)):
         more = {} if wait is None else {"wait_ms": wait}
         reply = (await stage.asked(queue, **more)).expect(200, {"jobs": []})
         took = reply.duration_ms
@@ -158,16 +158,17 @@ async def waiting_is_cut(stage: Stage) -> None:
 @case("OJS-FET-016", capability="long_poll")
 async def waiters_are_woken_by_enqueue(stage: Stage) -> None:
     """A waiting FETCH has the job a moment after it was enqueued."""
-    queue = stage.name()
+    queue, delays = stage.name(), list[float]()
     for _ in range(5):
         async with stage.waiting(stage.asked(queue, wait_ms=10_000)) as (waiter,):
             await asyncio.sleep(0.15)
             started = time.monotonic()
             job = await stage.enqueue(queue)
             reply = (await asyncio.wait_for(waiter, 5)).expect(200, {"jobs": {"$size": 1}})
-            took = time.monotonic() - started
+            delays.append(time.monotonic() - started)
             stage.equal(reply["jobs[0].id"], job["id"], "the job")
-            stage.check(took < 0.45, "woken, not found by a slow poll", took)
+    # A busy machine may delay some of them; a server that only polls is slow every time.
+    stage.check(min(delays) < 0.25, "woken, not found by a slow poll", delays)
 
 
 @case("OJS-FET-016", level=1, capability="long_poll")
