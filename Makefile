@@ -13,11 +13,11 @@ COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-h
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint format check lock clean again
+.PHONY: help setup run test lint format check conformance lock clean again
 .DELETE_ON_ERROR:
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
 	@echo "  variables: PYTHON=python3.13 chooses the Python, JOBS=4 the test processes, ARGS=... is passed on"
 
 setup: $(VENV)/.dev ## Install everything for checking and testing into .venv
@@ -38,6 +38,10 @@ format: $(VENV)/.dev ## Rewrite the code in the house format
 	$(BIN)/ruff check --fix .
 
 check: lint test ## What must hold before a change is handed in
+
+conformance: $(VENV)/.dev ## Judge the server on both stores by the conformance suite; reports in build/conformance
+	$(BIN)/python -m tests.e2e.judged sqlite $(ARGS)
+	$(BIN)/python -m tests.e2e.judged postgres $(ARGS)
 
 lock: ## Renew the locks within pyproject.toml's ranges (needs uv; ARGS=--upgrade for newer versions)
 	$(COMPILE) pyproject.toml requirements/build.in --output-file requirements/run.txt

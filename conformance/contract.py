@@ -26,6 +26,10 @@ class ContractError(Exception):
     """The OpenAPI document cannot be used."""
 
 
+class BadPointer(ContractError):
+    """A JSON pointer that leads to nothing."""
+
+
 def own_contract() -> "Contract":
     """Return the contract that comes with this package."""
     return load_contract(Path(str(files("conformance") / "data" / "openapi.yaml")))
@@ -70,7 +74,7 @@ class Contract:
         """Say where an exchange differs; a request counts where the server accepted it."""
         try:
             return list(self._findings(sent, received))
-        except (Unresolvable, SchemaError, _BadPointer, RecursionError) as error:
+        except (Unresolvable, SchemaError, BadPointer, RecursionError) as error:
             where = f"{sent.method} {sent.url.path}"
             told = f"the contract itself cannot be used here: {type(error).__name__}: {error}"
             return [Finding(operation=where, pointer="#", message=told, side="contract")]
@@ -88,6 +92,16 @@ class Contract:
                 if method in _METHODS:
                     yield method.upper(), path
 
+    def misfits(self, pointer: str, value: Any) -> list[tuple[str, str]]:
+        """Say where a value does not fit the schema at a pointer, and how."""
+        try:
+            return [
+                ("/".join(("", *(escaped(str(part)) for part in each.absolute_path))), each.message)
+                for each in self._errors(pointer, value)
+            ]
+        except (Unresolvable, SchemaError, RecursionError) as error:
+            return [("", f"the schema cannot be used: {error}")]
+
     def _findings(self, sent: httpx.Request, received: Received) -> Iterator[Finding]:
         path, method, status = sent.url.path, sent.method.lower(), received.status
         label = f"{sent.method} {path} -> {status}"
@@ -96,7 +110,7 @@ class Contract:
             if status != 404:
                 yield Finding(operation=label, pointer="#/paths", message="path not documented")
             return
-        item = f"#/paths/{_escaped(name)}"
+        item = f"#/paths/{escaped(name)}"
         verb = "get" if method == "head" and "head" not in self.document["paths"][name] else method
         operation = self.document["paths"][name].get(verb)
         if not isinstance(operation, dict):
@@ -120,7 +134,7 @@ class Contract:
             return
         pointer, response = self._resolved(f"{where}/responses/{key}")
         for name in response.get("headers") or {}:
-            yield from self._header(label, f"{pointer}/headers/{_escaped(name)}", name, received)
+            yield from self._header(label, f"{pointer}/headers/{escaped(name)}", name, received)
         content = response.get("content")
         if head or not isinstance(content, dict):
             return
@@ -130,7 +144,7 @@ class Contract:
             told = f"Content-Type {given!r} is not documented"
             yield Finding(operation=label, pointer=f"{pointer}/content", message=told)
             return
-        schema = f"{pointer}/content/{_escaped(media)}/schema"
+        schema = f"{pointer}/content/{escaped(media)}/schema"
         if media.endswith("json") and "schema" in content[media]:
             yield from self._body(label, schema, received.content, "response")
 
@@ -166,7 +180,7 @@ class Contract:
             place = f"{pointer}/content"
             yield Finding(operation=label, pointer=place, message=told, side="request")
             return
-        schema = f"{pointer}/content/{_escaped(media)}/schema"
+        schema = f"{pointer}/content/{escaped(media)}/schema"
         yield from self._body(label, schema, sent.content, "request")
 
     def _parameter(self, label: str, where: str, sent: httpx.Request) -> Iterator[Finding]:
@@ -195,7 +209,7 @@ class Contract:
             yield Finding(
                 operation=label,
                 pointer=self._place(schema, wrong),
-                at="/" + "/".join(_escaped(str(part)) for part in wrong.absolute_path),
+                at="/" + "/".join(escaped(str(part)) for part in wrong.absolute_path),
                 message=wrong.message if len(wrong.message) < 400 else f"{wrong.message[:400]} ...",
                 side=side,
             )
@@ -214,7 +228,7 @@ class Contract:
         pointer = schema
         for part in list(error.absolute_schema_path)[1:]:
             pointer = (
-                self._resolved(pointer)[0] if part == "$ref" else f"{pointer}/{_escaped(str(part))}"
+                self._resolved(pointer)[0] if part == "$ref" else f"{pointer}/{escaped(str(part))}"
             )
         return pointer
 
@@ -227,7 +241,7 @@ class Contract:
             if not isinstance(node.get("$ref"), str):
                 return pointer, node
             pointer = node["$ref"]
-        raise _BadPointer(f"{pointer} leads to nothing that can be used")
+        raise BadPointer(f"{pointer} leads to nothing that can be used")
 
     def at(self, pointer: str) -> Any:
         """Return what stands at a JSON pointer into the document."""
@@ -239,15 +253,12 @@ class Contract:
             elif isinstance(node, dict) and name in node:
                 node = node[name]
             else:
-                raise _BadPointer(f"{pointer} is not in the document")
+                raise BadPointer(f"{pointer} is not in the document")
         return node
 
 
-class _BadPointer(Exception):
-    pass
-
-
-def _escaped(part: str) -> str:
+def escaped(part: str) -> str:
+    """Return a key as a JSON pointer spells it."""
     return part.replace("~", "~0").replace("/", "~1")
 
 

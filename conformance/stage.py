@@ -278,6 +278,20 @@ class Stage:
         await self.process.start()
 
     @contextlib.asynccontextmanager
+    async def beside(self) -> AsyncIterator["Stage"]:
+        """Start a second server on the same store, and say what can be said to it."""
+        assert self.process is not None
+        other = self.process.another()
+        try:
+            await other.start()
+            async with httpx.AsyncClient(base_url=other.url, timeout=60, trust_env=False) as client:
+                wire = Wire(client)
+                wire.exchanges = self.wire.exchanges  # one story, in order
+                yield Stage(wire, self.manifest, process=other, headers=self.headers)
+        finally:
+            await other.close()
+
+    @contextlib.asynccontextmanager
     async def waiting(self, *calls: Awaitable[Any]) -> AsyncIterator[list["asyncio.Task[Any]"]]:
         """Run calls beside the case, and cancel those that have not ended at its end."""
         tasks = [asyncio.ensure_future(call) for call in calls]

@@ -12,7 +12,8 @@ import httpx
 
 START_S = 60.0
 STOP_S = 40.0
-_KEPT_LINES = 30
+_KEPT_LINES = 5000
+_TOLD_LINES = 30
 
 
 class StartError(Exception):
@@ -26,9 +27,12 @@ class Process:
     also in the environment, as OJS_CONFORMANCE_PORT and OJS_CONFORMANCE_DIR.
     """
 
-    def __init__(self, command: str) -> None:
+    _folder: TemporaryDirectory[str]
+
+    def __init__(self, command: str, beside: "Process | None" = None) -> None:
         self._command = command
-        self._folder = TemporaryDirectory(prefix="ojs-conformance-")
+        self._folder = beside._folder if beside else TemporaryDirectory(prefix="ojs-conformance-")
+        self._owner = beside is None
         self._port = _free_port()
         self._process: asyncio.subprocess.Process | None = None
         self._reader: asyncio.Task[None] | None = None
@@ -38,6 +42,20 @@ class Process:
     def url(self) -> str:
         """Where the server answers."""
         return f"http://127.0.0.1:{self._port}"
+
+    @property
+    def port(self) -> int:
+        """The port that it listens on."""
+        return self._port
+
+    @property
+    def output(self) -> str:
+        """What it has printed, the newest lines."""
+        return "\n".join(self._output)
+
+    def another(self) -> "Process":
+        """A further server by the same command, with the same folder and a port of its own."""
+        return Process(self._command, beside=self)
 
     async def start(self) -> None:
         """Start the server and return when it answers the manifest."""
@@ -89,7 +107,8 @@ class Process:
     async def close(self) -> None:
         """Kill what still runs and remove the folder."""
         await self.kill()
-        await asyncio.to_thread(self._folder.cleanup)
+        if self._owner:
+            await asyncio.to_thread(self._folder.cleanup)
 
     async def _answering(self, process: asyncio.subprocess.Process) -> None:
         async with httpx.AsyncClient(timeout=2.0) as client:
@@ -134,7 +153,7 @@ class Process:
             self._output.extend(chunk.decode(errors="replace").splitlines())
 
     def _said(self) -> str:
-        return "".join(f"\n    {line}" for line in self._output)
+        return "".join(f"\n    {line}" for line in list(self._output)[-_TOLD_LINES:])
 
 
 def _free_port() -> int:

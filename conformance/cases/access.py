@@ -1,5 +1,8 @@
 """Cases of keys and roles; they need a server with the keys that the documentation names."""
 
+import asyncio
+import socket
+
 from conformance.case import case
 from conformance.stage import Stage
 
@@ -93,3 +96,44 @@ async def idempotency_keys_are_per_caller(stage: Stage) -> None:
         headers = {**_shown(role), "Idempotency-Key": "one-key-for-both"}
         ids.add((await stage.call("POST", "jobs", body, headers=headers)).expect(201)["job.id"])
     stage.equal(len(ids), 2, "different jobs")
+
+
+@case("OJS-ACC-006", own_server="keys")
+async def keys_are_not_logged(stage: Stage) -> None:
+    """No key, right or wrong, is in what the server prints."""
+    assert stage.process is not None
+    wrong = "a-key-that-nobody-has-and-all-may-see"
+    for headers in (_shown("producer"), {"Authorization": f"Bearer {wrong}"}):
+        await stage.call("POST", "jobs", {"type": "x"}, headers=headers)
+        await stage.call("GET", "queues", headers=headers)
+    await stage.process.stop()
+    for secret in (wrong, *map(key_of, ROLES)):
+        stage.check(secret not in stage.process.output, "no key in the output", "one is there")
+
+
+@case("OJS-UNI-022", capability="unique_jobs", own_server="main")
+async def fingerprints_are_not_logged(stage: Stage) -> None:
+    """The fingerprint of a unique job is in nothing that the server prints."""
+    assert stage.process is not None
+    queue = stage.name()
+    await stage.enqueue(queue, unique={})
+    reply = (await stage.push(queue=queue, unique={})).error(409, "duplicate")
+    fingerprint = str(reply["error.details.uniqueness_key"])
+    await stage.process.stop()
+    stage.check(fingerprint not in stage.process.output, "no fingerprint", "it is there")
+
+
+@case("OJS-ACC-001", own_server="main")
+async def open_to_this_machine_only(stage: Stage) -> None:
+    """A server without keys cannot be reached by the machine's address in its network."""
+    assert stage.process is not None
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect(("192.0.2.1", 9))  # sends nothing; the address is for documentation
+        address = probe.getsockname()[0]
+    stage.need(not address.startswith("127."), "this machine has no address but the loopback")
+    try:
+        _, writer = await asyncio.wait_for(asyncio.open_connection(address, stage.process.port), 3)
+    except OSError:
+        return
+    writer.close()
+    stage.check(False, f"no answer at {address}", "a connection")

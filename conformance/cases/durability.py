@@ -1,10 +1,11 @@
 """Cases of durability: what a crash and a stop leave behind."""
 
 import asyncio
+import time
 from contextlib import suppress
 
 from conformance.case import case
-from conformance.reply import CheckFailed
+from conformance.reply import CheckFailed, Record
 from conformance.stage import Stage
 
 
@@ -109,3 +110,73 @@ async def waiting_jobs_stay(stage: Stage) -> None:
         await stage.done(queue)
     for job in kept:
         stage.equal((await stage.look(job))["state"], job["state"], "state")
+
+
+@case("OJS-DUR-003", "OJS-QUE-009", "OJS-IDM-010", own_server="nodes", seconds=120)
+async def two_servers_are_one(stage: Stage) -> None:
+    """What one of two servers over one database stored the other one has, at once."""
+    async with stage.beside() as other:
+        queue, chosen = stage.name(), stage.new_id()
+        job = await stage.enqueue(queue)
+        taken = await other.take(queue, "w")
+        stage.equal(taken["id"], job["id"], "the job")
+        await stage.beat("w", [job])
+        (await stage.ack(job, "w", attempt=1, result=[1])).expect(200)
+        stage.equal((await other.look(job))["result"], [1], "result")
+        (await other.get(f"queues/{queue}/stats")).expect(200, {"queue.completed": 1})
+        await other.enqueue_many(queue, 100)
+
+        async def worker(on: Stage) -> list[str]:
+            mine: list[str] = []
+            while found := await on.fetch(queue, count=3):
+                mine += [each["id"] for each in found]
+            return mine
+
+        held = await asyncio.gather(*(worker(on) for on in (stage, other) * 8))
+        ids = [each for mine in held for each in mine]
+        stage.equal([len(ids), len(set(ids))], [100, 100], "deliveries, and different jobs")
+        body = {"type": "test.case", "args": [], "queue": queue, "id": chosen}
+        replies = await asyncio.gather(*(on.post("jobs", body) for on in (stage, other) * 8))
+        told = sorted(reply.status for reply in replies)
+        stage.equal(told, [200] * 15 + [201], "statuses of equal requests on both")
+
+
+@case("OJS-DUR-004", "OJS-FET-016", own_server="nodes", seconds=120)
+async def waiters_at_another_server(stage: Stage) -> None:
+    """A FETCH that waits at one server is woken by a job that another one stored."""
+    async with stage.beside() as other:
+        queue = stage.name()
+        for on, at in ((stage, other), (other, stage)):
+            async with stage.waiting(at.asked(queue, wait_ms=15_000)) as (waiter,):
+                await asyncio.sleep(0.4)
+                started = time.monotonic()
+                job = await on.enqueue(queue)
+                reply = (await asyncio.wait_for(waiter, 10)).expect(200, {"jobs": {"$size": 1}})
+                took = time.monotonic() - started
+            stage.equal(reply["jobs[0].id"], job["id"], "the job")
+            stage.check(took < 3, "soon after it was stored", took)
+
+
+@case("OJS-DUR-006", "OJS-DLQ-003", "OJS-EVT-012", level=1, own_server="brief", seconds=180)
+async def retention(stage: Stage) -> None:
+    """What has ended is kept as long as it is set, dead letters by their policy."""
+    queue = stage.name()
+    done = await stage.done(queue)
+    gone = await stage.enqueue(queue)
+    (await stage.delete(f"jobs/{gone['id']}")).expect(200)
+    dead = await stage.discarded(queue)
+    kept = await stage.discarded(queue, retry={"on_exhaustion": "dead_letter"})
+    waiting = await stage.enqueue(queue)
+    for job in (done, gone, dead):
+
+        async def is_gone(job: Record = job) -> bool:
+            return (await stage.get(f"jobs/{job['id']}")).status == 404
+
+        await stage.until(is_gone, 15, "a removed job")
+
+    async def no_events() -> bool:
+        return not await stage.events(queue, types="job.completed")
+
+    await stage.until(no_events, 120, "no event left")
+    (await stage.get(f"dead-letter/{kept['id']}")).expect(200)
+    stage.equal((await stage.look(waiting))["state"], "available", "state of a waiting job")

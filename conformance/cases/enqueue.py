@@ -1,5 +1,7 @@
 """Cases of enqueueing: one job, and batches."""
 
+from typing import Any
+
 from conformance.case import case
 from conformance.stage import Stage
 
@@ -110,7 +112,8 @@ async def tags_and_schema(stage: Stage) -> None:
     stage.equal(len(seen["schema"]), 2048, "characters of schema")
     for wrong in ([*tags, "one more"], "a", [1], {"a": 1}):
         (await stage.push(queue=queue, tags=wrong)).error(400, "invalid_request")
-    for wrong_schema in ("x" * 2049, 7, {}):
+    bad: tuple[Any, ...] = ("x" * 2049, 7, {})
+    for wrong_schema in bad:
         (await stage.push(queue=queue, schema=wrong_schema)).error(400, "invalid_request")
 
 
@@ -204,7 +207,8 @@ async def batches(stage: Stage) -> None:
     stage.check(one <= set(reply["jobs"][0]), "full envelopes", reply["jobs"][0])
     taken = [job["args"][0] for job in await stage.fetch(queue, count=100)]
     stage.equal(taken, list(range(100)), "order handed out")
-    for wrong in ([], {}, "x", None):
+    bad: tuple[Any, ...] = ([], {}, "x", None)
+    for wrong in bad:
         (await stage.post("jobs/batch", {"jobs": wrong})).error(400, "invalid_request")
 
 
@@ -212,12 +216,13 @@ async def batches(stage: Stage) -> None:
 async def batches_are_whole(stage: Stage) -> None:
     """A batch with a wrong job is refused whole, with the place of the wrong one."""
     queue = stage.name()
-    good = {"type": "test.case", "args": [], "queue": queue}
-    for place, wrong, status, code in (
+    good: dict[str, Any] = {"type": "test.case", "args": [], "queue": queue}
+    bad: tuple[tuple[int, dict[str, Any], int, str], ...] = (
         (0, {"args": []}, 400, "invalid_request"),
         (2, {**good, "priority": 1000}, 400, "invalid_request"),
         (1, {**good, "retry": {"max_attempts": -1}}, 422, "validation_error"),
-    ):
+    )
+    for place, wrong, status, code in bad:
         jobs = [good, good, good]
         jobs[place] = wrong
         (await stage.post("jobs/batch", {"jobs": jobs})).error(status, code, index=place)

@@ -1,5 +1,7 @@
 """Cases of the job envelope: members, values, and what the server adds and refuses."""
 
+from typing import Any
+
 from conformance.case import case
 from conformance.stage import Stage
 
@@ -35,8 +37,9 @@ async def specversions(stage: Stage) -> None:
     for version in ("1.0", "1.0.0", "1.0.0-rc.1"):
         reply = (await stage.push(queue=queue, specversion=version)).expect(201)
         stage.equal(reply["job.specversion"], "1.0", "specversion")
-    for version in ("2.0", "1.1", "", "latest", 1.0):
-        (await stage.push(queue=queue, specversion=version)).error(400, "invalid_request")
+    wrong: tuple[Any, ...] = ("2.0", "1.1", "", "latest", 1.0)
+    for other in wrong:
+        (await stage.push(queue=queue, specversion=other)).error(400, "invalid_request")
 
 
 @case("OJS-ENV-004")
@@ -83,7 +86,8 @@ async def payloads_are_untouched(stage: Stage) -> None:
 async def args_are_an_array(stage: Stage) -> None:
     """Arguments that are no array are refused, and nothing is stored."""
     queue = stage.name()
-    for args in ({}, "text", 1, True, None):
+    wrong: tuple[Any, ...] = ({}, "text", 1, True, None)
+    for args in wrong:
         (await stage.push(queue=queue, args=args)).error(400, "invalid_request", field="args")
     await stage.empty(queue)
 
@@ -94,8 +98,9 @@ async def queue_names(stage: Stage) -> None:
     good = stage.name()
     for name in (good, f"{good}.a_b-c", "q" * 200 + good.replace("-", "")[:50]):
         (await stage.push(queue=name)).expect(201, {"job.queue": {"$eq": name}})
-    for name in ("Default", "-a", "a-", "a b", "my_queue!", "", "q" * 256, ".", "é", 5):
-        (await stage.push(queue=name)).error(400, "invalid_request")
+    bad: tuple[Any, ...] = ("Default", "-a", "a-", "a b", "my_queue!", "", "q" * 256, ".", "é", 5)
+    for wrong in bad:
+        (await stage.push(queue=wrong)).error(400, "invalid_request")
 
 
 @case("OJS-ENV-008")
@@ -331,7 +336,8 @@ async def durations(stage: Stage) -> None:
         stage.equal(job["visibility_timeout_ms"], milliseconds, f"visibility_timeout {given!r}")
     job = await stage.enqueue(queue, visibility_timeout_ms=7)
     stage.equal(job["visibility_timeout_ms"], 7, "visibility_timeout_ms")
-    for wrong in ("", "PT", "5 apples", "-PT5S", "PT5", "s", [], True):
+    bad: tuple[Any, ...] = ("", "PT", "5 apples", "-PT5S", "PT5", "s", [], True)
+    for wrong in bad:
         (await stage.push(queue=queue, visibility_timeout=wrong)).expect("number:range(400,422)")
     reply = await stage.push(queue=queue, retry={"initial_interval": 5})
     reply.expect("number:range(400,422)")

@@ -81,8 +81,8 @@ async def no_input_gets_a_500(stage: Stage) -> None:
         {"a": {"b": []}},
         "\U0001f680",
     ]
-    members = ("type", "args", "queue", "id", "meta", "priority", "retry", "unique", "scheduled_at")
-    members += ("expires_at", "timeout_ms", "visibility_timeout", "tags", "options", "pending")
+    names = "type args queue id meta priority retry unique scheduled_at expires_at timeout_ms"
+    members = [*names.split(), "visibility_timeout", "tags", "options", "pending"]
     calls: list[Callable[[], Awaitable[Reply]]] = []
     for value in odd:
         good = {"type": "test.case", "args": [], "queue": queue}

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections import Counter
 from datetime import datetime
+from typing import Any
 
 from conformance.case import case
 from conformance.stage import Stage
@@ -47,7 +48,7 @@ async def job_types(stage: Stage) -> None:
 async def lengths_of_leases(stage: Stage) -> None:
     """FETCH's visibility timeout wins over the job's, and the job's over the server's."""
 
-    async def seconds(own: int | None, fetch: dict[str, object]) -> float:
+    async def seconds(own: int | None, fetch: dict[str, Any]) -> float:
         queue = stage.name()
         await stage.enqueue(queue, **({"visibility_timeout_ms": own} if own else {}))
         taken = await stage.take(queue, **fetch)
@@ -136,7 +137,7 @@ async def waiting_has_an_end(stage: Stage) -> None:
     """A FETCH waits as long as it asked, and is then answered with nothing."""
     queue = stage.name()
     for wait, least, most in ((None, 0, 2000), (0, 0, 2000), (600, 550, 3000)):
-        more = {} if wait is None else {"wait_ms": wait}
+        more: dict[str, Any] = {} if wait is None else {"wait_ms": wait}
         reply = (await stage.asked(queue, **more)).expect(200, {"jobs": []})
         took = reply.duration_ms
         stage.check(least <= took <= most, f"{least} to {most} ms for wait_ms {wait}", took)
@@ -179,7 +180,7 @@ async def waiters_are_woken_by_all_else(stage: Stage) -> None:
     async def woken(after_s: float) -> None:
         reply = (await stage.asked(queue, wait_ms=10_000)).expect(200, {"jobs": {"$size": 1}})
         took = reply.duration_ms / 1000
-        stage.check(took < after_s + 1.2, f"an answer within {after_s + 1.2} s", took)
+        stage.check(took < after_s + 4, f"an answer within {after_s + 4} s", took)
         (await stage.ack(reply["jobs[0].id"])).expect(200)
 
     await stage.enqueue(queue, scheduled_at="+PT0.6S")

@@ -1,6 +1,7 @@
 """Cases of the eight states and the ways between them."""
 
 import asyncio
+from typing import Any
 
 from conformance.case import case
 from conformance.reply import Record
@@ -105,12 +106,12 @@ async def first_states(stage: Stage) -> None:
 async def scheduled_jobs_come_by_themselves(stage: Stage) -> None:
     """A scheduled job is not handed out before its time, and becomes available without a call."""
     queue = stage.name()
-    early = await stage.enqueue(queue, scheduled_at="+PT1S")
+    early = await stage.enqueue(queue, scheduled_at="+PT3S")
     first = await stage.enqueue(queue)
     stage.equal((await stage.take(queue))["id"], first["id"], "the job handed out")
     await stage.empty(queue)
     later = await stage.enqueue(queue)
-    await asyncio.sleep(1.2)
+    await asyncio.sleep(3.2)
     stage.equal((await stage.look(early))["state"], "available", "state after its time")
     order = [job["id"] for job in await stage.fetch(queue, count=5)]
     stage.equal(order, [later["id"], early["id"]], "order: promoted jobs join the end")
@@ -208,7 +209,7 @@ async def lost_leases_go_back(stage: Stage) -> None:
     queue = stage.name()
     jobs = await stage.enqueue_many(queue, 2)
     taken = await stage.take(queue, visibility_timeout_ms=400)
-    took = await stage.until_state(taken, "available", 1.6)
+    took = await stage.until_state(taken, "available", 4)
     stage.check(took >= 0.25, "not before the lease ended", took)
     back = await stage.look(taken)
     stage.equal(back["error"]["code"], "visibility_timeout", "error.code")
@@ -227,7 +228,7 @@ async def timeouts_fail(stage: Stage) -> None:
     )
     await stage.take(queue, worker)
     await stage.beat(worker, [job])
-    took = await stage.until_state(job, "retryable", 1.7)
+    took = await stage.until_state(job, "retryable", 4)
     stage.check(took >= 0.3, "not before its time", took)
     seen = await stage.look(job)
     for name in ("code", "type"):
@@ -243,12 +244,12 @@ async def timeouts_fail(stage: Stage) -> None:
 async def retries_come_after_their_delay(stage: Stage) -> None:
     """A job waiting for its retry comes back after its delay, not before and not much later."""
     queue = stage.name()
-    job = await stage.enqueue(queue, retry={"initial_interval": "PT0.8S", "jitter": False})
+    job = await stage.enqueue(queue, retry={"initial_interval": "PT3S", "jitter": False})
     await stage.take(queue)
-    (await stage.fail(job)).expect(200, {"retry_delay_ms": 800})
-    await asyncio.sleep(0.4)
+    (await stage.fail(job)).expect(200, {"retry_delay_ms": 3000})
+    await asyncio.sleep(1.5)
     await stage.empty(queue)
-    await asyncio.sleep(0.65)
+    await asyncio.sleep(1.8)
     stage.equal((await stage.take(queue))["id"], job["id"], "the job after its delay")
 
 
@@ -303,21 +304,25 @@ async def activate(stage: Stage) -> None:
 async def jobs_expire_while_they_wait(stage: Stage) -> None:
     """A waiting job is discarded when its time to live is over; a held one is not touched."""
     waiting = {}
+    members: dict[str, dict[str, Any]] = {
+        "scheduled": {"scheduled_at": FUTURE},
+        "pending": {"pending": True},
+    }
     for state in ("scheduled", "available", "pending"):
-        more = {"scheduled": {"scheduled_at": FUTURE}, "pending": {"pending": True}}.get(state, {})
-        waiting[state] = await stage.enqueue(stage.name(), expires_at="+PT0.8S", **more)
+        more = members.get(state, {})
+        waiting[state] = await stage.enqueue(stage.name(), expires_at="+PT4S", **more)
     queue = stage.name()
     retried = await stage.enqueue(
-        queue, expires_at="+PT0.8S", retry={"initial_interval": "PT1H", "max_interval": "PT1H"}
+        queue, expires_at="+PT4S", retry={"initial_interval": "PT1H", "max_interval": "PT1H"}
     )
     await stage.take(queue)
     (await stage.fail(retried)).expect(200, {"state": "retryable"})
     queue = stage.name()
-    held = await stage.enqueue(queue, expires_at="+PT0.8S")
+    held = await stage.enqueue(queue, expires_at="+PT4S")
     await stage.take(queue)
-    await asyncio.sleep(0.8)
+    await asyncio.sleep(4)
     for job in (*waiting.values(), retried):
-        await stage.until_state(job, "discarded", 2)
+        await stage.until_state(job, "discarded", 5)
         seen = await stage.look(job)
         for name in ("code", "type"):
             stage.equal(seen["error"][name], "expired", f"error.{name}")

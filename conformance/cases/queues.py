@@ -1,6 +1,7 @@
 """Cases of queues: counts, pausing, and what one queue means for another."""
 
 import asyncio
+from typing import Any
 
 from conformance.case import case
 from conformance.stage import Stage
@@ -51,7 +52,7 @@ async def lists_of_queues(stage: Stage) -> None:
     used, paused = stage.name(), stage.name()
     await stage.enqueue(used)
     (await stage.post(f"queues/{paused}/pause")).expect(200)
-    listed = {}
+    listed: dict[str, Any] = {}
     cursor: dict[str, str] = {}
     while True:
         reply = (await stage.get("queues", limit=1000, **cursor)).expect(200)

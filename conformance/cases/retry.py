@@ -177,12 +177,12 @@ async def the_servers_own_errors(stage: Stage) -> None:
         queue = stage.name()
         job = await stage.enqueue(queue, retry={"non_retryable_errors": [entry]}, **members)
         await stage.take(queue, visibility_timeout_ms=lease)
-        await stage.until_state(job, "discarded", 3)
+        await stage.until_state(job, "discarded", 6)
         stage.equal((await stage.look(job))["error"]["code"], entry, "error.code")
     queue = stage.name()
     job = await stage.enqueue(queue, retry={"max_attempts": 1})
     await stage.take(queue, visibility_timeout_ms=200)
-    await stage.until_state(job, "discarded", 3)
+    await stage.until_state(job, "discarded", 6)
     stage.equal((await stage.look(job))["error"]["code"], "visibility_timeout", "error.code")
 
 

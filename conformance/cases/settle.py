@@ -54,12 +54,12 @@ async def late_answers_are_refused(stage: Stage) -> None:
     queue, late, next_one = stage.name(), stage.name("w"), stage.name("w")
     job = await stage.enqueue(queue, retry={"max_attempts": 10})
     await stage.take(queue, late, visibility_timeout_ms=200)
-    await stage.until_state(job, "available", 2)
+    await stage.until_state(job, "available", 5)
     (await stage.ack(job, late, attempt=1)).error(409, "conflict", current_state="available")
     (await stage.fail(job, late, attempt=1)).error(409, "conflict", current_state="available")
     await stage.take(queue, next_one, visibility_timeout_ms=200)
     (await stage.ack(job, late)).error(409, "conflict", holder=next_one)
-    await stage.until_state(job, "available", 2)
+    await stage.until_state(job, "available", 5)
     await stage.take(queue, late)
     (await stage.ack(job, late, attempt=1)).error(409, "conflict", current_attempt=3)
     (await stage.ack(job, late, attempt=3)).expect(200)
@@ -86,7 +86,8 @@ async def taking_back_decides(stage: Stage) -> None:
 async def results(stage: Stage) -> None:
     """Any JSON value is kept as the result, and given back equal."""
     queue = stage.name()
-    for value in ({"a": [1, None, {"b": "\u0000"}]}, [], "text", 0, False, 1.5, None):
+    values: tuple[Any, ...] = ({"a": [1, None, {"b": "\u0000"}]}, [], "text", 0, False, 1.5, None)
+    for value in values:
         job = await stage.enqueue(queue)
         await stage.take(queue)
         (await stage.ack(job, result=value)).expect(200)
@@ -170,7 +171,7 @@ async def errors_of_the_wrong_kind(stage: Stage) -> None:
     queue = stage.name()
     job = await stage.enqueue(queue)
     await stage.take(queue)
-    for error in (
+    bad: tuple[Any, ...] = (
         {"message": 7},
         {"code": ["x"]},
         {"type": {}},
@@ -180,7 +181,8 @@ async def errors_of_the_wrong_kind(stage: Stage) -> None:
         {"backtrace": [7]},
         7,
         [],
-    ):
+    )
+    for error in bad:
         (await stage.fail(job, error=error)).error(400, "invalid_request")
     stage.equal((await stage.look(job))["state"], "active", "state")
     good = {"message": "m", "backtrace": "one\ntwo", "retryable": False}
@@ -215,9 +217,9 @@ async def snooze(stage: Stage) -> None:
     for attempt in (1, 2):
         taken = await stage.take(queue)
         stage.equal(taken["attempt"], attempt, "attempt")
-        error = {"message": "later", "details": {"action": "snooze", "retry_after_ms": 300}}
+        error = {"message": "later", "details": {"action": "snooze", "retry_after_ms": 2000}}
         (await stage.fail(job, error=error)).expect(200, {"state": "scheduled"})
         seen = await stage.look(job)
         stage.check("error" not in seen and not seen.get("errors"), "no error", seen)
         await stage.empty(queue)
-        await stage.until_state(job, "available", 2)
+        await stage.until_state(job, "available", 6)

@@ -93,7 +93,8 @@ async def jobs_without_a_policy(stage: Stage) -> None:
     """Jobs without a policy are never compared."""
     queue = stage.name()
     kind = f"kind.{stage.name('t').replace('-', '_')}"
-    for unique in (None, {}, None):
+    policies: tuple[Any, ...] = (None, {}, None)
+    for unique in policies:
         (await stage.push(type=kind, queue=queue, unique=unique)).expect(201)
 
 
@@ -242,8 +243,8 @@ async def many_at_once(stage: Stage) -> None:
         stage.equal(told, sorted([201, *[status] * 31]), f"statuses with {policy}")
         stage.equal(len(await stage.fetch(queue, count=40)), 1, "jobs stored")
     kind, queue = f"kind.{stage.name('t').replace('-', '_')}", stage.name()
-    policy = {"on_conflict": "replace"}
-    await asyncio.gather(*(stage.push(type=kind, queue=queue, unique=policy) for _ in range(16)))
+    replace = {"on_conflict": "replace"}
+    await asyncio.gather(*(stage.push(type=kind, queue=queue, unique=replace) for _ in range(16)))
     stage.equal(len(await stage.fetch(queue, count=40)), 1, "jobs left with replace")
 
 
