@@ -226,10 +226,13 @@ class Contract:
 
     def _place(self, schema: str, error: ValidationError) -> str:
         pointer = schema
-        for part in list(error.absolute_schema_path)[1:]:
-            pointer = (
-                self._resolved(pointer)[0] if part == "$ref" else f"{pointer}/{escaped(str(part))}"
-            )
+        for part in error.absolute_schema_path:
+            node = self.at(pointer)
+            # The path of an error leaves references out, so that they are followed here.
+            while isinstance(node, dict) and part not in node and "$ref" in node:
+                pointer = str(node["$ref"])
+                node = self.at(pointer)
+            pointer = f"{pointer}/{escaped(str(part))}"
         return pointer
 
     def _resolved(self, pointer: str) -> tuple[str, dict[str, Any]]:

@@ -243,7 +243,7 @@ class Stage:
 
     def equal(self, actual: object, wanted: object, what: str) -> None:
         """Demand that two JSON values are the same."""
-        self.check(same(actual, wanted), f"{what}: {show(wanted)}", actual)
+        self.check(same(actual, wanted), f"{what}: {show(wanted)}", show(actual))
 
     async def until(self, met: Callable[[], Awaitable[bool]], within_s: float, what: str) -> float:
         """Ask again until something holds; return how many seconds that took."""

@@ -156,7 +156,7 @@ async def waiting_is_cut(stage: Stage) -> None:
         (await asyncio.wait_for(waiter, 5)).expect(200, {"jobs": {"$size": 1}})
 
 
-@case("OJS-FET-016", capability="long_poll")
+@case("OJS-FET-016", capability="long_poll", alone=True)
 async def waiters_are_woken_by_enqueue(stage: Stage) -> None:
     """A waiting FETCH has the job a moment after it was enqueued."""
     queue, delays = stage.name(), list[float]()
@@ -169,7 +169,7 @@ async def waiters_are_woken_by_enqueue(stage: Stage) -> None:
             delays.append(time.monotonic() - started)
             stage.equal(reply["jobs[0].id"], job["id"], "the job")
     # A busy machine may delay some of them; a server that only polls is slow every time.
-    stage.check(min(delays) < 0.25, "woken, not found by a slow poll", delays)
+    stage.check(min(delays) < 0.4, "woken, not found by a slow poll", delays)
 
 
 @case("OJS-FET-016", level=1, capability="long_poll")

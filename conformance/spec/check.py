@@ -5,7 +5,7 @@ import inspect
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from conformance.case import OwnCase
 from conformance.contract import Contract
@@ -13,6 +13,7 @@ from conformance.nearest import nearest
 from conformance.spec.clauses import SIDES, STRENGTHS, Spec
 from conformance.spec.coverage import coverage
 from conformance.spec.examples import example_problems
+from conformance.spec.unseen import UNSEEN
 
 _SOURCE = re.compile(r"^\| `([a-z-]+)` \|", re.MULTILINE)
 _DECISION = re.compile(r"^\| (\d+) \|", re.MULTILINE)
@@ -23,10 +24,15 @@ _FILLED = "*"  # stands for a part of a path that is only known when the case ru
 _CALLS = {"get": "GET", "post": "POST", "delete": "DELETE"}
 
 
-def check_lines(spec: Spec, contract: Contract, cases: Iterable[OwnCase]) -> list[str]:
+def check_lines(
+    spec: Spec,
+    contract: Contract,
+    cases: Iterable[OwnCase],
+    unseen: Mapping[str, str] = UNSEEN,
+) -> list[str]:
     """Return everything that is not in order, in plain words."""
     cases = list(cases)
-    found = coverage(spec, cases)
+    found = coverage(spec, cases, unseen)
     return [
         *spec.problems,
         *_clause_problems(spec),

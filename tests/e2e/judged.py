@@ -59,7 +59,7 @@ def _judged(start: str, reports: Path, more: Sequence[str], *, several_nodes: bo
         "brief": f"{start} {BRIEF}",
         **({"nodes": start} if several_nodes else {}),
     }
-    options = ["run", "--server-cmd", f"{start} --conformance", "--jobs", "12"]
+    options = ["run", "--server-cmd", f"{start} --conformance", "--jobs", "8"]
     options += [part for name, each in variants.items() for part in ("--variant", f"{name}={each}")]
     own = main([*options, "--contract", "fail", "--report-dir", str(reports / "own"), *more])
     if more or not SAMPLE.is_dir():
