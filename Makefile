@@ -5,7 +5,7 @@
 PYTHON ?= python3
 JOBS ?= logical
 ARGS ?=
-PACKAGES := ojs_wire ojs_server ojs_worker conformance
+PACKAGES := ojs_wire ojs_server ojs_worker conformance benchmarks
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
@@ -13,11 +13,11 @@ COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-h
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint format check conformance lock clean again
+.PHONY: help setup run test bench-scheduled lint format check conformance lock clean again
 .DELETE_ON_ERROR:
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' Makefile
 	@echo "  variables: PYTHON=python3.13 chooses the Python, JOBS=4 the test processes, ARGS=... is passed on"
 
 setup: $(VENV)/.dev ## Install everything for checking and testing into .venv
@@ -27,6 +27,9 @@ run: $(VENV)/.run ## Start the server on the embedded store (ARGS="--help" shows
 
 test: $(VENV)/.dev ## Run the whole test suite on both stores (ARGS="-k claim" selects)
 	$(BIN)/pytest --numprocesses=$(JOBS) --dist=worksteal --durations=10 $(ARGS)
+
+bench-scheduled: $(VENV)/.dev ## Measure a million scheduled jobs on both stores (4 minutes)
+	$(BIN)/python -m benchmarks.scheduled $(ARGS)
 
 lint: $(VENV)/.dev ## Check format, lint rules and types
 	$(BIN)/ruff format --check .
