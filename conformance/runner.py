@@ -125,22 +125,29 @@ class _Session:
         """Play the cases that may disturb each other one by one, the others side by side."""
         files = list(self._plan.files)
         one_by_one = self._reset is not None or self._plan.compat
-        shared = [file for file in files if one_by_one or uses_common_queue(file)]
-        apart = [file for file in files if not (one_by_one or uses_common_queue(file))]
-        for file in shared:
-            await self._ended(self._published(file))
-        await self._side_by_side([self._published(file) for file in apart])
+        for file in files:
+            if one_by_one or uses_common_queue(file):
+                await self._ended(self._published(file))
+        if not one_by_one:
+            rest = [file for file in files if not uses_common_queue(file)]
+            await self._side_by_side([self._published(file) for file in rest])
         own = self._plan.own
         beside = [case for case in own if not case.alone]
-        # Servers that start and crash take time from cases that measure it.
-        await self._side_by_side([self._own(case) for case in beside if not case.own_server])
-        await self._side_by_side([self._own(case) for case in beside if case.own_server])
+        # The longest begin first, so that nobody waits for a single one at the end. Servers that
+        # start and crash take time from cases that measure it: there are few of them at once.
+        beside.sort(key=lambda case: -case.seconds)
+        shared = [self._own(case) for case in beside if not case.own_server]
+        apart = [self._own(case) for case in beside if case.own_server]
+        few = max(1, self._plan.jobs // 3)
+        await asyncio.gather(self._side_by_side(shared), self._side_by_side(apart, few))
         for case in own:
             if case.alone:
                 await self._ended(self._own(case))
 
-    async def _side_by_side(self, cases: Sequence[Awaitable[CaseResult]]) -> None:
-        free = asyncio.Semaphore(max(1, self._plan.jobs))
+    async def _side_by_side(
+        self, cases: Sequence[Awaitable[CaseResult]], at_once: int | None = None
+    ) -> None:
+        free = asyncio.Semaphore(at_once or max(1, self._plan.jobs))
 
         async def one(running: Awaitable[CaseResult]) -> None:
             async with free:

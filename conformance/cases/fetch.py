@@ -3,10 +3,10 @@
 import asyncio
 import time
 from collections import Counter
-from datetime import datetime
 from typing import Any
 
 from conformance.case import case
+from conformance.cases.lifecycle import seconds_between
 from conformance.stage import Stage
 
 
@@ -52,7 +52,7 @@ async def lengths_of_leases(stage: Stage) -> None:
         queue = stage.name()
         await stage.enqueue(queue, **({"visibility_timeout_ms": own} if own else {}))
         taken = await stage.take(queue, **fetch)
-        return _between(taken["started_at"], taken["lease_expires_at"])
+        return seconds_between(taken["started_at"], taken["lease_expires_at"])
 
     stage.equal(await seconds(70_000, {}), 70.0, "seconds, by the job")
     stage.equal(await seconds(70_000, {"visibility_timeout_ms": 0}), 70.0, "seconds, 0 in FETCH")
@@ -259,7 +259,3 @@ async def asking_again(stage: Stage) -> None:
     stage.equal(len(fresh), 1, "jobs of a new FETCH, once none is held")
     for wrong in ("", "x" * 256, 7, "a\nb"):
         (await stage.asked(queue, worker, fetch_id=wrong)).error(400, "invalid_request")
-
-
-def _between(start: str, end: str) -> float:
-    return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
