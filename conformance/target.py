@@ -49,6 +49,11 @@ class Process:
         return self._port
 
     @property
+    def folder(self) -> str:
+        """The folder that its command is given."""
+        return self._folder.name
+
+    @property
     def output(self) -> str:
         """What it has printed, the newest lines."""
         return "\n".join(self._output)

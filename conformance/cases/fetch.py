@@ -214,7 +214,7 @@ async def stopping_answers_waiters(stage: Stage) -> None:
     result = stage.get(f"jobs/{job['id']}/result", wait="true", timeout=25)
     fetches = [stage.asked(queue, wait_ms=25_000) for _ in range(5)]
     async with stage.waiting(result, *fetches) as waiters:
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(2.5)  # so that all of them have arrived, also on a slow machine
         started = time.monotonic()
         code = await stage.process.stop()
         replies = await asyncio.wait_for(asyncio.gather(*waiters), 5)

@@ -16,7 +16,8 @@ body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding
 h1{font-size:1.5rem;margin-bottom:.2rem}h2{font-size:1.15rem;margin-top:2.2rem}
 table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.25rem .6rem;
 border-bottom:1px solid var(--line);vertical-align:top}th{font-weight:600}
-td.n{text-align:right;font-variant-numeric:tabular-nums}
+td.n{font-variant-numeric:tabular-nums}
+td:first-child code{white-space:nowrap}
 .v{font-weight:600;white-space:nowrap}.pass{color:var(--pass)}.fail,.error{color:var(--fail)}
 .skipped{color:var(--skip)}.defective{color:var(--odd)}
 details{border:1px solid var(--line);border-radius:6px;padding:.4rem .8rem;margin:.5rem 0}
