@@ -1,11 +1,13 @@
 """The requests of the worker calls and the smaller endpoints, as they arrive on the wire."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta
 
 from ojs_wire.values import MAX_DURATION, MAX_NAME
+
+MAX_RESULTS: Final = 1000
 
 Milliseconds = Annotated[int, Meta(ge=0, le=MAX_DURATION)]
 JobIds = Annotated[list[str], Meta(max_length=10_000)]
@@ -14,17 +16,22 @@ Text = Annotated[str, Meta(max_length=MAX_NAME)]
 Attempt = Annotated[int, Meta(ge=0, le=2**31)]
 
 
-class FetchRequest(msgspec.Struct):
-    """FETCH."""
+class FetchTerms(msgspec.Struct):
+    """Which jobs are wanted, how many, and for how long."""
 
     queues: Names
     count: Annotated[int, Meta(ge=1, le=1000)] | None = None
-    worker_id: str | None = None
     visibility_timeout_ms: Milliseconds | None = None
     visibility_timeout: str | int | float | None = None
     wait_ms: Milliseconds | None = None
     job_types: Names | None = None
     fetch_id: Annotated[str, Meta(min_length=1, max_length=MAX_NAME)] | None = None
+
+
+class FetchRequest(FetchTerms):
+    """FETCH."""
+
+    worker_id: str | None = None
     # Says which jobs this worker could run; read by other backends, kept for their users.
     runtime: dict[str, Any] | None = None
 
@@ -46,6 +53,48 @@ class NackRequest(msgspec.Struct):
     attempt: Attempt | None = None
     error: Any = None
     requeue: bool | None = None
+
+
+class Settlement(msgspec.Struct):
+    """One ACK or FAIL among many."""
+
+    job_id: str
+    attempt: Attempt
+    outcome: Literal["ack", "fail"]
+    result: Any = msgspec.UNSET
+    error: Any = None
+    requeue: bool | None = None
+
+
+class SettleRequest(msgspec.Struct):
+    """Many ACKs and FAILs, and a FETCH behind them."""
+
+    worker_id: str
+    results: Annotated[list[Settlement], Meta(max_length=MAX_RESULTS)] = []
+    fetch: FetchTerms | None = None
+
+
+class ProgressRequest(msgspec.Struct):
+    """How far a job is: from 0 to 1, or in percent."""
+
+    job_id: str | None = None
+    progress: float | None = None
+    percentage: float | None = None
+    message: Annotated[str, Meta(max_length=10_000)] | None = None
+    data: dict[str, Any] | None = None
+    checkpoint: dict[str, Any] | None = None
+    worker_id: str | None = None
+    attempt: Attempt | None = None
+
+
+class CheckpointRequest(msgspec.Struct):
+    """The state of a job, any JSON."""
+
+    state: Any
+    job_id: str | None = None
+    sequence: Annotated[int, Meta(ge=1, le=2**53)] | None = None
+    worker_id: str | None = None
+    attempt: Attempt | None = None
 
 
 class WorkerProfile(msgspec.Struct, omit_defaults=True):
@@ -134,6 +183,12 @@ class CronRequest(msgspec.Struct):
     unique: Any = None
     visibility_timeout: Any = None
     visibility_timeout_ms: Any = None
+    enqueue_ttl: Any = None
+    enqueue_ttl_ms: Any = None
+    total_timeout: Any = None
+    total_timeout_ms: Any = None
+    heartbeat_timeout: Any = None
+    heartbeat_timeout_ms: Any = None
     tags: Any = None
     rate_limit: Any = None
     metadata: Any = None
@@ -145,6 +200,28 @@ class CronRequest(msgspec.Struct):
     run_count: Any = None
     last_job_id: Any = None
     waiting: Any = None
+
+
+class CreateQueueRequest(msgspec.Struct):
+    """A new queue and its settings."""
+
+    name: Any = None
+    config: dict[str, Any] | None = None
+
+
+class DeleteQueueRequest(msgspec.Struct):
+    """What becomes of the jobs of a queue that is to go."""
+
+    strategy: str | None = None
+    target_queue: str | None = None
+
+
+class PurgeRequest(msgspec.Struct):
+    """Which jobs of a queue are to be removed."""
+
+    states: Any = None
+    older_than: Any = None
+    confirm: Any = None
 
 
 class EmptyRequest(msgspec.Struct):

@@ -1,22 +1,32 @@
 """The server about itself: manifest, health, readiness, metrics."""
 
 import time
+from collections.abc import Mapping
 from typing import Any, Final
 
 from ojs_server import __version__
+from ojs_server.domain.checkpoint import MAX_STATE
 from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.job import State
+from ojs_server.domain.progress import MAX_DATA
+from ojs_server.domain.queue_config import STRATEGIES
+from ojs_server.domain.rate_limit import ACTIONS
 from ojs_server.domain.workers import Presence, presence
 from ojs_server.http.call import Answer, Call
 from ojs_server.metrics import CONTENT_TYPE
+from ojs_wire.calls import MAX_RESULTS
 
 # Every name that clients look for; true only where it is built and tested on both stores.
 CAPABILITIES: Final = {
+    "backpressure": True,
     "batch_enqueue": True,
+    "bulk_settle": True,
+    "checkpoints": True,
     "cron": True,
     "cron_jobs": True,
     "dead_letter": True,
     "delayed_jobs": True,
+    "event_streams": True,
     "events": True,
     "fair_scheduling": False,
     "idempotency_keys": True,
@@ -27,13 +37,26 @@ CAPABILITIES: Final = {
     "multi_tenancy": False,
     "pause_resume": True,
     "priority_queues": True,
-    "rate_limiting": False,
+    "progress": True,
+    "queue_config": True,
+    "rate_limiting": True,
     "schema_validation": False,
     "unique_jobs": True,
     "webhooks": False,
     "worker_directives": True,
     "worker_registration": True,
     "workflows": True,
+}
+
+# The extensions that are there, each with what a client may want to know of it.
+EXTENSIONS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "urn:ojs:ext:backpressure": {"strategies": list(STRATEGIES)},
+    "urn:ojs:ext:durable-execution": {"version": "1.0.0", "max_state_bytes": MAX_STATE},
+    "urn:ojs:ext:progress": {"version": "1.0.0", "max_data_bytes": MAX_DATA, "streams": False},
+    "urn:ojs:ext:rate-limiting": {"on_limit": list(ACTIONS), "window": "sliding"},
+    "urn:ojs:ext:timeouts": {"version": "1.0.0"},
+    # No specification knows this one.
+    "urn:ojs-server:ext:settle": {"path": "/ojs/v1/workers/settle", "max_results": MAX_RESULTS},
 }
 
 
@@ -57,8 +80,8 @@ async def manifest(call: Call) -> Answer:
             "backend": store.kind,
             "capabilities": {**CAPABILITIES, "test_hooks": settings.conformance},
             "unique_job_strength": "strong",
-            "extensions": [],
-            "extensions_detail": {},
+            "extensions": list(EXTENSIONS),
+            "extensions_detail": EXTENSIONS,
             "endpoints": {
                 "base_url": "/ojs/v1",
                 "manifest": "/ojs/manifest",
@@ -115,6 +138,7 @@ async def metrics(call: Call) -> Answer:
         seen[presence(load.worker, now, call.server.engine.rules.thresholds)] += 1
     call.server.metrics.observe_workers(seen)
     call.server.metrics.observe_waiting(len(call.server.engine.wakeups))
+    call.server.metrics.observe_streams(len(call.server.engine.tail))
     plain = (call.header("accept") or "").strip() == "text/plain"
     return Answer(
         call.server.metrics.render(),

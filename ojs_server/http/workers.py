@@ -1,11 +1,11 @@
 """Workers: FETCH, ACK, FAIL, BEAT, coming and going, and who is there."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
 
-from ojs_server.domain.errors import InvalidRequest, TooLarge, invalid
+from ojs_server.domain.errors import TooLarge, invalid
 from ojs_server.domain.faults import parse_fault
 from ojs_server.domain.job import Change, StoredJob
 from ojs_server.domain.naming import nearest
@@ -18,13 +18,14 @@ from ojs_server.domain.workers import (
     presence,
 )
 from ojs_server.http.call import Answer, Call
+from ojs_server.http.ids import holder_of, job_id_of, worker_id_of
 from ojs_server.http.paging import page_of
-from ojs_server.http.views import array, envelope, summary
+from ojs_server.http.views import array, envelope, left_members, summary
 from ojs_server.ops.beat import Beat, Beaten
-from ojs_server.ops.claim import Claim
+from ojs_server.ops.claim import Claim, Deliveries
 from ojs_server.ops.fetch import fetch as fetch_or_wait
 from ojs_server.ops.presence import Deregister, Register, profile_of, unknown_worker
-from ojs_server.ops.settle import Ack, Fail, missing
+from ojs_server.ops.settle import Ack, Fail
 from ojs_server.store.base import Claimed, WorkerLoad
 from ojs_server.store.clock import wall_ms
 from ojs_wire import codes
@@ -33,6 +34,7 @@ from ojs_wire.calls import (
     BeatRequest,
     DeregisterRequest,
     FetchRequest,
+    FetchTerms,
     NackRequest,
     RegisterRequest,
     WorkerProfile,
@@ -41,7 +43,6 @@ from ojs_wire.codec import encode
 from ojs_wire.values import (
     JOB_TYPE,
     MAX_NAME,
-    UUID7,
     format_timestamp,
     in_seconds,
     parse_duration,
@@ -54,19 +55,32 @@ _PROFILE = WorkerProfile.__struct_fields__
 async def fetch(call: Call) -> Answer:
     """Hand out available jobs; with `wait_ms`, wait for the first."""
     request = await call.read(FetchRequest)
-    claim = Claim(
-        queues=tuple(dict.fromkeys(parse_queue("queues", name) for name in request.queues)),
-        count=request.count or 1,
-        worker_id=_optional_id(request.worker_id),
-        job_types=_job_types(request.job_types),
-        lease_ms=_lease_ms(request),
-        fetch_id=_fetch_id(request.fetch_id),
+    claim = claim_of(request, holder_of(request.worker_id))
+    return Answer(array("jobs", fetched(await wait_for_jobs(call, claim, request.wait_ms))))
+
+
+def claim_of(terms: FetchTerms, worker_id: str | None) -> Claim:
+    """What a FETCH asks for."""
+    return Claim(
+        queues=tuple(dict.fromkeys(parse_queue("queues", name) for name in terms.queues)),
+        count=terms.count or 1,
+        worker_id=worker_id,
+        job_types=_job_types(terms.job_types),
+        lease_ms=_lease_ms(terms),
+        fetch_id=_fetch_id(terms.fetch_id),
     )
-    wait_ms = min(request.wait_ms or 0, call.server.settings.max_wait_ms)
+
+
+async def wait_for_jobs(call: Call, claim: Claim, wait_ms: int | None) -> Deliveries:
+    """The jobs of a FETCH, as soon as there are some within its wait."""
+    wait_ms = min(wait_ms or 0, call.server.settings.max_wait_ms)
     gone = call.disconnected() if wait_ms else None
-    deliveries = await fetch_or_wait(call.server.engine, claim, wait_ms, gone)
-    jobs = (envelope(_stored(one.claimed), one.lease) for one in deliveries)
-    return Answer(array("jobs", jobs))
+    return await fetch_or_wait(call.server.engine, claim, wait_ms, gone)
+
+
+def fetched(deliveries: Deliveries) -> Iterator[bytes]:
+    """Jobs as FETCH hands them out."""
+    return (envelope(_stored(one.claimed), one.lease, left_members(one.left)) for one in deliveries)
 
 
 def _stored(claimed: Claimed) -> StoredJob:
@@ -76,23 +90,29 @@ def _stored(claimed: Claimed) -> StoredJob:
 async def ack(call: Call) -> Answer:
     """The handler succeeded: the job is completed."""
     request = await call.read(AckRequest, optional="id" in call.params)
-    result = None if request.result is msgspec.UNSET else encode(request.result)
-    limit = call.server.settings.max_result_bytes
-    if result is not None and len(result) > limit:
+    change = await call.server.engine.run(
+        Ack(
+            job_id_of(call, request.job_id),
+            worker_id=holder_of(request.worker_id),
+            attempt=request.attempt,
+            result=result_of(request.result, call.server.settings.max_result_bytes),
+        )
+    )
+    return Answer({"acknowledged": True, **_settled(change)})
+
+
+def result_of(given: object, limit: int) -> bytes | None:
+    """A result as it is stored; None where none was given."""
+    if given is msgspec.UNSET:
+        return None
+    result = encode(given)
+    if len(result) > limit:
         raise TooLarge(
             f"`result` has {len(result)} bytes; at most {limit} are allowed",
             code=codes.RESULT_TOO_LARGE,
             details={"field": "result", "size": len(result), "limit": limit},
         )
-    change = await call.server.engine.run(
-        Ack(
-            _job_id(call, request.job_id),
-            worker_id=_optional_id(request.worker_id),
-            attempt=request.attempt,
-            result=result,
-        )
-    )
-    return Answer({"acknowledged": True, **_settled(change)})
+    return result
 
 
 async def nack(call: Call) -> Answer:
@@ -100,9 +120,9 @@ async def nack(call: Call) -> Answer:
     request = await call.read(NackRequest, optional="id" in call.params)
     change = await call.server.engine.run(
         Fail(
-            _job_id(call, request.job_id),
+            job_id_of(call, request.job_id),
             parse_fault(request.error),
-            worker_id=_optional_id(request.worker_id),
+            worker_id=holder_of(request.worker_id),
             attempt=request.attempt,
             requeue=bool(request.requeue),
         )
@@ -152,7 +172,7 @@ async def register(call: Call) -> Answer:
 async def deregister(call: Call) -> Answer:
     """A worker says goodbye; what it held goes back at once."""
     request = await call.read(DeregisterRequest, optional="id" in call.params)
-    worker_id = _worker_id(call, request.worker_id)
+    worker_id = worker_id_of(call, request.worker_id)
     known = await call.server.engine.run(Deregister(worker_id))
     return Answer(
         {
@@ -216,7 +236,7 @@ def _beat(call: Call, request: BeatRequest) -> Beat:
         ids = [request.job_id]
     reported, draining = parse_reported(request.state, shutdown=bool(request.shutdown))
     return Beat(
-        worker_id=_worker_id(call, request.worker_id),
+        worker_id=worker_id_of(call, request.worker_id),
         reported=reported,
         draining=draining,
         # An id of another form names no job; it is reported as lost like any other stranger.
@@ -310,34 +330,6 @@ def _profile(request: WorkerProfile) -> Mapping[str, object]:
     return {name: value for name in _PROFILE if (value := getattr(request, name)) is not None}
 
 
-def _job_id(call: Call, given: str | None) -> str:
-    job_id = call.params.get("id", given)
-    if job_id is None:
-        raise invalid("job_id", "is missing")
-    if given is not None and given != job_id:
-        raise InvalidRequest(
-            "`job_id` differs from the id in the path", details={"field": "job_id"}
-        )
-    if not UUID7.fullmatch(job_id):
-        raise missing(job_id[:100])
-    return job_id
-
-
-def _worker_id(call: Call, given: str | None) -> str:
-    worker_id = call.params.get("id", given)
-    if worker_id is None:
-        raise invalid("worker_id", "is missing")
-    if given is not None and given != worker_id:
-        raise InvalidRequest(
-            "`worker_id` differs from the id in the path", details={"field": "worker_id"}
-        )
-    return parse_worker_id(worker_id)
-
-
-def _optional_id(worker_id: str | None) -> str | None:
-    return None if worker_id is None else parse_worker_id(worker_id)
-
-
 def _job_types(names: list[str] | None) -> tuple[str, ...] | None:
     for name in names or ():
         if len(name) > MAX_NAME or not JOB_TYPE.fullmatch(name):
@@ -351,7 +343,7 @@ def _fetch_id(name: str | None) -> str | None:
     return name
 
 
-def _lease_ms(request: FetchRequest) -> int | None:
+def _lease_ms(request: FetchTerms) -> int | None:
     if request.visibility_timeout_ms:
         return request.visibility_timeout_ms
     if request.visibility_timeout is None:

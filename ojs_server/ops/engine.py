@@ -5,21 +5,27 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, TypeVar, overload
 
+from ojs_server.domain.beside import Checkpoint
 from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.job import Change
 from ojs_server.ops import (
     batch,
     beat,
+    checkpoint,
     claim,
     control,
     cron,
     enqueue,
+    exchange,
+    opening,
     presence,
+    progress,
     settle,
     sweep,
     workflow,
 )
 from ojs_server.ops.group_commit import GroupCommit
+from ojs_server.ops.tail import ALL, Tail
 from ojs_server.ops.wakeups import Wakeups
 from ojs_server.ops.work import Chance, Rules, chance
 from ojs_server.store.base import Reader, Store, StoreUnavailable
@@ -39,11 +45,21 @@ class Engine:
         *,
         luck: Chance | None = None,
         max_waiting: int = 10_000,
+        max_streams: int = 1000,
+        stream_buffer: int = 1000,
     ) -> None:
         self.store = store
         self.rules = rules
         self.wakeups = Wakeups()
         self.endings = Wakeups()
+        self.tail = Tail(
+            lambda after, limit: self.read(lambda reader: reader.events(after, ALL, limit)),
+            lambda: self.read(lambda reader: reader.log_span()),
+            self._note_following,
+            most=max_streams,
+            room=stream_buffer,
+        )
+        self.rooms = Wakeups()
         self.on_due: Callable[[int], None] = lambda moment: None
         luck = luck or chance()
         self._reading = ThreadPoolExecutor(READERS, thread_name_prefix="ojs-reader")
@@ -65,6 +81,14 @@ class Engine:
     @overload
     async def run(self, operation: settle.OnJob | settle.Remove) -> Change: ...
     @overload
+    async def run(self, operation: exchange.Exchange) -> exchange.Exchanged: ...
+    @overload
+    async def run(self, operation: checkpoint.Save) -> Checkpoint: ...
+    @overload
+    async def run(self, operation: checkpoint.Clear) -> checkpoint.Cleared: ...
+    @overload
+    async def run(self, operation: progress.Advance) -> progress.Advanced: ...
+    @overload
     async def run(self, operation: beat.Beat) -> beat.Beaten: ...
     @overload
     async def run(self, operation: presence.Coming) -> presence.Known: ...
@@ -82,6 +106,16 @@ class Engine:
     async def run(self, operation: workflow.Cancel) -> workflow.Cancelled: ...
     @overload
     async def run(self, operation: control.SetPaused | control.Reset) -> control.Controlled: ...
+    @overload
+    async def run(self, operation: control.Configure) -> control.Configured: ...
+    @overload
+    async def run(self, operation: control.Purge) -> control.Purged: ...
+    @overload
+    async def run(self, operation: control.Drop) -> control.Dropped: ...
+    @overload
+    async def run(self, operation: opening.Open) -> opening.Opened: ...
+    @overload
+    async def run(self, operation: opening.Override) -> opening.Overridden: ...
     async def run(self, operation: batch.Operation) -> Any:
         """Carry out one operation; answers after its commit, raises what it was refused with."""
         return await self._commits.submit(operation)
@@ -89,6 +123,9 @@ class Engine:
     async def note_waiting(self, until: int) -> None:
         """Tell the other nodes that fetches wait here, until a moment of the store's clock."""
         await self._in_thread(lambda: self.store.note_waiting(until))
+
+    async def _note_following(self, for_ms: int) -> None:
+        await self._in_thread(lambda: self.store.note_following(for_ms))
 
     async def read(self, question: Callable[[Reader], Answer]) -> Answer:
         """Ask the store something, off the event loop."""
@@ -111,13 +148,19 @@ class Engine:
         """Finish what was submitted. The store stays open; its owner closes it."""
         self.wakeups.close()
         self.endings.close()
+        self.tail.close()
+        self.rooms.close()
         await self._commits.close()
         self._reading.shutdown()
 
     def _committed(self, committed: batch.Committed) -> None:
         if committed.wakes:
             self.wakeups.wake(committed.wakes)
+        if committed.rooms:
+            self.rooms.wake(committed.rooms)
         if committed.ended:
             self.endings.wake_all(committed.ended)
+        if committed.logged:
+            self.tail.wake(committed.logged)
         if committed.due_at is not None:
             self.on_due(committed.due_at)

@@ -40,7 +40,7 @@ class Ack(_OnJob, frozen=True):
             attempt=self.attempt,
             result=self.result,
             now=work.now,
-            keep=work.rules.keep,
+            keep=work.keep(job.queue),
         )
 
 
@@ -54,7 +54,7 @@ class Fail(_OnJob, frozen=True):
 
     def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
         """Retry later, requeue, snooze or discard."""
-        return lifecycle.fail(
+        change = lifecycle.fail(
             job,
             lease,
             self.fault,
@@ -64,8 +64,11 @@ class Fail(_OnJob, frozen=True):
             now=work.now,
             dice=work.luck.dice(),
             position=work.tx.position,
-            keep=work.rules.keep,
+            keep=work.keep(job.queue),
         )
+        if self.fault.rate_limit_until is not None:
+            work.gates.hold(job, self.fault.rate_limit_until)
+        return change
 
 
 class Cancel(_OnJob, frozen=True):
@@ -73,7 +76,7 @@ class Cancel(_OnJob, frozen=True):
 
     def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
         """Cancel at once, also while it is held."""
-        return lifecycle.cancel(job, work.now, work.rules.keep)
+        return lifecycle.cancel(job, work.now, work.keep(job.queue))
 
 
 class Activate(_OnJob, frozen=True):
@@ -108,12 +111,16 @@ _DEAD_LETTER = (Revive, Remove)
 def run(work: Work, ops: Sequence[OnJob | Remove]) -> list[Change | OjsError]:
     """Settle many jobs with one read and one guarded write."""
     stored = work.tx.load_jobs(sorted({op.job_id for op in ops}))
-    outcomes = [_decide(work, op, stored.get(op.job_id)) for op in ops]
+    outcomes: list[Change | OjsError] = []
     changes: list[Change] = []
     removed: list[Change] = []
-    for op, outcome in zip(ops, outcomes, strict=True):
+    for op in ops:
+        outcome = _decide(work, op, stored.get(op.job_id))
+        outcomes.append(outcome)
         if isinstance(outcome, Change):
             (removed if isinstance(op, Remove) else changes).append(outcome)
+            # One call may name a job twice; the second sees what the first left.
+            stored[op.job_id] = (outcome.after, None)
     work.apply(changes)
     work.remove([change.before for change in removed])
     for change in removed:

@@ -14,8 +14,22 @@ from conformance.spec.clauses import SpecError, own_spec, read_spec
 from conformance.spec.coverage import coverage, coverage_lines
 from conformance.stage import Stage
 
-# Topics whose cases are still to be written; everything else has one for each clause.
-LATER = {"22", "23", "24", "25", "26", "27", "28"}
+# Topics whose cases are still to be written; every other clause has one.
+LATER_FILES = ("23", "24", "25", "26", "27", "28", "29", "30")
+LATER_CLAUSES = (
+    *(f"OJS-ENQ-{number:03}" for number in range(25, 40)),
+    *(f"OJS-VIS-{number:03}" for number in range(22, 40)),
+    *(f"OJS-EVT-{number:03}" for number in range(14, 30)),
+)
+
+
+def is_later(line: str) -> bool:
+    """Whether a problem is a hole that is known."""
+    return line.endswith("has no case") and (
+        line.startswith(LATER_FILES) or any(f": {name} " in line for name in LATER_CLAUSES)
+    )
+
+
 README = "| `core` | x |\n"
 CLAUSE = "**OJS-ENV-001** (must, server; core) A job has an id."
 
@@ -52,8 +66,7 @@ def problems(spec: Path, cases: Sequence[OwnCase] = (own("OJS-ENV-001"),)) -> li
 
 def test_our_own_specification_is_in_order() -> None:
     lines = check_lines(own_spec(), own_contract(), own_cases())
-    holes = [line for line in lines if line.endswith("has no case") and line[:2] in LATER]
-    assert [line for line in lines if line not in holes] == []
+    assert [line for line in lines if not is_later(line)] == []
 
 
 def test_clauses_are_read_whole(tmp_path: Path) -> None:

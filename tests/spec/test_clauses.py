@@ -30,14 +30,9 @@ LEAST = 150
 NOT_BUILT = (
     "webhook",
     "web hook",
-    "rate limit",
-    "rate_limit",
-    "percentage",
-    "checkpoint",
     "tenant",
     "schema registry",
     "websocket",
-    "text/event-stream",
     "accept_unfinished",
 )
 CLAUSES = all_clauses()

@@ -10,6 +10,7 @@ from ojs_server.store.sqlite.statements import PACKAGE as SQLITE
 ONLY_POSTGRES = {
     "announce",
     "begin",
+    "bump_configs",
     "channel",
     "clock",
     "enter",
@@ -24,6 +25,7 @@ ONLY_POSTGRES = {
     "unlock_unique",
     "outcome",
     "raise_positions",
+    "tell",
     "synchronous_commit",
     "unsafe_settings",
 }
