@@ -6,6 +6,8 @@ import msgspec
 
 from conformance.wire import Exchange, Finding
 
+_WIDEST = 10_000
+
 
 class Verdict(StrEnum):
     """What the judge says about a case."""
@@ -32,6 +34,15 @@ class FailedCheck(msgspec.Struct, frozen=True, kw_only=True):
         return (
             f"[{self.step_id}] {self.field}{self.at}: expected {self.expected}, got {self.actual}"
         )
+
+    def shortened(self) -> "FailedCheck":
+        """Return it with values that a report can hold, whatever the server sent."""
+        short = {name: _short(getattr(self, name)) for name in ("expected", "actual")}
+        return msgspec.structs.replace(self, **short)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _WIDEST else f"{text[:_WIDEST]} ... ({len(text)} characters)"
 
 
 class SkipReason(StrEnum):

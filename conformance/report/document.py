@@ -118,6 +118,8 @@ def read_report(path: Path) -> Report:
 
 
 def _lightened(result: CaseResult) -> CaseResult:
+    failures = tuple(failure.shortened() for failure in result.failures)
+    result = msgspec.structs.replace(result, failures=failures)
     # What went right needs no proof; a thousand exchanges would hide those that matter.
     if result.is_bad or result.findings or result.verdict is Verdict.DEFECTIVE:
         return result

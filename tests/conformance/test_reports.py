@@ -91,6 +91,12 @@ def test_a_clause_is_as_bad_as_its_worst_case() -> None:
     assert clause_verdicts([*both, failed(clauses=("X",))]) == {"X": Verdict.FAIL}
 
 
+def test_values_of_any_size_fit_into_a_report() -> None:
+    long = FailedCheck(step_id="s", field="body", expected="x", actual="y" * 1_000_000)
+    (case,) = report(result("A", Verdict.FAIL, failures=(long,))).cases
+    assert case.failures[0].actual == "y" * 10_000 + " ... (1000000 characters)"
+
+
 def test_junit_has_failures_as_failures() -> None:
     root = ElementTree.fromstring(junit_xml(report()))
     suites = {suite.get("name"): suite for suite in root}
