@@ -5,5 +5,6 @@ from typing import Final
 UNSEEN: Final[dict[str, str]] = {
     "OJS-ERR-009": "the connection to the database would have to fail during a commit",
     "OJS-IDM-009": "it takes a day",
+    "OJS-RLM-022": "it takes a day",
     "OJS-CRN-027": "the zone of a stored entry would have to vanish from the machine",
 }
