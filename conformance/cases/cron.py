@@ -430,3 +430,19 @@ async def running_by_hand(stage: Stage) -> None:
             stage.check(member in run, member, run)
     stage.equal((await entry(stage, name)).get("next_run_at"), None, "next_run_at")
     (await stage.delete(f"cron/{name}")).expect(200)
+
+
+@case("OJS-CRN-035", level=2, capability=CRON)
+async def pausing_entries(stage: Stage) -> None:
+    """Pause and resume do what a change of `enabled` does."""
+    name = stage.name("cron")
+    (await register(stage, name)).expect(201)
+    (await stage.post(f"cron/{name}/pause")).expect(200)
+    off = await entry(stage, name)
+    stage.equal([off["enabled"], off.get("next_run_at")], [False, None], "a paused entry")
+    (await stage.post(f"cron/{name}/resume")).expect(200)
+    on = await entry(stage, name)
+    stage.check(
+        on["enabled"] is True and bool(on["next_run_at"]), "an entry that goes on", dict(on)
+    )
+    (await stage.delete(f"cron/{name}")).expect(200)

@@ -112,3 +112,86 @@ async def one_of_two_wins(stage: Stage) -> None:
             reply.expect((200, 404))
         for left in await stage.fetch(queue, count=5):
             (await stage.ack(left)).expect(200)
+
+
+@case("OJS-DLQ-013", "OJS-EVT-005", level=1)
+async def events_of_dead_letters(stage: Stage) -> None:
+    """A dead letter that comes into being is told after the job was discarded."""
+    queue = stage.name()
+    await stage.discarded(queue)
+    types = [event["type"] for event in await stage.events(queue)]
+    stage.equal(types[-2:], ["job.discarded", "dead_letter.added"], "the last events")
+
+
+@case("OJS-DLQ-014", level=1)
+async def statistics(stage: Stage) -> None:
+    """The dead letters are counted by queue and by error, with their ages and retention."""
+    queue, kind = stage.name(), stage.name("error")
+    job = await stage.enqueue(queue, retry={"max_attempts": 1})
+    await stage.take(queue)
+    (await stage.fail(job, error={"type": kind, "message": "m"})).expect(200)
+    reply = (await stage.get("dead-letter/stats")).expect(
+        200,
+        {
+            "total": "number:positive",
+            "oldest_at": "string:datetime",
+            "newest_at": "string:datetime",
+            "retention.max_age": "exists",
+            "retention.max_count": "exists",
+        },
+    )
+    stage.check(queue in str(reply["by_queue"]), "the queue", reply["by_queue"])
+    stage.check("by_error_type" in reply.json, "by_error_type", reply.text[:300])
+    stage.check("next_prune_at" in reply["retention"], "next_prune_at", reply["retention"])
+
+
+@case("OJS-DLQ-016", level=1)
+async def changing_what_is_tried_again(stage: Stage) -> None:
+    """A retry may change queue, arguments, meta and policy; a wrong change changes nothing."""
+    queue, other = stage.name(), stage.name()
+    job = await stage.discarded(queue, args=[1], meta={"a": 1, "b": 1})
+    path = f"dead-letter/{job['id']}/retry"
+    for wrong, status in (
+        ({"priority": 5}, 422),
+        ({"args": "x"}, 400),
+        ({"queue": "Not A Queue"}, 400),
+        ({"retry": {"max_attempts": -1}}, 422),
+    ):
+        (await stage.post(path, {"override": wrong})).expect(status)
+    stage.equal(dict(await stage.look(job)), dict(job), "the dead letter")
+    change = {"queue": other, "args": [2], "meta": {"b": 2}, "retry": {"max_attempts": 7}}
+    (await stage.post(path, {"override": change})).expect(200)
+    taken = await stage.take(other)
+    found = [taken["id"], taken["args"], taken["meta"], taken["max_attempts"]]
+    stage.equal(found, [job["id"], [2], {"a": 1, "b": 2}, 7], "the job that is tried again")
+
+
+@case("OJS-DLQ-017", "OJS-DLQ-018", level=1)
+async def many_at_once(stage: Stage) -> None:
+    """Dead letters are retried and deleted by ids or filter, the longest discarded first."""
+    queue = stage.name()
+    dead = [(await stage.discarded(queue))["id"] for _ in range(4)]
+    waiting = await stage.enqueue(stage.name())
+    body = {"job_ids": [dead[3], waiting["id"]]}
+    reply = await stage.call("DELETE", "dead-letter", body)
+    reply.expect((200, 207), {"succeeded": 1})
+    stage.equal((await stage.look(waiting))["state"], "available", "a job that is no dead letter")
+    (await stage.post("dead-letter/retry", {"filter": {"queue": queue}})).expect(400)
+    again = {"filter": {"queue": queue}, "confirm": True}
+    (await stage.post("dead-letter/retry", again)).expect(200, {"succeeded": 3})
+    order = [job["id"] for job in await stage.fetch(queue, count=9)]
+    stage.equal(order, dead[:3], "order")
+
+
+@case("OJS-DLQ-019", level=1)
+async def admin_paths(stage: Stage) -> None:
+    """The calls stand below /admin as well, where the list is `items` and a delete is 204."""
+    queue = stage.name()
+    first, second = await stage.discarded(queue), await stage.discarded(queue)
+    reply = (await stage.get("admin/dead-letter", queue=queue)).expect(200)
+    stage.equal([job["id"] for job in reply["items"]], [second["id"], first["id"]], "items")
+    (await stage.get(f"admin/dead-letter/{first['id']}")).expect(200)
+    (await stage.post(f"admin/dead-letter/{first['id']}/retry", {})).expect(200)
+    gone = (await stage.delete(f"admin/dead-letter/{second['id']}")).expect(204)
+    stage.equal(len(gone.content), 0, "bytes of the body")
+    (await stage.get("admin/dead-letter/stats")).expect(200, {"total": "number:non_negative"})

@@ -6,5 +6,8 @@ UNSEEN: Final[dict[str, str]] = {
     "OJS-ERR-009": "the connection to the database would have to fail during a commit",
     "OJS-IDM-009": "it takes a day",
     "OJS-RLM-022": "it takes a day",
+    "OJS-DLQ-011": "it takes ten thousand dead letters and five minutes",
+    "OJS-DLQ-012": "it takes five minutes",
+    "OJS-EVT-016": "it takes a server that has removed events, and cursors from before",
     "OJS-CRN-027": "the zone of a stored entry would have to vanish from the machine",
 }
