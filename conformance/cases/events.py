@@ -24,21 +24,12 @@ async def the_life_of_a_job(stage: Stage) -> None:
     await stage.until_state(job, "available")
     await stage.take(queue, worker)
     (await stage.fail(job, worker)).expect(200)
-    events = await stage.events(queue)
-    stage.equal(
-        [kind for kind in _types(events) if kind != "job.available"],
-        [
-            "job.enqueued",
-            "job.started",
-            "job.failed",
-            "job.retrying",
-            *(["job.enqueued"] if _types(events).count("job.enqueued") > 1 else []),
-            "job.started",
-            "job.failed",
-            "job.discarded",
-        ],
-        "types",
-    )
+    events = await stage.events(queue, types="job.*")
+    first = ["job.enqueued", "job.started", "job.failed", "job.retrying"]
+    # A retry that joins its queue may be told as well.
+    again = ["job.enqueued"] * (_types(events).count("job.enqueued") - 1)
+    wanted = [*first, *again, "job.started", "job.failed", "job.discarded"]
+    stage.equal(_types(events), wanted, "types")
     for event in events:
         stage.equal(event["specversion"], "1.0", "specversion")
         stage.equal(event["subject"], job["id"], "subject")
@@ -50,10 +41,10 @@ async def the_life_of_a_job(stage: Stage) -> None:
     stage.equal(events[0]["data"]["priority"], 3, "priority")
     stage.equal(data["job.started"]["worker_id"], worker, "worker_id")
     stage.equal(data["job.started"]["attempt"], 2, "attempt")
-    first = next(event["data"] for event in events if event["type"] == "job.failed")
+    failed = next(event["data"] for event in events if event["type"] == "job.failed")
     told = {"code": "c", "type": "c", "message": "m", "retryable": True}
-    stage.equal({name: first["error"].get(name) for name in told}, told, "error")
-    stage.check(first["duration_ms"] >= 0, "duration_ms", first)
+    stage.equal({name: failed["error"].get(name) for name in told}, told, "error")
+    stage.check(failed["duration_ms"] >= 0, "duration_ms", failed)
     stage.equal(data["job.retrying"]["max_attempts"], 2, "max_attempts")
     stage.check("next_retry_at" in data["job.retrying"], "next_retry_at", data["job.retrying"])
     stage.equal(data["job.discarded"]["total_attempts"], 2, "total_attempts")

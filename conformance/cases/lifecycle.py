@@ -347,7 +347,9 @@ async def nothing_is_seen_half_done(stage: Stage) -> None:
     queue = stage.name()
     job = await stage.discarded(queue)
     stats, events, seen = await asyncio.gather(
-        stage.get(f"queues/{queue}/stats"), stage.events(queue), stage.look(job)
+        stage.get(f"queues/{queue}/stats"),
+        stage.events(queue, types="job.*"),
+        stage.look(job),
     )
     stats.expect(200, {"queue.discarded": 1, "queue.active": 0})
     stage.equal(len(seen["errors"]), 1, "history entries")

@@ -9,5 +9,8 @@ UNSEEN: Final[dict[str, str]] = {
     "OJS-DLQ-011": "it takes ten thousand dead letters and five minutes",
     "OJS-DLQ-012": "it takes five minutes",
     "OJS-EVT-016": "it takes a server that has removed events, and cursors from before",
+    "OJS-STR-021": "how much the networks between hold back is not known",
+    "OJS-STR-022": "how much the networks between hold back is not known",
+    "OJS-STR-024": "it takes as many streams as the operator allows",
     "OJS-CRN-027": "the zone of a stored entry would have to vanish from the machine",
 }
