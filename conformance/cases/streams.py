@@ -68,10 +68,11 @@ async def the_stream_of_a_job(stage: Stage) -> None:
         (await stage.ack(job)).expect(200)
         found = await frames.events_to_the_end()
     events = [frame for frame in found if frame.event]
-    stage.equal([frame.event for frame in events], ["job.state_changed"] * 2, "events")
+    stage.equal({frame.event for frame in events} == {"job.state_changed"}, True, "chosen events")
+    # What was stored just before the stream began may be told as well.
     told = [frame.json["to"] for frame in events]
-    stage.equal(told, ["active", "completed"], "states")
-    data = events[1].json
+    stage.equal(told[-2:], ["active", "completed"], "states")
+    data = events[-1].json
     stage.equal(
         [data["job_id"], data["queue"], data["type"], data["from"]],
         [job["id"], queue, "test.case", "active"],

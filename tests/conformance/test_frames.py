@@ -50,7 +50,7 @@ async def test_frames_are_read_across_parts_to_the_end() -> None:
 
 async def test_silence_and_an_early_end_fail_the_case() -> None:
     async with streaming(stage_of(Said(b":hello\n\n", silent=True)), "events/stream") as frames:
-        with pytest.raises(CheckFailed, match="expected a frame, got nothing within 0.05 s"):
+        with pytest.raises(CheckFailed, match=r"expected a frame, got nothing within 0\.05 s"):
             await frames.event(within_s=0.05)
     async with streaming(stage_of(Said(b":hello\n\n")), "events/stream") as frames:
         with pytest.raises(CheckFailed, match="expected an event, got the end of the stream"):
