@@ -13,7 +13,7 @@ COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-h
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test bench-scheduled lint format check lock clean again
+.PHONY: help setup run test bench-scheduled lint format check conformance lock clean again
 .DELETE_ON_ERROR:
 
 help: ## List the targets
@@ -41,6 +41,9 @@ format: $(VENV)/.dev ## Rewrite the code in the house format
 	$(BIN)/ruff check --fix .
 
 check: lint test ## What must hold before a change is handed in
+
+conformance: $(VENV)/.dev ## Judge the server on both stores by the conformance suite; reports in build/conformance
+	$(BIN)/python -m tests.e2e.judged sqlite postgres $(ARGS)
 
 lock: ## Renew the locks within pyproject.toml's ranges (needs uv; ARGS=--upgrade for newer versions)
 	$(COMPILE) pyproject.toml requirements/build.in --output-file requirements/run.txt

@@ -1,18 +1,14 @@
 """Sends the request of one step and reads the answer, with transport trouble as a value."""
 
-from collections.abc import Callable
-
-import httpx
 import msgspec
 
-from conformance.judge import Answer, parse_body
+from conformance.judge import Answer
 from conformance.model import Step
 from conformance.template import Scope, Unresolved, fill_json, fill_path, has_reference
 from conformance.verdict import FailedCheck
+from conformance.wire import Broken, Headers, Wire, parse_body
 
 DEFAULT_CONTENT_TYPE = "application/openjobspec+json"
-
-Clock = Callable[[], float]
 
 
 class Trouble(msgspec.Struct, frozen=True):
@@ -22,43 +18,34 @@ class Trouble(msgspec.Struct, frozen=True):
     unreachable: bool = False
 
 
-async def exchange(
-    step: Step, scope: Scope, client: httpx.AsyncClient, clock: Clock
-) -> Answer | Trouble:
+async def exchange(step: Step, scope: Scope, wire: Wire) -> Answer | Trouble:
     """Send the step's request once; the duration runs until the response headers are there."""
     try:
-        request = _request(step, scope, client)
-        started = clock()
-        response = await client.send(request, stream=True)
-        duration = clock() - started
-        try:
-            content = await response.aread()
-        finally:
-            await response.aclose()
+        content = _content(step, scope)
+        path = fill_path(step.path or "", scope)
+        received, number = await wire.send(step.action, path, _headers(step, content), content)
     except Unresolved as error:
         reason = f"nothing ({error.why})"
         return Trouble(_failure(step, "template", f"a value for {error.reference}", reason))
-    except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-        return Trouble(_failure(step, "transport", "an answer", _told(error)), unreachable=True)
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        return Trouble(_failure(step, "transport", "an answer", _told(error)))
+    except Broken as error:
+        failure = _failure(step, "transport", "an answer", error.why, len(wire.exchanges) - 1)
+        return Trouble(failure, unreachable=error.unreachable)
     return Answer(
-        status=response.status_code,
-        headers={name.lower(): value for name, value in response.headers.items()},
-        text=content.decode(errors="replace"),
-        json=parse_body(content),
-        duration_ms=int(duration * 1000),
+        status=received.status,
+        headers=received.headers,
+        text=received.content.decode(errors="replace"),
+        json=parse_body(received.content),
+        duration_ms=received.duration_ms,
         unwrap=step.unwrap,
+        exchange=number,
     )
 
 
-def _request(step: Step, scope: Scope, client: httpx.AsyncClient) -> httpx.Request:
+def _headers(step: Step, content: bytes | None) -> Headers:
     headers = [(name.encode(), value.encode()) for name, value in step.headers.items()]
-    content = _content(step, scope)
     if content is not None and b"content-type" not in {name.lower() for name, _ in headers}:
         headers.append((b"Content-Type", DEFAULT_CONTENT_TYPE.encode()))
-    path = fill_path(step.path or "", scope)
-    return client.build_request(step.action, path, headers=headers, content=content)
+    return headers
 
 
 def _content(step: Step, scope: Scope) -> bytes | None:
@@ -72,9 +59,9 @@ def _content(step: Step, scope: Scope) -> bytes | None:
     return msgspec.json.encode(fill_json(msgspec.json.decode(step.body_json), scope))
 
 
-def _failure(step: Step, field: str, expected: str, actual: str) -> FailedCheck:
-    return FailedCheck(step_id=step.id, field=field, expected=expected, actual=actual)
-
-
-def _told(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+def _failure(
+    step: Step, field: str, expected: str, actual: str, number: int | None = None
+) -> FailedCheck:
+    return FailedCheck(
+        step_id=step.id, field=field, expected=expected, actual=actual, exchange=number
+    )

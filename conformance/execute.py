@@ -3,18 +3,20 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any
 
 import httpx
 
 from conformance.defects import contradictions
-from conformance.exchange import Clock, Trouble, exchange
+from conformance.exchange import Trouble, exchange
 from conformance.judge import Answer, failed_checks
 from conformance.model import Case, CaseFile, Step
 from conformance.order import groups
 from conformance.reset import Reset, ResetError
 from conformance.template import Scope
 from conformance.values import Missing
-from conformance.verdict import CaseResult, FailedCheck, Verdict
+from conformance.verdict import CaseResult, FailedCheck, SkipReason, Verdict
+from conformance.wire import Clock, Wire
 
 Sleep = Callable[[float], Awaitable[object]]
 
@@ -31,7 +33,8 @@ async def run_cases(
     """Run the cases one after another and report each to ``on_result`` as it ends."""
     results = []
     for file in files:
-        result = await run_case(file, client, reset=reset, sleep=sleep, clock=clock)
+        wire = Wire(client, clock=clock)
+        result = await run_case(file, wire, reset=reset, sleep=sleep, clock=clock)
         on_result(result)
         results.append(result)
     return results
@@ -39,7 +42,7 @@ async def run_cases(
 
 async def run_case(
     file: CaseFile,
-    client: httpx.AsyncClient,
+    wire: Wire,
     *,
     reset: Reset | None = None,
     sleep: Sleep = asyncio.sleep,
@@ -47,48 +50,60 @@ async def run_case(
 ) -> CaseResult:
     """Run one case; a case that cannot be judged is an error, never a silent pass."""
     started = clock()
-    verdict, reason, failures = await _judged(file, client, reset, sleep, clock)
+    verdict, reason, failures = await _judged(file, wire, reset, sleep)
+    await wire.check()
+    return described(
+        file,
+        verdict=verdict,
+        skipped=SkipReason.DEPRECATED if verdict is Verdict.SKIPPED else None,
+        reason=reason,
+        failures=tuple(failures),
+        findings=tuple(wire.findings),
+        exchanges=tuple(wire.exchanges),
+        duration_ms=int((clock() - started) * 1000),
+    )
+
+
+def described(file: CaseFile, **outcome: Any) -> CaseResult:
+    """Make the result of a case file, with what the file says of itself."""
+    case = file.case
     return CaseResult(
         path=file.path,
         test_id=file.test_id,
-        name=file.case.name if file.case else "",
+        name=case.name if case else "",
+        suite=file.suite,
         level=file.level,
-        category=file.case.category if file.case else "",
-        verdict=verdict,
-        reason=reason,
-        failures=tuple(failures),
-        duration_ms=int((clock() - started) * 1000),
+        category=case.category if case else "",
+        spec_ref=str(case.spec_ref) if case else "",
+        **outcome,
     )
 
 
 _Judgement = tuple[Verdict, str, list[FailedCheck]]
 
 
-async def _judged(
-    file: CaseFile, client: httpx.AsyncClient, reset: Reset | None, sleep: Sleep, clock: Clock
-) -> _Judgement:
+async def _judged(file: CaseFile, wire: Wire, reset: Reset | None, sleep: Sleep) -> _Judgement:
     case = file.case
     if case is None or file.problems:
         return Verdict.ERROR, "; ".join(file.problems), []
     if case.deprecated:
-        return Verdict.SKIPPED, f"deprecated: {case.deprecated_reason or 'no reason given'}", []
+        return Verdict.SKIPPED, f"{case.deprecated_reason or 'no reason given'}", []
     try:
         if reset is not None:
             await reset()
     except ResetError as error:
         return Verdict.ERROR, f"reset failed: {error}", []
-    return await _Play(case, client, sleep, clock).run()
+    return await _Play(case, wire, sleep).run()
 
 
 class _Play:
     """One case on stage: what its steps have received so far, and whether the server is there."""
 
-    def __init__(self, case: Case, client: httpx.AsyncClient, sleep: Sleep, clock: Clock) -> None:
+    def __init__(self, case: Case, wire: Wire, sleep: Sleep) -> None:
         names = frozenset(name for step in case.all_steps for name in step.all_captures)
         self._case = case
-        self._client = client
+        self._wire = wire
         self._sleep = sleep
-        self._clock = clock
         self._scope = Scope(names)
         self._unreachable = ""
 
@@ -137,9 +152,7 @@ class _Play:
             await self._pause(step.duration_ms)
         if step.action in ("WAIT", "ASSERT"):
             return []
-        return [
-            await exchange(step, self._scope, self._client, self._clock) for _ in range(step.repeat)
-        ]
+        return [await exchange(step, self._scope, self._wire) for _ in range(step.repeat)]
 
     async def _pause(self, milliseconds: float) -> None:
         if milliseconds:

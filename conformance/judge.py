@@ -29,20 +29,11 @@ class Answer(msgspec.Struct, frozen=True):
     json: object
     duration_ms: int
     unwrap: wrapper.Unwrap = ""
+    exchange: int | None = None
 
     def find(self, path: str) -> object:
         """Return what a path leads to in the body, or a Missing that says where it ended."""
         return wrapper.find(path, self.json, self.unwrap)
-
-
-def parse_body(content: bytes) -> object:
-    """Decode a response body; a body that is no JSON becomes a Missing that says so."""
-    if not content:
-        return Missing("the body is empty")
-    try:
-        return msgspec.json.decode(content)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        return Missing(f"the body is not JSON: {error}")
 
 
 def status_matcher(raw: object) -> Matcher:
@@ -76,6 +67,7 @@ def failed_checks(step: Step, answer: Answer | None, scope: Scope) -> list[Faile
             expected=bad.expected,
             actual=bad.actual,
             absent=bad.absent,
+            exchange=answer.exchange if answer else None,
         )
         for field, bad in findings
     ]

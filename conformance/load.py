@@ -1,6 +1,6 @@
 """Finds, reads and selects case files; a broken file stays in the list with its problem."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -19,30 +19,21 @@ class SelectionError(Exception):
 
 def load_suites(places: Iterable[Path]) -> list[CaseFile]:
     """Read the files and every ``*.json`` below the folders, sorted by id, then path."""
-    found = [path for place in places for path in _files_at(place)]
-    unique = {path.resolve(): path for path in reversed(found)}
+    found = [(path, place) for place in places for path in _files_at(place)]
+    unique = {path.resolve(): (path, place) for path, place in reversed(found)}
     if not unique:
         raise SelectionError("no *.json file in the given suites")
-    files = sorted(map(read_case, unique.values()), key=lambda file: (file.test_id, file.path))
-    return _without_copies(files)
+    files = [
+        msgspec.structs.replace(read_case(path), suite=_suite(path, place))
+        for path, place in unique.values()
+    ]
+    return _without_copies(sorted(files, key=lambda file: (file.test_id, file.path)))
 
 
-def select(
-    files: Sequence[CaseFile], *, level: int | None = None, test_id: str | None = None
-) -> list[CaseFile]:
-    """Keep the cases of exactly this level and id; a file whose level is unreadable is kept."""
-    if test_id is not None:
-        known = [file.test_id for file in files]
-        if test_id not in known:
-            raise SelectionError(f"no case has the id {test_id!r} ({nearest(test_id, known)})")
-        files = [file for file in files if file.test_id == test_id]
-    if level is not None:
-        levels = sorted({file.level for file in files if file.level is not None})
-        if level not in levels:
-            named = ", ".join(map(str, levels)) or "none"
-            raise SelectionError(f"no case has level {level}; levels found: {named}")
-        files = [file for file in files if file.level in (level, None)]
-    return list(files)
+def suite_names(file: CaseFile) -> list[str]:
+    """Return the names that select the suite of a case: each folder on its way, and the path."""
+    parts = file.suite.split("/")
+    return [*parts, *("/".join(parts[:length]) for length in range(2, len(parts) + 1))]
 
 
 def read_case(path: Path) -> CaseFile:
@@ -80,6 +71,12 @@ def decode_case(content: bytes, path: Path) -> CaseFile:
         dialect=dialect,
         raw=msgspec.Raw(content),
     )
+
+
+def _suite(path: Path, place: Path) -> str:
+    """Name the suite by its folders below the given place, or by that place itself."""
+    below = path.parent.relative_to(place).as_posix() if place.is_dir() else "."
+    return place.resolve().name if below == "." else below
 
 
 def _files_at(place: Path) -> list[Path]:

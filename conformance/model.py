@@ -128,6 +128,7 @@ class CaseFile(Struct, frozen=True, kw_only=True):
     level: int | None
     case: Case | None = None
     problems: tuple[str, ...] = ()
+    suite: str = ""  # the folder below the given one, such as `level-1-reliable`
     dialect: str = "A"
     raw: Raw = Raw()  # the file as it is, for the published runner's own reading of it
 

@@ -1,14 +1,28 @@
 """The order of steps: which follow one another and which run at the same time."""
 
 from collections.abc import Iterator, Sequence
+from typing import Protocol, TypeVar
 
-from conformance.model import Step
+
+class Linked(Protocol):
+    """A step as far as its order goes."""
+
+    @property
+    def id(self) -> str:
+        """Its name within the case."""
+
+    @property
+    def parallel_with(self) -> str | None:
+        """The step that it is to start together with."""
 
 
-def groups(steps: Sequence[Step]) -> list[Sequence[Step]]:
+AnyStep = TypeVar("AnyStep", bound=Linked)
+
+
+def groups(steps: Sequence[AnyStep]) -> list[Sequence[AnyStep]]:
     """Cut the steps into runs; the members of a run start together."""
     links = _links(steps)
-    found: list[Sequence[Step]] = []
+    found: list[Sequence[AnyStep]] = []
     start = 0
     while start < len(steps):
         end = at = start
@@ -20,7 +34,7 @@ def groups(steps: Sequence[Step]) -> list[Sequence[Step]]:
     return found
 
 
-def loose_parallel_steps(steps: Sequence[Step]) -> Iterator[str]:
+def loose_parallel_steps(steps: Sequence[Linked]) -> Iterator[str]:
     """Say which ``parallel_with`` cannot be honoured, and which step stands in between."""
     names = {step.id for step in steps}
     for step in steps:
@@ -34,7 +48,7 @@ def loose_parallel_steps(steps: Sequence[Step]) -> Iterator[str]:
                     yield f"step {step.id!r} stands between steps that are to run in parallel"
 
 
-def _links(steps: Sequence[Step]) -> list[set[int]]:
+def _links(steps: Sequence[Linked]) -> list[set[int]]:
     place = {step.id: at for at, step in enumerate(steps)}
     links: list[set[int]] = [set() for _ in steps]
     for at, step in enumerate(steps):

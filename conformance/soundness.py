@@ -17,7 +17,7 @@ from conformance.model import (
 )
 from conformance.nearest import nearest
 from conformance.order import loose_parallel_steps
-from conformance.template import has_reference
+from conformance.template import has_reference, referred_steps
 from conformance.words import BadMatcher
 
 VERBS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
@@ -42,8 +42,20 @@ def _case_problems(case: Case) -> Iterator[str]:
             yield f"step id {name!r} is used {count} times"
     for steps in (case.setup.steps, case.steps, case.teardown.steps):
         yield from loose_parallel_steps(steps)
+    yield from _order_problems(case)
     if not any(step.assertions and _given_checks(step.assertions) for step in case.steps):
         yield "the case checks nothing: no step has an assertion"
+
+
+def _order_problems(case: Case) -> Iterator[str]:
+    """Say which requests are made of answers that are not there yet: a cycle never ends well."""
+    waiting = {step.id for step in case.all_steps}
+    for step in case.all_steps:
+        for name in referred_steps(f"{step.path or ''} {step.body_json}"):
+            if name in waiting:
+                told = "itself" if name == step.id else f"step {name!r}, which comes later"
+                yield f"step {step.id!r}: its request refers to {told}"
+        waiting.discard(step.id)
 
 
 def _step_problems(step: Step) -> Iterator[str]:

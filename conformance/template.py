@@ -39,6 +39,12 @@ def has_reference(text: str) -> bool:
     return _PLACE.search(text) is not None
 
 
+def referred_steps(text: str) -> list[str]:
+    """Name the steps whose answers a text refers to, in order."""
+    places = (_STEP.fullmatch(place[1] or place[2]) for place in _PLACE.finditer(text))
+    return [found["step"] for found in places if found]
+
+
 def fill_text(text: str, scope: Scope) -> str:
     """Insert the referred values into a text, strings without quotes."""
 

@@ -4,6 +4,10 @@ from enum import StrEnum
 
 import msgspec
 
+from conformance.wire import Exchange, Finding
+
+_WIDEST = 10_000
+
 
 class Verdict(StrEnum):
     """What the judge says about a case."""
@@ -24,11 +28,29 @@ class FailedCheck(msgspec.Struct, frozen=True, kw_only=True):
     expected: str
     actual: str
     absent: bool = False  # whether there was no value at all to compare
+    exchange: int | None = None  # which exchange of the case it is about
 
     def __str__(self) -> str:
         return (
             f"[{self.step_id}] {self.field}{self.at}: expected {self.expected}, got {self.actual}"
         )
+
+    def shortened(self) -> "FailedCheck":
+        """Return it with values that a report can hold, whatever the server sent."""
+        short = {name: _short(getattr(self, name)) for name in ("expected", "actual")}
+        return msgspec.structs.replace(self, **short)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _WIDEST else f"{text[:_WIDEST]} ... ({len(text)} characters)"
+
+
+class SkipReason(StrEnum):
+    """Why a case was not judged; there are no other reasons."""
+
+    NOT_SUPPORTED = "not supported by this backend"
+    PRECONDITION = "precondition missing"
+    DEPRECATED = "deprecated"
 
 
 class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,11 +59,17 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     test_id: str
     name: str = ""
+    suite: str = ""
     level: int | None = None
     category: str = ""
+    spec_ref: str = ""
+    clauses: tuple[str, ...] = ()
     verdict: Verdict
+    skipped: SkipReason | None = None
     reason: str = ""
     failures: tuple[FailedCheck, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    exchanges: tuple[Exchange, ...] = ()
     duration_ms: int = 0
 
     @property

@@ -3,6 +3,7 @@
 from conformance.execute import run_case
 from conformance.model import CaseFile
 from conformance.verdict import CaseResult
+from conformance.wire import Wire
 from tests.conformance.fake_server import FakeServer, FakeTime
 
 
@@ -10,7 +11,9 @@ async def played(file: CaseFile, server: FakeServer, time: FakeTime | None = Non
     """Run one case on the fake server."""
     time = time or FakeTime()
     async with server.client() as client:
-        return await run_case(file, client, sleep=time.sleep, clock=time.clock)
+        return await run_case(
+            file, Wire(client, clock=time.clock), sleep=time.sleep, clock=time.clock
+        )
 
 
 def told(result: CaseResult) -> list[str]:

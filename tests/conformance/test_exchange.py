@@ -9,6 +9,7 @@ import pytest
 from conformance.exchange import Trouble, exchange
 from conformance.judge import Answer
 from conformance.template import Scope
+from conformance.wire import Wire
 from tests.conformance.cases import one_step
 from tests.conformance.fake_server import FakeServer, FakeTime, Reply, Request, failing_client
 
@@ -19,7 +20,9 @@ async def sent(action: str = "POST", scope: Scope | None = None, **keys: Any) ->
     """Play one step and return what the server received."""
     server = FakeServer()
     async with server.client() as client:
-        await exchange(one_step(action, **keys), scope or Scope(), client, FakeTime().clock)
+        await exchange(
+            one_step(action, **keys), scope or Scope(), Wire(client, clock=FakeTime().clock)
+        )
     (request,) = server.requests
     return request
 
@@ -66,8 +69,8 @@ async def test_references_are_filled_in_path_and_body_but_not_in_headers() -> No
 async def test_the_answer_is_read_whole() -> None:
     server = FakeServer({"GET /jobs": Reply(201, json={"a": 1}, headers={"X-Odd": "Yes"})})
     async with server.client() as client:
-        answer = await exchange(one_step(), Scope(), client, FakeTime().clock)
-    assert answer == Answer(201, {"x-odd": "Yes"}, '{"a":1}', {"a": 1}, 0)
+        answer = await exchange(one_step(), Scope(), Wire(client, clock=FakeTime().clock))
+    assert answer == Answer(201, {"x-odd": "Yes"}, '{"a":1}', {"a": 1}, 0, exchange=0)
 
 
 class SlowBody(httpx.AsyncByteStream):
@@ -90,15 +93,15 @@ async def test_the_duration_ends_with_the_headers() -> None:
 
     transport = httpx.MockTransport(slow)
     async with httpx.AsyncClient(transport=transport, base_url="http://server") as client:
-        answer = await exchange(one_step(), Scope(), client, time.clock)
-    assert answer == Answer(200, {}, '{"a":1}', {"a": 1}, 250)
+        answer = await exchange(one_step(), Scope(), Wire(client, clock=time.clock))
+    assert answer == Answer(200, {}, '{"a":1}', {"a": 1}, 250, exchange=0)
 
 
 async def test_an_unresolved_reference_is_never_sent() -> None:
     server = FakeServer()
     step = one_step(path="/jobs/{{steps.a.response.body.id}}")
     async with server.client() as client:
-        trouble = await exchange(step, Scope(), client, FakeTime().clock)
+        trouble = await exchange(step, Scope(), Wire(client, clock=FakeTime().clock))
     assert server.requests == []
     assert isinstance(trouble, Trouble)
     assert not trouble.unreachable
@@ -121,7 +124,7 @@ async def test_transport_trouble_is_a_value(
     error: Callable[[httpx.Request], Exception], unreachable: bool, told: str
 ) -> None:
     async with failing_client(error) as client:
-        trouble = await exchange(one_step(), Scope(), client, FakeTime().clock)
+        trouble = await exchange(one_step(), Scope(), Wire(client, clock=FakeTime().clock))
     assert isinstance(trouble, Trouble)
     assert trouble.unreachable is unreachable
     assert str(trouble.failure) == f"[s1] transport: expected an answer, got {told}"
@@ -129,6 +132,8 @@ async def test_transport_trouble_is_a_value(
 
 async def test_a_path_that_is_no_url_is_trouble() -> None:
     async with FakeServer().client() as client:
-        trouble = await exchange(one_step(path="/a\nb"), Scope(), client, FakeTime().clock)
+        trouble = await exchange(
+            one_step(path="/a\nb"), Scope(), Wire(client, clock=FakeTime().clock)
+        )
     assert isinstance(trouble, Trouble)
     assert trouble.failure.actual.startswith("InvalidURL: ")

@@ -5,9 +5,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from conformance.judge import Answer, failed_checks, parse_body
+from conformance.judge import Answer, failed_checks
 from conformance.template import Scope
 from conformance.values import Missing
+from conformance.wire import parse_body
 from tests.conformance.cases import one_step
 
 JOB = {"id": "j-1", "state": "active", "attempt": 1, "meta": {"a.b": "c"}}

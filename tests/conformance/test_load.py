@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from conformance.load import SelectionError, load_suites, read_case, select
+from conformance.load import SelectionError, load_suites, read_case
 from conformance.model import CaseFile
 from tests.conformance.cases import step
 
@@ -149,35 +149,3 @@ def suite(folder: Path) -> list[CaseFile]:
     plant(folder / "c.json", test_id="L1-B-001", level=1)
     (folder / "d.json").write_text("{")
     return load_suites([folder])
-
-
-def test_select_by_id_takes_every_case_of_that_id(tmp_path: Path) -> None:
-    files = select(suite(tmp_path), test_id="L0-A-001")
-    assert [name for _, name in named(files)] == ["a.json", "b.json"]
-
-
-def test_select_by_level_is_exact_and_keeps_unreadable_files(tmp_path: Path) -> None:
-    files = select(suite(tmp_path), level=1)
-    assert [name for _, name in named(files)] == ["c.json", "d.json"]
-
-
-def test_a_mistyped_id_names_the_nearest(tmp_path: Path) -> None:
-    with pytest.raises(SelectionError) as caught:
-        select(suite(tmp_path), test_id="L1-B-01")
-    assert str(caught.value) == "no case has the id 'L1-B-01' (nearest: 'L1-B-001')"
-
-
-def test_a_level_without_cases_names_the_levels(tmp_path: Path) -> None:
-    with pytest.raises(SelectionError) as caught:
-        select(suite(tmp_path), level=3)
-    assert str(caught.value) == "no case has level 3; levels found: 0, 1"
-
-
-def test_id_and_level_that_exclude_each_other_select_nothing(tmp_path: Path) -> None:
-    with pytest.raises(SelectionError) as caught:
-        select(suite(tmp_path), test_id="L0-A-001", level=1)
-    assert str(caught.value) == "no case has level 1; levels found: 0"
-
-
-def test_without_a_filter_everything_is_selected(tmp_path: Path) -> None:
-    assert len(select(suite(tmp_path))) == 4

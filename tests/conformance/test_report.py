@@ -2,7 +2,8 @@
 
 import msgspec
 
-from conformance.report import build_report, case_line, summary_lines
+from conformance.report.console import case_line, summary_lines
+from conformance.report.document import build_report
 from conformance.verdict import CaseResult, FailedCheck, Verdict
 
 

@@ -145,3 +145,19 @@ def test_an_unreadable_level_is_refused() -> None:
     assert problems_of(case(step(assertions=OK), level="high")) == (
         "level 'high' is neither a number nor 'ext'",
     )
+
+
+def test_requests_that_refer_to_themselves_or_to_later_steps_are_refused() -> None:
+    def of(name: str) -> str:
+        return f"/jobs/{{{{steps.{name}.response.body.id}}}}"
+
+    circle = case(
+        step(id="a", path=of("b")),
+        step(id="b", path=of("a"), assertions=OK),
+        step("POST", id="c", body={"id": of("c")}, assertions=OK),
+        step(id="d", path=of("unknown"), assertions={"body": {"$.id": of("d")}}),
+    )
+    assert problems_of(circle) == (
+        "step 'a': its request refers to step 'b', which comes later",
+        "step 'c': its request refers to itself",
+    )

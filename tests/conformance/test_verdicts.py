@@ -6,7 +6,8 @@ import pytest
 from conformance.execute import run_case, run_cases
 from conformance.model import CaseFile
 from conformance.reset import ResetError
-from conformance.verdict import Verdict
+from conformance.verdict import SkipReason, Verdict
+from conformance.wire import Wire
 from tests.conformance.cases import case_file, step
 from tests.conformance.fake_server import FakeServer, Reply, failing_client
 from tests.conformance.play import played, told
@@ -51,7 +52,7 @@ async def test_an_unreachable_server_is_an_error_and_ends_the_case() -> None:
         teardown={"steps": [step(id="c", path="/c")]},
     )
     async with failing_client(refuse) as client:
-        result = await run_case(file, client)
+        result = await run_case(file, Wire(client))
     assert result.verdict is Verdict.ERROR
     assert result.reason == "server unreachable: ConnectError: refused"
     assert tried == ["/a"]
@@ -70,7 +71,7 @@ async def test_a_cut_connection_fails_the_step_only() -> None:
         {"id": "c", "action": "ASSERT", "assertions": {"equality": {"$.steps.a.response.body": 1}}},
     )
     async with failing_client(cut) as client:
-        result = await run_case(file, client)
+        result = await run_case(file, Wire(client))
     assert result.verdict is Verdict.FAIL
     assert tried == ["/a", "/b"]
     assert told(result)[-1] == (
@@ -142,7 +143,11 @@ async def test_a_deprecated_case_is_skipped_with_its_reason() -> None:
     server = FakeServer()
     file = case_file(step(assertions=OK), deprecated=True, deprecated_reason="replaced by T-2")
     result = await played(file, server)
-    assert (result.verdict, result.reason) == (Verdict.SKIPPED, "deprecated: replaced by T-2")
+    assert (result.verdict, result.skipped, result.reason) == (
+        Verdict.SKIPPED,
+        SkipReason.DEPRECATED,
+        "replaced by T-2",
+    )
     assert server.requests == []
 
 

@@ -1,9 +1,7 @@
-"""Shows results to people (console lines) and to programs (one JSON document)."""
+"""Lines for a terminal: one a case as it ends, then the failures and the totals."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-
-import msgspec
 
 from conformance.verdict import CaseResult, FailedCheck, Verdict
 
@@ -15,6 +13,7 @@ _MARKS = {
     Verdict.DEFECTIVE: "~",
 }
 _WIDEST_VALUE = 400
+_MOST_FINDINGS = 20
 
 
 def case_line(result: CaseResult) -> str:
@@ -22,7 +21,8 @@ def case_line(result: CaseResult) -> str:
     line = f"{_MARKS[result.verdict]} {result.test_id} {result.name}".rstrip()
     if result.verdict is Verdict.PASS:
         return f"{line} ({result.duration_ms} ms)"
-    return f"{line}: {result.verdict}" + (f" ({result.reason})" if result.reason else "")
+    why = ": ".join(part for part in (result.skipped, result.reason) if part)
+    return f"{line}: {result.verdict}" + (f" ({why})" if why else "")
 
 
 def summary_lines(results: Sequence[CaseResult]) -> Iterator[str]:
@@ -37,10 +37,29 @@ def summary_lines(results: Sequence[CaseResult]) -> Iterator[str]:
             yield f"    {result.verdict}: {result.reason}"
         for failure in result.failures:
             yield from _failure_lines(failure)
+    yield from _finding_lines(results)
     counts = Counter(result.verdict for result in results)
     told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict])
     yield ""
     yield f"{len(results)} case{'' if len(results) == 1 else 's'}: {told}"
+
+
+def _finding_lines(results: Sequence[CaseResult]) -> Iterator[str]:
+    counts = Counter(
+        (finding.side, finding.pointer, finding.at, finding.message)
+        for result in results
+        for finding in result.findings
+    )
+    if not counts:
+        return
+    yield ""
+    yield f"{len(counts)} deviations from the OpenAPI document"
+    for (side, pointer, at, message), times in counts.most_common(_MOST_FINDINGS):
+        place = f" at {at}" if at else ""
+        yield f"    {times} x {side}{place}: {_clipped(message)}"
+        yield f"        {pointer}"
+    if len(counts) > _MOST_FINDINGS:
+        yield f"    and {len(counts) - _MOST_FINDINGS} more; the reports have them all"
 
 
 def _failure_lines(failure: FailedCheck) -> Iterator[str]:
@@ -51,48 +70,3 @@ def _failure_lines(failure: FailedCheck) -> Iterator[str]:
 
 def _clipped(text: str) -> str:
     return text if len(text) <= _WIDEST_VALUE else f"{text[:_WIDEST_VALUE]} ... ({len(text)} long)"
-
-
-class Totals(msgspec.Struct, frozen=True):
-    """How many cases got which verdict."""
-
-    total: int
-    passed: int
-    failed: int
-    errored: int
-    skipped: int
-    defective: int
-
-
-class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """The JSON document of a run; no failures and no errors means conformant."""
-
-    target: str
-    run_at: str
-    duration_ms: int
-    results: Totals
-    conformant: bool
-    cases: list[CaseResult]
-
-
-def build_report(
-    results: Sequence[CaseResult], *, target: str, run_at: str, duration_ms: int
-) -> Report:
-    """Gather the results of one run against one server."""
-    counts = Counter(result.verdict for result in results)
-    totals = Totals(
-        total=len(results),
-        passed=counts[Verdict.PASS],
-        failed=counts[Verdict.FAIL],
-        errored=counts[Verdict.ERROR],
-        skipped=counts[Verdict.SKIPPED],
-        defective=counts[Verdict.DEFECTIVE],
-    )
-    return Report(
-        target=target,
-        run_at=run_at,
-        duration_ms=duration_ms,
-        results=totals,
-        conformant=not any(result.is_bad for result in results),
-        cases=list(results),
-    )

@@ -1,0 +1,1 @@
+"""The judge's own cases, one module a topic of the specification."""

@@ -1,0 +1,139 @@
+"""Cases of keys and roles; they need a server with the keys that the documentation names."""
+
+import asyncio
+import socket
+
+from conformance.case import case
+from conformance.stage import Stage
+
+ROLES = ("producer", "worker", "operator", "admin")
+
+
+def key_of(role: str) -> str:
+    """The key that a server for these cases has for a role."""
+    return f"conformance-key-of-{role}"
+
+
+def _shown(role: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key_of(role)}"} if role else {}
+
+
+@case("OJS-ACC-003", own_server="keys")
+async def without_a_key(stage: Stage) -> None:
+    """Without a key, or with an unknown one, the answer is 401 with WWW-Authenticate."""
+    good = {"type": "test.case", "args": []}
+    for headers in ({}, {"Authorization": "Bearer nobody-knows-this-key"}, {"Authorization": "x"}):
+        for method, path in (("POST", "jobs"), ("GET", "queues"), ("POST", "workers/fetch")):
+            reply = await stage.call(method, path, good, headers=headers)
+            reply.error(401, "unauthenticated")
+            stage.check("www-authenticate" in reply.headers, "WWW-Authenticate", reply.headers)
+    (await stage.call("POST", "jobs", good, headers=_shown("producer"))).expect(201)
+
+
+@case("OJS-ACC-004", "OJS-ACC-005", own_server="keys")
+async def what_roles_may_do(stage: Stage) -> None:
+    """Each role may make its calls and no others; an admin may make all."""
+    job = {"type": "test.case", "args": []}
+    beat = {"worker_id": "w-access"}
+    table = (
+        ("GET", "/ojs/manifest", None, ("", *ROLES)),
+        ("GET", "health", None, ("", *ROLES)),
+        ("GET", "/ready", None, ("", *ROLES)),
+        ("POST", "jobs", job, ("producer", "operator", "admin")),
+        ("POST", "workers/fetch", {"queues": ["default"]}, ("worker", "admin")),
+        ("POST", "workers/heartbeat", beat, ("worker", "admin")),
+        ("GET", "queues", None, ROLES),
+        ("GET", "events", None, ROLES),
+        ("GET", "/metrics", None, ROLES),
+        ("GET", "workers/w-access", None, ("worker", "operator", "admin")),
+        ("GET", "workers", None, ("operator", "admin")),
+        ("GET", "dead-letter", None, ("operator", "admin")),
+        ("POST", "queues/default/pause", None, ("operator", "admin")),
+        ("POST", "queues/default/resume", None, ("operator", "admin")),
+        ("POST", "admin/workers/w-access/quiet", None, ("admin",)),
+    )
+    (await stage.call("POST", "workers/heartbeat", beat, headers=_shown("worker"))).expect(200)
+    for method, path, body, allowed in table:
+        for role in ("", *ROLES):
+            json = {} if body is None and method == "POST" else body
+            headers = _shown(role)
+            if json is None:
+                reply = await stage.call(method, path, headers=headers)
+            else:
+                reply = await stage.call(method, path, json, headers=headers)
+            if role in allowed:
+                told = f"{role or 'nobody'} may {method} {path}"
+                stage.check(reply.status < 400, told, reply.text[:200])
+            elif role:
+                reply.error(403, "permission_denied", required_roles="array:nonempty")
+            else:
+                reply.error(401, "unauthenticated")
+
+
+@case("OJS-ACC-007", own_server="keys")
+async def payloads_give_no_right(stage: Stage) -> None:
+    """Nothing in meta, arguments or other members gives a right that the key does not."""
+    body = {
+        "type": "test.case",
+        "args": [{"role": "admin"}],
+        "meta": {"role": "admin", "Authorization": f"Bearer {key_of('admin')}"},
+        "role": "admin",
+    }
+    (await stage.call("POST", "jobs", body, headers=_shown("worker"))).error(
+        403, "permission_denied"
+    )
+    (await stage.call("POST", "jobs", body, headers=_shown("producer"))).expect(201)
+    (await stage.call("GET", "workers", headers=_shown("producer"))).error(403, "permission_denied")
+
+
+@case("OJS-IDM-008", capability="idempotency_keys", own_server="keys")
+async def idempotency_keys_are_per_caller(stage: Stage) -> None:
+    """The same Idempotency-Key of two callers has nothing to do with each other."""
+    queue = stage.name()
+    body = {"type": "test.case", "args": [], "queue": queue}
+    ids = set()
+    for role in ("producer", "operator"):
+        headers = {**_shown(role), "Idempotency-Key": "one-key-for-both"}
+        ids.add((await stage.call("POST", "jobs", body, headers=headers)).expect(201)["job.id"])
+    stage.equal(len(ids), 2, "different jobs")
+
+
+@case("OJS-ACC-006", own_server="keys")
+async def keys_are_not_logged(stage: Stage) -> None:
+    """No key, right or wrong, is in what the server prints."""
+    assert stage.process is not None
+    wrong = "a-key-that-nobody-has-and-all-may-see"
+    for headers in (_shown("producer"), {"Authorization": f"Bearer {wrong}"}):
+        await stage.call("POST", "jobs", {"type": "x"}, headers=headers)
+        await stage.call("GET", "queues", headers=headers)
+    await stage.process.stop()
+    for secret in (wrong, *map(key_of, ROLES)):
+        stage.check(secret not in stage.process.output, "no key in the output", "one is there")
+
+
+@case("OJS-UNI-022", capability="unique_jobs", own_server="main")
+async def fingerprints_are_not_logged(stage: Stage) -> None:
+    """The fingerprint of a unique job is in nothing that the server prints."""
+    assert stage.process is not None
+    queue = stage.name()
+    await stage.enqueue(queue, unique={})
+    reply = (await stage.push(queue=queue, unique={})).error(409, "duplicate")
+    fingerprint = str(reply["error.details.uniqueness_key"])
+    await stage.process.stop()
+    stage.check(fingerprint not in stage.process.output, "no fingerprint", "it is there")
+
+
+@case("OJS-ACC-001", own_server="main")
+async def open_to_this_machine_only(stage: Stage) -> None:
+    """A server without keys cannot be reached by the machine's address in its network."""
+    assert stage.process is not None
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect(("192.0.2.1", 9))  # sends nothing; the address is for documentation
+        address = probe.getsockname()[0]
+    stage.need(not address.startswith("127."), "this machine has no address but the loopback")
+    try:
+        _, writer = await asyncio.wait_for(asyncio.open_connection(address, stage.process.port), 3)
+    except OSError:
+        return
+    writer.close()
+    stage.check(False, f"no answer at {address}", "a connection")

@@ -1,0 +1,137 @@
+"""Cases of bounded queues: what is refused, waits, or is dropped, and what is told of it."""
+
+import asyncio
+from typing import Any
+
+from conformance.case import case
+from conformance.reply import Reply
+from conformance.stage import Stage
+
+BOUNDS = "backpressure"
+
+
+async def bounded(stage: Stage, **policy: Any) -> str:
+    """A new queue with a bound."""
+    queue = stage.name()
+    settings = {"backpressure": policy}
+    (await stage.call("PUT", f"queues/{queue}/config", settings)).expect(200)
+    return queue
+
+
+def full(reply: Reply, **members: object) -> Reply:
+    """Demand the refusal of a full queue."""
+    wanted = {f"error.{name}": value for name, value in members.items()}
+    reply.error(429, "QUEUE_FULL").expect(429, wanted)
+    for name in ("retry-after", "x-ojs-queue-depth", "x-ojs-queue-bound"):
+        if name not in reply.headers:
+            reply.fail(f"header:{name}", "this header", "nothing")
+    return reply
+
+
+@case("OJS-BPR-001", "OJS-BPR-003", "OJS-BPR-008", capability=BOUNDS)
+async def bounds_by_number_and_size(stage: Stage) -> None:
+    """A queue is bounded by the number or the size of waiting jobs; held ones do not count."""
+    queue = await bounded(stage, max_depth=2, strategy="reject")
+    await stage.enqueue(queue)
+    await stage.enqueue(queue, scheduled_at="2099-01-01T00:00:00Z")
+    refused = await stage.push(queue=queue)
+    full(refused, queue={"$eq": queue}, depth=2, bound=2, strategy="reject")
+    stage.equal(refused.headers["x-ojs-queue-depth"], "2", "X-OJS-Queue-Depth")
+    stage.equal(refused.headers["x-ojs-queue-bound"], "2", "X-OJS-Queue-Bound")
+    await stage.take(queue)
+    await stage.enqueue(queue)
+    stats = (await stage.get(f"queues/{queue}/stats")).expect(200)["stats"]
+    wanted = {"depth": 2, "max_depth": 2, "strategy": "reject"}
+    stage.equal({name: stats.get(name) for name in wanted}, wanted, "stats")
+    stage.equal(float(stats["pressure"]), 1.0, "pressure")
+    sized = await bounded(stage, max_size_bytes=1000, strategy="reject")
+    await stage.enqueue(sized, args=["x" * 600])
+    full(await stage.push(queue=sized, args=["x" * 600]))
+    await stage.enqueue(sized, args=["x" * 10])
+    stats = (await stage.get(f"queues/{sized}/stats")).expect(200)["stats"]
+    stage.check(600 < stats["bytes"] <= 1000, "bytes", stats)
+    stage.equal(stats["max_size_bytes"], 1000, "max_size_bytes")
+
+
+@case("OJS-BPR-002", "OJS-BPR-004", capability=BOUNDS)
+async def bounds_are_hard(stage: Stage) -> None:
+    """Many producers at once never take a queue past its bound; a batch fits whole or not."""
+    queue = await bounded(stage, max_depth=10, strategy="reject")
+    replies = await asyncio.gather(*(stage.push(queue=queue) for _ in range(40)))
+    told = sorted(reply.status for reply in replies)
+    stage.equal(told, [201] * 10 + [429] * 30, "statuses")
+    other, key = await bounded(stage, max_depth=3, strategy="reject"), stage.name("key")
+    jobs = [{"type": "test.case", "args": [], "queue": other}] * 2
+    (await stage.post("jobs/batch", {"jobs": jobs})).expect(201)
+    full(await stage.post("jobs/batch", {"jobs": jobs}, Idempotency_Key=key))
+    stage.equal(len(await stage.fetch(other, count=9)), 2, "jobs stored")
+    (await stage.post("jobs/batch", {"jobs": jobs}, Idempotency_Key=key)).expect(201)
+
+
+@case("OJS-BPR-005", capability=BOUNDS)
+async def waiting_for_room(stage: Stage) -> None:
+    """With block an enqueue waits for room as long as it says; what can never fit is refused."""
+    queue = await bounded(stage, max_depth=1, strategy="block")
+    body = {"type": "test.case", "args": [], "queue": queue}
+    await stage.enqueue(queue)
+    full(await stage.post("jobs", body, OJS_Block_Timeout="0"))
+    late = full(await stage.post("jobs", body, OJS_Block_Timeout="1"))
+    stage.check(late.duration_ms >= 900, "a second of waiting", late.duration_ms)
+    async with stage.waiting(stage.post("jobs", body, OJS_Block_Timeout="20")) as (waiter,):
+        await asyncio.sleep(0.3)
+        await stage.take(queue)
+        (await asyncio.wait_for(waiter, 10)).expect(201)
+    never = full(await stage.post("jobs/batch", {"jobs": [body] * 2}, OJS_Block_Timeout="20"))
+    stage.check(never.duration_ms < 10_000, "an answer at once", never.duration_ms)
+
+
+@case("OJS-BPR-006", "OJS-BPR-009", capability=BOUNDS)
+async def dropping_the_oldest(stage: Stage) -> None:
+    """With drop_oldest the longest available jobs make room; where that is not enough none does."""
+    queue = await bounded(stage, max_depth=2, strategy="drop_oldest")
+    first = await stage.enqueue(queue, priority=50)
+    second = await stage.enqueue(queue)
+    await stage.enqueue(queue)
+    gone = await stage.look(first)
+    stage.equal([gone["state"], gone["error"]["type"]], ["discarded", "queue_full"], "the oldest")
+    stage.equal((await stage.look(second))["state"], "available", "state of the next")
+    types = [event["type"] for event in await stage.events(queue)]
+    stage.check("backpressure.dropped" in types, "backpressure.dropped", types)
+    later = await bounded(stage, max_depth=1, strategy="drop_oldest")
+    await stage.enqueue(later, scheduled_at="2099-01-01T00:00:00Z")
+    full(await stage.push(queue=later))
+
+
+@case("OJS-BPR-007", "OJS-BPR-009", capability=BOUNDS)
+async def pressure(stage: Stage) -> None:
+    """From the threshold on enqueues are told the pressure; events tell when it comes and goes."""
+    queue = await bounded(stage, max_depth=5, strategy="reject")
+    for number in range(1, 6):
+        reply = (await stage.push(queue=queue)).expect(201)
+        told = reply.headers.get("x-ojs-queue-pressure")
+        if number < 4:
+            stage.equal(told, None, f"X-OJS-Queue-Pressure at {number} of 5")
+        else:
+            stage.equal(float(told or 0), number / 5, "X-OJS-Queue-Pressure")
+            stage.equal(reply.headers.get("x-ojs-queue-depth"), str(number), "X-OJS-Queue-Depth")
+            stage.equal(reply.headers.get("x-ojs-queue-bound"), "5", "X-OJS-Queue-Bound")
+    full(await stage.push(queue=queue))
+    await stage.fetch(queue, count=4)
+    types = [event["type"] for event in await stage.events(queue, types="backpressure.*")]
+    wanted = ["backpressure.warning", "backpressure.rejected", "backpressure.cleared"]
+    stage.equal(types, wanted, "events")
+
+
+@case("OJS-BPR-010", level=1, capability=BOUNDS)
+async def only_enqueues_are_refused(stage: Stage) -> None:
+    """A requeue, a retry and a dead-letter retry take a full queue past its bound."""
+    queue = await bounded(stage, max_depth=1, strategy="reject")
+    job = await stage.enqueue(queue, retry={"max_attempts": 1})
+    await stage.take(queue)
+    await stage.enqueue(queue)
+    (await stage.fail(job, requeue=True)).expect(200, {"state": "available"})
+    full(await stage.push(queue=queue), depth=2)
+    held = await stage.take(queue)
+    (await stage.fail(held)).expect(200, {"state": "discarded"})
+    (await stage.post(f"dead-letter/{held['id']}/retry", {})).expect(200)
+    full(await stage.push(queue=queue), depth=2)

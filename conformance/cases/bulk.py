@@ -1,0 +1,221 @@
+"""Cases of calls about many jobs: enqueue, cancel, retry, delete, and lists by filter."""
+
+import asyncio
+from typing import Any
+
+from conformance.case import case
+from conformance.reply import Reply
+from conformance.stage import Stage
+
+BULK = "batch_enqueue"
+
+
+def some(queue: str, *args: Any) -> list[dict[str, Any]]:
+    """Good jobs, one for each argument."""
+    return [{"type": "test.case", "args": [each], "queue": queue} for each in args]
+
+
+def statuses(reply: Reply) -> list[str]:
+    """The statuses of the items, in order."""
+    return [item["status"] for item in reply["items"]]
+
+
+@case("OJS-BLK-001", "OJS-BLK-002", "OJS-BLK-003", "OJS-BLK-004", level=4, capability=BULK)
+async def enqueueing(stage: Stage) -> None:
+    """Each job is stored or refused by itself, or all together; the status tells which."""
+    queue, chosen = stage.name(), stage.new_id()
+    wrong = {"type": "test.case", "args": "x", "queue": queue}
+    reply = (await stage.post("jobs/bulk", {"jobs": some(queue, 1, 2)})).expect(
+        201, {"total": 2, "succeeded": 2, "failed": 0}
+    )
+    stage.equal(statuses(reply), ["created", "created"], "statuses")
+    stage.equal([item["index"] for item in reply["items"]], [0, 1], "indexes")
+    stage.equal(reply["items"][1]["job"]["args"], [2], "job")
+    mixed = [*some(queue, 3), wrong]
+    reply = (await stage.post("jobs/bulk", {"jobs": mixed})).expect(
+        207, {"total": 2, "succeeded": 1, "failed": 1}
+    )
+    stage.equal(statuses(reply), ["created", "failed"], "statuses")
+    stage.equal(reply["items"][1]["error"]["code"], "invalid_request", "error.code")
+    (await stage.post("jobs/bulk", {"jobs": [wrong]})).expect(422, {"failed": 1})
+    reply = await stage.post("jobs/bulk", {"jobs": mixed, "atomicity": "atomic"})
+    reply.expect(422, {"succeeded": 0, "failed": 2})
+    stage.equal(reply["items"][0]["error"]["code"], "rolled_back", "code of the good one")
+    twice = [{**some(queue, 4)[0], "id": chosen}] * 2
+    reply = (await stage.post("jobs/bulk", {"jobs": twice})).expect(201)
+    stage.equal(statuses(reply), ["created", "duplicate"], "statuses of one id twice")
+    stage.equal(len(await stage.fetch(queue, count=9)), 4, "jobs stored")
+
+
+@case("OJS-BLK-005", "OJS-BLK-006", "OJS-BLK-008", "OJS-BLK-009", level=4, capability=BULK)
+async def changing_by_ids(stage: Stage) -> None:
+    """Jobs are cancelled, retried and deleted by their ids, each by itself or all together."""
+    queue = stage.name()
+    done, dead = await stage.done(queue), await stage.discarded(queue)
+    jobs = await stage.enqueue_many(queue, 3)
+    reply = (await stage.post("jobs/bulk/cancel", {"job_ids": [jobs[0]["id"], done["id"]]})).expect(
+        207, {"succeeded": 1, "cancelled": 1, "matched": "number:positive"}
+    )
+    stage.check("action" in reply.json and "total_matched" in reply.json, "members", reply.text)
+    items = reply["items"]
+    stage.equal([item["job_id"] for item in items], [jobs[0]["id"], done["id"]], "job_id")
+    stage.check({"reason", "error"} <= set(items[1]), "reason and error", items[1])
+    whole = {"job_ids": [jobs[1]["id"], done["id"]], "atomicity": "atomic"}
+    (await stage.post("jobs/bulk/cancel", whole)).expect((409, 422), {"succeeded": 0})
+    stage.equal((await stage.look(jobs[1]))["state"], "available", "state")
+    (await stage.post("jobs/bulk/cancel", {"job_ids": [done["id"]]})).expect(422)
+    (await stage.post("jobs/bulk/retry", {"job_ids": [dead["id"]]})).expect(200, {"retried": 1})
+    stage.equal((await stage.look(dead))["state"], "available", "state of the retried one")
+    (await stage.post("jobs/bulk/delete", {"job_ids": [done["id"]]})).expect(200, {"deleted": 1})
+    (await stage.get(f"jobs/{done['id']}")).error(404, "not_found")
+    both = {"job_ids": [jobs[1]["id"]], "filter": {"queue": queue}, "confirm": True}
+    (await stage.post("jobs/bulk/cancel", both)).error(400, "invalid_request")
+
+
+@case("OJS-BLK-006", level=4, capability=BULK)
+async def retrying_what_waits(stage: Stage) -> None:
+    """A job that waits for its retry is put into its queue at once, its attempts as they are."""
+    queue = stage.name()
+    slow = {"initial_interval": "PT1H", "max_interval": "PT1H"}
+    job = await stage.enqueue(queue, retry=slow)
+    await stage.take(queue)
+    (await stage.fail(job)).expect(200, {"state": "retryable"})
+    (await stage.post("jobs/bulk/retry", {"job_ids": [job["id"]]})).expect(200)
+    stage.equal((await stage.take(queue))["attempt"], 2, "attempt")
+
+
+@case(
+    "OJS-BLK-005",
+    "OJS-BLK-007",
+    "OJS-BLK-010",
+    "OJS-BLK-011",
+    "OJS-BLK-013",
+    level=4,
+    capability=BULK,
+)
+async def changing_by_filter(stage: Stage) -> None:
+    """A filter needs a clear word, and means the jobs for which all of it holds."""
+    queue = stage.name()
+    plain = await stage.enqueue(queue)
+    marked = await stage.enqueue(queue, type="kind.one", meta={"tenant": "a"}, priority=5)
+    later = await stage.enqueue(queue, scheduled_at="2099-01-01T00:00:00Z")
+    held = await stage.enqueue(queue, pending=True)
+    for body in ({"filter": {"queue": queue}}, {"filter": {"queue": queue}, "confirm": False}):
+        (await stage.post("jobs/bulk/cancel", body)).error(400, "invalid_request")
+    nothing = {"filter": {"queue": stage.name()}, "confirm": False}
+    (await stage.post("jobs/bulk/cancel", nothing)).error(400, "invalid_request")
+    odd = {"filter": {"queue": queue, "colour": "red"}, "confirm": True}
+    (await stage.post("jobs/bulk/cancel", odd)).expect(422)
+    done_state = {"filter": {"queue": queue, "state": "completed"}, "confirm": True}
+    (await stage.post("jobs/bulk/cancel", done_state)).error(400, "invalid_request")
+    narrow = {"queue": queue, "type": "kind.*", "priority": 5, "meta": {"tenant": "a"}}
+    reply = await stage.post("jobs/bulk/cancel", {"filter": narrow, "confirm": True})
+    reply.expect(200, {"cancelled": 1})
+    stage.equal((await stage.look(marked))["state"], "cancelled", "state of the one that is meant")
+    stage.equal((await stage.look(plain))["state"], "available", "state of another one")
+    reply = await stage.post("jobs/bulk/cancel", {"queue": queue, "confirm": True})
+    reply.expect(200, {"cancelled": 2})
+    states = [(await stage.look(job))["state"] for job in (plain, later, held)]
+    stage.equal(states, ["cancelled", "cancelled", "pending"], "states")
+    reply = await stage.post("jobs/bulk/delete", {"queue": queue, "confirm": True})
+    reply.expect(200, {"deleted": 3})
+
+
+@case("OJS-BLK-014", "OJS-BLK-016", level=4, capability=BULK)
+async def sizes_and_other_paths(stage: Stage) -> None:
+    """More than a thousand are 413; the calls about stored jobs stand below /admin as well."""
+    queue = stage.name()
+    many = {"jobs": some(queue, *range(1001))}
+    (await stage.post("jobs/bulk", many)).error(413, "BATCH_SIZE_EXCEEDED")
+    ids = {"job_ids": [stage.new_id()] * 1001}
+    (await stage.post("jobs/bulk/cancel", ids)).error(413, "BATCH_SIZE_EXCEEDED")
+    await stage.empty(queue)
+    job = await stage.enqueue(queue)
+    named = {"job_ids": [job["id"]]}
+    (await stage.post("admin/jobs/bulk/cancel", named)).expect(200, {"cancelled": 1})
+    (await stage.post("admin/jobs/bulk/delete", named)).expect(200, {"deleted": 1})
+    dead = await stage.discarded(queue)
+    (await stage.post("admin/jobs/bulk/retry", {"job_ids": [dead["id"]]})).expect(200)
+
+
+@case("OJS-BLK-015", level=4, capability=BULK)
+async def asking_again(stage: Stage) -> None:
+    """With a key the same request answers again what the first one did; another one is 409."""
+    queue, key = stage.name(), stage.name("key")
+    body = {"jobs": some(queue, 1, 2)}
+    first = (await stage.post("jobs/bulk", body, Idempotency_Key=key)).expect(201)
+    again = (await stage.post("jobs/bulk", body, Idempotency_Key=key)).expect((200, 201))
+    ids = [item["job"]["id"] for item in first["items"]]
+    stage.equal([item["job"]["id"] for item in again["items"]], ids, "the same jobs")
+    less = {"jobs": body["jobs"][:1]}
+    (await stage.post("jobs/bulk", less, Idempotency_Key=key)).error(409, "duplicate")
+    named = {"job_ids": ids, "idempotency_key": stage.name("key")}
+    (await stage.post("jobs/bulk/cancel", named)).expect(200, {"cancelled": 2})
+    (await stage.post("jobs/bulk/cancel", named)).expect(200, {"cancelled": 2})
+    await stage.empty(queue)
+
+
+@case("OJS-EVT-017", level=4, capability=BULK)
+async def events_of_bulk_calls(stage: Stage) -> None:
+    """A bulk call that has ended has an event with its numbers."""
+    queue = stage.name()
+    jobs = await stage.enqueue_many(queue, 3)
+    mark = (await stage.get("events", limit=1000)).expect(200)
+    while mark["has_more"]:
+        mark = (await stage.get("events", limit=1000, after=mark["cursor"])).expect(200)
+    ids = {"job_ids": [job["id"] for job in jobs]}
+    (await stage.post("jobs/bulk/cancel", ids)).expect(200)
+
+    async def told() -> bool:
+        page = await stage.get("events", types="bulk.cancel.completed", after=mark["cursor"])
+        wanted = {"total": 3, "succeeded": 3, "failed": 0}
+        return any(wanted.items() <= event["data"].items() for event in page["events"])
+
+    await stage.until(told, 5, "bulk.cancel.completed with 3 of 3")
+
+
+@case("OJS-BLK-017", "OJS-BLK-018", "OJS-BLK-019", level=4, capability=BULK)
+async def lists_of_jobs(stage: Stage) -> None:
+    """Jobs are listed by filter, the greatest id first, in pages that come to an end."""
+    queue = stage.name()
+    made = [(await stage.enqueue(queue, args=[n]))["id"] for n in range(5)]
+    odd = await stage.enqueue(queue, type="kind.odd")
+    (await stage.delete(f"jobs/{made[0]}")).expect(200)
+    newest = sorted([*made, odd["id"]], reverse=True)
+    reply = (await stage.get("jobs", queue=queue, limit=100)).expect(200, {"pagination.total": 6})
+    stage.equal([job["id"] for job in reply["jobs"]], newest, "the greatest id first")
+    exact = reply.json.get("total_is_exact", reply.json["pagination"].get("total_is_exact"))
+    stage.equal(exact, True, "total_is_exact")
+    for query, wanted in (
+        ({"state": "cancelled"}, [made[0]]),
+        ({"type": "kind.*"}, [odd["id"]]),
+        ({"states": "available", "type": "test.case"}, sorted(made[1:], reverse=True)),
+    ):
+        seen: list[str] = []
+        cursor: dict[str, str] = {}
+        for _ in range(100):
+            page = (await stage.get("jobs", queue=queue, limit=2, **query, **cursor)).expect(200)
+            seen += [job["id"] for job in page["jobs"]]
+            if not page["pagination.has_more"]:
+                break
+            cursor = {"cursor": page["pagination.next_cursor"]}
+        stage.equal(seen, wanted, f"jobs for {query}")
+
+
+@case("OJS-BLK-012", "OJS-BLK-013", level=4, capability=BULK, alone=True, seconds=150)
+async def many_by_filter(stage: Stage) -> None:
+    """A call by filter changes ten thousand jobs at most, and others get their turn meanwhile."""
+    queue, other = stage.name(), stage.name()
+    for _ in range(11):
+        await stage.enqueue_many(queue, 1000)
+    body = {"filter": {"queue": queue}, "confirm": True}
+    async with stage.waiting(stage.post("jobs/bulk/cancel", body)) as (cancel,):
+        await asyncio.sleep(0.05)
+        turns = 0
+        while not cancel.done():
+            await stage.enqueue(other)
+            turns += 1
+        (await cancel).expect(200, {"cancelled": 10_000, "has_more": True})
+    stage.check(turns >= 1, "calls that were answered meanwhile", turns)
+    counts = (await stage.get(f"queues/{queue}/stats")).expect(200)["queue"]
+    stage.equal([counts["cancelled"], counts["available"]], [10_000, 1_000], "counts")

@@ -1,0 +1,448 @@
+"""Cases of cron entries: expressions, zones, firing, overlap and history."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from conformance.case import case
+from conformance.reply import Record, Reply
+from conformance.stage import Stage
+
+CRON = "cron_jobs"
+YEARLY = "0 0 1 1 *"
+
+
+async def register(stage: Stage, name: str, expression: str = YEARLY, **more: Any) -> Reply:
+    """Register an entry; any answer is returned."""
+    template = {"type": "test.cron", "args": [1], **more.pop("job", {})}
+    body = {"name": name, "expression": expression, "job_template": template, **more}
+    return await stage.post("cron", body)
+
+
+async def entry(stage: Stage, name: str) -> Record:
+    """Read an entry that must be there."""
+    return Record((await stage.get(f"cron/{name}")).expect(200)["cron"])
+
+
+@case("OJS-CRN-001", "OJS-CRN-002", "OJS-CRN-003", "OJS-CRN-007", level=2, capability=CRON)
+async def registering(stage: Stage) -> None:
+    """An entry is answered with every member, under both names, in every spelling."""
+    name = stage.name("cron")
+    reply = (await register(stage, name, description="d")).expect(201)
+    stage.equal(reply["cron"], reply["cron_job"], "cron and cron_job")
+    for members in (reply, await stage.get(f"cron/{name}")):
+        members.expect(
+            None,
+            {
+                "cron.name": {"$eq": name},
+                "cron.id": {"$eq": name},
+                "cron.expression": {"$eq": YEARLY},
+                "cron.cron": {"$eq": YEARLY},
+                "cron.schedule": {"$eq": YEARLY},
+                "cron.timezone": "UTC",
+                "cron.overlap_policy": "skip",
+                "cron.enabled": True,
+                "cron.status": "active",
+                "cron.description": "d",
+                "cron.job_template.type": "test.cron",
+                "cron.type": "test.cron",
+                "cron.args": [1],
+                "cron.next_run_at": "string:datetime",
+                "cron.run_count": 0,
+                "cron.created_at": "string:datetime",
+                "cron.updated_at": "string:datetime",
+            },
+        )
+    for spelling in ("expression", "cron", "schedule"):
+        other = stage.name("cron")
+        flat = {"name": other, spelling: YEARLY, "type": "test.cron", "args": [2]}
+        (await stage.post("cron", flat)).expect(201, {"cron.job_template.args": [2]})
+        await stage.delete(f"cron/{other}")
+    again = (await stage.post("cron", reply["cron"])).expect(200)
+    stage.equal(again["cron.expression"], YEARLY, "an entry sent back as it was read")
+    (await stage.get(f"cron/{stage.name('cron')}")).error(404, "not_found")
+    await stage.delete(f"cron/{name}")
+
+
+@case("OJS-CRN-004", level=2, capability=CRON)
+async def registering_again(stage: Stage) -> None:
+    """A known name replaces the entry and keeps its count, creation and whether it is enabled."""
+    name = stage.name("cron")
+    first = (await register(stage, name)).expect(201)["cron"]
+    (await stage.call("PATCH", f"cron/{name}", {"enabled": False})).expect(200)
+    (await stage.post(f"cron/{name}/trigger", {})).expect(201)
+    again = (await register(stage, name, job={"args": ["new"]})).expect(200)["cron"]
+    stage.equal(again["created_at"], first["created_at"], "created_at")
+    stage.equal(again["enabled"], False, "enabled")
+    stage.equal(again["run_count"], 1, "run_count")
+    stage.equal(again["job_template"]["args"], ["new"], "args")
+    on = (await register(stage, name, enabled=True)).expect(200)["cron"]
+    stage.equal(on["next_run_at"], first["next_run_at"], "next_run_at")
+    moved = (await register(stage, name, "0 0 1 6 *")).expect(200)["cron"]
+    stage.check(moved["next_run_at"] != first["next_run_at"], "another next_run_at", moved)
+    await stage.delete(f"cron/{name}")
+
+
+@case("OJS-CRN-005", "OJS-CRN-010", "OJS-CRN-011", level=2, capability=CRON)
+async def wrong_entries(stage: Stage) -> None:
+    """What cannot be is 400 and names the member; a template that is too large is 413."""
+    name = stage.name("cron")
+    for wrong, members in (
+        ("name", {"name": "Upper"}),
+        ("name", {"name": "-a"}),
+        ("name", {"name": "a b"}),
+        ("name", {"name": "x" * 256}),
+        ("expression", {"expression": "every day"}),
+        ("timezone", {"timezone": "Mars/Base"}),
+        ("overlap_policy", {"overlap_policy": "explode"}),
+        ("enabled", {"enabled": "yes"}),
+        ("type", {"job_template": {"args": []}}),
+        ("id", {"job_template": {"type": "a", "args": [], "id": stage.new_id()}}),
+        ("pending", {"job_template": {"type": "a", "args": [], "pending": True}}),
+    ):
+        template = {"type": "test.cron", "args": []}
+        body = {"name": name, "expression": YEARLY, "job_template": template, **members}
+        reply = await stage.post("cron", body)
+        reply.error(400, "invalid_request")
+        told = f"{reply['error.message']} {reply.json['error'].get('details')}"
+        stage.check(wrong in told, f"{wrong} in the error", told)
+    (await register(stage, name, job={"args": ["x" * 66_000]})).error(413, "payload_too_large")
+    (await stage.get(f"cron/{name}")).error(404, "not_found")
+
+
+@case("OJS-CRN-006", "OJS-HTP-020", "OJS-HTP-022", level=2, capability=CRON)
+async def listing(stage: Stage) -> None:
+    """Entries are listed newest first under all names, chosen by whether they fire."""
+    names = [stage.name("cron") for _ in range(3)]
+    for name in names:
+        (await register(stage, name)).expect(201)
+    (await stage.call("PATCH", f"cron/{names[1]}", {"enabled": False})).expect(200)
+
+    async def listed(**query: str) -> list[str]:
+        reply = (await stage.get("cron", limit=1000, **query)).expect(200)
+        for other in ("cron_jobs", "items"):
+            stage.equal(reply[other], reply["crons"], other)
+        return [each["name"] for each in reply["crons"] if each["name"] in names]
+
+    stage.equal(await listed(), names[::-1], "newest first")
+    stage.equal(await listed(enabled="false"), [names[1]], "those that do not fire")
+    stage.equal(await listed(enabled="true"), [names[2], names[0]], "those that fire")
+    for name in names:
+        (await stage.delete(f"cron/{name}")).expect(200)
+
+
+@case("OJS-CRN-008", level=2, capability=CRON)
+async def changing(stage: Stage) -> None:
+    """PATCH changes what it names; a disabled entry has no next run, an enabled one goes on."""
+    name = stage.name("cron")
+    (await register(stage, name, description="old", timezone="Europe/Berlin")).expect(201)
+    path = f"cron/{name}"
+    changed = (await stage.call("PATCH", path, {"description": "new"})).expect(200)["cron"]
+    stage.equal([changed["description"], changed["timezone"]], ["new", "Europe/Berlin"], "members")
+    off = (await stage.call("PATCH", path, {"enabled": False})).expect(200)["cron"]
+    stage.equal([off["enabled"], off.get("next_run_at")], [False, None], "a disabled entry")
+    on = (await stage.call("PATCH", path, {"enabled": True})).expect(200)["cron"]
+    stage.check(on["next_run_at"] > on["updated_at"], "a run in the future", on)
+    (await stage.call("PATCH", path, {"expression": "nonsense"})).error(400, "invalid_request")
+    (await stage.call("PATCH", f"cron/{stage.name('cron')}", {})).error(404, "not_found")
+    (await stage.delete(path)).expect(200)
+
+
+@case("OJS-CRN-009", level=2, capability=CRON)
+async def deleting(stage: Stage) -> None:
+    """A deleted entry is answered as it was, and its jobs stay."""
+    name, queue = stage.name("cron"), stage.name()
+    (await register(stage, name, job={"queue": queue})).expect(201)
+    job = (await stage.post(f"cron/{name}/trigger", {})).expect(201)["job"]
+    (await stage.delete(f"cron/{name}")).expect(
+        200, {"deleted": True, "name": {"$eq": name}, "cron.name": {"$eq": name}}
+    )
+    (await stage.delete(f"cron/{name}")).error(404, "not_found")
+    stage.equal((await stage.look(job))["state"], "available", "state of its job")
+
+
+async def _next(stage: Stage, expression: str, zone: str = "UTC") -> datetime | None:
+    name = stage.name("cron")
+    reply = await register(stage, name, expression, timezone=zone)
+    if reply.status == 400:
+        return None
+    found = datetime.fromisoformat(reply.expect(201)["cron.next_run_at"])
+    (await stage.delete(f"cron/{name}")).expect(200)
+    return found
+
+
+@case("OJS-CRN-012", "OJS-CRN-014", "OJS-CRN-016", "OJS-CRN-017", level=2, capability=CRON)
+async def expressions(stage: Stage) -> None:
+    """Fields, names, special days, nicknames and intervals mean what they say."""
+    now = datetime.now(UTC)
+    for expression, meets in (
+        ("30 6 * * *", lambda at: (at.hour, at.minute) == (6, 30)),
+        ("*/20 * * * *", lambda at: at.minute in (0, 20, 40)),
+        ("5,10-12 * * * *", lambda at: at.minute in (5, 10, 11, 12)),
+        ("0 0 1 JAN *", lambda at: (at.month, at.day) == (1, 1)),
+        ("0 0 * * sun", lambda at: at.weekday() == 6),
+        ("0 0 * * 7", lambda at: at.weekday() == 6),
+        ("0 0 * * 0", lambda at: at.weekday() == 6),
+        ("0 0 L * *", lambda at: (at + timedelta(days=1)).day == 1),
+        ("0 0 LW * *", lambda at: at.weekday() < 5 and at.day >= 26),
+        ("0 0 15W * *", lambda at: at.weekday() < 5 and 14 <= at.day <= 17),
+        ("0 0 * * 5L", lambda at: at.weekday() == 4 and (at + timedelta(days=7)).month != at.month),
+        ("0 0 * * 5#2", lambda at: at.weekday() == 4 and 8 <= at.day <= 14),
+        ("@yearly", lambda at: (at.month, at.day, at.hour) == (1, 1, 0)),
+        ("@monthly", lambda at: (at.day, at.hour) == (1, 0)),
+        ("@weekly", lambda at: (at.weekday(), at.hour) == (6, 0)),
+        ("@daily", lambda at: (at.hour, at.minute) == (0, 0)),
+        ("@hourly", lambda at: (at.minute, at.second) == (0, 0)),
+        ("@every 1h30m", lambda at: timedelta(hours=1.4) < at - now < timedelta(hours=1.6)),
+    ):
+        found = await _next(stage, expression)
+        stage.check(
+            found is not None and meets(found), f"a moment that meets {expression}", str(found)
+        )
+    name = stage.name("cron")
+    (await register(stage, name, "@Daily")).expect(201, {"cron.expression": {"$eq": "@Daily"}})
+    (await stage.delete(f"cron/{name}")).expect(200)
+
+
+@case("OJS-CRN-013", "OJS-CRN-015", "OJS-CRN-018", level=2, capability=CRON)
+async def fields(stage: Stage) -> None:
+    """Six fields begin with the second; other numbers, and dates that never come, are refused."""
+    at = await _next(stage, "15 * * * * *")
+    stage.check(at is not None and at.second == 15, "second 15", str(at))
+    for wrong in (
+        "* * * *",
+        "0 0 0 0 0 0 0",
+        "",
+        "60 * * * *",
+        "* 24 * * *",
+        "@sometimes",
+        "0 0 31 2 *",
+        "0 0 30 FEB *",
+        "@every 0s",
+        "5-1 * * * *",
+        "*/0 * * * *",
+    ):
+        stage.check(await _next(stage, wrong) is None, f"{wrong!r} refused", "accepted")
+    either = await _next(stage, "0 0 13 * 5")
+    stage.check(
+        either is not None and (either.day == 13 or either.weekday() == 4), "either", str(either)
+    )
+    both = await _next(stage, "0 0 */1 * 5")
+    stage.check(
+        both is not None and both.weekday() == 4, "both, where one begins with *", str(both)
+    )
+
+
+@case("OJS-CRN-019", "OJS-CRN-020", level=2, capability=CRON)
+async def zones(stage: Stage) -> None:
+    """Zones are UTC or places; a time of a place is that of its clocks."""
+    at = await _next(stage, "0 12 15 1 *", "America/New_York")
+    stage.check(at is not None and at.astimezone(UTC).hour == 17, "17:00 UTC in January", str(at))
+    at = await _next(stage, "0 12 15 7 *", "America/New_York")
+    stage.check(at is not None and at.astimezone(UTC).hour == 16, "16:00 UTC in July", str(at))
+    for wrong in ("+02:00", "CEST", "EST5EDT4", "UTC+1", "GMT+2", "Mars/Base", ""):
+        stage.check(await _next(stage, YEARLY, wrong) is None, f"{wrong!r} refused", "accepted")
+    # Half past two of the last Sunday of March is jumped over in Berlin: the next year's is too.
+    skipped = await _next(stage, "30 2 31 3 *", "Europe/Berlin")
+    stage.check(skipped is not None, "a later year", str(skipped))
+    local = skipped.astimezone(UTC) if skipped else datetime.now(UTC)
+    stage.check((local.hour, local.minute) in ((0, 30), (1, 30)), "half past two there", str(local))
+
+
+@case(
+    "OJS-CRN-021",
+    "OJS-CRN-022",
+    "OJS-CRN-025",
+    "OJS-CRN-028",
+    "OJS-CRN-033",
+    level=2,
+    capability=CRON,
+)
+async def firing(stage: Stage) -> None:
+    """Each due time fires once, with the job, the history and the event together."""
+    name, queue = stage.name("cron"), stage.name()
+    reply = await register(
+        stage,
+        name,
+        "* * * * * *",
+        overlap_policy="allow",
+        job={"queue": queue, "meta": {"cron_name": "mine", "own": 1}},
+    )
+    reply.expect(201)
+    await asyncio.sleep(4.2)
+    (await stage.call("PATCH", f"cron/{name}", {"enabled": False})).expect(200)
+    jobs = await stage.fetch(queue, count=20)
+    stage.check(3 <= len(jobs) <= 6, "one job a second", len(jobs))
+    due = [job["meta"]["cron_scheduled_at"] for job in jobs]
+    stage.equal(len(set(due)), len(due), "different due times")
+    for job in jobs:
+        stage.equal([job["meta"]["cron_name"], job["meta"]["own"]], [name, 1], "meta")
+        stage.check("cron_triggered_at" in job["meta"], "cron_triggered_at", job["meta"])
+    seen = await entry(stage, name)
+    stage.equal(seen["run_count"], len(jobs), "run_count")
+    stage.check(seen["last_job_id"] in [job["id"] for job in jobs], "last_job_id", dict(seen))
+    history = (await stage.get(f"cron/{name}/history")).expect(200)
+    runs = [run for run in history["history"] if run["outcome"] == "triggered"]
+    stage.equal(len(runs), len(jobs), "runs in the history")
+    events = (await stage.get("events", types="cron.triggered", limit=1000)).expect(200)["events"]
+    mine = [event for event in events if event["subject"] == name]
+    stage.equal(len(mine), len(jobs), "events")
+    for member in (
+        "cron_name",
+        "cron_expression",
+        "cron_expr",
+        "timezone",
+        "job_type",
+        "job_id",
+        "run_count",
+        "scheduled_time",
+        "scheduled_at",
+        "actual_time",
+        "queue",
+    ):
+        stage.check(member in mine[0]["data"], member, mine[0]["data"])
+    (await stage.delete(f"cron/{name}")).expect(200)
+
+
+@case("OJS-CRN-024", level=2, capability=CRON, own_server="main", seconds=120)
+async def catching_up(stage: Stage) -> None:
+    """After a time without the server one run is made up for, and the entry goes on."""
+    assert stage.process is not None
+    name, queue = stage.name("cron"), stage.name()
+    reply = await register(
+        stage, name, "*/3 * * * * *", overlap_policy="allow", job={"queue": queue}
+    )
+    reply.expect(201)
+    await stage.process.kill()
+    await asyncio.sleep(10)
+    await stage.process.start()
+    await asyncio.sleep(0.7)
+    started = datetime.now(UTC)
+    jobs = await stage.fetch(queue, count=20)
+    early = [
+        job
+        for job in jobs
+        if datetime.fromisoformat(job["meta"]["cron_scheduled_at"])
+        < started - timedelta(seconds=3.7)
+    ]
+    stage.check(
+        len(early) <= 2, "at most one made up for, and one from before the kill", len(early)
+    )
+    stage.check(len(jobs) <= 4, "no run for every time that passed", len(jobs))
+    seen = await entry(stage, name)
+    stage.check(datetime.fromisoformat(seen["next_run_at"]) > started, "a run in the future", seen)
+
+
+@case("OJS-CRN-026", level=2, capability=CRON)
+async def leases_of_fired_jobs(stage: Stage) -> None:
+    """A fired job that names no visibility timeout is hidden for ten minutes or more."""
+    name, queue = stage.name("cron"), stage.name()
+    (await register(stage, name, job={"queue": queue})).expect(201)
+    (await stage.post(f"cron/{name}/trigger", {})).expect(201)
+    job = await stage.take(queue)
+    start, end = (datetime.fromisoformat(job[at]) for at in ("started_at", "lease_expires_at"))
+    stage.check((end - start).total_seconds() >= 600, "ten minutes or more", str(end - start))
+    (await stage.delete(f"cron/{name}")).expect(200)
+
+
+@case("OJS-CRN-028", "OJS-CRN-029", "OJS-CRN-030", "OJS-CRN-034", level=2, capability=CRON)
+async def overlap(stage: Stage) -> None:
+    """While the previous run is outstanding the policy decides what a due time does."""
+    names: dict[str, tuple[str, str]] = {}
+    for policy in ("skip", "allow", "cancel_previous", "enqueue"):
+        name, queue = stage.name("cron"), stage.name()
+        (
+            await register(stage, name, "* * * * * *", overlap_policy=policy, job={"queue": queue})
+        ).expect(201)
+        names[policy] = (name, queue)
+    await asyncio.sleep(3.4)
+    for name, _ in names.values():
+        (await stage.call("PATCH", f"cron/{name}", {"enabled": False})).expect(200)
+    counts = {
+        policy: (await stage.get(f"queues/{queue}/stats")).expect(200)["queue"]
+        for policy, (_, queue) in names.items()
+    }
+    stage.equal(counts["skip"]["available"], 1, "jobs with skip")
+    stage.check(counts["allow"]["available"] >= 3, "a job a second with allow", counts["allow"])
+    cancelled = counts["cancel_previous"]
+    stage.equal(cancelled["available"], 1, "jobs left with cancel_previous")
+    stage.check(cancelled["cancelled"] >= 2, "the others cancelled", cancelled)
+    held = counts["enqueue"]
+    stage.equal(held["available"], 1, "jobs at once with enqueue")
+    stage.check(held["pending"] >= 2, "the others held back", held)
+    history = (await stage.get(f"cron/{names['skip'][0]}/history")).expect(200)["history"]
+    skipped = [run for run in history if run["outcome"] == "skipped"]
+    stage.check(bool(skipped), "skipped runs", history)
+    stage.equal({run["reason"] for run in skipped}, {"overlap_skip"}, "reasons")
+    events = (await stage.get("events", types="cron.skipped", limit=1000)).expect(200)["events"]
+    mine = [event for event in events if event["subject"] == names["skip"][0]]
+    stage.check(bool(mine) and "existing_job_id" in mine[0]["data"], "existing_job_id", mine[:1])
+    queue = names["enqueue"][1]
+    first = await stage.take(queue)
+    (await stage.ack(first)).expect(200)
+    second = await stage.take(queue, wait_ms=2500)
+    stage.check(
+        second["meta"]["cron_scheduled_at"] > first["meta"]["cron_scheduled_at"],
+        "the next due time, within a second of the end before",
+        second["meta"],
+    )
+    (await stage.delete(f"cron/{names['enqueue'][0]}")).expect(200)
+    left = (await stage.get(f"queues/{queue}/stats")).expect(200)["queue"]
+    stage.equal(left["pending"], 0, "runs held back after the entry is gone")
+    for policy in ("skip", "allow", "cancel_previous"):
+        (await stage.delete(f"cron/{names[policy][0]}")).expect(200)
+
+
+@case("OJS-CRN-029", level=2, capability=CRON)
+async def names_of_overlap_policies(stage: Stage) -> None:
+    """The other names of overlap policies stand for them."""
+    for said, meant in (
+        ("cancel", "cancel_previous"),
+        ("replace", "cancel_previous"),
+        ("queue", "enqueue"),
+        ("allow", "allow"),
+    ):
+        name = stage.name("cron")
+        (await register(stage, name, overlap_policy=said)).expect(
+            201, {"cron.overlap_policy": meant}
+        )
+        (await stage.delete(f"cron/{name}")).expect(200)
+
+
+@case("OJS-CRN-031", "OJS-CRN-032", level=2, capability=CRON)
+async def running_by_hand(stage: Stage) -> None:
+    """An entry runs by hand, also disabled, within its overlap policy; its history says so."""
+    name, queue = stage.name("cron"), stage.name()
+    reply = await register(stage, name, enabled=False, job={"queue": queue})
+    reply.expect(201)
+    job = (await stage.post(f"cron/{name}/trigger", {})).expect(201)["job"]
+    stage.equal(job["queue"], queue, "queue")
+    (await stage.post(f"cron/{name}/trigger", {})).error(409, "conflict")
+    (await stage.ack(await stage.take(queue))).expect(200)
+    (await stage.post(f"cron/{name}/trigger", {})).expect(201)
+    history = (await stage.get(f"cron/{name}/history")).expect(200)["history"]
+    runs = [run for run in history if run["outcome"] == "triggered"]
+    stage.equal(len(runs), 2, "runs")
+    stage.equal(runs[1]["job_id"], job["id"], "the first run last")
+    for run in runs:
+        stage.equal(run["manual"], True, "manual")
+        for member in ("scheduled_at", "triggered_at"):
+            stage.check(member in run, member, run)
+    stage.equal((await entry(stage, name)).get("next_run_at"), None, "next_run_at")
+    (await stage.delete(f"cron/{name}")).expect(200)
+
+
+@case("OJS-CRN-035", level=2, capability=CRON)
+async def pausing_entries(stage: Stage) -> None:
+    """Pause and resume do what a change of `enabled` does."""
+    name = stage.name("cron")
+    (await register(stage, name)).expect(201)
+    (await stage.post(f"cron/{name}/pause")).expect(200)
+    off = await entry(stage, name)
+    stage.equal([off["enabled"], off.get("next_run_at")], [False, None], "a paused entry")
+    (await stage.post(f"cron/{name}/resume")).expect(200)
+    on = await entry(stage, name)
+    stage.check(
+        on["enabled"] is True and bool(on["next_run_at"]), "an entry that goes on", dict(on)
+    )
+    (await stage.delete(f"cron/{name}")).expect(200)

@@ -1,0 +1,248 @@
+"""Cases of enqueueing: one job, and batches."""
+
+from typing import Any
+
+from conformance.case import case
+from conformance.stage import Stage
+
+FUTURE = "2099-12-31T23:59:59Z"
+
+
+@case("OJS-ENQ-002")
+async def top_level_copy(stage: Stage) -> None:
+    """The answer repeats id, type, queue and state beside the job."""
+    reply = (await stage.push(queue=stage.name(), pending=True)).expect(201)
+    for name in ("id", "type", "queue", "state"):
+        stage.equal(reply[name], reply[f"job.{name}"], name)
+
+
+@case("OJS-ENQ-003", "OJS-DUR-001", "OJS-DUR-002", own_server="main", seconds=150)
+async def answered_jobs_survive_a_kill(stage: Stage) -> None:
+    """What was answered before a kill -9 is there after a restart, and works."""
+    queue = stage.name()
+    single = [await stage.enqueue(queue, args=[number]) for number in range(10)]
+    batch = await stage.enqueue_many(queue, 50)
+    (done,) = await stage.fetch(queue, "w1", count=1)
+    (await stage.ack(done, "w1", result={"kept": True})).expect(200)
+    held = await stage.take(queue, "w1")
+    await stage.crash()
+    for job in (*single[2:], *batch):
+        stage.equal((await stage.look(job))["state"], "available", "state after the restart")
+    reply = (await stage.get(f"jobs/{done['id']}/result")).expect(200, {"state": "completed"})
+    stage.equal(reply["result"], {"kept": True}, "result")
+    stage.equal((await stage.look(held))["state"], "active", "state of the held job")
+    (await stage.ack(held, "w1", attempt=1)).expect(200)
+
+
+@case("OJS-ENQ-004")
+async def options_inside_and_outside(stage: Stage) -> None:
+    """Options count at the top level and in `options`; there they win."""
+    inside, outside = stage.name(), stage.name()
+    cases = {
+        "queue": (inside, outside, "queue"),
+        "priority": (5, -5, "priority"),
+        "timeout_ms": (1000, 2000, "timeout_ms"),
+        "visibility_timeout_ms": (3000, 4000, "visibility_timeout_ms"),
+        "scheduled_at": (FUTURE, "2098-12-31T23:59:59Z", "scheduled_at"),
+        "expires_at": (FUTURE, "2098-12-31T23:59:59Z", "expires_at"),
+        "tags": (["a"], ["b"], "tags"),
+    }
+    for name, (inner, outer, shown) in cases.items():
+        only_outside = (await stage.push(**{"queue": outside, name: outer})).expect(201)
+        stage.equal(only_outside[f"job.{shown}"], outer, f"{name} at the top level")
+        options = {"queue": inside, name: inner}
+        both = (await stage.push(**{"queue": outside, name: outer}, options=options)).expect(201)
+        stage.equal(both[f"job.{shown}"], inner, f"{name} in both places")
+        stage.equal(both["job.queue"], inside, "queue")
+    reply = await stage.push(queue=outside, timeout=9, options={"timeout_ms": 1000})
+    reply.expect(201, {"job.timeout_ms": 1000})
+    reply = await stage.push(queue=outside, options={"retry": {"max_attempts": 7}})
+    reply.expect(201, {"job.max_attempts": 7})
+    reply = await stage.push(queue=outside, options={"pending": True})
+    reply.expect(201, {"job.state": "pending"})
+
+
+@case("OJS-ENQ-006", "OJS-QUE-005")
+async def queues_come_with_jobs(stage: Stage) -> None:
+    """A queue is there with its first job, and not before."""
+    queue = stage.name()
+    (await stage.get(f"queues/{queue}")).error(404, "not_found", resource_id=queue)
+    await stage.enqueue(queue)
+    (await stage.get(f"queues/{queue}")).expect(200, {"queue.name": {"$eq": queue}})
+
+
+@case("OJS-ENQ-007")
+async def metadata_joins_meta(stage: Stage) -> None:
+    """`options.metadata` is merged into meta, and wins."""
+    meta = {"kept": 1, "both": "meta"}
+    options = {"metadata": {"both": "metadata", "new": [2]}}
+    job = stage.job_in(await stage.push(queue=stage.name(), meta=meta, options=options))
+    stage.equal(job["meta"], {"kept": 1, "both": "metadata", "new": [2]}, "meta")
+
+
+@case("OJS-ENQ-008", level=2, capability="delayed_jobs")
+async def delay_until(stage: Stage) -> None:
+    """`delay_until` is another name for scheduled_at, which wins over it."""
+    queue = stage.name()
+    job = await stage.enqueue(queue, delay_until=FUTURE)
+    stage.equal(job["state"], "scheduled", "state")
+    stage.equal(job["scheduled_at"], FUTURE, "scheduled_at")
+    other = "2098-01-01T00:00:00Z"
+    job = await stage.enqueue(queue, delay_until=FUTURE, scheduled_at=other)
+    stage.equal(job["scheduled_at"], other, "scheduled_at where both are given")
+
+
+@case("OJS-ENQ-010", "OJS-VIS-019", level=2, capability="job_ttl")
+async def expired_on_arrival(stage: Stage) -> None:
+    """A job that has expired already is accepted, never handed out, and discarded."""
+    queue = stage.name()
+    job = await stage.enqueue(queue, expires_at="2001-01-01T00:00:00Z")
+    await stage.empty(queue)
+    await stage.until_state(job, "discarded", 3)
+    stage.equal((await stage.look(job))["error"]["code"], "expired", "error.code")
+
+
+@case("OJS-ENQ-012")
+async def tags_and_schema(stage: Stage) -> None:
+    """Tags and schema are kept as they are, within their bounds."""
+    queue, tags = stage.name(), [f"t{number}" for number in range(100)]
+    job = await stage.enqueue(queue, tags=tags, schema="urn:x:" + "y" * 2042)
+    seen = await stage.look(job)
+    stage.equal(seen["tags"], tags, "tags")
+    stage.equal(len(seen["schema"]), 2048, "characters of schema")
+    for wrong in ([*tags, "one more"], "a", [1], {"a": 1}):
+        (await stage.push(queue=queue, tags=wrong)).error(400, "invalid_request")
+    bad: tuple[Any, ...] = ("x" * 2049, 7, {})
+    for wrong_schema in bad:
+        (await stage.push(queue=queue, schema=wrong_schema)).error(400, "invalid_request")
+
+
+@case(
+    "OJS-ENQ-013", "OJS-FET-011", "OJS-QUE-010", "OJS-QUE-011", level=4, capability="pause_resume"
+)
+async def paused_queues_take_jobs(stage: Stage) -> None:
+    """A paused queue takes jobs and hands nothing out, until it is resumed."""
+    queue = stage.name()
+    first = await stage.enqueue(queue)
+    second = await stage.enqueue(queue)
+    held = await stage.take(queue)
+    for _ in range(2):
+        (await stage.post(f"queues/{queue}/pause")).expect(200, {"queue.paused": True})
+    third = await stage.enqueue(queue)
+    stage.equal(third["state"], "available", "state")
+    await stage.empty(queue)
+    (await stage.ack(held)).expect(200)
+    stage.equal(held["id"], first["id"], "the job held before")
+    for _ in range(2):
+        (await stage.post(f"queues/{queue}/resume")).expect(200, {"queue.paused": False})
+    order = [job["id"] for job in await stage.fetch(queue, count=5)]
+    stage.equal(order, [second["id"], third["id"]], "order after the pause")
+
+
+@case("OJS-ENQ-014", "OJS-ENQ-016", "OJS-ENQ-017", "OJS-ERR-003", "OJS-ERR-006")
+async def wrong_members(stage: Stage) -> None:
+    """A member that is missing, of the wrong kind or out of range is 400 and named."""
+    queue = stage.name()
+    for path, body in (("type", {"args": []}), ("args", {"type": "test.case"})):
+        (await stage.post("jobs", {**body, "queue": queue})).error(
+            400, "invalid_request", field=path
+        )
+    for name, wrong in (
+        ("meta", [1]),
+        ("timeout_ms", "soon"),
+        ("timeout_ms", -1),
+        ("visibility_timeout_ms", 0),
+        ("pending", "yes"),
+        ("expires_at", "never"),
+        ("options", []),
+        ("retry", 5),
+    ):
+        reply = await stage.push(**{"queue": queue, name: wrong})
+        reply.error({"$in": [400, 422]}, "string:nonempty")
+        told = f"{reply['error.message']} {reply.json['error'].get('details')}"
+        stage.check(name in told, f"{name} in the message or details", told)
+    await stage.empty(queue)
+    (await stage.get(f"queues/{queue}")).expect(404)
+
+
+@case("OJS-ENQ-015", "OJS-RET-002", level=1)
+async def wrong_policies(stage: Stage) -> None:
+    """A retry policy that is wrong is 422 validation_error, and the member is named."""
+    queue = stage.name()
+    for name, wrong in (
+        ("max_attempts", -1),
+        ("max_attempts", 1.5),
+        ("max_attempts", 1_000_001),
+        ("backoff_coefficient", 0.5),
+        ("backoff_coefficient", 1001),
+        ("initial_interval", "PT0S"),
+        ("initial_interval", "soon"),
+        ("jitter", "yes"),
+        ("on_exhaustion", "explode"),
+        ("backoff_strategy", "random"),
+        ("non_retryable_errors", "Timeout"),
+        ("non_retryable_errors", [""]),
+        ("non_retryable_errors", ["x"] * 101),
+    ):
+        reply = await stage.push(queue=queue, retry={name: wrong})
+        reply.error(422, "validation_error")
+        told = reply["error.message"]
+        stage.check(name in told, f"{name} in the message", told)
+    retry = {"initial_interval": "PT10S", "max_interval": "PT5S"}
+    (await stage.push(queue=queue, retry=retry)).error(422, "validation_error")
+    await stage.empty(queue)
+
+
+@case("OJS-ENQ-018", "OJS-ENQ-020", "OJS-ENQ-024", level=4, capability="batch_enqueue", alone=True)
+async def batches(stage: Stage) -> None:
+    """A batch of up to a thousand jobs is answered in its order, and handed out in it."""
+    queue = stage.name()
+    jobs = [{"type": "test.case", "args": [number], "queue": queue} for number in range(1000)]
+    reply = (await stage.post("jobs/batch", {"jobs": jobs})).expect(
+        201, {"jobs": {"$size": 1000}, "count": 1000}
+    )
+    stage.equal(reply.headers.get("x-ojs-batch-size"), "1000", "X-OJS-Batch-Size")
+    stage.equal([job["args"][0] for job in reply["jobs"]], list(range(1000)), "order answered")
+    one = {"specversion", "id", "state", "meta", "priority", "attempt", "created_at"}
+    stage.check(one <= set(reply["jobs"][0]), "full envelopes", reply["jobs"][0])
+    taken = [job["args"][0] for job in await stage.fetch(queue, count=100)]
+    stage.equal(taken, list(range(100)), "order handed out")
+    bad: tuple[Any, ...] = ([], {}, "x", None)
+    for wrong in bad:
+        (await stage.post("jobs/batch", {"jobs": wrong})).error(400, "invalid_request")
+
+
+@case("OJS-ENQ-019", "OJS-ENQ-021", "OJS-ENQ-016", level=4, capability="batch_enqueue")
+async def batches_are_whole(stage: Stage) -> None:
+    """A batch with a wrong job is refused whole, with the place of the wrong one."""
+    queue = stage.name()
+    good: dict[str, Any] = {"type": "test.case", "args": [], "queue": queue}
+    bad: tuple[tuple[int, dict[str, Any], int, str], ...] = (
+        (0, {"args": []}, 400, "invalid_request"),
+        (2, {**good, "priority": 1000}, 400, "invalid_request"),
+        (1, {**good, "retry": {"max_attempts": -1}}, 422, "validation_error"),
+    )
+    for place, wrong, status, code in bad:
+        jobs = [good, good, good]
+        jobs[place] = wrong
+        (await stage.post("jobs/batch", {"jobs": jobs})).error(status, code, index=place)
+    await stage.empty(queue)
+
+
+@case("OJS-ENQ-022", "OJS-LIM-007", level=4, capability="batch_enqueue")
+async def batches_have_a_limit(stage: Stage) -> None:
+    """More than a thousand jobs are 413 BATCH_SIZE_EXCEEDED, with the limit."""
+    job = {"type": "test.case", "args": [], "queue": stage.name()}
+    reply = await stage.post("jobs/batch", {"jobs": [job] * 1001})
+    reply.error(413, "BATCH_SIZE_EXCEEDED", max_batch_size=1000)
+    stage.equal(reply.headers.get("x-ojs-max-batch-size"), "1000", "X-OJS-Max-Batch-Size")
+    await stage.empty(job["queue"])
+
+
+@case("OJS-ENQ-023", level=4, capability="batch_enqueue")
+async def batches_with_one_id_twice(stage: Stage) -> None:
+    """Two jobs with one id in a batch are refused."""
+    queue = stage.name()
+    job = {"type": "test.case", "args": [], "queue": queue, "id": stage.new_id()}
+    (await stage.post("jobs/batch", {"jobs": [job, job]})).error(400, "invalid_request")
+    await stage.empty(queue)

@@ -1,0 +1,202 @@
+"""Cases of the event log: what is told, in which order, and how it is read."""
+
+import asyncio
+
+from conformance.case import case
+from conformance.reply import Record
+from conformance.stage import Stage
+
+EVENTS = "events"
+
+
+def _types(events: list[Record]) -> list[str]:
+    return [event["type"] for event in events]
+
+
+@case("OJS-EVT-001", "OJS-EVT-002", "OJS-EVT-003", "OJS-EVT-005", level=1, capability=EVENTS)
+async def the_life_of_a_job(stage: Stage) -> None:
+    """Every step of a job has its event, in order, with the data that belongs to it."""
+    queue, worker = stage.name(), stage.name("w")
+    retry = {"max_attempts": 2, "initial_interval_ms": 300, "jitter": False}
+    job = await stage.enqueue(queue, retry=retry, priority=3)
+    await stage.take(queue, worker)
+    (await stage.fail(job, worker, error={"code": "c", "message": "m"})).expect(200)
+    await stage.until_state(job, "available")
+    await stage.take(queue, worker)
+    (await stage.fail(job, worker)).expect(200)
+    events = await stage.events(queue, types="job.*")
+    first = ["job.enqueued", "job.started", "job.failed", "job.retrying"]
+    # A retry that joins its queue may be told as well.
+    again = ["job.enqueued"] * (_types(events).count("job.enqueued") - 1)
+    wanted = [*first, *again, "job.started", "job.failed", "job.discarded"]
+    stage.equal(_types(events), wanted, "types")
+    for event in events:
+        stage.equal(event["specversion"], "1.0", "specversion")
+        stage.equal(event["subject"], job["id"], "subject")
+        stage.check(":" in event["source"] or "/" in event["source"], "a URI", event["source"])
+        stage.check(bool(event["time"]) and bool(event["datacontenttype"]), "its members", event)
+        common = {"job_id": job["id"], "job_type": "test.case", "queue": queue}
+        stage.equal({name: event["data"].get(name) for name in common}, common, event["type"])
+    data = {event["type"]: event["data"] for event in events}
+    stage.equal(events[0]["data"]["priority"], 3, "priority")
+    stage.equal(data["job.started"]["worker_id"], worker, "worker_id")
+    stage.equal(data["job.started"]["attempt"], 2, "attempt")
+    failed = next(event["data"] for event in events if event["type"] == "job.failed")
+    told = {"code": "c", "type": "c", "message": "m", "retryable": True}
+    stage.equal({name: failed["error"].get(name) for name in told}, told, "error")
+    stage.check(failed["duration_ms"] >= 0, "duration_ms", failed)
+    stage.equal(data["job.retrying"]["max_attempts"], 2, "max_attempts")
+    stage.check("next_retry_at" in data["job.retrying"], "next_retry_at", data["job.retrying"])
+    stage.equal(data["job.discarded"]["total_attempts"], 2, "total_attempts")
+    stage.check("last_error" in data["job.discarded"], "last_error", data["job.discarded"])
+
+
+@case("OJS-EVT-003", level=1, capability=EVENTS)
+async def other_events_of_jobs(stage: Stage) -> None:
+    """Completion, cancelling, requeueing, beating, waiting, expiry and dead letters are told."""
+    queue, worker = stage.name(), stage.name("w")
+    job = await stage.enqueue(queue)
+    await stage.take(queue, worker)
+    (await stage.fail(job, worker, requeue=True)).expect(200)
+    await stage.take(queue, worker, visibility_timeout_ms=1_000)
+    await asyncio.sleep(0.1)
+    await stage.beat(worker, [job])
+    (await stage.ack(job, worker)).expect(200)
+    later = await stage.enqueue(queue, scheduled_at="2099-01-01T00:00:00Z")
+    (await stage.delete(f"jobs/{later['id']}")).expect(200)
+    expired = await stage.enqueue(queue, expires_at="+PT0.3S")
+    await stage.until_state(expired, "discarded", 3)
+    for verb in ("retry", "delete"):
+        dead = await stage.discarded(queue)
+        if verb == "retry":
+            (await stage.post(f"dead-letter/{dead['id']}/retry", {})).expect(200)
+            (await stage.ack(await stage.take(queue))).expect(200)
+        else:
+            (await stage.delete(f"dead-letter/{dead['id']}")).expect(200)
+    data = {event["type"]: event["data"] for event in await stage.events(queue)}
+    for name, members in {
+        "job.released": ("worker_id", "attempt"),
+        "job.heartbeat": ("worker_id", "attempt", "visible_until"),
+        "job.completed": ("attempt", "duration_ms"),
+        "job.scheduled": ("scheduled_at",),
+        "job.cancelled": ("previous_state",),
+        "job.expired": ("created_at", "expired_at", "ttl_ms"),
+        "dead_letter.retried": ("total_attempts",),
+        "dead_letter.deleted": ("total_attempts",),
+    }.items():
+        stage.check(name in data, name, sorted(data))
+        missing = [member for member in members if data[name].get(member) is None]
+        stage.equal(missing, [], f"members that {name} lacks")
+    stage.equal(data["job.cancelled"]["previous_state"], "scheduled", "previous_state")
+
+
+@case("OJS-EVT-004", level=1, capability=EVENTS)
+async def events_of_queues_and_workers(stage: Stage) -> None:
+    """Pausing, resuming, and workers that start, fall quiet and stop have events."""
+    queue, worker = stage.name(), stage.name("w")
+    mark = (await stage.get("events", limit=1)).expect(200)
+    del mark
+    (await stage.post(f"queues/{queue}/pause")).expect(200)
+    (await stage.post(f"queues/{queue}/resume")).expect(200)
+    told = await stage.events(queue)
+    stage.equal(_types(told), ["queue.paused", "queue.resumed"], "types")
+    stage.equal([event["data"]["queue"] for event in told], [queue, queue], "data.queue")
+    stage.equal(told[0]["subject"], queue, "subject")
+    said = {"worker_id": worker, "queues": [queue], "concurrency": 4}
+    (await stage.post("workers/register", said)).expect(200)
+    await stage.beat(worker, state="quiet")
+    (await stage.post("workers/deregister", {"worker_id": worker})).expect(200)
+    found = [event for event in await _all(stage, "worker.*") if event["subject"] == worker]
+    stage.equal(_types(found), ["worker.started", "worker.quiet", "worker.stopped"], "types")
+    data = found[0]["data"]
+    wanted = {"worker_id": worker, "queues": [queue], "concurrency": 4}
+    stage.equal({name: data.get(name) for name in wanted}, wanted, "data of worker.started")
+    stage.check("incarnation" in data, "incarnation", data)
+
+
+async def _all(stage: Stage, types: str) -> list[Record]:
+    found: list[Record] = []
+    after: dict[str, str] = {}
+    while True:
+        page = (await stage.get("events", types=types, limit=1000, **after)).expect(200)
+        found += [Record(event) for event in page["events"]]
+        if not page["has_more"]:
+            return found
+        after = {"after": page["cursor"]}
+
+
+@case("OJS-EVT-006", "OJS-EVT-007", "OJS-EVT-010", "OJS-EVT-011", level=0, capability=EVENTS)
+async def reading_page_by_page(stage: Stage) -> None:
+    """Pages follow each other by cursor or by the id of an event, oldest first, with none twice."""
+    queue = stage.name()
+    for _ in range(5):
+        await stage.enqueue(queue)
+    all_ids = [event["id"] for event in await stage.events(queue)]
+    stage.equal(len(set(all_ids)), 5, "different ids")
+    for name in all_ids:
+        stage.check(name.startswith("evt_") and len(name) == 40, "evt_ and a UUIDv7", name)
+    seen: list[str] = []
+    after: dict[str, str] = {}
+    for _ in range(200):
+        page = (await stage.get("events", queues=queue, limit=2, **after)).expect(200)
+        stage.check(len(page["events"]) <= 2, "at most two events", page.text)
+        seen += [event["id"] for event in page["events"]]
+        after = {"after": page["cursor"]}
+        if not page["has_more"]:
+            break
+    stage.equal(seen, all_ids, "all pages by cursor")
+    rest = (await stage.get("events", queues=queue, after=all_ids[2], limit=1000)).expect(200)
+    stage.equal([event["id"] for event in rest["events"]][:2], all_ids[3:], "after an event's id")
+    await stage.enqueue(queue)
+    more = (await stage.get("events", queues=queue, limit=1000, **after)).expect(200)
+    stage.equal(len(more["events"]), 1, "events behind the last cursor")
+    (await stage.get("events", after="nonsense")).error(400, "invalid_request")
+
+
+@case("OJS-EVT-008", level=0, capability=EVENTS)
+async def no_event_is_missed(stage: Stage) -> None:
+    """A reader that follows the cursor while many write sees every event, once."""
+    queue, done = stage.name(), asyncio.Event()
+    seen: list[str] = []
+
+    async def read() -> None:
+        after: dict[str, str] = {}
+        while True:
+            last = done.is_set()
+            page = (await stage.get("events", queues=queue, limit=7, **after)).expect(200)
+            seen.extend(event["subject"] for event in page["events"])
+            after = {"after": page["cursor"]}
+            if last and not page["has_more"]:
+                return
+
+    async def write() -> list[str]:
+        return [(await stage.enqueue(queue))["id"] for _ in range(15)]
+
+    async with stage.waiting(read()) as (reader,):
+        made = await asyncio.gather(*(write() for _ in range(8)))
+        done.set()
+        await asyncio.wait_for(reader, 30)
+    wanted = sorted(job for ids in made for job in ids)
+    stage.equal(sorted(seen), wanted, "events, each once")
+
+
+@case("OJS-EVT-009", level=0, capability=EVENTS)
+async def choosing_events(stage: Stage) -> None:
+    """Events are chosen by types, queues and job types, each a list; a star ends a type."""
+    first, second = stage.name(), stage.name()
+    kind = f"kind.{stage.name('t').replace('-', '_')}"
+    await stage.done(first, type=kind)
+    await stage.enqueue(second, type=kind)
+    await stage.enqueue(second)
+    for query, count in (
+        ({"queues": f"{first},{second}"}, 5),
+        ({"queues": first, "types": "job.started,job.completed"}, 2),
+        ({"queues": first, "types": "job.*"}, 3),
+        ({"queues": first, "types": "queue.*"}, 0),
+        ({"queues": f"{first},{second}", "job_types": kind, "types": "job.enqueued"}, 2),
+        ({"queues": second, "job_types": "test.case"}, 1),
+    ):
+        reply = (await stage.get("events", limit=1000, **query)).expect(200)
+        stage.equal(len(reply["events"]), count, f"events for {query}")
+    many = ",".join(f"q{number}" for number in range(101))
+    (await stage.get("events", queues=many)).error(400, "invalid_request")

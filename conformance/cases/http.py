@@ -1,0 +1,304 @@
+"""Cases of the HTTP binding: paths, bodies, headers, media types and lists."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from conformance.case import case
+from conformance.reply import Reply
+from conformance.stage import Stage
+
+OPENJOBSPEC = "application/openjobspec+json"
+
+
+@case("OJS-HTP-001", "OJS-MAN-010", "OJS-MAN-009")
+async def places(stage: Stage) -> None:
+    """Calls lie below /ojs/v1; the manifest, health, readiness and metrics at their own places."""
+    for path in ("/ojs/manifest", "/ojs/v1/health", "/health", "/healthz", "/ready", "/readyz"):
+        (await stage.get(path)).expect(200)
+    (await stage.get("/metrics")).expect(200)
+    for path in ("/jobs", "/ojs/v2/jobs", "/v1/jobs"):
+        (await stage.post(path, {"type": "test.case", "args": []})).expect((404, 405))
+
+
+@case("OJS-HTP-002", level=1)
+async def worker_calls(stage: Stage) -> None:
+    """The six worker calls are at their canonical paths."""
+    queue, worker = stage.name(), stage.name("w")
+    jobs = await stage.enqueue_many(queue, 2)
+    (await stage.post("workers/register", {"worker_id": worker, "queues": [queue]})).expect(200)
+    (await stage.asked(queue, worker, count=2)).expect(200, {"jobs": {"$size": 2}})
+    beat = {"worker_id": worker, "active_job_ids": [job["id"] for job in jobs]}
+    (await stage.post("workers/heartbeat", beat)).expect(200)
+    (await stage.ack(jobs[0], worker)).expect(200)
+    (await stage.fail(jobs[1], worker)).expect(200)
+    (await stage.post("workers/deregister", {"worker_id": worker})).expect(200)
+
+
+@case("OJS-HTP-003", "OJS-HTP-004", "OJS-HTP-010", level=1)
+async def other_spellings_of_jobs(stage: Stage) -> None:
+    """Fetch, ack, nack, fail and cancel work at their other paths, with and without a body."""
+    queue = stage.name()
+
+    async def held() -> str:
+        await stage.enqueue(queue)
+        reply = await stage.post("jobs/fetch", {"queues": [queue]})
+        return str(reply.expect(200, {"jobs": {"$size": 1}})["jobs[0].id"])
+
+    (await stage.post(f"jobs/{await held()}/ack", {"result": 1})).expect(
+        200, {"state": "completed"}
+    )
+    (await stage.post(f"jobs/{await held()}/ack")).expect(200, {"state": "completed"})
+    error = {"error": {"message": "x", "retryable": False}}
+    for name in ("nack", "fail"):
+        (await stage.post(f"jobs/{await held()}/{name}", error)).expect(200, {"state": "discarded"})
+    job = await held()
+    (await stage.post("workers/fail", {"job_id": job, **error})).expect(200, {"state": "discarded"})
+    job = await held()
+    (await stage.post(f"jobs/{job}/cancel")).expect(200, {"job.state": "cancelled"})
+    wrong = await stage.post(f"jobs/{await held()}/ack", {"job_id": stage.new_id()})
+    wrong.error(400, "invalid_request")
+
+
+@case("OJS-HTP-003", level=1, capability="worker_registration")
+async def other_spellings_of_workers(stage: Stage) -> None:
+    """BEAT, ping and deregister work at their other paths."""
+    worker, other = stage.name("w"), stage.name("w")
+    (await stage.post("workers/beat", {"worker_id": worker})).expect(
+        200, {"acknowledged": True, "worker_id": {"$eq": worker}}
+    )
+    (await stage.call("PATCH", f"workers/{worker}", {})).expect(200, {"acknowledged": True})
+    (await stage.delete(f"workers/{worker}")).expect((200, 204))
+    (await stage.get(f"workers/{worker}")).expect(200, {"worker.state": "terminated"})
+    await stage.beat(other)
+    (await stage.post(f"workers/{other}/unregister")).expect(200)
+    (await stage.get(f"workers/{other}")).expect(200, {"worker.state": "terminated"})
+
+
+@case("OJS-HTP-003", level=2, capability="cron_jobs")
+async def other_spellings_of_cron(stage: Stage) -> None:
+    """Cron entries can be reached at /crons as well."""
+    name = stage.name("cron")
+    entry = {
+        "name": name,
+        "expression": "0 0 1 1 *",
+        "job_template": {"type": "test.case", "args": []},
+    }
+    (await stage.post("crons", entry)).expect(201, {"cron.name": {"$eq": name}})
+    (await stage.get("crons")).expect(200, {"crons": {"$type": "array"}})
+    (await stage.get(f"crons/{name}")).expect(200, {"cron.name": {"$eq": name}})
+    (await stage.call("PATCH", f"crons/{name}", {"enabled": False})).expect(
+        200, {"cron.enabled": False}
+    )
+    (await stage.delete(f"crons/{name}")).expect(200, {"deleted": True})
+    (await stage.get(f"cron/{name}")).error(404, "not_found")
+
+
+@case("OJS-HTP-005", "OJS-ERR-005")
+async def unknown_paths_and_methods(stage: Stage) -> None:
+    """A path that is not there is 404; a method that it does not have is 405 with Allow."""
+    (await stage.get("nothing/here")).error(404, "not_found")
+    (await stage.get("/")).error(404, "not_found")
+    reply = (await stage.call("PUT", "jobs", {})).error(405, "method_not_allowed")
+    stage.check("POST" in reply.headers.get("allow", ""), "Allow: POST", reply.headers)
+    reply = (await stage.call("PATCH", "workers/fetch", {})).error(405, "method_not_allowed")
+    stage.check("POST" in reply.headers.get("allow", ""), "Allow: POST", reply.headers)
+
+
+@case("OJS-HTP-006")
+async def head_is_get_without_body(stage: Stage) -> None:
+    """HEAD has the status and the headers of GET and no body."""
+    job = await stage.enqueue(stage.name())
+    for path in (f"jobs/{job['id']}", "/ojs/manifest", "queues", f"jobs/{stage.new_id()}"):
+        got, head = await stage.get(path), await stage.call("HEAD", path)
+        stage.equal(head.status, got.status, f"status of HEAD {path}")
+        stage.equal(len(head.content), 0, "bytes of the body")
+        for name in ("content-type", "ojs-version"):
+            stage.equal(head.headers.get(name), got.headers.get(name), name)
+
+
+@case("OJS-HTP-007", "OJS-HTP-008")
+async def media_types_of_requests(stage: Stage) -> None:
+    """JSON is read under its two names, with parameters and without a name; no other type is."""
+    body = b'{"type":"test.case","args":[],"queue":"%s"}' % stage.name().encode()
+    for name in (OPENJOBSPEC, "application/json", "application/json; charset=utf-8", ""):
+        headers = {"Content-Type": name}
+        (await stage.call("POST", "jobs", raw=body, headers=headers)).expect(201)
+    for name in ("text/plain", "application/xml", "application/x-www-form-urlencoded"):
+        headers = {"Content-Type": name}
+        (await stage.call("POST", "jobs", raw=body, headers=headers)).error(400, "exists")
+
+
+@case("OJS-HTP-009", "OJS-ERR-001")
+async def bodies_that_cannot_be_read(stage: Stage) -> None:
+    """No body, no JSON, and no object are 400 invalid_payload, on every call that needs one."""
+    for path in ("jobs", "jobs/batch", "workers/fetch", "workers/ack", "workers/heartbeat"):
+        for raw in (b"", b"{", b"nope", b"[]", b'"text"', b"1", b"null", b'{"a":1} x', b"\xff"):
+            reply = await stage.call("POST", path, raw=raw)
+            reply.error(400, "invalid_payload").expect(400, {"error.retryable": False})
+
+
+@case("OJS-HTP-010")
+async def calls_without_a_body(stage: Stage) -> None:
+    """Calls that need nothing take no body, or an object."""
+    queue = stage.name()
+    bodies: tuple[Any, ...] = (None, {})
+    for body in bodies:
+        send: Callable[[str], Awaitable[Reply]] = (
+            stage.post if body is None else lambda path: stage.post(path, {})
+        )
+        job = await stage.enqueue(queue, pending=True)
+        (await send(f"jobs/{job['id']}/activate")).expect(200)
+        (await send(f"jobs/{job['id']}/cancel")).expect(200)
+        (await send(f"queues/{queue}/pause")).expect(200)
+        (await send(f"queues/{queue}/resume")).expect(200)
+        dead = await stage.discarded(queue)
+        (await send(f"dead-letter/{dead['id']}/retry")).expect(200)
+        await stage.take(queue)
+        (await send(f"jobs/{dead['id']}/ack")).expect(200)
+
+
+@case("OJS-HTP-011")
+async def members_named_twice(stage: Stage) -> None:
+    """Where an object names a member twice the last one counts."""
+    queue = stage.name()
+    raw = b'{"type":"first","args":[1],"queue":"%s","type":"second","args":[2]}' % queue.encode()
+    (await stage.call("POST", "jobs", raw=raw)).expect(
+        201, {"job.type": {"$eq": "second"}, "job.args": [2]}
+    )
+
+
+@case("OJS-HTP-012")
+async def unknown_members_are_ignored(stage: Stage) -> None:
+    """Unknown members of options, policies and calls are ignored."""
+    queue, worker = stage.name(), stage.name("w")
+    odd = {"x_odd": 1}
+    options = {"queue": queue, "retry": {"max_attempts": 2, **odd}, **odd}
+    (await stage.post("jobs", {"type": "test.case", "args": [], "options": options})).expect(
+        201, {"job.max_attempts": 2}
+    )
+    job = await stage.take(queue, worker, **odd)
+    await stage.beat(worker, [job], **odd)
+    (await stage.ack(job, worker, **odd)).expect(200)
+
+
+@case("OJS-HTP-012", own_server="strict")
+async def strict_servers_refuse_unknown_members(stage: Stage) -> None:
+    """A strict server refuses them, and names the member and the nearest known one."""
+    queue = stage.name()
+    for members, wrong, near in (
+        ({"options": {"queue": queue, "piority": 1}}, "piority", "priority"),
+        ({"queue": queue, "retry": {"max_atempts": 1}}, "max_atempts", "max_attempts"),
+        ({"queue": queue, "unique": {"perod": "PT1S"}}, "perod", "period"),
+    ):
+        reply = (await stage.push(**members)).error(422, "validation_error")
+        told = reply["error.message"]
+        stage.check(wrong in told and near in told, f"{wrong} and {near} in the message", told)
+    reply = await stage.post("workers/fetch", {"queues": [queue], "cont": 1})
+    reply.error(422, "validation_error")
+    (await stage.push(queue=queue, x_of_mine=1)).expect(201, {"job.x_of_mine": 1})
+
+
+@case("OJS-HTP-013", "OJS-HTP-014")
+async def media_types_of_answers(stage: Stage) -> None:
+    """The media type of an answer follows Accept and OJS-Version; every body is an object."""
+    job = await stage.enqueue(stage.name())
+    for path, status in ((f"jobs/{job['id']}", 200), ("nothing", 404), ("/ojs/manifest", 200)):
+        for headers, wanted in (
+            ({}, OPENJOBSPEC),
+            ({"Accept": "*/*"}, OPENJOBSPEC),
+            ({"Accept": OPENJOBSPEC}, OPENJOBSPEC),
+            ({"Accept": f"application/json, {OPENJOBSPEC}"}, OPENJOBSPEC),
+            ({"Accept": "application/json"}, "application/json"),
+            ({"Accept": "application/json", "OJS-Version": "1.0"}, "application/json"),
+            ({"OJS-Version": "1.0"}, f'{OPENJOBSPEC}; alt="application/json"'),
+        ):
+            reply = await stage.call("GET", path, headers=headers)
+            reply.expect(status)
+            stage.equal(reply.headers.get("content-type"), wanted, f"Content-Type for {headers}")
+            stage.check(isinstance(reply.json, dict), "an object", reply.text)
+
+
+@case("OJS-HTP-015", "OJS-HTP-017", "OJS-ERR-004")
+async def headers_of_every_answer(stage: Stage) -> None:
+    """Every answer says its version and the request's id, its own or a new one."""
+    queue = stage.name()
+    await stage.enqueue(queue)
+    for path in (f"queues/{queue}", "/ojs/manifest", "nothing", "/metrics", "jobs/x"):
+        reply = await stage.get(path)
+        stage.equal(reply.headers.get("ojs-version"), "1.0", "OJS-Version")
+        made = reply.headers.get("x-request-id", "")
+        stage.check(made.startswith("req_") and len(made) == 40, "req_ and a UUID", made)
+        stage.check((await stage.get(path)).headers["x-request-id"] != made, "a new id", made)
+    for given, kept in (("my request/1", True), ("x" * 128, True), ("x" * 129, False)):
+        reply = await stage.call("GET", "jobs/x", headers={"X-Request-Id": given})
+        stage.check((reply.headers["x-request-id"] == given) is kept, f"kept: {kept}", given)
+        stage.equal(reply["error.request_id"], reply.headers["x-request-id"], "request_id")
+
+
+@case("OJS-HTP-016")
+async def versions_of_requests(stage: Stage) -> None:
+    """The known versions of the protocol are accepted; any other is 422 unsupported."""
+    for version in ("1.0", "1", "1.0.0", "1.0.0-rc.1"):
+        (await stage.call("GET", "queues", headers={"OJS-Version": version})).expect(200)
+    for version in ("2.0", "1.1", "0.9", "latest"):
+        reply = await stage.call("GET", "queues", headers={"OJS-Version": version})
+        reply.error(422, "unsupported")
+
+
+@case("OJS-HTP-018")
+async def enqueue_says_where(stage: Stage) -> None:
+    """The answer to an enqueue has the path of the job as Location, which can be read."""
+    reply = (await stage.push(queue=stage.name())).expect(201)
+    place = reply.headers.get("location", "")
+    stage.check(place.endswith(f"/jobs/{reply['job.id']}"), "the path of the job", place)
+    (await stage.get(place)).expect(200, {"job.id": {"$eq": reply["job.id"]}})
+
+
+async def _ids(stage: Stage, path: str, **query: Any) -> tuple[list[str], Reply]:
+    reply = (await stage.get(path, **query)).expect(200)
+    return [job["id"] for job in reply["jobs"]], reply
+
+
+@case("OJS-HTP-020", "OJS-HTP-021", "OJS-HTP-022", "OJS-HTP-023", "OJS-DLQ-004", level=1)
+async def pages_of_lists(stage: Stage) -> None:
+    """A list is newest first and comes in pages by offset, by page and by cursor alike."""
+    queue = stage.name()
+    made = [(await stage.discarded(queue))["id"] for _ in range(5)]
+    newest = made[::-1]
+    found, reply = await _ids(stage, "dead-letter", queue=queue)
+    stage.equal(found, newest, "newest first")
+    reply.expect(
+        200,
+        {
+            "pagination.total": 5,
+            "pagination.limit": 50,
+            "pagination.offset": 0,
+            "pagination.page": 1,
+            "pagination.per_page": 50,
+            "pagination.has_more": False,
+            "pagination.next_cursor": "absent",
+        },
+    )
+    found, reply = await _ids(stage, "dead-letter", queue=queue, limit=2, offset=1)
+    stage.equal(found, newest[1:3], "limit 2, offset 1")
+    reply.expect(200, {"pagination.has_more": True, "pagination.next_cursor": "string:nonempty"})
+    found, _ = await _ids(stage, "dead-letter", queue=queue, per_page=2, page=3)
+    stage.equal(found, newest[4:], "page 3")
+    seen, more = list[str](), {"limit": 2}
+    for _ in range(3):
+        found, reply = await _ids(stage, "dead-letter", queue=queue, **more)
+        seen += found
+        more = {"limit": 2, "cursor": reply.json["pagination"].get("next_cursor", "")}
+    stage.equal(seen, newest, "all pages by cursor")
+
+
+@case("OJS-HTP-021", level=1)
+async def limits_of_pages(stage: Stage) -> None:
+    """A limit is a number from 1; more than a thousand counts as a thousand."""
+    queue = stage.name()
+    for limit in ("0", "-1", "x", "1.5", "1e3"):
+        for path in ("dead-letter", "events", "workers"):
+            (await stage.get(path, limit=limit)).error(400, "invalid_request")
+    (await stage.get("dead-letter", queue=queue, limit=5000)).expect(
+        200, {"pagination.limit": 1000}
+    )

@@ -1,0 +1,101 @@
+"""Cases of reading, cancelling and activating jobs, and of waiting for their results."""
+
+import asyncio
+import time
+
+from conformance.case import case
+from conformance.stage import Stage
+
+
+@case("OJS-JOB-001", "OJS-JOB-002", level=1)
+async def reading(stage: Stage) -> None:
+    """A job is read whole, with result and errors; reading it changes nothing."""
+    queue = stage.name()
+    done = await stage.done(queue, args=[1], meta={"a": 1}, tags=["t"])
+    dead = await stage.discarded(queue)
+    waiting = await stage.enqueue(queue)
+    for job in (done, dead, waiting):
+        for _ in range(3):
+            stage.equal(dict(await stage.look(job)), dict(job), f"the {job['state']} job")
+    stage.equal(len(dead["errors"]), 1, "entries of the history")
+    stage.equal(done["tags"], ["t"], "tags")
+
+
+@case("OJS-JOB-003", "OJS-ERR-005")
+async def unknown_jobs(stage: Stage) -> None:
+    """An id that names no job, of whatever form, is 404 in every call."""
+    for name in (stage.new_id(), "nothing", "123", "%20", "x" * 300, "a%2Fb"):
+        for reply in (
+            await stage.get(f"jobs/{name}"),
+            await stage.delete(f"jobs/{name}"),
+            await stage.get(f"jobs/{name}/result"),
+            await stage.post(f"jobs/{name}/activate"),
+        ):
+            reply.error(404, "not_found")
+    (await stage.get("jobs/nothing")).error(404, "not_found", resource_type="job")
+
+
+@case("OJS-JOB-004", "OJS-JOB-006")
+async def cancelling(stage: Stage) -> None:
+    """A cancelled job is answered with its state before, and cannot be cancelled again."""
+    job = await stage.enqueue(stage.name())
+    (await stage.delete(f"jobs/{job['id']}")).expect(
+        200,
+        {
+            "job.id": {"$eq": job["id"]},
+            "job.state": "cancelled",
+            "job.cancelled_at": "string:datetime",
+            "job.previous_state": "available",
+        },
+    )
+    (await stage.delete(f"jobs/{job['id']}")).error(409, "conflict", current_state="cancelled")
+    done = await stage.done(stage.name())
+    (await stage.delete(f"jobs/{done['id']}")).error(409, "conflict", current_state="completed")
+
+
+@case("OJS-JOB-008", "OJS-JOB-009", level=1, capability="job_result")
+async def results(stage: Stage) -> None:
+    """A result is there once the job has ended; before that the answer is 202."""
+    queue = stage.name()
+    waiting = await stage.enqueue(queue)
+    for state in ("available", "active"):
+        reply = (await stage.get(f"jobs/{waiting['id']}/result")).expect(
+            202, {"job_id": {"$eq": waiting["id"]}, "state": state}
+        )
+        stage.check("retry-after" in reply.headers, "Retry-After", reply.headers)
+        if state == "available":
+            await stage.take(queue)
+    (await stage.ack(waiting)).expect(200)
+    reply = (await stage.get(f"jobs/{waiting['id']}/result")).expect(200, {"state": "completed"})
+    stage.check("result" in reply.json and reply.json["result"] is None, "null", reply.text)
+    dead = await stage.discarded(queue)
+    reply = (await stage.get(f"jobs/{dead['id']}/result")).expect(
+        200, {"state": "discarded", "error.code": "case_failed"}
+    )
+    stage.check("result" in reply.json, "a result of null", reply.text)
+    gone = await stage.enqueue(queue)
+    (await stage.delete(f"jobs/{gone['id']}")).expect(200)
+    (await stage.get(f"jobs/{gone['id']}/result")).expect(200, {"state": "cancelled"})
+
+
+@case("OJS-JOB-010", level=1, capability="job_result")
+async def waiting_for_results(stage: Stage) -> None:
+    """With wait=true the answer comes as soon as the job ends, or 408 when the time is over."""
+    queue = stage.name()
+    job = await stage.enqueue(queue)
+    reply = await stage.get(f"jobs/{job['id']}/result", wait="true", timeout=1)
+    reply.error(408, "request_timeout")
+    stage.check(reply.duration_ms >= 900, "a second of waiting", reply.duration_ms)
+    waits = [stage.get(f"jobs/{job['id']}/result", wait="true", timeout=20) for _ in range(5)]
+    async with stage.waiting(*waits) as waiters:
+        await asyncio.sleep(0.2)
+        await stage.take(queue)
+        started = time.monotonic()
+        (await stage.ack(job, result=7)).expect(200)
+        for answer in await asyncio.wait_for(asyncio.gather(*waiters), 5):
+            answer.expect(200, {"state": "completed", "result": 7})
+        took = time.monotonic() - started
+    stage.check(took < 2, "answers soon after the end", took)
+    for wrong in ("-1", "x"):
+        reply = await stage.get(f"jobs/{job['id']}/result", wait="true", timeout=wrong)
+        reply.expect((200, 400))

@@ -1,0 +1,378 @@
+"""Cases of the eight states and the ways between them."""
+
+import asyncio
+from datetime import datetime
+from typing import Any
+
+from conformance.case import case
+from conformance.reply import Record
+from conformance.stage import Stage
+
+FUTURE = "2099-12-31T23:59:59Z"
+STATES = (
+    "scheduled",
+    "available",
+    "pending",
+    "active",
+    "completed",
+    "retryable",
+    "cancelled",
+    "discarded",
+)
+
+
+def seconds_between(start: str, end: str) -> float:
+    """The time between two moments of the server's clock, which no slow connection changes."""
+    return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
+
+
+async def job_in_state(stage: Stage, queue: str, state: str) -> Record:
+    """Bring a job into a state."""
+    if state == "scheduled":
+        return await stage.enqueue(queue, scheduled_at=FUTURE)
+    if state == "pending":
+        return await stage.enqueue(queue, pending=True)
+    if state == "completed":
+        return await stage.done(queue)
+    if state == "discarded":
+        return await stage.discarded(queue)
+    job = await stage.enqueue(queue, retry={"initial_interval": "PT1H", "max_interval": "PT1H"})
+    if state == "cancelled":
+        (await stage.delete(f"jobs/{job['id']}")).expect(200)
+    if state in ("active", "retryable"):
+        await stage.take(queue)
+    if state == "retryable":
+        (await stage.fail(job)).expect(200, {"state": "retryable"})
+    return await stage.look(job)
+
+
+@case("OJS-LIF-001", "OJS-QUE-006", level=1)
+async def every_state(stage: Stage) -> None:
+    """A job can be brought into each of the eight states, and the counts know it there."""
+    for state in STATES:
+        queue = stage.name()
+        job = await job_in_state(stage, queue, state)
+        stage.equal(job["state"], state, "state")
+        reply = (await stage.get(f"queues/{queue}/stats")).expect(200)
+        counts = {name: reply[f"queue.{name}"] for name in STATES}
+        stage.equal(counts, {name: int(name == state) for name in STATES}, f"counts, {state}")
+
+
+@case("OJS-LIF-002", "OJS-LIF-016", "OJS-SET-002", "OJS-JOB-006", "OJS-IDM-012", level=1)
+async def final_states_stay(stage: Stage) -> None:
+    """ACK, FAIL, CANCEL and ACTIVATE of a job that has ended are 409 and change nothing."""
+    for state in ("completed", "cancelled", "discarded"):
+        queue = stage.name()
+        job = await job_in_state(stage, queue, state)
+        for reply in (
+            await stage.ack(job),
+            await stage.fail(job),
+            await stage.delete(f"jobs/{job['id']}"),
+            await stage.post(f"jobs/{job['id']}/activate"),
+        ):
+            reply.error(409, "conflict", current_state=state, expected_state="exists")
+        stage.equal(dict(await stage.look(job)), dict(job), f"the {state} job")
+
+
+@case("OJS-LIF-016", "OJS-SET-002", "OJS-ERR-006", level=1)
+async def illegal_moves(stage: Stage) -> None:
+    """Moves that a state does not allow are 409, say the state, and leave the job as it is."""
+    forbidden = {
+        "scheduled": ("ack", "fail", "activate"),
+        "available": ("ack", "fail", "activate"),
+        "pending": ("ack", "fail"),
+        "active": ("activate",),
+        "retryable": ("ack", "fail", "activate"),
+    }
+    for state, moves in forbidden.items():
+        queue = stage.name()
+        job = await job_in_state(stage, queue, state)
+        for move in moves:
+            if move == "activate":
+                reply = await stage.post(f"jobs/{job['id']}/activate")
+            else:
+                reply = await (stage.ack(job) if move == "ack" else stage.fail(job))
+            reply.error(409, "conflict", current_state=state)
+        stage.equal(dict(await stage.look(job)), dict(job), f"the {state} job")
+
+
+@case("OJS-LIF-003", "OJS-ENQ-009", "OJS-ENQ-011")
+async def first_states(stage: Stage) -> None:
+    """A new job is pending, scheduled or available, as its client asked."""
+    queue = stage.name()
+    stage.equal((await stage.enqueue(queue))["state"], "available", "state")
+    past = await stage.enqueue(queue, scheduled_at="2001-01-01T00:00:00Z")
+    stage.equal(past["state"], "available", "state of one whose time is past")
+    stage.equal((await stage.enqueue(queue, scheduled_at=FUTURE))["state"], "scheduled", "state")
+    both = await stage.enqueue(queue, pending=True, scheduled_at=FUTURE)
+    stage.equal(both["state"], "pending", "state of one that is pending with a time")
+
+
+@case("OJS-LIF-004", "OJS-VIS-021", "OJS-QUE-002", level=2, capability="delayed_jobs")
+async def scheduled_jobs_come_by_themselves(stage: Stage) -> None:
+    """A scheduled job is not handed out before its time, and becomes available without a call."""
+    queue = stage.name()
+    early = await stage.enqueue(queue, scheduled_at="+PT3S")
+    first = await stage.enqueue(queue)
+    stage.equal((await stage.take(queue))["id"], first["id"], "the job handed out")
+    await stage.empty(queue)
+    later = await stage.enqueue(queue)
+    await asyncio.sleep(3.2)
+    promoted = await stage.look(early)
+    stage.equal(promoted["state"], "available", "state after its time")
+    stage.check(promoted["enqueued_at"] >= promoted["scheduled_at"], "not before", dict(promoted))
+    both = sorted((promoted, later), key=lambda job: str(job["enqueued_at"]))
+    order = [job["id"] for job in await stage.fetch(queue, count=5)]
+    stage.equal(order, [job["id"] for job in both], "order: promoted jobs join the end")
+
+
+@case("OJS-LIF-005", "OJS-RET-005", "OJS-FET-007", level=1)
+async def only_fetch_counts_attempts(stage: Stage) -> None:
+    """Each FETCH adds one attempt, and neither ACK, FAIL nor waiting adds any."""
+    queue = stage.name()
+    job = await stage.enqueue(queue, retry={"initial_interval": "PT0.1S", "jitter": False})
+    for number in (1, 2, 3):
+        taken = await stage.take(queue)
+        stage.equal(taken["attempt"], number, "attempt")
+        stage.equal(taken["state"], "active", "state")
+        stage.check("started_at" in taken, "started_at", taken)
+        if number < 3:
+            (await stage.fail(job)).expect(200, {"attempt": number})
+            stage.equal((await stage.look(job))["attempt"], number, "attempt after FAIL")
+            await stage.until_state(job, "available")
+    (await stage.ack(job)).expect(200, {"attempt": 3})
+
+
+@case("OJS-LIF-006", "OJS-SET-011")
+async def ack_completes(stage: Stage) -> None:
+    """ACK makes an active job completed, and its answer says so."""
+    queue = stage.name()
+    job = await stage.enqueue(queue)
+    await stage.take(queue)
+    (await stage.ack(job)).expect(
+        200,
+        {
+            "acknowledged": True,
+            "id": {"$eq": job["id"]},
+            "job_id": {"$eq": job["id"]},
+            "state": "completed",
+            "attempt": 1,
+            "max_attempts": 3,
+            "completed_at": "string:datetime",
+        },
+    )
+    stage.equal((await stage.look(job))["state"], "completed", "state")
+
+
+@case("OJS-LIF-007", "OJS-SET-015", "OJS-SET-016", level=1)
+async def fail_retries_or_discards(stage: Stage) -> None:
+    """FAIL makes a job retryable while attempts are left, and then discards it."""
+    queue = stage.name()
+    job = await stage.enqueue(
+        queue, retry={"max_attempts": 2, "initial_interval": "PT0.1S", "jitter": False}
+    )
+    await stage.take(queue)
+    (await stage.fail(job)).expect(
+        200,
+        {
+            "id": {"$eq": job["id"]},
+            "job_id": {"$eq": job["id"]},
+            "state": "retryable",
+            "attempt": 1,
+            "max_attempts": 2,
+            "retry_delay_ms": 100,
+            "next_attempt_at": "string:datetime",
+        },
+    )
+    await stage.until_state(job, "available")
+    await stage.take(queue)
+    (await stage.fail(job)).expect(
+        200,
+        {
+            "state": "discarded",
+            "attempt": 2,
+            "discarded_at": "string:datetime",
+            "completed_at": "string:datetime",
+        },
+    )
+
+
+@case("OJS-LIF-008", "OJS-SET-021", "OJS-RET-006", level=1)
+async def requeue_gives_back(stage: Stage) -> None:
+    """FAIL with requeue puts the job back at once, at its place, free of charge."""
+    queue = stage.name()
+    jobs = await stage.enqueue_many(queue, 2, retry={"max_attempts": 1})
+    for attempt in (1, 2, 3):
+        taken = await stage.take(queue)
+        stage.equal(taken["id"], jobs[0]["id"], "the first job again")
+        stage.equal(taken["attempt"], attempt, "attempt")
+        reply = await stage.fail(taken, requeue=True, error={"code": "x", "retryable": False})
+        reply.expect(200, {"state": "available"})
+    back = await stage.look(jobs[0])
+    stage.check("error" not in back and not back.get("errors"), "no error recorded", back)
+
+
+@case("OJS-LIF-009", "OJS-RET-017", "OJS-VIS-005", "OJS-VIS-006", "OJS-VIS-007", level=1)
+async def lost_leases_go_back(stage: Stage) -> None:
+    """A job whose lease ends is available again by itself, at its old place, without a delay."""
+    queue = stage.name()
+    jobs = await stage.enqueue_many(queue, 2)
+    taken = await stage.take(queue, visibility_timeout_ms=400)
+    await stage.until_state(taken, "available", 4)
+    back = await stage.look(taken)
+    held_s = seconds_between(taken["started_at"], back["errors"][0]["occurred_at"])
+    stage.check(0.4 <= held_s <= 4, "taken back after the lease, and soon", held_s)
+    stage.equal(back["error"]["code"], "visibility_timeout", "error.code")
+    stage.equal(back["error"]["type"], "visibility_timeout", "error.type")
+    again = await stage.take(queue)
+    stage.equal(again["id"], jobs[0]["id"], "id of the job that comes first")
+    stage.equal(again["attempt"], 2, "attempt")
+
+
+@case("OJS-LIF-010", "OJS-VIS-015", "OJS-VIS-016", "OJS-VIS-017", level=1)
+async def timeouts_fail(stage: Stage) -> None:
+    """A job over its timeout fails by itself with `timeout`, whatever its worker says."""
+    queue, worker = stage.name(), stage.name("w")
+    job = await stage.enqueue(
+        queue, timeout_ms=500, retry={"initial_interval": "PT1H", "max_interval": "PT1H"}
+    )
+    await stage.take(queue, worker)
+    await stage.beat(worker, [job])
+    await stage.until_state(job, "retryable", 4)
+    seen = await stage.look(job)
+    for name in ("code", "type"):
+        stage.equal(seen["error"][name], "timeout", f"error.{name}")
+    (entry,) = seen["errors"]
+    stage.equal(entry["timeout_kind"], "execution", "timeout_kind")
+    stage.equal(entry["limit_seconds"], 0.5, "limit_seconds")
+    stage.check(entry["elapsed_seconds"] >= 0.5, "elapsed_seconds", entry)
+    stage.check("next_attempt_at" in seen, "a delay by the policy", seen)
+
+
+@case("OJS-LIF-011", "OJS-RET-009", "OJS-RET-010", level=1)
+async def retries_come_after_their_delay(stage: Stage) -> None:
+    """A job waiting for its retry comes back after its delay, not before and not much later."""
+    queue = stage.name()
+    job = await stage.enqueue(queue, retry={"initial_interval": "PT3S", "jitter": False})
+    await stage.take(queue)
+    (await stage.fail(job)).expect(200, {"retry_delay_ms": 3000})
+    await asyncio.sleep(1.5)
+    await stage.empty(queue)
+    await asyncio.sleep(1.8)
+    stage.equal((await stage.take(queue))["id"], job["id"], "the job after its delay")
+
+
+@case("OJS-LIF-012", "OJS-JOB-004", "OJS-JOB-005", level=1)
+async def cancel_from_everywhere(stage: Stage) -> None:
+    """CANCEL ends a job at once from every state that is not final, also while it is held."""
+    for state in ("scheduled", "available", "pending", "active", "retryable"):
+        queue = stage.name()
+        job = await job_in_state(stage, queue, state)
+        (await stage.delete(f"jobs/{job['id']}")).expect(
+            200,
+            {
+                "job.state": "cancelled",
+                "job.previous_state": state,
+                "job.cancelled_at": "string:datetime",
+            },
+        )
+        if state == "active":
+            (await stage.ack(job)).error(409, "conflict", current_state="cancelled")
+            (await stage.fail(job)).error(409, "conflict", current_state="cancelled")
+        await stage.empty(queue)
+
+
+@case("OJS-LIF-013", "OJS-JOB-007", "OJS-QUE-002")
+async def activate(stage: Stage) -> None:
+    """ACTIVATE puts a pending job at the end of its queue."""
+    queue = stage.name()
+    held = await stage.enqueue(queue, pending=True)
+    await stage.empty(queue)
+    first = await stage.enqueue(queue)
+    (await stage.post(f"jobs/{held['id']}/activate")).expect(
+        200,
+        {
+            "job.state": "available",
+            "job.previous_state": "pending",
+            "job.activated_at": "string:datetime",
+        },
+    )
+    order = [job["id"] for job in await stage.fetch(queue, count=2)]
+    stage.equal(order, [first["id"], held["id"]], "order")
+
+
+@case(
+    "OJS-LIF-015",
+    "OJS-VIS-018",
+    "OJS-VIS-019",
+    "OJS-VIS-020",
+    "OJS-FET-010",
+    level=2,
+    capability="job_ttl",
+)
+async def jobs_expire_while_they_wait(stage: Stage) -> None:
+    """A waiting job is discarded when its time to live is over; a held one is not touched."""
+    waiting = {}
+    members: dict[str, dict[str, Any]] = {
+        "scheduled": {"scheduled_at": FUTURE},
+        "pending": {"pending": True},
+    }
+    for state in ("scheduled", "available", "pending"):
+        more = members.get(state, {})
+        waiting[state] = await stage.enqueue(stage.name(), expires_at="+PT4S", **more)
+    queue = stage.name()
+    retried = await stage.enqueue(
+        queue, expires_at="+PT4S", retry={"initial_interval": "PT1H", "max_interval": "PT1H"}
+    )
+    await stage.take(queue)
+    (await stage.fail(retried)).expect(200, {"state": "retryable"})
+    queue = stage.name()
+    held = await stage.enqueue(queue, expires_at="+PT4S")
+    await stage.take(queue)
+    await asyncio.sleep(4)
+    for job in (*waiting.values(), retried):
+        await stage.until_state(job, "discarded", 5)
+        seen = await stage.look(job)
+        for name in ("code", "type"):
+            stage.equal(seen["error"][name], "expired", f"error.{name}")
+        stage.check("discarded_at" in seen, "discarded_at", seen)
+        stage.check("completed_at" not in seen, "no completed_at", seen)
+    stage.equal((await stage.look(held))["state"], "active", "state of the held job")
+    (await stage.ack(held)).expect(200)
+
+
+@case("OJS-LIF-017", level=1)
+async def nothing_is_seen_half_done(stage: Stage) -> None:
+    """State, counts, history and events of one change are there together."""
+    queue = stage.name()
+    job = await stage.discarded(queue)
+    stats, events, seen = await asyncio.gather(
+        stage.get(f"queues/{queue}/stats"),
+        stage.events(queue, types="job.*"),
+        stage.look(job),
+    )
+    stats.expect(200, {"queue.discarded": 1, "queue.active": 0})
+    stage.equal(len(seen["errors"]), 1, "history entries")
+    types = [event["type"] for event in events]
+    wanted = ["job.enqueued", "job.started", "job.failed", "job.discarded"]
+    stage.equal(types, wanted, "events")
+
+
+@case("OJS-LIF-018", "OJS-LIF-017", level=1)
+async def one_of_many_wins(stage: Stage) -> None:
+    """Of many ACKs, FAILs and cancels of one job at once exactly one succeeds."""
+    queue = stage.name()
+    for _ in range(5):
+        job = await stage.enqueue(queue)
+        await stage.take(queue)
+        calls = [stage.ack(job), stage.fail(job, error={"message": "x", "retryable": False})]
+        calls += [stage.delete(f"jobs/{job['id']}")]
+        replies = await asyncio.gather(*calls, *(stage.ack(job) for _ in range(8)))
+        won = [reply for reply in replies if reply.status == 200]
+        stage.equal(len(won), 1, "calls that won")
+        for reply in replies:
+            if reply.status != 200:
+                reply.error(409, "conflict")
+        state = (await stage.look(job))["state"]
+        told = won[0].json.get("state") or won[0]["job.state"]
+        stage.equal(state, told, "state")

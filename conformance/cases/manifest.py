@@ -1,0 +1,106 @@
+"""Cases of what a server says of itself: manifest, health, readiness, metrics, reset."""
+
+import re
+
+from conformance.case import case
+from conformance.stage import Stage
+
+
+@case("OJS-MAN-001", "OJS-MAN-002", "OJS-MAN-003", "OJS-MAN-004", "OJS-MAN-005", "OJS-MAN-006")
+async def the_manifest(stage: Stage) -> None:
+    """The manifest says what the server is, can do, and where its limits are."""
+    reply = (await stage.get("/ojs/manifest")).expect(
+        200,
+        {
+            "specversion": "1.0",
+            "ojs_version": "1.0",
+            "implementation.name": "string:nonempty",
+            "implementation.version": "string:nonempty",
+            "implementation.language": "string:nonempty",
+            "conformance_level": "number:range(0,4)",
+            "protocols": "contains:http",
+            "backend": "string:nonempty",
+            "capabilities.test_hooks": {"$type": "boolean"},
+            "limits.max_body_bytes": "number:positive",
+            "limits.max_result_bytes": "number:positive",
+            "limits.max_batch_size": "number:positive",
+            "limits.max_wait_ms": "number:non_negative",
+            "endpoints.base_url": "string:nonempty",
+            "endpoints.manifest": "string:nonempty",
+            "endpoints.health": "string:nonempty",
+            "extensions": {"$type": "array"},
+            "extensions_detail": {"$type": "object"},
+        },
+    )
+    for name, value in reply["capabilities"].items():
+        stage.check(isinstance(value, bool), f"true or false for {name}", value)
+    for name in reply["extensions"]:
+        stage.check(isinstance(name, str), "a text", name)
+    for path in (reply["endpoints.manifest"], reply["endpoints.health"]):
+        (await stage.get(path)).expect(200)
+
+
+@case("OJS-MAN-004", "OJS-LIM-003", "OJS-LIM-007")
+async def limits_are_as_told(stage: Stage) -> None:
+    """A body over the told limit is 413 with the limit, and is not read to its end."""
+    most = (await stage.get("/ojs/manifest")).expect(200)["limits.max_body_bytes"]
+    head = (
+        "POST /ojs/v1/jobs HTTP/1.1\r\nHost: judge\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {most + 1}\r\n\r\n"
+    )
+    heard = (await stage.spoken(head.encode() + b'{"type":')).decode(errors="replace")
+    stage.check(" 413 " in heard[:20], "413 before the body has ended", heard[:300])
+    stage.check("payload_too_large" in heard and str(most) in heard, "the limit", heard[-500:])
+
+
+@case("OJS-MAN-007", "OJS-MAN-006", alone=True)
+async def reset(stage: Stage) -> None:
+    """In a conformance run a reset removes everything; otherwise there is none."""
+    queue = stage.name()
+    job = await stage.enqueue(queue)
+    hooks = (await stage.get("/ojs/manifest"))["capabilities.test_hooks"]
+    reply = await stage.post("admin/reset")
+    if not hooks:
+        reply.error(404, "not_found")
+        stage.equal((await stage.look(job))["state"], "available", "state")
+        return
+    reply.expect((200, 204))
+    (await stage.get(f"jobs/{job['id']}")).error(404, "not_found")
+    await stage.empty(queue)
+    (await stage.get("queues")).expect(200, {"queues": []})
+    (await stage.get("events")).expect(200, {"events": []})
+    (await stage.get("workers")).expect(200, {"workers": []})
+
+
+@case("OJS-MAN-008", "OJS-MAN-009", "OJS-MAN-010")
+async def health(stage: Stage) -> None:
+    """Health and readiness are 200 while the server works, at all their places."""
+    for path in ("health", "/health", "/healthz", "/ready", "/readyz"):
+        (await stage.get(path)).expect(
+            200,
+            {
+                "status": "ok",
+                "version": "string:nonempty",
+                "uptime_seconds": "number:non_negative",
+                "backend.type": "string:nonempty",
+                "backend.status": "string:nonempty",
+                "backend.connection": "string:nonempty",
+            },
+        )
+
+
+@case("OJS-MAN-011", "OJS-MAN-012")
+async def metrics(stage: Stage) -> None:
+    """Metrics are Prometheus text, plain for those who ask so, and no label holds an id."""
+    queue, worker = stage.name(), stage.name("w")
+    job = await stage.enqueue(queue, args=["a-secret-argument"])
+    await stage.take(queue, worker)
+    (await stage.fail(job, worker, error={"message": "a-secret-message"})).expect(200)
+    reply = (await stage.get("/metrics")).expect(200)
+    line = re.compile(r"(#.*|[a-zA-Z_:][a-zA-Z0-9_:]*(\{.*\})? \S+( \d+)?)?")
+    odd = [text for text in reply.text.split("\n") if not line.fullmatch(text)]
+    stage.equal(odd, [], "lines that are not in the text format")
+    for secret in (job["id"], worker, "a-secret", reply.headers["x-request-id"]):
+        stage.check(secret not in reply.text, f"no {secret} in the metrics", "it is there")
+    plain = await stage.call("GET", "/metrics", headers={"Accept": "text/plain"})
+    stage.equal(plain.headers.get("content-type"), "text/plain", "Content-Type")

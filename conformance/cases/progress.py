@@ -1,0 +1,153 @@
+"""Cases of progress: reporting, attempts, and reading."""
+
+import asyncio
+from typing import Any
+
+from conformance.case import case
+from conformance.stage import Stage
+
+PROGRESS = "progress"
+
+
+@case("OJS-PRG-001", "OJS-PRG-002", "OJS-PRG-004", "OJS-PRG-005", capability=PROGRESS)
+async def reporting(stage: Stage) -> None:
+    """Reports are kept within 0 and 1, never fall, and leave alone what they do not name."""
+    queue = stage.name()
+    job = await stage.enqueue(queue)
+    await stage.take(queue)
+    path = f"jobs/{job['id']}/progress"
+    for report, value, data, message in (
+        ({"progress": 0.25, "message": "a"}, 0.25, None, "a"),
+        ({"data": {"rows": 3}}, 0.25, {"rows": 3}, "a"),
+        ({"progress": 0.1, "message": "b"}, 0.25, {"rows": 3}, "b"),
+        ({"progress": -5}, 0.25, {"rows": 3}, "b"),
+        ({"progress": 0.5, "data": {}}, 0.5, {}, "b"),
+        ({"progress": 1.5}, 1.0, {}, "b"),
+    ):
+        for reply in (await stage.call("PUT", path, report), await stage.get(path)):
+            reply.expect(
+                200,
+                {
+                    "job_id": {"$eq": job["id"]},
+                    "state": "active",
+                    "progress": value,
+                    "percentage": value * 100,
+                    "message": message,
+                    "updated_at": "string:datetime",
+                },
+            )
+            stage.equal(reply.json.get("data"), data, f"data after {report}")
+
+
+@case("OJS-PRG-003", capability=PROGRESS)
+async def other_spellings(stage: Stage) -> None:
+    """A percentage is read where there is no progress, and the worker's path is the same call."""
+    queue = stage.name()
+    job = await stage.enqueue(queue)
+    await stage.take(queue)
+    reply = await stage.call("PUT", f"jobs/{job['id']}/progress", {"percentage": 40})
+    reply.expect(200, {"progress": 0.4})
+    reply = await stage.post("workers/progress", {"job_id": job["id"], "progress": 0.6})
+    reply.expect(200, {"progress": 0.6, "percentage": 60})
+
+
+@case("OJS-PRG-006", "OJS-PRG-007", "OJS-PRG-008", "OJS-PRG-009", capability=PROGRESS)
+async def what_is_refused(stage: Stage) -> None:
+    """Empty, odd and large reports, and those of others, are refused; late ones change nothing."""
+    queue, worker = stage.name(), stage.name("w")
+    job = await stage.enqueue(queue)
+    path = f"jobs/{job['id']}/progress"
+    early = (await stage.call("PUT", path, {"progress": 0.5})).expect(200, {"state": "available"})
+    stage.equal(early.json.get("progress"), None, "progress of a job that nobody holds")
+    await stage.take(queue, worker)
+    odd: list[Any] = [{}, {"message": "m"}, {"progress": "half"}, {"data": []}, {"progress": True}]
+    for wrong in odd:
+        (await stage.call("PUT", path, wrong)).error(400, "invalid_request")
+    long = {"progress": 0.1, "message": "m" * 10_001}
+    (await stage.call("PUT", path, long)).error(400, "invalid_request")
+    for large in (
+        {"data": {"a": "x" * 16_384}},
+        {"progress": 0, "checkpoint": {"a": "x" * 1_048_576}},
+    ):
+        (await stage.call("PUT", path, large)).error(413, "payload_too_large")
+    for whose in ({"worker_id": stage.name("w")}, {"worker_id": worker, "attempt": 2}):
+        (await stage.call("PUT", path, {"progress": 0.5, **whose})).error(409, "conflict")
+    mine = {"progress": 0.5, "worker_id": worker, "attempt": 1}
+    (await stage.call("PUT", path, mine)).expect(200)
+    unknown = f"jobs/{stage.new_id()}/progress"
+    (await stage.call("PUT", unknown, {"progress": 0.5})).error(404, "not_found")
+    (await stage.get(unknown)).error(404, "not_found")
+
+
+@case("OJS-PRG-010", level=1, capability=PROGRESS)
+async def reports_are_signs_of_life(stage: Stage) -> None:
+    """A report sets the job's lease back as a BEAT does."""
+    queue = stage.name()
+    job = await stage.enqueue(queue)
+    await stage.take(queue, visibility_timeout_ms=3_000)
+    for number in range(5):
+        await asyncio.sleep(0.9)
+        report = {"progress": number / 10}
+        (await stage.call("PUT", f"jobs/{job['id']}/progress", report)).expect(200)
+    stage.equal((await stage.look(job))["state"], "active", "state")
+
+
+@case("OJS-PRG-011", "OJS-PRG-018", level=1, capability=PROGRESS)
+async def events_of_progress(stage: Stage) -> None:
+    """However many reports come, events tell of one a second, and always of the value 1."""
+    queue = stage.name()
+    job = await stage.enqueue(queue)
+    await stage.take(queue)
+    for number in range(1, 31):
+        report = {"progress": number / 40}
+        (await stage.call("PUT", f"jobs/{job['id']}/progress", report)).expect(200)
+    (await stage.call("PUT", f"jobs/{job['id']}/progress", {"progress": 1})).expect(200)
+    (await stage.ack(job)).expect(200)
+    types = [event["type"] for event in await stage.events(queue)]
+    spans = await stage.events(queue, types="job.progress")
+    stage.check(2 <= len(spans) <= 25, "few events for many reports", len(spans))
+    for wanted in ("progress.updated", "progress.completed"):
+        stage.check(wanted in types, wanted, types)
+
+
+@case("OJS-PRG-012", "OJS-PRG-013", "OJS-PRG-014", level=1, capability=PROGRESS)
+async def attempts(stage: Stage) -> None:
+    """An attempt starts without progress, its checkpoint goes on, and a completed job is at 1."""
+    queue = stage.name()
+    retry = {"initial_interval_ms": 1, "jitter": False}
+    job = await stage.enqueue(queue, retry=retry)
+    path = f"jobs/{job['id']}/progress"
+    await stage.take(queue)
+    report = {"progress": 0.7, "checkpoint": {"at": [7]}}
+    (await stage.call("PUT", path, report)).expect(200)
+    (await stage.fail(job)).expect(200)
+    (await stage.get(path)).expect(200, {"progress": 0.7})
+    await stage.until_state(job, "available")
+    taken = await stage.take(queue)
+    stage.equal(taken["last_checkpoint"], {"at": [7]}, "last_checkpoint")
+    reply = (await stage.get(path)).expect(200)
+    stage.equal(reply.json.get("progress"), None, "progress of the new attempt")
+    (await stage.call("PUT", path, {"progress": 0.2})).expect(200, {"progress": 0.2})
+    (await stage.ack(job)).expect(200)
+    (await stage.get(path)).expect(200, {"progress": 1.0, "state": "completed"})
+
+
+@case("OJS-PRG-015", "OJS-PRG-016", "OJS-PRG-017", capability=PROGRESS)
+async def reading(stage: Stage) -> None:
+    """Progress can be read of every job, with its headers, and stands on the job itself."""
+    queue = stage.name()
+    job = await stage.enqueue(queue, progress=0.9, progress_message="not mine to say")
+    path = f"jobs/{job['id']}/progress"
+    reply = (await stage.get(path)).expect(200, {"state": "available"})
+    for name in ("progress", "data", "message", "updated_at"):
+        stage.check(name in reply.json and reply.json[name] is None, f"{name}: null", reply.text)
+    stage.equal(reply.headers.get("cache-control"), "no-cache", "Cache-Control")
+    stage.check("x-ojs-progress" not in reply.headers, "no X-OJS-Progress", reply.headers)
+    stage.check("progress" not in job, "no progress of the client's own", dict(job))
+    await stage.take(queue)
+    (await stage.call("PUT", path, {"progress": 0.5, "message": "half"})).expect(200)
+    reply = (await stage.get(path)).expect(200)
+    stage.equal(float(reply.headers["x-ojs-progress"]), 0.5, "X-OJS-Progress")
+    stage.check("last-modified" in reply.headers, "Last-Modified", reply.headers)
+    seen = await stage.look(job)
+    stage.equal([seen["progress"], seen["progress_message"]], [0.5, "half"], "on the job")

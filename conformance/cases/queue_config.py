@@ -1,0 +1,182 @@
+"""Cases of settings for one queue, and of removing its jobs and the queue itself."""
+
+from typing import Any
+
+from conformance.case import case
+from conformance.cases.lifecycle import seconds_between
+from conformance.stage import Stage
+
+CONFIG = "queue_config"
+
+
+@case("OJS-QCF-001", "OJS-QCF-002", "OJS-QCF-003", "OJS-QCF-008", capability=CONFIG)
+async def settings(stage: Stage) -> None:
+    """Settings are replaced by PUT, changed by PATCH, read whole, and sent back as they are."""
+    queue = stage.name()
+    path = f"queues/{queue}/config"
+    given = {"concurrency": 3, "visibility_timeout": "PT2M", "allowed_job_types": ["a.*"]}
+    (await stage.call("PUT", path, given)).expect(200)
+    reply = (await stage.get(path)).expect(
+        200, {"name": {"$eq": queue}, "created_at": "string:datetime"}
+    )
+    stage.check(
+        "state" in reply.json and "updated_at" in reply.json, "state, updated_at", reply.text
+    )
+    config = reply["config"]
+    stage.equal([config["concurrency"], config["allowed_job_types"]], [3, ["a.*"]], "config")
+    every = {"concurrency", "rate_limit", "throttle", "backpressure", "visibility_timeout"}
+    every |= {"default_timeout", "default_retry", "retention", "allowed_job_types"}
+    stage.equal(sorted(every - set(config)), [], "settings that are missing")
+    (await stage.call("PUT", path, config)).expect(200)
+    stage.equal((await stage.get(path)).expect(200)["config"], config, "config sent back")
+    (await stage.call("PATCH", path, {"concurrency": 5, "visibility_timeout": None})).expect(200)
+    changed = (await stage.get(path)).expect(200)["config"]
+    stage.equal([changed["concurrency"], changed["visibility_timeout"]], [5, None], "changed")
+    stage.equal(changed["allowed_job_types"], ["a.*"], "what PATCH did not name")
+    (await stage.call("PUT", path, {})).expect(200)
+    none = (await stage.get(path)).expect(200)["config"]
+    left = [name for name in every if not _is_empty(none[name])]
+    stage.equal(left, [], "set after an empty PUT")
+    told = await stage.events(queue, types="queue.configured")
+    stage.check(len(told) >= 3 and "config" in told[0]["data"], "queue.configured", told[:1])
+
+
+@case("OJS-QCF-004", "OJS-QCF-005", capability=CONFIG)
+async def other_calls(stage: Stage) -> None:
+    """A queue can be made with its settings, once; limits can be replaced apart from the rest."""
+    queue = stage.name()
+    body = {"name": queue, "config": {"visibility_timeout": "PT2M", "concurrency": 2}}
+    (await stage.post("queues", body)).expect(201)
+    (await stage.post("queues", body)).error(409, "conflict")
+    (await stage.call("PUT", f"queues/{queue}/rate-limit", {"concurrency": 9})).expect(200)
+    config = (await stage.get(f"queues/{queue}/config")).expect(200)["config"]
+    stage.equal(config["concurrency"], 9, "concurrency")
+    stage.check(config["visibility_timeout"] is not None, "the other settings", config)
+
+
+@case("OJS-QCF-006", capability=CONFIG)
+async def wrong_settings(stage: Stage) -> None:
+    """A setting that is wrong is 400 and named, and changes nothing."""
+    queue = stage.name()
+    path = f"queues/{queue}/config"
+    (await stage.call("PUT", path, {"concurrency": 0})).expect(200)
+    bad: tuple[tuple[str, Any], ...] = (
+        ("concurrency", -1),
+        ("rate_limit", {"limit": 0, "period": "second"}),
+        ("throttle", {"limit": 1, "period": "PT0S"}),
+        ("backpressure", {"max_depth": 1, "strategy": "explode"}),
+        ("visibility_timeout", "soon"),
+        ("max_attempts", {"default_retry": {"max_attempts": -1}}),
+        ("retention", {"completed": "never"}),
+        ("allowed_job_types", "all"),
+    )
+    for name, value in bad:
+        # A policy's own member is named where one of them is wrong.
+        reply = await stage.call("PUT", path, value if name == "max_attempts" else {name: value})
+        reply.expect((400, 422))
+        stage.check(name in reply["error.message"], f"{name} in the message", reply.text)
+    stage.equal((await stage.get(path)).expect(200)["config.concurrency"], 0, "concurrency")
+
+
+@case("OJS-QCF-007", "OJS-QCF-009", "OJS-QCF-010", "OJS-QCF-012", capability=CONFIG)
+async def defaults_for_jobs(stage: Stage) -> None:
+    """A queue's defaults count for jobs that say nothing themselves, from then on."""
+    queue = stage.name()
+    before = await stage.enqueue(queue)
+    config = {
+        "visibility_timeout": "PT2M",
+        "default_timeout": "PT3M",
+        "default_retry": {"max_attempts": 7},
+        "allowed_job_types": ["test.*"],
+    }
+    (await stage.call("PUT", f"queues/{queue}/config", config)).expect(200)
+    stage.equal((await stage.look(before))["max_attempts"], 3, "a job that was there before")
+    plain = await stage.enqueue(queue)
+    stage.equal(plain["max_attempts"], 7, "max_attempts")
+    own = await stage.enqueue(queue, retry={"max_attempts": 2}, visibility_timeout="PT5M")
+    stage.equal(own["max_attempts"], 2, "max_attempts of its own")
+    lengths = []
+    for more in ({}, {}, {}, {"visibility_timeout": "PT9M"}):
+        if more:
+            await stage.enqueue(queue)
+        taken = await stage.take(queue, **more)
+        lengths.append(seconds_between(taken["started_at"], taken["lease_expires_at"]))
+    stage.equal(lengths, [120.0, 120.0, 300.0, 540.0], "lengths of the leases")
+    (await stage.push(queue=queue, type="other.kind")).error(400, "invalid_request")
+
+
+@case("OJS-QCF-013", "OJS-QCF-014", "OJS-QCF-015", level=1, capability=CONFIG)
+async def purging(stage: Stage) -> None:
+    """A purge removes jobs in the named states, on a clear word, and none that is held."""
+    queue = stage.name()
+    done = await stage.done(queue)
+    await stage.discarded(queue)
+    held = await stage.enqueue(queue)
+    await stage.take(queue)
+    waiting = await stage.enqueue(queue)
+    path = f"queues/{queue}/jobs"
+    (await stage.call("DELETE", path, {"states": ["completed"]})).error(400, "invalid_request")
+    active = {"states": ["active"], "confirm": True}
+    (await stage.call("DELETE", path, active)).error(400, "invalid_request")
+    old = {"states": ["completed"], "older_than": "P1D", "confirm": True}
+    (await stage.call("DELETE", path, old)).expect(200, {"purged_count": 0})
+    both = {"states": ["completed", "discarded", "available"], "confirm": True}
+    (await stage.call("DELETE", path, both)).expect(200, {"purged_count": 3})
+    for job in (done, waiting):
+        (await stage.get(f"jobs/{job['id']}")).error(404, "not_found")
+    stage.equal((await stage.look(held))["state"], "active", "state of the held job")
+    told = await stage.events(queue, types="queue.purged")
+    stage.equal(sum(event["data"]["count"] for event in told), 3, "jobs told as purged")
+
+
+@case("OJS-QCF-016", level=1, capability=CONFIG)
+async def deleting_queues(stage: Stage) -> None:
+    """A queue is forgotten with its settings; one with unfinished jobs only on a clear word."""
+    queue = stage.name()
+    (await stage.call("PUT", f"queues/{queue}/config", {"concurrency": 5})).expect(200)
+    waiting = await stage.enqueue(queue)
+    (await stage.delete(f"queues/{queue}")).error(409, "conflict")
+    reply = await stage.call("DELETE", f"queues/{queue}", {"strategy": "discard"})
+    reply.expect(202, {"state": "deleted", "jobs_affected": "number:positive"})
+    (await stage.get(f"jobs/{waiting['id']}")).error(404, "not_found")
+    (await stage.get(f"queues/{queue}")).error(404, "not_found")
+    await stage.enqueue(queue)
+    config = (await stage.get(f"queues/{queue}/config")).expect(200)["config"]
+    stage.equal(config["concurrency"], None, "concurrency of a queue that is new again")
+
+
+@case("OJS-QCF-017", capability=CONFIG)
+async def admin_paths(stage: Stage) -> None:
+    """Pause, resume and a job can be reached below /admin, with members at the top."""
+    queue = stage.name()
+    job = await stage.enqueue(queue)
+    for call, paused in (("pause", True), ("resume", False)):
+        reply = await stage.post(f"admin/queues/{queue}/{call}")
+        reply.expect(200, {"name": {"$eq": queue}, "paused": paused})
+    (await stage.get(f"admin/jobs/{job['id']}")).expect(
+        200, {"id": {"$eq": job["id"]}, "state": "available", "queue": {"$eq": queue}}
+    )
+
+
+@case("OJS-QCF-011", level=1, capability=CONFIG)
+async def retention_of_one_queue(stage: Stage) -> None:
+    """A queue may keep its finished jobs for a time of its own."""
+    queue, other = stage.name(), stage.name()
+    config = {"retention": {"completed": "1s", "discarded": "1s"}}
+    (await stage.call("PUT", f"queues/{queue}/config", config)).expect(200)
+    gone = [await stage.done(queue), await stage.discarded(queue)]
+    kept = await stage.done(other)
+    for job in gone:
+
+        async def is_gone(name: str = job["id"]) -> bool:
+            return (await stage.get(f"jobs/{name}")).status == 404
+
+        await stage.until(is_gone, 15, "a removed job")
+    await stage.look(kept)
+
+
+def _is_empty(setting: Any) -> bool:
+    # An object of nothing but nulls is as empty as null, and a list of all types forbids none.
+    if setting == ["*"]:
+        return True
+    return not (any(setting.values()) if isinstance(setting, dict) else setting)

@@ -1,0 +1,162 @@
+"""Cases of queues: counts, pausing, and what one queue means for another."""
+
+import asyncio
+from typing import Any
+
+from conformance.case import case
+from conformance.stage import Stage
+
+STATES = (
+    "scheduled",
+    "available",
+    "pending",
+    "active",
+    "completed",
+    "retryable",
+    "cancelled",
+    "discarded",
+)
+
+
+@case("OJS-QUE-002", level=1)
+async def joining_the_end(stage: Stage) -> None:
+    """A retried job joins the end of its queue; a requeued one returns to its old place."""
+    queue = stage.name()
+    retry = {"initial_interval_ms": 100, "jitter": False}
+    jobs = await stage.enqueue_many(queue, 3, retry=retry)
+    ids = [job["id"] for job in jobs]
+    (await stage.fail(await stage.take(queue), requeue=True)).expect(200)
+    first = await stage.take(queue)
+    stage.equal(first["id"], ids[0], "the requeued job first")
+    (await stage.fail(first)).expect(200, {"state": "retryable"})
+    await stage.until_state(first, "available")
+    order = [job["id"] for job in await stage.fetch(queue, count=3)]
+    stage.equal(order, [ids[1], ids[2], ids[0]], "order after the retry")
+
+
+@case("OJS-QUE-003")
+async def queues_apart(stage: Stage) -> None:
+    """What happens in one queue delays no FETCH from another."""
+    full, paused, other = stage.name(), stage.name(), stage.name()
+    await stage.enqueue_many(full, 500)
+    (await stage.post(f"queues/{paused}/pause")).expect(200)
+    await stage.enqueue(paused)
+    job = await stage.enqueue(other)
+    stage.equal((await stage.take([paused, other, full]))["id"], job["id"], "the job")
+    await stage.empty(other)
+
+
+@case("OJS-QUE-004", "OJS-QUE-005")
+async def lists_of_queues(stage: Stage) -> None:
+    """Every queue that was used or paused is listed with its status and counts."""
+    used, paused = stage.name(), stage.name()
+    await stage.enqueue(used)
+    (await stage.post(f"queues/{paused}/pause")).expect(200)
+    listed: dict[str, Any] = {}
+    cursor: dict[str, str] = {}
+    while True:
+        reply = (await stage.get("queues", limit=1000, **cursor)).expect(200)
+        listed |= {queue["name"]: queue for queue in reply["queues"]}
+        if not reply.has("pagination.next_cursor"):
+            break
+        cursor = {"cursor": reply["pagination.next_cursor"]}
+    for name, status, available in ((used, "active", 1), (paused, "paused", 0)):
+        stage.check(name in listed, f"{name} in the list", sorted(listed))
+        one = (await stage.get(f"queues/{name}")).expect(200)["queue"]
+        for queue in (listed[name], one):
+            stage.equal(queue["status"], status, "status")
+            stage.equal(queue["paused"], status == "paused", "paused")
+            stage.equal(queue["counts"]["available"], available, "counts.available")
+            stage.check(bool(queue["created_at"]), "created_at", queue)
+
+
+@case("OJS-QUE-006", "OJS-QUE-008", "OJS-QUE-009", level=1)
+async def counts(stage: Stage) -> None:
+    """The counts have every answered change in them, and depth those that still come."""
+    queue = stage.name()
+    await stage.enqueue(queue, scheduled_at="2099-01-01T00:00:00Z")
+    await stage.enqueue(queue, pending=True)
+    retry = {"initial_interval": "PT1H", "max_interval": "PT1H"}
+    jobs = await stage.enqueue_many(queue, 6, retry=retry)
+    for job, settle in zip(
+        await stage.fetch(queue, count=5), ("ack", "ack", "fail", "last", "hold"), strict=True
+    ):
+        if settle == "ack":
+            (await stage.ack(job)).expect(200)
+        elif settle != "hold":
+            error = {"message": "m", "retryable": settle == "fail"}
+            (await stage.fail(job, error=error)).expect(200)
+    reply = (await stage.get(f"queues/{queue}/stats")).expect(
+        200, {"queue.name": {"$eq": queue}, "queue.paused": False, "queue.depth": 3}
+    )
+    wanted = {
+        "scheduled": 1,
+        "available": 1,
+        "pending": 1,
+        "active": 1,
+        "completed": 2,
+        "retryable": 1,
+        "cancelled": 0,
+        "discarded": 1,
+    }
+    stage.equal({name: reply[f"queue.{name}"] for name in STATES}, wanted, "counts")
+    (await stage.delete(f"jobs/{jobs[5]['id']}")).expect(200)
+    reply = (await stage.get(f"queues/{queue}/stats")).expect(200)
+    reply.expect(200, {"queue.available": 0, "queue.cancelled": 1, "queue.depth": 2})
+
+
+@case("OJS-QUE-007")
+async def counts_for_clients(stage: Stage) -> None:
+    """With an OJS-Version header `queue` is the name, and the counts stand flat and in stats."""
+    queue = stage.name()
+    await stage.enqueue_many(queue, 2)
+    reply = await stage.call("GET", f"queues/{queue}/stats", headers={"OJS-Version": "1.0"})
+    reply.expect(200, {"queue": {"$eq": queue}, "stats.available": 2, "available": 2})
+
+
+@case("OJS-QUE-010", "OJS-QUE-012", level=4, capability="pause_resume")
+async def pausing(stage: Stage) -> None:
+    """Pausing and resuming works on a queue that was never used, and repeated."""
+    queue = stage.name()
+    for call, paused, moment in (
+        ("pause", True, "paused_at"),
+        ("pause", True, "paused_at"),
+        ("resume", False, "resumed_at"),
+        ("resume", False, "resumed_at"),
+    ):
+        (await stage.post(f"queues/{queue}/{call}")).expect(
+            200,
+            {
+                "queue.name": {"$eq": queue},
+                "queue.paused": paused,
+                "status": "paused" if paused else "active",
+                moment: "string:datetime",
+            },
+        )
+    await stage.enqueue(queue)
+    await stage.take(queue)
+
+
+@case("OJS-QUE-011", level=4, capability="pause_resume")
+async def pausing_while_fetching(stage: Stage) -> None:
+    """Once a pause is answered nothing more comes out of the queue, however many ask."""
+    queue = stage.name()
+    await stage.enqueue_many(queue, 200)
+    paused = asyncio.Event()
+    late: list[str] = []
+
+    async def worker(number: int) -> None:
+        while True:
+            began_after = paused.is_set()
+            taken = await stage.fetch(queue, f"w-{number}", count=2)
+            if began_after:
+                late.extend(job["id"] for job in taken)
+                return
+            await asyncio.sleep(0.005)
+
+    async with stage.waiting(*(worker(number) for number in range(8))) as workers:
+        await asyncio.sleep(0.05)
+        (await stage.post(f"queues/{queue}/pause")).expect(200)
+        paused.set()
+        await asyncio.wait_for(asyncio.gather(*workers), 20)
+    stage.equal(late, [], "jobs handed out after the pause")

@@ -1,0 +1,272 @@
+"""Cases of rate limits: policies, what FETCH hands out under them, and how they are overridden."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+from conformance.case import case
+from conformance.reply import Record, Reply
+from conformance.stage import Stage
+
+LIMITS = "rate_limiting"
+
+
+def key_of(stage: Stage) -> str:
+    """A key that nobody has used."""
+    return stage.name("key")
+
+
+async def limit(stage: Stage, key: str) -> Reply:
+    """Read a key that must be known."""
+    return (await stage.get(f"rate-limits/{key}")).expect(200, {"key": {"$eq": key}})
+
+
+async def several(stage: Stage, queue: str, count: int, **policy: Any) -> list[Record]:
+    """Enqueue several jobs under one policy."""
+    return await stage.enqueue_many(queue, count, rate_limit=policy)
+
+
+@case("OJS-RLM-001", "OJS-RLM-002", "OJS-RLM-017", "OJS-RLM-020", capability=LIMITS)
+async def spellings(stage: Stage) -> None:
+    """Policies in every spelling are stored, and their key is known from the first job on."""
+    queue = stage.name()
+    for policy in (
+        {"concurrency": 2},
+        {"rate": {"limit": 5, "period": "minute"}},
+        {"rate": 5, "period": "PT10S"},
+        {"rate": {"limit": 5, "period": 30}},
+        {"rate": {"limit": 5}},
+        {"throttle": {"limit": 2, "period": "second"}},
+        {"max_per_second": 3},
+        {"concurrency": 0, "on_limit": "reschedule"},
+        {"concurrency": 1, "rate": {"limit": 9, "period": "hour"}, "on_limit": "drop"},
+    ):
+        key = key_of(stage)
+        reply = await stage.push(queue=queue, options={"rate_limit": {"key": key, **policy}})
+        reply.expect(201)
+        for name in ("x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"):
+            stage.check(name in reply.headers, name, reply.headers)
+        seen = await limit(stage, key)
+        stage.equal(seen["waiting_count"] >= 0, True, "waiting_count is there")
+        for name in ("concurrency", "rate", "throttle"):
+            stage.check(name in seen.json, name, seen.text)
+
+
+@case("OJS-RLM-004", capability=LIMITS)
+async def wrong_policies(stage: Stage) -> None:
+    """A limit or period of zero and whatever makes no sense is 400, and the member is named."""
+    key = key_of(stage)
+    bad: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("concurrency", {"concurrency": -1}),
+        ("rate", {"rate": {"limit": 0, "period": "second"}}),
+        ("period", {"rate": {"limit": 1, "period": 0}}),
+        ("period", {"rate": {"limit": 1, "period": "fortnight"}}),
+        ("throttle", {"throttle": {"limit": 0}}),
+        ("max_per_second", {"max_per_second": 0}),
+        ("on_limit", {"concurrency": 1, "on_limit": "explode"}),
+        ("key", {"key": "no spaces please", "concurrency": 1}),
+    )
+    for name, policy in bad:
+        reply = await stage.push(queue=stage.name(), rate_limit={"key": key, **policy})
+        reply.error(400, "invalid_request")
+        stage.check(name in reply["error.message"], f"{name} in the message", reply.text)
+
+
+@case("OJS-RLM-003", "OJS-RLM-017", capability=LIMITS)
+async def policies_without_a_key(stage: Stage) -> None:
+    """A policy without a key counts for the jobs of its queue that name none."""
+    queue = stage.name()
+    await several(stage, queue, 3, concurrency=1)
+    await stage.enqueue(queue)
+    stage.equal(len(await stage.fetch(queue, count=9)), 2, "one that is limited, one that is not")
+    await limit(stage, f"$jobs:{queue}")
+
+
+@case("OJS-RLM-005", capability=LIMITS)
+async def the_last_job_sets_the_limits(stage: Stage) -> None:
+    """The limits of a key are those of the job that was enqueued last."""
+    queue, key = stage.name(), key_of(stage)
+    await several(stage, queue, 3, key=key, concurrency=1)
+    await several(stage, queue, 1, key=key, concurrency=3)
+    stage.equal((await limit(stage, key))["concurrency.limit"], 3, "concurrency")
+    stage.equal(len(await stage.fetch(queue, count=9)), 3, "jobs that may run")
+
+
+@case("OJS-RLM-006", "OJS-RLM-012", level=1, capability=LIMITS)
+async def concurrency(stage: Stage) -> None:
+    """No more jobs of a key are active than it allows, in whatever queues, whoever asks."""
+    first, second, key = stage.name(), stage.name(), key_of(stage)
+    for queue in (first, second):
+        await several(stage, queue, 20, key=key, concurrency=3)
+    taken = await asyncio.gather(*(stage.fetch([first, second], count=3) for _ in range(16)))
+    held = [job for jobs in taken for job in jobs]
+    stage.equal(len(held), 3, "jobs that run")
+    waiting = (await stage.get(f"queues/{second}/stats")).expect(200)["queue"]
+    stage.equal(waiting["available"], 20, "those that wait stay available")
+    for _ in range(10):
+        (await stage.ack(held.pop(0))).expect(200)
+        held += await stage.fetch([first, second], count=5)
+        stage.equal(len(held), 3, "jobs that run after one has ended")
+    stage.equal(held[-1]["attempt"], 1, "attempt of one that waited")
+
+
+@case("OJS-RLM-011", level=1, capability=LIMITS)
+async def places_are_given_back(stage: Stage) -> None:
+    """A place is free again by ACK, FAIL, CANCEL, a requeue, a lost lease and a timeout."""
+    queue, key = stage.name(), key_of(stage)
+    retry = {"max_attempts": 1}
+    for way in ("ack", "fail", "cancel", "lease", "timeout"):
+        more = {"timeout_ms": 300} if way == "timeout" else {}
+        job = await stage.enqueue(
+            queue, rate_limit={"key": key, "concurrency": 1}, retry=retry, **more
+        )
+        await stage.enqueue(queue, rate_limit={"key": key, "concurrency": 1}, args=["next"])
+        await stage.take(queue, visibility_timeout_ms=300 if way == "lease" else 0)
+        await stage.empty(queue) if way not in ("lease", "timeout") else None
+        if way == "ack":
+            (await stage.ack(job)).expect(200)
+        elif way == "fail":
+            (await stage.fail(job)).expect(200)
+        elif way == "cancel":
+            (await stage.delete(f"jobs/{job['id']}")).expect(200)
+        following = await stage.take(queue, wait_ms=8_000)
+        stage.equal(following["args"], ["next"], f"the next job, after {way}")
+        (await stage.ack(following)).expect(200)
+
+
+@case("OJS-RLM-007", "OJS-RLM-010", level=1, capability=LIMITS)
+async def rates(stage: Stage) -> None:
+    """No stretch of a period holds more starts than the limit; other jobs are passed on."""
+    queue, key = stage.name(), key_of(stage)
+    await several(stage, queue, 8, key=key, rate={"limit": 3, "period": "PT2S"})
+    free = await stage.enqueue(queue)
+    first = await stage.fetch(queue, count=9)
+    stage.equal(len(first), 4, "three of the key, and the free one")
+    stage.equal(first[-1]["id"], free["id"], "the free one behind them")
+    starts = [job["started_at"] for job in first[:3]]
+    while len(starts) < 8:
+        found = await stage.fetch(queue, count=9, wait_ms=8_000)
+        stage.check(bool(found), "more jobs in time", len(starts))
+        starts += [job["started_at"] for job in found]
+    moments = sorted(map(datetime.fromisoformat, starts))
+    for early, late in zip(moments, moments[3:], strict=False):
+        gap = (late - early).total_seconds()
+        stage.check(gap >= 1.999, "at most three starts in any two seconds", gap)
+
+
+@case("OJS-RLM-008", level=1, capability=LIMITS)
+async def throttles(stage: Stage) -> None:
+    """Starts under a throttle lie evenly apart."""
+    queue, key = stage.name(), key_of(stage)
+    await several(stage, queue, 5, key=key, throttle={"limit": 4, "period": "PT2S"})
+    moments = []
+    for _ in range(5):
+        job = await stage.take(queue, wait_ms=8_000)
+        moments.append(datetime.fromisoformat(job["started_at"]))
+    for early, late in pairwise(moments):
+        gap = (late - early).total_seconds()
+        stage.check(gap >= 0.499, "half a second or more between starts", gap)
+
+
+@case("OJS-RLM-009", level=1, capability=LIMITS)
+async def every_limit_counts(stage: Stage) -> None:
+    """A job starts only if the limits of its key and of its queue both allow it."""
+    queue = stage.name()
+    (await stage.call("PUT", f"queues/{queue}/config", {"concurrency": 3})).expect(200)
+    await several(stage, queue, 5, key=key_of(stage), concurrency=2)
+    await stage.enqueue_many(queue, 5)
+    held = await stage.fetch(queue, count=9)
+    limited = [job for job in held if "rate_limit" in job]
+    stage.equal([len(held), len(limited)], [3, 2], "jobs that run, and those of the key")
+
+
+@case("OJS-RLM-013", "OJS-RLM-014", "OJS-RLM-021", level=1, capability=LIMITS)
+async def other_ways_of_waiting(stage: Stage) -> None:
+    """A job that may not start is put off with reschedule, and discarded with drop."""
+    for action, state in (("reschedule", "scheduled"), ("drop", "discarded")):
+        queue, key = stage.name(), key_of(stage)
+        policy = {"rate": {"limit": 1, "period": "PT1H"}, "on_limit": action}
+        jobs = await several(stage, queue, 2, key=key, **policy)
+        await stage.take(queue)
+        await stage.empty(queue)
+        await stage.until_state(jobs[1], state, 5)
+        seen = await stage.look(jobs[1])
+        if action == "drop":
+            stage.equal(seen["error"]["type"], "rate_limited", "error.type")
+            types = [event["type"] for event in await stage.events(queue)]
+            stage.check("rate_limit.dropped" in types, "rate_limit.dropped", types)
+        else:
+            stage.check(seen["scheduled_at"] > jobs[1]["created_at"], "a later moment", dict(seen))
+
+
+@case("OJS-RLM-015", level=1, capability=LIMITS)
+async def waiters_are_woken(stage: Stage) -> None:
+    """A FETCH that waits has the next job when a place is given back, and when time opens one."""
+    queue, key = stage.name(), key_of(stage)
+    await several(stage, queue, 2, key=key, concurrency=1)
+    held = await stage.take(queue)
+    async with stage.waiting(stage.asked(queue, wait_ms=15_000)) as (waiter,):
+        await asyncio.sleep(0.3)
+        stage.check(not waiter.done(), "a FETCH that waits", "it was answered")
+        (await stage.ack(held)).expect(200)
+        (await asyncio.wait_for(waiter, 8)).expect(200, {"jobs": {"$size": 1}})
+    other = key_of(stage)
+    await several(stage, queue, 2, key=other, rate={"limit": 1, "period": "PT1.5S"})
+    await stage.take(queue)
+    reply = (await stage.asked(queue, wait_ms=15_000)).expect(200, {"jobs": {"$size": 1}})
+    stage.check(reply.duration_ms < 8_000, "soon after the time opened it", reply.duration_ms)
+
+
+@case("OJS-RLM-016", "OJS-RLM-021", level=1, capability=LIMITS)
+async def workers_close_keys(stage: Stage) -> None:
+    """A FAIL that says until when closes the job's key."""
+    queue, key = stage.name(), key_of(stage)
+    await several(stage, queue, 2, key=key, concurrency=5)
+    job = await stage.take(queue)
+    until = (datetime.now(UTC) + timedelta(hours=1)).isoformat(timespec="seconds")
+    error = {"code": "limited", "message": "m", "rate_limit_until": until}
+    (await stage.fail(job, error=error)).expect(200)
+    await stage.empty(queue)
+
+
+@case("OJS-RLM-018", "OJS-RLM-019", level=1, capability=LIMITS)
+async def overriding(stage: Stage) -> None:
+    """An operator's limits outrank those of the jobs until they are taken back."""
+    queue, key = stage.name(), key_of(stage)
+    await several(stage, queue, 6, key=key, concurrency=1)
+    path = f"rate-limits/{key}"
+    (await stage.call("PUT", path, {"concurrency": 3})).expect(200)
+    stage.equal(len(await stage.fetch(queue, count=9)), 3, "jobs that run")
+    await several(stage, queue, 1, key=key, concurrency=1)
+    stage.equal((await limit(stage, key))["concurrency.limit"], 3, "concurrency")
+    (await stage.call("PUT", path, {})).expect(200)
+    stage.equal((await limit(stage, key))["concurrency.limit"], 1, "concurrency of the jobs")
+    soon = (datetime.now(UTC) + timedelta(seconds=2)).isoformat(timespec="milliseconds")
+    (await stage.call("PUT", path, {"concurrency": 9, "expires_at": soon})).expect(200)
+    await asyncio.sleep(2.5)
+    stage.equal((await limit(stage, key))["concurrency.limit"], 1, "concurrency after its end")
+    names = [
+        item["key"] for item in (await stage.get("rate-limits", limit=1000)).expect(200)["items"]
+    ]
+    stage.check(key in names, f"{key} in the list", names)
+    stage.equal(names, sorted(names), "keys in order")
+
+
+@case("OJS-RLM-020", "OJS-RLM-021", level=1, capability=LIMITS)
+async def headers_and_events(stage: Stage) -> None:
+    """An enqueue tells what is left of a limit, also when it is used up; events tell of waiting."""
+    queue, key = stage.name(), key_of(stage)
+    policy = {"key": key, "rate": {"limit": 1, "period": "PT1H"}}
+    reply = (await stage.push(queue=queue, rate_limit=policy)).expect(201)
+    stage.equal(reply.headers["x-ratelimit-limit"], "1", "X-RateLimit-Limit")
+    await stage.take(queue)
+    reply = (await stage.push(queue=queue, rate_limit=policy)).expect(201)
+    stage.equal(reply.headers["x-ratelimit-remaining"], "0", "X-RateLimit-Remaining")
+    await stage.empty(queue)
+
+    async def told() -> bool:
+        page = await stage.get("events", types="rate_limit.exceeded", limit=1000)
+        return any(key in (event["subject"], event["data"].get("key")) for event in page["events"])
+
+    await stage.until(told, 8, "rate_limit.exceeded")

@@ -1,0 +1,225 @@
+"""Cases of ACK and FAIL: who may settle a job, and what becomes of it."""
+
+import asyncio
+from typing import Any
+
+from conformance.case import case
+from conformance.stage import Stage
+
+
+@case("OJS-SET-001", "OJS-ERR-005")
+async def jobs_are_named(stage: Stage) -> None:
+    """ACK and FAIL without a job are 400, and of an unknown one 404."""
+    unknown = stage.new_id()
+    for path in ("workers/ack", "workers/nack"):
+        (await stage.post(path, {})).error(400, "invalid_request", field="job_id")
+        (await stage.post(path, {"job_id": unknown})).error(
+            404, "not_found", resource_type="job", resource_id=unknown
+        )
+        (await stage.post(path, {"job_id": 7})).error(400, "invalid_request")
+    (await stage.post(f"jobs/{unknown}/ack")).error(404, "not_found")
+
+
+@case("OJS-SET-003", "OJS-SET-004", level=1)
+async def only_the_holder_settles(stage: Stage) -> None:
+    """A worker that does not hold the job is refused; without a worker the state decides."""
+    queue, holder, other = stage.name(), stage.name("w"), stage.name("w")
+    await stage.enqueue_many(queue, 3)
+    mine = await stage.take(queue, holder)
+    (await stage.ack(mine, other)).error(409, "conflict", holder=holder)
+    (await stage.fail(mine, other)).error(409, "conflict", holder=holder)
+    stage.equal((await stage.look(mine))["state"], "active", "state")
+    (await stage.ack(mine, holder)).expect(200)
+    (await stage.ack(await stage.take(queue, holder))).expect(200)
+    (await stage.ack(await stage.take(queue), other)).expect(200)
+
+
+@case("OJS-SET-006", level=1)
+async def the_delivery_must_be_the_present_one(stage: Stage) -> None:
+    """An attempt that is not the present one is 409 with the present one."""
+    queue = stage.name()
+    job = await stage.enqueue(queue)
+    await stage.take(queue, "w")
+    (await stage.fail(job, "w", requeue=True)).expect(200)
+    await stage.take(queue, "w")
+    for wrong in (1, 3):
+        (await stage.ack(job, "w", attempt=wrong)).error(409, "conflict", current_attempt=2)
+        (await stage.fail(job, "w", attempt=wrong)).error(409, "conflict", current_attempt=2)
+    (await stage.ack(job, "w", attempt=2)).expect(200)
+
+
+@case("OJS-SET-008", level=1)
+async def late_answers_are_refused(stage: Stage) -> None:
+    """After a lost lease ACK and FAIL are 409: while it waits, with another, and once repeated."""
+    queue, late, next_one = stage.name(), stage.name("w"), stage.name("w")
+    job = await stage.enqueue(queue, retry={"max_attempts": 10})
+    await stage.take(queue, late, visibility_timeout_ms=200)
+    await stage.until_state(job, "available", 5)
+    (await stage.ack(job, late, attempt=1)).error(409, "conflict", current_state="available")
+    (await stage.fail(job, late, attempt=1)).error(409, "conflict", current_state="available")
+    await stage.take(queue, next_one, visibility_timeout_ms=3_000)
+    (await stage.ack(job, late)).error(409, "conflict", holder=next_one)
+    await stage.until_state(job, "available", 8)
+    await stage.take(queue, late)
+    (await stage.ack(job, late, attempt=1)).error(409, "conflict", current_attempt=3)
+    (await stage.ack(job, late, attempt=3)).expect(200)
+
+
+@case("OJS-SET-009", "OJS-VIS-005", level=1)
+async def taking_back_decides(stage: Stage) -> None:
+    """Either an ACK at the very end of the lease wins, or the server took the job back."""
+    for wait in (0.15, 0.2, 0.25, 0.3):
+        queue = stage.name()
+        job = await stage.enqueue(queue)
+        await stage.take(queue, "w", visibility_timeout_ms=200)
+        await asyncio.sleep(wait)
+        reply = await stage.ack(job, "w")
+        state = (await stage.look(job))["state"]
+        if reply.status == 200:
+            stage.equal(state, "completed", "state after an accepted ACK")
+        else:
+            reply.error(409, "conflict")
+            stage.equal(state, "available", "state after a refused ACK")
+
+
+@case("OJS-SET-012", "OJS-JOB-008")
+async def results(stage: Stage) -> None:
+    """Any JSON value is kept as the result, and given back equal."""
+    queue = stage.name()
+    values: tuple[Any, ...] = ({"a": [1, None, {"b": "\u0000"}]}, [], "text", 0, False, 1.5, None)
+    for value in values:
+        job = await stage.enqueue(queue)
+        await stage.take(queue)
+        (await stage.ack(job, result=value)).expect(200)
+        reply = (await stage.get(f"jobs/{job['id']}/result")).expect(
+            200, {"job_id": {"$eq": job["id"]}, "state": "completed"}
+        )
+        stage.check("result" in reply.json, "a result", reply.text)
+        stage.equal(reply.json["result"], value, "result")
+        if value is not None:
+            stage.equal((await stage.look(job))["result"], value, "result in the envelope")
+
+
+@case("OJS-SET-013", level=1)
+async def ack_after_a_failure(stage: Stage) -> None:
+    """ACK removes the error of an earlier failure, and keeps the history."""
+    queue = stage.name()
+    job = await stage.enqueue(queue, retry={"initial_interval": "PT0.1S", "jitter": False})
+    await stage.take(queue)
+    (await stage.fail(job)).expect(200)
+    await stage.until_state(job, "available")
+    await stage.take(queue)
+    (await stage.ack(job)).expect(200)
+    seen = await stage.look(job)
+    stage.check("error" not in seen, "no error", seen)
+    stage.equal(len(seen["errors"]), 1, "entries of the history")
+
+
+@case("OJS-SET-014", "OJS-LIM-005", "OJS-LIM-007")
+async def large_results(stage: Stage) -> None:
+    """A result up to the limit is kept; a larger one is 413 and the job stays held."""
+    limit = (stage.manifest.get("limits") or {}).get("max_result_bytes", 1_048_576)
+    queue = stage.name()
+    job = await stage.enqueue(queue)
+    await stage.take(queue)
+    reply = await stage.ack(job, result="x" * limit)
+    reply.error(413, "RESULT_TOO_LARGE", limit=limit)
+    stage.equal((await stage.look(job))["state"], "active", "state")
+    (await stage.ack(job, result="x" * (limit - 2))).expect(200)
+
+
+@case("OJS-SET-017")
+async def answers_carry_the_job(stage: Stage) -> None:
+    """The answers to ACK and FAIL carry the job in short: no arguments, meta, result, errors."""
+    queue = stage.name()
+    for settle in ("ack", "fail"):
+        job = await stage.enqueue(queue, args=["big"], meta={"a": 1})
+        await stage.take(queue)
+        reply = await (stage.ack(job, result=1) if settle == "ack" else stage.fail(job))
+        short = stage.job_in(reply.expect(200))
+        stage.equal(short["id"], job["id"], "job.id")
+        stage.equal(short["state"], reply["state"], "job.state")
+        stage.equal(short["attempt"], 1, "job.attempt")
+        for name in ("args", "meta", "result", "error", "errors"):
+            stage.check(name not in short, f"no {name}", dict(short))
+
+
+@case("OJS-SET-018", "OJS-SET-019", level=1)
+async def reported_errors(stage: Stage) -> None:
+    """Errors are objects or texts; what they leave out is filled in."""
+    given: list[tuple[Any, dict[str, str]]] = [
+        ({"code": "c", "type": "T", "message": "m"}, {"code": "c", "type": "T", "message": "m"}),
+        ({"type": "T"}, {"code": "T", "type": "T"}),
+        ({"code": "c"}, {"code": "c", "type": "c"}),
+        ({"code": "c", "details": {"error_class": "E"}}, {"code": "c", "type": "E"}),
+        ("just a text", {"message": "just a text", "code": "handler_error"}),
+        ({}, {"code": "handler_error", "type": "handler_error"}),
+        (None, {"code": "handler_error", "type": "handler_error"}),
+    ]
+    for error, wanted in given:
+        queue = stage.name()
+        job = await stage.enqueue(queue)
+        await stage.take(queue)
+        (await stage.fail(job, error=error)).expect(200)
+        seen = (await stage.look(job))["error"]
+        stage.equal({name: seen.get(name) for name in wanted}, wanted, f"error for {error!r}")
+
+
+@case("OJS-SET-020", level=1)
+async def errors_of_the_wrong_kind(stage: Stage) -> None:
+    """Members of an error that are of the wrong kind are 400, and the job stays held."""
+    queue = stage.name()
+    job = await stage.enqueue(queue)
+    await stage.take(queue)
+    bad: tuple[Any, ...] = (
+        {"message": 7},
+        {"code": ["x"]},
+        {"type": {}},
+        {"retryable": "no"},
+        {"details": []},
+        {"backtrace": 7},
+        {"backtrace": [7]},
+        7,
+        [],
+    )
+    for error in bad:
+        (await stage.fail(job, error=error)).error(400, "invalid_request")
+    stage.equal((await stage.look(job))["state"], "active", "state")
+    good = {"message": "m", "backtrace": "one\ntwo", "retryable": False}
+    (await stage.fail(job, error=good)).expect(200, {"state": "discarded"})
+    entry = (await stage.look(job))["errors"][0]
+    stage.equal(entry["backtrace"], ["one", "two"], "backtrace")
+
+
+@case("OJS-SET-022", level=1)
+async def asked_outcomes(stage: Stage) -> None:
+    """A handler may ask for retry, discard or dead_letter, by action or by code."""
+    for error, state in (
+        ({"details": {"action": "retry"}}, "retryable"),
+        ({"code": "RETRY"}, "retryable"),
+        ({"details": {"action": "discard"}}, "discarded"),
+        ({"code": "DISCARD"}, "discarded"),
+        ({"code": "FAIL"}, "discarded"),
+        ({"details": {"action": "dead_letter"}}, "discarded"),
+        ({"code": "DEAD_LETTER"}, "discarded"),
+    ):
+        queue = stage.name()
+        job = await stage.enqueue(queue)
+        await stage.take(queue)
+        (await stage.fail(job, error={"message": "m", **error})).expect(200, {"state": state})
+
+
+@case("OJS-SET-023", "OJS-RET-006", level=1)
+async def snooze(stage: Stage) -> None:
+    """A snoozed job is scheduled for later, free of charge and without an error."""
+    queue = stage.name()
+    job = await stage.enqueue(queue, retry={"max_attempts": 1})
+    for attempt in (1, 2):
+        taken = await stage.take(queue)
+        stage.equal(taken["attempt"], attempt, "attempt")
+        error = {"message": "later", "details": {"action": "snooze", "retry_after_ms": 2000}}
+        (await stage.fail(job, error=error)).expect(200, {"state": "scheduled"})
+        seen = await stage.look(job)
+        stage.check("error" not in seen and not seen.get("errors"), "no error", seen)
+        await stage.empty(queue)
+        await stage.until_state(job, "available", 6)

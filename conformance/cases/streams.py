@@ -1,0 +1,156 @@
+"""Cases of event streams: where they are, what is in them, coming back, and how they end."""
+
+import asyncio
+from typing import Any
+
+from conformance.case import case
+from conformance.frames import streaming
+from conformance.stage import Stage
+
+STREAMS = "event_streams"
+
+
+@case("OJS-STR-001", "OJS-STR-004", "OJS-STR-013", "OJS-STR-025", capability=STREAMS)
+async def places(stage: Stage) -> None:
+    """All events, those of a queue and those of a job are streamed, each at its place."""
+    queue = stage.name()
+    job = await stage.enqueue(queue)
+    at: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("events/stream", {"queues": queue}),
+        (f"queues/{queue}/events", {}),
+        (f"jobs/{job['id']}/events", {}),
+        ("events/stream", {"channel": f"queue:{queue}"}),
+        ("events/stream", {"channel": f"job:{job['id']}"}),
+    )
+    for path, query in at:
+        async with streaming(stage, path, **query) as frames:
+            media = frames.headers["content-type"].partition(";")[0]
+            stage.equal(media, "text/event-stream", "Content-Type")
+            stage.equal(frames.headers.get("cache-control"), "no-store", "Cache-Control")
+            first = await frames.next()
+            stage.equal(first.retry if first else None, "3000", "retry of the first frame")
+            await stage.take(queue)
+            told = await frames.event()
+            stage.check(job["id"] in told.data, "the job in the event", told.data)
+        (await stage.fail(job, requeue=True)).expect(200)
+
+
+@case("OJS-STR-002", "OJS-STR-005", "OJS-STR-006", "OJS-STR-007", "OJS-STR-011", capability=STREAMS)
+async def events_as_in_the_log(stage: Stage) -> None:
+    """Frames are the events of the log, chosen and in order as there."""
+    queue, other = stage.name(), stage.name()
+    chosen: dict[str, Any] = {
+        "types": "job.started",
+        "event_types": "job.completed",
+        "queue": queue,
+    }
+    async with streaming(stage, "events", **chosen) as frames:
+        await frames.next()
+        for _ in range(3):
+            await stage.done(queue)
+            await stage.done(other)
+        found = [await frames.event() for _ in range(6)]
+    logged = await stage.events(queue, types="job.started,job.completed")
+    stage.equal([frame.id for frame in found], [event["id"] for event in logged], "ids")
+    for frame, event in zip(found, logged, strict=True):
+        stage.equal(frame.event, event["type"], "event")
+        stage.equal(frame.json, dict(event), "data")
+
+
+@case("OJS-STR-008", "OJS-STR-010", "OJS-STR-017", "OJS-STR-018", level=1, capability=STREAMS)
+async def the_stream_of_a_job(stage: Stage) -> None:
+    """A job's stream tells its changes of state, and ends with the job."""
+    queue = stage.name()
+    job = await stage.enqueue(queue)
+    async with streaming(stage, f"jobs/{job['id']}/events", types="job.state_changed") as frames:
+        await frames.next()
+        await stage.take(queue)
+        (await stage.ack(job)).expect(200)
+        found = await frames.events_to_the_end()
+    events = [frame for frame in found if frame.event]
+    stage.equal({frame.event for frame in events} == {"job.state_changed"}, True, "chosen events")
+    # What was stored just before the stream began may be told as well.
+    told = [frame.json["to"] for frame in events]
+    stage.equal(told[-2:], ["active", "completed"], "states")
+    data = events[-1].json
+    stage.equal(
+        [data["job_id"], data["queue"], data["type"], data["from"]],
+        [job["id"], queue, "test.case", "active"],
+        "data",
+    )
+    stage.check("timestamp" in data, "timestamp", data)
+    stage.check("3600000" in [frame.retry for frame in found], "retry at the end", len(found))
+    async with streaming(stage, f"jobs/{job['id']}/events") as frames:
+        late = [frame for frame in await frames.events_to_the_end() if frame.event]
+    stage.equal([frame.json["to"] for frame in late], ["completed"], "a job that has ended")
+
+
+@case("OJS-STR-003", "OJS-STR-016", capability=STREAMS)
+async def streams_that_are_not_there(stage: Stage) -> None:
+    """A stream of an unknown job or queue is 404; a place in the query that is none is 400."""
+    headers = {"Accept": "text/event-stream"}
+    for path in (f"jobs/{stage.new_id()}/events", f"queues/{stage.name()}/events"):
+        (await stage.call("GET", path, headers=headers)).error(404, "not_found")
+    for name in ("after", "since", "last_event_id"):
+        place: dict[str, Any] = {name: "nonsense"}
+        reply = await stage.call("GET", "events/stream", headers=headers, **place)
+        reply.error(400, "invalid_request")
+
+
+@case("OJS-STR-012", level=1, capability=STREAMS, seconds=90)
+async def silence_is_told(stage: Stage) -> None:
+    """Where nothing happens a comment comes at least every 15 seconds, with a place."""
+    queue = stage.name()
+    await stage.enqueue(queue)
+    async with streaming(stage, f"queues/{queue}/events") as frames:
+        await frames.next()
+        quiet = await frames.next(25)
+        stage.check(quiet is not None and quiet.comment == "heartbeat", ":heartbeat", str(quiet))
+        stage.check(quiet is not None and quiet.id != "", "an id", str(quiet))
+
+
+@case("OJS-STR-014", "OJS-STR-015", level=1, capability=STREAMS)
+async def coming_back(stage: Stage) -> None:
+    """A reader that comes back with its last id is told what it missed, and then what happens."""
+    queue = stage.name()
+    for _ in range(4):
+        await stage.enqueue(queue)
+    ids = [event["id"] for event in await stage.events(queue)]
+    place = ids[1]
+    for headers, query in (
+        ({"Last-Event-ID": place}, {}),
+        ({}, {"after": place}),
+        ({}, {"since": place}),
+        ({}, {"last_event_id": place}),
+        ({"Last-Event-ID": place}, {"after": ids[3]}),
+    ):
+        given = {"queues": queue, **query}
+        async with streaming(stage, "events/stream", headers=headers, **given) as frames:
+            missed = [(await frames.event()).id for _ in range(2)]
+            stage.equal(missed, ids[2:4], f"what was missed, by {headers or query}")
+    foreign = {"Last-Event-ID": "evt_of-another-server"}
+    async with streaming(stage, "events/stream", headers=foreign, queues=queue) as frames:
+        gap = await frames.event()
+        stage.equal(gap.event, "system.gap", "event")
+        stage.check({"gap_start", "gap_end"} <= set(gap.json), "gap_start and gap_end", gap.data)
+        await stage.enqueue(queue)
+        stage.equal((await frames.event()).event, "job.enqueued", "the stream goes on")
+
+
+@case("OJS-STR-019", "OJS-DUR-008", own_server="main", capability=STREAMS, seconds=120)
+async def stopping_ends_streams(stage: Stage) -> None:
+    """A server that is told to stop says so in each stream and ends it."""
+    assert stage.process is not None
+    async with (
+        streaming(stage, "events/stream") as first,
+        streaming(stage, "events/stream") as second,
+    ):
+        for frames in (first, second):
+            await frames.next()
+        await asyncio.sleep(0.5)
+        stopping = asyncio.create_task(stage.process.stop())
+        for frames in (first, second):
+            found = await frames.events_to_the_end()
+            names = [frame.event for frame in found]
+            stage.check("server.shutdown" in names, "server.shutdown", names)
+        stage.equal(await stopping, 0, "exit code")

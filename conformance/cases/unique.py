@@ -1,0 +1,279 @@
+"""Cases of unique jobs: what is equal, for how long, and what becomes of the second one."""
+
+import asyncio
+from typing import Any
+
+from conformance.case import case
+from conformance.reply import Reply
+from conformance.stage import Stage
+
+UNIQUE = "unique_jobs"
+
+
+async def _pair(
+    stage: Stage, policy: dict[str, Any], first: dict[str, Any], second: dict[str, Any]
+) -> Reply:
+    """Enqueue two jobs of a type of their own under one policy; answer what the second got."""
+    kind = f"kind.{stage.name('t').replace('-', '_')}"
+    queue = stage.name()
+    both = {"type": kind, "queue": queue, "unique": policy}
+    (await stage.push(**{**both, **first})).expect(201)
+    return await stage.push(**{**both, **second})
+
+
+@case("OJS-UNI-002", "OJS-UNI-004", level=4, capability=UNIQUE)
+async def spellings(stage: Stage) -> None:
+    """A policy is shown in one spelling with its defaults, however it was written."""
+    for given, wanted in (
+        ({}, {"keys": ["type"], "on_conflict": "reject"}),
+        ({"key": "queue"}, {"keys": "contains:queue"}),
+        ({"keys": ["type", "args"], "period_ms": 60_000}, {"period": "string:nonempty"}),
+        ({"args_keys": ["id"]}, {"keys": "contains:args", "args_keys": ["id"]}),
+        ({"meta_keys": ["m"]}, {"keys": "contains:meta", "meta_keys": ["m"]}),
+        ({"on_conflict": "use_existing"}, {"on_conflict": "ignore"}),
+        ({"states": ["active"]}, {"states": ["active"]}),
+    ):
+        kind = f"kind.{stage.name('t').replace('-', '_')}"
+        reply = await stage.push(
+            type=kind, queue=stage.name(), unique=given, args=[{"id": 1}], meta={"m": 1}
+        )
+        reply.expect(201, {f"job.unique.{name}": value for name, value in wanted.items()})
+
+
+@case("OJS-UNI-003", "OJS-UNI-006", level=4, capability=UNIQUE)
+async def wrong_policies(stage: Stage) -> None:
+    """A policy that is wrong is 400 and the member is named."""
+    for name, policy in (
+        ("keys", {"keys": ["colour"]}),
+        ("keys", {"keys": 7}),
+        ("meta_keys", {"keys": ["meta"]}),
+        ("period", {"period": "soon"}),
+        ("states", {"states": ["sleeping"]}),
+        ("on_conflict", {"on_conflict": "explode"}),
+        ("args_keys", {"args_keys": ["missing"]}),
+        ("unique", "yes"),
+    ):
+        reply = await stage.push(queue=stage.name(), unique=policy, args=[{"id": 1}])
+        reply.error(400, "invalid_request")
+        stage.check(name in reply["error.message"], f"{name} in the message", reply.text)
+    reply = await stage.push(queue=stage.name(), unique={"args_keys": ["id"]}, args=[1])
+    reply.error(400, "invalid_request")
+
+
+@case("OJS-UNI-005", "OJS-UNI-006", "OJS-UNI-007", "OJS-UNI-008", level=4, capability=UNIQUE)
+async def what_is_equal(stage: Stage) -> None:
+    """Jobs are equal if their policies compare the same things and these are alike."""
+    args, meta = {"keys": ["type", "args"]}, {"meta_keys": ["m"]}
+    for policy, first, second, equal in (
+        ({}, {"args": [1]}, {"args": [2]}, True),
+        ({}, {}, {"type": "kind.other.case"}, False),
+        (args, {"args": [1]}, {"args": [2]}, False),
+        (args, {"args": [{"a": 1, "b": 2}]}, {"args": [{"b": 2, "a": 1}]}, True),
+        (args, {"args": [1]}, {"args": [1.0]}, True),
+        (args, {"args": ["1"]}, {"args": [1]}, False),
+        (args, {"args": ["\u00e9"]}, {"args": ["e\u0301"]}, True),
+        ({"args_keys": ["id"]}, {"args": [{"id": 1, "x": 1}]}, {"args": [{"id": 1}]}, True),
+        ({"args_keys": ["id"]}, {"args": ["skip", {"id": 1}]}, {"args": [{"id": 1}]}, True),
+        ({"args_keys": ["id"]}, {"args": [{"id": 1}]}, {"args": [{"id": 2}]}, False),
+        ({"keys": ["queue"]}, {}, {"queue": stage.name()}, False),
+        (meta, {"meta": {"m": 1, "n": 1}}, {"meta": {"m": 1, "n": 2}}, True),
+        (meta, {"meta": {"m": 1}}, {"meta": {"m": 2}}, False),
+        (meta, {"meta": {}}, {"meta": {"n": 1}}, True),
+        (meta, {"meta": {}}, {"meta": {"m": 1}}, False),
+        ({}, {}, {"unique": args}, False),
+    ):
+        reply = await _pair(stage, policy, first, second)
+        reply.expect(409 if equal else 201)
+        if reply.status == 201:
+            (await stage.delete(f"jobs/{reply['job.id']}")).expect(200)
+
+
+@case("OJS-UNI-005", level=4, capability=UNIQUE)
+async def jobs_without_a_policy(stage: Stage) -> None:
+    """Jobs without a policy are never compared."""
+    queue = stage.name()
+    kind = f"kind.{stage.name('t').replace('-', '_')}"
+    policies: tuple[Any, ...] = (None, {}, None)
+    for unique in policies:
+        (await stage.push(type=kind, queue=queue, unique=unique)).expect(201)
+
+
+@case("OJS-UNI-009", level=4, capability=UNIQUE)
+async def states_and_period(stage: Stage) -> None:
+    """A job is in the way in the states of the new one's policy, and within its period."""
+    kind = f"kind.{stage.name('t').replace('-', '_')}"
+    queue = stage.name()
+    common = {"type": kind, "queue": queue}
+    (await stage.push(**common, unique={})).expect(201)
+    (await stage.push(**common, unique={"states": ["active"]})).expect(201)
+    job = await stage.take(queue)
+    (await stage.push(**common, unique={"states": ["active"]})).expect(409)
+    (await stage.ack(job)).expect(200)
+    (await stage.push(**common, unique={"states": ["completed"]})).expect(409)
+    kind = f"kind.{stage.name('t').replace('-', '_')}"
+    period = {"type": kind, "queue": queue, "unique": {"period": "PT0.8S"}}
+    (await stage.push(**period)).expect(201)
+    (await stage.push(**period)).expect(409)
+    await asyncio.sleep(1)
+    (await stage.push(**period)).expect(201)
+
+
+@case("OJS-UNI-010", level=4, capability=UNIQUE)
+async def the_newest_unfinished_counts(stage: Stage) -> None:
+    """Where several jobs are in the way the newest unfinished one counts."""
+    kind = f"kind.{stage.name('t').replace('-', '_')}"
+    queue = stage.name()
+    states = ["available", "completed"]
+    jobs = []
+    for _ in range(3):
+        reply = await stage.push(type=kind, queue=queue, unique={"states": ["cancelled"]})
+        jobs.append(reply.expect(201)["job.id"])
+    (await stage.ack(await stage.take(queue))).expect(200)
+    reply = await stage.push(type=kind, queue=queue, unique={"states": states})
+    reply.error(409, "duplicate", existing_job_id=jobs[2], existing_job_state="available")
+    for _ in range(2):
+        (await stage.ack(await stage.take(queue))).expect(200)
+    reply = await stage.push(type=kind, queue=queue, unique={"states": states})
+    reply.error(409, "duplicate", existing_job_id=jobs[2], existing_job_state="completed")
+
+
+@case("OJS-UNI-011", level=4, capability=UNIQUE)
+async def only_enqueueing_is_checked(stage: Stage) -> None:
+    """A retry, a requeue, an activation and a dead-letter retry are never refused as duplicates."""
+    kind = f"kind.{stage.name('t').replace('-', '_')}"
+    queue = stage.name()
+    quick = {"max_attempts": 2, "initial_interval_ms": 1, "jitter": False}
+    common = {"type": kind, "queue": queue, "retry": quick}
+    (await stage.push(**common, unique={"states": ["cancelled"]}, pending=True)).expect(201)
+    first = (await stage.push(**common, unique={"states": ["cancelled"]})).expect(201)
+    job = await stage.take(queue)
+    (await stage.fail(job, requeue=True)).expect(200)
+    (await stage.fail(await stage.take(queue))).expect(200, {"state": "retryable"})
+    await stage.until_state(job, "available")
+    error = {"message": "m", "retryable": False}
+    (await stage.fail(await stage.take(queue), error=error)).expect(200, {"state": "discarded"})
+    (await stage.post(f"dead-letter/{first['job.id']}/retry", {})).expect(200)
+
+
+@case("OJS-UNI-012", level=4, capability=UNIQUE)
+async def reject(stage: Stage) -> None:
+    """With reject the second job is 409 duplicate, and the first stays as it is."""
+    kind = f"kind.{stage.name('t').replace('-', '_')}"
+    queue = stage.name()
+    first = stage.job_in(await stage.push(type=kind, queue=queue, unique={}))
+    reply = await stage.push(type=kind, queue=queue, unique={"on_conflict": "reject"})
+    reply.error(
+        409,
+        "duplicate",
+        existing_job_id={"$eq": first["id"]},
+        existing_job_state="available",
+        uniqueness_key="string:nonempty",
+    )
+    stage.equal(dict(await stage.look(first)), dict(first), "the first job")
+
+
+@case("OJS-UNI-013", "OJS-UNI-018", level=4, capability=UNIQUE)
+async def ignore(stage: Stage) -> None:
+    """With ignore nothing is stored and the job that is there is answered, as it is now."""
+    kind = f"kind.{stage.name('t').replace('-', '_')}"
+    queue, key = stage.name(), stage.name("key")
+    first = stage.job_in(await stage.push(type=kind, queue=queue, unique={}))
+    await stage.take(queue)
+    body = {"type": kind, "args": [9], "queue": queue, "unique": {"on_conflict": "ignore"}}
+    for _ in range(2):
+        (await stage.post("jobs", body, Idempotency_Key=key)).expect(
+            200,
+            {"job.id": {"$eq": first["id"]}, "job.state": "active", "deduplicated": True},
+        )
+    await stage.empty(queue)
+    (await stage.ack(first)).expect(200)
+    # The key remembers the job that was answered, though nothing is in the way any more.
+    reply = await stage.post("jobs", body, Idempotency_Key=key)
+    reply.expect(200, {"job.id": {"$eq": first["id"]}, "job.state": "completed"})
+
+
+@case("OJS-UNI-014", "OJS-UNI-015", "OJS-WRK-011", level=4, capability=UNIQUE)
+async def replace(stage: Stage) -> None:
+    """With replace the job that is there is cancelled, also if held; one that ended stays."""
+    kind = f"kind.{stage.name('t').replace('-', '_')}"
+    queue, worker = stage.name(), stage.name("w")
+    policy = {"on_conflict": "replace"}
+    first = stage.job_in(await stage.push(type=kind, queue=queue, unique=policy))
+    second = stage.job_in((await stage.push(type=kind, queue=queue, unique=policy)).expect(201))
+    stage.equal((await stage.look(first))["state"], "cancelled", "state of the first")
+    await stage.take(queue, worker)
+    third = stage.job_in((await stage.push(type=kind, queue=queue, unique=policy)).expect(201))
+    stage.equal((await stage.look(second))["state"], "cancelled", "state of the held one")
+    reply = await stage.beat(worker, [second])
+    stage.equal(reply["cancelled_jobs"], [second["id"]], "cancelled_jobs")
+    (await stage.ack(await stage.take(queue))).expect(200)
+    ended = {**policy, "states": ["completed"]}
+    (await stage.push(type=kind, queue=queue, unique=ended)).expect(201)
+    stage.equal((await stage.look(third))["state"], "completed", "state of one that ended")
+
+
+@case("OJS-UNI-016", level=4, capability=UNIQUE)
+async def replace_except_schedule(stage: Stage) -> None:
+    """The new job keeps the time of a scheduled one that it replaces."""
+    kind = f"kind.{stage.name('t').replace('-', '_')}"
+    queue, at = stage.name(), "2099-01-02T03:04:05Z"
+    policy = {"on_conflict": "replace_except_schedule"}
+    common = {"type": kind, "queue": queue, "unique": policy}
+    first = stage.job_in(await stage.push(**common, scheduled_at=at))
+    second = stage.job_in((await stage.push(**common, args=[2])).expect(201))
+    stage.equal(second["scheduled_at"], at, "scheduled_at")
+    stage.equal(second["state"], "scheduled", "state")
+    stage.equal(second["args"], [2], "args")
+    stage.equal((await stage.look(first))["state"], "cancelled", "state of the first")
+
+
+@case("OJS-UNI-017", level=4, capability=UNIQUE)
+async def many_at_once(stage: Stage) -> None:
+    """Of equal jobs enqueued at the same time one is first and the others meet it."""
+    strength = stage.manifest.get("unique_job_strength")
+    stage.equal(strength, "strong", "unique_job_strength in the manifest")
+    for policy, status in (("reject", 409), ("ignore", 200)):
+        kind = f"kind.{stage.name('t').replace('-', '_')}"
+        queue = stage.name()
+        calls = [
+            stage.push(type=kind, queue=queue, unique={"on_conflict": policy}) for _ in range(32)
+        ]
+        replies = await asyncio.gather(*calls)
+        told = sorted(reply.status for reply in replies)
+        stage.equal(told, sorted([201, *[status] * 31]), f"statuses with {policy}")
+        stage.equal(len(await stage.fetch(queue, count=40)), 1, "jobs stored")
+    kind, queue = f"kind.{stage.name('t').replace('-', '_')}", stage.name()
+    replace = {"on_conflict": "replace"}
+    await asyncio.gather(*(stage.push(type=kind, queue=queue, unique=replace) for _ in range(16)))
+    stage.equal(len(await stage.fetch(queue, count=40)), 1, "jobs left with replace")
+
+
+@case("OJS-UNI-018", level=4, capability=UNIQUE)
+async def repetitions_come_first(stage: Stage) -> None:
+    """An enqueue repeated by its id is answered as repeated, whatever its policy."""
+    queue, chosen = stage.name(), stage.new_id()
+    kind = f"kind.{stage.name('t').replace('-', '_')}"
+    body = {"type": kind, "args": [], "queue": queue, "id": chosen, "unique": {}}
+    (await stage.post("jobs", body)).expect(201)
+    (await stage.post("jobs", body)).expect(200, {"job.id": {"$eq": chosen}})
+
+
+@case("OJS-UNI-019", "OJS-UNI-020", "OJS-UNI-021", level=4, capability=UNIQUE)
+async def batches(stage: Stage) -> None:
+    """A refused job refuses its batch; ignored ones are answered with the job that is there."""
+    queue = stage.name()
+    kind = f"kind.{stage.name('t').replace('-', '_')}"
+    plain = {"type": "test.case", "args": [], "queue": queue}
+    reject = {"type": kind, "args": [], "queue": queue, "unique": {}}
+    ignore = {**reject, "unique": {"on_conflict": "ignore"}}
+    (await stage.post("jobs/batch", {"jobs": [plain, reject, reject]})).error(
+        409, "duplicate", index=2, existing_index=1
+    )
+    await stage.empty(queue)
+    reply = (await stage.post("jobs/batch", {"jobs": [ignore, plain, ignore]})).expect(201)
+    ids = [job["id"] for job in reply["jobs"]]
+    stage.equal([len(ids), ids[0] == ids[2]], [3, True], "a job for each item")
+    (await stage.post("jobs/batch", {"jobs": [plain, reject]})).error(409, "duplicate", index=1)
+    again = (await stage.post("jobs/batch", {"jobs": [ignore, ignore]})).expect(200)
+    stage.equal([job["id"] for job in again["jobs"]], [ids[0], ids[0]], "the job that is there")
+    stage.equal(len(await stage.fetch(queue, count=10)), 2, "jobs stored")

@@ -1,0 +1,149 @@
+"""Cases of leases, execution timeouts and expiry, also over a restart of the server."""
+
+import asyncio
+import time
+from datetime import datetime
+
+from conformance.case import case
+from conformance.cases.lifecycle import seconds_between
+from conformance.stage import Stage
+
+
+@case("OJS-VIS-001", level=1)
+async def leased_jobs_are_hidden(stage: Stage) -> None:
+    """While a lease runs its job is handed to nobody else."""
+    queue = stage.name()
+    await stage.enqueue(queue)
+    await stage.take(queue, visibility_timeout_ms=5_000)
+    for _ in range(5):
+        await stage.empty(queue)
+        await asyncio.sleep(0.1)
+
+
+@case("OJS-VIS-003", "OJS-WRK-009", level=1)
+async def beats_renew_leases(stage: Stage) -> None:
+    """A BEAT sets the lease back to its full length, or to the one it names, once."""
+    queue, worker = stage.name(), stage.name("w")
+    await stage.enqueue(queue)
+    job = await stage.take(queue, worker, visibility_timeout_ms=2_500)
+    for _ in range(4):
+        await asyncio.sleep(0.9)
+        await stage.beat(worker, [job])
+        stage.equal((await stage.look(job))["state"], "active", "state of a job that is beaten")
+    await stage.beat(worker, [job], visibility_timeout_ms=6_000)
+    await asyncio.sleep(3)
+    stage.equal((await stage.look(job))["state"], "active", "state within the longer lease")
+    await stage.beat(worker, [job])
+    await stage.until_state(job, "available", 7)
+    again = await stage.take(queue, worker, visibility_timeout_ms=1_000)
+    await stage.beat(worker, [again], visibility_timeout_ms=60_000)
+    assert_length(stage, (await stage.look(job))["lease_expires_at"], 60.0)
+
+
+def assert_length(stage: Stage, end: str, seconds: float) -> None:
+    """Demand that a lease ends about so many seconds from now, by the clock of this machine."""
+    left = datetime.fromisoformat(end).timestamp() - time.time()
+    stage.check(abs(left - seconds) < 5, f"a lease of about {seconds:g} s", left)
+
+
+@case("OJS-VIS-013", "OJS-ENV-024", level=1)
+async def spellings_of_timeouts(stage: Stage) -> None:
+    """A timeout is given in milliseconds, or in seconds; the first wins, and zero means none."""
+    queue = stage.name()
+    for members, wanted in (
+        ({"timeout_ms": 1500}, 1500),
+        ({"timeout": 2}, 2000),
+        ({"timeout": 2, "timeout_ms": 700}, 700),
+        ({"timeout_ms": 0}, None),
+        ({"timeout": 0}, None),
+        ({}, None),
+    ):
+        job = await stage.enqueue(queue, **members)
+        stage.equal(job.get("timeout_ms") or None, wanted, f"timeout_ms for {members}")
+
+
+@case("OJS-VIS-014", "OJS-VIS-015", level=1)
+async def grace_is_added(stage: Stage) -> None:
+    """A grace period is added to the timeout, and nothing else is."""
+    queue = stage.name()
+    for members, least in (
+        ({"timeout_ms": 400, "grace_period": "PT0.8S"}, 1.2),
+        ({"timeout_ms": 400}, 0.4),
+    ):
+        job = await stage.enqueue(queue, **members)
+        taken = await stage.take(queue)
+        await stage.until_state(job, "retryable", 8)
+        entry = (await stage.look(job))["errors"][0]
+        ran_s = seconds_between(taken["started_at"], entry["occurred_at"])
+        stage.check(least <= ran_s <= least + 3, f"{least} s, and soon after", ran_s)
+        (await stage.delete(f"jobs/{job['id']}")).expect(200)
+
+
+@case("OJS-VIS-015", level=1)
+async def timeouts_run_for_each_delivery(stage: Stage) -> None:
+    """The timeout starts anew with each delivery."""
+    queue = stage.name()
+    retry = {"initial_interval_ms": 10, "jitter": False}
+    job = await stage.enqueue(queue, timeout_ms=5_000, retry=retry)
+    for _ in range(2):
+        await stage.take(queue, wait_ms=3_000)
+        await asyncio.sleep(2.7)
+        (await stage.fail(job)).expect(200, {"state": "retryable"})
+    await stage.take(queue, wait_ms=3_000)
+    await asyncio.sleep(2.7)
+    (await stage.ack(job)).expect(200)
+
+
+@case("OJS-VIS-009", "OJS-VIS-010", "OJS-DUR-009", level=1, own_server="main", seconds=150)
+async def time_away_is_not_silence(stage: Stage) -> None:
+    """After a restart a job that was held is not taken back before its lease has run again."""
+    queue, worker = stage.name(), stage.name("w")
+    await stage.enqueue(queue)
+    job = await stage.take(queue, worker, visibility_timeout_ms=6_000)
+    assert stage.process is not None
+    await stage.process.kill()
+    await asyncio.sleep(6.5)  # by the clock on the wall the lease is over now
+    await stage.process.start()
+    started = time.monotonic()
+    await asyncio.sleep(1.0)
+    stage.equal((await stage.look(job))["state"], "active", "state right after the restart")
+    reply = await stage.beat(worker, [job])
+    stage.equal(reply["jobs_extended"], [job["id"]], "jobs_extended")
+    fresh = await stage.enqueue(queue)
+    await stage.take(queue, visibility_timeout_ms=300)
+    await stage.until_state(fresh, "available", 5)
+    await stage.until_state(job, "available", 9)
+    took = time.monotonic() - started
+    stage.check(took > 5.5, "a whole lease after the BEAT", took)
+
+
+@case("OJS-VIS-011", level=1, own_server="main", seconds=200)
+async def nobody_is_dead_after_a_start(stage: Stage) -> None:
+    """After a restart no worker is declared dead before the timeout has passed again."""
+    queue, worker = stage.name(), stage.name("w")
+    answer = (await stage.post("workers/register", {"worker_id": worker})).expect(200)
+    silence = float(answer["heartbeat_timeout"])
+    stage.need(silence <= 45, f"the heartbeat timeout is {silence:g} s; 45 can be waited for")
+    await stage.beat(worker)
+    await stage.enqueue(queue)
+    job = await stage.take(queue, worker)
+    assert stage.process is not None
+    await stage.process.kill()
+    await asyncio.sleep(min(silence, 30) - 5)
+    await stage.process.start()
+    await asyncio.sleep(10)
+    stage.equal((await stage.look(job))["state"], "active", "state")
+    (await stage.get(f"workers/{worker}")).expect(200, {"worker.state": "running"})
+    reply = await stage.beat(worker, [job])
+    stage.equal(reply["jobs_extended"], [job["id"]], "jobs_extended")
+
+
+@case("OJS-VIS-018", "OJS-VIS-021", level=2, capability="job_ttl")
+async def expiry_needs_no_call(stage: Stage) -> None:
+    """An expired job is discarded by the server's own timer: its event comes before any read."""
+    queue = stage.name()
+    job = await stage.enqueue(queue, expires_at="+PT0.5S")
+    await asyncio.sleep(2.0)
+    types = [event["type"] for event in await stage.events(queue)]
+    stage.check("job.expired" in types, "job.expired", types)
+    stage.equal((await stage.look(job))["state"], "discarded", "state")

@@ -1,0 +1,449 @@
+"""Cases of workflows: their forms, how they go on, what is handed on, and how they end."""
+
+import asyncio
+from typing import Any
+
+from conformance.case import case
+from conformance.reply import Record, Reply
+from conformance.stage import Stage
+
+FLOWS = "workflows"
+
+
+def job(queue: str, *args: Any, **more: Any) -> dict[str, Any]:
+    """A step that is a job of a queue, whose failure is final."""
+    options = {"queue": queue, "retry": {"max_attempts": 1}, **more.pop("options", {})}
+    return {"type": "test.step", "args": list(args), "options": options, **more}
+
+
+async def start(stage: Stage, **body: Any) -> Record:
+    """Start a workflow that must be accepted, and return it."""
+    reply = (await stage.post("workflows", {"name": "case", **body})).expect(201)
+    return Record(reply["workflow"])
+
+
+async def read(stage: Stage, flow: Record) -> Record:
+    """Read a workflow that must be there."""
+    return Record((await stage.get(f"workflows/{flow['id']}")).expect(200)["workflow"])
+
+
+async def settle(stage: Stage, queue: str, result: Any = None, *, fails: bool = False) -> Record:
+    """Take the next job of a queue, soon to be there, and end it."""
+    taken = await stage.take(queue, wait_ms=5_000)
+    reply = await (stage.fail(taken) if fails else stage.ack(taken, result=result))
+    reply.expect(200)
+    return taken
+
+
+@case("OJS-WFL-001", "OJS-WFL-002", "OJS-WFL-003", "OJS-WFL-010", level=3, capability=FLOWS)
+async def forms(stage: Stage) -> None:
+    """Each form starts the steps that wait for nothing, under every name of its list."""
+    queue = stage.name()
+    steps = [job(queue, n) for n in range(3)]
+    graph = [job(queue, "a", id="a"), job(queue, "b", id="b", depends_on=["a"])]
+    call = {"on_complete": job(queue, "done")}
+    for body, form, first in (
+        ({"type": "chain", "steps": steps}, "chain", 1),
+        ({"type": "chain", "jobs": steps}, "chain", 1),
+        ({"workflow_type": "group", "jobs": steps}, "group", 3),
+        ({"type": "group", "steps": steps}, "group", 3),
+        ({"type": "batch", "jobs": steps, "callbacks": call}, "batch", 3),
+        ({"type": "dag", "steps": graph}, "dag", 1),
+        ({"steps": graph}, "dag", 1),
+    ):
+        reply = (await stage.post("workflows", {"name": "forms", **body})).expect(
+            201,
+            {
+                "workflow.id": "string:uuidv7",
+                "workflow.type": form,
+                "workflow.state": "running",
+                "workflow.name": "forms",
+            },
+        )
+        stage.check("location" in reply.headers, "Location", reply.headers)
+        stage.equal(len(await stage.fetch(queue, count=9)), first, f"first steps of {form}")
+        (await stage.delete(f"workflows/{reply['workflow.id']}")).expect(200)
+    both = {"type": "chain", "steps": steps, "jobs": steps}
+    (await stage.post("workflows", both)).error(400, "invalid_workflow")
+
+
+@case("OJS-WFL-011", "OJS-WFL-016", "OJS-WFL-018", "OJS-WFL-022", level=3, capability=FLOWS)
+async def chains(stage: Stage) -> None:
+    """A chain runs step by step, each with the results of those before it."""
+    queue = stage.name()
+    flow = await start(stage, type="chain", steps=[job(queue, n) for n in range(3)])
+    parents: list[Any] = []
+    for number in range(3):
+        taken = await stage.take(queue, wait_ms=5_000)
+        await stage.empty(queue)
+        stage.equal(taken["args"], [number], "arguments")
+        stage.equal(taken["workflow_id"], flow["id"], "workflow_id")
+        known = [part for part in taken["parent_results"] if part is not None]
+        stage.equal(known, parents, "parent_results")
+        stage.equal(
+            (await stage.look(taken))["parent_results"], taken["parent_results"], "on reading"
+        )
+        (await stage.ack(taken, result={"step": number})).expect(200)
+        parents.append({"step": number})
+    seen = await read(stage, flow)
+    stage.equal(seen["state"], "completed", "state")
+    stage.equal([seen["steps_completed"], seen["steps_total"]], [3, 3], "steps")
+    stage.check("completed_at" in seen, "completed_at", dict(seen))
+
+
+@case("OJS-WFL-014", "OJS-WFL-016", "OJS-WFL-018", "OJS-WFL-030", level=3, capability=FLOWS)
+async def failing_steps(stage: Stage) -> None:
+    """A failed step cancels those that wait for it; others go on; a retry is no failure."""
+    queue = stage.name()
+    retry = {"retry": {"max_attempts": 2, "initial_interval_ms": 1, "jitter": False}}
+    steps = [
+        job(queue, "a", id="a", options=retry),
+        job(queue, "b", id="b", depends_on=["a"]),
+        job(queue, "c", id="c", depends_on=["b"]),
+        job(queue, "d", id="d"),
+    ]
+    flow = await start(stage, steps=steps)
+    first, other = await stage.fetch(queue, count=2)
+    (await stage.fail(first)).expect(200, {"state": "retryable"})
+    stage.equal((await read(stage, flow))["state"], "running", "state after a retry")
+    again = await stage.take(queue, wait_ms=5_000)
+    (await stage.fail(again, error={"code": "broken", "message": "m"})).expect(200)
+    seen = await read(stage, flow)
+    states = {step["id"]: step["state"] for step in seen["steps"]}
+    wanted = {"a": "failed", "b": "cancelled", "c": "cancelled", "d": "active"}
+    stage.equal(states, wanted, "states of the steps")
+    stage.equal(seen["state"], "running", "state while a step still runs")
+    (await stage.ack(other)).expect(200)
+    seen = await read(stage, flow)
+    stage.equal(seen["state"], "failed", "state")
+    stage.equal(seen["failed_job_ids"], [first["id"]], "failed_job_ids")
+    error = seen["errors"][0]
+    told = {"job_id": first["id"], "step_id": "a", "code": "broken", "message": "m", "attempt": 2}
+    stage.equal({name: error.get(name) for name in told}, told, "errors")
+    stage.equal([seen["failed_step_id"], seen["failed_step_index"]], ["a", 0], "failed step")
+    await stage.empty(queue)
+
+
+@case("OJS-WFL-004", "OJS-WFL-017", "OJS-WFL-018", "OJS-WFL-024", level=3, capability=FLOWS)
+async def callbacks(stage: Stage) -> None:
+    """When a batch has ended its callbacks run: always, if all completed, or if one did not."""
+    for fails, expected in ((False, ["complete", "success"]), (True, ["complete", "failure"])):
+        queue, after = stage.name(), stage.name()
+        calls = {f"on_{name}": job(after, name) for name in ("complete", "success", "failure")}
+        flow = await start(
+            stage, type="batch", jobs=[job(queue, n) for n in range(2)], callbacks=calls
+        )
+        await settle(stage, queue, {"n": 0})
+        await stage.empty(after)
+        await settle(stage, queue, {"n": 1}, fails=fails)
+        taken = await stage.fetch(after, count=5, wait_ms=5_000)
+        stage.equal(sorted(each["args"][0] for each in taken), expected, "callbacks")
+        results = taken[0]["parent_results"]
+        stage.equal(results[0], {"n": 0}, "the first result")
+        if fails:
+            stage.check("error" in results[1], "the error of the other", results)
+        else:
+            stage.equal(results[1], {"n": 1}, "the second result")
+        stage.equal((await read(stage, flow))["state"], "running", "state until they have ended")
+        for each in taken:
+            (await stage.ack(each)).expect(200)
+        stage.equal((await read(stage, flow))["state"], "completed", "state")
+    queue, after = stage.name(), stage.name()
+    steps = [
+        job(queue, "a", id="a"),
+        job(after, "end", id="on-complete", depends_on=["a"]),
+    ]
+    await start(stage, steps=steps)
+    await settle(stage, queue, fails=True)
+    stage.equal((await stage.take(after, wait_ms=5_000))["args"], ["end"], "a callback by its name")
+
+
+@case("OJS-WFL-017", "OJS-WFL-015", level=3, capability=FLOWS)
+async def callbacks_fire_once(stage: Stage) -> None:
+    """Where the last jobs of a batch end at the same instant its callbacks fire once."""
+    for _ in range(5):
+        queue, after = stage.name(), stage.name()
+        jobs = [job(queue, n) for n in range(16)]
+        calls = {"on_complete": job(after, "end"), "on_success": job(after, "good")}
+        await start(stage, type="batch", jobs=jobs, callbacks=calls)
+        taken = await stage.fetch(queue, count=16)
+        await asyncio.gather(*(stage.ack(each) for each in taken))
+        fired = sorted(each["args"][0] for each in await stage.fetch(after, count=9, wait_ms=5_000))
+        stage.equal(fired, ["end", "good"], "callbacks")
+        await stage.empty(after)
+
+
+@case("OJS-WFL-005", "OJS-WFL-019", "OJS-WFL-023", "OJS-WFL-028", level=3, capability=FLOWS)
+async def nested(stage: Stage) -> None:
+    """A workflow may stand in the place of a job; it ends and hands on like a step."""
+    queue = stage.name()
+    inner = {"type": "chain", "steps": [job(queue, "x"), job(queue, "y")]}
+    flow = await start(stage, type="chain", steps=[job(queue, "a"), inner, job(queue, "z")])
+    for name, known in (("a", []), ("x", ["ra"]), ("y", ["rx"]), ("z", ["ra", "ry"])):
+        taken = await stage.take(queue, wait_ms=5_000)
+        stage.equal(taken["args"], [name], "the step")
+        found = [part for part in taken["parent_results"] if part is not None]
+        stage.equal(found, known, f"parent_results of {name}")
+        (await stage.ack(taken, result=f"r{name}")).expect(200)
+    seen = await read(stage, flow)
+    stage.equal([seen["state"], seen["jobs_total"]], ["completed", 3], "state, and members")
+    failing = await start(stage, type="chain", steps=[inner, job(queue, "z")])
+    await settle(stage, queue, fails=True)
+    stage.equal((await read(stage, failing))["state"], "failed", "state")
+    deep: dict[str, Any] = job(queue)
+    for _ in range(6):
+        deep = {"type": "chain", "steps": [deep]}
+    (await stage.post("workflows", deep)).error(400, "invalid_workflow")
+
+
+@case("OJS-WFL-006", level=3, capability=FLOWS)
+async def common_options(stage: Stage) -> None:
+    """Options of a workflow hold for its jobs unless they say otherwise."""
+    queue, other = stage.name(), stage.name()
+    plain = {"type": "test.step", "args": []}
+    jobs = [plain, {**plain, "options": {"queue": other, "priority": 9}}]
+    await start(stage, type="group", jobs=jobs, options={"queue": queue, "priority": 5})
+    stage.equal((await stage.take(queue))["priority"], 5, "priority of the workflow")
+    stage.equal((await stage.take(other))["priority"], 9, "priority of its own")
+    await start(stage, type="chain", steps=[job(queue, options={"priority": 7}), job(queue)])
+    for _ in range(2):
+        stage.equal((await settle(stage, queue))["priority"], 7, "priority in a chain")
+
+
+async def _refused(stage: Stage, **body: Any) -> Reply:
+    reply = (await stage.post("workflows", body)).error(400, "invalid_workflow")
+    return reply.expect(400, {"error.details.validation_errors": "array:nonempty"})
+
+
+@case("OJS-WFL-007", "OJS-WFL-008", "OJS-WFL-009", level=3, capability=FLOWS)
+async def wrong_workflows(stage: Stage) -> None:
+    """What is wrong is refused with every place of it, and nothing is stored."""
+    queue = stage.name()
+    good = job(queue)
+    bad: dict[str, Any] = {"args": []}
+    reply = await _refused(stage, type="group", jobs=[good, bad, good, bad])
+    errors = reply["error.details.validation_errors"]
+    stage.equal(len(errors), 2, "errors told at once")
+    for error in errors:
+        stage.check({"path", "message"} <= set(error), "path and message", error)
+    circle = [job(queue, id="a", depends_on=["b"]), job(queue, id="b", depends_on=["a"])]
+    told = (await _refused(stage, steps=circle)).text
+    stage.check("a → b → a" in told or "b → a → b" in told, "the circle", told)
+    await _refused(stage, steps=[job(queue, id="a"), job(queue, id="a")])
+    lost = [job(queue, id="first"), job(queue, id="b", depends_on=["frist"])]
+    stage.check("first" in (await _refused(stage, steps=lost)).text, "the nearest id", "not told")
+    await _refused(stage, type="group", jobs=[])
+    await _refused(stage, type="group", jobs=[good] * 1001)
+    await _refused(stage, type="ring", jobs=[good])
+    await stage.empty(queue)
+
+
+@case("OJS-WFL-012", level=3, capability=FLOWS)
+async def starting_twice(stage: Stage) -> None:
+    """The same request by key or id is the same workflow; another one is 409 duplicate."""
+    queue, key, chosen = stage.name(), stage.name("key"), stage.new_id()
+    body = {"type": "group", "name": "n", "jobs": [job(queue)]}
+    first = (await stage.post("workflows", body, Idempotency_Key=key)).expect(201)
+    again = (await stage.post("workflows", body, Idempotency_Key=key)).expect(200)
+    stage.equal(again["workflow.id"], first["workflow.id"], "id")
+    other = {**body, "name": "other"}
+    (await stage.post("workflows", other, Idempotency_Key=key)).error(409, "duplicate")
+    named = {**body, "id": chosen}
+    (await stage.post("workflows", named)).expect(201, {"workflow.id": {"$eq": chosen}})
+    (await stage.post("workflows", named)).expect(200, {"workflow.id": {"$eq": chosen}})
+    (await stage.post("workflows", {**other, "id": chosen})).error(409, "duplicate")
+    stage.equal(len(await stage.fetch(queue, count=9)), 2, "jobs stored")
+
+
+@case("OJS-WFL-013", level=3, capability=FLOWS)
+async def unique_steps(stage: Stage) -> None:
+    """A step that meets an equal job refuses the workflow at its start, and fails later."""
+    queue = stage.name()
+    kind = f"kind.{stage.name('t').replace('-', '_')}"
+    (await stage.push(type=kind, queue=queue, unique={})).expect(201)
+    met = {"type": kind, "args": [], "options": {"queue": queue, "unique": {}}}
+    (await stage.post("workflows", {"type": "group", "jobs": [job(queue), met]})).error(
+        409, "duplicate"
+    )
+    other = stage.name()
+    flow = await start(stage, type="chain", steps=[job(other), met])
+    await settle(stage, other)
+    seen = await read(stage, flow)
+    stage.equal([seen["state"], seen["steps"][1]["state"]], ["failed", "failed"], "states")
+
+
+@case("OJS-WFL-015", level=3, capability=FLOWS, own_server="main", seconds=150)
+async def kills_in_the_middle(stage: Stage) -> None:
+    """After a kill -9 an answered end of a step has led to the next one, and work goes on."""
+    queue = stage.name()
+    flow = await start(stage, type="chain", steps=[job(queue, n) for n in range(4)])
+    for number in range(4):
+        taken = await stage.take(queue, wait_ms=5_000)
+        stage.equal(taken["args"], [number], "the step")
+        (await stage.ack(taken, result=number)).expect(200)
+        if number in (0, 2):
+            await stage.crash()
+    stage.equal((await read(stage, flow))["state"], "completed", "state")
+
+
+@case("OJS-WFL-020", level=3, capability=FLOWS)
+async def ended_steps_stay_ended(stage: Stage) -> None:
+    """A dead-letter retry of a failed step changes nothing about its workflow."""
+    queue = stage.name()
+    flow = await start(stage, type="chain", steps=[job(queue, 1), job(queue, 2)])
+    failed = await settle(stage, queue, fails=True)
+    before = await read(stage, flow)
+    (await stage.post(f"dead-letter/{failed['id']}/retry", {})).expect(200)
+    await settle(stage, queue)
+    stage.equal((await read(stage, flow))["state"], before["state"], "state")
+    await stage.empty(queue)
+
+
+@case("OJS-WFL-021", level=3, capability=FLOWS)
+async def times_count_from_enqueueing(stage: Stage) -> None:
+    """A time that counts from now does so from the moment at which its step is enqueued."""
+    queue = stage.name()
+    later = job(queue, "later", options={"scheduled_at": "+PT1H"})
+    flow = await start(stage, type="chain", steps=[job(queue, "first"), later])
+    await asyncio.sleep(1.2)
+    ended = await settle(stage, queue)
+    seen = await read(stage, flow)
+    waits = await stage.look(seen["steps"][1]["job_id"])
+    end = (await stage.look(ended))["completed_at"]
+    stage.check(
+        waits["scheduled_at"][14:19] == end[14:19], "an hour after the end", waits["scheduled_at"]
+    )
+
+
+@case("OJS-WFL-025", "OJS-WFL-026", level=3, capability=FLOWS)
+async def large_results(stage: Stage) -> None:
+    """A job is handed a quarter of a MiB of results; larger ones as a place and a size."""
+    queue = stage.name()
+    flow = await start(stage, type="chain", steps=[job(queue, n) for n in range(3)])
+    big = await settle(stage, queue, "x" * 300_000)
+    near = await settle(stage, queue, "near")
+    del near
+    last = await stage.take(queue, wait_ms=5_000)
+    stage.equal(last["parent_results"][1], "near", "the nearest result")
+    place = last["parent_results"][0]
+    stage.check({"$ref", "size_bytes"} <= set(place), "$ref and size_bytes", place)
+    stage.check(big["id"] in place["$ref"], "the path of its job", place)
+    found = (await stage.get(place["$ref"])).expect(200)
+    stage.equal(len(found["result"]), 300_000, "characters at that place")
+    (await stage.ack(last)).expect(200)
+    stage.equal((await read(stage, flow))["state"], "completed", "state")
+
+
+@case("OJS-WFL-027", "OJS-WFL-028", "OJS-WFL-029", "OJS-WFL-032", level=3, capability=FLOWS)
+async def reading(stage: Stage) -> None:
+    """A workflow is read whole, at the top and under its name, with its steps and progress."""
+    queue = stage.name()
+    flow = await start(
+        stage,
+        type="batch",
+        jobs=[job(queue, n) for n in range(2)],
+        callbacks={"on_complete": job(queue, "end")},
+    )
+    await settle(stage, queue)
+    await stage.take(queue)
+    reply = (await stage.get(f"workflows/{flow['id']}")).expect(200)
+    seen = Record(reply["workflow"])
+    for name in ("id", "type", "name", "state", "steps_total", "jobs_completed", "metadata"):
+        stage.equal(reply[name], seen[name], f"{name} at the top")
+    stage.equal([seen["jobs_total"], seen["jobs_completed"]], [2, 1], "counts without callbacks")
+    stage.equal([len(seen["jobs"]), len(seen["steps"])], [2, 3], "members, and all steps")
+    states = [step["state"] for step in seen["steps"]]
+    stage.equal(states, ["completed", "active", "waiting"], "states of the steps")
+    stage.equal(seen["steps"][2]["callback"], "on_complete", "callback")
+    for at, step in enumerate(seen["steps"]):
+        stage.equal(step["index"], at, "index")
+        stage.check({"id", "type", "depends_on"} <= set(step), "its members", step)
+    progress = (await stage.get(f"workflows/{flow['id']}/progress")).expect(
+        200, {"workflow_id": {"$eq": flow["id"]}, "type": "batch", "state": "running"}
+    )
+    stage.equal(progress["progress"], 0.5, "progress")
+    (await stage.get(f"workflows/{stage.new_id()}")).error(404, "not_found")
+
+
+@case("OJS-WFL-031", level=3, capability=FLOWS)
+async def listing(stage: Stage) -> None:
+    """Workflows are listed newest first without their steps, by state, type and name."""
+    queue, name = stage.name(), stage.name("flow")
+    made = [
+        (await start(stage, name=name, type=form, jobs=[job(queue)]))["id"]
+        for form in ("group", "chain", "group")
+    ]
+    (await stage.delete(f"workflows/{made[1]}")).expect(200)
+    for query, wanted in (
+        ({}, made[::-1]),
+        ({"type": "group"}, [made[2], made[0]]),
+        ({"state": "cancelled"}, [made[1]]),
+    ):
+        reply = (await stage.get("workflows", name=name, **query)).expect(
+            200, {"count": len(wanted), "pagination.total": len(wanted)}
+        )
+        stage.equal([flow["id"] for flow in reply["workflows"]], wanted, f"workflows for {query}")
+        stage.equal(reply["items"], reply["workflows"], "items")
+        stage.check("steps" not in reply["workflows"][0], "no steps", reply.text[:300])
+
+
+@case("OJS-WFL-033", "OJS-WFL-034", level=3, capability=FLOWS)
+async def cancelling(stage: Stage) -> None:
+    """A cancelled workflow starts nothing more, though a held job may finish."""
+    queue = stage.name()
+    calls = {"on_complete": job(queue, "end")}
+    flow = await start(stage, type="batch", jobs=[job(queue, n) for n in range(3)], callbacks=calls)
+    await settle(stage, queue)
+    held = await stage.take(queue)
+    reply = (await stage.delete(f"workflows/{flow['id']}")).expect(
+        200, {"workflow.state": "cancelled", "steps_already_completed": 1}
+    )
+    stage.check(reply["steps_cancelled"] >= 1, "steps_cancelled", reply["steps_cancelled"])
+    await stage.empty(queue)
+    (await stage.ack(held)).expect(200)
+    await stage.empty(queue)
+    stage.equal((await read(stage, flow))["state"], "cancelled", "state")
+    (await stage.delete(f"workflows/{flow['id']}")).error(409, "conflict")
+    done = await start(stage, type="group", jobs=[job(queue)])
+    await settle(stage, queue)
+    (await stage.delete(f"workflows/{done['id']}")).error(409, "conflict")
+
+
+@case("OJS-WFL-035", level=3, capability=FLOWS)
+async def events(stage: Stage) -> None:
+    """Everything that happens to a workflow has its event with the data that belongs to it."""
+    queue = stage.name()
+    flow = await start(stage, type="chain", steps=[job(queue, n) for n in range(2)])
+    await settle(stage, queue)
+    await settle(stage, queue, fails=True)
+    found: list[Any] = []
+    after: dict[str, str] = {}
+    while True:
+        page = (await stage.get("events", types="workflow.*", limit=1000, **after)).expect(200)
+        found += [event for event in page["events"] if event["subject"] == flow["id"]]
+        if not page["has_more"]:
+            break
+        after = {"after": page["cursor"]}
+    names = [event["type"].removeprefix("workflow.") for event in found]
+    wanted = ["created", "started", "step_completed", "step_failed", "failed"]
+    stage.equal(names, wanted, "events")
+    for event in found:
+        missing = {"workflow_id", "workflow_name", "workflow_type", "total_steps"} - set(
+            event["data"]
+        )
+        stage.equal(sorted(missing), [], f"members that {event['type']} lacks")
+    for number in (2, 3):
+        members = {"step_id", "step_type", "job_id", "steps_remaining", "duration_ms"}
+        stage.equal(sorted(members - set(found[number]["data"])), [], "members of a step's event")
+    failed = {"failed_step_id", "failed_step_type", "error"} - set(found[4]["data"])
+    stage.equal(sorted(failed), [], "members of workflow.failed")
+
+
+@case("OJS-WFL-036", level=3, capability=FLOWS)
+async def finished_workflows_stay(stage: Stage) -> None:
+    """A finished workflow can still be read."""
+    queue = stage.name()
+    flow = await start(stage, type="group", jobs=[job(queue)])
+    await settle(stage, queue)
+    await asyncio.sleep(1)
+    stage.equal((await read(stage, flow))["state"], "completed", "state")

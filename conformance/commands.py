@@ -1,0 +1,44 @@
+"""The small commands, and what they share: exit codes and misuse."""
+
+from pathlib import Path
+from typing import Final
+
+from conformance.case import own_cases
+from conformance.report.compare import compare_lines
+from conformance.report.document import BadReport, read_report
+from conformance.spec.clauses import Spec, SpecError, own_spec, read_spec
+from conformance.spec.coverage import coverage, coverage_lines
+
+PASSED: Final = 0
+FAILED: Final = 1
+MISUSED: Final = 2
+
+
+class Misuse(Exception):
+    """The command line asks for what there is not."""
+
+
+def compare(old: Path, new: Path) -> int:
+    """Say what changed between two reports; something worse is a failure."""
+    try:
+        lines, worse = compare_lines(read_report(old), read_report(new))
+    except BadReport as error:
+        raise Misuse(str(error)) from error
+    print("\n".join(lines))
+    return FAILED if worse else PASSED
+
+
+def cover(spec: Path | None) -> int:
+    """List clauses and cases; a hole is a failure."""
+    read = spec_at(spec)
+    found = coverage(read, own_cases())
+    print("\n".join(coverage_lines(read, found)))
+    return FAILED if found.holes or found.problems else PASSED
+
+
+def spec_at(folder: Path | None) -> Spec:
+    """Read the specification at a place, or the one of this package."""
+    try:
+        return own_spec() if folder is None else read_spec(folder)
+    except SpecError as error:
+        raise Misuse(str(error)) from error

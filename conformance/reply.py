@@ -1,0 +1,140 @@
+"""Answers as own cases see them: what is missing or different fails the case with the reason."""
+
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+import msgspec
+
+from conformance import paths
+from conformance.match import match
+from conformance.values import Missing, is_absent, show
+from conformance.verdict import FailedCheck, SkipReason
+from conformance.wire import Received, parse_body
+
+
+class CheckFailed(Exception):
+    """Something is not as a clause says."""
+
+    def __init__(self, failure: FailedCheck) -> None:
+        super().__init__(str(failure))
+        self.failure = failure
+
+
+class Skipped(Exception):
+    """The case cannot be judged here, for one of the known reasons."""
+
+    def __init__(self, skipped: SkipReason, why: str) -> None:
+        super().__init__(why)
+        self.skipped = skipped
+        self.why = why
+
+
+class Record(dict[str, Any]):
+    """A JSON object of an answer; asking for a member that is not there fails the case."""
+
+    label = "answer"
+    exchange: int | None = None
+
+    def __missing__(self, name: str) -> NoReturn:
+        raise CheckFailed(
+            FailedCheck(
+                step_id=self.label,
+                field=name,
+                expected="this member",
+                actual=f"nothing (members: {', '.join(self) or 'none'})",
+                absent=True,
+                exchange=self.exchange,
+            )
+        )
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """One answer, named by its request."""
+
+    label: str
+    status: int
+    headers: dict[str, str]
+    content: bytes
+    json: Any
+    duration_ms: int
+    exchange: int
+
+    def expect(self, status: object = None, members: Mapping[str, object] | None = None) -> "Reply":
+        """Demand a status (a number, several, or a matcher) and members by path; return itself."""
+        if status is not None:
+            wanted = {"$in": list(status)} if isinstance(status, tuple | list) else status
+            self._demand("status", wanted, self.status)
+        for path, wanted in (members or {}).items():
+            self._demand(path, wanted, paths.find(path, self.json))
+        return self
+
+    def error(self, status: object, code: str, **details: object) -> "Reply":
+        """Demand an error with this code, and these members in its `details`."""
+        wanted = {f"error.details.{name}": value for name, value in details.items()}
+        return self.expect(
+            status, {"error.code": code, "error.message": "string:nonempty", **wanted}
+        )
+
+    def has(self, path: str) -> bool:
+        """Tell whether there is anything but null at a path."""
+        return not is_absent(paths.find(path, self.json))
+
+    def __getitem__(self, path: str) -> Any:
+        """Return what stands at a path; nothing there fails the case."""
+        found = paths.find(path, self.json)
+        if isinstance(found, Missing):
+            self.fail(path, "a value", show(found))
+        return found
+
+    def fail(self, field: str, expected: str, actual: str) -> NoReturn:
+        """Fail the case because of this answer."""
+        raise CheckFailed(
+            FailedCheck(
+                step_id=self.label,
+                field=field,
+                expected=expected,
+                actual=actual,
+                exchange=self.exchange,
+            )
+        )
+
+    def _demand(self, field: str, wanted: object, value: object) -> None:
+        if bad := match(wanted, value):
+            raise CheckFailed(
+                FailedCheck(
+                    step_id=self.label,
+                    field=field,
+                    at=bad.at,
+                    expected=bad.expected,
+                    actual=bad.actual if field != "status" else f"{bad.actual} {self.text[:300]}",
+                    absent=bad.absent,
+                    exchange=self.exchange,
+                )
+            )
+
+    @property
+    def text(self) -> str:
+        """The body as text."""
+        return self.content.decode(errors="replace")
+
+
+def reply_of(label: str, received: Received, number: int) -> Reply:
+    """Read an answer."""
+    return Reply(
+        label=label,
+        status=received.status,
+        headers=received.headers,
+        content=received.content,
+        json=parse_body(received.content),
+        duration_ms=received.duration_ms,
+        exchange=number,
+    )
+
+
+def record(value: Any, reply: Reply) -> Record:
+    """Take an object out of an answer."""
+    if not isinstance(value, dict):
+        reply.fail("item", "an object", show(value))
+    made = Record(value)
+    made.label, made.exchange = reply.label, reply.exchange
+    return made

@@ -1,0 +1,139 @@
+"""The results of a run as one document, from which every report is made."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from conformance.verdict import CaseResult, Verdict
+
+SCHEMA = "ojs-conformance/1"
+LEVEL_NAMES = {0: "Core", 1: "Reliable", 2: "Scheduled", 3: "Orchestration", 4: "Advanced"}
+
+
+class Totals(msgspec.Struct, frozen=True):
+    """How many cases got which verdict."""
+
+    total: int
+    passed: int
+    failed: int
+    errored: int
+    skipped: int
+    defective: int
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """The JSON document of a run; no failures and no errors means conformant."""
+
+    schema: str = SCHEMA
+    target: str
+    implementation: dict[str, Any] = {}
+    mode: str = "strict"
+    selection: str = ""
+    run_at: str
+    duration_ms: int
+    results: Totals
+    by_level: dict[str, Totals] = {}
+    clauses: dict[str, Verdict] = {}
+    conformant: bool
+    conformant_level: int = -1
+    cases: list[CaseResult]
+
+
+class BadReport(Exception):
+    """A file that is no report of this program."""
+
+
+def build_report(
+    results: Sequence[CaseResult],
+    *,
+    target: str,
+    run_at: str,
+    duration_ms: int,
+    manifest: Mapping[str, Any] | None = None,
+    mode: str = "strict",
+    selection: str = "",
+) -> Report:
+    """Gather the results of one run against one server."""
+    ordered = sorted(results, key=lambda result: (result.suite, result.test_id, result.path))
+    levels = sorted({result.level for result in ordered if result.level is not None})
+    by_level = {
+        str(level): totals([result for result in ordered if result.level == level])
+        for level in levels
+    }
+    implementation = (manifest or {}).get("implementation")
+    return Report(
+        target=target,
+        implementation=implementation if isinstance(implementation, dict) else {},
+        mode=mode,
+        selection=selection,
+        run_at=run_at,
+        duration_ms=duration_ms,
+        results=totals(ordered),
+        by_level=by_level,
+        clauses=clause_verdicts(ordered),
+        conformant=not any(result.is_bad for result in ordered),
+        conformant_level=_level(by_level),
+        cases=[_lightened(result) for result in ordered],
+    )
+
+
+def totals(results: Sequence[CaseResult]) -> Totals:
+    """Count the verdicts."""
+    counts = Counter(result.verdict for result in results)
+    return Totals(
+        total=len(results),
+        passed=counts[Verdict.PASS],
+        failed=counts[Verdict.FAIL],
+        errored=counts[Verdict.ERROR],
+        skipped=counts[Verdict.SKIPPED],
+        defective=counts[Verdict.DEFECTIVE],
+    )
+
+
+def clause_verdicts(results: Iterable[CaseResult]) -> dict[str, Verdict]:
+    """Return the worst verdict of the cases of each clause; a skip counts only if all skip."""
+    order = (Verdict.SKIPPED, Verdict.PASS, Verdict.DEFECTIVE, Verdict.ERROR, Verdict.FAIL)
+    worst: dict[str, Verdict] = {}
+    for result in results:
+        for clause in result.clauses:
+            known = worst.get(clause, result.verdict)
+            worst[clause] = max(known, result.verdict, key=order.index)
+    return dict(sorted(worst.items()))
+
+
+def read_report(path: Path) -> Report:
+    """Read a report that was written before."""
+    try:
+        report = msgspec.json.decode(path.read_bytes(), type=Report)
+    except OSError as error:
+        raise BadReport(f"cannot read {path}: {error.strerror}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise BadReport(f"{path} is no report of ojs-conformance: {error}") from error
+    if report.schema != SCHEMA:
+        raise BadReport(f"{path} has the form {report.schema!r}; {SCHEMA!r} can be read")
+    return report
+
+
+def _lightened(result: CaseResult) -> CaseResult:
+    failures = tuple(failure.shortened() for failure in result.failures)
+    result = msgspec.structs.replace(result, failures=failures)
+    # What went right needs no proof; a thousand exchanges would hide those that matter.
+    if result.is_bad or result.findings or result.verdict is Verdict.DEFECTIVE:
+        return result
+    return msgspec.structs.replace(result, exchanges=())
+
+
+def _level(by_level: Mapping[str, Totals]) -> int:
+    """Return the highest level up to which no case failed, as the published runner counts."""
+    reached = -1
+    for level in LEVEL_NAMES:
+        counts = by_level.get(str(level))
+        if counts is None or counts.total == counts.skipped:
+            continue
+        if counts.failed or counts.errored:
+            break
+        reached = level
+    return reached

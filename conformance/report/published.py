@@ -1,0 +1,105 @@
+"""The JSON report in the form of the published runner, version 1.0."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from conformance.report.document import Report, totals
+from conformance.verdict import CaseResult, Verdict
+from conformance.wire import Exchange
+
+_STATUS = {
+    Verdict.PASS: "pass",
+    Verdict.FAIL: "fail",
+    Verdict.ERROR: "error",
+    Verdict.SKIPPED: "skip",
+    # That form knows no defective case; counting it as a failure would blame the server.
+    Verdict.DEFECTIVE: "skip",
+}
+
+
+def published_report(
+    report: Report, results: Sequence[CaseResult], *, requested_level: int = -1
+) -> dict[str, Any]:
+    """Build the document; what is empty there is left out, as published."""
+    cases = [_case(result) for result in sorted(results, key=lambda each: each.test_id)]
+    levels = sorted({result.level for result in results if result.level is not None})
+    found = {
+        "test_suite_version": "1.0",
+        "target": report.target,
+        "run_at": report.run_at,
+        "duration_ms": report.duration_ms,
+        "requested_level": requested_level,
+        "results": {
+            **_counts(results),
+            "by_level": {
+                str(level): _level([result for result in results if result.level == level])
+                for level in levels
+            },
+        },
+        "conformant": report.conformant,
+        "conformant_level": report.conformant_level,
+        "failures": [case for case in cases if case["status"] in ("fail", "error")],
+        "skipped": [case for case in cases if case["status"] == "skip"],
+    }
+    return {name: value for name, value in found.items() if value != []}
+
+
+def _level(results: Sequence[CaseResult]) -> dict[str, Any]:
+    counts = _counts(results)
+    return {**counts, "all_pass": not counts["failed"] and not counts["errored"]}
+
+
+def _counts(results: Sequence[CaseResult]) -> dict[str, int]:
+    counts = totals(results)
+    return {
+        "total": counts.total,
+        "passed": counts.passed,
+        "failed": counts.failed,
+        "skipped": counts.skipped + counts.defective,
+        "errored": counts.errored,
+    }
+
+
+def _case(result: CaseResult) -> dict[str, Any]:
+    failures = [
+        {
+            "step_id": failure.step_id,
+            "field": failure.field,
+            "expected": failure.expected,
+            "actual": failure.actual,
+            "message": str(failure),
+        }
+        for failure in result.failures
+    ]
+    if result.reason and not failures:
+        failures = [
+            {"step_id": "", "field": "", "expected": "", "actual": "", "message": result.reason}
+        ]
+    return {
+        "test_id": result.test_id,
+        "name": result.name,
+        "level": result.level if result.level is not None else 0,
+        "category": result.category,
+        "spec_ref": result.spec_ref,
+        "status": _STATUS[result.verdict],
+        "duration_ms": result.duration_ms,
+        "failures": failures,
+        "step_results": [_step(exchange) for exchange in result.exchanges],
+        "file_path": result.path,
+    }
+
+
+def _step(exchange: Exchange) -> dict[str, Any]:
+    try:
+        body: Any = msgspec.json.decode(exchange.body) if exchange.body else None
+    except msgspec.DecodeError:
+        body = exchange.body
+    return {
+        "step_id": f"{exchange.method} {exchange.url}",
+        "status_code": exchange.status or 0,
+        "headers": {name: [value] for name, value in exchange.headers.items()},
+        "body": body,
+        "duration_ms": exchange.duration_ms,
+    }

@@ -1,0 +1,296 @@
+"""Runs published and own cases against one server: isolation, order, and what spares a case."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
+from typing import Any, Literal
+
+import httpx
+import msgspec
+
+from conformance.case import MAIN, OwnCase
+from conformance.claims import Claims, read_claims
+from conformance.compat.play import play_as_published
+from conformance.execute import described, run_case
+from conformance.isolate import drain, isolated, uses_common_queue
+from conformance.model import CaseFile
+from conformance.reply import CheckFailed, Skipped
+from conformance.reset import Reset, http_reset
+from conformance.stage import Stage
+from conformance.target import Process, StartError
+from conformance.verdict import CaseResult, FailedCheck, SkipReason, Verdict
+from conformance.wire import SECONDS_PER_REQUEST, Broken, Checker, Wire, parse_body
+
+_PREFLIGHT_S = 10.0
+_DEAF_AFTER = 3  # cases in a row without an answer, after which the server counts as gone
+
+OnResult = Callable[[CaseResult], None]
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What to run, against what, and how strictly."""
+
+    files: Sequence[CaseFile] = ()
+    own: Sequence[OwnCase] = ()
+    url: str = ""  # empty where `commands` makes the server
+    commands: Mapping[str, str] = {}
+    reset_url: str | None = None
+    jobs: int = 4
+    compat: bool = False
+    seconds_per_request: float = SECONDS_PER_REQUEST
+    checker: Checker | None = None
+    contract: Literal["fail", "report"] = "report"
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """The results of a run and what the server said of itself."""
+
+    target: str
+    manifest: Any
+    results: list[CaseResult]
+
+
+async def run(
+    plan: Plan,
+    on_result: OnResult = lambda _: None,
+    transport: httpx.AsyncBaseTransport | None = None,
+) -> Outcome:
+    """Run the plan; whatever happens, every case has a result."""
+    async with AsyncExitStack() as stack:
+        url = plan.url
+        if not url:
+            process = Process(plan.commands[MAIN])
+            stack.push_async_callback(process.close)
+            try:
+                await process.start()
+            except StartError as error:
+                return _nothing_ran(plan, str(error), on_result)
+            url = process.url
+        client = await stack.enter_async_context(_client(url, plan, transport))
+        wire = Wire(client, seconds=_PREFLIGHT_S)
+        try:
+            received, _ = await wire.send("GET", "/ojs/manifest")
+        except Broken as error:
+            return _nothing_ran(plan, f"server unreachable: {error.why}", on_result, url)
+        manifest = parse_body(received.content)
+        session = _Session(plan, client, manifest, on_result)
+        await session.play()
+        told = manifest if isinstance(manifest, dict) else None
+        return Outcome(url, told, session.results)
+
+
+def _client(
+    url: str, plan: Plan, transport: httpx.AsyncBaseTransport | None = None
+) -> httpx.AsyncClient:
+    return httpx.AsyncClient(
+        base_url=url,
+        transport=transport,
+        timeout=httpx.Timeout(plan.seconds_per_request, connect=5.0),
+        limits=httpx.Limits(max_connections=None, max_keepalive_connections=50),
+        trust_env=False,
+    )
+
+
+def _nothing_ran(plan: Plan, reason: str, on_result: OnResult, url: str = "") -> Outcome:
+    results = [
+        # What is wrong with the file itself is more than that the server was not there.
+        described(file, verdict=Verdict.ERROR, reason="; ".join(file.problems) or reason)
+        for file in plan.files
+    ]
+    results += [_own_result(case, verdict=Verdict.ERROR, reason=reason) for case in plan.own]
+    for result in results:
+        on_result(result)
+    return Outcome(url, None, results)
+
+
+class _Session:
+    """One run against a server that answers."""
+
+    def __init__(
+        self, plan: Plan, client: httpx.AsyncClient, manifest: object, on_result: OnResult
+    ) -> None:
+        self.results: list[CaseResult] = []
+        self._plan = plan
+        self._client = client
+        self._manifest = manifest if isinstance(manifest, dict) else {}
+        self._claims: Claims = read_claims(manifest)
+        self._on_result = on_result
+        self._deaf = 0
+        self._reset: Reset | None = (
+            http_reset(client, plan.reset_url) if plan.reset_url is not None else None
+        )
+
+    async def play(self) -> None:
+        """Play the cases that may disturb each other one by one, the others side by side."""
+        files = list(self._plan.files)
+        one_by_one = self._reset is not None or self._plan.compat
+        for file in files:
+            if one_by_one or uses_common_queue(file):
+                await self._ended(self._published(file))
+        if not one_by_one:
+            rest = [file for file in files if not uses_common_queue(file)]
+            await self._side_by_side([self._published(file) for file in rest])
+        own = self._plan.own
+        beside = [case for case in own if not case.alone]
+        # The longest begin first, so that nobody waits for a single one at the end. Servers that
+        # start and crash take time from cases that measure it: there are few of them at once.
+        beside.sort(key=lambda case: -case.seconds)
+        shared = [self._own(case) for case in beside if not case.own_server]
+        apart = [self._own(case) for case in beside if case.own_server]
+        few = max(1, self._plan.jobs // 3)
+        await asyncio.gather(self._side_by_side(shared), self._side_by_side(apart, few))
+        for case in own:
+            if case.alone:
+                await self._ended(self._own(case))
+
+    async def _side_by_side(
+        self, cases: Sequence[Awaitable[CaseResult]], at_once: int | None = None
+    ) -> None:
+        free = asyncio.Semaphore(at_once or max(1, self._plan.jobs))
+
+        async def one(running: Awaitable[CaseResult]) -> None:
+            async with free:
+                await self._ended(running)
+
+        await asyncio.gather(*(one(case) for case in cases))
+
+    async def _ended(self, running: Awaitable[CaseResult]) -> None:
+        result = _by_contract(await running) if self._plan.contract == "fail" else await running
+        if result.exchanges:
+            deaf = all(exchange.trouble for exchange in result.exchanges)
+            self._deaf = self._deaf + 1 if deaf else 0
+        self.results.append(result)
+        self._on_result(result)
+
+    def _wire(self, client: httpx.AsyncClient | None = None) -> Wire:
+        return Wire(
+            client or self._client,
+            checker=self._plan.checker,
+            seconds=self._plan.seconds_per_request,
+        )
+
+    @property
+    def _gone(self) -> str:
+        if self._deaf < _DEAF_AFTER:
+            return ""
+        return f"not run: the server gave no answer to the {self._deaf} cases before"
+
+    async def _published(self, file: CaseFile) -> CaseResult:
+        if self._gone:
+            return described(file, verdict=Verdict.ERROR, reason=self._gone)
+        if self._plan.compat:
+            return await play_as_published(file, self._wire(), self._reset)
+        if why := self._claims.lacks(file):
+            return described(
+                file, verdict=Verdict.SKIPPED, skipped=SkipReason.NOT_SUPPORTED, reason=why
+            )
+        if self._reset is None:
+            if uses_common_queue(file):
+                with suppress(Broken):
+                    await drain(Wire(self._client, seconds=self._plan.seconds_per_request))
+            file = isolated(file)
+        return await run_case(file, self._wire(), reset=self._reset)
+
+    async def _own(self, case: OwnCase) -> CaseResult:
+        if self._gone:
+            return _own_result(case, verdict=Verdict.ERROR, reason=self._gone)
+        if why := self._lacks(case):
+            skipped = SkipReason.NOT_SUPPORTED
+            return _own_result(case, verdict=Verdict.SKIPPED, skipped=skipped, reason=why)
+        if not case.own_server:
+            return await play_own(case, Stage(self._wire(), self._manifest))
+        command = self._plan.commands.get(case.own_server)
+        if command is None:
+            option = "--server-cmd" if case.own_server == MAIN else f"--variant {case.own_server}="
+            return _own_result(
+                case,
+                verdict=Verdict.SKIPPED,
+                skipped=SkipReason.PRECONDITION,
+                reason=f"it needs a server to itself: {option}",
+            )
+        return await self._on_own_server(case, command)
+
+    async def _on_own_server(self, case: OwnCase, command: str) -> CaseResult:
+        process = Process(command)
+        try:
+            await process.start()
+            async with _client(process.url, self._plan) as client:
+                wire = self._wire(client)
+                return await play_own(case, Stage(wire, self._manifest, process=process))
+        except StartError as error:
+            return _own_result(case, verdict=Verdict.ERROR, reason=str(error))
+        finally:
+            await process.close()
+
+    def _lacks(self, case: OwnCase) -> str | None:
+        if case.capability:
+            has = self._claims.has((case.capability,))
+            return None if has else f"capability {case.capability} not claimed"
+        return self._claims.lacks_level(case.level)
+
+
+async def play_own(case: OwnCase, stage: Stage) -> CaseResult:
+    """Play one own case; a fault in the case is an error, never a verdict on the server."""
+    started = time.perf_counter()
+    verdict, skipped, reason = Verdict.PASS, None, ""
+    failures: list[FailedCheck] = []
+    try:
+        async with asyncio.timeout(case.seconds):
+            await case.play(stage)
+    except Skipped as error:
+        verdict, skipped, reason = Verdict.SKIPPED, error.skipped, error.why
+    except CheckFailed as error:
+        verdict, failures = Verdict.FAIL, [error.failure]
+    except TimeoutError:
+        verdict, reason = Verdict.FAIL, f"the case did not end within {case.seconds:g} seconds"
+    except StartError as error:
+        verdict, reason = Verdict.FAIL, f"the server did not start again: {error}"
+    except Exception as error:
+        told = f"{type(error).__name__}: {error}"
+        verdict, reason = Verdict.ERROR, f"the case itself is at fault: {told}"
+    await stage.wire.check()
+    return _own_result(
+        case,
+        verdict=verdict,
+        skipped=skipped,
+        reason=reason,
+        failures=tuple(failures),
+        findings=tuple(stage.wire.findings),
+        exchanges=tuple(stage.wire.exchanges),
+        duration_ms=int((time.perf_counter() - started) * 1000),
+    )
+
+
+def _own_result(case: OwnCase, **outcome: Any) -> CaseResult:
+    return CaseResult(
+        path=case.path,
+        test_id=case.id,
+        name=case.title,
+        suite=f"own/{case.suite}",
+        level=case.level,
+        category=case.suite,
+        spec_ref=", ".join(case.clauses),
+        clauses=case.clauses,
+        **outcome,
+    )
+
+
+def _by_contract(result: CaseResult) -> CaseResult:
+    """Turn deviations of the server's answers into failures of the case."""
+    wrong = [finding for finding in result.findings if finding.side == "response"]
+    if not wrong or result.verdict is not Verdict.PASS:
+        return result
+    failures = tuple(
+        FailedCheck(
+            step_id=finding.operation,
+            field="contract",
+            at=finding.at,
+            expected=finding.pointer,
+            actual=finding.message,
+            exchange=finding.exchange,
+        )
+        for finding in wrong
+    )
+    reason = "an answer differs from the OpenAPI document"
+    return msgspec.structs.replace(result, verdict=Verdict.FAIL, reason=reason, failures=failures)

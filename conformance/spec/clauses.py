@@ -1,0 +1,97 @@
+"""Reads the specification: files of clauses, each with an id, a strength, a side and sources."""
+
+import re
+from importlib.resources import files
+from pathlib import Path
+
+import msgspec
+
+STRENGTHS = ("must", "should", "may")
+SIDES = ("server", "worker", "client")
+
+_FILE = re.compile(r"(\d\d)-[a-z0-9-]+\.md")
+_START = re.compile(r"^\*\*(OJS-[^*\s]*)\*\*", re.MULTILINE)
+_CLAUSE = re.compile(
+    r"\*\*(?P<id>OJS-(?P<letters>[A-Z]{3,4})-(?P<number>\d{3}))\*\* "
+    r"\((?P<strength>[a-z]+), (?P<side>[a-z]+); (?P<sources>[^)]*)\)\s+(?P<text>\S.*)",
+    re.DOTALL,
+)
+
+
+class SpecError(Exception):
+    """There is no specification at the given place."""
+
+
+class Clause(msgspec.Struct, frozen=True, kw_only=True):
+    """One sentence that binds somebody."""
+
+    id: str
+    strength: str
+    side: str
+    sources: tuple[str, ...]
+    text: str
+    file: str
+    line: int
+
+    @property
+    def binds_servers(self) -> bool:
+        """Tell whether a server that does otherwise is not conforming."""
+        return self.strength == "must" and self.side == "server"
+
+    @property
+    def summary(self) -> str:
+        """The text on one line, without markup."""
+        return " ".join(self.text.replace("`", "").split())
+
+
+class Spec(msgspec.Struct, frozen=True):
+    """All clauses in order of reading, and what could not be read."""
+
+    folder: Path
+    clauses: list[Clause]
+    problems: list[str]
+
+    def by_id(self) -> dict[str, Clause]:
+        """Return the clauses by their ids."""
+        return {clause.id: clause for clause in self.clauses}
+
+
+def own_spec() -> Spec:
+    """Read the specification that comes with this package."""
+    return read_spec(Path(str(files("conformance") / "data" / "spec")))
+
+
+def read_spec(folder: Path) -> Spec:
+    """Read every numbered file of a folder."""
+    if not folder.is_dir():
+        raise SpecError(f"no such folder: {folder}")
+    found = sorted(path for path in folder.iterdir() if _FILE.fullmatch(path.name))
+    if not found:
+        raise SpecError(f"{folder} has no file of clauses, such as 01-envelope.md")
+    clauses: list[Clause] = []
+    problems: list[str] = []
+    for path in found:
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            problems.append(f"{path.name}: cannot be read: {error}")
+            continue
+        for start in _START.finditer(text):
+            line = text.count("\n", 0, start.start()) + 1
+            whole = text[start.start() :].partition("\n\n")[0]
+            parts = _CLAUSE.fullmatch(whole.strip())
+            if parts is None:
+                problems.append(f"{path.name}:{line}: {start[1]} is not written as a clause")
+                continue
+            clauses.append(
+                Clause(
+                    id=parts["id"],
+                    strength=parts["strength"],
+                    side=parts["side"],
+                    sources=tuple(part.strip() for part in parts["sources"].split(",")),
+                    text=parts["text"],
+                    file=path.name,
+                    line=line,
+                )
+            )
+    return Spec(folder, clauses, problems)

@@ -1,0 +1,68 @@
+"""Which cases stand for which clause; a clause that binds servers and has none is a hole."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import msgspec
+
+from conformance.case import OwnCase
+from conformance.nearest import nearest
+from conformance.spec.clauses import Clause, Spec
+from conformance.spec.unseen import UNSEEN
+
+
+class Coverage(msgspec.Struct, frozen=True):
+    """The clauses that bind servers, the cases of each, and what does not fit."""
+
+    cases: dict[str, list[str]]
+    unseen: dict[str, str]
+    holes: list[Clause]
+    problems: list[str]
+
+
+def coverage(spec: Spec, cases: Iterable[OwnCase], unseen: Mapping[str, str] = UNSEEN) -> Coverage:
+    """Bring clauses and cases together."""
+    known = spec.by_id()
+    found: dict[str, list[str]] = {clause.id: [] for clause in spec.clauses if clause.binds_servers}
+    problems = []
+    for case in cases:
+        for clause in case.clauses:
+            if clause not in known:
+                told = f"case {case.id} names {clause}, which is no clause"
+                problems.append(f"{told} ({nearest(clause, known)})")
+            else:
+                found.setdefault(clause, []).append(case.id)
+    for clause in unseen:
+        if clause not in known:
+            problems.append(f"{clause} is listed as not visible from outside, and is no clause")
+        elif found.get(clause):
+            problems.append(f"{clause} is listed as not visible from outside, and has a case")
+    holes = [
+        clause
+        for clause in spec.clauses
+        if clause.binds_servers and not found[clause.id] and clause.id not in unseen
+    ]
+    return Coverage(
+        found, {name: unseen[name] for name in unseen if name in known}, holes, problems
+    )
+
+
+def coverage_lines(spec: Spec, found: Coverage) -> Iterator[str]:
+    """Yield the table of clauses and cases, then the holes and the totals."""
+    for clause in spec.clauses:
+        cases = found.cases.get(clause.id)
+        if cases:
+            yield f"{clause.id}  {', '.join(cases)}"
+        elif clause.id in found.unseen:
+            yield f"{clause.id}  (not visible from outside: {found.unseen[clause.id]})"
+        elif clause.binds_servers:
+            yield f"{clause.id}  HOLE"
+    yield ""
+    for clause in found.holes:
+        yield f"{clause.file}:{clause.line}: {clause.id} has no case: {clause.summary[:90]}"
+    yield from found.problems
+    binding = [clause for clause in spec.clauses if clause.binds_servers]
+    covered = sum(bool(found.cases[clause.id]) for clause in binding)
+    yield (
+        f"{len(binding)} clauses bind servers: {covered} have cases, "
+        f"{len(found.unseen)} cannot be seen from outside, {len(found.holes)} are holes"
+    )

@@ -1,0 +1,16 @@
+"""Clauses that no client can see kept or broken, each with the reason why."""
+
+from typing import Final
+
+UNSEEN: Final[dict[str, str]] = {
+    "OJS-ERR-009": "the connection to the database would have to fail during a commit",
+    "OJS-IDM-009": "it takes a day",
+    "OJS-RLM-022": "it takes a day",
+    "OJS-DLQ-011": "it takes ten thousand dead letters and five minutes",
+    "OJS-DLQ-012": "it takes five minutes",
+    "OJS-EVT-016": "it takes a server that has removed events, and cursors from before",
+    "OJS-STR-021": "how much the networks between hold back is not known",
+    "OJS-STR-022": "how much the networks between hold back is not known",
+    "OJS-STR-024": "it takes as many streams as the operator allows",
+    "OJS-CRN-027": "the zone of a stored entry would have to vanish from the machine",
+}

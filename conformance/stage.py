@@ -1,0 +1,307 @@
+"""What an own case plays on: calls to the server, and expectations that say what failed."""
+
+import asyncio
+import contextlib
+import itertools
+import secrets
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+import httpx
+import msgspec
+
+from conformance.reply import CheckFailed, Record, Reply, Skipped, record, reply_of
+from conformance.target import Process
+from conformance.values import same, show
+from conformance.verdict import FailedCheck, SkipReason
+from conformance.wire import Broken, Wire
+
+JSON = "application/json"
+V1 = "/ojs/v1"
+
+
+class Stage:
+    """One case's view of one server, with names that no other case uses."""
+
+    def __init__(
+        self,
+        wire: Wire,
+        manifest: Mapping[str, Any],
+        *,
+        process: Process | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        self.wire = wire
+        self.manifest = manifest
+        self.process = process
+        self.headers = dict(headers or {})
+        self._token = secrets.token_hex(4)
+        self._numbers = itertools.count(1)
+
+    # ------------------------------------------------------------------ names
+
+    def name(self, kind: str = "q") -> str:
+        """A name for a queue, worker, cron entry or key that nobody has used."""
+        return f"{kind}-{self._token}-{next(self._numbers)}"
+
+    def new_id(self) -> str:
+        """A job id as a client makes it: a UUIDv7 in lower case."""
+        stamp = int(time.time() * 1000)
+        value = (stamp << 80) | (7 << 76) | (secrets.randbits(12) << 64)
+        value |= (2 << 62) | secrets.randbits(62)
+        text = f"{value:032x}"
+        return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+    # ------------------------------------------------------------------ calls
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        json: object = msgspec.UNSET,
+        *,
+        raw: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        **query: Any,
+    ) -> Reply:
+        """Send one request; a path that begins with `/` alone stands at the root."""
+        target = path if path.startswith("/") else f"{V1}/{path}"
+        if query:
+            pairs = {name: str(value) for name, value in query.items()}
+            target = f"{target}?{httpx.QueryParams(pairs)}"
+        content = raw if json is msgspec.UNSET else msgspec.json.encode(json)
+        sent = {**self.headers, **(headers or {})}
+        if content is not None and "content-type" not in {name.lower() for name in sent}:
+            sent["Content-Type"] = JSON
+        # An empty value leaves a header out that would be there otherwise.
+        pairs_ = [(name.encode(), value.encode()) for name, value in sent.items() if value]
+        label = f"{method} {path}"
+        try:
+            received, number = await self.wire.send(method, target, pairs_, content)
+        except Broken as error:
+            raise CheckFailed(
+                FailedCheck(
+                    step_id=label,
+                    field="transport",
+                    expected="an answer",
+                    actual=error.why,
+                    exchange=len(self.wire.exchanges) - 1,
+                )
+            ) from error
+        return reply_of(label, received, number)
+
+    async def get(self, path: str, **query: Any) -> Reply:
+        """GET a path."""
+        return await self.call("GET", path, **query)
+
+    async def post(self, path: str, json: object = msgspec.UNSET, **headers: str) -> Reply:
+        """POST JSON; keyword arguments are headers, `_` for `-`."""
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return await self.call("POST", path, json, headers=named)
+
+    async def delete(self, path: str) -> Reply:
+        """DELETE a path."""
+        return await self.call("DELETE", path)
+
+    async def spoken(self, content: bytes, seconds: float = 10.0) -> bytes:
+        """Say bytes on a connection of its own, and return what comes back until it is quiet."""
+        url = self.wire.client.base_url
+        reader, writer = await asyncio.open_connection(url.host, url.port or 80)
+        heard = b""
+        try:
+            with contextlib.suppress(ConnectionError):
+                writer.write(content)
+                await writer.drain()
+            with contextlib.suppress(TimeoutError, ConnectionError):
+                async with asyncio.timeout(seconds):
+                    while chunk := await reader.read(65536):
+                        heard += chunk
+                        if b"\r\n\r\n" in heard and heard.rstrip().endswith(b"}"):
+                            break
+        finally:
+            writer.close()
+        return heard
+
+    # ------------------------------------------------------------------ jobs
+
+    async def push(self, **members: Any) -> Reply:
+        """Enqueue what is given, with a type and arguments if none are; any answer is returned."""
+        return await self.post("jobs", {"type": "test.case", "args": [], **members})
+
+    async def enqueue(self, queue: str, **options: Any) -> Record:
+        """Enqueue a job that must be accepted, and return it."""
+        return self.job_in((await self.push(queue=queue, **options)).expect(201))
+
+    async def enqueue_many(self, queue: str, count: int, **options: Any) -> list[Record]:
+        """Enqueue several jobs in one batch; their arguments are their numbers."""
+        jobs = [
+            {"type": "test.case", "args": [number], "queue": queue, **options}
+            for number in range(count)
+        ]
+        reply = (await self.post("jobs/batch", {"jobs": jobs})).expect(
+            201, {"jobs": {"$size": count}}
+        )
+        return [record(job, reply) for job in reply["jobs"]]
+
+    async def look(self, job: Mapping[str, Any] | str) -> Record:
+        """Read a job that must be there."""
+        return self.job_in((await self.get(f"jobs/{_id(job)}")).expect(200))
+
+    def job_in(self, reply: Reply) -> Record:
+        """Return the job of an answer, which must have one."""
+        job = reply["job"]
+        if not isinstance(job, dict):
+            reply.fail("job", "an object", show(job))
+        return record(job, reply)
+
+    async def asked(self, queue: str | Sequence[str], worker: str = "", **more: Any) -> Reply:
+        """FETCH; any answer is returned."""
+        queues = [queue] if isinstance(queue, str) else list(queue)
+        named = {"worker_id": worker} if worker else {}
+        return await self.post("workers/fetch", {"queues": queues, **named, **more})
+
+    async def fetch(
+        self, queue: str | Sequence[str], worker: str = "", **more: Any
+    ) -> list[Record]:
+        """FETCH, which must be answered with jobs or none."""
+        reply = (await self.asked(queue, worker, **more)).expect(200, {"jobs": {"$type": "array"}})
+        return [record(job, reply) for job in reply["jobs"]]
+
+    async def take(self, queue: str | Sequence[str], worker: str = "", **more: Any) -> Record:
+        """FETCH one job, which must be there."""
+        reply = (await self.asked(queue, worker, **more)).expect(200, {"jobs": {"$size": 1}})
+        return record(reply["jobs"][0], reply)
+
+    async def empty(self, queue: str | Sequence[str], worker: str = "", **more: Any) -> None:
+        """FETCH, which must bring nothing."""
+        (await self.asked(queue, worker, **more)).expect(200, {"jobs": []})
+
+    async def ack(self, job: Mapping[str, Any] | str, worker: str = "", **more: Any) -> Reply:
+        """ACK; any answer is returned."""
+        named = {"worker_id": worker} if worker else {}
+        return await self.post("workers/ack", {"job_id": _id(job), **named, **more})
+
+    async def fail(self, job: Mapping[str, Any] | str, worker: str = "", **more: Any) -> Reply:
+        """FAIL, with an error unless one is given; any answer is returned."""
+        named = {"worker_id": worker} if worker else {}
+        error = {"error": {"code": "case_failed", "message": "made to fail"}, **more}
+        return await self.post("workers/nack", {"job_id": _id(job), **named, **error})
+
+    async def beat(
+        self, worker: str, jobs: Sequence[Mapping[str, Any] | str] = (), **more: Any
+    ) -> Reply:
+        """BEAT, which must be accepted."""
+        listed = {"active_job_ids": [_id(job) for job in jobs]} if jobs else {}
+        reply = await self.post("workers/heartbeat", {"worker_id": worker, **listed, **more})
+        return reply.expect(200)
+
+    async def done(self, queue: str, **options: Any) -> Record:
+        """Bring one job from enqueue to its ACK."""
+        job = await self.enqueue(queue, **options)
+        taken = await self.take(queue)
+        (await self.ack(taken)).expect(200)
+        return await self.look(job)
+
+    async def discarded(self, queue: str, **options: Any) -> Record:
+        """Bring one job from enqueue to its last failure."""
+        retry = {"max_attempts": 1, **options.pop("retry", {})}
+        job = await self.enqueue(queue, retry=retry, **options)
+        await self.take(queue)
+        (await self.fail(job)).expect(200, {"state": "discarded"})
+        return await self.look(job)
+
+    async def events(self, queue: str, **query: Any) -> list[Record]:
+        """Read all events of one queue, oldest first."""
+        found: list[Record] = []
+        after: dict[str, str] = {}
+        while True:
+            page = (await self.get("events", queues=queue, limit=1000, **query, **after)).expect(
+                200
+            )
+            found += [record(event, page) for event in page["events"]]
+            if not page["has_more"]:
+                return found
+            after = {"after": page["cursor"]}
+
+    # ------------------------------------------------------------------ expectations
+
+    def check(self, holds: bool, expected: str, actual: object) -> None:
+        """Demand that something holds."""
+        if not holds:
+            told = actual if isinstance(actual, str) else show(actual)
+            last = len(self.wire.exchanges) - 1
+            raise CheckFailed(
+                FailedCheck(
+                    step_id="check",
+                    field="claim",
+                    expected=expected,
+                    actual=told,
+                    exchange=last if last >= 0 else None,
+                )
+            )
+
+    def equal(self, actual: object, wanted: object, what: str) -> None:
+        """Demand that two JSON values are the same."""
+        self.check(same(actual, wanted), f"{what}: {show(wanted)}", show(actual))
+
+    async def until(self, met: Callable[[], Awaitable[bool]], within_s: float, what: str) -> float:
+        """Ask again until something holds; return how many seconds that took."""
+        started = time.monotonic()
+        while not await met():
+            if time.monotonic() - started > within_s:
+                self.check(False, f"{what} within {within_s:g} s", "not so")
+            await asyncio.sleep(0.05)
+        return time.monotonic() - started
+
+    async def until_state(
+        self, job: Mapping[str, Any] | str, state: str, within_s: float = 5.0
+    ) -> float:
+        """Wait until a job is in a state, by reading it."""
+
+        async def is_there() -> bool:
+            return bool((await self.look(job)).get("state") == state)
+
+        return await self.until(is_there, within_s, f"job {_id(job)} is {state}")
+
+    # ------------------------------------------------------------------ preconditions
+
+    def need(self, holds: bool, why: str) -> None:
+        """Skip the case where the server cannot be asked to show the clause."""
+        if not holds:
+            raise Skipped(SkipReason.PRECONDITION, why)
+
+    async def crash(self) -> None:
+        """Kill the server and start it again on what it has stored."""
+        assert self.process is not None
+        await self.process.kill()
+        await self.process.start()
+
+    @contextlib.asynccontextmanager
+    async def beside(self) -> AsyncIterator["Stage"]:
+        """Start a second server on the same store, and say what can be said to it."""
+        assert self.process is not None
+        other = self.process.another()
+        try:
+            await other.start()
+            async with httpx.AsyncClient(base_url=other.url, timeout=60, trust_env=False) as client:
+                wire = Wire(client)
+                wire.exchanges = self.wire.exchanges  # one story, in order
+                yield Stage(wire, self.manifest, process=other, headers=self.headers)
+        finally:
+            await other.close()
+
+    @contextlib.asynccontextmanager
+    async def waiting(self, *calls: Awaitable[Any]) -> AsyncIterator[list["asyncio.Task[Any]"]]:
+        """Run calls beside the case, and cancel those that have not ended at its end."""
+        tasks = [asyncio.ensure_future(call) for call in calls]
+        try:
+            yield tasks
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _id(job: Mapping[str, Any] | str) -> str:
+    return job if isinstance(job, str) else str(job["id"])

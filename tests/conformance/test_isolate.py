@@ -1,0 +1,89 @@
+"""Without a reset each published case gets queues and ids of its own."""
+
+import re
+
+import msgspec
+
+from conformance.isolate import drain, isolated, uses_common_queue
+from conformance.model import CaseFile
+from conformance.wire import Wire
+from tests.conformance.cases import case_file, step
+from tests.conformance.fake_server import FakeServer, Reply
+
+UUID = "019539a4-aaaa-7000-8000-111111111111"
+
+
+def made() -> CaseFile:
+    return case_file(
+        step(
+            "POST",
+            id="push",
+            body={
+                "type": "a",
+                "args": ["email"],
+                "id": UUID,
+                "options": {"queue": "email"},
+                "meta": {"queue": "email-x"},
+            },
+            assertions={"body": {"$.job.queue": "email", "$.job.id": UUID}},
+        ),
+        step(
+            "POST",
+            id="fetch",
+            path="/workers/fetch",
+            body={"queues": ["email", "email-high", "default"]},
+            assertions={"body": {"$.jobs[?(@.queue=='email')].state": "active"}},
+        ),
+        step(id="stats", path="/queues/email/stats?queue=email", assertions={"status": 200}),
+    )
+
+
+def texts(file: CaseFile) -> list[str]:
+    assert file.case is not None
+    return [msgspec.json.encode(each).decode() for each in file.case.steps]
+
+
+def test_names_are_changed_wherever_they_mean_the_queue() -> None:
+    push, fetch, stats = texts(isolated(made()))
+    (name,) = set(re.findall(r'"queue":"(email-[0-9a-f]{6})"', push))
+    assert f'"$.job.queue":"{name}"' in push
+    assert f'"queues":["{name}","email-high{name[5:]}","default"]' in fetch
+    assert f"@.queue=='{name}'" in fetch
+    assert f"/queues/{name}/stats?queue={name}" in stats
+    assert '"meta":{"queue":"email-x"}' in push
+
+
+def test_ids_are_changed_and_stay_of_their_form() -> None:
+    push = texts(isolated(made()))[0]
+    found = set(re.findall(r"019539a4-aaaa-7000-8000-[0-9a-f]{12}", push))
+    assert len(found) == 1
+    assert UUID not in found
+
+
+def test_each_run_has_other_names() -> None:
+    assert texts(isolated(made())) != texts(isolated(made()))
+
+
+def test_the_common_queue_is_noticed() -> None:
+    assert uses_common_queue(made())
+    lonely = step("POST", body={"type": "a", "args": []}, assertions={"status": 201})
+    assert uses_common_queue(case_file(lonely))
+    other = step("POST", body={"type": "a", "args": [], "queue": "q"}, assertions={"status": 201})
+    assert not uses_common_queue(case_file(other))
+
+
+async def test_leftovers_are_taken_away() -> None:
+    fetches = [Reply(json={"jobs": [{"id": "a"}, {"id": "b"}]}), Reply(json={"jobs": []})]
+    server = FakeServer(
+        {"POST /ojs/v1/workers/fetch": fetches, "POST /ojs/v1/workers/ack": Reply(json={})}
+    )
+    async with server.client() as client:
+        await drain(Wire(client))
+    assert [line.rpartition("/")[2] for line in server.lines] == ["fetch", "ack", "ack", "fetch"]
+
+
+async def test_draining_a_strange_server_ends() -> None:
+    server = FakeServer({"POST /ojs/v1/workers/fetch": Reply(500, body=b"<p>")})
+    async with server.client() as client:
+        await drain(Wire(client))
+    assert len(server.requests) == 1

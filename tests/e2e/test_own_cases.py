@@ -1,0 +1,26 @@
+"""Our server is judged by the suite's own cases that are quick, strictly, on both stores.
+
+`make conformance` judges it by all of them, which takes minutes.
+"""
+
+from conformance.case import own_cases
+from conformance.contract import own_contract
+from conformance.runner import Plan, run
+from conformance.verdict import Verdict
+from tests.e2e.node import running
+
+QUICK = ("envelope", "enqueue", "settle", "idempotency", "dead_letter", "jobs", "queues")
+
+
+async def test_quick_cases_pass(store_url: str) -> None:
+    chosen = [case for case in own_cases() if case.suite in QUICK and not case.own_server]
+    async with running(store_url, "--conformance") as node:
+        plan = Plan(own=chosen, url=node.url, checker=own_contract(), contract="fail")
+        outcome = await run(plan)
+    told = {
+        result.test_id: [result.reason, *map(str, result.failures)]
+        for result in outcome.results
+        if result.verdict is not Verdict.PASS
+    }
+    assert told == {}
+    assert len(outcome.results) == len(chosen)
