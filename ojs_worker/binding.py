@@ -55,7 +55,7 @@ class Binding:
         self._extra: str | None = None
         self._signature = inspect.signature(target)
         hints = _hints(target, what)
-        kept = []
+        kept: list[inspect.Parameter] = []
         for parameter in self._signature.parameters.values():
             hint = hints.get(parameter.name, Any)
             if self.context_name is None and _is_context(parameter.name, hint):

@@ -81,8 +81,10 @@ class JobContext:
     @property
     def last_checkpoint(self) -> Any:
         """What an earlier delivery of this job saved; None where nothing was."""
-        job = self.job
-        return job.last_checkpoint if job.checkpoint is None else job.checkpoint
+        saved = self.job.checkpoint
+        if isinstance(saved, dict) and "state" in saved:
+            return saved["state"]
+        return self.job.last_checkpoint
 
     @property
     def log(self) -> JobLog:
@@ -116,9 +118,10 @@ class JobContext:
             body["message"] = message
         if data is not None:
             body["data"] = data
-        self._report(body)
+        self.report_body(body)
 
-    def _report(self, body: dict[str, Any]) -> None:
+    def report_body(self, body: dict[str, Any]) -> None:
+        """Pass a progress report on."""
         self._link.report_progress(self.job.id, body)
 
 
@@ -149,7 +152,8 @@ class BlockingContext(JobContext):
         """Renew the leases of this worker now, and hear whether the job is still wanted."""
         self._wait(self._link.beat_now())
 
-    def _report(self, body: dict[str, Any]) -> None:
+    def report_body(self, body: dict[str, Any]) -> None:
+        """Pass a progress report on to the event loop."""
         self._loop.call_soon_threadsafe(self._link.report_progress, self.job.id, body)
 
     def _wait(self, coroutine: Coroutine[Any, Any, None]) -> None:

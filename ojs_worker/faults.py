@@ -176,13 +176,13 @@ def shut_down(grace_s: float) -> Fault:
     )
 
 
-def unknown_type(job_type: str) -> Fault:
+def unknown_type(job_type: str, *, retryable: bool) -> Fault:
     """There is no handler here; another worker, or a later release of this one, may have one."""
     return Fault(
         code="handler_error",
         type="UnknownJobType",
         message=f"this worker has no handler for {job_type}",
-        retryable=True,
+        retryable=retryable,
     )
 
 

@@ -46,7 +46,7 @@ class Handler(Generic[P, R]):
         self.binding = Binding(target, f"the handler of {type}")
         self._run_takes_context: bool | None = None
         if inspect.isclass(target):
-            run = Binding(target.run, f"the method run of {target.__name__}")
+            run = Binding(_run_of(target), f"the method run of {target.__name__}")
             self._run_takes_context = run.context_name is not None
         self._sender = sender
         self._options = options
@@ -126,7 +126,7 @@ class Registry:
             target = target.target
         if not callable(target):
             raise TypeError(f"{target!r} is neither a function nor a class")
-        name = type or getattr(target, "__name__", "")
+        name: str = type or str(getattr(target, "__name__", ""))
         if not JOB_TYPE.fullmatch(name):
             raise ValueError(f"{name!r} is not a job type; one looks like email.send")
         if name in self._handlers:
@@ -157,7 +157,7 @@ class JobDecorator(Protocol):
 
 
 def _place(target: Any, runs: Runs | None, name: str) -> Runs:
-    body = target.run if inspect.isclass(target) else target
+    body = _run_of(target) if inspect.isclass(target) else target
     is_coroutine = inspect.iscoroutinefunction(body) or inspect.iscoroutinefunction(
         getattr(body, "__call__", None)  # noqa: B004
     )
@@ -166,6 +166,11 @@ def _place(target: Any, runs: Runs | None, name: str) -> Runs:
     if not is_coroutine and runs == "loop":
         raise ValueError(f"the handler of {name} is no coroutine, so it would block the event loop")
     return runs or ("loop" if is_coroutine else "thread")
+
+
+def _run_of(made: Any) -> Callable[..., Any]:
+    run: Callable[..., Any] = made.run
+    return run
 
 
 def _with_fields(target: type) -> Any:

@@ -235,6 +235,37 @@ class ApiTransport:
         """The connections are the program's, so they stay open."""
 
 
+class SteadyTransport:
+    """Another transport whose every failure is an `Unreachable`, so that a token that cannot be
+    had just now stops no loop of a worker."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        *,
+        headers: Headers | None = None,
+        timeout_s: float = ANSWER_S,
+    ) -> Reply:
+        """Send one request."""
+        try:
+            return await self._transport.send(
+                method, path, body, headers=headers, timeout_s=timeout_s
+            )
+        except Unreachable:
+            raise
+        except Exception as error:
+            raise Unreachable(f"{type(error).__name__}: {error}", sent=True) from error
+
+    async def close(self) -> None:
+        """Give the connections up."""
+        await self._transport.close()
+
+
 def _awaits(http: Any) -> bool:
     return asyncio.iscoroutinefunction(getattr(http, "request", None))
 
