@@ -1,0 +1,34 @@
+"""Handlers that behave badly, for the worker processes of the tests."""
+
+import os
+import time
+
+from ojs_worker import Worker
+
+worker = Worker()
+
+
+@worker.job("stuck.thread")
+def stuck_thread() -> None:
+    print("began", flush=True)
+    while True:
+        time.sleep(0.1)
+
+
+@worker.job("stuck.loop")
+async def stuck_loop() -> None:
+    print("began", flush=True)
+    while True:
+        time.sleep(0.1)  # noqa: ASYNC251
+
+
+@worker.job("slow.process", run_in="process")
+def slow_process(duration_ms: int) -> str:
+    print("began", os.getpid(), flush=True)
+    time.sleep(duration_ms / 1000)
+    return "done"
+
+
+@worker.job("dying.process", run_in="process")
+def dying_process() -> None:
+    os._exit(3)
