@@ -114,7 +114,7 @@ class Engine:
 
     def hear(self, word: Word) -> None:
         """A signal, or a call of the program."""
-        self._do(self.machine.hear(word, self._loop.time(), self.held))
+        self._do(self.machine.hear(word, self._loop.time()))
 
     def force(self) -> None:
         """End now, without waiting for anybody."""
@@ -136,7 +136,7 @@ class Engine:
                 if delivery is not None and delivery.job.attempt == report.held.get(job_id):
                     self._withdraw(delivery, reason)
         word = directive_of(answer.state, answer.directive)
-        self._do(self.machine.told(word, report.state, self._loop.time(), self.held))
+        self._do(self.machine.told(word, report.state, self._loop.time()))
 
     def accept(self, fetched: Fetched) -> None:
         """Jobs have come."""
@@ -284,15 +284,16 @@ class Engine:
     async def _end_fetch(self) -> None:
         """Once the server knows that no job is wanted, an answer that it sent before may still
         be on its way; then the waiting FETCH is hung up."""
-        feed = self._feed
-        if feed is None:
-            return
-        feed.pause()
+        if self._feed is not None:
+            self._feed.pause()
         if self._beats.introduced.is_set() and not self.machine.forced:
             await self._within(GOODBYE_S, self._beats.now())
-            await feed.quiesce(LAST_ANSWER_S)
-        if not self.machine.may_fetch:
-            feed.stop()
+        if self._feed is not None and not self.machine.may_fetch:
+            if not self.machine.forced:
+                await self._feed.quiesce(LAST_ANSWER_S)
+            self._feed.stop()
+            await self._within(GOODBYE_S, self._feed.stopped.wait())
+        self._do(self.machine.fetch_ended(self._loop.time(), self.held))
 
     async def _drain(self) -> None:
         """Say how it goes, and end the wait when the grace period is over."""
@@ -342,8 +343,6 @@ class Engine:
         limit_s = FORCED_S if self.machine.forced else GOODBYE_S
         if first is not None:
             await first
-        if self._feed is not None and not self.machine.forced:
-            await self._within(limit_s, self._feed.stopped.wait())
         await self._within(limit_s, *self._aside)
         self._beating.cancel()
         await self._within(limit_s, self._beats.say_goodbye())

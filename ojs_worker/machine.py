@@ -35,7 +35,7 @@ class Action(StrEnum):
     """What is to be done now."""
 
     BEAT = "beat"  # tell the server the new state, without waiting for the interval
-    END_FETCH = "end_fetch"  # no job is wanted any more
+    END_FETCH = "end_fetch"  # no job is wanted any more; say so when no FETCH can bring one
     FETCH = "fetch"  # jobs are wanted again
     CANCEL_ALL = "cancel_all"  # the grace period is over: stop every handler, give its job back
     LEAVE = "leave"  # say goodbye and end
@@ -70,6 +70,8 @@ class Machine(msgspec.Struct):
     deadline: float | None = None
     # Whether some job was given up, not ended by itself.
     abandoned: bool = False
+    # Whether a FETCH may still bring jobs, and the server may not know yet that none is wanted.
+    fetching: bool = False
     _own_quiet: bool = False
     _told_quiet: bool = False
 
@@ -88,11 +90,11 @@ class Machine(msgspec.Struct):
         """0 where every job ended by itself, 1 where some were given up."""
         return 1 if self.abandoned else 0
 
-    def hear(self, word: Word, now: float, held: int) -> Actions:
-        """A signal, or a call of the program; `held` is how many jobs there are."""
+    def hear(self, word: Word, now: float) -> Actions:
+        """A signal, or a call of the program."""
         match word:
             case Word.STOP:
-                return self._shut_down(now, held)
+                return self._shut_down(now)
             case Word.QUIET:
                 if self.shutting_down:
                     return NOTHING
@@ -105,12 +107,12 @@ class Machine(msgspec.Struct):
                 self._own_quiet = self._told_quiet = False
                 return self._settle()
 
-    def told(self, word: State | None, reported: State, now: float, held: int) -> Actions:
+    def told(self, word: State | None, reported: State, now: float) -> Actions:
         """The server's answer to a BEAT that reported `reported`."""
         if self.shutting_down or word is None:
             return NOTHING
         if word is State.TERMINATE:
-            return self._shut_down(now, held)
+            return self._shut_down(now)
         if word is State.RUNNING:
             # An answer to an older state says nothing about this one.
             if reported is not State.QUIET:
@@ -132,12 +134,17 @@ class Machine(msgspec.Struct):
             return (Action.LEAVE,)
         return (Action.END_FETCH, Action.CANCEL_ALL)
 
+    def fetch_ended(self, now: float, held: int) -> Actions:
+        """The server knows that no job is wanted, and no FETCH is on its way."""
+        self.fetching = False
+        return self.at(now, held)
+
     def at(self, now: float, held: int) -> Actions:
         """Time has passed, or a job has ended."""
         if not self.shutting_down or self.state is not State.QUIET:
             return NOTHING
         assert self.deadline is not None
-        if held and now < self.deadline:
+        if (held or self.fetching) and now < self.deadline:
             return NOTHING
         self.state = State.TERMINATE
         if held:
@@ -148,13 +155,14 @@ class Machine(msgspec.Struct):
         """The worker has said goodbye."""
         self.state = State.TERMINATED
 
-    def _shut_down(self, now: float, held: int) -> Actions:
+    def _shut_down(self, now: float) -> Actions:
         if self.shutting_down:
             return NOTHING
         self.shutting_down = True
         self.deadline = now + self.grace_s
         self.state = State.QUIET
-        return (Action.BEAT, Action.END_FETCH, *self.at(now, held))
+        self.fetching = True
+        return (Action.BEAT, Action.END_FETCH)
 
     def _settle(self) -> Actions:
         """Go where the wishes of both sides lead."""

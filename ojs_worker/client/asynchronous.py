@@ -103,12 +103,12 @@ class Client:
             left = deadline - time.monotonic()
             asked = time.monotonic()
             found = await self._ask(job_id, min(max(left, 0), WAIT_S), holds=holds)
-            holds = not found.unknown_call
+            holds = holds and not found.unknown_call
             if found.ended:
                 return found.value()
             if left <= 0:
                 raise WaitTimeout(f"job {job_id} has not ended after {timeout_s:g} s")
-            if not found.unknown_call and time.monotonic() - asked < 1:
+            if holds and time.monotonic() - asked < 1:
                 # A server that does not hold the call is asked at a walking pace.
                 await self._sleep(min(0.5, max(left, 0)))
 
