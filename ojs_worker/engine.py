@@ -275,6 +275,8 @@ class Engine:
                     if self._feed is not None:
                         self._feed.start()
                 case Action.END_FETCH:
+                    if self._feed is not None:
+                        self._feed.pause()
                     self._spawn(self._end_fetch())
                 case Action.CANCEL_ALL:
                     self._leave_after(self._give_up())
@@ -284,8 +286,6 @@ class Engine:
     async def _end_fetch(self) -> None:
         """Once the server knows that no job is wanted, an answer that it sent before may still
         be on its way; then the waiting FETCH is hung up."""
-        if self._feed is not None:
-            self._feed.pause()
         if self._beats.introduced.is_set() and not self.machine.forced:
             await self._within(GOODBYE_S, self._beats.now())
         if self._feed is not None and not self.machine.may_fetch:

@@ -44,10 +44,12 @@ class Running:
         layers: Sequence[Any] = (),
         worker_id: str | None = None,
         fetches: bool = True,
+        owns_transport: bool = False,
     ) -> None:
         self.config = config
         self.id = worker_id or uuid7(_now_ms(), secrets.randbits)
         self._loop = asyncio.get_running_loop()
+        self._owned = transport if owns_transport else None
         transport = SteadyTransport(transport)
         types = tuple(registry) if config.only_known_types else None
         self.engine = Engine(
@@ -153,6 +155,8 @@ class Running:
 
     async def _close(self) -> None:
         await self.engine.close()
+        if self._owned is not None:
+            await self._owned.close()
         if self._health is not None:
             await self._health.close()
 

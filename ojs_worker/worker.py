@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Self, Unpack
 
 from ojs_worker.access import Auth
+from ojs_worker.blocking import BlockingManual, ThreadWorker
 from ojs_worker.client.asynchronous import Client
 from ojs_worker.client.blocking import BlockingClient
 from ojs_worker.client.options import Options
@@ -112,6 +113,7 @@ class Worker:
             layers=tuple(self.middleware),
             worker_id=self._id,
             fetches=fetches,
+            owns_transport=self._transport is None,
         )
 
     async def __aenter__(self) -> Self:
@@ -153,6 +155,14 @@ class Worker:
     def manual(self) -> Manual:
         """Fetch and settle by hand: `async with worker.manual() as manual`."""
         return Manual(lambda: self.life(fetches=False), self.registry)
+
+    def manual_blocking(self) -> BlockingManual:
+        """The same without an event loop: `with worker.manual_blocking() as manual`."""
+        return BlockingManual(self.manual())
+
+    def in_thread(self) -> ThreadWorker:
+        """Run in a thread beside a program without an event loop: `with worker.in_thread()`."""
+        return ThreadWorker(self.life)
 
     def _way(self, config: Config) -> Transport:
         if self._transport is not None:

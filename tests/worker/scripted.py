@@ -5,7 +5,7 @@ By default it has the four public paths only: fetch, ack, nack and heartbeat.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -172,7 +172,7 @@ async def listening(server: ScriptedServer) -> AsyncIterator[str]:
         tasks.add(task)
         try:
             while request := await _request(reader):
-                answer = await server.handle(*request)
+                answer = await _unless_hung_up(reader, server.handle(*request))
                 if answer is None:
                     return
                 body = json.dumps(answer[1]).encode()
@@ -196,6 +196,22 @@ async def listening(server: ScriptedServer) -> AsyncIterator[str]:
         for task in list(tasks):
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _unless_hung_up(
+    reader: asyncio.StreamReader, work: Coroutine[Any, Any, Answer | None]
+) -> Answer | None:
+    """The answer; None, with the work undone, once the caller has hung up."""
+    answering = asyncio.ensure_future(work)
+    # Nobody sends a second request before the answer, so all that can come is the end.
+    hanging_up = asyncio.ensure_future(reader.read(1))
+    try:
+        await asyncio.wait({answering, hanging_up}, return_when=asyncio.FIRST_COMPLETED)
+        return answering.result() if answering.done() else None
+    finally:
+        for task in (answering, hanging_up):
+            task.cancel()
+        await asyncio.gather(answering, hanging_up, return_exceptions=True)
 
 
 async def _request(reader: asyncio.StreamReader) -> tuple[str, Json] | None:
