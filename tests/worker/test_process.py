@@ -1,13 +1,14 @@
 """The real binary under real signals, against a scripted server: what any OJS server may expect.
 
-Each test is run twice: against a server with the four public calls only, and against one that
-registers workers and holds FETCHes.
+The tests w1 to w15 are run twice: against a server with the four public calls only, and against
+one that registers workers and holds FETCHes.
 """
 
 import asyncio
 import os
 import signal
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from itertools import pairwise
 from typing import Any
 
@@ -73,12 +74,23 @@ def _is_quiet(call: Call) -> bool:
     return call.path == BEAT and call.body["state"] != "running"
 
 
-@pytest.fixture(params=["four calls", "all calls"])
-async def stage(request: pytest.FixtureRequest) -> AsyncIterator[Stage]:
-    full = request.param == "all calls"
-    server = ScriptedServer(paths=ALL if full else PUBLIC, holds=full)
+@asynccontextmanager
+async def staged(paths: frozenset[str]) -> AsyncIterator[Stage]:
+    server = ScriptedServer(paths=paths, holds=paths is ALL)
     async with listening(server) as url:
         yield Stage(server, url)
+
+
+@pytest.fixture(params=["four calls", "all calls"])
+async def stage(request: pytest.FixtureRequest) -> AsyncIterator[Stage]:
+    async with staged(ALL if request.param == "all calls" else PUBLIC) as made:
+        yield made
+
+
+@pytest.fixture
+async def full() -> AsyncIterator[Stage]:
+    async with staged(ALL) as made:
+        yield made
 
 
 def goodbye(server: ScriptedServer) -> None:
@@ -327,52 +339,52 @@ async def test_w15_failures_say_what_happened(stage: Stage) -> None:
     assert "`limit`" in errors[3]["message"]
 
 
-async def test_jobs_that_outlast_the_grace_can_be_given_back_free(stage: Stage) -> None:
+async def test_jobs_that_outlast_the_grace_can_be_given_back_free(full: Stage) -> None:
     one = job(1, "test.slow", LONG)
-    async with stage.worker("--shutdown-release", "requeue") as process:
-        await stage.holding(one)
+    async with full.worker("--shutdown-release", "requeue") as process:
+        await full.holding(one)
         process.send(signal.SIGTERM)
         assert await process.code() == 1
-    assert [fail["requeue"] for fail in stage.server.about(NACK, one)] == [True]
+    assert [fail["requeue"] for fail in full.server.about(NACK, one)] == [True]
 
 
-async def test_results_wait_until_the_server_is_back(stage: Stage) -> None:
+async def test_results_wait_until_the_server_is_back(full: Stage) -> None:
     one = job(1)
     away = {"error": {"message": "away"}}
-    stage.server.answers[ACK] = lambda body: (503, away)
-    async with stage.worker() as process:
-        await stage.server.offer(one)
-        await stage.server.until(lambda: len(stage.server.about(ACK, one)) >= 2)
+    full.server.answers[ACK] = lambda body: (503, away)
+    async with full.worker() as process:
+        await full.server.offer(one)
+        await full.server.until(lambda: len(full.server.about(ACK, one)) >= 2)
         # Until it is told, the job is held: its lease is renewed.
-        await stage.server.until_beat(active_job_ids=[one["id"]])
-        del stage.server.answers[ACK]
-        await stage.server.until_beat(active_job_ids=[])
+        await full.server.until_beat(active_job_ids=[one["id"]])
+        del full.server.answers[ACK]
+        await full.server.until_beat(active_job_ids=[])
         process.send(signal.SIGTERM)
         assert await process.code() == 0
 
 
-async def start_and_hold(stage: Stage, process: WorkerProcess, one: dict[str, Any]) -> None:
+async def start_and_hold(full: Stage, process: WorkerProcess, one: dict[str, Any]) -> None:
     """Wait until a handler of the tests' own says that it has begun."""
-    await stage.server.offer(one)
+    await full.server.offer(one)
     async with asyncio.timeout(20):
         while not any("began" in line for line in process.output):  # noqa: ASYNC110
             await asyncio.sleep(0.02)
 
 
-async def test_a_thread_that_never_ends_does_not_hold_the_process(stage: Stage) -> None:
+async def test_a_thread_that_never_ends_does_not_hold_the_process(full: Stage) -> None:
     one = job(1, "stuck.thread")
-    async with stage.worker(target=HANDLERS) as process:
-        await start_and_hold(stage, process, one)
+    async with full.worker(target=HANDLERS) as process:
+        await start_and_hold(full, process, one)
         process.send(signal.SIGTERM)
         assert await process.code() == 1
-    assert [fail["error"]["type"] for fail in stage.server.about(NACK, one)] == ["shutdown"]
-    goodbye(stage.server)
+    assert [fail["error"]["type"] for fail in full.server.about(NACK, one)] == ["shutdown"]
+    goodbye(full.server)
 
 
-async def test_a_blocked_loop_is_named_and_cannot_outlast_two_signals(stage: Stage) -> None:
+async def test_a_blocked_loop_is_named_and_cannot_outlast_two_signals(full: Stage) -> None:
     one = job(1, "stuck.loop")
-    async with stage.worker(target=HANDLERS) as process:
-        await start_and_hold(stage, process, one)
+    async with full.worker(target=HANDLERS) as process:
+        await start_and_hold(full, process, one)
         async with asyncio.timeout(20):
             while not any("blocked the event loop" in line for line in process.output):  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
@@ -383,46 +395,46 @@ async def test_a_blocked_loop_is_named_and_cannot_outlast_two_signals(stage: Sta
         assert await process.code() == 143
 
 
-async def test_signals_while_the_program_loads_are_not_lost(stage: Stage) -> None:
-    async with stage.worker(target="tests.worker.slow_module:worker") as process:
+async def test_signals_while_the_program_loads_are_not_lost(full: Stage) -> None:
+    async with full.worker(target="tests.worker.slow_module:worker") as process:
         async with asyncio.timeout(20):
             while not any("loading" in line for line in process.output):  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
         process.send(signal.SIGTSTP)
         process.send(signal.SIGTERM)
         assert await process.code() == 0
-    assert stage.server.of(FETCH) == []
+    assert full.server.of(FETCH) == []
 
 
-async def test_a_process_of_the_pool_leaves_signals_to_its_worker(stage: Stage) -> None:
+async def test_a_process_of_the_pool_leaves_signals_to_its_worker(full: Stage) -> None:
     one = job(1, "slow.process", [700])
-    async with stage.worker(target=HANDLERS, OJS_GRACE_PERIOD=20) as process:
-        await start_and_hold(stage, process, one)
+    async with full.worker(target=HANDLERS, OJS_GRACE_PERIOD=20) as process:
+        await start_and_hold(full, process, one)
         (line,) = [line for line in process.output if "began" in line]
         child = int(line.split()[-1])
         for sig in (signal.SIGTSTP, signal.SIGINT, signal.SIGTERM):
             os.kill(child, sig)
-        assert (await stage.server.settled(one))["result"] == "done"
+        assert (await full.server.settled(one))["result"] == "done"
 
 
-async def test_a_handler_whose_process_dies_has_failed(stage: Stage) -> None:
+async def test_a_handler_whose_process_dies_has_failed(full: Stage) -> None:
     one, other = job(1, "dying.process"), job(2, "slow.process", [0])
-    async with stage.worker(target=HANDLERS) as process:
-        await stage.server.offer(one)
-        fail = await stage.server.settled(one, NACK)
+    async with full.worker(target=HANDLERS) as process:
+        await full.server.offer(one)
+        fail = await full.server.settled(one, NACK)
         assert fail["error"]["type"] == "HandlerDied"
         assert "code 3" in fail["error"]["message"]
-        await stage.server.offer(other)
-        assert (await stage.server.settled(other))["result"] == "done"
+        await full.server.offer(other)
+        assert (await full.server.settled(other))["result"] == "done"
         assert process.alive()
 
 
-async def test_a_cancelled_job_in_a_process_ends_with_it(stage: Stage) -> None:
+async def test_a_cancelled_job_in_a_process_ends_with_it(full: Stage) -> None:
     one = job(1, "slow.process", LONG)
-    async with stage.worker(target=HANDLERS) as process:
-        await start_and_hold(stage, process, one)
-        stage.server.beat = {"cancelled_jobs": [one["id"]]}
-        await stage.server.until_beat(active_job_ids=[])
+    async with full.worker(target=HANDLERS) as process:
+        await start_and_hold(full, process, one)
+        full.server.beat = {"cancelled_jobs": [one["id"]]}
+        await full.server.until_beat(active_job_ids=[])
         process.send(signal.SIGTERM)
         assert await process.code() == 0
-    assert stage.server.about(ACK, one) == stage.server.about(NACK, one) == []
+    assert full.server.about(ACK, one) == full.server.about(NACK, one) == []
