@@ -5,7 +5,7 @@
 PYTHON ?= python3
 JOBS ?= logical
 ARGS ?=
-PACKAGES := ojs_wire ojs_server ojs_worker conformance
+PACKAGES := ojs_wire ojs_server ojs_worker conformance benchmarks
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
@@ -13,11 +13,11 @@ COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-h
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test lint format check lock clean again
+.PHONY: help setup run demo test bench-scheduled lint format check lock clean again
 .DELETE_ON_ERROR:
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' Makefile
 	@echo "  variables: PYTHON=python3.13 chooses the Python, JOBS=4 the test processes, ARGS=... is passed on"
 
 setup: $(VENV)/.dev ## Install everything for checking and testing into .venv
@@ -30,6 +30,9 @@ demo: $(VENV)/.run ## Play a hand-over: a worker ends in the middle of 200 jobs,
 
 test: $(VENV)/.dev ## Run the whole test suite on both stores (ARGS="-k claim" selects)
 	$(BIN)/pytest --numprocesses=$(JOBS) --dist=worksteal --durations=10 $(ARGS)
+
+bench-scheduled: $(VENV)/.dev ## Measure a million scheduled jobs on both stores (4 minutes)
+	$(BIN)/python -m benchmarks.scheduled $(ARGS)
 
 lint: $(VENV)/.dev ## Check format, lint rules and types
 	$(BIN)/ruff format --check .

@@ -48,6 +48,7 @@ async def exchange(
         text=content.decode(errors="replace"),
         json=parse_body(content),
         duration_ms=int(duration * 1000),
+        unwrap=step.unwrap,
     )
 
 

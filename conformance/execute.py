@@ -152,7 +152,7 @@ class _Play:
         body = last.json if isinstance(last, Answer) else Missing(f"step {step.id!r} got no answer")
         self._scope.bodies[step.id] = body
         for name, path in step.all_captures.items():
-            self._scope.capture(name, path, body)
+            self._scope.capture(name, path, body, step.unwrap)
 
     def _judge(self, step: Step, outcomes: list[Answer | Trouble]) -> list[FailedCheck]:
         if step.action == "ASSERT":

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from conformance import paths
+from conformance import paths, wrapper
 from conformance.match import Matcher, Mismatch, compile_matcher, match
 from conformance.model import Assertions, ExclusiveClaim, Step, Timing
 from conformance.template import Scope, Unresolved, fill_json, fill_matcher, fill_text, look_up
@@ -28,6 +28,11 @@ class Answer(msgspec.Struct, frozen=True):
     text: str
     json: object
     duration_ms: int
+    unwrap: wrapper.Unwrap = ""
+
+    def find(self, path: str) -> object:
+        """Return what a path leads to in the body, or a Missing that says where it ended."""
+        return wrapper.find(path, self.json, self.unwrap)
 
 
 def parse_body(content: bytes) -> object:
@@ -132,7 +137,7 @@ def _entry_findings(body: dict[str, object], answer: Answer, scope: Scope) -> It
 
 
 def _entry(path: str, matcher: object, answer: Answer, scope: Scope) -> Mismatch | None:
-    value = paths.find(fill_text(path, scope), answer.json)
+    value = answer.find(fill_text(path, scope))
     return match(fill_matcher(matcher, scope), value)
 
 

@@ -5,9 +5,12 @@ from pathlib import Path
 
 import msgspec
 
+from conformance.dialects import BadDialect, dialect_of, to_dialect_a
 from conformance.model import Assertions, Case, CaseFile, Section, Step, level_number
 from conformance.nearest import nearest
 from conformance.soundness import problems_of
+
+_OTHER_DIALECTS = ("expect", "request", "store")
 
 
 class SelectionError(Exception):
@@ -46,19 +49,26 @@ def read_case(path: Path) -> CaseFile:
     """Read one file; whatever is wrong with it is told in ``problems``."""
     try:
         content = path.read_bytes()
-        data = msgspec.json.decode(content)
     except OSError as error:
         return _broken(path, f"cannot be read: {error.strerror}")
+    return decode_case(content, path)
+
+
+def decode_case(content: bytes, path: Path) -> CaseFile:
+    """Read the text of a case, in whichever dialect it is written."""
+    try:
+        data = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         return _broken(path, f"is not JSON: {error}")
     if not isinstance(data, dict):
         return _broken(path, "is no case: a JSON object is expected")
-    problems = list(_unknown_keys(data))
-    case = None
+    dialect, problems, case = dialect_of(data), list(_unknown_keys(data)), None
     try:
-        case = msgspec.json.decode(content, type=Case)
+        # A case of dialect A is decoded from its own text, which keeps the spelling of bodies.
+        text = content if dialect == "A" else msgspec.json.encode(to_dialect_a(data))
+        case = msgspec.json.decode(text, type=Case)
         problems.extend(problems_of(case))
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, BadDialect) as error:
         problems.append(str(error))
     test_id = data.get("test_id")
     return CaseFile(
@@ -67,6 +77,8 @@ def read_case(path: Path) -> CaseFile:
         level=level_number(data.get("level", 0)),
         case=case,
         problems=tuple(problems),
+        dialect=dialect,
+        raw=msgspec.Raw(content),
     )
 
 
@@ -116,6 +128,8 @@ def _strangers_in_steps(steps: object, label: str) -> Iterator[str]:
 
 def _strangers(record: dict[str, object], shape: type[msgspec.Struct], place: str) -> Iterator[str]:
     known = [field.encode_name for field in msgspec.structs.fields(shape)]
+    if shape is Step:
+        known = [*(name for name in known if name != "unwrap"), *_OTHER_DIALECTS]
     for name in record:
         if name not in known and not name.endswith("_comment"):
             yield f"unknown key {name!r} in {place} ({nearest(name, known)})"

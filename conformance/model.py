@@ -4,6 +4,8 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Raw, Struct
 
+from conformance.wrapper import Unwrap
+
 EXTENSION_LEVEL = 99
 
 Milliseconds = Annotated[float, Meta(ge=0)]
@@ -73,9 +75,8 @@ class Step(Struct, frozen=True, kw_only=True):
     assertions: Assertions | None = None
     capture: dict[str, str] = {}
     captures: dict[str, str] = {}
-    expect: Any = None
-    request: Any = None
-    store: Any = None
+    # Set by the translation from other dialects: whether paths look into the wrapper `job`.
+    unwrap: Unwrap = ""
 
     @property
     def body_json(self) -> str:
@@ -127,6 +128,8 @@ class CaseFile(Struct, frozen=True, kw_only=True):
     level: int | None
     case: Case | None = None
     problems: tuple[str, ...] = ()
+    dialect: str = "A"
+    raw: Raw = Raw()  # the file as it is, for the published runner's own reading of it
 
 
 def level_number(level: object) -> int | None:

@@ -1,4 +1,4 @@
-"""Refuses cases that cannot be judged: other dialects, unclear steps, checks that check nothing."""
+"""Refuses cases that cannot be judged: unclear steps, and checks that check nothing."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -27,19 +27,7 @@ _BODY_OPERATORS = ("$or", "$empty")
 
 def problems_of(case: Case) -> tuple[str, ...]:
     """Return why a case cannot be judged, in plain words; nothing when it can."""
-    if foreign := _foreign_dialect(case):
-        return (foreign,)
     return tuple(_case_problems(case))
-
-
-def _foreign_dialect(case: Case) -> str | None:
-    for number, step in enumerate(case.all_steps, start=1):
-        place = f"step {step.id or number!r}"
-        if step.request is not None or step.store is not None or step.action.islower():
-            return f"unsupported dialect C: {place} uses verbs of the protocol with `request`"
-        if step.expect is not None:
-            return f"unsupported dialect B: {place} uses `expect` instead of `assertions`"
-    return None
 
 
 def _case_problems(case: Case) -> Iterator[str]:

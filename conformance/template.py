@@ -5,8 +5,9 @@ from collections.abc import Callable
 
 import msgspec
 
-from conformance import paths
+from conformance import paths, wrapper
 from conformance.values import Missing, is_absent, text_form
+from conformance.wrapper import Unwrap
 
 _PLACE = re.compile(r"\{\{\s*([^{}]+?)\s*\}\}|\$\{\s*([^{}]+?)\s*\}")
 _STEP = re.compile(r"steps\.(?P<step>[^.\[\]]+)\.response\.body(?P<path>[.\[].*)?")
@@ -28,9 +29,9 @@ class Scope(msgspec.Struct):
     bodies: dict[str, object] = {}
     variables: dict[str, object] = {}
 
-    def capture(self, name: str, path: str, body: object) -> None:
+    def capture(self, name: str, path: str, body: object, unwrap: Unwrap = "") -> None:
         """Remember a part of an answer; a part that is not there makes later uses unresolved."""
-        self.variables[name] = paths.find(path, body)
+        self.variables[name] = wrapper.find(path, body, unwrap)
 
 
 def has_reference(text: str) -> bool:

@@ -147,6 +147,7 @@ TABLE: Final[tuple[Setting, ...]] = (
     Setting("keep_events", "retention", "keep events", field="events_ms"),
     Setting("keep_idempotency_keys", "retention", "keep idempotency keys", field="idempotency_ms"),
     Setting("keep_workers", "retention", "keep workers that are gone", field="workers_ms"),
+    Setting("keep_workflows", "retention", "keep finished workflows", field="workflows_ms"),
 )
 KEYS_ENV: Final = "OJS_KEYS"
 CONFIG_ENV: Final = "OJS_CONFIG"

@@ -18,6 +18,7 @@ def _code(name: str, status: int, *, retryable: bool = False, type: str | None =
 
 INVALID_PAYLOAD: Final = _code("invalid_payload", 400)
 INVALID_REQUEST: Final = _code("invalid_request", 400)
+INVALID_WORKFLOW: Final = _code("invalid_workflow", 400)
 UNAUTHENTICATED: Final = _code("unauthenticated", 401)
 PERMISSION_DENIED: Final = _code("permission_denied", 403)
 NOT_FOUND: Final = _code("not_found", 404)

@@ -28,6 +28,7 @@ class Job(msgspec.Struct, frozen=True):
     `seq` orders jobs of one priority; it is set when the job becomes available and kept
     through expiry and requeue. `due_at` is the next moment at which time alone changes the
     job (promotion, expiry, removal); it is empty while a worker holds the job.
+    `workflow_node` is the job's place in the plan of its workflow.
     """
 
     id: str
@@ -53,6 +54,8 @@ class Job(msgspec.Struct, frozen=True):
     spec: bytes = b"{}"
     error: bytes | None = None
     errors: bytes | None = None
+    workflow_id: str | None = None
+    workflow_node: int | None = None
 
 
 class StoredJob(msgspec.Struct, frozen=True):
@@ -64,6 +67,7 @@ class StoredJob(msgspec.Struct, frozen=True):
     request_hash: bytes | None = None
     result: bytes | None = None
     unique_key: bytes | None = None
+    parent_results: bytes | None = None
 
 
 class Lease(msgspec.Struct, frozen=True):

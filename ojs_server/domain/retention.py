@@ -17,3 +17,4 @@ class Retention(msgspec.Struct, frozen=True):
     events_ms: int = 7 * DAY
     idempotency_ms: int = DAY
     workers_ms: int = DAY
+    workflows_ms: int = 7 * DAY

@@ -85,6 +85,7 @@ _MANAGED: Final = frozenset(
         "lease_expires_at",
         "deduplicated",
         "parent_results",
+        "workflow_id",
     }
 )
 _KNOWN: Final = OPTIONS | _ENVELOPE | _MANAGED

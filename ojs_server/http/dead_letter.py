@@ -1,10 +1,10 @@
 """Dead letters: every discarded job, to be looked at, tried again or deleted."""
 
 from ojs_server.domain.errors import invalid
-from ojs_server.domain.job import Job, State
+from ojs_server.domain.job import State
 from ojs_server.domain.validate import parse_queue
 from ojs_server.http.call import Answer, Call
-from ojs_server.http.paging import page_of
+from ojs_server.http.paging import cursor_at, page_of, place_of
 from ojs_server.http.views import array, changed_answer, enqueued_at, envelope, job_answer
 from ojs_server.ops.settle import Remove, Revive, missing
 from ojs_server.store.base import Place
@@ -20,11 +20,14 @@ async def listing(call: Call) -> Answer:
     job_type = query.get("type") or None
     if job_type is not None and not JOB_TYPE.fullmatch(job_type):
         raise invalid("type", "must be a job type, like email.send")
-    after = None if page.cursor is None else _place(page.cursor)
+    after = None if page.cursor is None else place_of(page.cursor)
     found = await call.server.engine.read(
         lambda reader: reader.dead_letters(queue, job_type, page.limit, page.offset, after)
     )
-    cursor = _cursor(found.jobs[-1].job) if found.has_more else None
+    cursor = None
+    if found.has_more:
+        last = found.jobs[-1].job
+        cursor = cursor_at(Place(last.finished_at or 0, last.id))
     jobs = (envelope(stored) for stored in found.jobs)
     return Answer(array("jobs", jobs, pagination=page.describe(found.total, cursor)))
 
@@ -49,17 +52,6 @@ async def delete(call: Call) -> Answer:
     """Remove a discarded job for good."""
     change = await call.server.engine.run(Remove(_job_id(call)))
     return Answer({"deleted": True, "job_id": change.before.id})
-
-
-def _cursor(last: Job) -> str:
-    return f"{last.finished_at}.{last.id}"
-
-
-def _place(cursor: str) -> Place:
-    end, _, job_id = cursor.partition(".")
-    if not (end.isascii() and end.isdigit() and len(end) < 16 and UUID7.fullmatch(job_id)):
-        raise invalid("cursor", "must be the next_cursor of an earlier page")
-    return Place(int(end), job_id)
 
 
 def _job_id(call: Call) -> str:

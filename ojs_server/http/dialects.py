@@ -34,6 +34,7 @@ ALIASES: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
     ("GET", "/ojs/v1/crons/{name}"): ("GET", "/ojs/v1/cron/{name}"),
     ("PATCH", "/ojs/v1/crons/{name}"): ("PATCH", "/ojs/v1/cron/{name}"),
     ("DELETE", "/ojs/v1/crons/{name}"): ("DELETE", "/ojs/v1/cron/{name}"),
+    ("POST", "/ojs/v1/workflows/{id}/cancel"): ("DELETE", "/ojs/v1/workflows/{id}"),
     ("GET", "/health"): ("GET", "/ojs/v1/health"),
     ("GET", "/healthz"): ("GET", "/ojs/v1/health"),
     ("GET", "/readyz"): ("GET", "/ready"),
@@ -100,3 +101,30 @@ def cron_list(entries: list[dict[str, Any]], pagination: dict[str, Any]) -> dict
         "count": len(entries),
         "pagination": pagination,
     }
+
+
+def workflow(shown: dict[str, Any]) -> dict[str, Any]:
+    """A workflow with the members of all clients.
+
+    The cases count steps or jobs, by type. SDKs that send callbacks as steps look for them there.
+    """
+    named = {
+        **shown,
+        "jobs_total": shown["steps_total"],
+        "jobs_completed": shown["steps_completed"],
+    }
+    if "steps" not in shown:
+        return named
+    return {**named, "jobs": shown["steps"], "steps": [*shown["steps"], *shown["callbacks"]]}
+
+
+def workflow_answer(shown: dict[str, Any]) -> dict[str, Any]:
+    """One workflow, wrapped as the cases read it, and once more at the top for other clients."""
+    named = workflow(shown)
+    return {"workflow": named, **named}
+
+
+def workflow_list(shown: list[dict[str, Any]], pagination: dict[str, Any]) -> dict[str, Any]:
+    """A page of workflows, under the names that the SDKs and the admin UI read."""
+    named = [workflow(one) for one in shown]
+    return {"workflows": named, "items": named, "count": len(named), "pagination": pagination}

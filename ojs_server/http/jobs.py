@@ -32,7 +32,7 @@ async def enqueue(call: Call) -> Answer:
     """Store one job; the answer leaves after it is on disk."""
     body = await call.json()
     draft = parse_draft(body, strict=call.server.settings.strict)
-    receipt = _receipt(call, "enqueue")
+    receipt = receipt_for(call, "enqueue")
     done = await call.server.engine.run(
         Enqueue((draft,), receipt, hash_of(body) if receipt else b"")
     )
@@ -69,7 +69,7 @@ async def enqueue_batch(call: Call) -> Answer:
     ids = [draft.id for draft in drafts if draft.id]
     if len(set(ids)) != len(ids):
         raise InvalidRequest("two jobs of the batch have the same `id`", details={"field": "id"})
-    receipt = _receipt(call, "batch")
+    receipt = receipt_for(call, "batch")
     done = await call.server.engine.run(
         Enqueue(tuple(drafts), receipt, hash_of(body) if receipt else b"")
     )
@@ -138,7 +138,8 @@ async def _load(call: Call) -> tuple[StoredJob, Lease | None]:
     return found
 
 
-def _receipt(call: Call, operation: str) -> ReceiptKey | None:
+def receipt_for(call: Call, operation: str) -> ReceiptKey | None:
+    """Where the answer to this request is remembered, if its client gave a key."""
     key = call.header("idempotency-key")
     if key is None:
         return None

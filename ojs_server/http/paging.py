@@ -7,6 +7,8 @@ import msgspec
 
 from ojs_server.domain.errors import invalid
 from ojs_server.http.call import Call
+from ojs_server.store.base import Place
+from ojs_wire.values import UUID7
 
 DEFAULT: Final = 50
 LARGEST: Final = 1000
@@ -69,3 +71,16 @@ def number(query: dict[str, str], name: str, default: int, least: int, most: int
     if not digits or value < least:
         raise invalid(name, f"must be a whole number from {least}")
     return min(value, most)
+
+
+def cursor_at(place: Place) -> str:
+    """The cursor of a list that goes on after a place."""
+    return f"{place.moment}.{place.id}"
+
+
+def place_of(cursor: str) -> Place:
+    """The place that a cursor stands for."""
+    moment, _, row_id = cursor.partition(".")
+    if not (moment.isascii() and moment.isdigit() and len(moment) < 16 and UUID7.fullmatch(row_id)):
+        raise invalid("cursor", "must be the next_cursor of an earlier page")
+    return Place(int(moment), row_id)

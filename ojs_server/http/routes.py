@@ -6,7 +6,17 @@ from typing import Final
 
 import msgspec
 
-from ojs_server.http import admin, cron, dead_letter, events, jobs, queues, system, workers
+from ojs_server.http import (
+    admin,
+    cron,
+    dead_letter,
+    events,
+    jobs,
+    queues,
+    system,
+    workers,
+    workflows,
+)
 from ojs_server.http.auth import Role
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.dialects import ALIASES
@@ -75,6 +85,11 @@ CANONICAL: Final[tuple[Route, ...]] = (
     _route("DELETE", f"{V1}/cron/{{name}}", cron.delete, _ENQUEUE),
     _route("POST", f"{V1}/cron/{{name}}/trigger", cron.trigger, _ENQUEUE),
     _route("GET", f"{V1}/cron/{{name}}/history", cron.history, _READ),
+    _route("POST", f"{V1}/workflows", workflows.create, _ENQUEUE),
+    _route("GET", f"{V1}/workflows", workflows.listing, _READ),
+    _route("GET", f"{V1}/workflows/{{id}}", workflows.detail, _READ),
+    _route("DELETE", f"{V1}/workflows/{{id}}", workflows.cancel, _ENQUEUE),
+    _route("GET", f"{V1}/workflows/{{id}}/progress", workflows.progress, _READ),
     _route("GET", f"{V1}/events", events.poll, _READ),
     _route("POST", f"{V1}/admin/workers/directive", admin.direct_all, _ADMIN),
     _route("POST", f"{V1}/admin/workers/{{id}}/quiet", admin.quiet, _ADMIN),

@@ -33,7 +33,7 @@ CAPABILITIES: Final = {
     "webhooks": False,
     "worker_directives": True,
     "worker_registration": True,
-    "workflows": False,
+    "workflows": True,
 }
 
 

@@ -37,6 +37,8 @@ class _Envelope(msgspec.Struct):
     error: Raw | UnsetType = UNSET
     errors: Raw | UnsetType = UNSET
     result: Raw | UnsetType = UNSET
+    workflow_id: str | UnsetType = UNSET
+    parent_results: Raw | UnsetType = UNSET
 
 
 def envelope(stored: StoredJob, lease: Lease | None = None) -> bytes:
@@ -69,6 +71,8 @@ def envelope(stored: StoredJob, lease: Lease | None = None) -> bytes:
             error=_raw(job.error),
             errors=_raw(job.errors),
             result=_raw(stored.result),
+            workflow_id=UNSET if job.workflow_id is None else job.workflow_id,
+            parent_results=_raw(stored.parent_results),
         )
     )
     return text if job.spec == b"{}" else text[:-1] + b"," + job.spec[1:]

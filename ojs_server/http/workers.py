@@ -25,7 +25,7 @@ from ojs_server.ops.claim import Claim
 from ojs_server.ops.fetch import fetch as fetch_or_wait
 from ojs_server.ops.presence import Deregister, Register, profile_of, unknown_worker
 from ojs_server.ops.settle import Ack, Fail, missing
-from ojs_server.store.base import WorkerLoad
+from ojs_server.store.base import Claimed, WorkerLoad
 from ojs_server.store.clock import wall_ms
 from ojs_wire import codes
 from ojs_wire.calls import (
@@ -65,11 +65,12 @@ async def fetch(call: Call) -> Answer:
     wait_ms = min(request.wait_ms or 0, call.server.settings.max_wait_ms)
     gone = call.disconnected() if wait_ms else None
     deliveries = await fetch_or_wait(call.server.engine, claim, wait_ms, gone)
-    jobs = (
-        envelope(StoredJob(one.claimed.job, one.claimed.args, one.claimed.meta), one.lease)
-        for one in deliveries
-    )
+    jobs = (envelope(_stored(one.claimed), one.lease) for one in deliveries)
     return Answer(array("jobs", jobs))
+
+
+def _stored(claimed: Claimed) -> StoredJob:
+    return StoredJob(claimed.job, claimed.args, claimed.meta, parent_results=claimed.parent_results)
 
 
 async def ack(call: Call) -> Answer:

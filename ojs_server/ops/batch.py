@@ -8,7 +8,18 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from ojs_server.domain.errors import OjsError, Unavailable
-from ojs_server.ops import beat, claim, control, cron, enqueue, presence, settle, sweep
+from ojs_server.ops import (
+    beat,
+    claim,
+    control,
+    cron,
+    enqueue,
+    presence,
+    settle,
+    sweep,
+    workflow,
+    workflow_moves,
+)
 from ojs_server.ops.work import Chance, Rules, Work
 from ojs_server.store.base import OutcomeUnknown, StaleWrite, Store, StoreUnavailable, Tx
 from ojs_wire import codes
@@ -38,6 +49,7 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
     # Before every group that locks jobs: see the order of locks in store/base.py.
     ((cron.Register, cron.Amend, cron.Forget, cron.Trigger, cron.Fire), cron.run),
     ((enqueue.Enqueue,), enqueue.run),
+    ((workflow.Start,), workflow.run_starts),
     (
         (
             settle.Ack,
@@ -53,6 +65,8 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
     ((beat.Beat,), beat.run),
     ((sweep.Sweep,), sweep.run),
     ((claim.Claim,), claim.run),
+    # After every group that locks jobs.
+    ((workflow.Cancel,), workflow.run_cancels),
 )
 # The first groups lock rows of their own, which come before all others in the order of locks.
 _LOCK_AFTER: Final = 2
@@ -128,17 +142,20 @@ def _transact(store: Store, rules: Rules, luck: Chance, ops: Sequence[Operation]
                 answers = handler(work, [ops[index] for index in indexes])
                 for index, answer in zip(indexes, answers, strict=True):
                     outcomes[index] = answer
+        workflow_moves.advance(work)
         work.flush()
     return Committed(outcomes, work.now, dict(work.wakes), work.due_at, work.ended)
 
 
 def _lock(tx: Tx, ops: Sequence[Operation]) -> None:
     """Take the locks of different kinds of operations in one order, not in each kind's own."""
-    enqueues = (op for op in ops if isinstance(op, enqueue.Enqueue))
+    enqueues = (op for op in ops if isinstance(op, enqueue.Enqueue | workflow.Start))
     uniques = [draft.unique.key for op in enqueues for draft in op.drafts if draft.unique]
     if uniques:
         tx.lock_unique(uniques)
     jobs = {op.job_id for op in ops if isinstance(op, settle.OnJob | settle.Remove)}
+    if called_off := {op.workflow_id for op in ops if isinstance(op, workflow.Cancel)}:
+        jobs |= workflow.lock_members(tx, called_off)
     held = {job_id for op in ops if isinstance(op, beat.Beat) for job_id in op.active_ids or ()}
     workers = {op.worker_id for op in ops if isinstance(op, _BY_WORKER) and op.worker_id}
     leaving = {op.worker_id for op in ops if isinstance(op, presence.Deregister)}

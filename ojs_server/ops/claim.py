@@ -96,7 +96,7 @@ def _repeated(work: Work, ops: Sequence[Claim]) -> dict[int, Deliveries]:
     answers: dict[int, Deliveries] = {}
     for index, op in enumerate(ops):
         mine = tuple(
-            Delivery(Claimed(job.job, job.args, job.meta), lease)
+            Delivery(Claimed(job.job, job.args, job.meta, job.parent_results), lease)
             for lease in leases
             if lease.fetch_id == op.fetch_id and lease.worker_id == op.worker_id
             if (job := stored.get(lease.job_id))

@@ -7,7 +7,18 @@ from typing import Any, Final, TypeVar, overload
 
 from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.job import Change
-from ojs_server.ops import batch, beat, claim, control, cron, enqueue, presence, settle, sweep
+from ojs_server.ops import (
+    batch,
+    beat,
+    claim,
+    control,
+    cron,
+    enqueue,
+    presence,
+    settle,
+    sweep,
+    workflow,
+)
 from ojs_server.ops.group_commit import GroupCommit
 from ojs_server.ops.wakeups import Wakeups
 from ojs_server.ops.work import Chance, Rules, chance
@@ -65,6 +76,10 @@ class Engine:
     async def run(self, operation: cron.Trigger) -> cron.Triggered: ...
     @overload
     async def run(self, operation: cron.Fire) -> cron.Fired: ...
+    @overload
+    async def run(self, operation: workflow.Start) -> workflow.Started: ...
+    @overload
+    async def run(self, operation: workflow.Cancel) -> workflow.Cancelled: ...
     @overload
     async def run(self, operation: control.SetPaused | control.Reset) -> control.Controlled: ...
     async def run(self, operation: batch.Operation) -> Any:

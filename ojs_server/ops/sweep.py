@@ -13,8 +13,12 @@ from ojs_server.ops.work import Work
 from ojs_server.store.base import JUDGED_AFTER_MS
 
 STEP = 500
+# Fetches wait for the transaction that promotes others: small steps cost them less.
+MATURE_STEP = 200
 # Each dead worker brings back all its jobs in the same transaction.
 WORKERS_STEP = 50
+# Each workflow takes what it knows of up to a thousand jobs with it.
+WORKFLOWS_STEP = 20
 # A sweep that was asked for this long ago was asked for before a stall.
 STALE_MS = 2_000
 
@@ -61,14 +65,14 @@ def _sweep(work: Work, op: Sweep) -> Swept:
     lapsed = _lapse(work, op.judged_since)
     dead = _bury(work, op.judged_since)
     pruned = _prune(work) if op.prune else 0
-    more = max(matured + removed, lapsed, pruned) >= STEP or dead >= WORKERS_STEP
+    more = matured + removed >= MATURE_STEP or max(lapsed, pruned) >= STEP or dead >= WORKERS_STEP
     return Swept(work.now, matured, lapsed, dead, removed + pruned, more)
 
 
 def _mature(work: Work) -> tuple[int, int]:
     changes: list[Change] = []
     aged: list[Job] = []
-    for job in work.tx.load_due(STEP):
+    for job in work.tx.load_due(MATURE_STEP):
         change = lifecycle.mature(job, work.now, work.tx.position, work.rules.keep)
         if change is None:
             aged.append(job)
@@ -134,4 +138,12 @@ def _prune(work: Work) -> int:
         work.tx.delete_events(work.now - keep.events_ms, STEP),
         work.tx.prune_receipts(work.now - keep.idempotency_ms, STEP),
         work.tx.delete_workers(work.now - keep.workers_ms, STEP),
+        _forget_workflows(work),
     )
+
+
+def _forget_workflows(work: Work) -> int:
+    # A full step counts as one of the others' size, so that the next one follows at once.
+    aged = work.tx.load_aged_workflows(WORKFLOWS_STEP)
+    work.tx.delete_workflows(aged)
+    return STEP if len(aged) == WORKFLOWS_STEP else len(aged)

@@ -49,6 +49,7 @@ class Work:
         self.wakes: Counter[str] = Counter()
         self.ended: list[str] = []
         self.due_at: int | None = None
+        self._ended_members: list[tuple[str, Change]] = []
         self._events: list[Event] = []
         self._counts: dict[str, Counter[str]] = {}
 
@@ -65,8 +66,12 @@ class Work:
         self._events += [event for event in happened if event.subject not in taken]
         return taken
 
-    def apply(self, changes: Sequence[Change]) -> None:
-        """Store decided transitions, end the leases of jobs that leave `active`."""
+    def apply(self, changes: Sequence[Change], *, followed: bool = False) -> None:
+        """Store decided transitions, end the leases of jobs that leave `active`.
+
+        Here passes every end of a job, so here it is seen which workflows must be moved on; one
+        that calls its own jobs off has `followed` them itself.
+        """
         if not changes:
             return
         self.tx.write_changes(changes)
@@ -77,6 +82,17 @@ class Work:
             self._count(change.before, -1)
             self._entered(change.after)
             self._events += change.events
+            if change.after.workflow_id is not None and not followed:
+                self._note_member(change.after.workflow_id, change)
+
+    def take_ended_members(self) -> list[tuple[str, Change]]:
+        """The jobs that have ended since this was asked last, each with its workflow's id."""
+        ended, self._ended_members = self._ended_members, []
+        return ended
+
+    def ended_workflows(self) -> set[str]:
+        """The workflows that those are of."""
+        return {workflow_id for workflow_id, _ in self._ended_members}
 
     def remove(self, jobs: Sequence[Job]) -> None:
         """Delete finished jobs."""
@@ -125,6 +141,10 @@ class Work:
             self.wakes[job.queue] += 1
         elif job.state in TERMINAL:
             self.ended.append(job.id)
+
+    def _note_member(self, workflow_id: str, change: Change) -> None:
+        if change.after.state in TERMINAL and change.before.state not in TERMINAL:
+            self._ended_members.append((workflow_id, change))
 
     def _count(self, job: Job, by: int) -> None:
         self._counts.setdefault(job.queue, Counter())[job.state] += by

@@ -13,6 +13,8 @@ import msgspec
 from ojs_server.domain.cron_entry import CronEntry, CronRun
 from ojs_server.domain.job import Change, Event, Job, Lease, StoredJob
 from ojs_server.domain.workers import Worker
+from ojs_server.domain.workflow_record import WorkflowView
+from ojs_server.store.workflows import WorkflowFilter, WorkflowPage, WorkflowTx
 
 Clock = Callable[[], int]
 
@@ -35,6 +37,8 @@ WIPED = (
     "receipts",
     "cron",
     "cron_runs",
+    "workflows",
+    "workflow_jobs",
 )
 
 
@@ -68,6 +72,7 @@ class Claimed(msgspec.Struct, frozen=True):
     job: Job
     args: bytes
     meta: bytes
+    parent_results: bytes | None = None
 
 
 class QueueCounts(msgspec.Struct, frozen=True):
@@ -121,13 +126,13 @@ class EventPage(msgspec.Struct, frozen=True):
 
 
 class Place(NamedTuple):
-    """Where a discarded job stands in the list: its end and its id.
+    """Where a row stands in a list, newest first: its moment and its id.
 
-    It says where to go on also when that job has left the list since.
+    It says where to go on also when that row has left the list since.
     """
 
-    finished_at: int
-    job_id: str
+    moment: int
+    id: str
 
 
 class JobPage(msgspec.Struct, frozen=True):
@@ -138,7 +143,7 @@ class JobPage(msgspec.Struct, frozen=True):
     has_more: bool
 
 
-class Tx(Protocol):
+class Tx(WorkflowTx, Protocol):
     """One write transaction. Nothing is visible to others before it commits."""
 
     now: int
@@ -168,6 +173,9 @@ class Tx(Protocol):
 
     def load_requests(self, ids: Iterable[str]) -> dict[str, bytes | None]:
         """The request hash of each of these ids that exists."""
+
+    def seize_jobs(self, ids: Iterable[str]) -> dict[str, Job]:
+        """Lock and read jobs, without waiting for those that another transaction has."""
 
     def load_whole(self, ids: Iterable[str]) -> dict[str, StoredJob]:
         """Read jobs with their payloads."""
@@ -331,6 +339,14 @@ class Reader(Protocol):
 
     def cron_runs(self, name: str) -> list[CronRun]:
         """The history of an entry, newest first."""
+
+    def workflow(self, workflow_id: str) -> WorkflowView | None:
+        """One workflow with its jobs that were enqueued."""
+
+    def workflows(
+        self, wanted: WorkflowFilter, limit: int, offset: int, after: Place | None
+    ) -> WorkflowPage:
+        """Workflows, newest first; `after` is the place where a page ended."""
 
     def due(self) -> DueTimes:
         """When housekeeping is needed next."""

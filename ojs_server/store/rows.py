@@ -3,9 +3,12 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
+import msgspec
+
 from ojs_server.domain.cron_entry import CronEntry, CronRun
 from ojs_server.domain.job import Change, Job, Lease, State, StoredJob
 from ojs_server.domain.workers import Worker
+from ojs_server.domain.workflow_record import Workflow, WorkflowJob
 from ojs_server.store.base import QueueCounts
 
 JOB_FIELDS: Final = len(Job.__struct_fields__)
@@ -78,11 +81,14 @@ def insert_row(stored: StoredJob) -> tuple[Any, ...]:
         job.spec,
         job.error,
         job.errors,
+        job.workflow_id,
+        job.workflow_node,
         stored.args,
         stored.meta,
         stored.request_hash,
         stored.result,
         stored.unique_key,
+        stored.parent_results,
     )
 
 
@@ -202,3 +208,18 @@ def run_row(run: CronRun) -> tuple[Any, ...]:
         run.manual,
         run.held,
     )
+
+
+def workflow_of(row: Row) -> Workflow:
+    """A Workflow."""
+    return Workflow(*row)
+
+
+def workflow_row(workflow: Workflow) -> tuple[Any, ...]:
+    """A workflow in the order of its fields."""
+    return msgspec.structs.astuple(workflow)
+
+
+def workflow_job_row(job: WorkflowJob) -> tuple[Any, ...]:
+    """A job of a workflow in the order of its fields."""
+    return msgspec.structs.astuple(job)

@@ -1,11 +1,12 @@
 """Builds cases for the tests the way the loader does: from JSON text."""
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from conformance.model import Case, CaseFile, Step, level_number
-from conformance.soundness import problems_of
+from conformance.load import decode_case
+from conformance.model import Case, CaseFile, Step
 
 
 def step(action: str = "GET", **keys: Any) -> dict[str, Any]:
@@ -26,11 +27,5 @@ def one_step(action: str = "GET", **keys: Any) -> Step:
 
 def case_file(*steps: dict[str, Any], **keys: Any) -> CaseFile:
     """A case as the loader hands it to the executor, judged for soundness."""
-    made = case(*steps, **keys)
-    return CaseFile(
-        path="made-up.json",
-        test_id=made.test_id,
-        level=level_number(made.level),
-        case=made,
-        problems=problems_of(made),
-    )
+    text = msgspec.json.encode({"test_id": "T-1", "name": "made-up", "steps": steps, **keys})
+    return decode_case(text, Path("made-up.json"))

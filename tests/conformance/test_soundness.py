@@ -145,23 +145,3 @@ def test_an_unreadable_level_is_refused() -> None:
     assert problems_of(case(step(assertions=OK), level="high")) == (
         "level 'high' is neither a number nor 'ext'",
     )
-
-
-def test_dialect_b_is_named() -> None:
-    assert problems_of(case(step(expect={"status": 201}))) == (
-        "unsupported dialect B: step 's1' uses `expect` instead of `assertions`",
-    )
-
-
-@pytest.mark.parametrize(
-    "made",
-    [
-        {"action": "push", "request": {"type": "a"}, "expect": {"status": 201}},
-        {"action": "POST", "request": {"type": "a"}},
-        {"action": "fetch"},
-    ],
-)
-def test_dialect_c_is_named(made: dict[str, Any]) -> None:
-    assert problems_of(case(made)) == (
-        "unsupported dialect C: step 1 uses verbs of the protocol with `request`",
-    )

@@ -120,8 +120,8 @@ async def test_a_history_without_the_entry_is_a_failure_not_a_defect(body: bytes
     ("file", "reason"),
     [
         (
-            case_file(step(id="a", expect={"status": 200})),
-            "unsupported dialect B: step 'a' uses `expect` instead of `assertions`",
+            case_file(step(id="a", expect={"state": 200})),
+            "step 'a': unknown key 'state' in expect (nearest: 'status')",
         ),
         (
             CaseFile(path="x.json", test_id="x", level=None, problems=("one", "two")),

@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from typing import Any
 
 import httpx
 
@@ -95,6 +96,20 @@ class Node:
             if match := _ADDRESS.search(text):
                 self.url, self._port = match[1], match[2]
                 listening.set()
+
+
+async def insist(
+    client: httpx.AsyncClient, node: Node, path: str, body: dict[str, Any]
+) -> httpx.Response:
+    """Send until there is an answer, the same request each time, as a careful client does."""
+    while True:
+        try:
+            answer = await client.post(node.url + path, json=body)
+        except httpx.TransportError:
+            await asyncio.sleep(0.02)  # the server is down; there is nothing to await
+            continue
+        if answer.status_code != 503:
+            return answer
 
 
 async def until(met: Callable[[], Awaitable[bool]], within_s: float) -> None:

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from ojs_wire.values import uuid7
-from tests.e2e.node import Node, running, until
+from tests.e2e.node import Node, insist, running, until
 
 KILLS = 20
 PRODUCERS = 4
@@ -28,20 +28,6 @@ class Traffic(msgspec.Struct):
     )
     stop: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
     done: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
-
-
-async def insist(
-    client: httpx.AsyncClient, node: Node, path: str, body: dict[str, Any]
-) -> httpx.Response:
-    """Send until there is an answer, the same request each time, as a careful client does."""
-    while True:
-        try:
-            answer = await client.post(node.url + path, json=body)
-        except httpx.TransportError:
-            await asyncio.sleep(0.02)  # the server is down; there is nothing to await
-            continue
-        if answer.status_code != 503:
-            return answer
 
 
 async def produce(node: Node, traffic: Traffic, luck: random.Random) -> None:

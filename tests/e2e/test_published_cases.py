@@ -18,6 +18,7 @@ FOLDERS = (
     "level-0-core",
     "level-1-reliable",
     "level-2-scheduled",
+    "level-3-workflows",
     "level-4-advanced/unique",
 )
 

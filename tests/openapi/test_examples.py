@@ -12,6 +12,7 @@ from tests.openapi.operations import OPERATIONS, Operation
 
 RESPONSES = document()["components"]["responses"]
 JOB_ID = document()["components"]["parameters"]["JobId"]["example"]
+WORKFLOW_ID = document()["components"]["parameters"]["WorkflowId"]["example"]
 CRON_NAME = document()["components"]["parameters"]["CronName"]["example"]
 
 ANSWERS = [
@@ -70,6 +71,12 @@ async def registered(client: httpx.AsyncClient) -> None:
     assert (await client.post(f"{V1}/cron", json=entry)).status_code == 201
 
 
+async def begun(client: httpx.AsyncClient) -> None:
+    """The workflow of the examples runs."""
+    body = {"id": WORKFLOW_ID, "type": "chain", "steps": [{"type": "a", "args": []}]}
+    assert (await client.post(f"{V1}/workflows", json=body)).status_code == 201
+
+
 # What must have happened before an operation's examples make sense.
 BEFORE: dict[str, Story] = {
     "activateJob": pending,
@@ -79,6 +86,8 @@ BEFORE: dict[str, Story] = {
     **dict.fromkeys(("getCron", "amendCron", "deleteCron"), registered),
     **dict.fromkeys(("getCrons", "amendCrons", "deleteCrons"), registered),
     **dict.fromkeys(("triggerCron", "getCronHistory"), registered),
+    **dict.fromkeys(("getWorkflow", "getWorkflowProgress"), begun),
+    **dict.fromkeys(("cancelWorkflow", "cancelWorkflowByPost"), begun),
 }
 # The first documented status is not what the examples lead to.
 OTHERWISE = {"getJobResult": 202}

@@ -4,7 +4,7 @@ import pytest
 
 from ojs_server.domain.retention import DAY
 from ojs_server.ops.settle import Cancel
-from ojs_server.ops.sweep import STALE_MS, STEP
+from ojs_server.ops.sweep import MATURE_STEP, STALE_MS
 from tests.ops.bench import Bench, enqueue
 
 
@@ -153,13 +153,13 @@ def test_a_sweep_that_was_asked_for_before_a_stall_does_nothing(bench: Bench) ->
 
 
 def test_a_full_step_says_that_there_is_more(bench: Bench) -> None:
-    bench.do(enqueue(jobs=[{"scheduled_at": "+PT1S"}] * (STEP + 1)))
+    bench.do(enqueue(jobs=[{"scheduled_at": "+PT1S"}] * (MATURE_STEP + 1)))
     bench.clock.advance(1000)
     first = bench.sweep()
-    assert (first.matured, first.more) == (STEP, True)
+    assert (first.matured, first.more) == (MATURE_STEP, True)
     second = bench.sweep()
     assert (second.matured, second.more) == (1, False)
-    assert bench.counts() == {"available": STEP + 1}
+    assert bench.counts() == {"available": MATURE_STEP + 1}
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,8 @@ ON_ALL_VERSIONS = pytest.mark.parametrize(
     "store_url", ["sqlite", "postgres", "postgres15"], indirect=True
 )
 
+PAYLOAD = set(StoredJob.__struct_fields__) - {"job"}
+
 ReceiptKey = tuple[str, str, str]
 
 
@@ -37,10 +39,7 @@ class HandClock:
 
 def a_job(job_id: str, **fields: Any) -> StoredJob:
     """An available job; fields of the record and of the payload alike can be set."""
-    payload = {
-        name: fields.pop(name)
-        for name in ("args", "meta", "request_hash", "result", "unique_key") & fields.keys()
-    }
+    payload = {name: fields.pop(name) for name in PAYLOAD & fields.keys()}
     record: dict[str, Any] = {
         "type": "mail.send",
         "queue": "default",

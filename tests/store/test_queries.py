@@ -4,7 +4,7 @@ import pytest
 
 from ojs_server.store.postgres.statements import STATEMENTS, statement_of
 from ojs_server.store.queries import Query, load_queries, split_parts
-from ojs_server.store.sqlite.store import PACKAGE as SQLITE
+from ojs_server.store.sqlite.statements import PACKAGE as SQLITE
 
 # Nodes, notices, locks and lost commits: what one file with one server does not have.
 ONLY_POSTGRES = {

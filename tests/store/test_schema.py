@@ -15,12 +15,11 @@ from ojs_server.store.base import Store
 from ojs_server.store.open import open_store
 from ojs_server.store.postgres.arrays import register, texts
 from ojs_server.store.postgres.statements import STATEMENTS, with_lanes
-from ojs_server.store.queries import load_queries
-from ojs_server.store.sqlite.store import PACKAGE, SqliteStore
+from ojs_server.store.sqlite.statements import QUERIES
+from ojs_server.store.sqlite.store import SqliteStore
 from tests.store.postgres.server import query
 from tests.store.records import START, a_job, a_lease, hold, put
 
-QUERIES = load_queries(PACKAGE)
 LIMIT = 5
 
 
@@ -96,7 +95,7 @@ def test_a_claim_by_type_reads_what_it_takes_on_postgres(
 
 
 def test_due_jobs_are_found_by_index_on_postgres(connection: psycopg.Connection[Any]) -> None:
-    scans = explained(connection, STATEMENTS["load_due"].sql, (START + 2000, LIMIT))
+    scans = explained(connection, STATEMENTS["load_due"].sql, {"now": START + 2000, "limit": LIMIT})
     assert scans == [Scan("jobs", "jobs_due", LIMIT)]
 
 
@@ -117,15 +116,11 @@ def plan_of(sqlite_path: Path) -> Iterator[Any]:
     with closing(sqlite3.connect(sqlite_path)) as connection:
 
         def plan(sql: str) -> list[str]:
-            unbound = [None] * _parameters(sql)
+            named = dict.fromkeys(re.findall(r":(\w+)", sql))
+            unbound = named or [None] * sql.count("?")
             return [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", unbound)]
 
         yield plan
-
-
-def _parameters(sql: str) -> int:
-    numbered = [int(number) for number in re.findall(r"\?(\d+)", sql)]
-    return max(numbered, default=0) or sql.count("?")
 
 
 def searches(plan: list[str], table: str) -> set[str]:

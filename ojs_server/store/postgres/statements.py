@@ -1,4 +1,4 @@
-"""This store's statements, with a typed array for each column of a batch."""
+"""This store's statements, with a typed array for each column of a batch, and how they are run."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -6,9 +6,11 @@ from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
+import psycopg
 
 from ojs_server.store.postgres.arrays import PACKERS
 from ojs_server.store.queries import Query, load_queries
+from ojs_server.store.tables.statements import Statements
 
 PACKAGE: Final = "ojs_server.store.postgres"
 
@@ -48,3 +50,34 @@ def with_lanes(statement: Statement, count: int) -> str:
 STATEMENTS: Final[Mapping[str, Statement]] = {
     name: statement_of(query) for name, query in load_queries(PACKAGE).items()
 }
+
+
+class PostgresStatements(Statements):
+    """A cursor of one connection."""
+
+    def __init__(self, cursor: psycopg.Cursor[tuple[Any, ...]]) -> None:
+        self._cursor = cursor
+
+    def run(self, name: str, /, **bound: Any) -> int:
+        """Run a statement; answers how many rows it touched."""
+        return self._cursor.execute(STATEMENTS[name].sql.encode(), bound).rowcount
+
+    def all(self, name: str, /, **bound: Any) -> list[Any]:
+        """Run a statement; answers the rows it returns."""
+        return self._cursor.execute(STATEMENTS[name].sql.encode(), bound).fetchall()
+
+    def run_rows(self, name: str, rows: Sequence[Sequence[Any]]) -> int:
+        """Run a statement for all rows; answers how many rows it touched."""
+        return self.run(name, **STATEMENTS[name].bind(rows)) if rows else 0
+
+    def all_rows(self, name: str, rows: Sequence[Sequence[Any]]) -> list[Any]:
+        """Run a statement for all rows; answers the rows it returns."""
+        return self.all(name, **STATEMENTS[name].bind(rows)) if rows else []
+
+    def can_hold(self, *texts: str | None) -> bool:
+        """The database takes no NUL in text."""
+        return not any(text and "\0" in text for text in texts)
+
+    def synchronous_commit(self) -> str:
+        """How this connection waits for its commits."""
+        return str(self.all("synchronous_commit")[0][0])

@@ -10,16 +10,14 @@ from typing import Final
 
 from ojs_server.store.base import POSITION_BITS, Clock, OnWake, SchemaError, StoreUnavailable
 from ojs_server.store.clock import RisingClock
-from ojs_server.store.queries import load_queries
 from ojs_server.store.sqlite.lock import FileLock
 from ojs_server.store.sqlite.migrate import migrate
 from ojs_server.store.sqlite.read import SqliteReader
+from ojs_server.store.sqlite.statements import PACKAGE, QUERIES
 from ojs_server.store.sqlite.transaction import SqliteTx
 
 # STRICT tables and UPDATE … FROM with RETURNING.
 MINIMUM_VERSION: Final = (3, 37, 0)
-PACKAGE: Final = "ojs_server.store.sqlite"
-QUERIES: Final = load_queries(PACKAGE)
 
 
 class SqliteStore:
@@ -70,9 +68,8 @@ class SqliteStore:
             self._writer.execute("BEGIN IMMEDIATE")
             try:
                 self._number += 1
-                yield SqliteTx(
-                    self._writer, QUERIES, self._clock(), self._number << POSITION_BITS, self._node
-                )
+                base = self._number << POSITION_BITS
+                yield SqliteTx(self._writer, self._clock(), base, self._node)
                 self._writer.execute("COMMIT")
             except BaseException:
                 if self._writer.in_transaction:
@@ -87,7 +84,7 @@ class SqliteStore:
             if connection is None:
                 connection = self._local.connection = self._connect()
                 connection.execute("PRAGMA query_only = ON")
-            yield SqliteReader(connection, QUERIES, self._clock)
+            yield SqliteReader(connection, self._clock)
 
     def ping(self) -> None:
         """Raise StoreUnavailable unless the database answers."""

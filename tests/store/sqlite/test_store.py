@@ -12,7 +12,8 @@ import pytest
 
 from ojs_server.store.base import POSITION_BITS, SchemaError, StoreUnavailable
 from ojs_server.store.migrations import load_migrations
-from ojs_server.store.sqlite.store import PACKAGE, SqliteStore
+from ojs_server.store.sqlite.statements import PACKAGE
+from ojs_server.store.sqlite.store import SqliteStore
 from tests.store.records import EVERYTHING, START, HandClock, a_job, an_event, log, put, whole
 
 NEWEST = load_migrations(PACKAGE)[-1].version

@@ -25,12 +25,13 @@ SELECT {cron_entry} FROM cron WHERE name = ANY ({rows}) ORDER BY name FOR UPDATE
 
 -- name: load_due_cron
 -- Those whose time has come, without those that another node is firing.
-SELECT {cron_entry} FROM cron WHERE next_run_at <= %s::int8 ORDER BY next_run_at LIMIT %s::int8
+SELECT {cron_entry} FROM cron WHERE next_run_at <= %(now)s::int8
+ORDER BY next_run_at LIMIT %(limit)s::int8
 FOR UPDATE SKIP LOCKED
 
 -- name: load_held_cron
 -- Those with a run that may go on, since the one before has ended.
-SELECT {cron_entry} FROM cron WHERE held > 0 AND {free} ORDER BY name LIMIT %s::int8
+SELECT {cron_entry} FROM cron WHERE held > 0 AND {free} ORDER BY name LIMIT %(limit)s::int8
 FOR UPDATE SKIP LOCKED
 
 -- fragment: free
@@ -75,7 +76,7 @@ DELETE FROM cron_runs WHERE NOT held AND name = %(name)s::text AND pos <= (
 
 -- name: load_held_runs
 -- The runs of an entry that wait, oldest first.
-SELECT {cron_run} FROM cron_runs WHERE name = %s::text AND held ORDER BY pos
+SELECT {cron_run} FROM cron_runs WHERE name = %(name)s::text AND held ORDER BY pos
 
 -- name: release_cron_runs
 -- These wait no longer.
@@ -98,4 +99,4 @@ SELECT {cron_entry} FROM cron WHERE name = ANY ({rows}) ORDER BY created_at DESC
 
 -- name: list_cron_runs
 -- The runs of an entry, newest first.
-SELECT {cron_run} FROM cron_runs WHERE name = %s::text ORDER BY pos DESC
+SELECT {cron_run} FROM cron_runs WHERE name = %(name)s::text ORDER BY pos DESC

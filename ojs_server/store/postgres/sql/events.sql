@@ -10,7 +10,7 @@ SELECT * FROM unnest({rows})
 -- of other databases are numbered with ours and can be long, but they write nothing here.
 SELECT pos, at, type, subject, queue, job_type, data
 FROM events
-WHERE pos > %s::int8 AND pos < (
+WHERE pos > %(after)s::int8 AND pos < (
     SELECT (
         COALESCE(
             (
@@ -23,17 +23,17 @@ WHERE pos > %s::int8 AND pos < (
             ),
             pg_snapshot_xmax(pg_current_snapshot())::text::int8
         ) + value
-    ) << %s::int4
+    ) << %(bits)s::int4
     FROM settings WHERE name = 'position_offset'
 )
-ORDER BY pos LIMIT %s::int8
+ORDER BY pos LIMIT %(limit)s::int8
 
 -- name: delete_events
 -- The oldest, as far as they lie before a moment.
 DELETE FROM events WHERE pos = ANY (ARRAY(
     SELECT pos
-    FROM (SELECT pos, at FROM events ORDER BY pos LIMIT %s::int8 FOR UPDATE SKIP LOCKED) AS oldest
-    WHERE at < %s::int8
+    FROM (SELECT pos, at FROM events ORDER BY pos LIMIT %(limit)s::int8 FOR UPDATE SKIP LOCKED) AS oldest
+    WHERE at < %(before)s::int8
 ))
 
 -- name: last_position
@@ -69,5 +69,5 @@ WHERE receipts.principal = gone.principal AND receipts.operation = gone.operatio
 -- name: prune_receipts
 -- Keys that have served their day.
 DELETE FROM receipts WHERE ctid = ANY (ARRAY(
-    SELECT ctid FROM receipts WHERE created_at < %s::int8 LIMIT %s::int8 FOR UPDATE SKIP LOCKED
+    SELECT ctid FROM receipts WHERE created_at < %(before)s::int8 LIMIT %(limit)s::int8 FOR UPDATE SKIP LOCKED
 ))

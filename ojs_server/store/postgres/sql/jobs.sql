@@ -3,20 +3,20 @@
 jobs.id, jobs.type, jobs.queue, jobs.state, jobs.priority, jobs.seq, jobs.attempt, jobs.releases,
 jobs.max_attempts, jobs.created_at, jobs.enqueued_at, jobs.started_at, jobs.finished_at,
 jobs.completed_at, jobs.scheduled_at, jobs.expires_at, jobs.due_at, jobs.lease_ms, jobs.run_ms,
-jobs.retry_delay_ms, jobs.spec, jobs.error, jobs.errors
+jobs.retry_delay_ms, jobs.spec, jobs.error, jobs.errors, jobs.workflow_id, jobs.workflow_node
 
 -- fragment: payload
 -- What a StoredJob has beyond its Job.
-jobs.args, jobs.meta, jobs.request_hash, jobs.result, jobs.unique_key
+jobs.args, jobs.meta, jobs.request_hash, jobs.result, jobs.unique_key, jobs.parent_results
 
 -- name: insert_jobs
 -- New jobs; an id that exists is left alone and not answered.
--- row: text, text, text, text, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, bytea, bytea, bytea, bytea, bytea, bytea, bytea, bytea
+-- row: text, text, text, text, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, bytea, bytea, bytea, text, int8, bytea, bytea, bytea, bytea, bytea, bytea
 INSERT INTO jobs (
     id, type, queue, state, priority, seq, attempt, releases, max_attempts, created_at,
     enqueued_at, started_at, finished_at, completed_at, scheduled_at, expires_at, due_at,
-    lease_ms, run_ms, retry_delay_ms, spec, error, errors, args, meta, request_hash, result,
-    unique_key
+    lease_ms, run_ms, retry_delay_ms, spec, error, errors, workflow_id, workflow_node, args, meta,
+    request_hash, result, unique_key, parent_results
 )
 SELECT * FROM unnest({rows})
 ON CONFLICT (id) DO NOTHING
@@ -32,6 +32,11 @@ SELECT id, request_hash FROM jobs WHERE id = ANY ({rows})
 -- as they were before it waited for a lock.
 -- row: text
 SELECT {job} FROM jobs WHERE id = ANY ({rows}) ORDER BY id FOR UPDATE
+
+-- name: seize_jobs
+-- Lock jobs, without those that another transaction has.
+-- row: text
+SELECT {job} FROM jobs WHERE id = ANY ({rows}) ORDER BY id FOR UPDATE SKIP LOCKED
 
 -- name: load_whole
 -- Jobs with everything.
@@ -62,7 +67,7 @@ CROSS JOIN LATERAL (
 
 -- name: load_due
 -- What time changes next, without what another node is busy with.
-SELECT {job} FROM jobs WHERE due_at <= %s::int8 ORDER BY due_at LIMIT %s::int8
+SELECT {job} FROM jobs WHERE due_at <= %(now)s::int8 ORDER BY due_at LIMIT %(limit)s::int8
 FOR UPDATE SKIP LOCKED
 
 -- name: claim
@@ -85,7 +90,7 @@ WITH picked AS MATERIALIZED (
 UPDATE jobs
 SET state = 'active', attempt = attempt + 1, started_at = %(now)s::int8, due_at = NULL
 FROM picked WHERE jobs.id = picked.id
-RETURNING {job}, jobs.args, jobs.meta, picked.lane
+RETURNING {job}, jobs.args, jobs.meta, jobs.parent_results, picked.lane
 
 -- name: claim_types
 -- The same where the fetch names job types: a queue's types are merged in the queue's order.
@@ -107,7 +112,7 @@ WITH picked AS MATERIALIZED (
 UPDATE jobs
 SET state = 'active', attempt = attempt + 1, started_at = %(now)s::int8, due_at = NULL
 FROM picked WHERE jobs.id = picked.id
-RETURNING {job}, jobs.args, jobs.meta, picked.lane
+RETURNING {job}, jobs.args, jobs.meta, jobs.parent_results, picked.lane
 
 -- name: write_changes
 -- Decided transitions, each guarded by the state and attempt that it leaves.
@@ -136,7 +141,7 @@ DELETE FROM jobs WHERE id = ANY ({rows})
 -- A whole job and its lease.
 SELECT {job}, {payload}, {lease}
 FROM jobs LEFT JOIN leases ON leases.job_id = jobs.id
-WHERE jobs.id = %s::text
+WHERE jobs.id = %(job_id)s::text
 
 -- name: load_states
 -- The states of jobs.

@@ -16,8 +16,8 @@ SELECT {worker} FROM workers WHERE gone_at IS NULL ORDER BY id FOR UPDATE
 -- name: load_silent_workers
 -- Those who have not been heard of since a moment, without those that another node is busy with.
 SELECT {worker} FROM workers
-WHERE gone_at IS NULL AND alive_at IS NOT NULL AND alive_at <= %s::int8
-ORDER BY alive_at LIMIT %s::int8
+WHERE gone_at IS NULL AND alive_at IS NOT NULL AND alive_at <= %(before)s::int8
+ORDER BY alive_at LIMIT %(limit)s::int8
 FOR UPDATE SKIP LOCKED
 
 -- name: save_workers

@@ -24,11 +24,11 @@ SELECT {cron_entry} FROM cron WHERE name IN ({rows})
 
 -- name: load_due_cron
 -- Those whose time has come.
-SELECT {cron_entry} FROM cron WHERE next_run_at <= ? ORDER BY next_run_at LIMIT ?
+SELECT {cron_entry} FROM cron WHERE next_run_at <= :now ORDER BY next_run_at LIMIT :limit
 
 -- name: load_held_cron
 -- Those with a run that may go on, since the one before has ended.
-SELECT {cron_entry} FROM cron WHERE held > 0 AND {free} ORDER BY name LIMIT ?
+SELECT {cron_entry} FROM cron WHERE held > 0 AND {free} ORDER BY name LIMIT :limit
 
 -- fragment: free
 -- No run of the entry is on.
@@ -61,13 +61,13 @@ VALUES {rows}
 
 -- name: trim_cron_runs
 -- All but the newest runs of an entry; one that still waits stays.
-DELETE FROM cron_runs WHERE held = 0 AND name = ?1 AND pos <= (
-    SELECT pos FROM cron_runs WHERE name = ?1 ORDER BY pos DESC LIMIT 1 OFFSET ?2
+DELETE FROM cron_runs WHERE held = 0 AND name = :name AND pos <= (
+    SELECT pos FROM cron_runs WHERE name = :name ORDER BY pos DESC LIMIT 1 OFFSET :keep
 )
 
 -- name: load_held_runs
 -- The runs of an entry that wait, oldest first.
-SELECT {cron_run} FROM cron_runs WHERE name = ? AND held = 1 ORDER BY pos
+SELECT {cron_run} FROM cron_runs WHERE name = :name AND held = 1 ORDER BY pos
 
 -- name: release_cron_runs
 -- These wait no longer.
@@ -90,4 +90,4 @@ SELECT {cron_entry} FROM cron WHERE name IN ({rows}) ORDER BY created_at DESC, n
 
 -- name: list_cron_runs
 -- The runs of an entry, newest first.
-SELECT {cron_run} FROM cron_runs WHERE name = ? ORDER BY pos DESC
+SELECT {cron_run} FROM cron_runs WHERE name = :name ORDER BY pos DESC

@@ -6,12 +6,12 @@ INSERT INTO events (pos, at, type, subject, queue, job_type, data) VALUES {rows}
 -- name: events_after
 -- The next stretch of the log.
 SELECT pos, at, type, subject, queue, job_type, CAST(data AS BLOB)
-FROM events WHERE pos > ? ORDER BY pos LIMIT ?
+FROM events WHERE pos > :after ORDER BY pos LIMIT :limit
 
 -- name: delete_events
 -- The oldest, as far as they lie before a moment.
 DELETE FROM events WHERE pos IN (
-    SELECT pos FROM (SELECT pos, at FROM events ORDER BY pos LIMIT ?2) WHERE at < ?1
+    SELECT pos FROM (SELECT pos, at FROM events ORDER BY pos LIMIT :limit) WHERE at < :before
 )
 
 -- name: last_position
@@ -22,10 +22,11 @@ SELECT max(
 )
 
 -- name: insert_receipts
--- Idempotency keys; one that exists is left alone.
+-- Idempotency keys; one that exists is left alone and not answered.
 -- row: (?,?,?,?,?,?)
 INSERT INTO receipts (principal, operation, key, body_hash, job_ids, created_at)
 VALUES {rows} ON CONFLICT DO NOTHING
+RETURNING principal, operation, key
 
 -- name: load_receipts
 -- What was stored under keys.
@@ -45,5 +46,5 @@ DELETE FROM receipts WHERE rowid IN (
 -- name: prune_receipts
 -- Keys that have served their day.
 DELETE FROM receipts WHERE rowid IN (
-    SELECT rowid FROM receipts WHERE created_at < ? LIMIT ?
+    SELECT rowid FROM receipts WHERE created_at < :before LIMIT :limit
 )

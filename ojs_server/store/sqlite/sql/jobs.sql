@@ -3,21 +3,22 @@
 jobs.id, jobs.type, jobs.queue, jobs.state, jobs.priority, jobs.seq, jobs.attempt, jobs.releases,
 jobs.max_attempts, jobs.created_at, jobs.enqueued_at, jobs.started_at, jobs.finished_at,
 jobs.completed_at, jobs.scheduled_at, jobs.expires_at, jobs.due_at, jobs.lease_ms, jobs.run_ms,
-jobs.retry_delay_ms, CAST(jobs.spec AS BLOB), CAST(jobs.error AS BLOB), CAST(jobs.errors AS BLOB)
+jobs.retry_delay_ms, CAST(jobs.spec AS BLOB), CAST(jobs.error AS BLOB), CAST(jobs.errors AS BLOB),
+jobs.workflow_id, jobs.workflow_node
 
 -- fragment: payload
 -- What a StoredJob has beyond its Job.
 CAST(jobs.args AS BLOB), CAST(jobs.meta AS BLOB), jobs.request_hash, CAST(jobs.result AS BLOB),
-jobs.unique_key
+jobs.unique_key, CAST(jobs.parent_results AS BLOB)
 
 -- name: insert_jobs
 -- New jobs, whose ids are free.
--- row: (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,CAST(? AS TEXT),CAST(? AS TEXT),CAST(? AS TEXT),CAST(? AS TEXT),CAST(? AS TEXT),?,CAST(? AS TEXT),?)
+-- row: (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,CAST(? AS TEXT),CAST(? AS TEXT),CAST(? AS TEXT),?,?,CAST(? AS TEXT),CAST(? AS TEXT),?,CAST(? AS TEXT),?,CAST(? AS TEXT))
 INSERT INTO jobs (
     id, type, queue, state, priority, seq, attempt, releases, max_attempts, created_at,
     enqueued_at, started_at, finished_at, completed_at, scheduled_at, expires_at, due_at,
-    lease_ms, run_ms, retry_delay_ms, spec, error, errors, args, meta, request_hash, result,
-    unique_key
+    lease_ms, run_ms, retry_delay_ms, spec, error, errors, workflow_id, workflow_node, args, meta,
+    request_hash, result, unique_key, parent_results
 )
 VALUES {rows}
 
@@ -30,6 +31,11 @@ SELECT id, request_hash FROM jobs WHERE id IN ({rows})
 -- Jobs with the leases on them.
 -- row: ?
 SELECT {job}, {lease} FROM jobs LEFT JOIN leases ON leases.job_id = jobs.id WHERE jobs.id IN ({rows})
+
+-- name: seize_jobs
+-- Jobs; there is no other transaction.
+-- row: ?
+SELECT {job} FROM jobs WHERE id IN ({rows})
 
 -- name: load_whole
 -- Jobs with everything.
@@ -50,7 +56,7 @@ SELECT {job}, jobs.unique_key FROM jobs WHERE id IN (
 
 -- name: load_due
 -- What time changes next.
-SELECT {job} FROM jobs WHERE due_at <= ? ORDER BY due_at LIMIT ?
+SELECT {job} FROM jobs WHERE due_at <= :now ORDER BY due_at LIMIT :limit
 
 -- name: claim
 -- Hand out: each lane is one queue (or queue and type), in the order wanted.
@@ -58,7 +64,7 @@ SELECT {job} FROM jobs WHERE due_at <= ? ORDER BY due_at LIMIT ?
 UPDATE jobs
 SET state = 'active', attempt = attempt + 1, started_at = ?, due_at = NULL
 WHERE id IN (SELECT id FROM ({lanes}) ORDER BY lane, priority DESC, seq LIMIT ?)
-RETURNING {job}, CAST(args AS BLOB), CAST(meta AS BLOB)
+RETURNING {job}, CAST(args AS BLOB), CAST(meta AS BLOB), CAST(parent_results AS BLOB)
 
 -- name: claim_types
 -- The same where the fetch names job types: a lane is one queue and one type.
@@ -66,7 +72,7 @@ RETURNING {job}, CAST(args AS BLOB), CAST(meta AS BLOB)
 UPDATE jobs
 SET state = 'active', attempt = attempt + 1, started_at = ?, due_at = NULL
 WHERE id IN (SELECT id FROM ({lanes}) ORDER BY lane, priority DESC, seq LIMIT ?)
-RETURNING {job}, CAST(args AS BLOB), CAST(meta AS BLOB)
+RETURNING {job}, CAST(args AS BLOB), CAST(meta AS BLOB), CAST(parent_results AS BLOB)
 
 -- name: write_changes
 -- Decided transitions, each guarded by the state and attempt that it leaves (columns 2 and 3).
@@ -93,7 +99,7 @@ DELETE FROM jobs WHERE id IN ({rows})
 -- A whole job and its lease.
 SELECT {job}, {payload}, {lease}
 FROM jobs LEFT JOIN leases ON leases.job_id = jobs.id
-WHERE jobs.id = ?
+WHERE jobs.id = :job_id
 
 -- name: load_states
 -- The states of jobs.
@@ -109,15 +115,15 @@ SELECT CAST(meta AS BLOB) FROM jobs WHERE id IN ({rows})
 -- Discarded jobs, newest first, from a place in that order.
 SELECT {job}, {payload} FROM jobs
 WHERE state = 'discarded'
-    AND (?1 IS NULL OR queue = ?1) AND (?2 IS NULL OR type = ?2)
-    AND (?3 IS NULL OR (finished_at, id) < (?3, ?4))
+    AND (:queue IS NULL OR queue = :queue) AND (:type IS NULL OR type = :type)
+    AND (:after_end IS NULL OR (finished_at, id) < (:after_end, :after_id))
 ORDER BY finished_at DESC, id DESC
-LIMIT ?5 OFFSET ?6
+LIMIT :limit OFFSET :offset
 
 -- name: count_dead_letters
 -- How many of them there are.
 SELECT count(*) FROM jobs
-WHERE state = 'discarded' AND (?1 IS NULL OR queue = ?1) AND (?2 IS NULL OR type = ?2)
+WHERE state = 'discarded' AND (:queue IS NULL OR queue = :queue) AND (:type IS NULL OR type = :type)
 
 -- name: next_due
 -- When housekeeping has something to do, by kind.

@@ -35,7 +35,7 @@ FROM (VALUES {rows}) AS extension WHERE leases.job_id = extension.column1
 -- fragment: judged
 -- Whether a lease may be judged: handed out since the store has been reachable, so that its holder
 -- could be heard all along, or the store has been reachable for long enough.
-(run.started_at >= ?2 OR ?2 + min(leases.duration_ms, ?3) <= ?1)
+(run.started_at >= :since OR :since + min(leases.duration_ms, :grace) <= :now)
 
 -- name: load_lapsed
 -- Leases whose time is over, as far as the store was reachable to hear from their holders.
@@ -43,16 +43,16 @@ SELECT {job}, {lease}
 FROM (
     SELECT job_id FROM (
         SELECT leases.job_id FROM leases CROSS JOIN jobs AS run ON run.id = leases.job_id
-        WHERE leases.expires_at <= ?1 AND {judged}
-        ORDER BY leases.expires_at LIMIT ?4
+        WHERE leases.expires_at <= :now AND {judged}
+        ORDER BY leases.expires_at LIMIT :limit
     )
     UNION
     SELECT job_id FROM (
         SELECT leases.job_id FROM leases CROSS JOIN jobs AS run ON run.id = leases.job_id
-        WHERE leases.deadline_at <= ?1 AND {judged}
-        ORDER BY leases.deadline_at LIMIT ?4
+        WHERE leases.deadline_at <= :now AND {judged}
+        ORDER BY leases.deadline_at LIMIT :limit
     )
-    LIMIT ?4
+    LIMIT :limit
 ) AS lapsed
 CROSS JOIN jobs ON jobs.id = lapsed.job_id
 CROSS JOIN leases ON leases.job_id = lapsed.job_id

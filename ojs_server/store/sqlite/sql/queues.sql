@@ -1,6 +1,6 @@
 -- name: set_paused
 -- Pause or resume, whether the queue was ever used or not.
-INSERT INTO queues (name, paused, created_at, changed_at) VALUES (?1, ?2, ?3, ?3)
+INSERT INTO queues (name, paused, created_at, changed_at) VALUES (:queue, :paused, :now, :now)
 ON CONFLICT (name) DO UPDATE SET paused = excluded.paused, changed_at = excluded.changed_at
 
 -- name: add_counts

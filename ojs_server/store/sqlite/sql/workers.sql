@@ -16,8 +16,8 @@ SELECT {worker} FROM workers WHERE gone_at IS NULL ORDER BY id
 -- name: load_silent_workers
 -- Those who have not been heard of since a moment.
 SELECT {worker} FROM workers
-WHERE gone_at IS NULL AND alive_at IS NOT NULL AND alive_at <= ?
-ORDER BY alive_at LIMIT ?
+WHERE gone_at IS NULL AND alive_at IS NOT NULL AND alive_at <= :before
+ORDER BY alive_at LIMIT :limit
 
 -- name: save_workers
 -- New or changed workers.
@@ -37,8 +37,8 @@ ON CONFLICT (id) DO UPDATE SET
 -- Those who went long ago, and fetch-only ones that were not seen for as long.
 DELETE FROM workers WHERE id IN (
     SELECT id FROM workers
-    WHERE gone_at <= ?1 OR (gone_at IS NULL AND alive_at IS NULL AND seen_at <= ?1)
-    LIMIT ?2
+    WHERE gone_at <= :before OR (gone_at IS NULL AND alive_at IS NULL AND seen_at <= :before)
+    LIMIT :limit
 )
 
 -- name: list_workers

@@ -1,0 +1,28 @@
+"""Looks past the wrapper `job` of an answer, as two of the published dialects do."""
+
+from typing import Literal
+
+from conformance import paths
+from conformance.values import is_absent
+
+Unwrap = Literal["", "fallback", "job"]
+
+
+def find(path: str, body: object, unwrap: Unwrap) -> object:
+    """Return what a path leads to; `fallback` looks into the job second, `job` looks only there."""
+    if unwrap == "job":
+        return paths.find(path, _job_in(body))
+    found = paths.find(path, body)
+    if unwrap == "fallback" and is_absent(found):
+        inner = paths.find(path, _job_in(body))
+        return found if is_absent(inner) else inner
+    return found
+
+
+def _job_in(body: object) -> object:
+    if not isinstance(body, dict):
+        return body
+    job, jobs = body.get("job"), body.get("jobs")
+    if isinstance(job, dict):
+        return job
+    return jobs[0] if isinstance(jobs, list) and jobs else body

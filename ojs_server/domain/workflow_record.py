@@ -1,0 +1,110 @@
+"""The stored workflow, and its jobs as it knows them: what waits, what runs, what came of it."""
+
+from typing import Final
+
+import msgspec
+
+from ojs_server.domain.workflow_plan import Plan, Progress, WorkflowState, progress_of
+from ojs_wire import codec
+
+_plan: Final = msgspec.json.Decoder(Plan)
+
+
+class Workflow(msgspec.Struct, frozen=True):
+    """One workflow. `plan` is JSON and never changes; `progress` is a letter for each node."""
+
+    id: str
+    name: str | None
+    kind: str
+    state: str
+    plan: bytes
+    progress: str
+    created_at: int
+    finished_at: int | None = None
+    due_at: int | None = None
+    request_hash: bytes | None = None
+
+
+class WorkflowJob(msgspec.Struct, frozen=True):
+    """A node that is a job: the request while it waits, then its job, then what came of it.
+
+    `result` is kept while another job of the workflow may still be given it.
+    """
+
+    workflow_id: str
+    node: int
+    request: bytes | None = None
+    job_id: str | None = None
+    result: bytes | None = None
+    error: bytes | None = None
+    ended_at: int | None = None
+
+
+class WaitingJob(msgspec.Struct, frozen=True):
+    """The request of a node that waits, or how much there is to hand on of one that has ended."""
+
+    request: bytes | None
+    job_id: str | None
+    result_size: int | None
+    error_size: int | None
+
+
+class MemberJob(msgspec.Struct, frozen=True):
+    """A job of a workflow as it is shown; its own record may be gone already."""
+
+    node: int
+    job_id: str
+    ended_at: int | None = None
+    error: bytes | None = None
+    state: str | None = None
+    started_at: int | None = None
+
+
+class WorkflowView(msgspec.Struct, frozen=True):
+    """A workflow and its jobs that were enqueued."""
+
+    workflow: Workflow
+    members: tuple[MemberJob, ...] = ()
+
+
+def plan_of(workflow: Workflow) -> Plan:
+    """The tree of a stored workflow."""
+    return _plan.decode(workflow.plan)
+
+
+def progress_in(workflow: Workflow) -> Progress:
+    """How far a stored workflow is."""
+    return progress_of(workflow.progress)
+
+
+def begun(
+    workflow_id: str,
+    name: str | None,
+    plan: Plan,
+    progress: Progress,
+    now: int,
+    request_hash: bytes | None,
+) -> Workflow:
+    """A new workflow."""
+    return Workflow(
+        id=workflow_id,
+        name=name,
+        kind=plan.root.kind or "",
+        state=progress.state,
+        plan=codec.encode(plan),
+        progress=progress.written(),
+        created_at=now,
+        request_hash=request_hash,
+    )
+
+
+def moved(workflow: Workflow, progress: Progress, now: int, keep_ms: int) -> Workflow:
+    """The workflow after a step; the last one says until when it is kept."""
+    ends = workflow.finished_at is None and progress.state is not WorkflowState.RUNNING
+    return msgspec.structs.replace(
+        workflow,
+        state=progress.state,
+        progress=progress.written(),
+        finished_at=now if ends else workflow.finished_at,
+        due_at=now + keep_ms if ends else workflow.due_at,
+    )

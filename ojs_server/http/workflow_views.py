@@ -1,0 +1,227 @@
+"""How workflows look on the wire: the whole tree with the jobs as they are now."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from ojs_server.domain.job import State
+from ojs_server.domain.workflow import culprit, tally
+from ojs_server.domain.workflow_plan import (
+    ENDED,
+    Node,
+    NodeState,
+    Plan,
+    Progress,
+    Tally,
+    WorkflowState,
+)
+from ojs_server.domain.workflow_record import (
+    MemberJob,
+    Workflow,
+    WorkflowView,
+    plan_of,
+    progress_in,
+)
+from ojs_server.http.views import timestamp
+from ojs_wire.values import format_timestamp
+
+
+class _Error(msgspec.Struct):
+    code: str | None = None
+    type: str | None = None
+    message: str | None = None
+    attempt: int | None = None
+
+
+class _Step(msgspec.Struct):
+    index: int
+    id: str
+    type: str
+    state: str
+    job_id: str | None
+    depends_on: list[str]
+    job_state: str | UnsetType = UNSET
+    callback: str | UnsetType = UNSET
+    started_at: str | UnsetType = UNSET
+    completed_at: str | UnsetType = UNSET
+    error: _Error | UnsetType = UNSET
+    steps: "list[_Step] | UnsetType" = UNSET
+
+
+_error = msgspec.json.Decoder(_Error)
+
+
+def shown(view: WorkflowView) -> dict[str, Any]:
+    """A workflow with its steps, and beside them its callbacks."""
+    drawing = _Drawing(view)
+    return {
+        **drawing.head(),
+        **drawing.failure(),
+        "steps": drawing.members(),
+        "callbacks": drawing.callbacks(),
+    }
+
+
+def shown_briefly(workflow: Workflow) -> dict[str, Any]:
+    """A workflow as lists show it."""
+    return _Drawing(WorkflowView(workflow)).head()
+
+
+def progress_shown(view: WorkflowView) -> dict[str, Any]:
+    """What share of a workflow has ended."""
+    drawing = _Drawing(view)
+    return {
+        "workflow_id": view.workflow.id,
+        "type": view.workflow.kind,
+        "state": view.workflow.state,
+        "progress": _share(drawing.counts),
+        "steps": drawing.shares(),
+    }
+
+
+def _share(counts: Tally) -> float:
+    return round((counts.completed + counts.failed) / counts.total, 6)
+
+
+class _Drawing:
+    def __init__(self, view: WorkflowView) -> None:
+        self._workflow = view.workflow
+        self._plan: Plan = plan_of(view.workflow)
+        self._progress: Progress = progress_in(view.workflow)
+        self._members: Mapping[int, MemberJob] = {one.node: one for one in view.members}
+        self.counts = tally(self._plan, self._progress)
+
+    def head(self) -> dict[str, Any]:
+        """The workflow as a whole."""
+        one, counts = self._workflow, self.counts
+        cancelled = one.state == WorkflowState.CANCELLED
+        moments = {
+            "created_at": format_timestamp(one.created_at),
+            # What waits for nothing is enqueued in the transaction that stores the workflow.
+            "started_at": format_timestamp(one.created_at),
+            "completed_at": None if cancelled else timestamp(one.finished_at),
+            "cancelled_at": timestamp(one.finished_at) if cancelled else None,
+        }
+        return {
+            "id": one.id,
+            "type": one.kind,
+            "name": one.name,
+            "state": one.state,
+            "steps_total": counts.total,
+            "steps_completed": counts.completed,
+            "steps_failed": counts.failed,
+            **moments,
+            "metadata": {
+                **moments,
+                "job_count": counts.total,
+                "completed_count": counts.completed,
+                "failed_count": counts.failed,
+            },
+        }
+
+    def failure(self) -> dict[str, Any]:
+        """What went wrong; nothing where nothing did."""
+        failed = [
+            (self._members[index], self._plan.nodes[index].id)
+            for index, state in enumerate(self._progress.nodes)
+            if state is NodeState.FAILED and index in self._members
+        ]
+        told: dict[str, Any] = {}
+        if failed:
+            told["failed_job_ids"] = [member.job_id for member, _ in failed]
+            told["errors"] = [
+                {"job_id": member.job_id, "step_id": step_id, **_told(member)}
+                for member, step_id in failed
+            ]
+        if (blamed := culprit(self._plan, self._progress)) is not None:
+            told["failed_step_id"] = self._plan.nodes[blamed].id
+            if (place := self._place_in_root(blamed)) is not None:
+                told["failed_step_index"] = place
+        return told
+
+    def members(self) -> list[_Step]:
+        """The steps of the whole, without its callbacks."""
+        return [self._step(place, part) for place, part in enumerate(self._plan.root.members)]
+
+    def callbacks(self) -> list[_Step]:
+        """The callbacks of the whole; they stand after its steps."""
+        root = self._plan.root
+        return [
+            self._step(place, part) for place, part in enumerate(root.callbacks, len(root.members))
+        ]
+
+    def shares(self) -> list[dict[str, Any]]:
+        """How far each step of the whole is."""
+        root = self._plan.root
+        return [
+            {
+                "job_id": step.job_id,
+                "id": step.id,
+                "type": step.type,
+                "state": step.state,
+                "progress": self._share_of(part),
+            }
+            for step, part in zip(
+                (*self.members(), *self.callbacks()), (*root.members, *root.callbacks), strict=True
+            )
+        ]
+
+    def _share_of(self, index: int) -> float:
+        node = self._plan.nodes[index]
+        if self._progress.nodes[index] in (NodeState.COMPLETED, NodeState.FAILED):
+            return 1.0
+        if not node.members:
+            return 0.0
+        ended = [self._progress.nodes[part] in ENDED for part in node.members]
+        return round(sum(ended) / len(ended), 6)
+
+    def _step(self, place: int, index: int) -> _Step:
+        node = self._plan.nodes[index]
+        member = self._members.get(index)
+        step = _Step(
+            index=place,
+            id=node.id,
+            type=node.job_type or node.kind or "",
+            state=self._progress.nodes[index],
+            job_id=member.job_id if member else None,
+            depends_on=[self._plan.nodes[need].id for need in node.needs],
+            callback=UNSET if node.fires is None else node.fires,
+            steps=UNSET if node.kind is None else self._inside(node),
+        )
+        if member is not None:
+            self._fill(step, member)
+        return step
+
+    def _inside(self, node: Node) -> list[_Step]:
+        return [
+            self._step(place, part) for place, part in enumerate((*node.members, *node.callbacks))
+        ]
+
+    def _fill(self, step: _Step, member: MemberJob) -> None:
+        if member.state is not None:
+            step.job_state = member.state
+        if step.state == NodeState.PENDING and member.state == State.ACTIVE:
+            step.state = "active"
+        if member.started_at is not None:
+            step.started_at = format_timestamp(member.started_at)
+        if member.ended_at is not None:
+            step.completed_at = format_timestamp(member.ended_at)
+        if member.error is not None:
+            step.error = _error.decode(member.error)
+
+    def _place_in_root(self, index: int) -> int | None:
+        parts = (*self._plan.root.members, *self._plan.root.callbacks)
+        while index not in parts:
+            scope = self._plan.nodes[index].scope
+            if scope is None:
+                return None
+            index = scope
+        return parts.index(index)
+
+
+def _told(member: MemberJob) -> dict[str, Any]:
+    found = _Error() if member.error is None else _error.decode(member.error)
+    told: dict[str, Any] = msgspec.to_builtins(found)
+    return told

@@ -1,0 +1,113 @@
+"""Workflows: start, list, read, cancel, progress."""
+
+from ojs_server.domain.errors import InvalidRequest, invalid
+from ojs_server.domain.naming import nearest
+from ojs_server.domain.validate import hash_of
+from ojs_server.domain.workflow_parse import parse_workflow
+from ojs_server.domain.workflow_plan import Kind, WorkflowState
+from ojs_server.domain.workflow_record import WorkflowView
+from ojs_server.http import dialects
+from ojs_server.http.call import Answer, Call
+from ojs_server.http.jobs import receipt_for
+from ojs_server.http.paging import cursor_at, page_of, place_of
+from ojs_server.http.workflow_views import progress_shown, shown, shown_briefly
+from ojs_server.ops.workflow import Cancel, missing, start
+from ojs_server.store.base import Place
+from ojs_server.store.workflows import WorkflowFilter
+from ojs_wire.calls import EmptyRequest
+from ojs_wire.values import MAX_NAME, UUID7
+
+
+async def create(call: Call) -> Answer:
+    """Store a workflow with all its steps; the answer leaves after it is on disk."""
+    body = await call.json()
+    definition = parse_workflow(body, strict=call.server.settings.strict)
+    receipt = receipt_for(call, "workflow")
+    done = await call.server.engine.run(
+        start(definition, receipt, hash_of(body) if receipt else b"")
+    )
+    view = done.view or await _load(call, done.workflow_id)
+    return Answer(
+        dialects.workflow_answer(shown(view)),
+        201 if done.view else 200,
+        {"Location": f"/ojs/v1/workflows/{done.workflow_id}"},
+    )
+
+
+async def listing(call: Call) -> Answer:
+    """Workflows without their steps, newest first."""
+    query = call.query()
+    page = page_of(call)
+    wanted = WorkflowFilter(
+        state=_word(query, "state", tuple(WorkflowState)),
+        kind=_word(query, "type", tuple(Kind)),
+        name=_name(query),
+    )
+    after = None if page.cursor is None else place_of(page.cursor)
+    found = await call.server.engine.read(
+        lambda reader: reader.workflows(wanted, page.limit, page.offset, after)
+    )
+    cursor = None
+    if found.has_more:
+        last = found.workflows[-1]
+        cursor = cursor_at(Place(last.created_at, last.id))
+    shown_ones = [shown_briefly(workflow) for workflow in found.workflows]
+    return Answer(dialects.workflow_list(shown_ones, page.describe(found.total, cursor)))
+
+
+async def detail(call: Call) -> Answer:
+    """One workflow with its steps as they are now."""
+    return Answer(dialects.workflow_answer(shown(await _load(call, _workflow_id(call)))))
+
+
+async def cancel(call: Call) -> Answer:
+    """Nothing further is enqueued; what a worker is at may finish."""
+    if call.scope["method"] == "POST":
+        await call.read(EmptyRequest, optional=True)
+    workflow_id = _workflow_id(call)
+    done = await call.server.engine.run(Cancel(workflow_id))
+    view = await _load(call, workflow_id)
+    return Answer(
+        dialects.workflow_answer(
+            {
+                **shown(view),
+                "steps_cancelled": done.cancelled,
+                "steps_already_completed": done.completed,
+            }
+        )
+    )
+
+
+async def progress(call: Call) -> Answer:
+    """How much of a workflow has ended."""
+    return Answer(progress_shown(await _load(call, _workflow_id(call))))
+
+
+def _workflow_id(call: Call) -> str:
+    workflow_id = call.params["id"]
+    if not UUID7.fullmatch(workflow_id):
+        raise missing(workflow_id[:100])
+    return workflow_id
+
+
+async def _load(call: Call, workflow_id: str) -> WorkflowView:
+    found = await call.server.engine.read(lambda reader: reader.workflow(workflow_id))
+    if found is None:
+        raise missing(workflow_id)
+    return found
+
+
+def _word(query: dict[str, str], field: str, words: tuple[str, ...]) -> str | None:
+    word = query.get(field) or None
+    if word is not None and word not in words:
+        raise invalid(field, f"must be one of {', '.join(words)}{nearest(word, words)}")
+    return word
+
+
+def _name(query: dict[str, str]) -> str | None:
+    name = query.get("name") or None
+    if name is not None and len(name) > MAX_NAME:
+        raise InvalidRequest(
+            f"`name` must have at most {MAX_NAME} characters", details={"field": "name"}
+        )
+    return name

@@ -1,0 +1,236 @@
+"""Workflows: start one, and call one off."""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from ojs_server.domain import lifecycle, workflow
+from ojs_server.domain.errors import Duplicate, NotFound, OjsError
+from ojs_server.domain.job import State
+from ojs_server.domain.validate import Draft
+from ojs_server.domain.workflow_events import told
+from ojs_server.domain.workflow_parse import Definition
+from ojs_server.domain.workflow_plan import Effects
+from ojs_server.domain.workflow_record import (
+    MemberJob,
+    Workflow,
+    WorkflowJob,
+    WorkflowView,
+    begun,
+)
+from ojs_server.ops.enqueue import ReceiptKey, entered
+from ojs_server.ops.unique import Judged, judge
+from ojs_server.ops.work import Work
+from ojs_server.ops.workflow_moves import Moves, advance, member, require_own
+from ojs_server.store.base import Receipt, StaleWrite, Tx
+
+
+class Start(msgspec.Struct, frozen=True):
+    """A checked workflow. `receipt` is (principal, operation, idempotency key)."""
+
+    definition: Definition
+    effects: Effects
+    receipt: ReceiptKey | None = None
+    body_hash: bytes = b""
+
+    @property
+    def drafts(self) -> tuple[Draft, ...]:
+        """The jobs that are enqueued at once."""
+        drafts = (self.definition.drafts[launch.node] for launch in self.effects.enqueue)
+        return tuple(draft for draft in drafts if draft is not None)
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        """What may not be touched twice in one transaction."""
+        uniques = (("unique", draft.unique.key) for draft in self.drafts if draft.unique)
+        own = [("workflow", self.definition.id)] if self.definition.id else []
+        return (*own, *uniques, *([self.receipt] if self.receipt else []))
+
+
+class Started(msgspec.Struct, frozen=True):
+    """A new workflow as it begins, or the id of one that an earlier request made."""
+
+    workflow_id: str
+    view: WorkflowView | None = None
+
+
+class Cancel(msgspec.Struct, frozen=True):
+    """Nobody wants the workflow any more."""
+
+    workflow_id: str
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        """What may not be touched twice in one transaction."""
+        return (("workflow", self.workflow_id),)
+
+
+class Cancelled(msgspec.Struct, frozen=True):
+    """How many jobs were called off, and how many had completed before."""
+
+    now: int
+    cancelled: int
+    completed: int
+
+
+def start(
+    definition: Definition, receipt: ReceiptKey | None = None, body_hash: bytes = b""
+) -> Start:
+    """The operation for a checked request."""
+    return Start(definition, workflow.start(definition.plan), receipt, body_hash)
+
+
+def missing(workflow_id: str) -> NotFound:
+    """The answer for an id that is not there."""
+    return NotFound(
+        f"there is no workflow {workflow_id}",
+        details={"resource_type": "workflow", "resource_id": workflow_id},
+        hint="finished workflows are removed when their retention ends; check the id",
+    )
+
+
+def run_starts(work: Work, ops: Sequence[Start]) -> list[Started | OjsError]:
+    """Store workflows, one after the other."""
+    # In the order of their ids, or two nodes that store the same ones could wait in a circle.
+    outcomes: dict[int, Started | OjsError] = {}
+    for index in sorted(range(len(ops)), key=lambda at: ops[at].definition.id or ""):
+        try:
+            outcomes[index] = _start(work, ops[index])
+        except OjsError as error:
+            outcomes[index] = error
+    return [outcomes[index] for index in range(len(ops))]
+
+
+def run_cancels(work: Work, ops: Sequence[Cancel]) -> list[Cancelled | OjsError]:
+    """Call workflows off. What else this transaction ended is followed first."""
+    ids = sorted({op.workflow_id for op in ops})
+    open_jobs = work.tx.load_open_jobs(ids)
+    # Jobs first, as everybody; whoever is moving the workflow on at this moment is waited for.
+    work.tx.load_jobs(members_of(open_jobs))
+    work.tx.load_workflows(sorted({*ids, *work.ended_workflows()}))
+    advance(work)
+    known = work.tx.load_workflows(ids)
+    outcomes: list[Cancelled | OjsError] = []
+    for op in ops:
+        found = known.get(op.workflow_id)
+        try:
+            outcomes.append(missing(op.workflow_id) if found is None else _cancel(work, found))
+        except OjsError as error:
+            outcomes.append(error)
+    return outcomes
+
+
+def lock_members(tx: Tx, ids: Iterable[str]) -> set[str]:
+    """The jobs that cancels of these workflows will lock."""
+    return set(members_of(tx.load_open_jobs(sorted(ids))))
+
+
+def members_of(open_jobs: dict[str, dict[int, str]]) -> list[str]:
+    """The ids of jobs in the order in which they are locked."""
+    return sorted(job_id for jobs in open_jobs.values() for job_id in jobs.values())
+
+
+def _start(work: Work, op: Start) -> Started:
+    definition = op.definition
+    created = begun(
+        definition.id or work.new_id(),
+        definition.name,
+        definition.plan,
+        op.effects.progress,
+        work.now,
+        definition.request_hash,
+    )
+    if work.tx.insert_workflows([created]):
+        return _known_id(work, created)
+    if op.receipt is not None:
+        receipts = work.tx.insert_receipts({op.receipt: Receipt(op.body_hash, (created.id,))})
+        if (earlier := receipts.get(op.receipt)) is not None:
+            work.tx.delete_workflows([created.id])
+            return _known_key(op, earlier)
+    try:
+        return Started(created.id, _begin(work, op, created))
+    except OjsError:
+        work.tx.delete_workflows([created.id])
+        if op.receipt is not None:
+            work.tx.delete_receipts([op.receipt])
+        raise
+
+
+def _known_id(work: Work, created: Workflow) -> Started:
+    known = work.tx.load_workflow_requests([created.id])
+    if known.get(created.id) == created.request_hash:
+        return Started(created.id)
+    raise Duplicate(
+        f"a workflow with id {created.id} exists already, made by a different request",
+        details={"existing_workflow_id": created.id},
+    )
+
+
+def _known_key(op: Start, earlier: Receipt) -> Started:
+    if earlier.body_hash == op.body_hash:
+        return Started(earlier.job_ids[0])
+    raise Duplicate(
+        "this Idempotency-Key was used for a different request",
+        details={"existing_workflow_id": earlier.job_ids[0]},
+    )
+
+
+def _begin(work: Work, op: Start, created: Workflow) -> WorkflowView:
+    """Store the jobs: those that may run at once as jobs, the others as requests."""
+    definition = op.definition
+    drafts = op.drafts
+    nodes = [launch.node for launch in op.effects.enqueue]
+    jobs = [
+        member(work, draft, (created.id, node), b"[]")
+        for node, draft in zip(nodes, drafts, strict=True)
+    ]
+    judged = judge(work, {0: (drafts, jobs)})[0]
+    if not isinstance(judged, Judged):
+        raise judged
+    require_own(judged.answer)
+    stored = judged.stored
+    work.apply(judged.replaced)
+    ids = {node: one.job.id for node, one in zip(nodes, stored, strict=True)}
+    work.tx.insert_workflow_jobs(
+        [
+            WorkflowJob(
+                created.id, node, None if node in ids else definition.requests[node], ids.get(node)
+            )
+            for node, request in enumerate(definition.requests)
+            if request is not None
+        ]
+    )
+    work.add(stored, [event for one in stored for event in entered(one)])
+    counts = workflow.tally(definition.plan, op.effects.progress)
+    for notice in op.effects.notices:
+        work.note(told(notice.type, created, definition.plan, notice.node, counts, work.now))
+    return WorkflowView(
+        created,
+        tuple(
+            MemberJob(node, one.job.id, state=one.job.state)
+            for node, one in zip(nodes, stored, strict=True)
+        ),
+    )
+
+
+def _cancel(work: Work, found: Workflow) -> Cancelled:
+    moves = Moves(work)
+    moving = moves.of(found)
+    open_jobs = work.tx.load_open_jobs([found.id]).get(found.id, {})
+    jobs = work.tx.seize_jobs(sorted(open_jobs.values()))
+    busy = [job_id for job_id in open_jobs.values() if job_id not in jobs]
+    if busy and work.tx.load_states(busy):
+        # Enqueued since we locked the others, and somebody is at it already.
+        raise StaleWrite("another transaction is at a job of the workflow")
+    held = {
+        node
+        for node, job_id in open_jobs.items()
+        if job_id in jobs and jobs[job_id].state == State.ACTIVE
+    }
+    effects = workflow.cancel(moving.plan, moving.progress, held)
+    completed = workflow.tally(moving.plan, moving.progress).completed
+    revoked = [jobs[open_jobs[node]] for node in effects.revoked]
+    work.apply([lifecycle.cancel(job, work.now, work.rules.keep) for job in revoked], followed=True)
+    moves.follow(moving, effects)
+    moves.write()
+    return Cancelled(work.now, len(effects.revoked) + len(effects.dropped), completed)

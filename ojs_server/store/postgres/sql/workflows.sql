@@ -1,0 +1,117 @@
+-- fragment: workflow
+-- A Workflow, in the order of its fields.
+workflows.id, workflows.name, workflows.type, workflows.state, workflows.plan,
+workflows.progress, workflows.created_at, workflows.finished_at, workflows.due_at,
+workflows.request_hash
+
+-- name: insert_workflows
+-- New workflows; an id that exists is left alone and not answered.
+-- row: text, text, text, text, bytea, text, int8, int8, int8, bytea
+INSERT INTO workflows (
+    id, name, type, state, plan, progress, created_at, finished_at, due_at, request_hash
+)
+SELECT * FROM unnest({rows})
+ON CONFLICT (id) DO NOTHING RETURNING id
+
+-- name: known_workflows
+-- Which of these ids exist, and the hash of the request that made each.
+-- row: text
+SELECT id, request_hash FROM workflows WHERE id = ANY ({rows})
+
+-- name: load_workflows
+-- Lock workflows by id.
+-- row: text
+SELECT {workflow} FROM workflows WHERE id = ANY ({rows}) ORDER BY id FOR UPDATE
+
+-- name: update_workflows
+-- What a step has made of them.
+-- row: text, text, text, int8, int8
+UPDATE workflows SET
+    state = step.state, progress = step.progress, finished_at = step.finished_at,
+    due_at = step.due_at
+FROM unnest({rows}) AS step (id, state, progress, finished_at, due_at)
+WHERE workflows.id = step.id
+
+-- name: insert_workflow_jobs
+-- The jobs of a new workflow.
+-- row: text, int8, bytea, text, bytea, bytea, int8
+INSERT INTO workflow_jobs (workflow_id, node, request, job_id, result, error, ended_at)
+SELECT * FROM unnest({rows})
+
+-- name: update_workflow_jobs
+-- Enqueued, dropped or ended: in each case the request has served.
+-- row: text, int8, text, bytea, bytea, int8
+UPDATE workflow_jobs SET
+    request = NULL,
+    job_id = COALESCE(step.job_id, workflow_jobs.job_id),
+    result = COALESCE(step.result, workflow_jobs.result),
+    error = COALESCE(step.error, workflow_jobs.error),
+    ended_at = COALESCE(step.ended_at, workflow_jobs.ended_at)
+FROM unnest({rows}) AS step (workflow_id, node, job_id, result, error, ended_at)
+WHERE workflow_jobs.workflow_id = step.workflow_id AND workflow_jobs.node = step.node
+
+-- name: load_workflow_jobs
+-- What is to be enqueued, and how much there is to hand on.
+-- row: text, int8
+SELECT
+    workflow_id, node, request, job_id, octet_length(result)::int8, octet_length(error)::int8
+FROM workflow_jobs JOIN unnest({rows}) AS wanted (workflow_id, node) USING (workflow_id, node)
+
+-- name: load_workflow_results
+-- What is handed on.
+-- row: text, int8
+SELECT workflow_id, node, result, error
+FROM workflow_jobs JOIN unnest({rows}) AS wanted (workflow_id, node) USING (workflow_id, node)
+
+-- name: load_open_jobs
+-- Jobs that were enqueued and have not ended.
+-- row: text
+SELECT workflow_id, node, job_id FROM workflow_jobs
+WHERE workflow_id = ANY ({rows}) AND job_id IS NOT NULL AND ended_at IS NULL
+
+-- name: load_aged_workflows
+-- Those that need not be kept any longer, without what another node is removing.
+SELECT id FROM workflows WHERE due_at <= %(now)s::int8 ORDER BY due_at LIMIT %(limit)s::int8
+FOR UPDATE SKIP LOCKED
+
+-- name: delete_workflow_jobs
+-- What workflows know of their jobs.
+-- row: text
+DELETE FROM workflow_jobs WHERE workflow_id = ANY ({rows})
+
+-- name: delete_workflows
+-- Forget workflows.
+-- row: text
+DELETE FROM workflows WHERE id = ANY ({rows})
+
+-- name: one_workflow
+-- A workflow.
+-- row: text
+SELECT {workflow} FROM workflows WHERE id = ANY ({rows})
+
+-- name: list_workflow_jobs
+-- Its jobs that were enqueued, with the state of each that is still there.
+SELECT member.node, member.job_id, member.ended_at, member.error, jobs.state, jobs.started_at
+FROM workflow_jobs AS member LEFT JOIN jobs ON jobs.id = member.job_id
+WHERE member.workflow_id = %(id)s::text AND member.job_id IS NOT NULL
+ORDER BY member.node
+
+-- name: list_workflows
+-- Workflows, newest first, from a place in that order.
+SELECT {workflow} FROM workflows
+WHERE (%(state)s::text IS NULL OR state = %(state)s)
+    AND (%(type)s::text IS NULL OR type = %(type)s)
+    AND (%(workflow_name)s::text IS NULL OR name = %(workflow_name)s)
+    AND (
+        %(after_start)s::int8 IS NULL
+        OR (created_at, id) < (%(after_start)s, %(after_id)s::text)
+    )
+ORDER BY created_at DESC, id DESC
+LIMIT %(limit)s::int8 OFFSET %(offset)s::int8
+
+-- name: count_workflows
+-- How many of them there are.
+SELECT count(*) FROM workflows
+WHERE (%(state)s::text IS NULL OR state = %(state)s)
+    AND (%(type)s::text IS NULL OR type = %(type)s)
+    AND (%(workflow_name)s::text IS NULL OR name = %(workflow_name)s)

@@ -1,0 +1,32 @@
+"""All tables together: what a store's transaction and its reader begin with."""
+
+from ojs_server.store.base import DueTimes
+from ojs_server.store.tables.cron import CronReads, CronWrites
+from ojs_server.store.tables.events import EventReads, EventWrites
+from ojs_server.store.tables.jobs import JobReads, JobWrites
+from ojs_server.store.tables.leases import LeaseWrites
+from ojs_server.store.tables.queues import QueueReads, QueueWrites
+from ojs_server.store.tables.receipts import ReceiptWrites
+from ojs_server.store.tables.workers import WorkerReads, WorkerWrites
+from ojs_server.store.tables.workflows import WorkflowReads, WorkflowWrites
+
+
+class TableWrites(
+    JobWrites,
+    LeaseWrites,
+    WorkerWrites,
+    QueueWrites,
+    EventWrites,
+    ReceiptWrites,
+    CronWrites,
+    WorkflowWrites,
+):
+    """The write operations that both stores share."""
+
+
+class TableReads(JobReads, WorkerReads, QueueReads, EventReads, CronReads, WorkflowReads):
+    """The read operations that both stores share."""
+
+    def due(self) -> DueTimes:
+        """When housekeeping is needed next."""
+        return DueTimes(*self.all("next_due")[0])

@@ -1,0 +1,84 @@
+"""Jobs, as far as both stores treat them alike; each claims, inserts and locks in its own way."""
+
+from collections.abc import Iterable, Sequence
+
+from ojs_server.domain.job import Change, Job, Lease, StoredJob
+from ojs_server.store.base import JobPage, Place, StaleWrite
+from ojs_server.store.rows import (
+    STORED_FIELDS,
+    change_row,
+    job_of,
+    lease_of,
+    stored_of,
+    unique_of,
+)
+from ojs_server.store.tables.statements import Statements, Writing
+
+
+class JobWrites(Writing):
+    """Jobs in a write transaction."""
+
+    def load_requests(self, ids: Iterable[str]) -> dict[str, bytes | None]:
+        """The request hash of each id that exists."""
+        return {row[0]: row[1] for row in self.of_ids("known_requests", ids)}
+
+    def seize_jobs(self, ids: Iterable[str]) -> dict[str, Job]:
+        """Lock and read jobs, without those that another transaction has."""
+        return {row[0]: job_of(row) for row in self.of_ids("seize_jobs", ids)}
+
+    def load_whole(self, ids: Iterable[str]) -> dict[str, StoredJob]:
+        """Jobs with their payloads."""
+        return {row[0]: stored_of(row) for row in self.of_ids("load_whole", ids)}
+
+    def load_states(self, ids: Iterable[str]) -> dict[str, str]:
+        """The states of jobs."""
+        return {row[0]: row[1] for row in self.of_ids("load_states", ids)}
+
+    def load_due(self, limit: int) -> list[Job]:
+        """Jobs whose `due_at` has come."""
+        return [job_of(row) for row in self.all("load_due", now=self.now, limit=limit)]
+
+    def write_changes(self, changes: Sequence[Change]) -> None:
+        """Guarded transitions, all or none."""
+        if self.run_rows("write_changes", [change_row(c) for c in changes]) != len(changes):
+            raise StaleWrite("a job is no longer in the state that its change leaves")
+
+    def delete_jobs(self, ids: Sequence[str]) -> None:
+        """Remove jobs for good."""
+        self.run_rows("delete_jobs", [(job_id,) for job_id in ids])
+
+    def find_unique(self, wanted: Iterable[tuple[bytes, str]]) -> dict[bytes, list[Job]]:
+        """The newest job of each fingerprint and state, as the last commit left it."""
+        return unique_of(self.all_rows("find_unique", list(wanted)))
+
+
+class JobReads(Statements):
+    """Jobs outside of a transaction."""
+
+    def job(self, job_id: str) -> tuple[StoredJob, Lease | None] | None:
+        """One whole job and who holds it."""
+        rows = self.all("one_job", job_id=job_id) if self.can_hold(job_id) else []
+        return (stored_of(rows[0]), lease_of(rows[0][STORED_FIELDS:])) if rows else None
+
+    def metas(self, ids: Sequence[str]) -> list[bytes]:
+        """The `meta` of jobs."""
+        return [row[0] for row in self.of_ids("metas", ids)]
+
+    def dead_letters(
+        self, queue: str | None, job_type: str | None, limit: int, offset: int, after: Place | None
+    ) -> JobPage:
+        """Discarded jobs, newest first."""
+        end, last = after or (None, None)
+        if not self.can_hold(queue, job_type, last):
+            return JobPage([], 0, False)
+        rows = self.all(
+            "dead_letters",
+            queue=queue,
+            type=job_type,
+            after_end=end,
+            after_id=last,
+            limit=limit + 1,
+            offset=offset,
+        )
+        total = self.all("count_dead_letters", queue=queue, type=job_type)[0][0]
+        return JobPage([stored_of(row) for row in rows[:limit]], total, len(rows) > limit)

@@ -1,0 +1,51 @@
+"""Running named statements: what each store implements, and all tables are built on."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ojs_server.store.base import MAX_POSITIONS
+
+
+class Statements:
+    """A connection of one store that knows the statements of its `sql` folder."""
+
+    def run(self, name: str, /, **bound: Any) -> int:
+        """Run a statement; answers how many rows it touched."""
+        raise NotImplementedError
+
+    def all(self, name: str, /, **bound: Any) -> list[Any]:
+        """Run a statement; answers the rows it returns."""
+        raise NotImplementedError
+
+    def run_rows(self, name: str, rows: Sequence[Sequence[Any]]) -> int:
+        """Run a statement once for all rows; answers how many rows it touched."""
+        raise NotImplementedError
+
+    def all_rows(self, name: str, rows: Sequence[Sequence[Any]]) -> list[Any]:
+        """Run a statement once for all rows; answers the rows it returns."""
+        raise NotImplementedError
+
+    def can_hold(self, *texts: str | None) -> bool:
+        """Whether these texts can be in the database at all."""
+        raise NotImplementedError
+
+    def of_ids(self, name: str, ids: Iterable[str]) -> list[Any]:
+        """The rows that a statement returns for these ids."""
+        return self.all_rows(name, [(item,) for item in ids if self.can_hold(item)])
+
+
+class Writing(Statements):
+    """The statements of one write transaction: its moment, its node, its places."""
+
+    def __init__(self, now: int, base: int, node: str) -> None:
+        self.now = now
+        self.node = node
+        self._base = base
+        self._used = 0
+
+    def position(self) -> int:
+        """The next place in commit order."""
+        self._used += 1
+        if self._used >= MAX_POSITIONS:
+            raise OverflowError("a transaction ran out of positions")
+        return self._base + self._used

@@ -1,0 +1,48 @@
+"""Workers and what they hold."""
+
+from collections.abc import Iterable, Sequence
+
+from ojs_server.domain.workers import Worker
+from ojs_server.store.base import WorkerLoad
+from ojs_server.store.rows import worker_of, worker_row
+from ojs_server.store.tables.statements import Statements, Writing
+
+
+class WorkerWrites(Writing):
+    """Workers in a write transaction."""
+
+    def load_workers(self, ids: Iterable[str]) -> dict[str, Worker]:
+        """Lock and read workers."""
+        return {row[0]: worker_of(row) for row in self.of_ids("load_workers", ids)}
+
+    def load_all_workers(self) -> list[Worker]:
+        """Lock and read the workers that are not gone."""
+        return [worker_of(row) for row in self.all("load_all_workers")]
+
+    def load_silent_workers(self, before: int, limit: int) -> list[Worker]:
+        """Lock the workers without a recent sign of life."""
+        return [
+            worker_of(row) for row in self.all("load_silent_workers", before=before, limit=limit)
+        ]
+
+    def save_workers(self, workers: Sequence[Worker]) -> None:
+        """Insert or replace workers, in the order of ids, in which rows are locked."""
+        ordered = sorted(workers, key=lambda worker: worker.id)
+        self.run_rows("save_workers", [worker_row(worker) for worker in ordered])
+
+    def delete_workers(self, gone_before: int, limit: int) -> int:
+        """Remove workers that went long ago."""
+        return self.run("delete_workers", before=gone_before, limit=limit)
+
+
+class WorkerReads(Statements):
+    """Workers outside of a transaction."""
+
+    def workers(self, ids: Sequence[str] | None = None) -> list[WorkerLoad]:
+        """All workers, or some, with the jobs they hold."""
+        rows = self.all("list_workers") if ids is None else self.of_ids("some_workers", ids)
+        workers = [worker_of(row) for row in rows]
+        held: dict[str, list[str]] = {}
+        for worker_id, job_id in self.of_ids("held_by", [worker.id for worker in workers]):
+            held.setdefault(worker_id, []).append(job_id)
+        return [WorkerLoad(worker, tuple(held.get(worker.id, ()))) for worker in workers]
