@@ -128,13 +128,7 @@ def table(kinds: dict[str, Kind], jobs: list[Job]) -> bool:
     by_kind: dict[str, list[Job]] = {kind.name: [] for kind in KINDS}
     for job in jobs:
         by_kind[kinds[job.id].name].append(job)
-    columns = (
-        ("jobs", 6),
-        ("completed", 11),
-        ("discarded", 11),
-        ("attempts", 10),
-        ("given back", 12),
-    )
+    columns = {"jobs": 6, "completed": 11, "discarded": 11, "attempts": 10, "given back": 12}
     head = f"{'kind':12}" + "".join(f"{name:>{width}}" for name, width in columns.items())
     print(f"\n{head}\n{'-' * len(head)}")
     well = True

@@ -10,7 +10,18 @@
 Then `ojs-worker run myapp.jobs:worker`, or `worker.run()`.
 """
 
-from ojs_worker.client import BlockingClient, Client, JobRequest, Options, RetryPolicy, Unique
+from ojs_worker.client import (
+    BlockingClient,
+    Client,
+    Flow,
+    JobRequest,
+    Options,
+    RetryPolicy,
+    Unique,
+    batch,
+    chain,
+    group,
+)
 from ojs_worker.context import (
     BlockingContext,
     Context,
@@ -44,6 +55,7 @@ __all__ = [
     "Context",
     "Discard",
     "Duplicate",
+    "Flow",
     "InvalidRequest",
     "Job",
     "JobCancelled",
@@ -64,5 +76,8 @@ __all__ = [
     "Unreachable",
     "WaitTimeout",
     "Worker",
+    "batch",
+    "chain",
     "current_context",
+    "group",
 ]

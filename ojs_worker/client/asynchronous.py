@@ -8,10 +8,12 @@ from collections.abc import Awaitable, Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any, Final, Self, TypeVar, Unpack
 
+from ojs_wire.values import uuid7
 from ojs_worker.access import Auth
 from ojs_worker.backoff import pause
 from ojs_worker.client import calls
 from ojs_worker.client.calls import AGAIN, Call, Ended, Overlap
+from ojs_worker.client.flows import Flow
 from ojs_worker.client.options import Options
 from ojs_worker.client.requests import Args, JobRequest, job_request
 from ojs_worker.errors import Unreachable, WaitTimeout
@@ -111,6 +113,20 @@ class Client:
             if holds and time.monotonic() - asked < 1:
                 # A server that does not hold the call is asked at a walking pace.
                 await self._sleep(min(0.5, max(left, 0)))
+
+    async def start(self, flow: Flow) -> dict[str, Any]:
+        """Start a workflow made by `chain`, `group` or `batch`; answers it as the server shows
+        it. Its jobs do not pass the middleware."""
+        flow_id = uuid7(int(time.time() * 1000), secrets.randbits)
+        return await self._run(calls.start_flow(flow, flow_id))
+
+    async def get_workflow(self, workflow_id: str) -> dict[str, Any]:
+        """Read a workflow with its steps."""
+        return await self._run(calls.get_flow(workflow_id))
+
+    async def cancel_workflow(self, workflow_id: str) -> dict[str, Any]:
+        """Cancel a workflow; what a worker holds may finish."""
+        return await self._run(calls.cancel_flow(workflow_id))
 
     async def put_cron(
         self,

@@ -11,6 +11,7 @@ from typing import Any, Self, TypeVar, Unpack
 from ojs_worker.access import Auth, Headers
 from ojs_worker.client.asynchronous import Client
 from ojs_worker.client.calls import Overlap
+from ojs_worker.client.flows import Flow
 from ojs_worker.client.options import Options
 from ojs_worker.client.requests import Args, JobRequest
 from ojs_worker.job import Job
@@ -87,6 +88,18 @@ class BlockingClient:
     def result(self, job: Job | str, *, timeout_s: float | None = None) -> Any:
         """Wait until a job has ended, and answer its result."""
         return _run(self._client.result(job, timeout_s=timeout_s))
+
+    def start(self, flow: Flow) -> dict[str, Any]:
+        """Start a workflow made by `chain`, `group` or `batch`."""
+        return _run(self._client.start(flow))
+
+    def get_workflow(self, workflow_id: str) -> dict[str, Any]:
+        """Read a workflow with its steps."""
+        return _run(self._client.get_workflow(workflow_id))
+
+    def cancel_workflow(self, workflow_id: str) -> dict[str, Any]:
+        """Cancel a workflow; what a worker holds may finish."""
+        return _run(self._client.cancel_workflow(workflow_id))
 
     def put_cron(
         self,

@@ -10,6 +10,7 @@ from urllib.parse import quote
 import msgspec
 
 from ojs_wire.codec import encode
+from ojs_worker.client.flows import Flow
 from ojs_worker.client.requests import Args, JobRequest
 from ojs_worker.errors import (
     InvalidRequest,
@@ -140,6 +141,22 @@ def ended(job: Job) -> Ended:
     return Ended(job.id, job.state, job.result, job.error)
 
 
+def start_flow(flow: Flow, flow_id: str) -> Call[Json]:
+    """Start a workflow; its id is the client's, so it may be sent again."""
+    body = encoded(flow.wire(flow_id), "the workflow")
+    return Call("POST", f"{V1}/workflows", _flow_of, body)
+
+
+def get_flow(flow_id: str) -> Call[Json]:
+    """Read a workflow."""
+    return Call("GET", _flow_path(flow_id), _flow_of)
+
+
+def cancel_flow(flow_id: str) -> Call[Json]:
+    """Cancel a workflow. Repeated it is refused, so it is sent once."""
+    return Call("DELETE", _flow_path(flow_id), _flow_of, repeatable=False)
+
+
 def put_cron(
     name: str,
     expression: str,
@@ -213,6 +230,12 @@ def encoded(value: object, what: str) -> bytes:
         raise InvalidRequest(f"{what} cannot be written as JSON: {error}") from error
 
 
+def _flow_of(reply: Reply) -> Json:
+    body = _decoded(reply, _object)
+    found = body.get("workflow")
+    return found if isinstance(found, dict) else body
+
+
 def _cron_of(reply: Reply) -> Json:
     body = _decoded(reply, _object)
     found = body.get("cron_job", body.get("cron", body))
@@ -247,6 +270,10 @@ def _key(key: str | None) -> Mapping[str, str] | None:
 
 def _job_path(job_id: str) -> str:
     return f"{V1}/jobs/{quote(job_id, safe='')}"
+
+
+def _flow_path(flow_id: str) -> str:
+    return f"{V1}/workflows/{quote(flow_id, safe='')}"
 
 
 def _cron_path(name: str) -> str:

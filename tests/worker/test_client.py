@@ -14,6 +14,7 @@ from ojs_worker import (
     BlockingClient,
     Client,
     Conflict,
+    Context,
     Duplicate,
     InvalidRequest,
     JobCancelled,
@@ -24,6 +25,9 @@ from ojs_worker import (
     Unique,
     WaitTimeout,
     Worker,
+    batch,
+    chain,
+    group,
 )
 from ojs_worker.errors import PermissionDenied, Unauthenticated
 from ojs_worker.transport import HttpTransport
@@ -268,3 +272,44 @@ def test_a_blocking_client_has_the_same_calls() -> None:
         return {name for name in vars(kind) if not name.startswith("_")}
 
     assert names(Client) <= names(BlockingClient) | {"middleware"}
+
+
+async def test_a_workflow_hands_results_on(client: Client, server: Server) -> None:
+    worker = Worker(transport=way(server), long_poll=2)
+
+    @worker.job("give.number")
+    async def give(n: int) -> int:
+        return n
+
+    @worker.job("sum.up")
+    async def sum_up(ctx: Context) -> Any:
+        return ctx.parent_results
+
+    flow = chain(
+        give.request(5),
+        group(give.request(1), give.request(2)),
+        sum_up.request(),
+        name="sums",
+        queue="default",
+    )
+    started = await client.start(flow)
+    assert (started["type"], started["name"], started["state"]) == ("chain", "sums", "running")
+    async with worker:
+        async with asyncio.timeout(20):
+            while (shown := await client.get_workflow(started["id"]))["state"] == "running":  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+    assert shown["state"] == "completed"
+    last = await client.get(shown["steps"][2]["job_id"])
+    assert last.result == [5, {"0": 1, "1": 2}]
+
+
+async def test_a_batch_calls_back_and_can_be_cancelled(client: Client) -> None:
+    one = client.request("a.b", delay=60)
+    flow = batch(one, one, on_complete=client.request("c.d"), on_failure=client.request("e.f"))
+    started = await client.start(flow)
+    assert (started["type"], started["jobs_total"]) == ("batch", 2)
+    assert (await client.cancel_workflow(started["id"]))["state"] == "cancelled"
+    with pytest.raises(ValueError, match="else it is a group"):
+        batch(one)
+    with pytest.raises(ValueError, match="at least one job"):
+        chain()
