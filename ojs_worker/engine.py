@@ -54,7 +54,7 @@ class Engine:
         self._loop = asyncio.get_running_loop()
         self._ledger = Ledger(config.concurrency)
         self._threads = ThreadPool("ojs-handler")
-        self._processes = ProcessPool(config.processes)
+        self._processes = ProcessPool(config.processes, {"OJS_URL": config.url})
         self._executor = Executor(
             self._threads,
             self._processes,
@@ -210,17 +210,20 @@ class Engine:
     async def _work(self, delivery: Delivery) -> None:
         outcome = await self._executor.execute(delivery)
         delivery.stop_timer()
-        if not delivery.closed:
-            delivery.settling = True
-            try:
+        try:
+            if not delivery.closed:
+                delivery.settling = True
                 await self._reports.flush(delivery.job.id)
                 await self._settler.settle(delivery.job, outcome)
-            except asyncio.CancelledError:
-                # Given up at the very end: the server was not to be reached.
-                self.machine.abandoned = True
-        if delivery.context.stop_reason is StopReason.SHUTDOWN:
+        except asyncio.CancelledError:
+            # Given up at the very end: the server was not to be reached.
             self.machine.abandoned = True
-        self._end(delivery)
+        except Exception:
+            log.exception("job %s could not be settled; its lease ends by itself", delivery.job.id)
+        finally:
+            if delivery.context.stop_reason is StopReason.SHUTDOWN:
+                self.machine.abandoned = True
+            self._end(delivery)
 
     def _end(self, delivery: Delivery) -> None:
         self._ledger.ended(delivery)

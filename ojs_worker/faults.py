@@ -84,7 +84,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def fault_of(error: BaseException) -> Fault:
     """How an exception of a handler is told."""
-    message = (str(error) or type(error).__name__)[:MAX_MESSAGE]
+    message = words_of(error)
     match error:
         case BadArguments():
             details = {"argument": error.argument} if error.argument else None
@@ -123,11 +123,20 @@ def _told(
     return Fault(
         code="handler_error",
         type=given or kind.__name__,
-        message=(str(error) or kind.__name__)[:MAX_MESSAGE],
+        message=words_of(error),
         retryable=retryable,
         details={"error_class": f"{kind.__module__}.{kind.__qualname__}", **_plain(details)},
         backtrace=backtrace_of(error),
     )
+
+
+def words_of(error: BaseException) -> str:
+    """What an exception says, also where it cannot even say that."""
+    try:
+        said = str(error)
+    except Exception as broken:
+        said = f"it cannot be written: {type(broken).__name__}"
+    return (said or type(error).__name__)[:MAX_MESSAGE]
 
 
 def _plain(details: dict[str, Any] | None) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """FETCH: asking for jobs, so that no answer and no job is lost on the way."""
 
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
@@ -10,6 +11,8 @@ from ojs_wire.values import uuid7
 from ojs_worker.errors import refusal
 from ojs_worker.job import Job
 from ojs_worker.transport import Transport
+
+log = logging.getLogger("ojs.worker")
 
 FETCH: Final = "/ojs/v1/workers/fetch"
 # Waits before the next FETCH where the last one brought nothing, for so many seconds at most.
@@ -116,7 +119,12 @@ def read(body: bytes) -> Fetched:
         try:
             jobs.append(_one.decode(raw))
         except msgspec.ValidationError as error:
-            name = _name.decode(raw)
+            try:
+                name = _name.decode(raw)
+            except msgspec.ValidationError:
+                # Nobody could even fail it.
+                log.error("the server handed out something that is no job: %s", error)
+                continue
             job = Job(id=name.id, type=name.type, attempt=name.attempt)
             unreadable.append(Unreadable(job, str(error)))
     return Fetched(jobs, unreadable)

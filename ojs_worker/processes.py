@@ -6,7 +6,7 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -52,7 +52,7 @@ class Child:
         self._writer = writer
 
     @classmethod
-    async def start(cls) -> "Child":
+    async def start(cls, environ: Mapping[str, str]) -> "Child":
         """Start a process that knows where the handlers are."""
         ours, theirs = socket.socketpair()
         try:
@@ -62,7 +62,11 @@ class Child:
                 stdin=asyncio.subprocess.DEVNULL,
                 # Out of the terminal's foreground group: ^C and ^Z are for the worker.
                 start_new_session=True,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                env={
+                    **os.environ,
+                    **environ,
+                    "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+                },
             )
         except BaseException:
             ours.close()
@@ -121,7 +125,9 @@ class Child:
 class ProcessPool:
     """Processes, each with one job at a time; started when first needed, then kept."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, environ: Mapping[str, str]) -> None:
+        # What flags have set, for clients that a handler uses.
+        self._environ = environ
         self._places = asyncio.Semaphore(most)
         self._idle: list[Child] = []
         self._busy: dict[str, Child] = {}
@@ -131,7 +137,7 @@ class ProcessPool:
     ) -> bytes:
         """Do a job in a process. Cancelled, the process is killed."""
         async with self._places:
-            child = self._idle.pop() if self._idle else await Child.start()
+            child = self._idle.pop() if self._idle else await Child.start(self._environ)
             self._busy[job.id] = child
             well = False
             try:

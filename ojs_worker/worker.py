@@ -3,10 +3,10 @@
 import asyncio
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Self, Unpack
 
-from ojs_worker.access import Auth
+from ojs_worker.access import Auth, Headers
 from ojs_worker.blocking import BlockingManual, ThreadWorker
 from ojs_worker.client.asynchronous import Client
 from ojs_worker.client.blocking import BlockingClient
@@ -19,7 +19,7 @@ from ojs_worker.registry import JobDecorator, Registry, Runs
 from ojs_worker.running import Running
 from ojs_worker.settings import Config, Given, load
 from ojs_worker.signals import SignalBox
-from ojs_worker.transport import HttpTransport, Transport
+from ojs_worker.transport import ANSWER_S, HttpTransport, Reply, Transport
 
 log = logging.getLogger("ojs.worker")
 
@@ -48,6 +48,7 @@ class Worker:
         **settings: Unpack[Given],
     ) -> None:
         self._code: dict[str, Any] = {"url": url, **settings}
+        self._flags: Mapping[str, Any] = {}
         # Wrong settings are told where they are written, not when the worker starts.
         load({}, self._code, {})
         self._auth = auth
@@ -87,7 +88,7 @@ class Worker:
     def client(self) -> Client:
         """A client of the same server."""
         if self._client is None:
-            self._client = Client(transport=self._way(self.config()))
+            self._client = Client(transport=_Later(lambda: self._way(self.config())))
         return self._client
 
     @property
@@ -99,8 +100,10 @@ class Worker:
         return self._blocking_client
 
     def config(self, flags: Mapping[str, Any] | None = None) -> Config:
-        """The settings: flags before code before environment before defaults."""
-        return load(flags or {}, self._code)
+        """The settings: flags before code before environment before defaults. The flags hold
+        from now on, also for the clients."""
+        self._flags = flags or self._flags
+        return load(self._flags, self._code)
 
     def life(self, flags: Mapping[str, Any] | None = None, *, fetches: bool = True) -> Running:
         """A new life of this worker, with an id of its own; not started yet."""
@@ -184,6 +187,32 @@ async def obey(running: Running, box: SignalBox | None = None) -> int:
         return await running.wait_with_signals(box)
     finally:
         box.restore()
+
+
+class _Later:
+    """The way to the server, chosen when it is first gone: handlers are often imported before
+    the command's options are known."""
+
+    def __init__(self, choose: Callable[[], Transport]) -> None:
+        self._choose = choose
+        self._chosen: Transport | None = None
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        *,
+        headers: Headers | None = None,
+        timeout_s: float = ANSWER_S,
+    ) -> Reply:
+        if self._chosen is None:
+            self._chosen = self._choose()
+        return await self._chosen.send(method, path, body, headers=headers, timeout_s=timeout_s)
+
+    async def close(self) -> None:
+        if self._chosen is not None:
+            await self._chosen.close()
 
 
 class _Sender:

@@ -29,6 +29,16 @@ def slow_process(duration_ms: int) -> str:
     return "done"
 
 
+@worker.job("enqueues.more")
+async def enqueues_more() -> str:
+    return (await slow_process.enqueue(1)).id
+
+
+@worker.job("enqueues.there", run_in="process")
+def enqueues_there() -> str:
+    return slow_process.enqueue_blocking(duration_ms=2).id
+
+
 @worker.job("dying.process", run_in="process")
 def dying_process() -> None:
     os._exit(3)

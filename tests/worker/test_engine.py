@@ -343,8 +343,9 @@ async def test_a_job_that_cannot_be_read_spoils_no_other(
         return "well"
 
     broken = {**job(1, "a.b"), "args": "not a list"}
+    nameless: dict[str, Any] = {"type": "a.b"}
     async with start(worker):
-        await scripted.offer(broken, job(2, "a.b"))
+        await scripted.offer(broken, nameless, job(2, "a.b"))
         assert (await scripted.settled(job(2)))["result"] == "well"
         error = (await scripted.settled(broken, NACK))["error"]
     assert error["type"] == "UnreadableJob"
@@ -500,6 +501,25 @@ async def test_a_failure_is_logged_with_its_reason(
     assert vars(said)["job_id"] == job(1)["id"]
     (failed,) = [r for r in caplog.records if "the reason" in r.message]
     assert failed.exc_info
+
+
+async def test_no_failure_takes_a_place_for_ever(
+    worker: Worker, scripted: ScriptedServer, start: Start
+) -> None:
+    class Speechless(Exception):
+        def __str__(self) -> str:
+            raise ValueError("no words")
+
+    @worker.job("a.b")
+    async def speechless() -> None:
+        raise Speechless
+
+    async with start(worker) as running:
+        await scripted.offer(job(1, "a.b"))
+        said = (await scripted.settled(job(1), NACK))["error"]["message"]
+        assert said == "it cannot be written: ValueError"
+        await scripted.until_beat(active_job_ids=[])
+        assert running.engine.free == 3
 
 
 async def test_a_worker_that_the_server_forgot_tells_who_it_is(

@@ -429,6 +429,19 @@ async def test_a_handler_whose_process_dies_has_failed(full: Stage) -> None:
         assert process.alive()
 
 
+@pytest.mark.parametrize("type", ["enqueues.more", "enqueues.there"])
+async def test_a_handler_enqueues_at_the_server_that_the_flags_name(full: Stage, type: str) -> None:
+    path = "/ojs/v1/jobs"
+    full.server.answers[path] = lambda body: (201, {"job": {**body, "state": "available"}})
+    options = ("--url", full.url)
+    async with worker("http://127.0.0.1:9", *options, target=HANDLERS):
+        await full.server.offer(job(1, type))
+        result = (await full.server.settled(job(1)))["result"]
+    (enqueued,) = full.server.of(path)
+    assert enqueued.body["id"] == result
+    assert enqueued.body["type"] == "slow.process"
+
+
 async def test_a_cancelled_job_in_a_process_ends_with_it(full: Stage) -> None:
     one = job(1, "slow.process", LONG)
     async with full.worker(target=HANDLERS) as process:
