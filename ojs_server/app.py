@@ -43,6 +43,7 @@ class Server:
         self.stopping = True
         self.engine.wakeups.close()
         self.engine.endings.close()
+        self.engine.tail.close()
 
     def _heard(self, queues: Mapping[str, int] | None) -> None:
         """Another node has made jobs available; None when nobody knows where."""
@@ -59,8 +60,11 @@ class Server:
             self.settings.rules(),
             luck=self.luck,
             max_waiting=self.settings.max_waiting,
+            max_streams=self.settings.max_streams,
+            stream_buffer=self.settings.stream_buffer,
         )
-        listener = self.store.listener(self._heard)
+        listener = self.store.listener(self._heard, self.engine.tail.wake)
+        self.engine.tail.shared = listener is not None
         housekeeping = Housekeeping(self.engine, shared=listener is not None)
         self.engine.on_due = housekeeping.expect
         self.engine.wakeups.on_first = housekeeping.nudge

@@ -49,6 +49,16 @@ class Metrics:
             registry=self._registry,
         )
 
+        self._streams = Gauge(
+            "ojs_event_streams",
+            "Event streams that are open at this node.",
+            registry=self._registry,
+        )
+
+    def observe_streams(self, count: int) -> None:
+        """How many event streams are open, as of now."""
+        self._streams.set(count)
+
     def observe_waiting(self, count: int) -> None:
         """How many fetches wait, as of now."""
         self._waiting.set(count)

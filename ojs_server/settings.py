@@ -38,6 +38,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     max_body_bytes: int = 16 * 1024 * 1024
     max_result_bytes: int = 1024 * 1024
     max_waiting: int = 10_000
+    max_streams: int = 1000
+    stream_buffer: int = 1000
     visibility_timeout_ms: int = 1_800_000
     default_execution_timeout_ms: int | None = None
     heartbeat_interval_ms: int = 5_000
@@ -110,6 +112,14 @@ TABLE: Final[tuple[Setting, ...]] = (
     Setting("max_result_bytes", "number", "largest result of a job"),
     Setting(
         "max_waiting", "number", "requests that may wait for the store before 503 answers", least=1
+    ),
+    Setting("max_streams", "number", "event streams that may be open before 503 answers"),
+    Setting(
+        "stream_buffer",
+        "number",
+        "events that wait for a slow stream before the oldest are dropped",
+        least=1,
+        most=100_000,
     ),
     Setting(
         "visibility_timeout",

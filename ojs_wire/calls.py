@@ -1,11 +1,13 @@
 """The requests of the worker calls and the smaller endpoints, as they arrive on the wire."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta
 
 from ojs_wire.values import MAX_DURATION, MAX_NAME
+
+MAX_RESULTS: Final = 1000
 
 Milliseconds = Annotated[int, Meta(ge=0, le=MAX_DURATION)]
 JobIds = Annotated[list[str], Meta(max_length=10_000)]
@@ -14,17 +16,22 @@ Text = Annotated[str, Meta(max_length=MAX_NAME)]
 Attempt = Annotated[int, Meta(ge=0, le=2**31)]
 
 
-class FetchRequest(msgspec.Struct):
-    """FETCH."""
+class FetchTerms(msgspec.Struct):
+    """Which jobs are wanted, how many, and for how long."""
 
     queues: Names
     count: Annotated[int, Meta(ge=1, le=1000)] | None = None
-    worker_id: str | None = None
     visibility_timeout_ms: Milliseconds | None = None
     visibility_timeout: str | int | float | None = None
     wait_ms: Milliseconds | None = None
     job_types: Names | None = None
     fetch_id: Annotated[str, Meta(min_length=1, max_length=MAX_NAME)] | None = None
+
+
+class FetchRequest(FetchTerms):
+    """FETCH."""
+
+    worker_id: str | None = None
     # Says which jobs this worker could run; read by other backends, kept for their users.
     runtime: dict[str, Any] | None = None
 
@@ -46,6 +53,25 @@ class NackRequest(msgspec.Struct):
     attempt: Attempt | None = None
     error: Any = None
     requeue: bool | None = None
+
+
+class Settlement(msgspec.Struct):
+    """One ACK or FAIL among many."""
+
+    job_id: str
+    attempt: Attempt
+    outcome: Literal["ack", "fail"]
+    result: Any = msgspec.UNSET
+    error: Any = None
+    requeue: bool | None = None
+
+
+class SettleRequest(msgspec.Struct):
+    """Many ACKs and FAILs, and a FETCH behind them."""
+
+    worker_id: str
+    results: Annotated[list[Settlement], Meta(max_length=MAX_RESULTS)] = []
+    fetch: FetchTerms | None = None
 
 
 class WorkerProfile(msgspec.Struct, omit_defaults=True):

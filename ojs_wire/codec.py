@@ -1,6 +1,6 @@
 """The one JSON encoder and decoder of the project, and the checks a JSON text must pass first."""
 
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -13,6 +13,8 @@ _canonical = msgspec.json.Encoder(order="sorted")
 _decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 
 encode = _encoder.encode
+
+Typed = TypeVar("Typed")
 
 
 class MalformedJSON(ValueError):
@@ -36,12 +38,46 @@ def decode(body: bytes) -> Any:
         raise MalformedJSON(f"nested deeper than {MAX_DEPTH} levels") from None
     except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
         raise MalformedJSON(str(error)) from None
-    # Counting brackets is cheap and settles nearly every body without walking it.
-    if body.count(b"[") + body.count(b"{") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
+    # Looking at brackets is cheap and settles nearly every body without walking it.
+    if _may_be_deep(body) and _depth(value) > MAX_DEPTH:
         raise MalformedJSON(f"nested deeper than {MAX_DEPTH} levels")
     if _has_long_digits(body) and not _integers_fit(value):
         raise MalformedJSON("an integer is beyond 64 bits; send it as a string")
     return value
+
+
+def decode_as(body: bytes, decoder: msgspec.json.Decoder[Typed]) -> Typed:
+    """Decode a JSON text straight into its type; what it keeps, `decode` would take as well.
+
+    A ValidationError says that it is JSON, but not of the type.
+    """
+    if _may_be_deep(body) or _has_long_digits(body):
+        decode(body)
+    try:
+        return decoder.decode(body)
+    except msgspec.ValidationError:
+        decode(body)  # a number out of range is no JSON of any type
+        raise
+    except RecursionError:
+        raise MalformedJSON(f"nested deeper than {MAX_DEPTH} levels") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
+        raise MalformedJSON(str(error)) from None
+
+
+def _may_be_deep(body: bytes) -> bool:
+    """Whether a text could be nested too deep; brackets inside of strings count as well."""
+    brackets = body.translate(None, _NO_BRACKETS)
+    if len(brackets) <= 2 * MAX_DEPTH:
+        return False
+    # Each round takes the innermost level away, two at most.
+    for _ in range(MAX_DEPTH // 2):
+        brackets = brackets.replace(b"[]", b"").replace(b"{}", b"")
+        if not brackets:
+            return False
+    return True
+
+
+_NO_BRACKETS: Final = bytes(byte for byte in range(256) if byte not in b"[]{}")
 
 
 def _has_long_digits(body: bytes) -> bool:

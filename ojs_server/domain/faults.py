@@ -81,7 +81,17 @@ class _Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     elapsed_seconds: float | None = None
 
 
+class Noted(msgspec.Struct, frozen=True):
+    """What an entry of the history says of the delivery that failed."""
+
+    code: str
+    type: str
+    message: str
+    attempt: int
+
+
 _history = msgspec.json.Decoder(list[msgspec.Raw])
+_noted = msgspec.json.Decoder(list[Noted])
 
 
 def parse_fault(given: object) -> Fault:
@@ -136,6 +146,11 @@ def append_entry(history: bytes | None, new: bytes) -> bytes:
         return b"[" + new + b"]"
     entries = [bytes(item) for item in _history.decode(history)][-(HISTORY - 1) :]
     return b"[" + b",".join([*entries, new]) + b"]"
+
+
+def entries(history: bytes | None) -> list[Noted]:
+    """The history of a job, oldest first."""
+    return [] if history is None else _noted.decode(history)
 
 
 def _error_class(details: Mapping[str, Any] | None) -> str | None:

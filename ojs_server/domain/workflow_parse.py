@@ -66,8 +66,9 @@ def parse_workflow(body: object, *, strict: bool = False) -> Definition:
     own_id, name = body.get("id"), body.get("name")
     if own_id is not None and (not isinstance(own_id, str) or not UUID7.fullmatch(own_id)):
         raise refuse("id", "must be a lower-case UUIDv7")
-    if name is not None and (not isinstance(name, str) or len(name) > MAX_NAME):
-        raise refuse("name", f"must be a string of at most {MAX_NAME} characters")
+    # A name is looked up in the database, and not every database can hold a NUL.
+    if name is not None and (not isinstance(name, str) or len(name) > MAX_NAME or "\0" in name):
+        raise refuse("name", f"must be a string of at most {MAX_NAME} characters, none of them NUL")
     reader = _Reader(strict)
     reader.read(body)
     return Definition(

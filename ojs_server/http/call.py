@@ -1,6 +1,7 @@
 """One request on its way through the server, and the answer it gets."""
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import parse_qsl
 
@@ -26,8 +27,20 @@ class Disconnected(Exception):
     """The client went away while its request was being read."""
 
 
+class Stream(ABC):
+    """An answer that is sent piece by piece, for as long as both sides like."""
+
+    @abstractmethod
+    def pieces(self) -> AsyncGenerator[bytes, None]:
+        """What is sent, in order."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Nothing more is sent; called once, also where nothing was."""
+
+
 class Answer(msgspec.Struct, frozen=True):
-    """What a handler returns: a value to encode, or bytes that are JSON already."""
+    """What a handler returns: a value to encode, bytes that are JSON already, or a stream."""
 
     body: Any
     status: int = 200
@@ -60,19 +73,19 @@ class Call:
 
     async def json(self) -> Any:
         """The body as JSON; it must be there, and be an object."""
-        body = await self._body()
-        if not body:
-            raise MalformedPayload("the body is empty; a JSON object is needed")
-        return _object(body)
+        return parsed(await self.body())
 
     async def optional_json(self) -> Any:
         """The body as JSON, an empty object where there is none."""
-        body = await self._body()
+        body = await self.body()
         return _object(body) if body.strip() else {}
 
     async def read(self, wanted: type[Wanted], *, optional: bool = False) -> Wanted:
         """The body as one of the wire's requests."""
-        value = await (self.optional_json() if optional else self.json())
+        return self.typed(await (self.optional_json() if optional else self.json()), wanted)
+
+    def typed(self, value: Mapping[str, Any], wanted: type[Wanted]) -> Wanted:
+        """A JSON object as one of the wire's requests, or as a part of one."""
         self.check_members(value, wanted)
         try:
             return msgspec.convert(value, wanted)
@@ -89,7 +102,8 @@ class Call:
         while (await self._receive())["type"] != "http.disconnect":
             pass
 
-    async def _body(self) -> bytes:
+    async def body(self) -> bytes:
+        """The body as it came."""
         self._check_media_type()
         limit = self.server.settings.max_body_bytes
         length = self.header("content-length")
@@ -123,6 +137,13 @@ class Call:
 def new_request_id(random_bits: RandomBits) -> str:
     """The name of a request that has none of its own."""
     return "req_" + uuid7(wall_ms(), random_bits)
+
+
+def parsed(body: bytes) -> Any:
+    """A body as a JSON object."""
+    if not body:
+        raise MalformedPayload("the body is empty; a JSON object is needed")
+    return _object(body)
 
 
 def _object(body: bytes) -> Any:

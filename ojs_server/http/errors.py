@@ -1,11 +1,12 @@
 """The one place where an error becomes an answer."""
 
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 from ojs_server.domain.errors import OjsError
 from ojs_server.http.call import Answer
-from ojs_wire.codes import INTERNAL_ERROR
+from ojs_wire.codes import INTERNAL_ERROR, Code
 
 DOCS = "https://openjobspec.org/errors"
 
@@ -14,6 +15,16 @@ log = logging.getLogger("ojs.http")
 
 def answer_of(error: BaseException, request_id: str) -> Answer:
     """The error object, with the status that belongs to its code."""
+    code, body, headers = _parts(error, request_id)
+    return Answer({"error": body}, code.status, headers)
+
+
+def error_object(error: BaseException, request_id: str) -> dict[str, Any]:
+    """The error object of a part of a call, which has no status of its own."""
+    return _parts(error, request_id)[1]
+
+
+def _parts(error: BaseException, request_id: str) -> tuple[Code, dict[str, Any], Mapping[str, str]]:
     if isinstance(error, OjsError):
         code, message = error.answer_code, error.message
         details, hint, headers = error.details, error.hint, error.headers
@@ -33,7 +44,7 @@ def answer_of(error: BaseException, request_id: str) -> Answer:
     }
     if details is not None:
         body["details"] = details
-    return Answer({"error": body}, code.status, headers)
+    return code, body, headers
 
 
 _HINTS = {

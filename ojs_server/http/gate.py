@@ -6,13 +6,14 @@ A plain ASGI callable without layers: each request costs one look-up, one handle
 import logging
 import time
 from asyncio import CancelledError
+from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from starlette.types import Receive, Scope, Send
 
-from ojs_server.domain.errors import MethodNotAllowed, NotFound
+from ojs_server.domain.errors import MethodNotAllowed, NotFound, OjsError
 from ojs_server.http import dialects
-from ojs_server.http.call import Answer, Call, Disconnected, new_request_id
+from ojs_server.http.call import Answer, Call, Disconnected, Stream, new_request_id
 from ojs_server.http.errors import answer_of
 from ojs_server.http.routes import Route, Router
 from ojs_wire.codec import encode
@@ -54,7 +55,8 @@ class Gate:
             await _send(send, call, answer)
         except Disconnected:
             return
-        seconds = None if route is None or route.waits else time.perf_counter() - started
+        timed = not (route is None or route.waits or isinstance(answer.body, Stream))
+        seconds = time.perf_counter() - started if timed else None
         path = route.path if route else _UNMATCHED
         self._server.metrics.observe_request(path, answer.status, seconds)
         if log.isEnabledFor(logging.DEBUG):
@@ -89,21 +91,43 @@ class Gate:
 
 async def _send(send: Send, call: Call, answer: Answer) -> None:
     body: Any = answer.body
+    if isinstance(body, Stream):
+        await _flow(send, call, answer, body)
+        return
     if not isinstance(body, bytes):
         body = encode(body)
     media_type = answer.media_type or dialects.media_type(
         call.header("ojs-version"), call.header("accept")
     )
-    headers = [
-        (b"content-type", media_type.encode("latin-1")),
-        (b"content-length", b"%d" % len(body)),
-        (b"ojs-version", dialects.VERSION.encode()),
-        (b"x-request-id", call.request_id.encode("latin-1")),
-    ]
-    headers += [
-        (name.lower().encode("latin-1"), value.encode("latin-1"))
-        for name, value in answer.headers.items()
-    ]
+    headers = _headers(call, answer, media_type)
+    headers.append((b"content-length", b"%d" % len(body)))
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     sent = b"" if call.scope["method"] == "HEAD" else body
     await send({"type": "http.response.body", "body": sent})
+
+
+async def _flow(send: Send, call: Call, answer: Answer, stream: Stream) -> None:
+    try:
+        headers = _headers(call, answer, answer.media_type or dialects.OPENJOBSPEC)
+        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+        if call.scope["method"] != "HEAD":
+            # The status has been sent: whatever goes wrong now can only end the stream.
+            with suppress(OjsError):
+                async with aclosing(stream.pieces()) as pieces:
+                    async for piece in pieces:
+                        await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+    finally:
+        stream.close()
+
+
+def _headers(call: Call, answer: Answer, media_type: str) -> list[tuple[bytes, bytes]]:
+    return [
+        (b"content-type", media_type.encode("latin-1")),
+        (b"ojs-version", dialects.VERSION.encode()),
+        (b"x-request-id", call.request_id.encode("latin-1")),
+        *(
+            (name.lower().encode("latin-1"), value.encode("latin-1"))
+            for name, value in answer.headers.items()
+        ),
+    ]

@@ -12,6 +12,8 @@ from ojs_server.http.errors import answer_of
 from ojs_wire.codec import encode
 
 MAX_HEAD: Final = 64 * 1024
+# How long a client may take, once the server stops, to read what it was sent.
+UNREAD_S: Final = 5.0
 
 _REASONS: Final = {400: "Bad Request", 431: "Request Header Fields Too Large"}
 
@@ -43,6 +45,18 @@ class BoundedHttp(HttpToolsProtocol):
     def send_400_response(self, msg: str) -> None:
         """Answer what is not HTTP."""
         self._refuse(400, "this is not a well-formed HTTP request")
+
+    def shutdown(self) -> None:
+        """The server stops: what was answered may still be read, but not for ever."""
+        super().shutdown()
+        self.loop.call_later(UNREAD_S, self._abandon)
+
+    def _abandon(self) -> None:
+        # A client that reads nothing would hold the process for as long as it likes.
+        if self.flow.write_paused or (
+            self.transport.is_closing() and self.transport.get_write_buffer_size()
+        ):
+            self.transport.abort()
 
     def _refuse(self, status: int, message: str) -> None:
         request_id = new_request_id(getrandbits)

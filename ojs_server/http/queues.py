@@ -68,7 +68,11 @@ async def _set_paused(call: Call, paused: bool) -> Answer:
 
 
 async def _known(call: Call) -> tuple[QueueCounts, int]:
-    name = call.params["name"]
+    return await known_queue(call, call.params["name"])
+
+
+async def known_queue(call: Call, name: str) -> tuple[QueueCounts, int]:
+    """A queue that is there, and the store's time."""
     # A name of another form names no queue.
     if not QUEUE.fullmatch(name):
         raise _missing(name)

@@ -1,6 +1,7 @@
 """The server about itself: manifest, health, readiness, metrics."""
 
 import time
+from collections.abc import Mapping
 from typing import Any, Final
 
 from ojs_server import __version__
@@ -9,14 +10,17 @@ from ojs_server.domain.job import State
 from ojs_server.domain.workers import Presence, presence
 from ojs_server.http.call import Answer, Call
 from ojs_server.metrics import CONTENT_TYPE
+from ojs_wire.calls import MAX_RESULTS
 
 # Every name that clients look for; true only where it is built and tested on both stores.
 CAPABILITIES: Final = {
     "batch_enqueue": True,
+    "bulk_settle": True,
     "cron": True,
     "cron_jobs": True,
     "dead_letter": True,
     "delayed_jobs": True,
+    "event_streams": True,
     "events": True,
     "fair_scheduling": False,
     "idempotency_keys": True,
@@ -34,6 +38,12 @@ CAPABILITIES: Final = {
     "worker_directives": True,
     "worker_registration": True,
     "workflows": True,
+}
+
+
+# What no specification knows, by URN.
+EXTENSIONS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "urn:ojs-server:ext:settle": {"path": "/ojs/v1/workers/settle", "max_results": MAX_RESULTS},
 }
 
 
@@ -57,8 +67,8 @@ async def manifest(call: Call) -> Answer:
             "backend": store.kind,
             "capabilities": {**CAPABILITIES, "test_hooks": settings.conformance},
             "unique_job_strength": "strong",
-            "extensions": [],
-            "extensions_detail": {},
+            "extensions": list(EXTENSIONS),
+            "extensions_detail": EXTENSIONS,
             "endpoints": {
                 "base_url": "/ojs/v1",
                 "manifest": "/ojs/manifest",
@@ -115,6 +125,7 @@ async def metrics(call: Call) -> Answer:
         seen[presence(load.worker, now, call.server.engine.rules.thresholds)] += 1
     call.server.metrics.observe_workers(seen)
     call.server.metrics.observe_waiting(len(call.server.engine.wakeups))
+    call.server.metrics.observe_streams(len(call.server.engine.tail))
     plain = (call.header("accept") or "").strip() == "text/plain"
     return Answer(
         call.server.metrics.render(),

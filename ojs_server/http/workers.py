@@ -1,6 +1,6 @@
 """Workers: FETCH, ACK, FAIL, BEAT, coming and going, and who is there."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -21,7 +21,7 @@ from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import page_of
 from ojs_server.http.views import array, envelope, summary
 from ojs_server.ops.beat import Beat, Beaten
-from ojs_server.ops.claim import Claim
+from ojs_server.ops.claim import Claim, Deliveries
 from ojs_server.ops.fetch import fetch as fetch_or_wait
 from ojs_server.ops.presence import Deregister, Register, profile_of, unknown_worker
 from ojs_server.ops.settle import Ack, Fail, missing
@@ -33,6 +33,7 @@ from ojs_wire.calls import (
     BeatRequest,
     DeregisterRequest,
     FetchRequest,
+    FetchTerms,
     NackRequest,
     RegisterRequest,
     WorkerProfile,
@@ -54,19 +55,32 @@ _PROFILE = WorkerProfile.__struct_fields__
 async def fetch(call: Call) -> Answer:
     """Hand out available jobs; with `wait_ms`, wait for the first."""
     request = await call.read(FetchRequest)
-    claim = Claim(
-        queues=tuple(dict.fromkeys(parse_queue("queues", name) for name in request.queues)),
-        count=request.count or 1,
-        worker_id=_optional_id(request.worker_id),
-        job_types=_job_types(request.job_types),
-        lease_ms=_lease_ms(request),
-        fetch_id=_fetch_id(request.fetch_id),
+    claim = claim_of(request, _optional_id(request.worker_id))
+    return Answer(array("jobs", fetched(await wait_for_jobs(call, claim, request.wait_ms))))
+
+
+def claim_of(terms: FetchTerms, worker_id: str | None) -> Claim:
+    """What a FETCH asks for."""
+    return Claim(
+        queues=tuple(dict.fromkeys(parse_queue("queues", name) for name in terms.queues)),
+        count=terms.count or 1,
+        worker_id=worker_id,
+        job_types=_job_types(terms.job_types),
+        lease_ms=_lease_ms(terms),
+        fetch_id=_fetch_id(terms.fetch_id),
     )
-    wait_ms = min(request.wait_ms or 0, call.server.settings.max_wait_ms)
+
+
+async def wait_for_jobs(call: Call, claim: Claim, wait_ms: int | None) -> Deliveries:
+    """The jobs of a FETCH, as soon as there are some within its wait."""
+    wait_ms = min(wait_ms or 0, call.server.settings.max_wait_ms)
     gone = call.disconnected() if wait_ms else None
-    deliveries = await fetch_or_wait(call.server.engine, claim, wait_ms, gone)
-    jobs = (envelope(_stored(one.claimed), one.lease) for one in deliveries)
-    return Answer(array("jobs", jobs))
+    return await fetch_or_wait(call.server.engine, claim, wait_ms, gone)
+
+
+def fetched(deliveries: Deliveries) -> Iterator[bytes]:
+    """Jobs as FETCH hands them out."""
+    return (envelope(_stored(one.claimed), one.lease) for one in deliveries)
 
 
 def _stored(claimed: Claimed) -> StoredJob:
@@ -76,23 +90,29 @@ def _stored(claimed: Claimed) -> StoredJob:
 async def ack(call: Call) -> Answer:
     """The handler succeeded: the job is completed."""
     request = await call.read(AckRequest, optional="id" in call.params)
-    result = None if request.result is msgspec.UNSET else encode(request.result)
-    limit = call.server.settings.max_result_bytes
-    if result is not None and len(result) > limit:
-        raise TooLarge(
-            f"`result` has {len(result)} bytes; at most {limit} are allowed",
-            code=codes.RESULT_TOO_LARGE,
-            details={"field": "result", "size": len(result), "limit": limit},
-        )
     change = await call.server.engine.run(
         Ack(
             _job_id(call, request.job_id),
             worker_id=_optional_id(request.worker_id),
             attempt=request.attempt,
-            result=result,
+            result=result_of(request.result, call.server.settings.max_result_bytes),
         )
     )
     return Answer({"acknowledged": True, **_settled(change)})
+
+
+def result_of(given: object, limit: int) -> bytes | None:
+    """A result as it is stored; None where none was given."""
+    if given is msgspec.UNSET:
+        return None
+    result = encode(given)
+    if len(result) > limit:
+        raise TooLarge(
+            f"`result` has {len(result)} bytes; at most {limit} are allowed",
+            code=codes.RESULT_TOO_LARGE,
+            details={"field": "result", "size": len(result), "limit": limit},
+        )
+    return result
 
 
 async def nack(call: Call) -> Answer:
@@ -351,7 +371,7 @@ def _fetch_id(name: str | None) -> str | None:
     return name
 
 
-def _lease_ms(request: FetchRequest) -> int | None:
+def _lease_ms(request: FetchTerms) -> int | None:
     if request.visibility_timeout_ms:
         return request.visibility_timeout_ms
     if request.visibility_timeout is None:

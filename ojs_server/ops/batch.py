@@ -20,6 +20,7 @@ from ojs_server.ops import (
     workflow,
     workflow_moves,
 )
+from ojs_server.ops.exchange import Exchange, RepeatableAck, RepeatableFail
 from ojs_server.ops.work import Chance, Rules, Work
 from ojs_server.store.base import OutcomeUnknown, StaleWrite, Store, StoreUnavailable, Tx
 from ojs_wire import codes
@@ -58,6 +59,8 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
             settle.Activate,
             settle.Revive,
             settle.Remove,
+            RepeatableAck,
+            RepeatableFail,
         ),
         settle.run,
     ),
@@ -82,6 +85,8 @@ class Committed(msgspec.Struct, frozen=True):
     wakes: dict[str, int] = {}
     due_at: int | None = None
     ended: list[str] = []
+    # How far the event log reaches now; 0 where nothing was added.
+    logged: int = 0
 
 
 def apply(
@@ -93,7 +98,7 @@ def apply(
     take fails, and it fails alone.
     """
     try:
-        return _transact(store, rules, luck, ops)
+        return _whole(ops, _transact(store, rules, luck, _parts(ops)))
     except OutcomeUnknown as error:
         log.error("%s", error)
         return Committed([_unavailable(str(error)) for _ in ops])
@@ -108,10 +113,30 @@ def apply(
             log.error("%d operations refused, the store fails: %s", len(ops), error)
             return Committed([_unavailable(str(error)) for _ in ops])
     except Exception as error:
-        if len(ops) == 1:
+        if len(ops) == 1 and ops == _parts(ops):
             return Committed([error])
-    parts = [apply(store, rules, luck, [op]) for op in ops]
-    return _merged(parts)
+    smaller = _parts(ops) if len(ops) == 1 else ops
+    done = _merged([apply(store, rules, luck, [op]) for op in smaller])
+    return done if smaller is ops else _whole(ops, done)
+
+
+def _parts(ops: Sequence[Operation]) -> Sequence[Operation]:
+    """What operations are carried out as."""
+    if not any(isinstance(op, Exchange) for op in ops):
+        return ops
+    return [part for op in ops for part in (op.parts if isinstance(op, Exchange) else (op,))]
+
+
+def _whole(ops: Sequence[Operation], done: Committed) -> Committed:
+    """The outcome of each operation from those of its parts."""
+    if not any(isinstance(op, Exchange) for op in ops):
+        return done
+    answers = iter(done.outcomes)
+    outcomes = [
+        op.outcome([next(answers) for _ in op.parts]) if isinstance(op, Exchange) else next(answers)
+        for op in ops
+    ]
+    return msgspec.structs.replace(done, outcomes=outcomes)
 
 
 def _merged(parts: Sequence[Committed]) -> Committed:
@@ -124,6 +149,7 @@ def _merged(parts: Sequence[Committed]) -> Committed:
         wakes=wakes,
         due_at=min((p.due_at for p in parts if p.due_at is not None), default=None),
         ended=[job_id for part in parts for job_id in part.ended],
+        logged=max(part.logged for part in parts),
     )
 
 
@@ -144,7 +170,7 @@ def _transact(store: Store, rules: Rules, luck: Chance, ops: Sequence[Operation]
                     outcomes[index] = answer
         workflow_moves.advance(work)
         work.flush()
-    return Committed(outcomes, work.now, dict(work.wakes), work.due_at, work.ended)
+    return Committed(outcomes, work.now, dict(work.wakes), work.due_at, work.ended, work.logged)
 
 
 def _lock(tx: Tx, ops: Sequence[Operation]) -> None:

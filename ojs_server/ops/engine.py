@@ -14,12 +14,14 @@ from ojs_server.ops import (
     control,
     cron,
     enqueue,
+    exchange,
     presence,
     settle,
     sweep,
     workflow,
 )
 from ojs_server.ops.group_commit import GroupCommit
+from ojs_server.ops.tail import ALL, Tail
 from ojs_server.ops.wakeups import Wakeups
 from ojs_server.ops.work import Chance, Rules, chance
 from ojs_server.store.base import Reader, Store, StoreUnavailable
@@ -39,11 +41,20 @@ class Engine:
         *,
         luck: Chance | None = None,
         max_waiting: int = 10_000,
+        max_streams: int = 1000,
+        stream_buffer: int = 1000,
     ) -> None:
         self.store = store
         self.rules = rules
         self.wakeups = Wakeups()
         self.endings = Wakeups()
+        self.tail = Tail(
+            lambda after, limit: self.read(lambda reader: reader.events(after, ALL, limit)),
+            lambda: self.read(lambda reader: reader.log_span()),
+            self._note_following,
+            most=max_streams,
+            room=stream_buffer,
+        )
         self.on_due: Callable[[int], None] = lambda moment: None
         luck = luck or chance()
         self._reading = ThreadPoolExecutor(READERS, thread_name_prefix="ojs-reader")
@@ -64,6 +75,8 @@ class Engine:
     async def run(self, operation: claim.Claim) -> claim.Deliveries: ...
     @overload
     async def run(self, operation: settle.OnJob | settle.Remove) -> Change: ...
+    @overload
+    async def run(self, operation: exchange.Exchange) -> exchange.Exchanged: ...
     @overload
     async def run(self, operation: beat.Beat) -> beat.Beaten: ...
     @overload
@@ -90,6 +103,9 @@ class Engine:
         """Tell the other nodes that fetches wait here, until a moment of the store's clock."""
         await self._in_thread(lambda: self.store.note_waiting(until))
 
+    async def _note_following(self, for_ms: int) -> None:
+        await self._in_thread(lambda: self.store.note_following(for_ms))
+
     async def read(self, question: Callable[[Reader], Answer]) -> Answer:
         """Ask the store something, off the event loop."""
 
@@ -111,6 +127,7 @@ class Engine:
         """Finish what was submitted. The store stays open; its owner closes it."""
         self.wakeups.close()
         self.endings.close()
+        self.tail.close()
         await self._commits.close()
         self._reading.shutdown()
 
@@ -119,5 +136,7 @@ class Engine:
             self.wakeups.wake(committed.wakes)
         if committed.ended:
             self.endings.wake_all(committed.ended)
+        if committed.logged:
+            self.tail.wake(committed.logged)
         if committed.due_at is not None:
             self.on_due(committed.due_at)

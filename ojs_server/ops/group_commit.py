@@ -14,6 +14,7 @@ from typing import Any, Final
 from ojs_server.domain.errors import Unavailable
 from ojs_server.ops.batch import Committed, Operation
 from ojs_server.ops.enqueue import Enqueue
+from ojs_server.ops.exchange import Exchange
 from ojs_wire import codes
 
 MAX_BATCH: Final = 512
@@ -100,7 +101,7 @@ class GroupCommit:
             keys = operation.keys
             if touched.isdisjoint(keys):
                 batch.append((operation, future))
-                jobs += len(operation.drafts) if isinstance(operation, Enqueue) else 1
+                jobs += _jobs_of(operation)
             else:
                 kept.append((operation, future))
             touched.update(keys)
@@ -126,3 +127,9 @@ class GroupCommit:
             else:
                 future.set_result(outcome)
         self._on_commit(committed)
+
+
+def _jobs_of(operation: Operation) -> int:
+    if isinstance(operation, Enqueue):
+        return len(operation.drafts)
+    return len(operation.parts) if isinstance(operation, Exchange) else 1

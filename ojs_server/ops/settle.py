@@ -108,12 +108,16 @@ _DEAD_LETTER = (Revive, Remove)
 def run(work: Work, ops: Sequence[OnJob | Remove]) -> list[Change | OjsError]:
     """Settle many jobs with one read and one guarded write."""
     stored = work.tx.load_jobs(sorted({op.job_id for op in ops}))
-    outcomes = [_decide(work, op, stored.get(op.job_id)) for op in ops]
+    outcomes: list[Change | OjsError] = []
     changes: list[Change] = []
     removed: list[Change] = []
-    for op, outcome in zip(ops, outcomes, strict=True):
+    for op in ops:
+        outcome = _decide(work, op, stored.get(op.job_id))
+        outcomes.append(outcome)
         if isinstance(outcome, Change):
             (removed if isinstance(op, Remove) else changes).append(outcome)
+            # One call may name a job twice; the second sees what the first left.
+            stored[op.job_id] = (outcome.after, None)
     work.apply(changes)
     work.remove([change.before for change in removed])
     for change in removed:

@@ -50,6 +50,8 @@ class Work:
         self.ended: list[str] = []
         self.due_at: int | None = None
         self._ended_members: list[tuple[str, Change]] = []
+        # The place of the last event, once they are written.
+        self.logged = 0
         self._events: list[Event] = []
         self._counts: dict[str, Counter[str]] = {}
 
@@ -130,7 +132,7 @@ class Work:
             # In the order of names, so that two nodes lock counter rows alike.
             self.tx.add_counts(dict(sorted(deltas.items())))
         if self._events:
-            self.tx.insert_events(self._events)
+            self.logged = self.tx.insert_events(self._events)
         if self.wakes:
             self.tx.announce(self.wakes)
 

@@ -6,7 +6,6 @@ it left.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Final
 
 import msgspec
 
@@ -26,22 +25,18 @@ from ojs_server.domain.workflow_plan import (
     WorkflowState,
 )
 from ojs_server.domain.workflow_record import (
-    WaitingJob,
     Workflow,
     WorkflowJob,
     moved,
     plan_of,
     progress_in,
 )
-from ojs_server.domain.workflow_results import gather, sources
 from ojs_server.ops.enqueue import entered
 from ojs_server.ops.unique import judge
 from ojs_server.ops.work import Work
+from ojs_server.ops.workflow_results import hand_on
 from ojs_server.store.workflows import NodePlace
 from ojs_wire import codec
-
-# A job is given at most this much of what those before it left; the rest by reference.
-MAX_PARENT_RESULTS: Final = 256 * 1024
 
 
 def advance(work: Work) -> None:
@@ -155,7 +150,9 @@ class Moves:
         return launches
 
     def _enqueue(self, launches: Sequence[tuple[Moving, Launch]]) -> None:
-        waiting, handed = self._look_up(launches)
+        self._flush_jobs()
+        wanted = [(one.workflow.id, one.plan, one.progress, launch) for one, launch in launches]
+        waiting, handed = hand_on(self._work.tx, wanted)
         ready: list[StoredJob] = []
         for moving, launch in launches:
             place = (moving.workflow.id, launch.node)
@@ -189,40 +186,6 @@ class Moves:
         fault = Fault(error.answer_code.name, error.answer_code.name, error.message, False)
         end = StepEnd(error=entry(fault, 0, self._work.now))
         self._ended(moving, node, NodeState.FAILED, end, None)
-
-    def _look_up(
-        self, launches: Sequence[tuple[Moving, Launch]]
-    ) -> tuple[dict[NodePlace, WaitingJob], dict[NodePlace, bytes]]:
-        """The requests to enqueue, and the `parent_results` of each."""
-        self._flush_jobs()
-        tx = self._work.tx
-        own = [(moving.workflow.id, launch.node) for moving, launch in launches]
-        asked = {
-            place: [
-                (moving.workflow.id, node)
-                for node in sources(moving.plan, moving.progress, launch.parents)
-            ]
-            for place, (moving, launch) in zip(own, launches, strict=True)
-        }
-        places = dict.fromkeys([*own, *(place for parents in asked.values() for place in parents)])
-        known = tx.load_workflow_jobs(places)
-        fitting = {place: _fitting(parents, known) for place, parents in asked.items()}
-        wanted = dict.fromkeys(place for parents in fitting.values() for place in parents)
-        found = tx.load_workflow_results(wanted) if wanted else {}
-        handed = {}
-        for place, (moving, launch) in zip(own, launches, strict=True):
-            results, errors = {}, {}
-            for parent in asked[place]:
-                if parent not in fitting[place]:
-                    results[parent[1]] = _reference(known[parent])
-                    continue
-                result, error = found[parent]
-                if result is not None:
-                    results[parent[1]] = result
-                if error is not None:
-                    errors[parent[1]] = error
-            handed[place] = gather(moving.plan, moving.progress, launch.parents, results, errors)
-        return known, handed
 
     def _flush_jobs(self) -> None:
         # Results that ended in this very transaction are handed on as well.
@@ -285,32 +248,14 @@ def require_own(answer: Iterable[StoredJob | str]) -> None:
             )
 
 
-def _fitting(parents: Sequence[NodePlace], known: dict[NodePlace, WaitingJob]) -> set[NodePlace]:
-    """Those whose results are handed on as they are: the nearest ones, as far as there is room."""
-    room, fitting = MAX_PARENT_RESULTS, set()
-    for parent in reversed(parents):
-        one = known[parent]
-        size = (one.result_size or 0) + (one.error_size or 0)
-        if size <= room:
-            room -= size
-            fitting.add(parent)
-    return fitting
-
-
-def _reference(job: WaitingJob) -> bytes:
-    where = f"/ojs/v1/jobs/{job.job_id}"
-    if job.result_size is None:
-        return codec.encode({"error": {"$ref": where, "size_bytes": job.error_size}})
-    return codec.encode({"$ref": f"{where}/result", "size_bytes": job.result_size})
-
-
 def _failed(moving: Moving, node: int) -> bool:
     return moving.progress.nodes[node] is NodeState.FAILED
 
 
 def _error_of(change: Change, now: int) -> bytes | None:
     job = change.after
-    if job.error is not None or job.state == State.COMPLETED:
+    # A job that is called off between two attempts has not failed for the error of the first.
+    if job.state != State.CANCELLED:
         return job.error
     fault = Fault("cancelled", "cancelled", "the job was cancelled", retryable=False)
     return entry(fault, job.attempt, now)

@@ -125,6 +125,13 @@ class EventPage(msgspec.Struct, frozen=True):
     has_more: bool
 
 
+class LogSpan(NamedTuple):
+    """The places of the oldest event that is kept and the newest that may be read; 0 for none."""
+
+    first: int
+    last: int
+
+
 class Place(NamedTuple):
     """Where a row stands in a list, newest first: its moment and its id.
 
@@ -250,8 +257,11 @@ class Tx(WorkflowTx, Protocol):
     def add_counts(self, deltas: Mapping[str, Mapping[str, int]]) -> None:
         """Move the per-state counters of queues."""
 
-    def insert_events(self, events: Sequence[Event]) -> None:
-        """Append to the event log, each at the next position."""
+    def insert_events(self, events: Sequence[Event]) -> int:
+        """Append to the event log, each at the next position; answers the last one.
+
+        Nodes that follow the log are told at commit.
+        """
 
     def delete_events(self, before: int, limit: int) -> int:
         """Remove the oldest events, those before a moment."""
@@ -334,6 +344,9 @@ class Reader(Protocol):
     def events(self, after: int, wanted: EventFilter, limit: int) -> EventPage:
         """Events after a position, oldest first, up to what every node has committed."""
 
+    def log_span(self) -> LogSpan:
+        """From where to where the event log can be read."""
+
     def cron(self, names: Sequence[str] | None = None) -> list[CronEntry]:
         """All cron entries, newest first, or these."""
 
@@ -356,8 +369,16 @@ class Reader(Protocol):
 OnWake = Callable[[Mapping[str, int] | None], None]
 
 
+# Another node has added to the event log, up to a position; None where that is not known.
+OnLog = Callable[[int | None], None]
+
+
+def unheard(position: int | None) -> None:
+    """An OnLog for whoever does not follow the log."""
+
+
 class Listener(Protocol):
-    """Hears of what other nodes made available."""
+    """Hears of what other nodes made available, and of what they added to the event log."""
 
     async def run(self) -> None:
         """Listen until cancelled."""
@@ -378,11 +399,14 @@ class Store(Protocol):
     def ping(self) -> None:
         """Raise StoreUnavailable unless the database answers."""
 
-    def listener(self, on_wake: OnWake) -> Listener | None:
-        """What hears of jobs that other nodes make available; None where there is no other."""
+    def listener(self, on_wake: OnWake, on_log: OnLog = unheard) -> Listener | None:
+        """What hears of other nodes' jobs and events; None where there is no other node."""
 
     def note_waiting(self, until: int) -> None:
         """Tell the other nodes that fetches wait here, until a moment of the store's clock."""
+
+    def note_following(self, for_ms: int) -> None:
+        """Ask the other nodes, for so long from now, to tell of what they add to the log."""
 
     def durability_warnings(self) -> list[str]:
         """What about this database could lose a commit that was answered."""

@@ -37,12 +37,13 @@ def read_page(stretch: Stretch, after: int, wanted: EventFilter, limit: int) -> 
 def matches(event: Event, wanted: EventFilter) -> bool:
     """Whether a reader asked for this event; the dimensions are ANDed."""
     return (
-        (not wanted.types or any(_is_type(event.type, kind) for kind in wanted.types))
+        (not wanted.types or any(is_type(event.type, kind) for kind in wanted.types))
         and (not wanted.queues or event.queue in wanted.queues)
         and (not wanted.job_types or event.job_type in wanted.job_types)
         and (wanted.subject is None or event.subject == wanted.subject)
     )
 
 
-def _is_type(given: str, wanted: str) -> bool:
+def is_type(given: str, wanted: str) -> bool:
+    """Whether a name is the wanted one, or begins with what stands before its `*`."""
     return given.startswith(wanted[:-1]) if wanted.endswith("*") else given == wanted

@@ -22,6 +22,8 @@ FILE: Final = Path(__file__).parents[2] / "openapi.yaml"
 BASE: Final = "urn:ojs:contract"
 OPENJOBSPEC: Final = "application/openjobspec+json"
 PLAIN_JSON: Final = "application/json"
+# What is no JSON.
+FREE_TEXT: Final = frozenset({"text/plain", "text/event-stream"})
 METHODS: Final = frozenset({"get", "put", "post", "delete", "options", "head", "patch", "trace"})
 
 
@@ -96,7 +98,7 @@ class Contract:
         if method == "head":
             _demand(response.content == b"", f"{where}: an answer to HEAD has no body")
             return
-        if media_type == "text/plain":
+        if media_type in FREE_TEXT:
             return
         schema = f"{pointer}/content/{escape(media_type)}/schema"
         self._check_body(schema, response, where)
@@ -147,7 +149,7 @@ class Contract:
         given: str = response.headers["content-type"]
         media_type = given.partition(";")[0]
         _demand(media_type in documented["content"], f"{where}: {given} is not documented")
-        if media_type != "text/plain":
+        if media_type not in FREE_TEXT:
             headers = response.request.headers
             accept = headers.get("accept", "")
             wanted = OPENJOBSPEC

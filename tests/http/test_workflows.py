@@ -317,6 +317,7 @@ REFUSED: list[tuple[Any, str]] = [
     ({"type": "group", "jobs": [job()] * 1001}, ""),
     (chain("a", id="mine"), "id"),
     (chain("a", name="x" * 256), "name"),
+    (chain("a", name="a\0b"), "name"),
     (chain("a", options=7), "options"),
     (chain("a", options={"queue": "Q"}), "options.queue"),
 ]
@@ -363,6 +364,14 @@ async def test_unknown_members_are_refused_when_strict(strict_client: httpx.Asyn
     assert (response.status_code, error["code"]) == (422, "validation_error")
     assert "`name`" in error["message"] or "name" in error["message"]
     assert (await strict_client.get(FLOWS)).json()["workflows"] == []
+
+
+async def test_any_text_may_stand_in_a_workflow(client: httpx.AsyncClient) -> None:
+    odd = "\0☃\U0001f600\u202e"
+    flow = await start(client, {"steps": [job("a", id=odd, args=[odd])], "name": odd[1:]})
+    assert (flow["name"], flow["steps"][0]["id"]) == (odd[1:], odd)
+    (fetched,) = await take(client)
+    assert fetched["args"] == [odd]
 
 
 async def test_the_largest_workflow_is_taken(client: httpx.AsyncClient) -> None:

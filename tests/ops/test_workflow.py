@@ -8,6 +8,7 @@ from ojs_server.ops.control import Reset
 from ojs_server.ops.settle import Ack, Cancel, Remove, Revive
 from ojs_server.ops.workflow import Cancel as CancelWorkflow
 from ojs_server.ops.workflow import start
+from ojs_wire import codec
 from tests.ops.bench import Bench, enqueue
 from tests.ops.flows import Flows, callbacks, chain, group, job, request
 
@@ -238,6 +239,31 @@ def test_a_cancelled_job_is_a_failure(flows: Flows) -> None:
     (member,) = flows.view(flow).members
     assert member.error is not None
     assert b'"code":"cancelled"' in member.error
+
+
+def test_a_job_cancelled_between_attempts_was_cancelled(flows: Flows) -> None:
+    flow = flows.start(callbacks(job("a"), on_failure=job("b")))
+    assert flows.take() == ["a"]
+    (job_id,) = flows.job_ids()
+    flows.bench.fail(job_id)
+    flows.bench.do(Cancel(job_id))
+    assert flows.take() == ["b"]
+    assert b'"code":"cancelled"' in (flows.parents()[0] or b"")
+    assert flows.state(flow) == "running"
+
+
+def test_large_errors_are_handed_on_by_reference(flows: Flows) -> None:
+    count = 30
+    flows.start(callbacks(*[job("a")] * count, on_complete=job("b")))
+    for _ in range(count):
+        flows.failed("a", {"code": "x", "message": "m" * 10_000, "retryable": False})
+    assert flows.take() == ["b"]
+    (parents,) = map(codec.decode, filter(None, flows.parents()))
+    assert len(parents) == count
+    assert all("error" in one for one in parents)
+    # The nearest ones are whole.
+    assert parents[-1]["error"]["code"] == "x"
+    assert parents[0]["error"]["$ref"].startswith("/ojs/v1/jobs/")
 
 
 def test_an_expired_job_is_a_failure(flows: Flows) -> None:

@@ -175,8 +175,8 @@ def test_every_workflow_keeps_to_its_request(bench: Bench) -> None:
     run_state_machine_as_test(
         lambda: Workflows(bench),  # type: ignore[arg-type]  # any factory will do
         settings=settings(
-            max_examples=80,
-            stateful_step_count=40,
+            max_examples=50,
+            stateful_step_count=30,
             derandomize=True,
             deadline=None,
             database=None,

@@ -37,7 +37,6 @@ NOT_BUILT = (
     "tenant",
     "schema registry",
     "websocket",
-    "text/event-stream",
     "accept_unfinished",
 )
 CLAUSES = all_clauses()

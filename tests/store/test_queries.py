@@ -24,6 +24,7 @@ ONLY_POSTGRES = {
     "unlock_unique",
     "outcome",
     "raise_positions",
+    "tell",
     "synchronous_commit",
     "unsafe_settings",
 }

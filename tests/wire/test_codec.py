@@ -1,5 +1,6 @@
 """The JSON decoder refuses whatever another reader could not read back."""
 
+import msgspec
 import pytest
 
 from ojs_wire import codec
@@ -104,3 +105,45 @@ def test_canonical_form_ignores_key_order_at_every_level() -> None:
     other = codec.decode(b'{ "a":0, "b":{"x":[2,1],"y":1} }')
     assert codec.canonical(one) == codec.canonical(other)
     assert codec.canonical([2, 1]) != codec.canonical([1, 2])
+
+
+class Anything(msgspec.Struct):
+    kept: object
+    brackets: list[list[object]] = []
+
+
+TYPED = msgspec.json.Decoder(Anything)
+
+
+def test_a_typed_decoder_takes_what_decode_takes() -> None:
+    deep = b"[" * (MAX_DEPTH - 1) + b"]" * (MAX_DEPTH - 1)
+    wide = b"[" + b",".join([b'{"a":[]}'] * 500) + b"]"
+    in_a_string = b'"' + b"[" * 500 + b'"'
+    for value in (deep, wide, in_a_string, b"18446744073709551615", b'"' + b"9" * 30 + b'"'):
+        assert codec.decode_as(b'{"kept":' + value + b"}", TYPED).kept == codec.decode(value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b"[" * MAX_DEPTH + b"]" * MAX_DEPTH,
+        b'[{"a":' * 40 + b"1" + b"}]" * 40,
+        b"[" * 100_000,
+        b"18446744073709551616",
+        b"1e999",
+        b'"\\ud800"',
+        b'"\xff"',
+        b"",
+    ],
+)
+def test_a_typed_decoder_refuses_what_decode_refuses(value: bytes) -> None:
+    text = b'{"kept":' + value + b"}"
+    with pytest.raises(MalformedJSON):
+        codec.decode(text)
+    with pytest.raises(MalformedJSON):
+        codec.decode_as(text, TYPED)
+
+
+def test_what_is_json_of_another_type_is_told_apart() -> None:
+    with pytest.raises(msgspec.ValidationError, match="kept"):
+        codec.decode_as(b"{}", TYPED)

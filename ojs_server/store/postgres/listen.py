@@ -1,4 +1,4 @@
-"""Hearing of other nodes' jobs: LISTEN on a connection of its own, kept alive for good."""
+"""Hearing of other nodes' jobs and events: LISTEN on a connection that is kept alive for good."""
 
 import asyncio
 import logging
@@ -10,8 +10,9 @@ import msgspec
 import psycopg
 from psycopg import sql
 
-from ojs_server.store.base import OnWake
+from ojs_server.store.base import OnLog, OnWake
 from ojs_server.store.postgres.connect import Address
+from ojs_server.store.postgres.transaction import Place
 
 log = logging.getLogger("ojs.listen")
 
@@ -22,23 +23,26 @@ QUIET_S: Final = 30.0
 
 
 class News(msgspec.Struct, frozen=True):
-    """What one node tells the others; without queues it concerns everybody who waits."""
+    """What one node tells the others: that jobs are there, that it wants to hear of events, or
+    that it has added some. Without queues the first concerns everybody who waits."""
 
     node: str
     queues: Mapping[str, int] | None = None
+    follows_ms: int | None = None
+    position: int | None = None
 
 
 _news = msgspec.json.Decoder(News)
 
 
 class PostgresListener:
-    """Tells this node's waiting fetches of jobs that became available through other nodes."""
+    """Tells this node's waiting fetches and event streams what other nodes have committed."""
 
-    def __init__(self, address: Address, channel: str, node: str, on_wake: OnWake) -> None:
+    def __init__(self, address: Address, place: Place, on_wake: OnWake, on_log: OnLog) -> None:
         self._address = address
-        self._channel = channel
-        self._node = node
+        self._place = place
         self._on_wake = on_wake
+        self._on_log = on_log
         self._pause_s = FIRST_PAUSE_S
 
     async def run(self) -> None:
@@ -56,10 +60,13 @@ class PostgresListener:
             **self._address.parameters, autocommit=True
         )
         try:
-            await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(self._channel)))
+            await connection.execute(
+                sql.SQL("LISTEN {}").format(sql.Identifier(self._place.channel))
+            )
             self._pause_s = FIRST_PAUSE_S
             # Whatever was said while nobody listened is lost, so everybody looks once.
             self._on_wake(None)
+            self._on_log(None)
             while True:
                 async for notice in connection.notifies(timeout=QUIET_S):
                     self._heard(notice.payload)
@@ -75,5 +82,11 @@ class PostgresListener:
             # Not ours, or from a newer node: looking once too often does no harm.
             self._on_wake(None)
             return
-        if news.node != self._node:
+        if news.node == self._place.node:
+            return
+        if news.follows_ms is not None:
+            self._place.followers.note(news.follows_ms)
+        elif news.position is not None:
+            self._on_log(news.position)
+        else:
             self._on_wake(news.queues)

@@ -31,3 +31,7 @@ class PostgresReader(PostgresStatements, TableReads):
     def note_waiting(self, node: str, until: int) -> None:
         """Fetches wait at a node: the one thing that is written here, as it decides nothing."""
         self.run("note_waiting", node=node, now=self.now(), until=until)
+
+    def tell(self, channel: str, news: str) -> None:
+        """Something is said to every node; it changes nothing that is stored."""
+        self.run("tell", channel=channel, news=news)

@@ -11,16 +11,18 @@ from typing import Final
 import psycopg
 from psycopg_pool import ConnectionPool
 
-from ojs_server.store.base import Clock, OnWake
+from ojs_server.store.base import Clock, OnLog, OnWake, unheard
 from ojs_server.store.postgres.connect import Address, address_of, set_up
 from ojs_server.store.postgres.enter import enter
 from ojs_server.store.postgres.failures import at_the_boundary
+from ojs_server.store.postgres.followers import Followers
 from ojs_server.store.postgres.listen import PostgresListener
 from ojs_server.store.postgres.migrate import migrate
 from ojs_server.store.postgres.read import PostgresReader
 from ojs_server.store.postgres.statements import PACKAGE, STATEMENTS
 from ojs_server.store.postgres.transaction import Place, PostgresTx
 from ojs_server.store.postgres.writer import PATIENCE_S, Connection, Writer
+from ojs_wire.codec import encode
 
 READERS: Final = 4
 
@@ -54,7 +56,7 @@ class PostgresStore:
             connection = self._writer.connection()
             with at_the_boundary():
                 migrate(connection, PACKAGE, apply=migrations)
-                self._place = Place(node or _node_name(), _channel(connection))
+                self._place = Place(node or _node_name(), _channel(connection), Followers())
                 enter(connection, self._place.node)
         except BaseException:
             self._writer.close()
@@ -88,14 +90,20 @@ class PostgresStore:
         with self.reader() as reader:
             reader.ping()
 
-    def listener(self, on_wake: OnWake) -> PostgresListener:
-        """What hears of jobs that other nodes make available, past any connection pooler."""
-        return PostgresListener(self._direct, self._place.channel, self._place.node, on_wake)
+    def listener(self, on_wake: OnWake, on_log: OnLog = unheard) -> PostgresListener:
+        """What hears of other nodes' jobs and events, past any connection pooler."""
+        return PostgresListener(self._direct, self._place, on_wake, on_log)
 
     def note_waiting(self, until: int) -> None:
         """Tell the other nodes that fetches wait here until a moment."""
         with self.reader() as reader:
             reader.note_waiting(self._place.node, until)
+
+    def note_following(self, for_ms: int) -> None:
+        """Ask the other nodes to tell of what they add to the log."""
+        news = encode({"node": self._place.node, "follows_ms": for_ms}).decode()
+        with self.reader() as reader:
+            reader.tell(self._place.channel, news)
 
     def synchronous_commit(self) -> list[str]:
         """The setting on every connection: the writer's in a transaction, then the readers'."""

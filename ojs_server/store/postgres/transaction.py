@@ -14,9 +14,10 @@ from typing import Any, Final
 import msgspec
 import psycopg
 
-from ojs_server.domain.job import Job, Lease, StoredJob
+from ojs_server.domain.job import Event, Job, Lease, StoredJob
 from ojs_server.store.base import WIPED, Claimed
 from ojs_server.store.postgres.arrays import texts
+from ojs_server.store.postgres.followers import Followers
 from ojs_server.store.postgres.statements import STATEMENTS, PostgresStatements, with_lanes
 from ojs_server.store.rows import JOB_FIELDS, insert_row, job_of
 from ojs_server.store.tables.contract import TableWrites
@@ -30,10 +31,11 @@ _FIRST: Final = itemgetter(0)
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Who writes, and where its notices go."""
+    """Who writes, where its notices go, and whether anybody follows its events."""
 
     node: str
     channel: str
+    followers: Followers
 
 
 class PostgresTx(PostgresStatements, TableWrites):
@@ -45,6 +47,7 @@ class PostgresTx(PostgresStatements, TableWrites):
         PostgresStatements.__init__(self, cursor)
         Writing.__init__(self, now, base, place.node)
         self._channel = place.channel
+        self._followers = place.followers
 
     def lock(
         self,
@@ -74,6 +77,14 @@ class PostgresTx(PostgresStatements, TableWrites):
         self.run(
             "announce", channel=self._channel, news=news.decode(), node=self.node, now=self.now
         )
+
+    def insert_events(self, events: Sequence[Event]) -> int:
+        """Append to the event log, and tell the nodes that follow it."""
+        last = super().insert_events(events)
+        if last and self._followers.listening:
+            news = encode({"node": self.node, "position": last})
+            self.run("tell", channel=self._channel, news=news.decode())
+        return last
 
     def insert_jobs(self, jobs: Sequence[StoredJob]) -> set[str]:
         """Store new jobs; answers the ids that another node stored before."""

@@ -8,7 +8,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from ojs_server.store.base import POSITION_BITS, Clock, OnWake, SchemaError, StoreUnavailable
+from ojs_server.store.base import (
+    POSITION_BITS,
+    Clock,
+    OnLog,
+    OnWake,
+    SchemaError,
+    StoreUnavailable,
+    unheard,
+)
 from ojs_server.store.clock import RisingClock
 from ojs_server.store.sqlite.lock import FileLock
 from ojs_server.store.sqlite.migrate import migrate
@@ -95,10 +103,13 @@ class SqliteStore:
         """`PRAGMA synchronous` of the writing connection: 2 is FULL."""
         return int(self._writer.execute("PRAGMA synchronous").fetchone()[0])
 
-    def listener(self, on_wake: OnWake) -> None:
+    def listener(self, on_wake: OnWake, on_log: OnLog = unheard) -> None:
         """There is no other node to hear of: the file has one server."""
 
     def note_waiting(self, until: int) -> None:
+        """There is no other node to tell."""
+
+    def note_following(self, for_ms: int) -> None:
         """There is no other node to tell."""
 
     def durability_warnings(self) -> list[str]:

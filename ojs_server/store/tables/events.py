@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ojs_server.domain.job import Event
-from ojs_server.store.base import POSITION_BITS, EventFilter, EventPage
+from ojs_server.store.base import POSITION_BITS, EventFilter, EventPage, LogSpan
 from ojs_server.store.event_log import read_page
 from ojs_server.store.tables.statements import Statements, Writing
 
@@ -11,23 +11,22 @@ from ojs_server.store.tables.statements import Statements, Writing
 class EventWrites(Writing):
     """The log in a write transaction."""
 
-    def insert_events(self, events: Sequence[Event]) -> None:
+    def insert_events(self, events: Sequence[Event]) -> int:
         """Append to the event log."""
-        self.run_rows(
-            "insert_events",
-            [
-                (
-                    self.position(),
-                    self.now,
-                    event.type,
-                    event.subject,
-                    event.queue,
-                    event.job_type,
-                    event.data,
-                )
-                for event in events
-            ],
-        )
+        rows = [
+            (
+                self.position(),
+                self.now,
+                event.type,
+                event.subject,
+                event.queue,
+                event.job_type,
+                event.data,
+            )
+            for event in events
+        ]
+        self.run_rows("insert_events", rows)
+        return rows[-1][0] if rows else 0
 
     def delete_events(self, before: int, limit: int) -> int:
         """Remove the oldest events."""
@@ -47,3 +46,7 @@ class EventReads(Statements):
             wanted,
             limit,
         )
+
+    def log_span(self) -> LogSpan:
+        """From where to where the log can be read."""
+        return LogSpan(*self.all("log_span", bits=POSITION_BITS)[0])

@@ -3,7 +3,7 @@
 import pytest
 
 from ojs_server.domain.job import Event
-from ojs_server.store.base import EventFilter, EventPage, Store
+from ojs_server.store.base import EventFilter, EventPage, LogSpan, Store
 from ojs_server.store.event_log import LOOK_AHEAD
 from tests.store.records import EVERYTHING, ON_ALL_VERSIONS, START, HandClock, an_event, log, undone
 
@@ -133,3 +133,36 @@ def test_events_go_with_the_transaction_that_they_describe(store: Store) -> None
 def test_no_events_are_no_error(store: Store) -> None:
     log(store)
     assert subjects(page(store)) == []
+
+
+def span(store: Store) -> LogSpan:
+    with store.reader() as reader:
+        return reader.log_span()
+
+
+@ON_ALL_VERSIONS
+def test_the_span_goes_from_the_oldest_event_to_the_newest(store: Store, clock: HandClock) -> None:
+    assert span(store) == LogSpan(0, 0)
+    log(store, *(an_event(subject=f"s{n}") for n in range(5)))
+    places = [placed.position for placed in page(store).events]
+    assert span(store) == LogSpan(places[0], places[-1])
+    clock.forward(1)
+    with store.transaction() as tx:
+        tx.delete_events(START + 1, 2)
+    assert span(store) == LogSpan(places[2], places[-1])
+
+
+@ON_ALL_VERSIONS
+def test_writing_events_answers_the_place_of_the_last(store: Store) -> None:
+    with store.transaction() as tx:
+        last = tx.insert_events([an_event(), an_event()])
+        assert tx.insert_events([]) == 0
+    assert span(store).last == last
+
+
+def test_asking_to_hear_of_events_changes_nothing(store: Store) -> None:
+    before = span(store)
+    store.note_following(1000)
+    log(store, an_event())
+    assert len(page(store).events) == 1
+    assert before == LogSpan(0, 0)

@@ -11,7 +11,7 @@ from ojs_server.store.base import Store
 from ojs_server.store.postgres.store import PostgresStore
 from tests.store.conftest import OpenNode
 from tests.store.postgres.server import end_connections, query, wait_until
-from tests.store.records import START, HandClock
+from tests.store.records import START, HandClock, an_event, log
 
 LIMIT_S = 10.0
 Wake = Mapping[str, int] | None
@@ -235,3 +235,105 @@ def test_waiting_is_noted_with_the_furthest_moment(node: OpenNode, postgres_url:
         near.note_waiting(moment)
     rows = query(postgres_url, "SELECT node, waiting_until FROM nodes")
     assert rows == [("near", START + 9)]
+
+
+@asynccontextmanager
+async def hearing_of_events(store: Store) -> AsyncIterator["asyncio.Queue[int | None]"]:
+    """What this node's listener hears of the log, from the moment at which it listens."""
+    heard: asyncio.Queue[int | None] = asyncio.Queue()
+    listener = store.listener(lambda queues: None, heard.put_nowait)
+    assert listener is not None
+    task = asyncio.create_task(listener.run())
+    try:
+        async with asyncio.timeout(LIMIT_S):
+            assert await heard.get() is None
+        yield heard
+    finally:
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+
+END_LISTENERS = (
+    "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+    " WHERE datname = current_database() AND query LIKE 'LISTEN%'"
+)
+
+
+async def newest(heard: "asyncio.Queue[int | None]") -> int | None:
+    async with asyncio.timeout(LIMIT_S):
+        return await heard.get()
+
+
+def last_place(store: Store) -> int:
+    with store.reader() as reader:
+        return reader.log_span().last
+
+
+def test_nodes_tell_of_their_events_while_somebody_follows(node: OpenNode, run: Run) -> None:
+    near, far = node("near"), node("far")
+
+    async def body() -> None:
+        async with hearing_of_events(near) as heard, hearing_of_events(far) as far_heard:
+            # Nobody has asked yet, and the node itself needs no notice.
+            await asyncio.to_thread(log, far, an_event())
+            near.note_following(60_000)
+            await until_told(far, heard)
+            assert far_heard.empty()
+            await asyncio.to_thread(log, far, an_event(), an_event())
+            while (place := await newest(heard)) != last_place(near):
+                assert place is not None
+            await asyncio.to_thread(log, near, an_event())
+            await asyncio.to_thread(log, far, an_event())
+            assert await newest(heard) == last_place(near)
+
+    run(body)
+
+
+async def until_told(far: Store, heard: "asyncio.Queue[int | None]") -> None:
+    """Write until the wish has arrived, which takes a moment, and a notice comes."""
+    async with asyncio.timeout(LIMIT_S):
+        while heard.empty():
+            await asyncio.to_thread(log, far, an_event())
+            await asyncio.sleep(0.01)
+
+
+def test_a_wish_to_follow_ends(node: OpenNode, run: Run) -> None:
+    near, far = node("near"), node("far")
+
+    async def body() -> None:
+        async with hearing_of_events(near) as heard, hearing_of_events(far):
+            near.note_following(300)
+            await until_told(far, heard)
+            # No later than this, whatever was on its way.
+            async with asyncio.timeout(LIMIT_S):
+                while True:
+                    while not heard.empty():
+                        heard.get_nowait()
+                    await asyncio.to_thread(log, far, an_event())
+                    await asyncio.to_thread(near.ping)
+                    try:
+                        async with asyncio.timeout(0.2):
+                            await heard.get()
+                    except TimeoutError:
+                        return
+
+    run(body)
+
+
+def test_a_node_whose_listener_is_killed_looks_again(
+    node: OpenNode, run: Run, postgres_url: str
+) -> None:
+    near, far = node("near"), node("far")
+
+    async def body() -> None:
+        async with hearing_of_events(near) as heard, hearing_of_events(far) as far_heard:
+            near.note_following(60_000)
+            await until_told(far, heard)
+            await asyncio.to_thread(query, postgres_url, END_LISTENERS)
+            while await newest(heard) is not None:
+                pass
+            assert await newest(far_heard) is None
+            await until_told(far, heard)
+
+    run(body)

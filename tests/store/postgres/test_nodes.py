@@ -41,6 +41,7 @@ def test_events_wait_until_every_earlier_transaction_has_ended(node: OpenNode) -
         assert subjects(first) == subjects(second) == ["before"]
         with second.reader() as reader:
             cursor = reader.events(0, EVERYTHING, 99).cursor
+            assert reader.log_span().last == cursor
     assert subjects(second, cursor) == ["early", "late"]
 
 

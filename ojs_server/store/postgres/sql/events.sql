@@ -4,13 +4,11 @@
 INSERT INTO events (pos, at, type, subject, queue, job_type, data)
 SELECT * FROM unnest({rows})
 
--- name: events_after
--- The next stretch of the log, below the place of the oldest transaction that still runs: what it
--- writes will lie behind that place, and a cursor that had passed it would miss it. Transactions
--- of other databases are numbered with ours and can be long, but they write nothing here.
-SELECT pos, at, type, subject, queue, job_type, data
-FROM events
-WHERE pos > %(after)s::int8 AND pos < (
+-- fragment: settled_places
+-- The place of the oldest transaction that still runs: what it writes will lie behind it, and a
+-- cursor that had passed it would miss that. Transactions of other databases are numbered with
+-- ours and can be long, but they write nothing here.
+(
     SELECT (
         COALESCE(
             (
@@ -26,7 +24,19 @@ WHERE pos > %(after)s::int8 AND pos < (
     ) << %(bits)s::int4
     FROM settings WHERE name = 'position_offset'
 )
+
+-- name: events_after
+-- The next stretch of the log, as far as nothing can still be written before it.
+SELECT pos, at, type, subject, queue, job_type, data
+FROM events
+WHERE pos > %(after)s::int8 AND pos < {settled_places}
 ORDER BY pos LIMIT %(limit)s::int8
+
+-- name: log_span
+-- The oldest place, and the newest that `events_after` would give.
+SELECT
+    COALESCE((SELECT min(pos) FROM events), 0),
+    COALESCE((SELECT max(pos) FROM events WHERE pos < {settled_places}), 0)
 
 -- name: delete_events
 -- The oldest, as far as they lie before a moment.

@@ -45,6 +45,10 @@ WHERE EXISTS (
     SELECT FROM nodes WHERE node <> %(node)s::text AND waiting_until > %(now)s::int8
 )
 
+-- name: tell
+-- Tell every node.
+SELECT pg_notify(%(channel)s, %(news)s)
+
 -- name: note_waiting
 -- Fetches wait at this node until a moment.
 INSERT INTO nodes AS known (node, seen_at, waiting_until)

@@ -8,6 +8,12 @@ INSERT INTO events (pos, at, type, subject, queue, job_type, data) VALUES {rows}
 SELECT pos, at, type, subject, queue, job_type, CAST(data AS BLOB)
 FROM events WHERE pos > :after ORDER BY pos LIMIT :limit
 
+-- name: log_span
+-- The oldest and the newest place. Two searches of the key; one with both would read all of it.
+SELECT
+    COALESCE((SELECT min(pos) FROM events), 0),
+    COALESCE((SELECT max(pos) FROM events), 0)
+
 -- name: delete_events
 -- The oldest, as far as they lie before a moment.
 DELETE FROM events WHERE pos IN (

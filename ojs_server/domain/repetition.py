@@ -1,0 +1,25 @@
+"""Whether a settlement says again what was done already: its answer was lost."""
+
+from ojs_server.domain.faults import Fault, entries
+from ojs_server.domain.job import Job, State
+
+# Where a job stands after a FAIL that left no entry: given back, or put off.
+_BACK = (State.AVAILABLE, State.SCHEDULED)
+
+
+def acknowledged_before(job: Job, attempt: int | None) -> bool:
+    """Whether this delivery completed the job; nobody but its holder knows the number."""
+    return job.state == State.COMPLETED and job.attempt == attempt
+
+
+def failed_before(job: Job, attempt: int | None, fault: Fault, *, requeue: bool) -> bool:
+    """Whether this delivery ended with this FAIL.
+
+    The history tells, also when the job was delivered again since. A delivery that was given
+    back is not in it: there, no other end of the delivery may be.
+    """
+    noted = [one for one in entries(job.errors) if one.attempt == attempt]
+    if requeue or fault.action == "snooze":
+        return not noted and job.attempt == attempt and job.state in _BACK
+    said = (fault.code, fault.type, fault.message)
+    return any((one.code, one.type, one.message) == said for one in noted)

@@ -1,0 +1,185 @@
+"""What one event stream sends: what was missed first, then what happens."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any, Final, Literal
+
+import msgspec
+
+from ojs_server.domain.job import TERMINAL, Event, Job
+from ojs_server.domain.realtime import STATE_CHANGED, realtime, state_changed
+from ojs_server.http.call import Call, Stream
+from ojs_server.http.placed import cursor_of, envelope, event_id
+from ojs_server.http.sse import ENDING, OPENING, comment, frame, heartbeat
+from ojs_server.ops.tail import Entry, Follower, Lost
+from ojs_server.store.base import EventFilter, EventPage, Reader
+from ojs_server.store.clock import wall_ms
+from ojs_server.store.event_log import is_type
+from ojs_wire.codec import encode
+from ojs_wire.values import format_timestamp
+
+HEARTBEAT_S: Final = 10.0
+REPLAY: Final = 200
+_ENDS: Final = frozenset({"job.completed", "job.cancelled", "job.discarded"})
+
+Form = Literal["catalogue", "realtime"]
+
+
+class Subscription(msgspec.Struct, frozen=True):
+    """What a stream is about: where it goes on, or begins because the place is not known here."""
+
+    channel: str
+    form: Form
+    wanted: EventFilter
+    kinds: tuple[str, ...]
+    after: int | None
+    unknown: str | None
+
+
+class EventStream(Stream):
+    """One stream: what was missed first, then what happens."""
+
+    def __init__(self, call: Call, asked: Subscription, follower: Follower) -> None:
+        self.job: Job | None = None
+        self.cursor = asked.after or 0
+        self._engine = call.server.engine
+        self._source = call.server.settings.source
+        self._asked = asked
+        self._follower = follower
+        self._left = asyncio.ensure_future(call.disconnected())
+        self._left.add_done_callback(lambda _: follower.close())
+        self._follows = False
+        self._ended = False
+        self._ends_with_job = asked.wanted.subject is not None
+
+    async def follow(self) -> None:
+        """Have events kept for this stream from now on."""
+        await self._engine.tail.follow(self._follower)
+        self._follows = True
+        if self._asked.after is None:
+            self.cursor = self._follower.start
+
+    def close(self) -> None:
+        """Make room for another stream."""
+        self._left.cancel()
+        self._engine.tail.leave(self._follower)
+
+    async def pieces(self) -> AsyncGenerator[bytes, None]:
+        """Frames, as they are to be sent."""
+        yield OPENING
+        if self._asked.unknown is not None:
+            yield self._gap(self._asked.unknown, self.cursor)
+        ended = self.job is not None and self.job.state in TERMINAL
+        if self._asked.after is not None:
+            told = False
+            async for piece in self._replayed():
+                told = True
+                yield piece
+            if ended and not told:
+                yield self._state_now()
+        elif ended:
+            yield self._state_now()
+        if not (ended or self._ended):
+            if not self._follows:
+                # What lies between the replay and the place where the others are.
+                await self.follow()
+                async for piece in self._pages():
+                    yield piece
+            async for piece in self._live():
+                yield piece
+        if ended or self._ended:
+            yield ENDING
+
+    async def _replayed(self) -> AsyncGenerator[bytes, None]:
+        """What is in the log behind the place that the client named."""
+        span = await self._engine.read(lambda reader: reader.log_span())
+        if 0 < self.cursor < span.first:
+            yield self._gap(cursor_of(self.cursor), span.first)
+        async for piece in self._pages():
+            yield piece
+
+    async def _pages(self) -> AsyncGenerator[bytes, None]:
+        def ask(reader: Reader) -> EventPage:
+            return reader.events(self.cursor, self._asked.wanted, REPLAY)
+
+        more = True
+        while more and not (self._follower.closed or self._ended):
+            page = await self._engine.read(ask)
+            if frames := self._frames([Entry(placed) for placed in page.events]):
+                yield frames
+            self.cursor, more = page.cursor, page.has_more
+
+    async def _live(self) -> AsyncGenerator[bytes, None]:
+        while not self._ended:
+            lost, entries = self._follower.take()
+            # The replay may have been ahead of the others.
+            fresh = [entry for entry in entries if entry.placed.position > self.cursor]
+            if lost is not None and lost.newest.position > self.cursor:
+                yield self._dropped(lost)
+            if frames := self._frames(fresh):
+                yield frames
+            if entries or lost is not None:
+                continue
+            if self._left.done():
+                return
+            if self._follower.closed:
+                if self._engine.tail.closed:
+                    yield frame("server.shutdown", encode({"reason": "stopping"}))
+                return
+            if not await self._follower.wait(HEARTBEAT_S):
+                # All that the others have read was taken: so far this stream has seen the log.
+                self.cursor = max(self.cursor, self._engine.tail.cursor)
+                yield heartbeat(cursor_of(self.cursor))
+
+    def _frames(self, entries: Sequence[Entry]) -> bytes:
+        frames = []
+        for entry in entries:
+            name, text = self._frame(entry)
+            kinds = self._asked.kinds
+            kind = entry.placed.event.type
+            if not kinds or any(is_type(name, one) or is_type(kind, one) for one in kinds):
+                frames.append(text)
+            self.cursor = entry.placed.position
+            # An end before the place where it began to follow is not the last: the job went on.
+            if kind in _ENDS and self._ends_with_job and self.cursor > self._follower.start:
+                self._ended = True
+                break
+        return b"".join(frames)
+
+    def _frame(self, entry: Entry) -> tuple[str, bytes]:
+        """The name and text of an event; made once for all streams of one form."""
+        form = self._asked.form
+        made = entry.frames.get(form)
+        if made is None:
+            placed = entry.placed
+            if form == "realtime":
+                name, data = realtime(placed.event, placed.at)
+            else:
+                name, data = placed.event.type, envelope(placed, self._source)
+            made = entry.frames[form] = (name, frame(name, data, event_id(placed)))
+        return made
+
+    def _state_now(self) -> bytes:
+        """Where an ended job stands; its end is in the log, before the client's place."""
+        assert self.job is not None
+        job = self.job
+        about = Event(STATE_CHANGED, job.id, job.queue, job.type, b"")
+        data = state_changed(about, None, job.state, job.finished_at or wall_ms())
+        return frame(STATE_CHANGED, data, cursor_of(self.cursor))
+
+    def _gap(self, start: str, end: int) -> bytes:
+        return frame("system.gap", self._system(gap_start=start, gap_end=cursor_of(end)))
+
+    def _dropped(self, lost: Lost) -> bytes:
+        after = cursor_of(self.cursor)
+        data = self._system(
+            dropped_count=lost.count,
+            oldest_dropped_id=event_id(lost.oldest),
+            newest_dropped_id=event_id(lost.newest),
+            after=after,
+        )
+        return comment(f"events-dropped {lost.count}") + frame("system.events_dropped", data)
+
+    def _system(self, **more: Any) -> bytes:
+        now = format_timestamp(wall_ms())
+        return encode({"channel": self._asked.channel, **more, "timestamp": now})

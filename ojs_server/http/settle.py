@@ -1,0 +1,154 @@
+"""Many ACKs and FAILs in one call, and a FETCH behind them."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, Final, TypeVar
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from ojs_server.domain.errors import MalformedPayload, OjsError, TooLarge, invalid
+from ojs_server.domain.faults import parse_fault
+from ojs_server.domain.job import Change, Job, State
+from ojs_server.domain.workers import parse_worker_id
+from ojs_server.http.call import Answer, Call, parsed
+from ojs_server.http.errors import error_object
+from ojs_server.http.views import array
+from ojs_server.http.workers import claim_of, fetched, result_of, wait_for_jobs
+from ojs_server.ops.exchange import (
+    Exchange,
+    Exchanged,
+    RepeatableAck,
+    RepeatableFail,
+    Settled,
+    SettledBefore,
+    Settlement,
+)
+from ojs_server.ops.settle import missing
+from ojs_wire import codec, codes
+from ojs_wire.calls import MAX_RESULTS, FetchTerms, SettleRequest
+from ojs_wire.calls import Settlement as Given
+from ojs_wire.values import UUID7, format_timestamp, kind_of
+
+Part = TypeVar("Part", bound=msgspec.Struct)
+
+_decoder: Final = msgspec.json.Decoder(SettleRequest)
+
+
+class _Done(msgspec.Struct, omit_defaults=True):
+    """What became of one job."""
+
+    job_id: str
+    attempt: int
+    state: str | UnsetType = UNSET
+    next_attempt_at: str | UnsetType = UNSET
+    retry_delay_ms: int | UnsetType = UNSET
+    repeated: bool | UnsetType = UNSET
+    error: dict[str, Any] | UnsetType = UNSET
+
+
+async def settle(call: Call) -> Answer:
+    """Settle every job that may be settled, then fetch; each refusal stays its own."""
+    request = await _request(call)
+    worker_id = parse_worker_id(request.worker_id)
+    claim = None if request.fetch is None else claim_of(request.fetch, worker_id)
+    taken = [_taken(call, worker_id, given) for given in request.results]
+    settlements = tuple(one for one in taken if not isinstance(one, OjsError))
+    engine = call.server.engine
+    if request.fetch is not None and claim is not None and not request.results:
+        # Nobody waits for news of a job: this is a plain FETCH, which may wait for work.
+        done = Exchanged((), await wait_for_jobs(call, claim, request.fetch.wait_ms))
+    elif settlements or claim is not None:
+        done = await engine.run(Exchange(settlements, claim))
+    else:
+        done = Exchanged((), ())
+    settled = iter(done.settled)
+    shown = [
+        _shown(given, one if isinstance(one, OjsError) else next(settled), call.request_id)
+        for given, one in zip(request.results, taken, strict=True)
+    ]
+    return Answer(_body(shown, array("jobs", fetched(done.deliveries))))
+
+
+def _taken(call: Call, worker_id: str, given: Given) -> Settlement | OjsError:
+    """One settlement, or why it cannot be one."""
+    if not UUID7.fullmatch(given.job_id):
+        return missing(given.job_id[:100])
+    try:
+        if given.outcome == "ack":
+            limit = call.server.settings.max_result_bytes
+            return RepeatableAck(
+                given.job_id, worker_id, given.attempt, result_of(given.result, limit)
+            )
+        fault = parse_fault(given.error)
+        return RepeatableFail(given.job_id, fault, worker_id, given.attempt, bool(given.requeue))
+    except OjsError as error:
+        return error
+
+
+def _shown(given: Given, settled: Settled, request_id: str) -> _Done:
+    done = _Done(given.job_id[:100], given.attempt)
+    if isinstance(settled, Change):
+        _show(done, settled.after)
+    elif isinstance(settled, SettledBefore):
+        _show(done, settled.job)
+        done.repeated = True
+    else:
+        done.error = error_object(settled, request_id)
+    return done
+
+
+def _show(done: _Done, job: Job) -> None:
+    done.state = job.state
+    if job.state == State.RETRYABLE and job.due_at is not None and job.retry_delay_ms is not None:
+        done.next_attempt_at = format_timestamp(job.due_at)
+        done.retry_delay_ms = job.retry_delay_ms
+
+
+def _body(shown: Sequence[_Done], jobs: bytes) -> bytes:
+    return b'{"results":' + codec.encode(shown) + b"," + jobs[1:]
+
+
+async def _request(call: Call) -> SettleRequest:
+    body = await call.body()
+    if not call.server.settings.strict:
+        try:
+            with suppress(msgspec.ValidationError):
+                return codec.decode_as(body, _decoder)
+        except codec.MalformedJSON as error:
+            if body:
+                raise MalformedPayload(f"the body is not valid JSON: {error}") from None
+    return _with_care(call, parsed(body))
+
+
+def _with_care(call: Call, value: dict[str, Any]) -> SettleRequest:
+    """Read part by part, so that whatever is wrong is named with its place."""
+    results = value.get("results", [])
+    if not isinstance(results, list):
+        raise invalid("results", f"must be an array, not {kind_of(results)}")
+    if len(results) > MAX_RESULTS:
+        raise TooLarge(
+            f"`results` holds {len(results)} results; at most {MAX_RESULTS} are allowed",
+            code=codes.BATCH_SIZE_EXCEEDED,
+            details={"field": "results", "size": len(results), "max_batch_size": MAX_RESULTS},
+            headers={"X-OJS-Max-Batch-Size": str(MAX_RESULTS)},
+        )
+    terms = value.get("fetch")
+    head = call.typed({**value, "results": [], "fetch": None}, SettleRequest)
+    return SettleRequest(
+        head.worker_id,
+        [_part(call, f"results[{index}]", one, Given) for index, one in enumerate(results)],
+        None if terms is None else _part(call, "fetch", terms, FetchTerms),
+    )
+
+
+def _part(call: Call, where: str, value: Any, wanted: type[Part]) -> Part:
+    if not isinstance(value, dict):
+        raise invalid(where, f"must be an object, not {kind_of(value)}")
+    try:
+        return call.typed(value, wanted)
+    except OjsError as error:
+        field = (error.details or {}).get("field")
+        details = {**(error.details or {}), "field": f"{where}.{field}"}
+        message = error.message.replace(f"`{field}`", f"`{where}.{field}`", 1)
+        raise type(error)(message, details=details, code=error.answer_code) from None

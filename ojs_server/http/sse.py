@@ -1,0 +1,30 @@
+"""Server-sent events: how a frame is written, and what stands between the events."""
+
+from typing import Final
+
+EVENT_STREAM: Final = "text/event-stream"
+HEADERS: Final = {
+    "Cache-Control": "no-store",
+    # Proxies that gather answers would hold events back.
+    "X-Accel-Buffering": "no",
+}
+# A client that lost its connection comes back after three seconds; one whose job has ended need
+# not come back at all, and an hour is the closest to it that can be said.
+OPENING: Final = b"retry: 3000\n\n"
+ENDING: Final = b"retry: 3600000\n\n"
+
+
+def frame(name: str, data: bytes, place: str | None = None) -> bytes:
+    """One event; `place` is what the client names when it comes back."""
+    start = b"" if place is None else b"id: " + place.encode() + b"\n"
+    return start + b"event: " + name.encode() + b"\ndata: " + data + b"\n\n"
+
+
+def heartbeat(place: str) -> bytes:
+    """A sign of life, and how far the log has been looked through for this stream."""
+    return b":heartbeat\nid: " + place.encode() + b"\n\n"
+
+
+def comment(text: str) -> bytes:
+    """What clients skip and people read."""
+    return b":" + text.encode() + b"\n\n"

@@ -1,0 +1,109 @@
+"""Event streams: what is asked for."""
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from ojs_server.domain.errors import invalid
+from ojs_server.domain.job import Job
+from ojs_server.domain.naming import nearest
+from ojs_server.http.call import Answer, Call
+from ojs_server.http.feed import EventStream, Form, Subscription
+from ojs_server.http.placed import is_place, names, position
+from ojs_server.http.queues import known_queue
+from ojs_server.http.sse import EVENT_STREAM, HEADERS
+from ojs_server.ops.settle import missing
+from ojs_server.store.base import EventFilter
+from ojs_wire.values import UUID7
+
+_FORMATS: Final = ("catalogue", "realtime")
+
+
+async def everything(call: Call) -> Answer:
+    """All events, or those of the job or queue that `channel` names."""
+    channel = call.query().get("channel") or "all"
+    kind, _, name = channel.partition(":")
+    if kind == "job" and name:
+        return await _job(call, name, "catalogue")
+    if kind == "queue" and name:
+        return await _queue(call, name, "catalogue")
+    if channel != "all":
+        words = ("all", "job:ID", "queue:NAME")
+        raise invalid("channel", f"must be one of {', '.join(words)}{nearest(channel, words)}")
+    return await _open(call, _asked(call, "all", "catalogue", EventFilter()))
+
+
+async def of_queue(call: Call) -> Answer:
+    """The events of one queue and its jobs."""
+    return await _queue(call, call.params["name"], "realtime")
+
+
+async def of_job(call: Call) -> Answer:
+    """The events of one job, until it ends."""
+    return await _job(call, call.params["id"], "realtime")
+
+
+async def _queue(call: Call, name: str, form: Form) -> Answer:
+    asked = _asked(call, f"queue:{name}", form, EventFilter(queues=(name,)))
+    await known_queue(call, name)
+    return await _open(call, asked)
+
+
+async def _job(call: Call, job_id: str, form: Form) -> Answer:
+    if not UUID7.fullmatch(job_id):
+        raise missing(job_id[:100])
+    asked = _asked(call, f"job:{job_id}", form, EventFilter(subject=job_id))
+
+    async def find() -> Job:
+        found = await call.server.engine.read(lambda reader: reader.job(job_id))
+        if found is None:
+            raise missing(job_id)
+        return found[0].job
+
+    return await _open(call, asked, find)
+
+
+async def _open(
+    call: Call, asked: Subscription, find: Callable[[], Awaitable[Job]] | None = None
+) -> Answer:
+    tail = call.server.engine.tail
+    follower = tail.admit(asked.wanted)
+    stream = EventStream(call, asked, follower)
+    try:
+        # What happens during a long replay is in the log; only a job's few events can wait here.
+        if asked.after is None or find is not None:
+            await stream.follow()
+        # After that, so that the end of a job that has not ended yet will be among its events.
+        stream.job = None if find is None else await find()
+    except BaseException:
+        stream.close()
+        raise
+    return Answer(stream, headers=HEADERS, media_type=EVENT_STREAM)
+
+
+def _asked(call: Call, channel: str, form: Form, wanted: EventFilter) -> Subscription:
+    query = call.query()
+    given = query.get("format") or form
+    if given not in _FORMATS:
+        raise invalid("format", f"must be one of {', '.join(_FORMATS)}{nearest(given, _FORMATS)}")
+    form = "realtime" if given == "realtime" else "catalogue"
+    kinds = names(query, "types") + names(query, "event_types")
+    # A job's stream must see its end, and moves have names of their own: these are sifted later.
+    sifted = form == "realtime" or wanted.subject is not None
+    wanted = EventFilter(
+        types=() if sifted else kinds,
+        queues=wanted.queues or names(query, "queues") + names(query, "queue"),
+        job_types=names(query, "job_types"),
+        subject=wanted.subject,
+    )
+    after: int | None = None
+    for parameter in ("since", "last_event_id", "after"):
+        if query.get(parameter):
+            after = position(query[parameter], parameter)
+    # A browser that comes back sends the header, and the address that it once began with.
+    last = call.header("last-event-id")
+    unknown = None
+    if last and is_place(last):
+        after = position(last, "Last-Event-ID")
+    elif last:
+        after, unknown = None, last[:255]
+    return Subscription(channel, form, wanted, kinds, after, unknown)

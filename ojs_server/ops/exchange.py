@@ -1,0 +1,90 @@
+"""Settling many jobs and fetching the next ones in one transaction.
+
+An exchange is carried out as the operations that it is made of, among all others of its batch:
+the jobs are read and written with everybody else's, and what it gives back it may fetch.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from ojs_server.domain.errors import Conflict, OjsError
+from ojs_server.domain.job import Change, Job, Lease
+from ojs_server.domain.repetition import acknowledged_before, failed_before
+from ojs_server.ops.claim import Claim, Deliveries
+from ojs_server.ops.settle import Ack, Fail
+from ojs_server.ops.work import Work
+
+
+class SettledBefore(Conflict):
+    """This very settlement is done already; `job` is how it is now."""
+
+    def __init__(self, refusal: Conflict, job: Job) -> None:
+        super().__init__(refusal.message, details=refusal.details)
+        self.job = job
+
+
+class RepeatableAck(Ack, frozen=True):
+    """An ACK whose answer may have been lost."""
+
+    def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
+        """Complete the job, unless this delivery did."""
+        try:
+            return Ack.decide(self, work, job, lease)
+        except Conflict as refusal:
+            if acknowledged_before(job, self.attempt):
+                raise SettledBefore(refusal, job) from None
+            raise
+
+
+class RepeatableFail(Fail, frozen=True):
+    """A FAIL whose answer may have been lost."""
+
+    def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
+        """End the delivery, unless this FAIL did."""
+        try:
+            return Fail.decide(self, work, job, lease)
+        except Conflict as refusal:
+            if failed_before(job, self.attempt, self.fault, requeue=self.requeue):
+                raise SettledBefore(refusal, job) from None
+            raise
+
+
+Settlement = RepeatableAck | RepeatableFail
+Settled = Change | OjsError
+
+
+class Exchange(msgspec.Struct, frozen=True):
+    """Settlements, and the claim that follows them."""
+
+    settlements: tuple[Settlement, ...]
+    claim: Claim | None = None
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        """What may not be touched twice in one transaction."""
+        mine = tuple(one.job_id for one in self.settlements)
+        return mine if self.claim is None else mine + self.claim.keys
+
+    @property
+    def parts(self) -> tuple[Settlement | Claim, ...]:
+        """The operations that it is carried out as."""
+        return self.settlements if self.claim is None else (*self.settlements, self.claim)
+
+    def outcome(self, answers: Sequence[Any]) -> "Exchanged | BaseException":
+        """What the answers of its parts come to."""
+        if self.claim is None:
+            return Exchanged(answers, ())
+        *settled, deliveries = answers
+        # Without the jobs there is no answer; the call is repeated, and finds what was settled.
+        if isinstance(deliveries, BaseException):
+            return deliveries
+        return Exchanged(settled, deliveries)
+
+
+class Exchanged(msgspec.Struct, frozen=True):
+    """What became of each settlement, in their order, and the jobs that were fetched."""
+
+    settled: Sequence[Settled]
+    deliveries: Deliveries

@@ -1,0 +1,300 @@
+"""Following the event log: one reader of the log for all the streams of a node.
+
+    commits ── wake ──▶ Tail ── reads the log after its cursor ──▶ each Follower whose filter
+    other nodes ─┘                                                  matches; a bounded buffer
+
+Without followers nothing runs, and a commit pays for one comparison.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import Final
+
+import msgspec
+
+from ojs_server.domain.errors import Unavailable
+from ojs_server.store.base import EventFilter, EventPage, LogSpan, PlacedEvent
+from ojs_server.store.event_log import matches
+from ojs_wire import codes
+
+# A busy log is read in strides, not once for each commit.
+STRIDE_S: Final = 0.01
+# Another node's notice can be lost, and its events can be held back by an open transaction.
+SLOW_POLL_S: Final = 1.0
+FIRST_LOOK_S: Final = 0.01
+# For how long the other nodes are asked to tell of their events, and how often.
+FOLLOW_MS: Final = 30_000
+FOLLOW_EVERY_S: Final = 10.0
+PAGE: Final = 500
+# Beside the count of events, what a buffer may hold in bytes of their data.
+MAX_BYTES: Final = 1 << 20
+
+ALL: Final = EventFilter()
+
+log = logging.getLogger("ojs.tail")
+
+
+class Entry:
+    """One event on its way to many streams; `frames` holds its name and text in each form."""
+
+    __slots__ = ("frames", "placed")
+
+    def __init__(self, placed: PlacedEvent) -> None:
+        self.placed = placed
+        self.frames: dict[str, tuple[str, bytes]] = {}
+
+
+class Lost(msgspec.Struct):
+    """The events that a slow stream missed: how many, the first and the last."""
+
+    count: int
+    oldest: PlacedEvent
+    newest: PlacedEvent
+
+
+class Follower:
+    """One stream: what it wants, and what waits to be sent to it."""
+
+    def __init__(self, wanted: EventFilter, room: int) -> None:
+        self.wanted = wanted
+        self.closed = False
+        # Entries come from behind this place; set when the tail takes the follower on.
+        self.start = 0
+        self._room = room
+        self._entries: deque[Entry] = deque()
+        self._bytes = 0
+        self._lost: Lost | None = None
+        self._news = asyncio.Event()
+
+    def push(self, entry: Entry) -> None:
+        """One more; the oldest makes room where there is none."""
+        self._entries.append(entry)
+        self._bytes += len(entry.placed.event.data)
+        while len(self._entries) > 1 and (
+            len(self._entries) > self._room or self._bytes > MAX_BYTES
+        ):
+            dropped = self._entries.popleft().placed
+            self._bytes -= len(dropped.event.data)
+            if self._lost is None:
+                self._lost = Lost(0, dropped, dropped)
+            self._lost.count += 1
+            self._lost.newest = dropped
+        self._news.set()
+
+    def take(self) -> tuple[Lost | None, Sequence[Entry]]:
+        """What was missed, and after that what has come."""
+        lost, entries = self._lost, tuple(self._entries)
+        self._lost, self._bytes = None, 0
+        self._entries.clear()
+        self._news.clear()
+        return lost, entries
+
+    async def wait(self, within_s: float) -> bool:
+        """Until there is something, or the end; False when the time is over."""
+        if not self.closed:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(within_s):
+                    await self._news.wait()
+                return True
+        return self.closed
+
+    def close(self) -> None:
+        """Nothing will come any more."""
+        self.closed = True
+        self._news.set()
+
+
+class Tail:
+    """Reads the log while somebody follows it, and hands each event to whoever wants it."""
+
+    def __init__(
+        self,
+        page: Callable[[int, int], Awaitable[EventPage]],
+        span: Callable[[], Awaitable[LogSpan]],
+        ask_others: Callable[[int], Awaitable[None]],
+        *,
+        most: int,
+        room: int,
+    ) -> None:
+        """`page` reads after a place, `ask_others` makes other nodes tell of their events."""
+        self.cursor = 0
+        # Whether other nodes may write to the same log.
+        self.shared = False
+        self.closed = False
+        self._page = page
+        self._span = span
+        self._ask_others = ask_others
+        self._most = most
+        self._room = room
+        self._count = 0
+        self._everything: dict[Follower, None] = {}
+        self._by_subject: dict[str, dict[Follower, None]] = {}
+        self._by_queue: dict[str, dict[Follower, None]] = {}
+        self._waiting: dict[Follower, None] = {}
+        self._starting = asyncio.Lock()
+        self._task: asyncio.Task[None] | None = None
+        self._woken = asyncio.Event()
+        self._expected = 0
+        self._patience_s = FIRST_LOOK_S
+        self._ask_at = 0.0
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def running(self) -> bool:
+        """Whether the log is being followed."""
+        return self._task is not None
+
+    def admit(self, wanted: EventFilter) -> Follower:
+        """Room for one more stream; raises when there is none."""
+        if self.closed or self._count >= self._most:
+            raise Unavailable(
+                "the server is stopping"
+                if self.closed
+                else f"{self._most} event streams are open here already",
+                code=codes.OVERLOADED,
+                headers={"Retry-After": "1"},
+            )
+        follower = Follower(wanted, self._room)
+        self._count += 1
+        self._waiting[follower] = None
+        return follower
+
+    async def follow(self, follower: Follower) -> None:
+        """Hand events to a follower from now on, those behind its `start`."""
+        async with self._starting:
+            if self._task is None and not self.closed:
+                self.cursor = (await self._span()).last
+                self._expected, self._ask_at = self.cursor, 0.0
+                self._task = asyncio.create_task(self._run())
+            follower.start = self.cursor
+            del self._waiting[follower]
+            for bucket in self._buckets(follower.wanted):
+                bucket[follower] = None
+
+    def leave(self, follower: Follower) -> None:
+        """The stream has ended."""
+        self._count -= 1
+        if follower in self._waiting:
+            del self._waiting[follower]
+            return
+        for bucket in self._buckets(follower.wanted):
+            bucket.pop(follower, None)
+        for buckets in (self._by_subject, self._by_queue):
+            for name in (follower.wanted.subject, *follower.wanted.queues):
+                if name is not None and not buckets.get(name, True):
+                    del buckets[name]
+        if self._following == 0:
+            # Ends the task, which would otherwise wait for the next commit.
+            self._woken.set()
+
+    def wake(self, position: int | None) -> None:
+        """The log has grown, up to this place; None where that is not known."""
+        if self._task is not None:
+            if position is not None and position > self._expected:
+                self._expected = position
+            self._woken.set()
+
+    def close(self) -> None:
+        """End all streams: the server is stopping."""
+        self.closed = True
+        self._end_all()
+        if self._task is not None:
+            self._task.cancel()
+
+    def _end_all(self) -> None:
+        followers = {*self._waiting, *self._everything}
+        for buckets in (self._by_subject, self._by_queue):
+            followers.update(one for bucket in buckets.values() for one in bucket)
+        for follower in followers:
+            follower.close()
+
+    @property
+    def _following(self) -> int:
+        return self._count - len(self._waiting)
+
+    def _buckets(self, wanted: EventFilter) -> Iterable[dict[Follower, None]]:
+        """Where a follower stands, so that an event passes by those that cannot want it."""
+        if wanted.subject is not None:
+            return [self._by_subject.setdefault(wanted.subject, {})]
+        if wanted.queues:
+            return [self._by_queue.setdefault(queue, {}) for queue in wanted.queues]
+        return [self._everything]
+
+    async def _run(self) -> None:
+        try:
+            while self._following:
+                self._woken.clear()
+                if await self._read():
+                    # Streams send what they have before more is read.
+                    await asyncio.sleep(0)
+                else:
+                    await self._rest()
+        except Exception:
+            log.exception("the event log cannot be followed; its streams end")
+            self._end_all()
+        finally:
+            self._task = None
+
+    async def _read(self) -> bool:
+        """Read and hand out one page; whether there is more at once."""
+        try:
+            await self._ask()
+            page = await self._page(self.cursor, PAGE)
+        except Unavailable as error:
+            log.warning("event streams wait for the store: %s", error.message)
+            await asyncio.sleep(SLOW_POLL_S)
+            return True
+        self._hand_out(page.events)
+        self.cursor = max(self.cursor, page.cursor)
+        return page.has_more
+
+    async def _ask(self) -> None:
+        now = asyncio.get_running_loop().time()
+        if self.shared and now >= self._ask_at:
+            await self._ask_others(FOLLOW_MS)
+            self._ask_at = now + FOLLOW_EVERY_S
+
+    def _hand_out(self, page: Sequence[PlacedEvent]) -> None:
+        # Of a page's events most are alike in all that filters look at but the job itself.
+        alike: dict[tuple[str, str | None, str | None], list[Follower]] = {}
+        for placed in page:
+            event = placed.event
+            kind = (event.type, event.queue, event.job_type)
+            followers = alike.get(kind)
+            if followers is None:
+                followers = alike[kind] = [
+                    follower
+                    for bucket in (self._everything, self._by_queue.get(event.queue or ""))
+                    for follower in bucket or ()
+                    if matches(event, follower.wanted)
+                ]
+            own = self._by_subject.get(event.subject)
+            if followers or own:
+                entry = Entry(placed)
+                for follower in followers:
+                    follower.push(entry)
+                for follower in own or ():
+                    if matches(event, follower.wanted):
+                        follower.push(entry)
+
+    async def _rest(self) -> None:
+        """Until something was committed that has not been read."""
+        await asyncio.sleep(STRIDE_S)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._longest_rest()):
+                await self._woken.wait()
+
+    def _longest_rest(self) -> float | None:
+        if self.cursor < self._expected:
+            # An older transaction, still open on another node, hides what was announced.
+            self._patience_s *= 2
+            if self._patience_s < SLOW_POLL_S:
+                return self._patience_s
+            self._expected = self.cursor
+        self._patience_s = FIRST_LOOK_S
+        return SLOW_POLL_S if self.shared else None

@@ -1,0 +1,344 @@
+"""Event streams: what they tell, in which form, where they begin, go on and end."""
+
+import asyncio
+
+import httpx
+import pytest
+
+from ojs_server.app import Server
+from ojs_server.http import feed
+from ojs_server.settings import Settings
+from ojs_server.store.open import open_store
+from tests.http.conftest import connect
+from tests.http.keys import KEYS
+from tests.http.steps import (
+    JOBS,
+    V1,
+    WORKERS,
+    active_job,
+    body,
+    discarded_job,
+    enqueue,
+    error_of,
+    fetch,
+    job_id,
+)
+from tests.http.streaming import Frame, Listening, listen
+from tests.http.waiting import until
+from tests.openapi.operations import OPERATIONS, Operation
+from tests.openapi.test_examples import JOB_ID
+
+STREAM = f"{V1}/events/stream"
+
+
+def names(frames: list[Frame]) -> list[str | None]:
+    return [frame.event for frame in frames]
+
+
+def error_body(listening: Listening, status: int, code: str) -> None:
+    response = httpx.Response(listening.status, headers=listening.headers, content=listening.body)
+    error_of(response, status, code)
+
+
+async def test_a_stream_tells_what_happens_in_the_form_of_the_log(
+    client: httpx.AsyncClient, server: Server
+) -> None:
+    await enqueue(client)
+    async with listen(server, STREAM) as heard:
+        assert heard.headers["content-type"] == "text/event-stream"
+        job = await active_job(client, queue="email")
+        await client.post(f"{WORKERS}/ack", json={"job_id": job["id"]})
+        found = await heard.events(3)
+    page = body(await client.get(f"{V1}/events"))["events"]
+    assert [frame.data for frame in found] == [one for one in page if one["subject"] == job["id"]]
+    assert names(found) == ["job.enqueued", "job.started", "job.completed"]
+
+
+async def test_the_manifest_says_that_there_are_streams(client: httpx.AsyncClient) -> None:
+    assert body(await client.get("/ojs/manifest"))["capabilities"]["event_streams"] is True
+
+
+async def test_the_poll_streams_when_asked_to(client: httpx.AsyncClient, server: Server) -> None:
+    async with listen(server, f"{V1}/events", types="job.enqueued") as heard:
+        await enqueue(client)
+        assert names(await heard.events(1)) == ["job.enqueued"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"types": "job.enqueued", "queues": "email"},
+        {"event_types": "job.enq*", "queue": "email,other"},
+        {"types": "job.enqueued", "job_types": "test.wanted"},
+        {"channel": "queue:email", "types": "job.enqueued"},
+        {"channel": "all", "queue": "email", "job_types": "test.wanted"},
+    ],
+)
+async def test_filters(client: httpx.AsyncClient, server: Server, query: dict[str, str]) -> None:
+    await enqueue(client, queue="email", type="test.before")
+    async with listen(server, STREAM, **query) as heard:
+        await enqueue(client, queue="default", type="test.job")
+        wanted = await enqueue(client, queue="email", type="test.wanted")
+        (found,) = await heard.events(1)
+        assert found.data["subject"] == wanted["id"]
+
+
+async def test_a_queue_tells_how_its_jobs_move(client: httpx.AsyncClient, server: Server) -> None:
+    first = await active_job(client, queue="email")
+    async with listen(server, f"{V1}/queues/email/events") as heard:
+        await client.post(f"{V1}/queues/email/pause")
+        await enqueue(client, queue="default")
+        await client.post(
+            f"{WORKERS}/nack", json={"job_id": first["id"], "error": {"message": "boom"}}
+        )
+        await client.post(f"{V1}/jobs/{first['id']}/cancel")
+        found = await heard.events(4)
+    assert names(found) == ["queue.paused", "job.failed", "job.state_changed", "job.state_changed"]
+    assert found[0].data["queue"] == "email"
+    assert found[0].data["timestamp"]
+    moves = [(frame.data["from"], frame.data["to"]) for frame in found[2:]]
+    assert moves == [("active", "retryable"), ("retryable", "cancelled")]
+    assert {frame.data["job_id"] for frame in found[2:]} == {first["id"]}
+
+
+async def test_the_form_can_be_chosen(client: httpx.AsyncClient, server: Server) -> None:
+    await enqueue(client, queue="email")
+    path = f"{V1}/queues/email/events"
+    async with (
+        listen(server, path, format="catalogue") as catalogue,
+        listen(server, path, types="job.state_changed") as moves,
+        listen(server, STREAM, format="realtime", event_types="job.cancelled") as cancels,
+    ):
+        job = await enqueue(client, queue="email")
+        await client.delete(f"{JOBS}/{job['id']}")
+        assert names(await catalogue.events(2)) == ["job.enqueued", "job.cancelled"]
+        assert [frame.data["to"] for frame in await moves.events(2)] == ["available", "cancelled"]
+        (cancelled,) = await cancels.events(1)
+        assert (cancelled.data["from"], cancelled.data["to"]) == ("available", "cancelled")
+
+
+async def test_a_jobs_stream_ends_with_the_job(client: httpx.AsyncClient, server: Server) -> None:
+    job = await enqueue(client)
+    async with listen(server, f"{JOBS}/{job['id']}/events") as heard:
+        await enqueue(client)
+        await fetch(client, worker_id="w")
+        await client.post(f"{WORKERS}/ack", json={"job_id": job["id"]})
+        frames = [frame for frame in await heard.until_end() if frame.event or frame.retry]
+    assert names(frames) == [None, "job.state_changed", "job.state_changed", None]
+    assert [frame.data["to"] for frame in frames[1:3]] == ["active", "completed"]
+    assert frames[-1].retry == 3_600_000
+
+
+async def test_a_stream_of_a_job_sifts_and_still_ends(
+    client: httpx.AsyncClient, server: Server
+) -> None:
+    job = await active_job(client)
+    query = {"channel": f"job:{job['id']}", "types": "job.failed"}
+    async with listen(server, STREAM, **query) as heard:
+        nack = {"job_id": job["id"], "error": {"message": "no", "retryable": False}}
+        await client.post(f"{WORKERS}/nack", json=nack)
+        assert [name for name in names(await heard.until_end()) if name] == ["job.failed"]
+
+
+async def test_a_job_that_has_ended_is_told_as_it_is(
+    client: httpx.AsyncClient, server: Server
+) -> None:
+    job = await discarded_job(client)
+    async with listen(server, f"{JOBS}/{job['id']}/events") as heard:
+        (told,) = [frame for frame in await heard.until_end() if frame.event]
+    assert (told.event, told.data["to"]) == ("job.state_changed", "discarded")
+    # A client that comes back learns nothing new, and is not kept either.
+    async with listen(server, f"{JOBS}/{job['id']}/events", last=told.id) as again:
+        assert names([one for one in await again.until_end() if one.event]) == ["job.state_changed"]
+    # One that missed the end is told how it came.
+    start = "evt_00000000-0000-7000-8000-000000000000"
+    async with listen(server, f"{JOBS}/{job['id']}/events", last=start, format="catalogue") as late:
+        told_late = [frame for frame in await late.until_end() if frame.event]
+    assert names(told_late) == ["job.enqueued", "job.started", "job.failed", "job.discarded"]
+
+
+async def test_a_job_that_was_revived_is_followed_past_its_earlier_end(
+    client: httpx.AsyncClient, server: Server
+) -> None:
+    job = await discarded_job(client)
+    await client.post(f"{V1}/dead-letter/{job['id']}/retry")
+    start = "evt_00000000-0000-7000-8000-000000000000"
+    query = {"channel": f"job:{job['id']}", "after": start}
+    async with listen(server, STREAM, **query) as heard:
+        assert names(await heard.events(5))[-1] == "dead_letter.retried"
+        await client.delete(f"{JOBS}/{job['id']}")
+        assert [name for name in names(await heard.until_end()) if name] == ["job.cancelled"]
+
+
+async def test_who_comes_back_misses_nothing(client: httpx.AsyncClient, server: Server) -> None:
+    async with listen(server, STREAM, types="job.enqueued") as heard:
+        first = await enqueue(client)
+        assert [one.data["subject"] for one in await heard.events(1)] == [first["id"]]
+        last = heard.last_id
+    missed = [(await enqueue(client))["id"] for _ in range(3)]
+    async with listen(server, STREAM, last=last, types="job.enqueued") as back:
+        fresh = await enqueue(client)
+        found = [one.data["subject"] for one in await back.events(4)]
+    assert found == [*missed, fresh["id"]]
+    # The header is what counts when the address still says where it all began.
+    begun = "evt_00000000-0000-7000-8000-000000000000"
+    async with listen(server, STREAM, last=last, after=begun, types="job.enqueued") as both:
+        assert [one.data["subject"] for one in await both.events(4)] == found
+
+
+@pytest.mark.parametrize("parameter", ["after", "since", "last_event_id"])
+async def test_a_stream_can_begin_at_a_place(
+    client: httpx.AsyncClient, server: Server, parameter: str
+) -> None:
+    first, second = await enqueue(client), await enqueue(client)
+    page = body(await client.get(f"{V1}/events", params={"limit": "1"}))
+    assert page["events"][0]["subject"] == first["id"]
+    async with listen(server, STREAM, **{parameter: page["cursor"]}) as heard:
+        assert [one.data["subject"] for one in await heard.events(1)] == [second["id"]]
+
+
+async def test_the_place_of_another_server_is_a_gap(
+    client: httpx.AsyncClient, server: Server
+) -> None:
+    async with listen(server, STREAM, last="4711", types="job.*") as heard:
+        await enqueue(client)
+        gap, event = await heard.events(2)
+    assert (gap.event, gap.data["gap_start"], gap.id) == ("system.gap", "4711", None)
+    assert event.event == "job.enqueued"
+
+
+async def test_a_heartbeat_moves_the_place_on(
+    client: httpx.AsyncClient, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feed, "HEARTBEAT_S", 0.05)
+    async with listen(server, STREAM, types="nothing.*") as heard:
+        begun = (await heard.frame()).id
+        await enqueue(client)
+        while (beat := await heard.frame()).id == begun:
+            assert beat.comments == ["heartbeat"]
+        last = heard.last_id
+    async with listen(server, STREAM, last=last) as back:
+        await client.post(f"{V1}/queues/q/pause")
+        # The job was before the place, though the stream was never told of it.
+        assert names(await back.events(1)) == ["queue.paused"]
+
+
+async def test_a_slow_client_is_told_what_it_missed(
+    store_url: str,
+) -> None:
+    server = Server(Settings(conformance=True, stream_buffer=10), open_store(store_url))
+    async with server.running(), connect(server) as client:
+        async with listen(server, STREAM, types="job.enqueued") as slow:
+            first = await enqueue(client)
+            assert [one.data["subject"] for one in await slow.events(1)] == [first["id"]]
+            slow.hold()
+            jobs = [await enqueue(client) for _ in range(40)]
+            end = (await server.engine.read(lambda reader: reader.log_span())).last
+            await until(lambda: server.engine.tail.cursor == end)
+            slow.go_on()
+            frames = [await slow.frame()]
+            while not frames[-1].comments:
+                frames.append(await slow.frame())
+            *before, dropped = frames
+            notice = await slow.frame()
+            after = await slow.events(10)
+        assert notice.event == "system.events_dropped"
+        count = notice.data["dropped_count"]
+        assert dropped.comments == [f"events-dropped {count}"]
+        assert count == 40 - len(before) - 10
+        told = [one.data["subject"] for one in (*before, *after)]
+        ids = [job["id"] for job in jobs]
+        assert told == ids[: len(before)] + ids[-10:]
+        # What was missed can be read from there.
+        query = {"after": notice.data["after"], "types": "job.enqueued", "limit": str(count)}
+        page = body(await client.get(f"{V1}/events", params=query))["events"]
+        assert [one["subject"] for one in page] == ids[len(before) : len(before) + count]
+        assert page[0]["id"] == notice.data["oldest_dropped_id"]
+        assert page[-1]["id"] == notice.data["newest_dropped_id"]
+
+
+async def test_a_stopping_server_ends_its_streams(server: Server) -> None:
+    async with listen(server, STREAM) as one, listen(server, STREAM) as other:
+        server.begin_stop()
+        for heard in (one, other):
+            last = (await heard.until_end())[-1]
+            assert (last.event, last.data) == ("server.shutdown", {"reason": "stopping"})
+        async with listen(server, STREAM) as late:
+            error_body(late, 503, "overloaded")
+
+
+async def test_there_are_only_so_many_streams(store_url: str) -> None:
+    server = Server(Settings(max_streams=2), open_store(store_url))
+    async with server.running(), connect(server) as client:
+        async with listen(server, STREAM), listen(server, STREAM):
+            async with listen(server, STREAM) as third:
+                error_body(third, 503, "overloaded")
+                assert third.headers["retry-after"]
+            text = (await client.get("/metrics")).text
+            assert "ojs_event_streams 2.0" in text
+        await until(lambda: len(server.engine.tail) == 0)
+        async with listen(server, STREAM) as again:
+            assert again.status == 200
+
+
+async def test_who_has_left_is_noticed_and_nothing_runs_on(server: Server) -> None:
+    async with listen(server, STREAM) as heard:
+        assert len(server.engine.tail) == 1
+        heard.left.set()
+        async with asyncio.timeout(5):
+            await heard.ended.wait()
+    await until(lambda: not server.engine.tail.running)
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "status", "code"),
+    [
+        (f"{V1}/queues/nowhere/events", {}, 404, "not_found"),
+        (f"{V1}/queues/No%20name/events", {}, 404, "not_found"),
+        (f"{JOBS}/{job_id(404)}/events", {}, 404, "not_found"),
+        (f"{JOBS}/no-id/events", {}, 404, "not_found"),
+        (STREAM, {"channel": f"job:{job_id(404)}"}, 404, "not_found"),
+        (STREAM, {"channel": "queue:nowhere"}, 404, "not_found"),
+        (STREAM, {"channel": "jobs"}, 400, "invalid_request"),
+        (STREAM, {"channel": "job:"}, 400, "invalid_request"),
+        (STREAM, {"after": "yesterday"}, 400, "invalid_request"),
+        (STREAM, {"since": "2030-01-31T09:00:00Z"}, 400, "invalid_request"),
+        (STREAM, {"format": "xml"}, 400, "invalid_request"),
+        (STREAM, {"types": ",".join(["a"] * 101)}, 400, "invalid_request"),
+    ],
+)
+async def test_a_wrong_request_opens_nothing(
+    server: Server, path: str, query: dict[str, str], status: int, code: str
+) -> None:
+    async with listen(server, path, **query) as heard:
+        error_body(heard, status, code)
+    assert len(server.engine.tail) == 0
+
+
+async def test_head_is_answered_at_once(client: httpx.AsyncClient, server: Server) -> None:
+    response = await client.head(STREAM)
+    assert response.status_code == 200
+    assert response.headers["content-type"] == "text/event-stream"
+    assert len(server.engine.tail) == 0
+
+
+async def test_a_stream_needs_a_key_that_may_read(keyed_client: httpx.AsyncClient) -> None:
+    error_of(await keyed_client.get(STREAM), 401, "unauthenticated")
+    for key in KEYS.values():
+        answer = await keyed_client.head(STREAM, headers={"Authorization": f"Bearer {key}"})
+        assert answer.status_code == 200
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [one for one in OPERATIONS if "stream" in one.id],
+    ids=lambda operation: operation.id,
+)
+async def test_a_documented_request_is_taken(
+    client: httpx.AsyncClient, server: Server, operation: Operation
+) -> None:
+    path, query, headers = operation.example()
+    job = {"id": JOB_ID, "type": "email.send", "args": [], "queue": "email"}
+    assert (await client.post(JOBS, json=job)).status_code == 201
+    async with listen(server, path, last=headers["Last-Event-ID"], **query) as heard:
+        assert heard.status == 200

@@ -1,0 +1,235 @@
+"""Following the event log: one reader for all, filters for each, and nothing without anybody."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+
+from ojs_server.domain.errors import Unavailable
+from ojs_server.domain.job import Event
+from ojs_server.ops import tail as tailing
+from ojs_server.ops.engine import Engine
+from ojs_server.ops.settle import Cancel
+from ojs_server.ops.tail import ALL, MAX_BYTES, Entry, Follower, Tail
+from ojs_server.ops.work import Rules
+from ojs_server.store.base import EventFilter, EventPage, LogSpan, PlacedEvent, Store
+from tests.http.waiting import until
+from tests.ops.bench import enqueue, luck
+
+
+def entry(position: int, size: int = 2) -> Entry:
+    data = b'"' + b"x" * (size - 2) + b'"'
+    return Entry(PlacedEvent(position, 0, Event("t.x", "s", "q", None, data)))
+
+
+def places(follower: Follower) -> list[int]:
+    return [one.placed.position for one in follower.take()[1]]
+
+
+def subjects(follower: Follower) -> list[tuple[str, str]]:
+    return [(one.placed.event.type, one.placed.event.subject) for one in follower.take()[1]]
+
+
+@asynccontextmanager
+async def following(engine: Engine, wanted: EventFilter = ALL) -> AsyncIterator[Follower]:
+    follower = engine.tail.admit(wanted)
+    try:
+        await engine.tail.follow(follower)
+        yield follower
+    finally:
+        engine.tail.leave(follower)
+
+
+async def put(engine: Engine, **given: object) -> str:
+    job_id: str = (await engine.run(enqueue(**given))).jobs[0].job.id  # type: ignore[arg-type]
+    return job_id
+
+
+async def all_read(engine: Engine) -> None:
+    """Until the tail has seen everything that is in the log."""
+    end = (await engine.read(lambda reader: reader.log_span())).last
+    await until(lambda: engine.tail.cursor == end)
+
+
+async def test_followers_get_what_they_want_and_nothing_from_before(engine: Engine) -> None:
+    before = await put(engine)
+    async with (
+        following(engine) as everything,
+        following(engine, EventFilter(queues=("q", "other"))) as queues,
+        following(engine, EventFilter(types=("job.canc*",))) as cancels,
+        following(engine, EventFilter(job_types=("special",))) as special,
+        following(engine, EventFilter(subject=before)) as one,
+    ):
+        after = await put(engine)
+        elsewhere = await put(engine, queue="elsewhere", type="special")
+        await engine.run(Cancel(before))
+        await all_read(engine)
+        new, far = ("job.enqueued", after), ("job.enqueued", elsewhere)
+        gone = ("job.cancelled", before)
+        assert subjects(everything) == [new, far, gone]
+        assert subjects(queues) == [new, gone]
+        assert subjects(cancels) == [gone]
+        assert subjects(special) == [far]
+        assert subjects(one) == [gone]
+
+
+async def test_the_log_is_read_once_for_all_and_by_nobody_without_followers(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = engine.read
+    reads = 0
+
+    async def counted(question: Callable[..., object]) -> object:
+        nonlocal reads
+        reads += 1
+        return await read(question)
+
+    monkeypatch.setattr(engine, "read", counted)
+    await put(engine)
+    assert (reads, engine.tail.running) == (0, False)
+    followers = []
+    for _ in range(200):
+        followers.append(engine.tail.admit(ALL))
+        await engine.tail.follow(followers[-1])
+    begun = reads
+    job_id = await put(engine)
+    await until(lambda: engine.tail.cursor > followers[0].start)
+    assert reads - begun <= 2
+    assert [subjects(one) for one in followers] == [[("job.enqueued", job_id)]] * 200
+    for one in followers:
+        engine.tail.leave(one)
+    await until(lambda: not engine.tail.running)
+    idle = reads
+    await put(engine)
+    assert (reads, len(engine.tail)) == (idle, 0)
+
+
+async def test_a_long_log_comes_in_order_to_whoever_takes_it(engine: Engine) -> None:
+    async with following(engine) as follower:
+        ids = []
+        taken: list[str] = []
+        for _ in range(30):
+            done = await engine.run(enqueue(jobs=[{}] * 100))
+            ids += [stored.job.id for stored in done.jobs]
+            taken += [subject for _, subject in subjects(follower)]
+        end = (await engine.read(lambda reader: reader.log_span())).last
+        while engine.tail.cursor < end:
+            await follower.wait(5)
+            taken += [subject for _, subject in subjects(follower)]
+        taken += [subject for _, subject in subjects(follower)]
+    assert taken == ids
+
+
+async def test_a_wait_ends_with_an_event_with_the_end_and_with_its_time(engine: Engine) -> None:
+    async with following(engine) as follower:
+        assert not await follower.wait(0.01)
+        await put(engine)
+        assert await follower.wait(5)
+        follower.take()
+        engine.tail.close()
+        assert await follower.wait(5)
+        assert follower.closed
+        with pytest.raises(Unavailable, match="stopping"):
+            engine.tail.admit(ALL)
+
+
+def test_a_slow_follower_keeps_the_newest_and_knows_what_it_lost() -> None:
+    follower = Follower(ALL, 3)
+    for position in range(1, 8):
+        follower.push(entry(position))
+    lost, entries = follower.take()
+    assert lost is not None
+    assert (lost.count, lost.oldest.position, lost.newest.position) == (4, 1, 4)
+    assert [one.placed.position for one in entries] == [5, 6, 7]
+    follower.push(entry(8))
+    assert follower.take()[0] is None
+
+
+def test_a_buffer_is_bounded_in_bytes_too_but_holds_any_one_event() -> None:
+    follower = Follower(ALL, 1000)
+    for position in range(1, 6):
+        follower.push(entry(position, MAX_BYTES // 2))
+    assert places(follower) == [4, 5]
+    follower.push(entry(6, 2 * MAX_BYTES))
+    assert places(follower) == [6]
+    follower.push(entry(7))
+    assert places(follower) == [7]
+
+
+async def test_there_is_room_for_so_many(store: Store) -> None:
+    engine = Engine(store, Rules(), luck=luck(), max_streams=1)
+    async with following(engine):
+        with pytest.raises(Unavailable, match="1 event streams"):
+            engine.tail.admit(ALL)
+    async with following(engine):
+        pass
+    await engine.close()
+
+
+class Log:
+    """A log that other nodes write to, as the tail sees it."""
+
+    def __init__(self, *pages: EventPage | Unavailable) -> None:
+        self.pages = list(pages)
+        self.asked: list[int] = []
+        self.looked = 0
+
+    async def page(self, after: int, limit: int) -> EventPage:
+        self.looked += 1
+        found = self.pages.pop(0) if self.pages else EventPage([], after, False)
+        if isinstance(found, Unavailable):
+            raise found
+        return found
+
+    async def span(self) -> LogSpan:
+        return LogSpan(1, 10)
+
+    async def ask(self, for_ms: int) -> None:
+        self.asked.append(for_ms)
+
+    def tail(self, *, shared: bool) -> Tail:
+        tail = Tail(self.page, self.span, self.ask, most=5, room=5)
+        tail.shared = shared
+        return tail
+
+
+async def test_what_an_older_transaction_hides_is_looked_for_again() -> None:
+    hidden = EventPage([], 10, False)
+    log = Log(hidden, hidden, hidden, EventPage([entry(12).placed], 12, False))
+    tail = log.tail(shared=False)
+    follower = tail.admit(ALL)
+    await tail.follow(follower)
+    await until(lambda: log.looked == 1)
+    tail.wake(12)
+    assert await follower.wait(5)
+    assert places(follower) == [12]
+    # And once it is there, nobody looks any more.
+    looked = log.looked
+    assert not await follower.wait(0.1)
+    assert log.looked <= looked + 1
+    tail.leave(follower)
+
+
+async def test_a_notice_that_never_came_is_made_up_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tailing, "SLOW_POLL_S", 0.02)
+    log = Log(EventPage([], 10, False), EventPage([entry(11).placed], 11, False))
+    tail = log.tail(shared=True)
+    follower = tail.admit(ALL)
+    await tail.follow(follower)
+    assert await follower.wait(5)
+    assert places(follower) == [11]
+    assert log.asked == [30_000]
+    tail.leave(follower)
+
+
+async def test_a_store_that_is_away_ends_no_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tailing, "SLOW_POLL_S", 0.02)
+    away = Unavailable("away")
+    log = Log(away, away, EventPage([entry(11).placed], 11, False))
+    tail = log.tail(shared=False)
+    follower = tail.admit(ALL)
+    await tail.follow(follower)
+    assert await follower.wait(5)
+    assert places(follower) == [11]
+    tail.leave(follower)
+    await until(lambda: not tail.running)
