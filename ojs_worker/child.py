@@ -39,10 +39,22 @@ class _Link:
         self._channel.sendall(frames.pack(Progress(body)))
 
     async def save_checkpoint(self, job_id: str, data: Any) -> None:
-        raise RuntimeError("checkpoints are not offered to handlers that run in processes")
+        raise NotImplementedError
 
     async def beat_now(self) -> None:
-        raise RuntimeError("heartbeats are not offered to handlers that run in processes")
+        raise NotImplementedError
+
+
+class ProcessContext(JobContext):
+    """The context of a handler that runs in a process. It is not told to stop: it is killed."""
+
+    def checkpoint(self, data: Any) -> None:
+        """Not offered here."""
+        raise RuntimeError("a handler in a process has no checkpoints; let it run in a thread")
+
+    def heartbeat(self) -> None:
+        """Not offered here; its worker beats for it."""
+        raise RuntimeError("a handler in a process sends no heartbeats; its worker does")
 
 
 def main() -> None:
@@ -94,6 +106,6 @@ def _do(run: Run, space: dict[str, Any], channel: socket.socket) -> Result:
     if not isinstance(target, Handler):
         raise LookupError(f"{run.module}.{run.name} is no handler when it is imported anew")
     job = _job.decode(run.job)
-    context = JobContext(job, _Link(channel))
+    context = ProcessContext(job, _Link(channel))
     current.set(context)
     return Result(done(target.prepare(job.args, context)()).result)

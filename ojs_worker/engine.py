@@ -203,9 +203,10 @@ class Engine:
 
     def _context(self, job: Job) -> JobContext:
         handler = self._registry.get(job.type)
-        if handler is not None and handler.runs == "loop":
-            return Context(job, self)
-        return BlockingContext(job, self, self._loop)
+        if handler is None or handler.runs == "thread":
+            return BlockingContext(job, self, self._loop)
+        # What a handler in a process says arrives in the loop, like that of a coroutine.
+        return Context(job, self)
 
     async def _work(self, delivery: Delivery) -> None:
         outcome = await self._executor.execute(delivery)

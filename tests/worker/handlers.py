@@ -2,8 +2,9 @@
 
 import os
 import time
+from typing import Any
 
-from ojs_worker import Worker
+from ojs_worker import BlockingContext, Worker
 
 worker = Worker()
 
@@ -37,6 +38,16 @@ async def enqueues_more() -> str:
 @worker.job("enqueues.there", run_in="process")
 def enqueues_there() -> str:
     return slow_process.enqueue_blocking(duration_ms=2).id
+
+
+@worker.job("tells.more", run_in="process")
+def tells_more(ctx: BlockingContext) -> list[Any]:
+    ctx.progress(0.5, "half")
+    try:
+        ctx.checkpoint(1)
+    except RuntimeError as error:
+        return [str(error), ctx.job.id, ctx.cancelled]
+    return []
 
 
 @worker.job("dying.process", run_in="process")
