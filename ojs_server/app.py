@@ -44,13 +44,16 @@ class Server:
         self.engine.wakeups.close()
         self.engine.endings.close()
         self.engine.tail.close()
+        self.engine.rooms.close()
 
     def _heard(self, queues: Mapping[str, int] | None) -> None:
         """Another node has made jobs available; None when nobody knows where."""
         if queues is None:
             self.engine.wakeups.wake_all()
+            self.engine.rooms.wake_all()
         else:
             self.engine.wakeups.wake(queues)
+            self.engine.rooms.wake(queues)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -68,6 +71,7 @@ class Server:
         housekeeping = Housekeeping(self.engine, shared=listener is not None)
         self.engine.on_due = housekeeping.expect
         self.engine.wakeups.on_first = housekeeping.nudge
+        self.engine.rooms.on_first = housekeeping.nudge
         loops = Loops()
         loops.start("housekeeping", housekeeping.run)
         if listener is not None:

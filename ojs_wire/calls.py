@@ -74,6 +74,29 @@ class SettleRequest(msgspec.Struct):
     fetch: FetchTerms | None = None
 
 
+class ProgressRequest(msgspec.Struct):
+    """How far a job is: from 0 to 1, or in percent."""
+
+    job_id: str | None = None
+    progress: float | None = None
+    percentage: float | None = None
+    message: Annotated[str, Meta(max_length=10_000)] | None = None
+    data: dict[str, Any] | None = None
+    checkpoint: dict[str, Any] | None = None
+    worker_id: str | None = None
+    attempt: Attempt | None = None
+
+
+class CheckpointRequest(msgspec.Struct):
+    """The state of a job, any JSON."""
+
+    state: Any
+    job_id: str | None = None
+    sequence: Annotated[int, Meta(ge=1, le=2**53)] | None = None
+    worker_id: str | None = None
+    attempt: Attempt | None = None
+
+
 class WorkerProfile(msgspec.Struct, omit_defaults=True):
     """What a worker says of itself, at registration or in any BEAT."""
 
@@ -160,6 +183,12 @@ class CronRequest(msgspec.Struct):
     unique: Any = None
     visibility_timeout: Any = None
     visibility_timeout_ms: Any = None
+    enqueue_ttl: Any = None
+    enqueue_ttl_ms: Any = None
+    total_timeout: Any = None
+    total_timeout_ms: Any = None
+    heartbeat_timeout: Any = None
+    heartbeat_timeout_ms: Any = None
     tags: Any = None
     rate_limit: Any = None
     metadata: Any = None
@@ -171,6 +200,28 @@ class CronRequest(msgspec.Struct):
     run_count: Any = None
     last_job_id: Any = None
     waiting: Any = None
+
+
+class CreateQueueRequest(msgspec.Struct):
+    """A new queue and its settings."""
+
+    name: Any = None
+    config: dict[str, Any] | None = None
+
+
+class DeleteQueueRequest(msgspec.Struct):
+    """What becomes of the jobs of a queue that is to go."""
+
+    strategy: str | None = None
+    target_queue: str | None = None
+
+
+class PurgeRequest(msgspec.Struct):
+    """Which jobs of a queue are to be removed."""
+
+    states: Any = None
+    older_than: Any = None
+    confirm: Any = None
 
 
 class EmptyRequest(msgspec.Struct):

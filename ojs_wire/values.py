@@ -125,6 +125,8 @@ def parse_moment(value: object, now: int) -> int:
         )
     if value.startswith("+"):
         return min(now + parse_duration(value[1:]), MAX_TIME)
+    if value.startswith(("-P", "P")):
+        raise ValueError("must be a timestamp, or count from now with a plus, such as +PT5S")
     return parse_timestamp(value)
 
 

@@ -9,6 +9,7 @@ OjsError
 ├── NotFound             no such job, worker, queue or route                404
 ├── Conflict             the state does not allow it                        409
 │   └── Duplicate        the id, key or unique job exists already           409
+├── QueueFull            the queue has no room for the new jobs             429
 ├── NotReady             waited, and it is still not there                  408
 ├── Denied               no key, a wrong key, or too small a role      401, 403
 ├── MethodNotAllowed     the route exists, the method does not              405
@@ -90,6 +91,13 @@ class Duplicate(Conflict):
     """The id or idempotency key is taken, or a unique job is there already."""
 
     code = codes.DUPLICATE
+
+
+class QueueFull(OjsError):
+    """A bounded queue has no room; `blocks` says that the producer may wait for some."""
+
+    code = codes.QUEUE_FULL
+    blocks: bool = False
 
 
 class NotReady(OjsError):

@@ -1,12 +1,15 @@
 """The event catalogue: what each event of jobs, queues, workers and cron says."""
 
-from typing import Any
+from typing import Any, Final
 
+from msgspec import Raw
+
+from ojs_server.domain.beside import Checkpoint, Progress
 from ojs_server.domain.cron_entry import CronEntry, definition_of
 from ojs_server.domain.faults import Fault
 from ojs_server.domain.job import Event, Job, Lease
 from ojs_wire import codec
-from ojs_wire.values import format_timestamp
+from ojs_wire.values import format_timestamp, in_seconds
 
 
 def enqueued(job: Job) -> Event:
@@ -120,29 +123,115 @@ def expired(job: Job, now: int) -> Event:
     )
 
 
+_TIMED_OUT: Final = {
+    "execution": "job.timeout",
+    "stalled": "job.stalled",
+    "enqueue_ttl": "job.ttl_expired",
+    "total": "job.total_timeout",
+}
+
+
+def timed_out(job: Job, fault: Fault) -> Event:
+    """One of the job's own limits is over; what becomes of the job is told by other events."""
+    return _of(
+        job,
+        _TIMED_OUT[fault.timeout_kind or "execution"],
+        {
+            "timeout_kind": fault.timeout_kind,
+            "limit_seconds": fault.limit_seconds,
+            "elapsed_seconds": fault.elapsed_seconds,
+            "attempt": job.attempt,
+        },
+    )
+
+
 def extended(lease: Lease) -> Event:
     """A BEAT renewed the lease."""
-    return Event(
-        "job.heartbeat",
-        lease.job_id,
-        lease.queue,
-        lease.job_type,
-        codec.encode(
-            {
-                "job_id": lease.job_id,
-                "job_type": lease.job_type,
-                "queue": lease.queue,
-                "worker_id": lease.worker_id,
-                "attempt": lease.attempt,
-                "visible_until": format_timestamp(lease.expires_at),
-            }
-        ),
+    data = {
+        "job_id": lease.job_id,
+        "job_type": lease.job_type,
+        "queue": lease.queue,
+        "worker_id": lease.worker_id,
+        "attempt": lease.attempt,
+        "visible_until": format_timestamp(lease.expires_at),
+    }
+    if lease.trace_id is not None:
+        data["trace_id"] = lease.trace_id
+    return Event("job.heartbeat", lease.job_id, lease.queue, lease.job_type, codec.encode(data))
+
+
+def checkpointed(job: Job, lease: Lease | None, checkpoint: Checkpoint) -> Event:
+    """The handler saved where it has come to; the state itself stays with the job."""
+    return _of(
+        job,
+        "job.checkpointed",
+        {
+            "worker_id": lease.worker_id if lease else None,
+            "attempt": job.attempt,
+            "sequence": checkpoint.sequence,
+            "size_bytes": len(checkpoint.state),
+        },
+    )
+
+
+def progressed(job: Job, lease: Lease | None, progress: Progress) -> tuple[Event, ...]:
+    """The handler reported: once for the event catalogue, once for the text on progress."""
+    data = Raw(progress.data or b"null")
+    updated = _of(job, "progress.updated", {"progress": progress.value, "data": data})
+    if progress.value is None:
+        return (updated,)
+    told: dict[str, Any] = {
+        "worker_id": lease.worker_id if lease else None,
+        "attempt": job.attempt,
+        "progress_percent": round(progress.value * 100, 2),
+    }
+    if progress.message is not None:
+        told["progress_message"] = Raw(progress.message)
+    return (_of(job, "job.progress", told), updated)
+
+
+def progress_completed(job: Job, now: int) -> Event:
+    """A job that reported progress is done."""
+    took = _duration(job, now)
+    told = {"duration": None if took is None else in_seconds(took), "duration_ms": took}
+    return _of(job, "progress.completed", {"progress": 1.0, **told})
+
+
+def progress_stalled(job: Job, progress: Progress) -> Event:
+    """A job that reported progress has fallen silent."""
+    return _of(
+        job,
+        "progress.stalled",
+        {
+            "last_progress": progress.value,
+            "last_update": format_timestamp(progress.updated_at),
+        },
     )
 
 
 def queue(kind: str, name: str) -> Event:
     """`queue.paused` or `queue.resumed`."""
     return Event(kind, name, name, None, codec.encode({"queue": name}))
+
+
+def of_queue(kind: str, name: str, **data: Any) -> Event:
+    """Something about a queue: its configuration, its bounds, a purge."""
+    return Event(kind, name, name, None, codec.encode({"queue": name, **data}))
+
+
+def of_limit(kind: str, key: str, **data: Any) -> Event:
+    """`rate_limit.exceeded`, `.released` or `.dynamic_adjusted` of a key."""
+    return Event(kind, key, None, None, codec.encode({"key": key, **data}))
+
+
+def rate_dropped(job: Job) -> Event:
+    """A job was given up because its key was closed."""
+    return _of(job, "rate_limit.dropped", {"key": job.rate_key})
+
+
+def overflowed(job: Job, depth: int, bound: int) -> Event:
+    """A job had to make room for a newer one."""
+    return _of(job, "backpressure.dropped", {"depth": depth, "bound": bound})
 
 
 def worker(kind: str, worker_id: str, **data: Any) -> Event:
@@ -195,13 +284,10 @@ def _of_cron(
 
 
 def _of(job: Job, kind: str, data: dict[str, Any]) -> Event:
-    return Event(
-        kind,
-        job.id,
-        job.queue,
-        job.type,
-        codec.encode({"job_id": job.id, "job_type": job.type, "queue": job.queue, **data}),
-    )
+    told = {"job_id": job.id, "job_type": job.type, "queue": job.queue, **data}
+    if job.trace_id is not None:
+        told["trace_id"] = job.trace_id
+    return Event(kind, job.id, job.queue, job.type, codec.encode(told))
 
 
 def _duration(job: Job, now: int) -> int | None:

@@ -7,7 +7,7 @@ import msgspec
 
 from ojs_server.domain.errors import TooLarge, invalid
 from ojs_wire import codec
-from ojs_wire.values import format_timestamp, kind_of, parse_duration
+from ojs_wire.values import format_timestamp, kind_of, parse_duration, parse_timestamp
 
 Action = Literal["retry", "discard", "dead_letter", "snooze"]
 
@@ -41,6 +41,7 @@ class Fault(msgspec.Struct, frozen=True, omit_defaults=True):
     timeout_kind: str | None = None
     limit_seconds: float | None = None
     elapsed_seconds: float | None = None
+    rate_limit_until: int | None = None
 
     @property
     def action(self) -> Action:
@@ -118,6 +119,7 @@ def parse_fault(given: object) -> Fault:
         retryable=_retryable(given.get("retryable")),
         details=details,
         backtrace=_frames(given.get("backtrace")),
+        rate_limit_until=_moment(given.get("rate_limit_until")),
     )
 
 
@@ -181,6 +183,17 @@ def _retryable(value: object) -> bool:
     if not isinstance(value, bool):
         raise invalid("error.retryable", f"must be true or false, not {kind_of(value)}")
     return value
+
+
+def _moment(value: object) -> int | None:
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise invalid("error.rate_limit_until", f"must be a timestamp, not {kind_of(value)}")
+    try:
+        return parse_timestamp(value)
+    except ValueError as error:
+        raise invalid("error.rate_limit_until", str(error)) from None
 
 
 def _frames(value: object) -> list[str] | None:

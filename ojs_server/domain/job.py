@@ -20,6 +20,8 @@ class State(StrEnum):
 
 
 TERMINAL: Final = frozenset({State.COMPLETED, State.CANCELLED, State.DISCARDED})
+# What a queue's depth counts: who waits for a worker, now or later.
+WAITING: Final = (State.AVAILABLE, State.SCHEDULED, State.RETRYABLE)
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -28,7 +30,8 @@ class Job(msgspec.Struct, frozen=True):
     `seq` orders jobs of one priority; it is set when the job becomes available and kept
     through expiry and requeue. `due_at` is the next moment at which time alone changes the
     job (promotion, expiry, removal); it is empty while a worker holds the job.
-    `workflow_node` is the job's place in the plan of its workflow.
+    `workflow_node` is the job's place in the plan of its workflow. `beside` says which records
+    lie beside the job in tables of their own.
     """
 
     id: str
@@ -56,6 +59,18 @@ class Job(msgspec.Struct, frozen=True):
     errors: bytes | None = None
     workflow_id: str | None = None
     workflow_node: int | None = None
+    trace_id: str | None = None
+    beside: int = 0
+    rate_key: str | None = None
+    on_limit: str | None = None
+    size: int = 0
+
+    @property
+    def gated(self) -> bool:
+        """Whether the job waits until its rate key lets it into the claim's index."""
+        return (
+            self.rate_key is not None and self.on_limit == "wait" and self.state == State.AVAILABLE
+        )
 
 
 class StoredJob(msgspec.Struct, frozen=True):
@@ -71,7 +86,10 @@ class StoredJob(msgspec.Struct, frozen=True):
 
 
 class Lease(msgspec.Struct, frozen=True):
-    """Who holds an active job, for which delivery, and until when."""
+    """Who holds an active job, for which delivery, and until when.
+
+    `stall_ms` is the longest silence that the job itself allows, where it says so.
+    """
 
     job_id: str
     queue: str
@@ -82,6 +100,8 @@ class Lease(msgspec.Struct, frozen=True):
     expires_at: int
     deadline_at: int | None
     fetch_id: str | None
+    stall_ms: int | None = None
+    trace_id: str | None = None
 
 
 class Event(msgspec.Struct, frozen=True):

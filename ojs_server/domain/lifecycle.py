@@ -20,7 +20,8 @@ from typing import Final
 
 import msgspec
 
-from ojs_server.domain import events, retry
+from ojs_server.domain import deadlines, events, retry
+from ojs_server.domain.beside import PROGRESS
 from ojs_server.domain.errors import Conflict
 from ojs_server.domain.faults import Fault, append_entry, entry
 from ojs_server.domain.job import TERMINAL, Change, Event, Job, Lease, State
@@ -36,6 +37,9 @@ LEGAL: Final = {
     "activate": frozenset({State.PENDING}),
     "mature": frozenset({State.SCHEDULED, State.RETRYABLE, State.AVAILABLE, State.PENDING}),
     "revive": frozenset({State.DISCARDED}),
+    "checkpoint": frozenset(State) - TERMINAL,
+    "drop": frozenset({State.AVAILABLE}),
+    "put_off": frozenset({State.AVAILABLE}),
 }
 
 Positions = Callable[[], int]
@@ -65,7 +69,7 @@ def acknowledge(
 ) -> Change:
     """ACK: the holder's result completes the job."""
     require(job, "ack")
-    _require_holder(job, lease, worker_id, attempt)
+    require_holder(job, lease, worker_id, attempt)
     after = msgspec.structs.replace(
         job,
         state=State.COMPLETED,
@@ -74,7 +78,10 @@ def acknowledge(
         error=None,
         due_at=now + keep.completed_ms,
     )
-    return Change(job, after, (events.completed(job, lease, now),), result)
+    happened: tuple[Event, ...] = (events.completed(job, lease, now),)
+    if job.beside & PROGRESS:
+        happened = (events.progress_completed(job, now), *happened)
+    return Change(job, after, happened, result)
 
 
 def fail(
@@ -92,7 +99,7 @@ def fail(
 ) -> Change:
     """FAIL: retry later, give back, snooze, or discard."""
     require(job, "fail")
-    _require_holder(job, lease, worker_id, attempt)
+    require_holder(job, lease, worker_id, attempt)
     if requeue:
         return _release(job, lease)
     if fault.action == "snooze":
@@ -120,7 +127,7 @@ def lapse(
         errors=append_entry(job.errors, noted),
         due_at=job.expires_at,
     )
-    return Change(job, after, (events.failed(job, lease, fault, now),))
+    return Change(job, after, _failure(job, lease, fault, now))
 
 
 def cancel(job: Job, now: int, keep: Retention) -> Change:
@@ -140,8 +147,9 @@ def activate(job: Job, now: int, position: Positions) -> Change:
 
 
 def revive(job: Job, now: int, position: Positions) -> Change:
-    """Dead-letter retry: fresh attempts; the history is kept, `error` is cleared."""
+    """Dead-letter retry: fresh attempts and time; the history is kept, `error` is cleared."""
     require(job, "revive")
+    expires_at = deadlines.restarted(job, now)
     after = msgspec.structs.replace(
         _enter_queue(job, now, position),
         attempt=0,
@@ -151,8 +159,8 @@ def revive(job: Job, now: int, position: Positions) -> Change:
         finished_at=None,
         completed_at=None,
         retry_delay_ms=None,
-        expires_at=None,
-        due_at=None,
+        expires_at=expires_at,
+        due_at=expires_at,
     )
     return Change(job, after, (events.revived(job),))
 
@@ -167,6 +175,30 @@ def mature(job: Job, now: int, position: Positions, keep: Retention) -> Change |
     after = _enter_queue(job, now, position)
     # A retry joins its queue again; `job.retrying` has said when.
     return Change(job, after, () if job.state == State.RETRYABLE else (events.enqueued(after),))
+
+
+def drop(job: Job, fault: Fault, happened: Event, now: int, keep: Retention) -> Change:
+    """Given up before it started: its key is closed, or its queue is full."""
+    require(job, "drop")
+    noted = entry(fault, job.attempt, now)
+    dead_letter = policy_of(job).on_exhaustion == "dead_letter"
+    after = msgspec.structs.replace(
+        job,
+        state=State.DISCARDED,
+        finished_at=now,
+        error=noted,
+        errors=append_entry(job.errors, noted),
+        due_at=now + (keep.dead_letter_ms if dead_letter else keep.discarded_ms),
+    )
+    return Change(job, after, (happened, events.discarded(after, fault)))
+
+
+def put_off(job: Job, until: int) -> Change:
+    """Its key is closed: scheduled for when that may open."""
+    require(job, "put_off")
+    waiting = msgspec.structs.replace(job, state=State.SCHEDULED, scheduled_at=until, due_at=until)
+    after = msgspec.structs.replace(waiting, due_at=due_of(waiting))
+    return Change(job, after, (events.scheduled(after),))
 
 
 def due_of(job: Job) -> int | None:
@@ -186,9 +218,10 @@ def require(job: Job, call: str) -> None:
         )
 
 
-def _require_holder(
+def require_holder(
     job: Job, lease: Lease | None, worker_id: str | None, attempt: int | None
 ) -> None:
+    """Refuse a worker or a delivery that is named and does not hold the job."""
     if attempt is not None and attempt != job.attempt:
         raise Conflict(
             f"delivery {attempt} of job {job.id} is over; the job is in delivery {job.attempt}",
@@ -250,22 +283,27 @@ def _failed(
     job: Job, lease: Lease | None, fault: Fault, now: int, dice: float, keep: Retention
 ) -> Change:
     policy = policy_of(job)
+    happened = _failure(job, lease, fault, now)
     noted = entry(fault, job.attempt, now)
-    kept = {"error": noted, "errors": append_entry(job.errors, noted)}
-    failed = events.failed(job, lease, fault, now)
-    final = (
-        fault.action in ("discard", "dead_letter")
-        or not fault.retryable
-        or _exhausted(job)
-        or retry.is_non_retryable(policy, fault.names)
-    )
-    if not final:
+    errors = append_entry(job.errors, noted)
+    if not _is_final(job, policy, fault):
         delay = retry.next_delay(policy, job.attempt - job.releases, dice)
-        waiting = msgspec.structs.replace(
-            job, state=State.RETRYABLE, retry_delay_ms=delay, due_at=now + delay, **kept
-        )
-        after = msgspec.structs.replace(waiting, due_at=due_of(waiting))
-        return Change(job, after, (failed, events.retrying(after, fault, now + delay)))
+        late = deadlines.no_time_left(job, now + delay, now)
+        if late is None:
+            waiting = msgspec.structs.replace(
+                job,
+                state=State.RETRYABLE,
+                retry_delay_ms=delay,
+                due_at=now + delay,
+                error=noted,
+                errors=errors,
+            )
+            after = msgspec.structs.replace(waiting, due_at=due_of(waiting))
+            return Change(job, after, (*happened, events.retrying(after, fault, now + delay)))
+        # Both are in the history: what failed, and why it is not tried again.
+        fault, noted = late, entry(late, job.attempt, now)
+        errors = append_entry(errors, noted)
+        happened = (*happened, events.timed_out(job, late))
     dead_letter = fault.action == "dead_letter" or (
         fault.action != "discard" and policy.on_exhaustion == "dead_letter"
     )
@@ -275,18 +313,28 @@ def _failed(
         finished_at=now,
         completed_at=now,
         due_at=now + (keep.dead_letter_ms if dead_letter else keep.discarded_ms),
-        **kept,
+        error=noted,
+        errors=errors,
     )
-    return Change(job, after, (failed, events.discarded(after, fault)))
+    return Change(job, after, (*happened, events.discarded(after, fault)))
+
+
+def _is_final(job: Job, policy: retry.RetryPolicy, fault: Fault) -> bool:
+    return (
+        fault.action in ("discard", "dead_letter")
+        or not fault.retryable
+        or _exhausted(job)
+        or retry.is_non_retryable(policy, fault.names)
+    )
+
+
+def _failure(job: Job, lease: Lease | None, fault: Fault, now: int) -> tuple[Event, ...]:
+    failed = events.failed(job, lease, fault, now)
+    return (failed,) if fault.timeout_kind is None else (events.timed_out(job, fault), failed)
 
 
 def _expire(job: Job, now: int, keep: Retention) -> Change:
-    fault = Fault(
-        code="expired",
-        type="expired",
-        message="expires_at passed before the job was handed out",
-        retryable=False,
-    )
+    fault = deadlines.overdue(job, now)
     noted = entry(fault, job.attempt, now)
     dead_letter = policy_of(job).on_exhaustion == "dead_letter"
     # No completed_at: unlike a job whose attempts are used up, this one was never finished.
@@ -298,5 +346,8 @@ def _expire(job: Job, now: int, keep: Retention) -> Change:
         errors=append_entry(job.errors, noted),
         due_at=now + (keep.dead_letter_ms if dead_letter else keep.discarded_ms),
     )
-    happened: tuple[Event, ...] = (events.expired(job, now), events.discarded(after, fault))
-    return Change(job, after, happened)
+    # Whoever gave up because of the total time did not simply start too late.
+    happened = () if fault.timeout_kind == "total" else (events.expired(job, now),)
+    if fault.timeout_kind is not None:
+        happened = (*happened, events.timed_out(job, fault))
+    return Change(job, after, (*happened, events.discarded(after, fault)))

@@ -6,11 +6,16 @@ from typing import Any, Final
 
 import msgspec
 
+from ojs_server.domain import deadlines
+from ojs_server.domain.deadlines import Limits, parse_limits
 from ojs_server.domain.errors import InvalidRequest, TooLarge, ValidationError, invalid
 from ojs_server.domain.job import Job, State, StoredJob
 from ojs_server.domain.naming import nearest
+from ojs_server.domain.rate_limit import MEMBERS as RATE_LIMIT_MEMBERS
+from ojs_server.domain.rate_limit import RateLimit, parse_rate_limit
 from ojs_server.domain.retry import DEFAULT, parse_policy
 from ojs_server.domain.retry import MEMBERS as RETRY_MEMBERS
+from ojs_server.domain.tracing import trace_of
 from ojs_server.domain.unique import MEMBERS as UNIQUE_MEMBERS
 from ojs_server.domain.unique import Unique, parse_unique, unique_of
 from ojs_wire import codec, codes
@@ -19,9 +24,7 @@ from ojs_wire.values import (
     MAX_NAME,
     QUEUE,
     UUID7,
-    in_seconds,
     kind_of,
-    parse_duration,
     parse_moment,
 )
 
@@ -31,21 +34,16 @@ MAX_TAGS: Final = 100
 PRIORITIES: Final = (-100, 100)
 
 # Options may stand at the top level as well; inside `options` they win.
-OPTIONS: Final = frozenset(
+OPTIONS: Final = deadlines.OPTIONS | frozenset(
     {
         "queue",
         "priority",
-        "timeout",
-        "timeout_ms",
-        "grace_period",
         "scheduled_at",
         "delay_until",
         "expires_at",
         "retry",
         "retry_policy",
         "unique",
-        "visibility_timeout",
-        "visibility_timeout_ms",
         "tags",
         "pending",
         "rate_limit",
@@ -55,12 +53,9 @@ OPTIONS: Final = frozenset(
 _OTHER_NAME: Final[Mapping[str, str]] = {
     "retry": "retry_policy",
     "retry_policy": "retry",
-    "timeout": "timeout_ms",
-    "timeout_ms": "timeout",
     "scheduled_at": "delay_until",
     "delay_until": "scheduled_at",
-    "visibility_timeout": "visibility_timeout_ms",
-    "visibility_timeout_ms": "visibility_timeout",
+    **deadlines.OTHER_NAME,
 }
 _ENVELOPE: Final = frozenset({"type", "args", "id", "meta", "schema", "options", "specversion"})
 # The server's own fields: a client's values are ignored, so that a job can be sent back as is.
@@ -86,6 +81,10 @@ _MANAGED: Final = frozenset(
         "deduplicated",
         "parent_results",
         "workflow_id",
+        "progress",
+        "progress_message",
+        "checkpoint",
+        "last_checkpoint",
     }
 )
 _KNOWN: Final = OPTIONS | _ENVELOPE | _MANAGED
@@ -108,9 +107,10 @@ class Draft(msgspec.Struct, frozen=True):
     scheduled_at: str | None
     expires_at: str | None
     pending: bool
-    lease_ms: int | None
-    run_ms: int | None
+    limits: Limits
+    trace_id: str | None
     unique: Unique | None
+    rate_limit: RateLimit | None = None
 
 
 def parse_draft(body: object, *, strict: bool = False) -> Draft:
@@ -134,16 +134,12 @@ def parse_draft(body: object, *, strict: bool = False) -> Draft:
     retry, other = given.get("retry"), given.get("retry_policy")
     policies = [parse_policy(one) for one in (retry, other) if one is not None]
     policy = policies[0] if policies else DEFAULT
-    run_ms = _run_ms(given)
-    grace_ms = _duration(given, "grace_period", 1000)
-    lease_ms = _lease_ms(given)
+    limits = parse_limits(given)
     client_id = _client_id(body)
     queue = parse_queue("queue", given["queue"]) if "queue" in given else "default"
     unique = parse_unique(given.get("unique"))
     normalised = {
-        "timeout_ms": run_ms,
-        "grace_period": None if grace_ms is None else in_seconds(grace_ms),
-        "visibility_timeout_ms": lease_ms,
+        **limits.as_wire(),
         "retry": policy.as_wire() if policies else None,
         "unique": None if unique is None else unique.as_wire(),
     }
@@ -162,9 +158,10 @@ def parse_draft(body: object, *, strict: bool = False) -> Draft:
         scheduled_at=moments[0] or moments[1],
         expires_at=_moment(given, "expires_at"),
         pending=_flag(given, "pending"),
-        lease_ms=lease_ms,
-        run_ms=None if run_ms is None else run_ms + (grace_ms or 0),
+        limits=limits,
+        trace_id=trace_of(meta),
         unique=None if unique is None else unique_of(unique, job_type, queue, args, meta),
+        rate_limit=parse_rate_limit(given.get("rate_limit"), queue),
     )
     _check_sizes(draft)
     return draft
@@ -176,6 +173,7 @@ def born(
     """The job that a draft becomes in the transaction that stores it."""
     scheduled_at = None if draft.scheduled_at is None else parse_moment(draft.scheduled_at, now)
     expires_at = None if draft.expires_at is None else parse_moment(draft.expires_at, now)
+    expires_at = draft.limits.expiry(expires_at, now)
     waits = scheduled_at is not None and scheduled_at > now
     if draft.pending:
         state, due_at = State.PENDING, expires_at
@@ -199,9 +197,13 @@ def born(
         scheduled_at=scheduled_at,
         expires_at=expires_at,
         due_at=due_at,
-        lease_ms=draft.lease_ms,
-        run_ms=draft.run_ms,
+        lease_ms=draft.limits.lease_ms,
+        run_ms=draft.limits.run_ms,
         spec=draft.spec,
+        trace_id=draft.trace_id,
+        rate_key=None if draft.rate_limit is None else draft.rate_limit.key,
+        on_limit=None if draft.rate_limit is None else draft.rate_limit.on_limit,
+        size=len(draft.args) + len(draft.meta) + len(draft.spec),
     )
     return StoredJob(
         job=job,
@@ -210,6 +212,16 @@ def born(
         request_hash=draft.request_hash,
         unique_key=draft.unique.key if draft.unique else None,
     )
+
+
+def with_retry(draft: Draft, policy: Mapping[str, Any]) -> Draft:
+    """The draft under a queue's retry policy, if it has none of its own."""
+    spec = codec.decode(draft.spec)
+    if "retry" in spec:
+        return draft
+    spec["retry"] = policy
+    attempts = parse_policy(dict(policy)).max_attempts
+    return msgspec.structs.replace(draft, spec=codec.encode(spec), max_attempts=attempts)
 
 
 def hash_of(body: object) -> bytes:
@@ -244,6 +256,7 @@ def _refuse_unknown(options: Mapping[str, Any], given: Mapping[str, Any]) -> Non
         ("retry", given.get("retry"), RETRY_MEMBERS),
         ("retry", given.get("retry_policy"), RETRY_MEMBERS),
         ("unique", given.get("unique"), UNIQUE_MEMBERS),
+        ("rate_limit", given.get("rate_limit"), RATE_LIMIT_MEMBERS),
     ):
         if not isinstance(value, Mapping):
             continue
@@ -328,33 +341,6 @@ def _flag(given: Mapping[str, Any], name: str) -> bool:
     return value
 
 
-def _duration(given: Mapping[str, Any], name: str, unit: int) -> int | None:
-    value = given.get(name)
-    if value is None:
-        return None
-    try:
-        return parse_duration(value, unit)
-    except ValueError as error:
-        raise invalid(name, str(error)) from None
-
-
-def _run_ms(given: Mapping[str, Any]) -> int | None:
-    exact, coarse = _duration(given, "timeout_ms", 1), _duration(given, "timeout", 1000)
-    # Zero asks for the server's default, which is none.
-    return exact or coarse or None
-
-
-def _lease_ms(given: Mapping[str, Any]) -> int | None:
-    found: list[int] = []
-    for name, unit in (("visibility_timeout_ms", 1), ("visibility_timeout", 1000)):
-        milliseconds = _duration(given, name, unit)
-        if milliseconds is not None:
-            if milliseconds <= 0:
-                raise invalid(name, "must be longer than zero")
-            found.append(milliseconds)
-    return found[0] if found else None
-
-
 def _tags(value: object) -> list[str] | None:
     if value is None:
         return None
@@ -377,14 +363,11 @@ def _spec(
     schema = body.get("schema")
     if schema is not None and (not isinstance(schema, str) or not 0 < len(schema) <= 2048):
         raise invalid("schema", "must be a URI of at most 2048 characters")
-    rate_limit = given.get("rate_limit")
-    if rate_limit is not None and not isinstance(rate_limit, dict):
-        raise invalid("rate_limit", f"must be an object, not {kind_of(rate_limit)}")
     known = {
         "schema": schema,
         **normalised,
         "tags": _tags(given.get("tags")),
-        "rate_limit": rate_limit,
+        "rate_limit": given.get("rate_limit"),
     }
     spec = {name: value for name, value in known.items() if value is not None}
     spec.update({name: value for name, value in body.items() if name not in _KNOWN})

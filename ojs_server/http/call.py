@@ -102,10 +102,11 @@ class Call:
         while (await self._receive())["type"] != "http.disconnect":
             pass
 
-    async def body(self) -> bytes:
-        """The body as it came."""
+    async def body(self, limit: int | None = None) -> bytes:
+        """The body as it came, no larger than `limit`."""
         self._check_media_type()
-        limit = self.server.settings.max_body_bytes
+        most = self.server.settings.max_body_bytes
+        limit = most if limit is None else min(limit, most)
         length = self.header("content-length")
         if length is not None and not (length.isdecimal() and len(length) < 20):
             raise _too_large(limit)

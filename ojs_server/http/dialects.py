@@ -17,6 +17,20 @@ WITH_ALTERNATIVE: Final = f'{OPENJOBSPEC}; alt="{PLAIN_JSON}"'
 VERSION: Final = "1.0"
 ACCEPTED_VERSIONS: Final = frozenset({"1", "1.0", "1.0.0", "1.0.0-rc.1"})
 
+_CHECKPOINT: Final = "/ojs/v1/jobs/{id}/checkpoint"
+
+
+def _checkpoints(path: str) -> dict[tuple[str, str], tuple[str, str]]:
+    """The calls that the public SDKs make under a path of their own."""
+    return {
+        ("POST", path): ("PUT", _CHECKPOINT),
+        ("PUT", path): ("PUT", _CHECKPOINT),
+        ("GET", path): ("GET", _CHECKPOINT),
+        ("GET", f"{path}/resume"): ("GET", _CHECKPOINT),
+        ("DELETE", path): ("DELETE", _CHECKPOINT),
+    }
+
+
 # Alias: (method, path) -> the canonical (method, path) whose handler serves it.
 ALIASES: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
     ("POST", "/ojs/v1/jobs/fetch"): ("POST", "/ojs/v1/workers/fetch"),
@@ -29,12 +43,23 @@ ALIASES: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
     ("PATCH", "/ojs/v1/workers/{id}"): ("POST", "/ojs/v1/workers/{id}/ping"),
     ("DELETE", "/ojs/v1/workers/{id}"): ("POST", "/ojs/v1/workers/deregister"),
     ("POST", "/ojs/v1/workers/{id}/unregister"): ("POST", "/ojs/v1/workers/deregister"),
+    ("POST", "/ojs/v1/workers/progress"): ("PUT", "/ojs/v1/jobs/{id}/progress"),
+    ("POST", _CHECKPOINT): ("PUT", _CHECKPOINT),
+    **_checkpoints("/ojs/v1/checkpoints/{id}"),
+    # Two SDKs repeat the base path here.
+    **_checkpoints("/ojs/v1/ojs/v1/checkpoints/{id}"),
     ("GET", "/ojs/v1/crons"): ("GET", "/ojs/v1/cron"),
     ("POST", "/ojs/v1/crons"): ("POST", "/ojs/v1/cron"),
     ("GET", "/ojs/v1/crons/{name}"): ("GET", "/ojs/v1/cron/{name}"),
     ("PATCH", "/ojs/v1/crons/{name}"): ("PATCH", "/ojs/v1/cron/{name}"),
     ("DELETE", "/ojs/v1/crons/{name}"): ("DELETE", "/ojs/v1/cron/{name}"),
     ("POST", "/ojs/v1/workflows/{id}/cancel"): ("DELETE", "/ojs/v1/workflows/{id}"),
+    ("POST", "/ojs/v1/queues/{name}/purge"): ("DELETE", "/ojs/v1/queues/{name}/jobs"),
+    ("GET", "/ojs/v1/admin/queues/{name}/config"): ("GET", "/ojs/v1/queues/{name}/config"),
+    ("PUT", "/ojs/v1/admin/queues/{name}/config"): ("PUT", "/ojs/v1/queues/{name}/config"),
+    ("PATCH", "/ojs/v1/admin/queues/{name}/config"): ("PATCH", "/ojs/v1/queues/{name}/config"),
+    ("PUT", "/ojs/v1/admin/queues/{name}/rate-limit"): ("PUT", "/ojs/v1/queues/{name}/rate-limit"),
+    ("DELETE", "/ojs/v1/admin/queues/{name}/jobs"): ("DELETE", "/ojs/v1/queues/{name}/jobs"),
     ("GET", "/health"): ("GET", "/ojs/v1/health"),
     ("GET", "/healthz"): ("GET", "/ojs/v1/health"),
     ("GET", "/readyz"): ("GET", "/ready"),

@@ -6,7 +6,7 @@ from typing import Any
 
 from ojs_server.domain.errors import OjsError
 from ojs_server.http.call import Answer
-from ojs_wire.codes import INTERNAL_ERROR, Code
+from ojs_wire.codes import INTERNAL_ERROR, QUEUE_FULL, Code
 
 DOCS = "https://openjobspec.org/errors"
 
@@ -44,6 +44,9 @@ def _parts(error: BaseException, request_id: str) -> tuple[Code, dict[str, Any],
     }
     if details is not None:
         body["details"] = details
+        if code is QUEUE_FULL:
+            # Where the backpressure document has them.
+            body.update(details)
     return code, body, headers
 
 
@@ -51,6 +54,7 @@ _HINTS = {
     404: "check the path and the id; finished jobs are removed when their retention ends",
     408: "ask again; the job has not ended yet",
     409: "read the job to see its present state",
+    429: "try again after the time in Retry-After",
     500: "quote the request_id when you report this",
     503: "try again after the time in Retry-After",
 }

@@ -1,6 +1,7 @@
 """Jobs: enqueue one or many, read, cancel, activate, result."""
 
 import re
+from collections.abc import Mapping
 
 from ojs_server.domain.errors import (
     InvalidRequest,
@@ -10,16 +11,29 @@ from ojs_server.domain.errors import (
     invalid,
 )
 from ojs_server.domain.job import TERMINAL, Lease, StoredJob
+from ojs_server.domain.progress import shown
 from ojs_server.domain.validate import hash_of, parse_draft
+from ojs_server.http import rate_limits
 from ojs_server.http.call import Answer, Call
-from ojs_server.http.views import array, changed_answer, enqueued_at, envelope, job_answer
+from ojs_server.http.ids import job_id_of
+from ojs_server.http.progress import with_progress
+from ojs_server.http.views import (
+    array,
+    changed_answer,
+    enqueued_at,
+    envelope,
+    job_answer,
+    progress_members,
+)
 from ojs_server.ops.ending import wait_for_end
-from ojs_server.ops.enqueue import Enqueue, ReceiptKey
+from ojs_server.ops.enqueue import Enqueue, Enqueued, ReceiptKey
+from ojs_server.ops.intake import BLOCK_MS
+from ojs_server.ops.intake import enqueue as enqueue_or_wait
 from ojs_server.ops.settle import Activate, Cancel, missing
 from ojs_wire import codes
 from ojs_wire.calls import BatchRequest, EmptyRequest
 from ojs_wire.codec import encode
-from ojs_wire.values import UUID7, kind_of
+from ojs_wire.values import kind_of
 
 MAX_BATCH = 1000
 MAX_KEY = 256
@@ -33,11 +47,13 @@ async def enqueue(call: Call) -> Answer:
     body = await call.json()
     draft = parse_draft(body, strict=call.server.settings.strict)
     receipt = receipt_for(call, "enqueue")
-    done = await call.server.engine.run(
-        Enqueue((draft,), receipt, hash_of(body) if receipt else b"")
-    )
+    done = await _store(call, Enqueue((draft,), receipt, hash_of(body) if receipt else b""))
     stored = done.jobs[0]
-    location = {"Location": f"/ojs/v1/jobs/{stored.job.id}"}
+    location = {
+        "Location": f"/ojs/v1/jobs/{stored.job.id}",
+        **pressure_headers(done),
+        **await rate_limits.headers(call, draft),
+    }
     if done.created:
         return Answer(job_answer(stored), 201, location)
     return Answer(job_answer(stored, deduplicated=True), 200, location)
@@ -70,40 +86,42 @@ async def enqueue_batch(call: Call) -> Answer:
     if len(set(ids)) != len(ids):
         raise InvalidRequest("two jobs of the batch have the same `id`", details={"field": "id"})
     receipt = receipt_for(call, "batch")
-    done = await call.server.engine.run(
-        Enqueue(tuple(drafts), receipt, hash_of(body) if receipt else b"")
-    )
+    done = await _store(call, Enqueue(tuple(drafts), receipt, hash_of(body) if receipt else b""))
     return Answer(
         array("jobs", (envelope(stored) for stored in done.jobs), count=len(done.jobs)),
         201 if done.created else 200,
-        {"X-OJS-Batch-Size": str(len(done.jobs))},
+        {"X-OJS-Batch-Size": str(len(done.jobs)), **pressure_headers(done)},
     )
 
 
 async def read(call: Call) -> Answer:
-    """The whole job as it is now."""
-    stored, lease = await _load(call)
-    return Answer(job_answer(stored, lease))
+    """The whole job as it is now, and how far it has come."""
+    job_id = job_id_of(call)
+    found = await call.server.engine.read(lambda reader: with_progress(reader, job_id))
+    if found is None:
+        raise missing(job_id)
+    stored, lease, known = found
+    return Answer(job_answer(stored, lease, progress_members(shown(stored.job, known))))
 
 
 async def cancel(call: Call) -> Answer:
     """Cancel at once, whatever the job does."""
     if call.scope["method"] == "POST":
         await call.read(EmptyRequest, optional=True)
-    change = await call.server.engine.run(Cancel(_job_id(call)))
+    change = await call.server.engine.run(Cancel(job_id_of(call)))
     return Answer(changed_answer(change))
 
 
 async def activate(call: Call) -> Answer:
     """Put a pending job into its queue."""
     await call.read(EmptyRequest, optional=True)
-    change = await call.server.engine.run(Activate(_job_id(call)))
+    change = await call.server.engine.run(Activate(job_id_of(call)))
     return Answer(changed_answer(change, activated_at=enqueued_at(change)))
 
 
 async def result(call: Call) -> Answer:
     """The result of a finished job; `wait=true` waits for it up to `timeout` seconds."""
-    stored, _ = await _load(call)
+    stored, _ = await load_job(call)
     wait_s = _wait(call)
     if stored.job.state not in TERMINAL and wait_s > 0:
         stored = await wait_for_end(call.server.engine, stored, wait_s)
@@ -122,16 +140,37 @@ async def result(call: Call) -> Answer:
     return Answer(body + b"}")
 
 
-def _job_id(call: Call) -> str:
-    job_id = call.params["id"]
-    # An id of another form names no job, whatever it is.
-    if not UUID7.fullmatch(job_id):
-        raise missing(job_id[:100])
-    return job_id
+async def _store(call: Call, op: Enqueue) -> Enqueued:
+    """Enqueue; where a queue blocks its producers, wait for room as long as the request says."""
+    text = call.header("ojs-block-timeout")
+    if text is None:
+        wait_ms = BLOCK_MS
+    elif _SECONDS.fullmatch(text) and 0 <= float(text) <= MAX_TIMEOUT_S:
+        wait_ms = round(float(text) * 1000)
+    else:
+        raise InvalidRequest(
+            f"OJS-Block-Timeout must be a number of seconds from 0 to {MAX_TIMEOUT_S}",
+            details={"header": "OJS-Block-Timeout"},
+        )
+    most = call.server.settings.max_wait_ms
+    return await enqueue_or_wait(call.server.engine, op, min(wait_ms, most), call.disconnected)
 
 
-async def _load(call: Call) -> tuple[StoredJob, Lease | None]:
-    job_id = _job_id(call)
+def pressure_headers(done: Enqueued) -> Mapping[str, str]:
+    """How full a bounded queue is, once that is worth a word."""
+    pressure = done.pressure
+    if pressure is None:
+        return {}
+    return {
+        "X-OJS-Queue-Depth": str(pressure.depth),
+        "X-OJS-Queue-Bound": str(pressure.bound),
+        "X-OJS-Queue-Pressure": f"{min(1, pressure.ratio):.3g}",
+    }
+
+
+async def load_job(call: Call) -> tuple[StoredJob, Lease | None]:
+    """The job that the path names, and who holds it."""
+    job_id = job_id_of(call)
     found = await call.server.engine.read(lambda reader: reader.job(job_id))
     if found is None:
         raise missing(job_id)

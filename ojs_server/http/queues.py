@@ -3,18 +3,16 @@
 from typing import Any
 
 from ojs_server.domain.errors import NotFound
-from ojs_server.domain.job import State
+from ojs_server.domain.job import WAITING
 from ojs_server.domain.validate import parse_queue
 from ojs_server.http import dialects
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import page_of
+from ojs_server.http.queue_config import shown
 from ojs_server.ops.control import SetPaused
 from ojs_server.store.base import QueueCounts
 from ojs_wire.calls import EmptyRequest
 from ojs_wire.values import QUEUE, format_timestamp
-
-# What waits for a worker, now or later.
-_DEPTH = (State.AVAILABLE, State.SCHEDULED, State.RETRYABLE)
 
 
 async def listing(call: Call) -> Answer:
@@ -27,17 +25,17 @@ async def listing(call: Call) -> Answer:
 async def detail(call: Call) -> Answer:
     """One queue."""
     queue, _ = await _known(call)
-    return Answer({"queue": _shown(queue)})
+    return Answer({"queue": {**_shown(queue), "configuration": shown(queue.config)}})
 
 
 async def stats(call: Call) -> Answer:
     """Jobs by state."""
     queue, now = await _known(call)
     counts: dict[str, Any] = dict(queue.counts)
-    depth = sum(queue.counts[state] for state in _DEPTH)
+    depth = sum(queue.counts[state] for state in WAITING)
     answer = {
         "queue": {"name": queue.name, **counts, "depth": depth, "paused": queue.paused},
-        "stats": {"queue": queue.name, **counts, "depth": depth},
+        "stats": {"queue": queue.name, **counts, "depth": depth, **_bounds(queue, depth)},
         "status": _status(queue),
         "computed_at": format_timestamp(now),
     }
@@ -80,6 +78,23 @@ async def known_queue(call: Call, name: str) -> tuple[QueueCounts, int]:
     if not found:
         raise _missing(name)
     return found[0], now
+
+
+def _bounds(queue: QueueCounts, depth: int) -> dict[str, Any]:
+    """What bounds the queue, and how full it is by the bound that is nearer."""
+    bounds = queue.config.bounds if queue.config else None
+    if bounds is None:
+        return {}
+    measures = ((depth, bounds.depth), (queue.bytes, bounds.bytes))
+    pressure = max(used / bound for used, bound in measures if bound is not None)
+    return {
+        "max_depth": bounds.depth,
+        "bound": bounds.depth,
+        "bytes": queue.bytes,
+        "max_size_bytes": bounds.bytes,
+        "pressure": round(pressure, 3),
+        "strategy": bounds.strategy,
+    }
 
 
 def _missing(name: str) -> NotFound:

@@ -5,8 +5,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ojs_server import __version__
+from ojs_server.domain.checkpoint import MAX_STATE
 from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.job import State
+from ojs_server.domain.progress import MAX_DATA
+from ojs_server.domain.queue_config import STRATEGIES
+from ojs_server.domain.rate_limit import ACTIONS
 from ojs_server.domain.workers import Presence, presence
 from ojs_server.http.call import Answer, Call
 from ojs_server.metrics import CONTENT_TYPE
@@ -14,8 +18,10 @@ from ojs_wire.calls import MAX_RESULTS
 
 # Every name that clients look for; true only where it is built and tested on both stores.
 CAPABILITIES: Final = {
+    "backpressure": True,
     "batch_enqueue": True,
     "bulk_settle": True,
+    "checkpoints": True,
     "cron": True,
     "cron_jobs": True,
     "dead_letter": True,
@@ -31,7 +37,9 @@ CAPABILITIES: Final = {
     "multi_tenancy": False,
     "pause_resume": True,
     "priority_queues": True,
-    "rate_limiting": False,
+    "progress": True,
+    "queue_config": True,
+    "rate_limiting": True,
     "schema_validation": False,
     "unique_jobs": True,
     "webhooks": False,
@@ -40,9 +48,14 @@ CAPABILITIES: Final = {
     "workflows": True,
 }
 
-
-# What no specification knows, by URN.
+# The extensions that are there, each with what a client may want to know of it.
 EXTENSIONS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "urn:ojs:ext:backpressure": {"strategies": list(STRATEGIES)},
+    "urn:ojs:ext:durable-execution": {"version": "1.0.0", "max_state_bytes": MAX_STATE},
+    "urn:ojs:ext:progress": {"version": "1.0.0", "max_data_bytes": MAX_DATA, "streams": False},
+    "urn:ojs:ext:rate-limiting": {"on_limit": list(ACTIONS), "window": "sliding"},
+    "urn:ojs:ext:timeouts": {"version": "1.0.0"},
+    # No specification knows this one.
     "urn:ojs-server:ext:settle": {"path": "/ojs/v1/workers/settle", "max_results": MAX_RESULTS},
 }
 

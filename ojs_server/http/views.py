@@ -7,6 +7,8 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from ojs_server.domain.job import Change, Job, Lease, State, StoredJob
+from ojs_server.domain.progress import Shown
+from ojs_server.ops.beside import Left
 from ojs_wire.codec import encode
 from ojs_wire.values import format_timestamp
 
@@ -41,8 +43,8 @@ class _Envelope(msgspec.Struct):
     parent_results: Raw | UnsetType = UNSET
 
 
-def envelope(stored: StoredJob, lease: Lease | None = None) -> bytes:
-    """The whole job as JSON, unknown fields of its producer at the end."""
+def envelope(stored: StoredJob, lease: Lease | None = None, beside: bytes = b"") -> bytes:
+    """The whole job as JSON; what lies beside it and its producer's unknown fields at the end."""
     job = stored.job
     text = encode(
         _Envelope(
@@ -75,13 +77,37 @@ def envelope(stored: StoredJob, lease: Lease | None = None) -> bytes:
             parent_results=_raw(stored.parent_results),
         )
     )
+    if beside:
+        text = text[:-1] + b"," + beside + b"}"
     return text if job.spec == b"{}" else text[:-1] + b"," + job.spec[1:]
 
 
-def job_answer(stored: StoredJob, lease: Lease | None = None, **more: Any) -> bytes:
+def left_members(left: Left) -> bytes:
+    """What earlier attempts left for this one, as members of the job."""
+    members = []
+    if (one := left.checkpoint) is not None:
+        members.append(b'"checkpoint":{"state":%b,"sequence":%d}' % (one.state, one.sequence))
+    if left.last_checkpoint is not None:
+        members.append(b'"last_checkpoint":' + left.last_checkpoint)
+    return b",".join(members)
+
+
+def progress_members(progress: Shown) -> bytes:
+    """How far the job has come, as members of the job."""
+    members = []
+    if progress.value is not None:
+        members.append(b'"progress":' + encode(progress.value))
+    if progress.message is not None:
+        members.append(b'"progress_message":' + progress.message)
+    return b",".join(members)
+
+
+def job_answer(
+    stored: StoredJob, lease: Lease | None = None, beside: bytes = b"", **more: Any
+) -> bytes:
     """`{"job": …}` with the copy of the main fields that some clients read at the top."""
     top = {**_top(stored.job), **more}
-    return b'{"job":' + envelope(stored, lease) + b"," + encode(top)[1:]
+    return b'{"job":' + envelope(stored, lease, beside) + b"," + encode(top)[1:]
 
 
 def changed_answer(change: Change, **more: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from ojs_server.domain.errors import InvalidRequest, TooLarge, invalid
+from ojs_server.domain.errors import TooLarge, invalid
 from ojs_server.domain.faults import parse_fault
 from ojs_server.domain.job import Change, StoredJob
 from ojs_server.domain.naming import nearest
@@ -18,13 +18,14 @@ from ojs_server.domain.workers import (
     presence,
 )
 from ojs_server.http.call import Answer, Call
+from ojs_server.http.ids import holder_of, job_id_of, worker_id_of
 from ojs_server.http.paging import page_of
-from ojs_server.http.views import array, envelope, summary
+from ojs_server.http.views import array, envelope, left_members, summary
 from ojs_server.ops.beat import Beat, Beaten
 from ojs_server.ops.claim import Claim, Deliveries
 from ojs_server.ops.fetch import fetch as fetch_or_wait
 from ojs_server.ops.presence import Deregister, Register, profile_of, unknown_worker
-from ojs_server.ops.settle import Ack, Fail, missing
+from ojs_server.ops.settle import Ack, Fail
 from ojs_server.store.base import Claimed, WorkerLoad
 from ojs_server.store.clock import wall_ms
 from ojs_wire import codes
@@ -42,7 +43,6 @@ from ojs_wire.codec import encode
 from ojs_wire.values import (
     JOB_TYPE,
     MAX_NAME,
-    UUID7,
     format_timestamp,
     in_seconds,
     parse_duration,
@@ -55,7 +55,7 @@ _PROFILE = WorkerProfile.__struct_fields__
 async def fetch(call: Call) -> Answer:
     """Hand out available jobs; with `wait_ms`, wait for the first."""
     request = await call.read(FetchRequest)
-    claim = claim_of(request, _optional_id(request.worker_id))
+    claim = claim_of(request, holder_of(request.worker_id))
     return Answer(array("jobs", fetched(await wait_for_jobs(call, claim, request.wait_ms))))
 
 
@@ -80,7 +80,7 @@ async def wait_for_jobs(call: Call, claim: Claim, wait_ms: int | None) -> Delive
 
 def fetched(deliveries: Deliveries) -> Iterator[bytes]:
     """Jobs as FETCH hands them out."""
-    return (envelope(_stored(one.claimed), one.lease) for one in deliveries)
+    return (envelope(_stored(one.claimed), one.lease, left_members(one.left)) for one in deliveries)
 
 
 def _stored(claimed: Claimed) -> StoredJob:
@@ -92,8 +92,8 @@ async def ack(call: Call) -> Answer:
     request = await call.read(AckRequest, optional="id" in call.params)
     change = await call.server.engine.run(
         Ack(
-            _job_id(call, request.job_id),
-            worker_id=_optional_id(request.worker_id),
+            job_id_of(call, request.job_id),
+            worker_id=holder_of(request.worker_id),
             attempt=request.attempt,
             result=result_of(request.result, call.server.settings.max_result_bytes),
         )
@@ -120,9 +120,9 @@ async def nack(call: Call) -> Answer:
     request = await call.read(NackRequest, optional="id" in call.params)
     change = await call.server.engine.run(
         Fail(
-            _job_id(call, request.job_id),
+            job_id_of(call, request.job_id),
             parse_fault(request.error),
-            worker_id=_optional_id(request.worker_id),
+            worker_id=holder_of(request.worker_id),
             attempt=request.attempt,
             requeue=bool(request.requeue),
         )
@@ -172,7 +172,7 @@ async def register(call: Call) -> Answer:
 async def deregister(call: Call) -> Answer:
     """A worker says goodbye; what it held goes back at once."""
     request = await call.read(DeregisterRequest, optional="id" in call.params)
-    worker_id = _worker_id(call, request.worker_id)
+    worker_id = worker_id_of(call, request.worker_id)
     known = await call.server.engine.run(Deregister(worker_id))
     return Answer(
         {
@@ -236,7 +236,7 @@ def _beat(call: Call, request: BeatRequest) -> Beat:
         ids = [request.job_id]
     reported, draining = parse_reported(request.state, shutdown=bool(request.shutdown))
     return Beat(
-        worker_id=_worker_id(call, request.worker_id),
+        worker_id=worker_id_of(call, request.worker_id),
         reported=reported,
         draining=draining,
         # An id of another form names no job; it is reported as lost like any other stranger.
@@ -328,34 +328,6 @@ def _profile(request: WorkerProfile) -> Mapping[str, object]:
             details={"field": "metadata", "size": size, "limit": MAX_META},
         )
     return {name: value for name in _PROFILE if (value := getattr(request, name)) is not None}
-
-
-def _job_id(call: Call, given: str | None) -> str:
-    job_id = call.params.get("id", given)
-    if job_id is None:
-        raise invalid("job_id", "is missing")
-    if given is not None and given != job_id:
-        raise InvalidRequest(
-            "`job_id` differs from the id in the path", details={"field": "job_id"}
-        )
-    if not UUID7.fullmatch(job_id):
-        raise missing(job_id[:100])
-    return job_id
-
-
-def _worker_id(call: Call, given: str | None) -> str:
-    worker_id = call.params.get("id", given)
-    if worker_id is None:
-        raise invalid("worker_id", "is missing")
-    if given is not None and given != worker_id:
-        raise InvalidRequest(
-            "`worker_id` differs from the id in the path", details={"field": "worker_id"}
-        )
-    return parse_worker_id(worker_id)
-
-
-def _optional_id(worker_id: str | None) -> str | None:
-    return None if worker_id is None else parse_worker_id(worker_id)
 
 
 def _job_types(names: list[str] | None) -> tuple[str, ...] | None:

@@ -9,6 +9,7 @@ from ojs_server.domain.errors import OjsError
 from ojs_server.loops.reachability import Reachability
 from ojs_server.ops.cron import Fire
 from ojs_server.ops.engine import Engine
+from ojs_server.ops.opening import Open
 from ojs_server.ops.sweep import Sweep, Swept
 from ojs_server.store.base import DueTimes, Reader
 from ojs_server.store.clock import monotonic_ms
@@ -85,10 +86,13 @@ class Housekeeping:
         fired = 0
         if due.cron is not None and due.cron <= now:
             fired = (await self._engine.run(Fire())).entries
+        opened = 0
+        if due.limit is not None and due.limit <= now:
+            opened = (await self._engine.run(Open())).limits
         swept = await self._engine.run(Sweep(judged_since=since, asked_at=now, prune=prune))
         if prune and not (swept.more or swept.stale):
             self._pruned_at = now
-        idle = not fired and swept == Swept(swept.now)
+        idle = not (fired or opened) and swept == Swept(swept.now)
         self._sleeps_until = swept.now + round(PAUSE_S * 1000) if idle else swept.now
         return PAUSE_S if idle else 0
 
@@ -96,21 +100,26 @@ class Housekeeping:
         worker = (
             None if due.worker is None else due.worker + self._engine.rules.heartbeat_timeout_ms
         )
-        moments = [at for at in (due.job, due.lease, worker, due.cron) if at is not None]
+        moments = [at for at in (due.job, due.lease, worker, due.cron, due.limit) if at is not None]
         return min([*moments, now + round(SLOW_POLL_S * 1000)])
 
     async def _look_for_waiters(self, now: int) -> None:
         """Have other nodes send their news here; wake fetches that wait beside available jobs,
         since a notice can be lost with its connection."""
         names = self._engine.wakeups.queues()
-        if not names or not self._shared:
+        rooms = self._engine.rooms.queues()
+        if not (names or rooms) or not self._shared:
             return
         if self._waiting_until < now + WAITING_MS // 2:
             self._waiting_until = now + WAITING_MS
             await self._engine.note_waiting(self._waiting_until)
+        self._engine.rooms.wake_all()
+        if not names:
+            return
         queues = await self._engine.read(lambda reader: reader.queues(names))
         found = {
-            queue.name: queue.counts["available"]
+            # Of a queue with limits most may have to wait; one who looks is enough to find out.
+            queue.name: 1 if queue.config and queue.config.limits else queue.counts["available"]
             for queue in queues
             if queue.counts["available"] > 0 and not queue.paused
         }

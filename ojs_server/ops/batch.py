@@ -10,19 +10,23 @@ import msgspec
 from ojs_server.domain.errors import OjsError, Unavailable
 from ojs_server.ops import (
     beat,
+    checkpoint,
     claim,
     control,
     cron,
     enqueue,
+    opening,
     presence,
+    progress,
     settle,
     sweep,
     workflow,
     workflow_moves,
 )
 from ojs_server.ops.exchange import Exchange, RepeatableAck, RepeatableFail
+from ojs_server.ops.gates import guarded
 from ojs_server.ops.work import Chance, Rules, Work
-from ojs_server.store.base import OutcomeUnknown, StaleWrite, Store, StoreUnavailable, Tx
+from ojs_server.store.base import OutcomeUnknown, StaleWrite, Store, StoreUnavailable
 from ojs_wire import codes
 
 log = logging.getLogger("ojs.store")
@@ -46,7 +50,7 @@ Handler = Callable[[Work, Sequence[Any]], Sequence[Outcome]]
 
 # In this order inside a transaction: what was just enqueued or given back can be claimed.
 HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
-    ((control.SetPaused, control.Reset), control.run),
+    ((control.SetPaused, control.Configure, control.Reset), control.run),
     # Before every group that locks jobs: see the order of locks in store/base.py.
     ((cron.Register, cron.Amend, cron.Forget, cron.Trigger, cron.Fire), cron.run),
     ((enqueue.Enqueue,), enqueue.run),
@@ -64,15 +68,23 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
         ),
         settle.run,
     ),
+    ((checkpoint.Save, checkpoint.Clear), checkpoint.run),
+    ((progress.Advance,), progress.run),
+    ((control.Purge, control.Drop), control.run),
     ((presence.Register, presence.Deregister, presence.Direct), presence.run),
     ((beat.Beat,), beat.run),
     ((sweep.Sweep,), sweep.run),
     ((claim.Claim,), claim.run),
     # After every group that locks jobs.
     ((workflow.Cancel,), workflow.run_cancels),
+    # Last: limits are locked after everything else.
+    ((opening.Open, opening.Override), opening.run),
 )
 # The first groups lock rows of their own, which come before all others in the order of locks.
 _LOCK_AFTER: Final = 2
+_ON_JOB: Final = (
+    settle.OnJob | settle.Remove | checkpoint.Save | checkpoint.Clear | progress.Advance
+)
 _BY_WORKER: Final = claim.Claim | beat.Beat | presence.Coming
 _GROUP_OF: Final = {kind: index for index, (kinds, _) in enumerate(HANDLERS) for kind in kinds}
 
@@ -87,6 +99,7 @@ class Committed(msgspec.Struct, frozen=True):
     ended: list[str] = []
     # How far the event log reaches now; 0 where nothing was added.
     logged: int = 0
+    rooms: dict[str, int] = {}
 
 
 def apply(
@@ -141,8 +154,10 @@ def _whole(ops: Sequence[Operation], done: Committed) -> Committed:
 
 def _merged(parts: Sequence[Committed]) -> Committed:
     wakes: Counter[str] = Counter()
+    rooms: Counter[str] = Counter()
     for part in parts:
         wakes.update(part.wakes)
+        rooms.update(part.rooms)
     return Committed(
         outcomes=[outcome for part in parts for outcome in part.outcomes],
         now=parts[-1].now,
@@ -150,6 +165,7 @@ def _merged(parts: Sequence[Committed]) -> Committed:
         due_at=min((p.due_at for p in parts if p.due_at is not None), default=None),
         ended=[job_id for part in parts for job_id in part.ended],
         logged=max(part.logged for part in parts),
+        rooms=rooms,
     )
 
 
@@ -163,29 +179,46 @@ def _transact(store: Store, rules: Rules, luck: Chance, ops: Sequence[Operation]
         mixed = sum(map(bool, groups)) > 1
         for place, ((_, handler), indexes) in enumerate(zip(HANDLERS, groups, strict=True)):
             if mixed and place == _LOCK_AFTER:
-                _lock(tx, ops)
+                _lock(work, ops)
+            if indexes and handler is claim.run:
+                # Claims lock limits, which come after workflows in the order of locks.
+                workflow_moves.advance(work)
             if indexes:
                 answers = handler(work, [ops[index] for index in indexes])
                 for index, answer in zip(indexes, answers, strict=True):
                     outcomes[index] = answer
         workflow_moves.advance(work)
         work.flush()
-    return Committed(outcomes, work.now, dict(work.wakes), work.due_at, work.ended, work.logged)
+    return Committed(
+        outcomes=outcomes,
+        now=work.now,
+        wakes=dict(work.wakes),
+        due_at=work.due_at,
+        ended=work.ended,
+        logged=work.logged,
+        rooms=dict(work.rooms),
+    )
 
 
-def _lock(tx: Tx, ops: Sequence[Operation]) -> None:
+def _lock(work: Work, ops: Sequence[Operation]) -> None:
     """Take the locks of different kinds of operations in one order, not in each kind's own."""
-    enqueues = (op for op in ops if isinstance(op, enqueue.Enqueue | workflow.Start))
+    tx = work.tx
+    enqueues = [op for op in ops if isinstance(op, enqueue.Enqueue | workflow.Start)]
     uniques = [draft.unique.key for op in enqueues for draft in op.drafts if draft.unique]
     if uniques:
         tx.lock_unique(uniques)
-    jobs = {op.job_id for op in ops if isinstance(op, settle.OnJob | settle.Remove)}
+    jobs = {op.job_id for op in ops if isinstance(op, _ON_JOB)}
+    jobs.update(job_id for op in ops if isinstance(op, control.Purge) for job_id in op.job_ids)
     if called_off := {op.workflow_id for op in ops if isinstance(op, workflow.Cancel)}:
         jobs |= workflow.lock_members(tx, called_off)
     held = {job_id for op in ops if isinstance(op, beat.Beat) for job_id in op.active_ids or ()}
     workers = {op.worker_id for op in ops if isinstance(op, _BY_WORKER) and op.worker_id}
     leaving = {op.worker_id for op in ops if isinstance(op, presence.Deregister)}
     tx.lock(workers, jobs, jobs | held, leaving)
+    if tx.configs:
+        queues = {draft.queue for op in enqueues for draft in op.drafts}
+        queues.update(name for op in ops if isinstance(op, claim.Claim) for name in op.queues)
+        work.gates.settle(guarded(tx.configs, queues))
 
 
 def _answers(store: Store) -> bool:

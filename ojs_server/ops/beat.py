@@ -103,12 +103,17 @@ def _held(op: Beat, leases: Mapping[str, Lease]) -> tuple[str, ...]:
 
 
 def _renewals(work: Work, op: Beat, held: Iterable[Lease]) -> list[Lease]:
-    renewed = []
-    for lease in held:
-        duration = op.lease_ms or lease.duration_ms
-        if op.lease_ms or lease.expires_at < work.now + duration * FRESH_SHARE:
-            renewed.append(msgspec.structs.replace(lease, expires_at=work.now + duration))
-    return renewed
+    return [one for lease in held if (one := renewal(lease, op.lease_ms, work.now))]
+
+
+def renewal(lease: Lease, lease_ms: int | None, now: int) -> Lease | None:
+    """The lease with all of its time again; None where hardly any of it is gone."""
+    duration = lease_ms or lease.duration_ms
+    if lease.stall_ms is not None:
+        duration = min(duration, lease.stall_ms)
+    if lease_ms is None and lease.expires_at >= now + duration * FRESH_SHARE:
+        return None
+    return msgspec.structs.replace(lease, expires_at=now + duration)
 
 
 def _cancelled(

@@ -5,10 +5,13 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ojs_server.domain import events
+from ojs_server.domain import deadlines, events
 from ojs_server.domain.errors import OjsError
 from ojs_server.domain.job import Job, Lease, State
+from ojs_server.domain.queue_config import NO_CONFIG
 from ojs_server.domain.workers import Worker, may_fetch
+from ojs_server.ops.admission import Admission
+from ojs_server.ops.beside import NOTHING_LEFT, Left, left_for
 from ojs_server.ops.work import Work
 from ojs_server.store.base import Claimed
 
@@ -37,6 +40,7 @@ class Delivery(msgspec.Struct, frozen=True):
 
     claimed: Claimed
     lease: Lease
+    left: Left = NOTHING_LEFT
 
 
 Deliveries = tuple[Delivery, ...]
@@ -47,28 +51,34 @@ def run(work: Work, ops: Sequence[Claim]) -> list[Deliveries | OjsError]:
     # Workers first: their locks keep two nodes from answering the same fetch_id at once.
     barred = _barred(work, ops)
     answers: dict[int, Deliveries] = _repeated(work, ops)
-    wanted: dict[tuple[object, ...], list[int]] = {}
+    wanted: dict[tuple[tuple[str, ...], tuple[str, ...] | None], list[int]] = {}
     for index, op in enumerate(ops):
         if index not in answers and op.worker_id not in barred:
             wanted.setdefault((op.queues, op.job_types), []).append(index)
+    admission = Admission(work, [queue for queues, _ in wanted for queue in queues])
     leases: list[Lease] = []
     for indexes in wanted.values():
         first = ops[indexes[0]]
         limit = sum(ops[index].count for index in indexes)
-        claimed = deque(work.tx.claim(first.queues, first.job_types, limit))
+        claimed = deque(admission.take(first.queues, first.job_types, limit))
         for index in indexes:
             share = [claimed.popleft() for _ in range(min(ops[index].count, len(claimed)))]
             answers[index] = tuple(_hand_over(work, one, ops[index]) for one in share)
             leases += [delivery.lease for delivery in answers[index]]
     if leases:
         work.tx.insert_leases(leases)
-    return [answers.get(index, ()) for index in range(len(ops))]
+    return _with_left(work, [answers.get(index, ()) for index in range(len(ops))])
 
 
 def _hand_over(work: Work, claimed: Claimed, op: Claim) -> Delivery:
     job = claimed.job
-    duration = op.lease_ms or job.lease_ms or work.rules.lease_ms
-    run_ms = job.run_ms or work.rules.run_ms
+    config = work.tx.configs.get(job.queue, NO_CONFIG)
+    duration, deadline_at, stall_ms = deadlines.delivery(
+        job,
+        op.lease_ms or job.lease_ms or config.lease_ms or work.rules.lease_ms,
+        job.run_ms or config.run_ms or work.rules.run_ms,
+        work.now,
+    )
     lease = Lease(
         job_id=job.id,
         queue=job.queue,
@@ -77,13 +87,30 @@ def _hand_over(work: Work, claimed: Claimed, op: Claim) -> Delivery:
         attempt=job.attempt,
         duration_ms=duration,
         expires_at=work.now + duration,
-        deadline_at=None if run_ms is None else work.now + run_ms,
+        deadline_at=deadline_at,
         fetch_id=op.fetch_id,
+        stall_ms=stall_ms,
+        trace_id=job.trace_id,
     )
     work.moved(job, State.AVAILABLE, events.started(job, op.worker_id))
     work.expect(lease.expires_at)
     work.expect(lease.deadline_at)
     return Delivery(claimed, lease)
+
+
+def _with_left(work: Work, answers: list[Deliveries]) -> list[Deliveries | OjsError]:
+    """Add what earlier attempts left, where they left something."""
+    marked = [one.claimed.job for answer in answers for one in answer if one.claimed.job.beside]
+    if not marked:
+        return [*answers]
+    left = left_for(work.tx, marked)
+    return [
+        tuple(
+            Delivery(one.claimed, one.lease, left.get(one.claimed.job.id, NOTHING_LEFT))
+            for one in answer
+        )
+        for answer in answers
+    ]
 
 
 def _repeated(work: Work, ops: Sequence[Claim]) -> dict[int, Deliveries]:

@@ -130,7 +130,7 @@ class Firing:
         found = work.tx.load_jobs([entry.last_job_id] if entry.last_job_id else [])
         work.apply(
             [
-                lifecycle.cancel(job, work.now, work.rules.keep)
+                lifecycle.cancel(job, work.now, work.keep(job.queue))
                 for job, _ in found.values()
                 if job.state not in TERMINAL
             ]
@@ -182,7 +182,7 @@ def cancel_held(work: Work, entry: CronEntry) -> CronEntry:
     jobs = work.tx.load_jobs([run.job_id for run in runs if run.job_id])
     work.apply(
         [
-            lifecycle.cancel(job, work.now, work.rules.keep)
+            lifecycle.cancel(job, work.now, work.keep(job.queue))
             for job, _ in jobs.values()
             if job.state == State.PENDING
         ]

@@ -5,17 +5,21 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, TypeVar, overload
 
+from ojs_server.domain.beside import Checkpoint
 from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.job import Change
 from ojs_server.ops import (
     batch,
     beat,
+    checkpoint,
     claim,
     control,
     cron,
     enqueue,
     exchange,
+    opening,
     presence,
+    progress,
     settle,
     sweep,
     workflow,
@@ -55,6 +59,7 @@ class Engine:
             most=max_streams,
             room=stream_buffer,
         )
+        self.rooms = Wakeups()
         self.on_due: Callable[[int], None] = lambda moment: None
         luck = luck or chance()
         self._reading = ThreadPoolExecutor(READERS, thread_name_prefix="ojs-reader")
@@ -78,6 +83,12 @@ class Engine:
     @overload
     async def run(self, operation: exchange.Exchange) -> exchange.Exchanged: ...
     @overload
+    async def run(self, operation: checkpoint.Save) -> Checkpoint: ...
+    @overload
+    async def run(self, operation: checkpoint.Clear) -> checkpoint.Cleared: ...
+    @overload
+    async def run(self, operation: progress.Advance) -> progress.Advanced: ...
+    @overload
     async def run(self, operation: beat.Beat) -> beat.Beaten: ...
     @overload
     async def run(self, operation: presence.Coming) -> presence.Known: ...
@@ -95,6 +106,16 @@ class Engine:
     async def run(self, operation: workflow.Cancel) -> workflow.Cancelled: ...
     @overload
     async def run(self, operation: control.SetPaused | control.Reset) -> control.Controlled: ...
+    @overload
+    async def run(self, operation: control.Configure) -> control.Configured: ...
+    @overload
+    async def run(self, operation: control.Purge) -> control.Purged: ...
+    @overload
+    async def run(self, operation: control.Drop) -> control.Dropped: ...
+    @overload
+    async def run(self, operation: opening.Open) -> opening.Opened: ...
+    @overload
+    async def run(self, operation: opening.Override) -> opening.Overridden: ...
     async def run(self, operation: batch.Operation) -> Any:
         """Carry out one operation; answers after its commit, raises what it was refused with."""
         return await self._commits.submit(operation)
@@ -128,12 +149,15 @@ class Engine:
         self.wakeups.close()
         self.endings.close()
         self.tail.close()
+        self.rooms.close()
         await self._commits.close()
         self._reading.shutdown()
 
     def _committed(self, committed: batch.Committed) -> None:
         if committed.wakes:
             self.wakeups.wake(committed.wakes)
+        if committed.rooms:
+            self.rooms.wake(committed.rooms)
         if committed.ended:
             self.endings.wake_all(committed.ended)
         if committed.logged:

@@ -7,7 +7,9 @@ import msgspec
 from ojs_server.domain import events
 from ojs_server.domain.errors import Duplicate, NotFound, OjsError
 from ojs_server.domain.job import Change, Event, State, StoredJob
-from ojs_server.domain.validate import Draft, born
+from ojs_server.domain.queue_config import NO_CONFIG, require_type
+from ojs_server.domain.validate import Draft, born, with_retry
+from ojs_server.ops.backpressure import Intake, Newcomers, Pressure
 from ojs_server.ops.unique import Judged, judge
 from ojs_server.ops.work import Work
 from ojs_server.store.base import Receipt
@@ -35,6 +37,7 @@ class Enqueued(msgspec.Struct, frozen=True):
 
     jobs: tuple[StoredJob, ...]
     created: bool
+    pressure: Pressure | None = None
 
 
 # An earlier request's jobs are answered by their ids: as they are now.
@@ -48,6 +51,7 @@ def run(work: Work, ops: Sequence[Enqueue]) -> list[Enqueued | OjsError]:
     for index, op in enumerate(ops):
         if (verdict := _known_id(op, known)) is not None:
             verdicts[index] = verdict
+    ops = _configured(work, ops, verdicts)
     made = {
         index: tuple(born(draft, work.now, work.tx.position, work.new_id) for draft in op.drafts)
         for index, op in enumerate(ops)
@@ -56,6 +60,7 @@ def run(work: Work, ops: Sequence[Enqueue]) -> list[Enqueued | OjsError]:
     verdicts.update(_known_receipt(work, ops, made))
     fresh = {index: (ops[index].drafts, made[index]) for index in made if index not in verdicts}
     judged = judge(work, fresh)
+    pressures = _bounded(work, judged)
     _mend_receipts(work, ops, judged)
     verdicts.update(judged)
     accepted = {index: one for index, one in judged.items() if isinstance(one, Judged)}
@@ -67,7 +72,53 @@ def run(work: Work, ops: Sequence[Enqueue]) -> list[Enqueued | OjsError]:
         else:
             replaced += one.replaced
     work.apply(replaced)
-    return _answers(work, [verdicts[index] for index in range(len(ops))])
+    answers = _answers(work, [verdicts[index] for index in range(len(ops))])
+    for index, pressure in pressures.items():
+        if isinstance(answer := answers[index], Enqueued):
+            answers[index] = msgspec.structs.replace(answer, pressure=pressure)
+    return answers
+
+
+def _configured(
+    work: Work, ops: Sequence[Enqueue], verdicts: dict[int, _Verdict]
+) -> Sequence[Enqueue]:
+    """Requests to queues with settings of their own: refused by them, or with their defaults."""
+    configs = work.tx.configs
+    if not configs:
+        return ops
+    mended: list[Enqueue] = []
+    for index, op in enumerate(ops):
+        if not any(draft.queue in configs for draft in op.drafts):
+            mended.append(op)
+            continue
+        drafts = []
+        for draft in op.drafts:
+            config = configs.get(draft.queue, NO_CONFIG)
+            try:
+                require_type(config, draft.queue, draft.type)
+            except OjsError as error:
+                verdicts.setdefault(index, error)
+            drafts.append(draft if config.retry is None else with_retry(draft, config.retry))
+        mended.append(msgspec.structs.replace(op, drafts=tuple(drafts)))
+    return mended
+
+
+def _bounded(work: Work, judged: dict[int, Judged | OjsError]) -> dict[int, Pressure]:
+    """Refuse what does not fit into bounded queues; answers where the pressure is high."""
+    if not work.tx.configs:
+        return {}
+    asking = {index: one for index, one in judged.items() if isinstance(one, Judged)}
+    queues = {stored.job.queue for one in asking.values() for stored in one.stored}
+    intake = Intake(work, sorted(queues))
+    pressures: dict[int, Pressure] = {}
+    for index, one in asking.items():
+        verdict = intake.take(Newcomers(one.stored, one.replaced))
+        if isinstance(verdict, OjsError):
+            judged[index] = verdict
+        elif verdict is not None:
+            pressures[index] = verdict
+    intake.close()
+    return pressures
 
 
 def _store(work: Work, jobs: list[StoredJob]) -> set[str]:

@@ -11,7 +11,7 @@ from ojs_server.domain.workers import may_fetch
 from ojs_server.ops.claim import Claim, Deliveries
 from ojs_server.ops.engine import Engine
 from ojs_server.ops.settle import Fail
-from ojs_server.ops.wakeups import Waiter
+from ojs_server.ops.wakeups import Waiter, first
 
 _LEFT: Final = Fault("released", "released", "the caller left before it had the job")
 
@@ -46,7 +46,7 @@ async def fetch(
             if claim.worker_id is not None and await _is_barred(engine, claim.worker_id):
                 await _hold(engine, waiter, left, remaining)
                 return ()
-            await _first(waiter.wait(), left, remaining)
+            await first(waiter.wait(), left, remaining)
             if left is not None and left.done():
                 return ()
     finally:
@@ -81,15 +81,4 @@ async def _hold(
     waiter.wake()
     engine.wakeups.leave(waiter)
     waiter.settle()
-    await _first(engine.wakeups.until_closed(), left, within_s)
-
-
-async def _first(
-    woken: Awaitable[None], left: "asyncio.Future[None] | None", within_s: float
-) -> None:
-    waking = asyncio.ensure_future(woken)
-    try:
-        waits = {waking} if left is None else {waking, left}
-        await asyncio.wait(waits, timeout=within_s, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        waking.cancel()
+    await first(engine.wakeups.until_closed(), left, within_s)

@@ -166,7 +166,7 @@ def leave(work: Work, workers: Sequence[Worker], why: Farewell) -> list[Worker]:
                 backoff=False,
                 now=work.now,
                 dice=work.luck.dice(),
-                keep=work.rules.keep,
+                keep=work.keep(job.queue),
             )
             for job, lease in held
         ]

@@ -40,7 +40,7 @@ class Ack(_OnJob, frozen=True):
             attempt=self.attempt,
             result=self.result,
             now=work.now,
-            keep=work.rules.keep,
+            keep=work.keep(job.queue),
         )
 
 
@@ -54,7 +54,7 @@ class Fail(_OnJob, frozen=True):
 
     def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
         """Retry later, requeue, snooze or discard."""
-        return lifecycle.fail(
+        change = lifecycle.fail(
             job,
             lease,
             self.fault,
@@ -64,8 +64,11 @@ class Fail(_OnJob, frozen=True):
             now=work.now,
             dice=work.luck.dice(),
             position=work.tx.position,
-            keep=work.rules.keep,
+            keep=work.keep(job.queue),
         )
+        if self.fault.rate_limit_until is not None:
+            work.gates.hold(job, self.fault.rate_limit_until)
+        return change
 
 
 class Cancel(_OnJob, frozen=True):
@@ -73,7 +76,7 @@ class Cancel(_OnJob, frozen=True):
 
     def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
         """Cancel at once, also while it is held."""
-        return lifecycle.cancel(job, work.now, work.rules.keep)
+        return lifecycle.cancel(job, work.now, work.keep(job.queue))
 
 
 class Activate(_OnJob, frozen=True):

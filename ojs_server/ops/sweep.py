@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ojs_server.domain import lifecycle
+from ojs_server.domain import deadlines, lifecycle
 from ojs_server.domain.errors import OjsError
-from ojs_server.domain.faults import Fault
 from ojs_server.domain.job import Change, Job, Lease
+from ojs_server.ops import beside
 from ojs_server.ops.presence import DEATH, leave
 from ojs_server.ops.work import Work
 from ojs_server.store.base import JUDGED_AFTER_MS
@@ -17,6 +17,8 @@ STEP = 500
 MATURE_STEP = 200
 # Each dead worker brings back all its jobs in the same transaction.
 WORKERS_STEP = 50
+# A rate key that no job names any more is remembered for this long.
+LIMITS_MS = 86_400_000
 # Each workflow takes what it knows of up to a thousand jobs with it.
 WORKFLOWS_STEP = 20
 # A sweep that was asked for this long ago was asked for before a stall.
@@ -73,7 +75,7 @@ def _mature(work: Work) -> tuple[int, int]:
     changes: list[Change] = []
     aged: list[Job] = []
     for job in work.tx.load_due(MATURE_STEP):
-        change = lifecycle.mature(job, work.now, work.tx.position, work.rules.keep)
+        change = lifecycle.mature(job, work.now, work.tx.position, work.keep(job.queue))
         if change is None:
             aged.append(job)
         else:
@@ -85,40 +87,23 @@ def _mature(work: Work) -> tuple[int, int]:
 
 def _lapse(work: Work, judged_since: int) -> int:
     lapsed = work.tx.load_lapsed(judged_since, STEP)
-    work.apply([_lapsed(work, job, lease) for job, lease in lapsed])
+    changes = [_lapsed(work, job, lease) for job, lease in lapsed]
+    for event in beside.stalled(work.tx, changes):
+        work.note(event)
+    work.apply(changes)
     return len(lapsed)
 
 
 def _lapsed(work: Work, job: Job, lease: Lease) -> Change:
-    ran_out = lease.deadline_at is not None and lease.deadline_at <= work.now
+    why = deadlines.loss(job, lease, work.now)
     return lifecycle.lapse(
         job,
         lease,
-        _timeout(work, job, lease) if ran_out else _VISIBILITY,
-        backoff=ran_out,
+        why.fault,
+        backoff=why.backoff,
         now=work.now,
         dice=work.luck.dice(),
-        keep=work.rules.keep,
-    )
-
-
-_VISIBILITY = Fault(
-    code="visibility_timeout",
-    type="visibility_timeout",
-    message="the worker neither finished the job nor sent a heartbeat for it in time",
-)
-
-
-def _timeout(work: Work, job: Job, lease: Lease) -> Fault:
-    started = job.started_at if job.started_at is not None else work.now
-    limit = (lease.deadline_at or work.now) - started
-    return Fault(
-        code="timeout",
-        type="timeout",
-        message=f"the job ran longer than its {limit / 1000:g} s",
-        timeout_kind="execution",
-        limit_seconds=limit / 1000,
-        elapsed_seconds=(work.now - started) / 1000,
+        keep=work.keep(job.queue),
     )
 
 
@@ -138,6 +123,7 @@ def _prune(work: Work) -> int:
         work.tx.delete_events(work.now - keep.events_ms, STEP),
         work.tx.prune_receipts(work.now - keep.idempotency_ms, STEP),
         work.tx.delete_workers(work.now - keep.workers_ms, STEP),
+        work.tx.prune_limits(work.now - LIMITS_MS, STEP),
         _forget_workflows(work),
     )
 

@@ -112,7 +112,8 @@ class _Judging:
     def _cancel(self, existing: Job, rivals: list[Job]) -> None:
         # A finished job cannot be cancelled, and need not be.
         if existing.state not in TERMINAL:
-            change = lifecycle.cancel(existing, self._work.now, self._work.rules.keep)
+            keep = self._work.keep(existing.queue)
+            change = lifecycle.cancel(existing, self._work.now, keep)
             self.replaced.append(change)
             rivals[rivals.index(existing)] = change.after
 

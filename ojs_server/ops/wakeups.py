@@ -1,7 +1,7 @@
 """Waking the fetches that wait for work: one for each job that becomes available."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 
 class Waiter:
@@ -104,3 +104,15 @@ class Wakeups:
         """Nobody waits any more: the server is stopping."""
         self._closing.set()
         self.wake_all()
+
+
+async def first(
+    woken: Awaitable[None], left: "asyncio.Future[None] | None", within_s: float
+) -> None:
+    """Until the first of these: a wake-up, the end of the caller's connection, the time."""
+    waking = asyncio.ensure_future(woken)
+    try:
+        waits = {waking} if left is None else {waking, left}
+        await asyncio.wait(waits, timeout=within_s, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        waking.cancel()

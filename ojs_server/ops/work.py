@@ -6,10 +6,13 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from ojs_server.domain.job import TERMINAL, Change, Event, Job, State, StoredJob
+from ojs_server.domain.job import TERMINAL, WAITING, Change, Event, Job, State, StoredJob
 from ojs_server.domain.retention import Retention
 from ojs_server.domain.workers import Thresholds
-from ojs_server.store.base import Tx
+from ojs_server.ops import beside
+from ojs_server.ops.backpressure import note_room
+from ojs_server.ops.gates import Gates
+from ojs_server.store.base import BYTES, Tx
 from ojs_wire.values import uuid7
 
 
@@ -54,6 +57,11 @@ class Work:
         self.logged = 0
         self._events: list[Event] = []
         self._counts: dict[str, Counter[str]] = {}
+        # Room that producers may wait for, by queue.
+        self.rooms: Counter[str] = Counter()
+        # How many jobs no longer wait, whatever has come in their place.
+        self.departed: Counter[str] = Counter()
+        self.gates = Gates(self)
 
     def new_id(self) -> str:
         """A job id for this moment."""
@@ -65,6 +73,7 @@ class Work:
         for stored in jobs:
             if stored.job.id not in taken:
                 self._entered(stored.job)
+                self.gates.added(stored.job)
         self._events += [event for event in happened if event.subject not in taken]
         return taken
 
@@ -77,6 +86,8 @@ class Work:
         if not changes:
             return
         self.tx.write_changes(changes)
+        if marked := [change for change in changes if change.before.beside]:
+            beside.start_over(self.tx, marked)
         left = [change.before.id for change in changes if change.before.state == State.ACTIVE]
         if left:
             self.tx.drop_leases(left)
@@ -84,8 +95,10 @@ class Work:
             self._count(change.before, -1)
             self._entered(change.after)
             self._events += change.events
+            self.gates.changed(change)
             if change.after.workflow_id is not None and not followed:
                 self._note_member(change.after.workflow_id, change)
+        self._freed(left, changes)
 
     def take_ended_members(self) -> list[tuple[str, Change]]:
         """The jobs that have ended since this was asked last, each with its workflow's id."""
@@ -100,8 +113,10 @@ class Work:
         """Delete finished jobs."""
         if jobs:
             self.tx.delete_jobs([job.id for job in jobs])
+            beside.remove(self.tx, jobs)
             for job in jobs:
                 self._count(job, -1)
+                self.gates.removed(job)
 
     def unstore(self, jobs: Sequence[Job]) -> None:
         """Take back jobs that this same transaction added, as if they had never been."""
@@ -114,11 +129,28 @@ class Work:
         counts = self._counts.setdefault(job.queue, Counter())
         counts[before] -= 1
         counts[job.state] += 1
+        # It waited, and does no more.
+        counts[BYTES] -= job.size
+        self.departed[job.queue] += 1
         self._events.append(happened)
 
     def note(self, event: Event) -> None:
         """Append an event that no job change carries."""
         self._events.append(event)
+
+    def keep(self, queue: str) -> Retention:
+        """How long finished jobs of a queue stay."""
+        config = self.tx.configs.get(queue)
+        return self.rules.keep if config is None else config.keep(self.rules.keep)
+
+    def pending(self, queue: str, counter: str) -> int:
+        """What this transaction adds to a counter of a queue, and has not written yet."""
+        counts = self._counts.get(queue)
+        return 0 if counts is None else counts[counter]
+
+    def moved_queues(self) -> list[str]:
+        """The queues whose counters this transaction moves."""
+        return list(self._counts)
 
     def expect(self, moment: int | None) -> None:
         """Something falls due at this moment; housekeeping must be awake then."""
@@ -126,20 +158,23 @@ class Work:
             self.due_at = moment
 
     def flush(self) -> None:
-        """Write counters and events; the last act before the commit."""
+        """Write limits, counters and events; the last act before the commit."""
+        if self.tx.configs:
+            note_room(self)
+        self.gates.save()
         deltas = {queue: counts for queue, counts in self._counts.items() if any(counts.values())}
         if deltas:
             # In the order of names, so that two nodes lock counter rows alike.
             self.tx.add_counts(dict(sorted(deltas.items())))
         if self._events:
             self.logged = self.tx.insert_events(self._events)
-        if self.wakes:
-            self.tx.announce(self.wakes)
+        if self.wakes or self.rooms:
+            self.tx.announce(self.wakes | self.rooms)
 
     def _entered(self, job: Job) -> None:
         self._count(job, 1)
         self.expect(job.due_at)
-        if job.state == State.AVAILABLE:
+        if job.state == State.AVAILABLE and not job.gated:
             self.wakes[job.queue] += 1
         elif job.state in TERMINAL:
             self.ended.append(job.id)
@@ -149,4 +184,18 @@ class Work:
             self._ended_members.append((workflow_id, change))
 
     def _count(self, job: Job, by: int) -> None:
-        self._counts.setdefault(job.queue, Counter())[job.state] += by
+        counts = self._counts.setdefault(job.queue, Counter())
+        counts[job.state] += by
+        if job.state in WAITING:
+            counts[BYTES] += by * job.size
+            self.departed[job.queue] += by < 0
+
+    def _freed(self, left: Sequence[str], changes: Sequence[Change]) -> None:
+        """Jobs have ended in queues that only so many may run in at a time."""
+        configs = self.tx.configs
+        if left and configs:
+            for change in changes:
+                queue = change.before.queue
+                limited = queue in configs and configs[queue].policy.concurrency is not None
+                if limited and change.before.state == State.ACTIVE:
+                    self.wakes[queue] += 1

@@ -10,8 +10,11 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
+from ojs_server.domain.beside import Checkpoint, Progress
 from ojs_server.domain.cron_entry import CronEntry, CronRun
 from ojs_server.domain.job import Change, Event, Job, Lease, StoredJob
+from ojs_server.domain.limit import Limit
+from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.domain.workers import Worker
 from ojs_server.domain.workflow_record import WorkflowView
 from ojs_server.store.workflows import WorkflowFilter, WorkflowPage, WorkflowTx
@@ -39,7 +42,13 @@ WIPED = (
     "cron_runs",
     "workflows",
     "workflow_jobs",
+    "checkpoints",
+    "progress",
+    "limits",
 )
+
+# Beside the states, the counters of a queue hold how many bytes wait.
+BYTES = "bytes"
 
 
 class StoreUnavailable(Exception):
@@ -83,6 +92,40 @@ class QueueCounts(msgspec.Struct, frozen=True):
     created_at: int
     changed_at: int | None
     counts: Mapping[str, int]
+    bytes: int = 0
+    config: QueueConfig | None = None
+    configured_at: int | None = None
+
+
+class QueueLoad(NamedTuple):
+    """How many jobs of a queue run, how many wait (depth), and the bytes of those that wait."""
+
+    active: int
+    depth: int
+    bytes: int
+
+
+class Span(msgspec.Struct, frozen=True):
+    """Jobs of one queue in a stretch of all jobs: id, state, age; and where the stretch ends."""
+
+    jobs: Sequence[tuple[str, str, int]]
+    last: str
+
+
+class LimitPage(msgspec.Struct, frozen=True):
+    """Limits by name, each with how many jobs wait with its key, and how many there are."""
+
+    limits: Sequence[tuple[Limit, int]]
+    total: int
+
+
+class Opened(NamedTuple):
+    """A job of a key that may start next; `done` unless another node has it locked."""
+
+    name: str
+    job_id: str
+    queue: str
+    done: bool
 
 
 class Receipt(msgspec.Struct, frozen=True):
@@ -99,6 +142,7 @@ class DueTimes(msgspec.Struct, frozen=True):
     lease: int | None
     worker: int | None
     cron: int | None = None
+    limit: int | None = None
 
 
 class WorkerLoad(msgspec.Struct, frozen=True):
@@ -154,6 +198,8 @@ class Tx(WorkflowTx, Protocol):
     """One write transaction. Nothing is visible to others before it commits."""
 
     now: int
+    # The configured queues, as they were when the transaction began.
+    configs: Mapping[str, QueueConfig]
 
     def position(self) -> int:
         """The next place in commit order."""
@@ -207,6 +253,28 @@ class Tx(WorkflowTx, Protocol):
     def find_unique(self, wanted: Iterable[tuple[bytes, str]]) -> dict[bytes, list[Job]]:
         """The newest job that has each of these fingerprints in each of these states."""
 
+    # What lies beside jobs; their rows are locked by then.
+    def mark_beside(self, marks: Sequence[tuple[str, int, int]]) -> None:
+        """Set `beside` of jobs, each (id, as it was, as it becomes), guarded by what it was."""
+
+    def load_checkpoints(self, ids: Iterable[str]) -> dict[str, Checkpoint]:
+        """The checkpoints of those of these jobs that have one."""
+
+    def save_checkpoints(self, checkpoints: Sequence[Checkpoint]) -> None:
+        """Store checkpoints, each in the place of its job's last one."""
+
+    def drop_checkpoints(self, ids: Sequence[str]) -> None:
+        """Remove the checkpoints of jobs."""
+
+    def load_progress(self, ids: Iterable[str]) -> dict[str, Progress]:
+        """The progress of those of these jobs that have reported."""
+
+    def save_progress(self, progress: Sequence[Progress]) -> None:
+        """Store progress, each in the place of its job's last one."""
+
+    def drop_progress(self, ids: Sequence[str]) -> None:
+        """Remove the progress of jobs."""
+
     # Leases.
     def insert_leases(self, leases: Sequence[Lease]) -> None:
         """Note who holds the jobs that were just claimed."""
@@ -254,8 +322,55 @@ class Tx(WorkflowTx, Protocol):
     def set_paused(self, queue: str, paused: bool) -> None:
         """Pause or resume a queue, known or not."""
 
+    def save_config(self, queue: str, config: QueueConfig) -> None:
+        """Configure a queue, known or not."""
+
+    def delete_queue(self, queue: str) -> None:
+        """Forget a queue's configuration and counters; it has no jobs."""
+
+    def queue_loads(self, names: Iterable[str]) -> dict[str, QueueLoad]:
+        """What runs and waits in queues, without what this transaction has not written yet."""
+
+    def count_jobs(self, names: Iterable[str]) -> dict[str, int]:
+        """How many jobs queues have, in all states."""
+
+    def oldest_waiting(self, queue: str, limit: int) -> list[Job]:
+        """Lock the available jobs of a queue that were there first, oldest first."""
+
     def add_counts(self, deltas: Mapping[str, Mapping[str, int]]) -> None:
-        """Move the per-state counters of queues."""
+        """Move the counters of queues: jobs by state, and `BYTES`."""
+
+    # Limits. They are locked after all jobs and leases, those of queues (which sort first) before
+    # those of keys; whoever holds one waits for no job.
+    def insert_limits(self, limits: Sequence[Limit]) -> None:
+        """Store new limits; those that exist stay as they are."""
+
+    def load_limits(self, names: Iterable[str]) -> dict[str, Limit]:
+        """Lock and read limits."""
+
+    def load_opening(self, limit: int) -> list[Limit]:
+        """Lock the limits whose `opens_at` has come."""
+
+    def save_limits(self, limits: Sequence[Limit]) -> None:
+        """Store locked limits as they are now."""
+
+    def open_gates(self, wanted: Mapping[str, int]) -> list[Opened]:
+        """Let the next so many jobs of each key, queue and type be claimed, that were not."""
+
+    def gated_keys(self, names: Iterable[str]) -> set[str]:
+        """Which of these keys have jobs that may not be claimed yet."""
+
+    def keep_taken(self, job_ids: Sequence[str]) -> None:
+        """Claimed jobs with a rate key start; until then they may be sent back."""
+
+    def send_back(self, jobs: Sequence[tuple[str, bool]]) -> None:
+        """Undo the claim of jobs with a rate key, each gated or not."""
+
+    def prune_limits(self, before: int, limit: int) -> int:
+        """Look at limits not used since a moment, and remove those that no job names.
+
+        Answers how many were looked at.
+        """
 
     def insert_events(self, events: Sequence[Event]) -> int:
         """Append to the event log, each at the next position; answers the last one.
@@ -330,6 +445,12 @@ class Reader(Protocol):
     def metas(self, ids: Sequence[str]) -> list[bytes]:
         """The `meta` of these jobs."""
 
+    def checkpoint(self, job_id: str) -> Checkpoint | None:
+        """A job's checkpoint."""
+
+    def progress(self, job_id: str) -> Progress | None:
+        """A job's progress."""
+
     def dead_letters(
         self, queue: str | None, job_type: str | None, limit: int, offset: int, after: Place | None
     ) -> JobPage:
@@ -337,6 +458,15 @@ class Reader(Protocol):
 
     def queues(self, names: Sequence[str] | None = None) -> list[QueueCounts]:
         """All queues by name, or these."""
+
+    def span(self, queue: str, after: str, size: int) -> Span | None:
+        """The jobs of a queue among the next `size` jobs after an id, whatever their queue."""
+
+    def limit(self, name: str) -> tuple[Limit, int] | None:
+        """One limit, and how many available jobs have its key."""
+
+    def limits(self, limit: int, offset: int) -> LimitPage:
+        """The limits of keys, by name."""
 
     def workers(self, ids: Sequence[str] | None = None) -> list[WorkerLoad]:
         """All workers by age, or these, each with the jobs it holds."""

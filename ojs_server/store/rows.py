@@ -5,19 +5,29 @@ from typing import Any, Final
 
 import msgspec
 
+from ojs_server.domain.beside import Checkpoint, Progress
 from ojs_server.domain.cron_entry import CronEntry, CronRun
 from ojs_server.domain.job import Change, Job, Lease, State, StoredJob
+from ojs_server.domain.limit import Limit, Starts
+from ojs_server.domain.queue_config import QueueConfig
+from ojs_server.domain.rate_limit import Policy
 from ojs_server.domain.workers import Worker
 from ojs_server.domain.workflow_record import Workflow, WorkflowJob
 from ojs_server.store.base import QueueCounts
+from ojs_wire.codec import encode
 
 JOB_FIELDS: Final = len(Job.__struct_fields__)
 # All of a StoredJob but its `job` follows the Job.
 STORED_FIELDS: Final = JOB_FIELDS + len(StoredJob.__struct_fields__) - 1
 LEASE_FIELDS: Final = len(Lease.__struct_fields__)
+LIMIT_FIELDS: Final = len(Limit.__struct_fields__)
 STATES: Final = tuple(State)
 
 Row = Sequence[Any]
+
+_config: Final = msgspec.json.Decoder(QueueConfig)
+_policy: Final = msgspec.json.Decoder(Policy)
+_starts: Final = msgspec.json.Decoder(Starts)
 
 
 def job_of(row: Row) -> Job:
@@ -89,6 +99,11 @@ def insert_row(stored: StoredJob) -> tuple[Any, ...]:
         stored.result,
         stored.unique_key,
         stored.parent_results,
+        job.trace_id,
+        job.rate_key,
+        job.on_limit,
+        job.size,
+        job.gated,
     )
 
 
@@ -114,6 +129,7 @@ def change_row(change: Change) -> tuple[Any, ...]:
         after.error,
         after.errors,
         change.result,
+        after.gated,
     )
 
 
@@ -129,6 +145,27 @@ def lease_row(lease: Lease) -> tuple[Any, ...]:
         lease.expires_at,
         lease.deadline_at,
         lease.fetch_id,
+        lease.stall_ms,
+        lease.trace_id,
+    )
+
+
+def checkpoint_row(checkpoint: Checkpoint) -> tuple[Any, ...]:
+    """A checkpoint in the order of its fields."""
+    return (checkpoint.job_id, checkpoint.sequence, checkpoint.state, checkpoint.saved_at)
+
+
+def progress_row(progress: Progress) -> tuple[Any, ...]:
+    """Progress in the order of its fields."""
+    return (
+        progress.job_id,
+        progress.attempt,
+        progress.value,
+        progress.message,
+        progress.data,
+        progress.checkpoint,
+        progress.updated_at,
+        progress.told_at,
     )
 
 
@@ -151,13 +188,16 @@ def worker_row(worker: Worker) -> tuple[Any, ...]:
 
 def queue_of(row: Row) -> QueueCounts:
     """A queue with its summed counters."""
-    name, paused, created_at, changed_at, *counts = row
+    name, paused, created_at, changed_at, *counts, size, config, configured_at = row
     return QueueCounts(
         name,
         bool(paused),
         created_at,
         changed_at,
         dict(zip(STATES, map(int, counts), strict=True)),
+        int(size),
+        None if config is None else config_of(config),
+        configured_at,
     )
 
 
@@ -223,3 +263,40 @@ def workflow_row(workflow: Workflow) -> tuple[Any, ...]:
 def workflow_job_row(job: WorkflowJob) -> tuple[Any, ...]:
     """A job of a workflow in the order of its fields."""
     return msgspec.structs.astuple(job)
+
+
+def config_of(text: bytes) -> QueueConfig:
+    """A queue's configuration."""
+    return _config.decode(text)
+
+
+def limit_of(row: Row) -> Limit:
+    """A limit."""
+    name, policy, active, starts, next_us, held_until, override, *rest = row
+    return Limit(
+        name,
+        _policy.decode(policy),
+        active,
+        _starts.decode(starts),
+        next_us,
+        held_until,
+        None if override is None else _policy.decode(override),
+        *rest[: LIMIT_FIELDS - 7],
+    )
+
+
+def limit_row(limit: Limit) -> tuple[Any, ...]:
+    """A limit in the order of its fields."""
+    return (
+        limit.name,
+        encode(limit.policy),
+        limit.active,
+        encode(limit.starts),
+        limit.next_us,
+        limit.held_until,
+        None if limit.override is None else encode(limit.override),
+        limit.override_until,
+        limit.waits_since,
+        limit.opens_at,
+        limit.used_at,
+    )

@@ -1,9 +1,11 @@
 """From the body of an enqueue to a draft, field by field."""
 
+from operator import attrgetter
 from typing import Any
 
 import pytest
 
+from ojs_server.domain.deadlines import NO_LIMITS
 from ojs_server.domain.errors import InvalidRequest, OjsError, TooLarge, ValidationError
 from ojs_server.domain.validate import MAX_ENVELOPE, MAX_META, Draft, hash_of, parse_draft
 from ojs_wire import codec
@@ -35,8 +37,8 @@ def test_a_plain_job_has_the_defaults() -> None:
         scheduled_at=None,
         expires_at=None,
         pending=False,
-        lease_ms=None,
-        run_ms=None,
+        limits=NO_LIMITS,
+        trace_id=None,
         unique=None,
     )
 
@@ -50,14 +52,23 @@ FIELDS: list[tuple[str, object, str, object]] = [
     ("delay_until", "2030-01-31T09:00:00Z", "scheduled_at", "2030-01-31T09:00:00Z"),
     ("expires_at", "+90s", "expires_at", "+90s"),
     ("pending", True, "pending", True),
-    ("timeout", 2, "run_ms", 2000),
-    ("timeout", "PT2M", "run_ms", 120_000),
-    ("timeout", 0, "run_ms", None),
-    ("timeout_ms", 1500, "run_ms", 1500),
-    ("timeout_ms", 0, "run_ms", None),
-    ("visibility_timeout", 60, "lease_ms", 60_000),
-    ("visibility_timeout", "PT1M", "lease_ms", 60_000),
-    ("visibility_timeout_ms", 700, "lease_ms", 700),
+    ("timeout", 2, "limits.run_ms", 2000),
+    ("timeout", "PT2M", "limits.run_ms", 120_000),
+    ("timeout", 0, "limits.run_ms", None),
+    ("timeout_ms", 1500, "limits.run_ms", 1500),
+    ("timeout_ms", 0, "limits.run_ms", None),
+    ("visibility_timeout", 60, "limits.lease_ms", 60_000),
+    ("visibility_timeout", "PT1M", "limits.lease_ms", 60_000),
+    ("visibility_timeout_ms", 700, "limits.lease_ms", 700),
+    ("enqueue_ttl", 30, "limits.ttl_ms", 30_000),
+    ("enqueue_ttl", 0.5, "limits.ttl_ms", 500),
+    ("enqueue_ttl", "PT30S", "limits.ttl_ms", 30_000),
+    ("enqueue_ttl_ms", 700, "limits.ttl_ms", 700),
+    ("enqueue_ttl_ms", "2s", "limits.ttl_ms", 2000),
+    ("total_timeout", "12m", "limits.total_ms", 720_000),
+    ("total_timeout_ms", 90, "limits.total_ms", 90),
+    ("heartbeat_timeout", "500ms", "limits.heartbeat_ms", 500),
+    ("heartbeat_timeout_ms", 15_000, "limits.heartbeat_ms", 15_000),
     ("retry", {"max_attempts": 9}, "max_attempts", 9),
     ("retry_policy", {"max_attempts": 9}, "max_attempts", 9),
     ("metadata", {"a": 1}, "meta", b'{"a":1}'),
@@ -68,8 +79,8 @@ FIELDS: list[tuple[str, object, str, object]] = [
 def test_every_option_is_read_in_both_places(
     name: str, value: object, attribute: str, wanted: object
 ) -> None:
-    assert getattr(draft(**{name: value}), attribute) == wanted
-    assert getattr(draft(options={name: value}), attribute) == wanted
+    assert attrgetter(attribute)(draft(**{name: value})) == wanted
+    assert attrgetter(attribute)(draft(options={name: value})) == wanted
 
 
 @pytest.mark.parametrize(("name", "value", "attribute", "wanted"), FIELDS)
@@ -77,7 +88,7 @@ def test_null_is_as_good_as_absent(
     name: str, value: object, attribute: str, wanted: object
 ) -> None:
     assert draft(**{name: None}) == draft() == draft(options={name: None}) == draft(options=None)
-    assert getattr(draft(**{name: value}, options={name: None}), attribute) == wanted
+    assert attrgetter(attribute)(draft(**{name: value}, options={name: None})) == wanted
 
 
 @pytest.mark.parametrize(
@@ -87,9 +98,10 @@ def test_null_is_as_good_as_absent(
         ({"priority": 1}, {"priority": 2}, "priority", 2),
         ({"retry": {"max_attempts": 5}}, {"retry_policy": {"max_attempts": 1}}, "max_attempts", 1),
         ({"retry_policy": {"max_attempts": 5}}, {"retry": {"max_attempts": 1}}, "max_attempts", 1),
-        ({"timeout_ms": 10}, {"timeout": 60}, "run_ms", 60_000),
-        ({"timeout": 60}, {"timeout_ms": 0}, "run_ms", None),
-        ({"visibility_timeout_ms": 10}, {"visibility_timeout": 60}, "lease_ms", 60_000),
+        ({"timeout_ms": 10}, {"timeout": 60}, "limits.run_ms", 60_000),
+        ({"timeout": 60}, {"timeout_ms": 0}, "limits.run_ms", None),
+        ({"visibility_timeout_ms": 10}, {"visibility_timeout": 60}, "limits.lease_ms", 60_000),
+        ({"total_timeout": 10}, {"total_timeout_ms": 60}, "limits.total_ms", 60),
         ({"scheduled_at": "+1s"}, {"delay_until": "+2s"}, "scheduled_at", "+2s"),
         ({"delay_until": "+1s"}, {"scheduled_at": "+2s"}, "scheduled_at", "+2s"),
         ({"meta": {"a": 1, "b": 1}}, {"metadata": {"b": 2}}, "meta", b'{"a":1,"b":2}'),
@@ -98,14 +110,14 @@ def test_null_is_as_good_as_absent(
 def test_options_win_also_under_another_name(
     flat: dict[str, Any], option: dict[str, Any], attribute: str, wanted: object
 ) -> None:
-    assert getattr(draft(**flat, options=option), attribute) == wanted
+    assert attrgetter(attribute)(draft(**flat, options=option)) == wanted
 
 
 def test_a_grace_period_is_added_to_the_timeout_only_where_the_job_sets_it() -> None:
-    assert draft(timeout=2, grace_period=3).run_ms == 5000
-    assert draft(timeout=2, grace_period="PT0.5S").run_ms == 2500
-    assert draft(timeout=2).run_ms == 2000
-    assert draft(grace_period=3).run_ms is None
+    assert draft(timeout=2, grace_period=3).limits.run_ms == 5000
+    assert draft(timeout=2, grace_period="PT0.5S").limits.run_ms == 2500
+    assert draft(timeout=2).limits.run_ms == 2000
+    assert draft(grace_period=3).limits.run_ms is None
     assert spec(draft(timeout=2, grace_period=3)) == {"timeout_ms": 2000, "grace_period": 3}
 
 

@@ -101,7 +101,9 @@ def test_options_of_the_workflow_lie_beneath_those_of_its_jobs() -> None:
         inner,
     ]
     definition = parse_workflow({"type": "group", "jobs": members, "options": options})
-    found = [(draft(definition, at).queue, draft(definition, at).run_ms) for at in (1, 2, 3, 5)]
+    found = [
+        (draft(definition, at).queue, draft(definition, at).limits.run_ms) for at in (1, 2, 3, 5)
+    ]
     assert found == [("bulk", 5000), ("own", 5000), ("own", 900), ("inner", 5000)]
     assert [draft(definition, at).priority for at in (1, 2, 3, 5)] == [1, 1, 1, 1]
 

@@ -19,7 +19,14 @@ FOLDERS = (
     "level-1-reliable",
     "level-2-scheduled",
     "level-3-workflows",
+    "level-4-advanced/queue-ops",
+    "level-4-advanced/rate-limit",
     "level-4-advanced/unique",
+    "ext-progress",
+    "ext-durable-execution",
+    "ext-admin-api",
+    "ext-backpressure",
+    "ext-rate-limiting",
 )
 
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason=f"no published cases at {FOLDER}")

@@ -236,3 +236,35 @@ async def test_a_scheduled_job_reaches_a_waiting_worker(store_url: str) -> None:
         await loops.stop()
         await engine.close()
         store.close()
+
+
+async def test_due_jobs_are_available_by_the_timer_and_not_by_polling(
+    store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the poll out of the way, each is promoted by the timer on its own due time."""
+    monkeypatch.setattr(housekeeping, "SLOW_POLL_S", 3600)
+    store = open_store(store_url)
+    engine = Engine(store, Rules())
+    sweeper = Housekeeping(engine, shared=store.kind != "sqlite")
+    engine.on_due = sweeper.expect
+    loops = Loops()
+    loops.start("housekeeping", sweeper.run)
+    late: list[int] = []
+    try:
+        for delay in ("+PT0.3S", "+PT0.2S", "+PT0.1S"):
+            await engine.run(enqueue(scheduled_at=delay))
+        while len(late) < 3:
+            async with asyncio.timeout(60):
+                deliveries = await fetch(engine, Claim(("q",), 3, "w"), 60_000)
+            for one in deliveries:
+                job = one.claimed.job
+                assert job.enqueued_at is not None
+                assert job.scheduled_at is not None
+                late.append(job.enqueued_at - job.scheduled_at)
+    finally:
+        await loops.stop()
+        await engine.close()
+        store.close()
+    # The store's own clock tells; a busy machine may delay some of them.
+    assert min(late) >= 0
+    assert min(late) < 100, f"the jobs were promoted {late} ms late"

@@ -65,6 +65,13 @@ async def discarded(client: httpx.AsyncClient) -> None:
     await client.post(f"{WORKERS}/nack", json={"job_id": JOB_ID, "error": {"retryable": False}})
 
 
+async def limited(client: httpx.AsyncClient) -> None:
+    """A job names the rate key of the examples."""
+    policy = {"key": "stripe-api", "concurrency": 5}
+    job = {"type": "a", "args": [], "rate_limit": policy}
+    assert (await client.post(JOBS, json=job)).status_code == 201
+
+
 async def registered(client: httpx.AsyncClient) -> None:
     """The cron entry of the examples is there."""
     entry = {"name": CRON_NAME, "expression": "@daily", "type": "report.build"}
@@ -77,9 +84,17 @@ async def begun(client: httpx.AsyncClient) -> None:
     assert (await client.post(f"{V1}/workflows", json=body)).status_code == 201
 
 
+async def saved(client: httpx.AsyncClient) -> None:
+    """The job has a checkpoint."""
+    await active(client)
+    response = await client.put(f"{JOBS}/{JOB_ID}/checkpoint", json={"state": None})
+    assert response.status_code == 200
+
+
 # What must have happened before an operation's examples make sense.
 BEFORE: dict[str, Story] = {
     "activateJob": pending,
+    "getRateLimit": limited,
     "getDeadLetter": discarded,
     "deleteDeadLetter": discarded,
     "retryDeadLetter": discarded,
@@ -88,6 +103,11 @@ BEFORE: dict[str, Story] = {
     **dict.fromkeys(("triggerCron", "getCronHistory"), registered),
     **dict.fromkeys(("getWorkflow", "getWorkflowProgress"), begun),
     **dict.fromkeys(("cancelWorkflow", "cancelWorkflowByPost"), begun),
+    "getCheckpoint": saved,
+    "getCheckpointById": saved,
+    "getCheckpointBySdk": saved,
+    "resumeCheckpointById": saved,
+    "resumeCheckpointBySdk": saved,
 }
 # The first documented status is not what the examples lead to.
 OTHERWISE = {"getJobResult": 202}

@@ -69,6 +69,7 @@ RULES: Final = (
     "differs from the id in the path",
     "an integer is beyond 64 bits; send it as a string",
     "must be longer than zero",
+    "must be at least as long as the timeout of one delivery",
     "must be between zero and a hundred years",
     "is not a moment that exists: day is out of range for month",
     "looks into the first object of `args`; there is none",

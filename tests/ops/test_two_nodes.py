@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 
+from ojs_server.domain.progress import Report
 from ojs_server.domain.workers import WorkerState
 from ojs_server.ops import batch
 from ojs_server.ops.beat import Beat
+from ojs_server.ops.checkpoint import Save
 from ojs_server.ops.claim import Claim
 from ojs_server.ops.presence import Register
+from ojs_server.ops.progress import Advance
 from ojs_server.ops.settle import Ack
 from ojs_server.ops.work import Rules, chance
 from ojs_server.store.base import Tx
@@ -33,7 +36,21 @@ MIXED: list[tuple[list[batch.Operation], list[batch.Operation]]] = [
         [Beat("w2", WorkerState.RUNNING, False, ()), Claim(("none",), worker_id="w1")],
         [Register("w1", {}), Beat("w2", WorkerState.RUNNING, False, ())],
     ),
+    (
+        [Advance("j2", Report(0.5)), Advance("j1", Report(0.5))],
+        [Beat("w1", WorkerState.RUNNING, False, ("j2", "j1"))],
+    ),
+    (
+        [Advance("j1", Report(0.5)), Beat("w2", WorkerState.RUNNING, False, ("j2",))],
+        [Save("j2", b"{}"), Advance("j1", Report(0.6))],
+    ),
+    (
+        [Save("j1", b"1"), Advance("j2", Report(0.5)), Claim(("none",), worker_id="w1")],
+        [Save("j2", b"2"), Advance("j1", Report(0.5)), Claim(("none",), worker_id="w2")],
+    ),
 ]
+
+IDS = ["settle and beat", "beats", "workers", "reports and beats", "reports", "checkpoints"]
 
 
 class Counted(PostgresStore):
@@ -57,7 +74,7 @@ def renew(tx: Tx) -> None:
     tx.insert_leases([a_lease("j1", worker_id="w1"), a_lease("j2", worker_id="w2")])
 
 
-@pytest.mark.parametrize("mixed", MIXED, ids=["settle and beat", "beats", "workers"])
+@pytest.mark.parametrize("mixed", MIXED, ids=IDS)
 def test_mixed_batches_of_two_nodes_never_undo_each_other(
     postgres_url: str, mixed: tuple[list[batch.Operation], list[batch.Operation]]
 ) -> None:

@@ -30,10 +30,6 @@ LEAST = 150
 NOT_BUILT = (
     "webhook",
     "web hook",
-    "rate limit",
-    "rate_limit",
-    "percentage",
-    "checkpoint",
     "tenant",
     "schema registry",
     "websocket",

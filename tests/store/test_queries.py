@@ -10,6 +10,7 @@ from ojs_server.store.sqlite.statements import PACKAGE as SQLITE
 ONLY_POSTGRES = {
     "announce",
     "begin",
+    "bump_configs",
     "channel",
     "clock",
     "enter",

@@ -106,6 +106,39 @@ def test_lapsed_leases_are_found_by_index_on_postgres(connection: psycopg.Connec
     assert all(scan.index and scan.rows <= LIMIT for scan in scans)
 
 
+def gate(store: Store) -> None:
+    """Many jobs before the gates of a few keys."""
+    for start in range(0, 4000, 1000):
+        numbers = range(start, start + 1000)
+        put(
+            store,
+            *(
+                a_job(f"g{n}", queue=f"q{n % 2}", seq=n, rate_key=f"k{n % 2}", on_limit="wait")
+                for n in numbers
+            ),
+        )
+
+
+def test_gates_are_opened_without_reading_who_waits_on_postgres(
+    connection: psycopg.Connection[Any], postgres_url: str
+) -> None:
+    with closing(open_store(postgres_url)) as store:
+        gate(store)
+    for name, rows in (("open_gates", [("k0", LIMIT), ("k1", LIMIT)]), ("gated_keys", [("k0",)])):
+        statement = STATEMENTS[name]
+        scans = explained(connection, statement.sql, statement.bind(rows))
+        # Looked up by id, a job is read again for each that was found.
+        assert all(scan.index and scan.rows <= 4 * LIMIT for scan in scans if scan.table == "jobs")
+
+
+def test_the_oldest_jobs_of_a_queue_are_found_by_index_on_postgres(
+    connection: psycopg.Connection[Any],
+) -> None:
+    bound = {"queue": "q1", "limit": LIMIT}
+    scans = explained(connection, STATEMENTS["oldest_waiting"].sql, bound)
+    assert all(scan.index and scan.rows <= 2 * LIMIT for scan in scans)
+
+
 # SQLite: the plan, which says by name what is searched, scanned and sorted.
 
 
@@ -172,12 +205,20 @@ def test_cron_is_found_by_index_on_sqlite(plan_of: Any, name: str, read: set[str
     assert searches(plan, "cron") | searches(plan, "cron_runs") == read
 
 
+@pytest.mark.parametrize("name", ["open_gates", "oldest_waiting"])
+def test_gated_and_oldest_jobs_are_found_by_index_on_sqlite(plan_of: Any, name: str) -> None:
+    plan = plan_of(QUERIES[name].sql)
+    assert not [line for line in plan if line.startswith("SCAN jobs")]
+    assert not [line for line in plan if re.match(r"SCAN (later|same|here|first|lower)\b", line)]
+
+
 def test_no_statement_of_a_batch_reads_a_table_whole_on_sqlite(plan_of: Any) -> None:
     for statement in QUERIES.values():
         if "{rows}" in statement.sql:
             plan = plan_of(statement.of_rows(3))
             tables = (
-                r"SCAN (jobs|leases|workers|queues|queue_counts|events|receipts|cron|cron_runs)\b"
+                r"SCAN (jobs|leases|workers|queues|queue_counts|events|receipts|cron|cron_runs"
+                r"|limits)\b"
             )
             assert not [line for line in plan if re.match(tables, line)], statement.name
 

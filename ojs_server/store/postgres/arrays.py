@@ -18,6 +18,7 @@ _EMPTY: Final = Struct(">iiI").pack
 _HEAD: Final = Struct(">iiIii").pack
 _LENGTH: Final = Struct(">i").pack
 _INT8: Final = Struct(">iq").pack
+_FLOAT8: Final = Struct(">id").pack
 
 
 class Array:
@@ -43,6 +44,12 @@ class Int8Array(Array):
     element_oid = 20
 
 
+class Float8Array(Array):
+    """`double precision[]`."""
+
+    element_oid = 701
+
+
 class ByteaArray(Array):
     """`bytea[]`."""
 
@@ -55,7 +62,13 @@ class BoolArray(Array):
     element_oid = 16
 
 
-ARRAY_OIDS: Final = {TextArray: 1009, Int8Array: 1016, ByteaArray: 1001, BoolArray: 1000}
+ARRAY_OIDS: Final = {
+    TextArray: 1009,
+    Int8Array: 1016,
+    Float8Array: 1022,
+    ByteaArray: 1001,
+    BoolArray: 1000,
+}
 
 
 def texts(values: Iterable[str | None]) -> TextArray:
@@ -66,6 +79,11 @@ def texts(values: Iterable[str | None]) -> TextArray:
 def ints(values: Iterable[int | None]) -> Int8Array:
     """A column of whole numbers."""
     return Int8Array([_NULL if v is None else _INT8(8, v) for v in values])
+
+
+def floats(values: Iterable[float | None]) -> Float8Array:
+    """A column of numbers."""
+    return Float8Array([_NULL if v is None else _FLOAT8(8, v) for v in values])
 
 
 def blobs(values: Iterable[bytes | None]) -> ByteaArray:
@@ -81,6 +99,7 @@ def bools(values: Iterable[bool]) -> BoolArray:
 PACKERS: Final[dict[str, Callable[[Iterable[Any]], Array]]] = {
     "text": texts,
     "int8": ints,
+    "float8": floats,
     "bytea": blobs,
     "bool": bools,
 }

@@ -4,13 +4,14 @@ import os
 import secrets
 import select
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Final
 
 import psycopg
 from psycopg_pool import ConnectionPool
 
+from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.store.base import Clock, OnLog, OnWake, unheard
 from ojs_server.store.postgres.connect import Address, address_of, set_up
 from ojs_server.store.postgres.enter import enter
@@ -51,6 +52,8 @@ class PostgresStore:
         self._direct = address_of(listen_url or url)
         self.location = address.location
         self._clock = clock
+        self._configs: Mapping[str, QueueConfig] = {}
+        self._configs_read = -1
         self._writer = Writer(address, patience_s)
         try:
             connection = self._writer.connection()
@@ -68,7 +71,11 @@ class PostgresStore:
         """One write transaction; a broken one is rolled back whole."""
         with self._writer.transaction() as begun:
             now = self._clock() if self._clock else begun.now
-            yield PostgresTx(begun.cursor, now, begun.base, self._place)
+            tx = PostgresTx(begun.cursor, now, begun.base, self._place, self._configs)
+            if begun.configs != self._configs_read:
+                tx.configs = self._configs = tx.all_configs()
+                self._configs_read = begun.configs
+            yield tx
 
     @contextmanager
     def reader(self) -> Iterator[PostgresReader]:

@@ -1,8 +1,9 @@
 """One PostgreSQL write transaction: what only this store does its way.
 
 Locks are taken in one order, so that nodes wait for each other but never in a circle: cron
-entries, workers, jobs, leases, then workflows, each in the order of their ids; a mixed batch locks
-first and reads then. Workflows come last because only a job says which of them its end concerns.
+entries, workers, jobs, leases, workflows, then limits, each in the order of their ids; a mixed
+batch locks first and reads then. Workflows and limits come last because only a job says which of
+them it concerns; whoever holds a limit passes over jobs that are locked.
 Fingerprints of unique jobs are locked in their order before the jobs that they lead to.
 Sweeps wait for nobody: they leave what is locked to whoever holds the lock.
 """
@@ -15,7 +16,8 @@ import msgspec
 import psycopg
 
 from ojs_server.domain.job import Event, Job, Lease, StoredJob
-from ojs_server.store.base import WIPED, Claimed
+from ojs_server.domain.queue_config import QueueConfig
+from ojs_server.store.base import WIPED, Claimed, Opened
 from ojs_server.store.postgres.arrays import texts
 from ojs_server.store.postgres.followers import Followers
 from ojs_server.store.postgres.statements import STATEMENTS, PostgresStatements, with_lanes
@@ -42,12 +44,22 @@ class PostgresTx(PostgresStatements, TableWrites):
     """The write operations of the store contract."""
 
     def __init__(
-        self, cursor: psycopg.Cursor[tuple[Any, ...]], now: int, base: int, place: Place
+        self,
+        cursor: psycopg.Cursor[tuple[Any, ...]],
+        now: int,
+        base: int,
+        place: Place,
+        configs: Mapping[str, QueueConfig],
     ) -> None:
         PostgresStatements.__init__(self, cursor)
         Writing.__init__(self, now, base, place.node)
         self._channel = place.channel
         self._followers = place.followers
+        self.configs = configs
+
+    def configs_changed(self) -> None:
+        """Every node's next transaction sees another number and reads them again."""
+        self.run("bump_configs")
 
     def lock(
         self,
@@ -117,7 +129,13 @@ class PostgresTx(PostgresStatements, TableWrites):
         rows.sort(key=lambda row: (row[-1], -row[4], row[5]))
         return [Claimed(job_of(row), *row[JOB_FIELDS : JOB_FIELDS + 3]) for row in rows]
 
+    def open_gates(self, wanted: Mapping[str, int]) -> list[Opened]:
+        """Let the next jobs of keys be claimed."""
+        return [Opened(*row) for row in self.all_rows("open_gates", list(wanted.items()))]
+
     def wipe(self) -> None:
         """Remove everything."""
         for table in WIPED:
             self._cursor.execute(b"DELETE FROM " + table.encode())
+        self.configs = {}
+        self.configs_changed()

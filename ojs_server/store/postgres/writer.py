@@ -27,6 +27,8 @@ class Begun(msgspec.Struct, frozen=True):
     cursor: Cursor
     now: int
     base: int
+    # Rises with every change of a queue's configuration.
+    configs: int
 
 
 class Writer:
@@ -50,10 +52,10 @@ class Writer:
     @contextmanager
     def transaction(self) -> Iterator[Begun]:
         """Commit at the end of the block, or roll back."""
-        connection, now, number, base = self._begin()
+        connection, now, number, base, configs = self._begin()
         try:
             with connection.cursor(binary=True) as cursor:
-                yield Begun(cursor, now, base)
+                yield Begun(cursor, now, base, configs)
         except BaseException as error:
             self._roll_back(connection)
             if isinstance(error, psycopg.Error):
@@ -66,7 +68,7 @@ class Writer:
         self._closed = True
         self._drop()
 
-    def _begin(self) -> tuple[Connection, int, int, int]:
+    def _begin(self) -> tuple[Connection, int, int, int, int]:
         """Start a transaction; an idle connection that has died since is replaced first."""
         fresh = self._connection is None
         connection = self.connection()
@@ -81,8 +83,8 @@ class Writer:
                 raise
             return self._begin()
         assert row is not None
-        now, number, offset, *_ = row
-        return connection, now, number, (number + offset) << POSITION_BITS
+        now, number, offset, configs, *_ = row
+        return connection, now, number, (number + offset) << POSITION_BITS, configs
 
     def _commit(self, connection: Connection, number: int) -> None:
         try:

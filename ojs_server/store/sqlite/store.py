@@ -2,12 +2,13 @@
 
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.store.base import (
     POSITION_BITS,
     Clock,
@@ -61,6 +62,7 @@ class SqliteStore:
             self._writer = self._connect()
             migrate(self._writer, PACKAGE, apply=migrations)
             self._clock = clock or self._rising_clock()
+            self._configs: Mapping[str, QueueConfig] = self._stored_configs()
             self._number = max(self._last_position() >> POSITION_BITS, self._clock())
         except sqlite3.DatabaseError as error:
             self.close()
@@ -77,8 +79,11 @@ class SqliteStore:
             try:
                 self._number += 1
                 base = self._number << POSITION_BITS
-                yield SqliteTx(self._writer, self._clock(), base, self._node)
+                tx = SqliteTx(self._writer, self._clock(), base, self._node, self._configs)
+                yield tx
                 self._writer.execute("COMMIT")
+                if tx.changed_configs:
+                    self._configs = tx.configs
             except BaseException:
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
@@ -156,6 +161,9 @@ class SqliteStore:
     def _rising_clock(self) -> RisingClock:
         row = self._writer.execute("SELECT at FROM events ORDER BY pos DESC LIMIT 1").fetchone()
         return RisingClock(not_before=row[0] if row else 0)
+
+    def _stored_configs(self) -> Mapping[str, QueueConfig]:
+        return SqliteTx(self._writer, 0, 0, self._node, {}).all_configs()
 
     def _last_position(self) -> int:
         return int(self._writer.execute(QUERIES["last_position"].sql).fetchone()[0])

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from ojs_server.domain.job import Job, Lease, StoredJob
-from ojs_server.store.base import WIPED, Claimed
+from ojs_server.domain.queue_config import QueueConfig
+from ojs_server.store.base import WIPED, Claimed, Opened
 from ojs_server.store.rows import JOB_FIELDS, insert_row, job_of, lease_of
 from ojs_server.store.sqlite.statements import QUERIES, SqliteStatements, chunks
 from ojs_server.store.tables.contract import TableWrites
@@ -18,9 +19,22 @@ LANES: Final = 400
 class SqliteTx(SqliteStatements, TableWrites):
     """The write operations of the store contract."""
 
-    def __init__(self, connection: sqlite3.Connection, now: int, base: int, node: str) -> None:
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        now: int,
+        base: int,
+        node: str,
+        configs: Mapping[str, QueueConfig],
+    ) -> None:
         SqliteStatements.__init__(self, connection)
         Writing.__init__(self, now, base, node)
+        self.configs = configs
+        self.changed_configs = False
+
+    def configs_changed(self) -> None:
+        """The store takes them over when this transaction is committed."""
+        self.changed_configs = True
 
     def lock(
         self,
@@ -84,7 +98,17 @@ class SqliteTx(SqliteStatements, TableWrites):
         claimed.sort(key=lambda one: (lane_of[one.job.queue], -one.job.priority, one.job.seq))
         return claimed
 
+    def open_gates(self, wanted: Mapping[str, int]) -> list[Opened]:
+        """Let the next jobs of keys be claimed; key by key, which costs little in one process."""
+        return [
+            Opened(row[0], row[1], row[2], bool(row[3]))
+            for name, count in wanted.items()
+            for row in self.all("open_gates", name=name, limit=count)
+        ]
+
     def wipe(self) -> None:
         """Remove everything."""
         for table in WIPED:
             self._connection.execute(f"DELETE FROM {table}")
+        self.configs = {}
+        self.configs_changed()

@@ -1,10 +1,12 @@
 """All tables together: what a store's transaction and its reader begin with."""
 
 from ojs_server.store.base import DueTimes
+from ojs_server.store.tables.beside import BesideReads, BesideWrites
 from ojs_server.store.tables.cron import CronReads, CronWrites
 from ojs_server.store.tables.events import EventReads, EventWrites
 from ojs_server.store.tables.jobs import JobReads, JobWrites
 from ojs_server.store.tables.leases import LeaseWrites
+from ojs_server.store.tables.limits import LimitReads, LimitWrites
 from ojs_server.store.tables.queues import QueueReads, QueueWrites
 from ojs_server.store.tables.receipts import ReceiptWrites
 from ojs_server.store.tables.workers import WorkerReads, WorkerWrites
@@ -13,6 +15,7 @@ from ojs_server.store.tables.workflows import WorkflowReads, WorkflowWrites
 
 class TableWrites(
     JobWrites,
+    BesideWrites,
     LeaseWrites,
     WorkerWrites,
     QueueWrites,
@@ -20,11 +23,21 @@ class TableWrites(
     ReceiptWrites,
     CronWrites,
     WorkflowWrites,
+    LimitWrites,
 ):
     """The write operations that both stores share."""
 
 
-class TableReads(JobReads, WorkerReads, QueueReads, EventReads, CronReads, WorkflowReads):
+class TableReads(
+    JobReads,
+    BesideReads,
+    WorkerReads,
+    QueueReads,
+    EventReads,
+    CronReads,
+    WorkflowReads,
+    LimitReads,
+):
     """The read operations that both stores share."""
 
     def due(self) -> DueTimes:

@@ -1,14 +1,19 @@
 """Queues and their counters."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from ojs_server.store.base import QueueCounts
-from ojs_server.store.rows import STATES, queue_of
+from ojs_server.domain.job import Job
+from ojs_server.domain.queue_config import QueueConfig
+from ojs_server.store.base import BYTES, QueueCounts, QueueLoad, Span
+from ojs_server.store.rows import STATES, config_of, job_of, queue_of
 from ojs_server.store.tables.statements import Statements, Writing
+from ojs_wire.codec import encode
 
 
 class QueueWrites(Writing):
     """Queues in a write transaction."""
+
+    configs: Mapping[str, QueueConfig]
 
     def set_paused(self, queue: str, paused: bool) -> None:
         """Pause or resume a queue."""
@@ -19,10 +24,50 @@ class QueueWrites(Writing):
         self.run_rows(
             "add_counts",
             [
-                (queue, self.node, self.now, *(delta.get(state, 0) for state in STATES))
+                (
+                    queue,
+                    self.node,
+                    self.now,
+                    *(delta.get(state, 0) for state in STATES),
+                    delta.get(BYTES, 0),
+                )
                 for queue, delta in sorted(deltas.items())
             ],
         )
+
+    def save_config(self, queue: str, config: QueueConfig) -> None:
+        """Configure a queue; what runs in this transaction goes by it from here on."""
+        self.run("set_config", queue=queue, config=encode(config), now=self.now)
+        self.configs = {**self.configs, queue: config}
+        self.configs_changed()
+
+    def delete_queue(self, queue: str) -> None:
+        """Forget a queue that has no jobs."""
+        self.run("delete_queue", queue=queue)
+        self.run("delete_counts", queue=queue)
+        self.configs = {name: one for name, one in self.configs.items() if name != queue}
+        self.configs_changed()
+
+    def configs_changed(self) -> None:
+        """Let every transaction after this one know."""
+        raise NotImplementedError
+
+    def all_configs(self) -> dict[str, QueueConfig]:
+        """The configured queues as they are stored."""
+        return {row[0]: config_of(row[1]) for row in self.all("queue_configs")}
+
+    def queue_loads(self, names: Iterable[str]) -> dict[str, QueueLoad]:
+        """What runs and waits in queues, as the last commit left it."""
+        return {row[0]: QueueLoad(*map(int, row[1:])) for row in self.of_ids("queue_loads", names)}
+
+    def count_jobs(self, names: Iterable[str]) -> dict[str, int]:
+        """How many jobs queues have."""
+        return {row[0]: int(row[1]) for row in self.of_ids("count_jobs", names)}
+
+    def oldest_waiting(self, queue: str, limit: int) -> list[Job]:
+        """Lock the available jobs of a queue that were there first."""
+        rows = self.all("oldest_waiting", queue=queue, limit=limit)
+        return sorted(map(job_of, rows), key=lambda job: job.seq)
 
 
 class QueueReads(Statements):
@@ -32,3 +77,11 @@ class QueueReads(Statements):
         """All queues, or some."""
         rows = self.all("queues") if names is None else self.of_ids("some_queues", names)
         return [queue_of(row) for row in rows]
+
+    def span(self, queue: str, after: str, size: int) -> Span | None:
+        """The jobs of a queue in the next stretch of all jobs; None where there are no more."""
+        last = self.all("span_end", after=after, span=size)[0][0]
+        if last is None:
+            return None
+        rows = self.all("jobs_in_span", after=after, last=last, queue=queue)
+        return Span([(row[0], row[1], row[2]) for row in rows], last)

@@ -3,7 +3,8 @@
 jobs.id, jobs.type, jobs.queue, jobs.state, jobs.priority, jobs.seq, jobs.attempt, jobs.releases,
 jobs.max_attempts, jobs.created_at, jobs.enqueued_at, jobs.started_at, jobs.finished_at,
 jobs.completed_at, jobs.scheduled_at, jobs.expires_at, jobs.due_at, jobs.lease_ms, jobs.run_ms,
-jobs.retry_delay_ms, jobs.spec, jobs.error, jobs.errors, jobs.workflow_id, jobs.workflow_node
+jobs.retry_delay_ms, jobs.spec, jobs.error, jobs.errors, jobs.workflow_id, jobs.workflow_node,
+jobs.trace_id, jobs.beside, jobs.rate_key, jobs.on_limit, jobs.size
 
 -- fragment: payload
 -- What a StoredJob has beyond its Job.
@@ -11,12 +12,12 @@ jobs.args, jobs.meta, jobs.request_hash, jobs.result, jobs.unique_key, jobs.pare
 
 -- name: insert_jobs
 -- New jobs; an id that exists is left alone and not answered.
--- row: text, text, text, text, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, bytea, bytea, bytea, text, int8, bytea, bytea, bytea, bytea, bytea, bytea
+-- row: text, text, text, text, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, bytea, bytea, bytea, text, int8, bytea, bytea, bytea, bytea, bytea, bytea, text, text, text, int8, bool
 INSERT INTO jobs (
     id, type, queue, state, priority, seq, attempt, releases, max_attempts, created_at,
     enqueued_at, started_at, finished_at, completed_at, scheduled_at, expires_at, due_at,
     lease_ms, run_ms, retry_delay_ms, spec, error, errors, workflow_id, workflow_node, args, meta,
-    request_hash, result, unique_key, parent_results
+    request_hash, result, unique_key, parent_results, trace_id, rate_key, on_limit, size, gated
 )
 SELECT * FROM unnest({rows})
 ON CONFLICT (id) DO NOTHING
@@ -70,6 +71,11 @@ CROSS JOIN LATERAL (
 SELECT {job} FROM jobs WHERE due_at <= %(now)s::int8 ORDER BY due_at LIMIT %(limit)s::int8
 FOR UPDATE SKIP LOCKED
 
+-- fragment: taken
+-- A job with a rate key is taken on trial: it keeps what it must have again if it is sent back.
+started_at = CASE WHEN rate_key IS NULL THEN %(now)s::int8 ELSE started_at END,
+due_at = CASE WHEN rate_key IS NULL THEN NULL ELSE due_at END
+
 -- name: claim
 -- Hand out: the queues in the order wanted, each read in the order of its index and no further
 -- than the limit, so that no job is locked that is not taken.
@@ -78,7 +84,7 @@ WITH picked AS MATERIALIZED (
     FROM unnest(%(queues)s::text[]) WITH ORDINALITY AS wanted (queue, lane)
     CROSS JOIN LATERAL (
         SELECT id FROM jobs
-        WHERE state = 'available' AND queue = wanted.queue
+        WHERE state = 'available' AND NOT gated AND queue = wanted.queue
             AND (expires_at IS NULL OR expires_at > %(now)s::int8)
             AND NOT (SELECT COALESCE(bool_or(paused), false) FROM queues WHERE name = wanted.queue)
         ORDER BY priority DESC, seq
@@ -88,19 +94,19 @@ WITH picked AS MATERIALIZED (
     LIMIT %(limit)s::int8
 )
 UPDATE jobs
-SET state = 'active', attempt = attempt + 1, started_at = %(now)s::int8, due_at = NULL
+SET state = 'active', attempt = attempt + 1, {taken}
 FROM picked WHERE jobs.id = picked.id
 RETURNING {job}, jobs.args, jobs.meta, jobs.parent_results, picked.lane
 
 -- name: claim_types
 -- The same where the fetch names job types: a queue's types are merged in the queue's order.
--- row: (SELECT id, priority, seq FROM jobs WHERE state = 'available' AND queue = wanted.queue AND type = (%(types)s::text[])[{n}] ORDER BY priority DESC, seq)
+-- row: (SELECT id, priority, seq FROM jobs WHERE state = 'available' AND NOT gated AND queue = wanted.queue AND type = (%(types)s::text[])[{n}] ORDER BY priority DESC, seq)
 WITH picked AS MATERIALIZED (
     SELECT job.id, wanted.lane
     FROM unnest(%(queues)s::text[]) WITH ORDINALITY AS wanted (queue, lane)
     CROSS JOIN LATERAL (
         SELECT jobs.id FROM ({lanes}) AS next JOIN jobs ON jobs.id = next.id
-        WHERE jobs.state = 'available'
+        WHERE jobs.state = 'available' AND NOT jobs.gated
             AND (jobs.expires_at IS NULL OR jobs.expires_at > %(now)s::int8)
             AND NOT (SELECT COALESCE(bool_or(paused), false) FROM queues WHERE name = wanted.queue)
         ORDER BY next.priority DESC, next.seq
@@ -110,13 +116,13 @@ WITH picked AS MATERIALIZED (
     LIMIT %(limit)s::int8
 )
 UPDATE jobs
-SET state = 'active', attempt = attempt + 1, started_at = %(now)s::int8, due_at = NULL
+SET state = 'active', attempt = attempt + 1, {taken}
 FROM picked WHERE jobs.id = picked.id
 RETURNING {job}, jobs.args, jobs.meta, jobs.parent_results, picked.lane
 
 -- name: write_changes
 -- Decided transitions, each guarded by the state and attempt that it leaves.
--- row: text, text, int8, text, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, bytea, bytea, bytea
+-- row: text, text, int8, text, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, bytea, bytea, bytea, bool
 UPDATE jobs SET
     state = change.state, seq = change.seq, attempt = change.attempt,
     releases = change.releases, enqueued_at = change.enqueued_at,
@@ -124,11 +130,11 @@ UPDATE jobs SET
     completed_at = change.completed_at, scheduled_at = change.scheduled_at,
     expires_at = change.expires_at, due_at = change.due_at,
     retry_delay_ms = change.retry_delay_ms, error = change.error, errors = change.errors,
-    result = COALESCE(change.result, jobs.result)
+    result = COALESCE(change.result, jobs.result), gated = change.gated
 FROM unnest({rows}) AS change (
     id, old_state, old_attempt, state, seq, attempt, releases, enqueued_at, started_at,
     finished_at, completed_at, scheduled_at, expires_at, due_at, retry_delay_ms, error, errors,
-    result
+    result, gated
 )
 WHERE jobs.id = change.id AND jobs.state = change.old_state AND jobs.attempt = change.old_attempt
 
@@ -183,7 +189,8 @@ SELECT
     least(
         (SELECT min(next_run_at) FROM cron WHERE next_run_at IS NOT NULL),
         (SELECT 0::int8 WHERE EXISTS (SELECT FROM cron WHERE held > 0 AND {free}))
-    )
+    ),
+    (SELECT min(opens_at) FROM limits WHERE opens_at IS NOT NULL)
 
 -- name: lock_jobs
 -- Only lock, for a batch that will come back to them.

@@ -8,6 +8,7 @@ SELECT
     (extract(epoch FROM clock_timestamp()) * 1000)::int8,
     pg_current_xact_id()::text::int8,
     (SELECT value FROM settings WHERE name = 'position_offset'),
+    (SELECT value FROM settings WHERE name = 'queue_configs'),
     set_config('synchronous_commit', 'on', true),
     set_config('enable_seqscan', 'off', true),
     set_config('enable_bitmapscan', 'off', true),
@@ -86,11 +87,11 @@ WITH gone AS MATERIALIZED (
 )
 INSERT INTO queue_counts AS kept (
     queue, node, created_at, scheduled, available, pending, active, completed, retryable,
-    cancelled, discarded
+    cancelled, discarded, bytes
 )
 SELECT
     queue, %(node)s, min(created_at), sum(scheduled), sum(available), sum(pending), sum(active),
-    sum(completed), sum(retryable), sum(cancelled), sum(discarded)
+    sum(completed), sum(retryable), sum(cancelled), sum(discarded), sum(bytes)
 FROM taken GROUP BY queue
 ON CONFLICT (queue, node) DO UPDATE SET
     created_at = least(kept.created_at, excluded.created_at), {added_counts}

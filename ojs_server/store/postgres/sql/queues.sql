@@ -6,10 +6,10 @@ ON CONFLICT (name) DO UPDATE SET paused = excluded.paused, changed_at = excluded
 
 -- name: add_counts
 -- Move the counters of queues by what this transaction did.
--- row: text, text, int8, int8, int8, int8, int8, int8, int8, int8, int8
+-- row: text, text, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8
 INSERT INTO queue_counts AS kept (
     queue, node, created_at, scheduled, available, pending, active, completed, retryable,
-    cancelled, discarded
+    cancelled, discarded, bytes
 )
 SELECT * FROM unnest({rows})
 ON CONFLICT (queue, node) DO UPDATE SET
@@ -23,7 +23,8 @@ pending = kept.pending + excluded.pending, active = kept.active + excluded.activ
 completed = kept.completed + excluded.completed,
 retryable = kept.retryable + excluded.retryable,
 cancelled = kept.cancelled + excluded.cancelled,
-discarded = kept.discarded + excluded.discarded
+discarded = kept.discarded + excluded.discarded,
+bytes = kept.bytes + excluded.bytes
 
 -- fragment: queue
 -- A queue that was ever used or configured, with the sums of its counters.
@@ -31,19 +32,23 @@ name, COALESCE(bool_or(paused), false), min(created_at), max(changed_at),
 COALESCE(sum(scheduled), 0)::int8, COALESCE(sum(available), 0)::int8,
 COALESCE(sum(pending), 0)::int8, COALESCE(sum(active), 0)::int8,
 COALESCE(sum(completed), 0)::int8, COALESCE(sum(retryable), 0)::int8,
-COALESCE(sum(cancelled), 0)::int8, COALESCE(sum(discarded), 0)::int8
+COALESCE(sum(cancelled), 0)::int8, COALESCE(sum(discarded), 0)::int8,
+COALESCE(sum(bytes), 0)::int8,
+(SELECT config FROM queues WHERE queues.name = parts.name),
+(SELECT configured_at FROM queues WHERE queues.name = parts.name)
 
 -- fragment: queue_rows
 -- The configuration and the counters of queues, under one another.
 SELECT
     name, paused, created_at, changed_at, NULL::int8 AS scheduled, NULL::int8 AS available,
     NULL::int8 AS pending, NULL::int8 AS active, NULL::int8 AS completed,
-    NULL::int8 AS retryable, NULL::int8 AS cancelled, NULL::int8 AS discarded
+    NULL::int8 AS retryable, NULL::int8 AS cancelled, NULL::int8 AS discarded,
+    NULL::int8 AS bytes
 FROM queues
 UNION ALL
 SELECT
     queue, NULL, created_at, NULL, scheduled, available, pending, active, completed, retryable,
-    cancelled, discarded
+    cancelled, discarded, bytes
 FROM queue_counts
 
 -- name: queues
@@ -54,3 +59,90 @@ SELECT {queue} FROM ({queue_rows}) AS parts GROUP BY name ORDER BY name
 -- The same for these names.
 -- row: text
 SELECT {queue} FROM ({queue_rows}) AS parts WHERE name = ANY ({rows}) GROUP BY name ORDER BY name
+
+-- name: set_config
+-- Configure a queue, whether it was ever used or not.
+INSERT INTO queues (name, paused, created_at, changed_at, config, configured_at)
+VALUES (
+    %(queue)s::text, false, %(now)s::int8, %(now)s::int8, %(config)s::bytea, %(now)s::int8
+)
+ON CONFLICT (name) DO UPDATE SET
+    config = excluded.config, configured_at = excluded.configured_at
+
+-- name: bump_configs
+-- Let every node read the configuration of queues again with its next transaction.
+UPDATE settings SET value = value + 1 WHERE name = 'queue_configs'
+
+-- name: queue_configs
+-- The configured queues.
+SELECT name, config FROM queues WHERE config IS NOT NULL
+
+-- name: queue_loads
+-- What runs in queues, what waits, and how many bytes that is.
+-- row: text
+SELECT
+    queue, sum(active)::int8, sum(available + scheduled + retryable)::int8, sum(bytes)::int8
+FROM queue_counts WHERE queue = ANY ({rows}) GROUP BY queue
+
+-- name: oldest_waiting
+-- Lock the jobs that were available first: of each priority the first, and the first that are
+-- gated. What another node is busy with is passed over; it is about to leave anyhow.
+WITH RECURSIVE steps (priority) AS (
+    (
+        SELECT priority FROM jobs
+        WHERE state = 'available' AND NOT gated AND queue = %(queue)s::text
+        ORDER BY priority DESC LIMIT 1
+    )
+    UNION ALL
+    SELECT lower.priority FROM steps CROSS JOIN LATERAL (
+        SELECT priority FROM jobs
+        WHERE state = 'available' AND NOT gated AND queue = %(queue)s::text
+            AND priority < steps.priority
+        ORDER BY priority DESC LIMIT 1
+    ) AS lower
+), first AS MATERIALIZED (
+    SELECT of_step.id, of_step.seq FROM steps CROSS JOIN LATERAL (
+        SELECT id, seq FROM jobs
+        WHERE state = 'available' AND NOT gated AND queue = %(queue)s::text
+            AND priority = steps.priority
+        ORDER BY seq LIMIT %(limit)s::int8
+    ) AS of_step
+    UNION ALL
+    (
+        SELECT id, seq FROM jobs
+        WHERE state = 'available' AND gated AND queue = %(queue)s::text
+        ORDER BY seq LIMIT %(limit)s::int8
+    )
+), oldest AS MATERIALIZED (
+    SELECT id FROM first ORDER BY seq LIMIT %(limit)s::int8
+)
+SELECT {job} FROM jobs
+WHERE id = ANY (ARRAY(SELECT id FROM oldest)) AND state = 'available'
+ORDER BY id FOR UPDATE SKIP LOCKED
+
+-- name: delete_queue
+-- Forget what was set for a queue, and its counters.
+DELETE FROM queues WHERE name = %(queue)s::text
+
+-- name: delete_counts
+-- Forget the counters of a queue.
+DELETE FROM queue_counts WHERE queue = %(queue)s::text
+
+-- name: span_end
+-- Where a stretch of jobs ends, in the order of ids.
+SELECT max(id) FROM (
+    SELECT id FROM jobs WHERE id > %(after)s::text ORDER BY id LIMIT %(span)s::int8
+) AS span
+
+-- name: jobs_in_span
+-- The jobs of a queue in a stretch, with their states and when they were last touched.
+SELECT id, state, COALESCE(finished_at, created_at) FROM jobs
+WHERE id > %(after)s::text AND id <= %(last)s::text AND queue = %(queue)s::text
+
+-- name: count_jobs
+-- All jobs of queues, whatever their state.
+-- row: text
+SELECT queue, sum(
+    scheduled + available + pending + active + completed + retryable + cancelled + discarded
+)::int8
+FROM queue_counts WHERE queue = ANY ({rows}) GROUP BY queue

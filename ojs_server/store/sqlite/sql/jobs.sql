@@ -4,7 +4,8 @@ jobs.id, jobs.type, jobs.queue, jobs.state, jobs.priority, jobs.seq, jobs.attemp
 jobs.max_attempts, jobs.created_at, jobs.enqueued_at, jobs.started_at, jobs.finished_at,
 jobs.completed_at, jobs.scheduled_at, jobs.expires_at, jobs.due_at, jobs.lease_ms, jobs.run_ms,
 jobs.retry_delay_ms, CAST(jobs.spec AS BLOB), CAST(jobs.error AS BLOB), CAST(jobs.errors AS BLOB),
-jobs.workflow_id, jobs.workflow_node
+jobs.workflow_id, jobs.workflow_node, jobs.trace_id, jobs.beside,
+jobs.rate_key, jobs.on_limit, jobs.size
 
 -- fragment: payload
 -- What a StoredJob has beyond its Job.
@@ -13,12 +14,12 @@ jobs.unique_key, CAST(jobs.parent_results AS BLOB)
 
 -- name: insert_jobs
 -- New jobs, whose ids are free.
--- row: (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,CAST(? AS TEXT),CAST(? AS TEXT),CAST(? AS TEXT),?,?,CAST(? AS TEXT),CAST(? AS TEXT),?,CAST(? AS TEXT),?,CAST(? AS TEXT))
+-- row: (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,CAST(? AS TEXT),CAST(? AS TEXT),CAST(? AS TEXT),?,?,CAST(? AS TEXT),CAST(? AS TEXT),?,CAST(? AS TEXT),?,CAST(? AS TEXT),?,?,?,?,?)
 INSERT INTO jobs (
     id, type, queue, state, priority, seq, attempt, releases, max_attempts, created_at,
     enqueued_at, started_at, finished_at, completed_at, scheduled_at, expires_at, due_at,
     lease_ms, run_ms, retry_delay_ms, spec, error, errors, workflow_id, workflow_node, args, meta,
-    request_hash, result, unique_key, parent_results
+    request_hash, result, unique_key, parent_results, trace_id, rate_key, on_limit, size, gated
 )
 VALUES {rows}
 
@@ -58,26 +59,31 @@ SELECT {job}, jobs.unique_key FROM jobs WHERE id IN (
 -- What time changes next.
 SELECT {job} FROM jobs WHERE due_at <= :now ORDER BY due_at LIMIT :limit
 
+-- fragment: taken
+-- A job with a rate key is taken on trial: it keeps what it must have again if it is sent back.
+started_at = CASE WHEN rate_key IS NULL THEN ? ELSE started_at END,
+due_at = CASE WHEN rate_key IS NULL THEN NULL ELSE due_at END
+
 -- name: claim
 -- Hand out: each lane is one queue (or queue and type), in the order wanted.
--- row: SELECT * FROM (SELECT ? AS lane, id, priority, seq FROM jobs WHERE state = 'available' AND queue = ? AND (expires_at IS NULL OR expires_at > ?) AND NOT EXISTS (SELECT 1 FROM queues WHERE name = ? AND paused) ORDER BY priority DESC, seq LIMIT ?)
+-- row: SELECT * FROM (SELECT ? AS lane, id, priority, seq FROM jobs WHERE state = 'available' AND gated = 0 AND queue = ? AND (expires_at IS NULL OR expires_at > ?) AND NOT EXISTS (SELECT 1 FROM queues WHERE name = ? AND paused) ORDER BY priority DESC, seq LIMIT ?)
 UPDATE jobs
-SET state = 'active', attempt = attempt + 1, started_at = ?, due_at = NULL
+SET state = 'active', attempt = attempt + 1, {taken}
 WHERE id IN (SELECT id FROM ({lanes}) ORDER BY lane, priority DESC, seq LIMIT ?)
 RETURNING {job}, CAST(args AS BLOB), CAST(meta AS BLOB), CAST(parent_results AS BLOB)
 
 -- name: claim_types
 -- The same where the fetch names job types: a lane is one queue and one type.
--- row: SELECT * FROM (SELECT ? AS lane, id, priority, seq FROM jobs WHERE state = 'available' AND queue = ? AND type = ? AND (expires_at IS NULL OR expires_at > ?) AND NOT EXISTS (SELECT 1 FROM queues WHERE name = ? AND paused) ORDER BY priority DESC, seq LIMIT ?)
+-- row: SELECT * FROM (SELECT ? AS lane, id, priority, seq FROM jobs WHERE state = 'available' AND gated = 0 AND queue = ? AND type = ? AND (expires_at IS NULL OR expires_at > ?) AND NOT EXISTS (SELECT 1 FROM queues WHERE name = ? AND paused) ORDER BY priority DESC, seq LIMIT ?)
 UPDATE jobs
-SET state = 'active', attempt = attempt + 1, started_at = ?, due_at = NULL
+SET state = 'active', attempt = attempt + 1, {taken}
 WHERE id IN (SELECT id FROM ({lanes}) ORDER BY lane, priority DESC, seq LIMIT ?)
 RETURNING {job}, CAST(args AS BLOB), CAST(meta AS BLOB), CAST(parent_results AS BLOB)
 
 -- name: write_changes
 -- Decided transitions, each guarded by the state and attempt that it leaves (columns 2 and 3).
 -- Not WITH … UPDATE: Python counts the rows only of statements that begin with UPDATE.
--- row: (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
+-- row: (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
 UPDATE jobs SET
     state = change.column4, seq = change.column5, attempt = change.column6,
     releases = change.column7, enqueued_at = change.column8,
@@ -86,7 +92,7 @@ UPDATE jobs SET
     expires_at = change.column13, due_at = change.column14,
     retry_delay_ms = change.column15, error = CAST(change.column16 AS TEXT),
     errors = CAST(change.column17 AS TEXT),
-    result = COALESCE(CAST(change.column18 AS TEXT), jobs.result)
+    result = COALESCE(CAST(change.column18 AS TEXT), jobs.result), gated = change.column19
 FROM (VALUES {rows}) AS change
 WHERE jobs.id = change.column1 AND jobs.state = change.column2 AND jobs.attempt = change.column3
 
@@ -139,4 +145,5 @@ SELECT
         SELECT min(next_run_at) AS moment FROM cron WHERE next_run_at IS NOT NULL
         UNION ALL
         SELECT 0 WHERE EXISTS (SELECT 1 FROM cron WHERE held > 0 AND {free})
-    ))
+    )),
+    (SELECT min(opens_at) FROM limits WHERE opens_at IS NOT NULL)

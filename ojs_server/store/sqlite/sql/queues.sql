@@ -5,42 +5,117 @@ ON CONFLICT (name) DO UPDATE SET paused = excluded.paused, changed_at = excluded
 
 -- name: add_counts
 -- Move the counters of queues by what this transaction did.
--- row: (?,?,?,?,?,?,?,?,?,?,?)
+-- row: (?,?,?,?,?,?,?,?,?,?,?,?)
 INSERT INTO queue_counts (
     queue, node, created_at, scheduled, available, pending, active, completed, retryable,
-    cancelled, discarded
+    cancelled, discarded, bytes
 )
 VALUES {rows}
 ON CONFLICT (queue, node) DO UPDATE SET
     scheduled = scheduled + excluded.scheduled, available = available + excluded.available,
     pending = pending + excluded.pending, active = active + excluded.active,
     completed = completed + excluded.completed, retryable = retryable + excluded.retryable,
-    cancelled = cancelled + excluded.cancelled, discarded = discarded + excluded.discarded
+    cancelled = cancelled + excluded.cancelled, discarded = discarded + excluded.discarded,
+    bytes = bytes + excluded.bytes
 
 -- fragment: queue
 -- A queue that was ever used or configured, with the sums of its counters.
 name, COALESCE(max(paused), 0), min(created_at), max(changed_at),
 COALESCE(sum(scheduled), 0), COALESCE(sum(available), 0), COALESCE(sum(pending), 0),
 COALESCE(sum(active), 0), COALESCE(sum(completed), 0), COALESCE(sum(retryable), 0),
-COALESCE(sum(cancelled), 0), COALESCE(sum(discarded), 0)
+COALESCE(sum(cancelled), 0), COALESCE(sum(discarded), 0), COALESCE(sum(bytes), 0),
+(SELECT CAST(config AS BLOB) FROM queues WHERE queues.name = parts.name),
+(SELECT configured_at FROM queues WHERE queues.name = parts.name)
 
 -- fragment: queue_rows
 -- The configuration and the counters of queues, under one another.
 SELECT
     name, paused, created_at, changed_at, NULL AS scheduled, NULL AS available, NULL AS pending,
-    NULL AS active, NULL AS completed, NULL AS retryable, NULL AS cancelled, NULL AS discarded
+    NULL AS active, NULL AS completed, NULL AS retryable, NULL AS cancelled, NULL AS discarded,
+    NULL AS bytes
 FROM queues
 UNION ALL
 SELECT
     queue, NULL, created_at, NULL, scheduled, available, pending, active, completed, retryable,
-    cancelled, discarded
+    cancelled, discarded, bytes
 FROM queue_counts
 
 -- name: queues
 -- Every queue.
-SELECT {queue} FROM ({queue_rows}) GROUP BY name ORDER BY name
+SELECT {queue} FROM ({queue_rows}) AS parts GROUP BY name ORDER BY name
 
 -- name: some_queues
 -- The same for these names.
 -- row: ?
-SELECT {queue} FROM ({queue_rows}) WHERE name IN ({rows}) GROUP BY name ORDER BY name
+SELECT {queue} FROM ({queue_rows}) AS parts WHERE name IN ({rows}) GROUP BY name ORDER BY name
+
+-- name: set_config
+-- Configure a queue, whether it was ever used or not.
+INSERT INTO queues (name, paused, created_at, changed_at, config, configured_at)
+VALUES (:queue, 0, :now, :now, CAST(:config AS TEXT), :now)
+ON CONFLICT (name) DO UPDATE SET
+    config = excluded.config, configured_at = excluded.configured_at
+
+-- name: queue_configs
+-- The configured queues.
+SELECT name, CAST(config AS BLOB) FROM queues WHERE config IS NOT NULL
+
+-- name: queue_loads
+-- What runs in queues, what waits, and how many bytes that is.
+-- row: ?
+SELECT queue, sum(active), sum(available + scheduled + retryable), sum(bytes)
+FROM queue_counts WHERE queue IN ({rows}) GROUP BY queue
+
+-- name: oldest_waiting
+-- The jobs that were available first: of each priority the first, and the first that are gated.
+WITH RECURSIVE steps (priority) AS (
+    SELECT max(priority) FROM jobs WHERE state = 'available' AND gated = 0 AND queue = :queue
+    UNION ALL
+    SELECT (
+        SELECT max(lower.priority) FROM jobs AS lower
+        WHERE lower.state = 'available' AND lower.gated = 0 AND lower.queue = :queue
+            AND lower.priority < steps.priority
+    )
+    FROM steps WHERE steps.priority IS NOT NULL
+)
+SELECT {job} FROM jobs WHERE id IN (
+    SELECT id FROM (
+        SELECT first.id, first.seq FROM steps JOIN jobs AS first ON first.id IN (
+            SELECT same.id FROM jobs AS same
+            WHERE same.state = 'available' AND same.gated = 0 AND same.queue = :queue
+                AND same.priority = steps.priority
+            ORDER BY same.seq LIMIT :limit
+        )
+        UNION ALL
+        SELECT id, seq FROM (
+            SELECT id, seq FROM jobs WHERE state = 'available' AND gated = 1 AND queue = :queue
+            ORDER BY seq LIMIT :limit
+        )
+    )
+    ORDER BY seq LIMIT :limit
+)
+
+-- name: delete_queue
+-- Forget what was set for a queue, and its counters.
+DELETE FROM queues WHERE name = :queue
+
+-- name: delete_counts
+-- Forget the counters of a queue.
+DELETE FROM queue_counts WHERE queue = :queue
+
+-- name: span_end
+-- Where a stretch of jobs ends, in the order of ids.
+SELECT max(id) FROM (SELECT id FROM jobs WHERE id > :after ORDER BY id LIMIT :span)
+
+-- name: jobs_in_span
+-- The jobs of a queue in a stretch, with their states and when they were last touched.
+SELECT id, state, COALESCE(finished_at, created_at) FROM jobs
+WHERE id > :after AND id <= :last AND queue = :queue
+
+-- name: count_jobs
+-- All jobs of queues, whatever their state.
+-- row: ?
+SELECT queue, sum(
+    scheduled + available + pending + active + completed + retryable + cancelled + discarded
+)
+FROM queue_counts WHERE queue IN ({rows}) GROUP BY queue

@@ -1,0 +1,37 @@
+"""The records that may lie beside a job, each in a table of its own, and go with it.
+
+`Job.beside` says which of them there are, so that calls on jobs without pay nothing for them.
+"""
+
+from typing import Final
+
+import msgspec
+
+# The bits of `Job.beside`.
+CHECKPOINT: Final = 1
+PROGRESS: Final = 2
+
+
+class Checkpoint(msgspec.Struct, frozen=True):
+    """The newest state of a job, as JSON; `sequence` counts those saved since the last delete."""
+
+    job_id: str
+    sequence: int
+    state: bytes
+    saved_at: int
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """The last report of `attempt`, and when events last told of it. All but the value is JSON.
+
+    `checkpoint` may be of an earlier attempt.
+    """
+
+    job_id: str
+    attempt: int
+    value: float | None
+    message: bytes | None
+    data: bytes | None
+    checkpoint: bytes | None
+    updated_at: int
+    told_at: int

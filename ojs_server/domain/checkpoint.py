@@ -1,0 +1,41 @@
+"""Checkpoints: where a job's handler has come to, kept for its next attempt.
+
+Only the newest is kept, whole and as it was sent. It outlives failed attempts and the end of the
+job, and goes with the job itself.
+"""
+
+from typing import Final
+
+from ojs_server.domain import lifecycle
+from ojs_server.domain.beside import Checkpoint
+from ojs_server.domain.errors import Conflict
+from ojs_server.domain.job import Job, Lease
+
+MAX_STATE: Final = 1024 * 1024
+
+
+def save(
+    job: Job,
+    lease: Lease | None,
+    before: Checkpoint | None,
+    state: bytes,
+    *,
+    sequence: int | None,
+    worker_id: str | None,
+    attempt: int | None,
+    now: int,
+) -> Checkpoint:
+    """The checkpoint that takes the place of the one before.
+
+    Whoever names itself must hold the job. A `sequence` that the caller names must be higher than
+    the last, so that a late call replaces nothing newer.
+    """
+    lifecycle.require(job, "checkpoint")
+    lifecycle.require_holder(job, lease, worker_id, attempt)
+    last = before.sequence if before else 0
+    if sequence is not None and sequence <= last:
+        raise Conflict(
+            f"checkpoint {last} of job {job.id} is there already; `sequence` must be higher",
+            details={"job_id": job.id, "field": "sequence", "current_sequence": last},
+        )
+    return Checkpoint(job.id, last + 1 if sequence is None else sequence, state, now)

@@ -1,0 +1,305 @@
+"""What an operator may set for one queue: limits, bounds, and defaults for its jobs."""
+
+from collections.abc import Callable, Mapping
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+import msgspec
+
+from ojs_server.domain.errors import InvalidRequest, Unsupported, ValidationError, invalid
+from ojs_server.domain.naming import nearest
+from ojs_server.domain.rate_limit import LIMITS, NO_LIMITS, Policy, parse_policy
+from ojs_server.domain.retention import Retention
+from ojs_server.domain.retry import parse_policy as parse_retry
+from ojs_wire.values import format_duration, in_seconds, kind_of, parse_duration
+
+STRATEGIES: Final = ("reject", "block", "drop_oldest")
+MAX_BOUND: Final = 2**53
+MAX_TYPES: Final = 1000
+_RETENTION: Final = ("completed", "cancelled", "discarded")
+# The members of the documents, and the part of the configuration that each is about.
+_PARTS: Final[Mapping[str, str]] = {
+    "concurrency": "policy",
+    "rate_limit": "policy",
+    "rate": "policy",
+    "throttle": "policy",
+    "backpressure": "bounds",
+    "max_size": "bounds",
+    "max_depth": "bounds",
+    "max_size_bytes": "bounds",
+    "overflow_policy": "bounds",
+    "visibility_timeout": "lease_ms",
+    "visibility_timeout_ms": "lease_ms",
+    "default_timeout": "run_ms",
+    "default_timeout_ms": "run_ms",
+    "default_retry": "retry",
+    "retention": "retention",
+    "allowed_job_types": "job_types",
+}
+MEMBERS: Final = frozenset(_PARTS)
+_BOUNDS: Final = frozenset({"max_depth", "max_size_bytes", "strategy", "warning_threshold"})
+# Known to the documents of the protocol, and not to be taken for granted here.
+_NOT_BUILT: Final = (
+    "dead_letter_queue",
+    "dead_letter_max_size",
+    "dead_letter_ttl",
+    "producers",
+    "late_ack",
+)
+
+
+class Bounds(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How much may wait in a queue, and what becomes of what does not fit."""
+
+    depth: int | None = None
+    bytes: int | None = None
+    strategy: str = "reject"
+    warning: float = 0.8
+
+
+class QueueConfig(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One queue's settings; what is empty is left to the job or the server."""
+
+    policy: Policy = NO_LIMITS
+    bounds: Bounds | None = None
+    lease_ms: int | None = None
+    run_ms: int | None = None
+    retry: dict[str, Any] | None = None
+    retention: dict[str, int] = {}
+    job_types: tuple[str, ...] = ()
+
+    @property
+    def limits(self) -> bool:
+        """Whether a claim must ask."""
+        return bool(self.policy)
+
+    def keep(self, server: Retention) -> Retention:
+        """How long this queue's finished jobs stay."""
+        if not self.retention:
+            return server
+        own = {f"{state}_ms": period for state, period in self.retention.items()}
+        if "discarded_ms" in own:
+            own["dead_letter_ms"] = own["discarded_ms"]
+        return msgspec.structs.replace(server, **own)
+
+    def takes(self, job_type: str) -> bool:
+        """Whether jobs of a type may be put into this queue."""
+        return not self.job_types or any(fnmatchcase(job_type, name) for name in self.job_types)
+
+
+NO_CONFIG: Final = QueueConfig()
+
+
+def parse_config(body: Mapping[str, Any], *, strict: bool, base: QueueConfig) -> QueueConfig:
+    """Check a configuration; each part that it names replaces that part of `base`."""
+    for name in _NOT_BUILT:
+        if body.get(name) is not None:
+            raise Unsupported(
+                f"`{name}` cannot be set for a queue by this server",
+                details={"field": name, "supported": sorted(MEMBERS)},
+            )
+    if strict:
+        _refuse_unknown("", body, MEMBERS)
+    named = {_PARTS[name] for name in body if name in _PARTS}
+    made: dict[str, Any] = {}
+    for part in sorted(named):
+        made[part] = (
+            _policy(body, strict, base) if part == "policy" else _READERS[part](body, strict)
+        )
+    return msgspec.structs.replace(base, **made)
+
+
+def parse_limits(body: Mapping[str, Any], *, strict: bool, base: QueueConfig) -> QueueConfig:
+    """Check a queue's limits as their own endpoint takes them; they replace those of `base`."""
+    if strict:
+        _refuse_unknown("", body, LIMITS)
+    return msgspec.structs.replace(base, policy=parse_policy("rate_limit", body))
+
+
+def as_wire(config: QueueConfig) -> dict[str, Any]:
+    """The settings under all names that clients read; what is not set is null."""
+    bounds = config.bounds or Bounds()
+    policy = config.policy
+    return {
+        "concurrency": policy.concurrency,
+        "rate_limit": None if policy.rate is None else policy.rate.as_wire(),
+        "throttle": None if policy.throttle is None else policy.throttle.as_wire(),
+        "backpressure": None
+        if config.bounds is None
+        else {
+            "max_depth": bounds.depth,
+            "max_size_bytes": bounds.bytes,
+            "strategy": bounds.strategy,
+            "warning_threshold": bounds.warning,
+        },
+        "max_size": bounds.depth,
+        "max_size_bytes": bounds.bytes,
+        "overflow_policy": None if config.bounds is None else bounds.strategy,
+        "visibility_timeout": None if config.lease_ms is None else in_seconds(config.lease_ms),
+        "default_timeout": None if config.run_ms is None else in_seconds(config.run_ms),
+        "default_retry": config.retry,
+        "retention": {name: format_duration(ms) for name, ms in config.retention.items()},
+        "allowed_job_types": list(config.job_types) or ["*"],
+    }
+
+
+def _policy(body: Mapping[str, Any], strict: bool, base: QueueConfig) -> Policy:
+    nested = _object(body, "rate_limit")
+    if strict:
+        _refuse_unknown("rate_limit.", nested, LIMITS)
+    outer = parse_policy("config", {name: body.get(name) for name in LIMITS & body.keys()})
+    inner = parse_policy("rate_limit", nested)
+    concurrency = inner.concurrency if outer.concurrency is None else outer.concurrency
+    # What is not named stays; what is named and empty goes.
+    return Policy(
+        base.policy.concurrency
+        if concurrency is None and "concurrency" not in body
+        else concurrency,
+        outer.rate
+        or inner.rate
+        or (None if {"rate", "rate_limit"} & body.keys() else base.policy.rate),
+        outer.throttle or inner.throttle or (None if "throttle" in body else base.policy.throttle),
+    )
+
+
+def _bounds(body: Mapping[str, Any], strict: bool) -> Bounds | None:
+    nested = _object(body, "backpressure")
+    if strict:
+        _refuse_unknown("backpressure.", nested, _BOUNDS)
+    depth = (
+        _bound(nested, "backpressure.max_depth", "max_depth")
+        or _bound(body, "max_depth", "max_depth")
+        or _bound(body, "max_size", "max_size")
+    )
+    size = _bound(nested, "backpressure.max_size_bytes", "max_size_bytes") or _bound(
+        body, "max_size_bytes", "max_size_bytes"
+    )
+    strategy = _strategy("backpressure.strategy", nested.get("strategy")) or _strategy(
+        "overflow_policy", body.get("overflow_policy")
+    )
+    warning = nested.get("warning_threshold", 0.8)
+    if isinstance(warning, bool) or not isinstance(warning, int | float) or not 0 < warning <= 1:
+        raise invalid(
+            "backpressure.warning_threshold", "must be a number above 0 and no larger than 1"
+        )
+    # Without a bound nothing overflows, and nothing is to be counted.
+    if depth is None and size is None:
+        return None
+    return Bounds(depth, size, strategy or "reject", float(warning))
+
+
+def _bound(given: Mapping[str, Any], field: str, name: str) -> int | None:
+    value = given.get(name)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_BOUND:
+        raise invalid(field, f"must be a whole number from 1 to {MAX_BOUND}, or 0 for no bound")
+    return value or None
+
+
+def _strategy(field: str, value: object) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str) or value not in STRATEGIES:
+        hint = nearest(value, STRATEGIES) if isinstance(value, str) else ""
+        raise invalid(
+            field, f"must be one of {', '.join(STRATEGIES)}{hint}", allowed=list(STRATEGIES)
+        )
+    return value
+
+
+def _period(field: str, value: object, unit: int | None) -> int:
+    try:
+        period = parse_duration(value, unit)
+    except ValueError as error:
+        raise invalid(field, str(error)) from None
+    if period <= 0:
+        raise invalid(field, "must be longer than zero")
+    return period
+
+
+def _of_two(name: str) -> Callable[[Mapping[str, Any], bool], int | None]:
+    def read(body: Mapping[str, Any], strict: bool) -> int | None:
+        fields = ((f"{name}_ms", 1), (name, 1000))
+        found = [_period(field, body[field], unit) for field, unit in fields if body.get(field)]
+        for field, _ in fields:
+            if body.get(field) == 0 and body.get(field) is not None:
+                raise invalid(field, "must be longer than zero")
+        return found[0] if found else None
+
+    return read
+
+
+def _retry(body: Mapping[str, Any], strict: bool) -> dict[str, Any] | None:
+    given = body.get("default_retry")
+    return None if given is None else dict(parse_retry(given).as_wire())
+
+
+def _retention(body: Mapping[str, Any], strict: bool) -> dict[str, int]:
+    given = _object(body, "retention")
+    if strict:
+        _refuse_unknown("retention.", given, frozenset(_RETENTION))
+    return {
+        name: _period(f"retention.{name}", given[name], 1000)
+        for name in _RETENTION
+        if given.get(name) is not None
+    }
+
+
+def _job_types(body: Mapping[str, Any], strict: bool) -> tuple[str, ...]:
+    given = body.get("allowed_job_types")
+    if given is None:
+        return ()
+    fits = isinstance(given, list) and all(
+        isinstance(name, str) and 0 < len(name) <= 255 for name in given
+    )
+    if not fits or len(given) > MAX_TYPES:
+        raise invalid(
+            "allowed_job_types",
+            f"must be an array of at most {MAX_TYPES} job types, in which `*` stands for any text",
+        )
+    for name in given:
+        if not set(name) <= _TYPE_LETTERS:
+            raise invalid("allowed_job_types", f"holds {name[:100]!r}, which no job type is like")
+    return () if "*" in given else tuple(dict.fromkeys(given))
+
+
+# No brackets or question marks, which the matching below would take for patterns.
+_TYPE_LETTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_.-*")
+_READERS: Final[Mapping[str, Callable[[Mapping[str, Any], bool], Any]]] = {
+    "bounds": _bounds,
+    "lease_ms": _of_two("visibility_timeout"),
+    "run_ms": _of_two("default_timeout"),
+    "retry": _retry,
+    "retention": _retention,
+    "job_types": _job_types,
+}
+
+
+def _object(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = body.get(name)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise invalid(name, f"must be an object, not {kind_of(value)}")
+    return value
+
+
+def _refuse_unknown(where: str, given: Mapping[str, Any], known: frozenset[str]) -> None:
+    for name in given:
+        if name not in known:
+            raise ValidationError(
+                f"`{where}{name[:100]}` is not known{nearest(name, known)}",
+                details={"field": f"{where}{name[:100]}", "allowed": sorted(known)},
+            )
+
+
+def require_type(config: QueueConfig, queue: str, job_type: str) -> None:
+    """Refuse a job type that the queue does not take."""
+    if not config.takes(job_type):
+        raise InvalidRequest(
+            f"queue {queue} takes no jobs of type {job_type}",
+            details={"field": "type", "queue": queue, "allowed": list(config.job_types)},
+        )

@@ -1,0 +1,99 @@
+"""Progress of jobs: reported by their holders, read by anybody."""
+
+from email.utils import formatdate
+from typing import Any
+
+from msgspec import Raw
+
+from ojs_server.domain.beside import PROGRESS, Progress
+from ojs_server.domain.errors import TooLarge, invalid
+from ojs_server.domain.job import Job, Lease, StoredJob
+from ojs_server.domain.progress import MAX_CHECKPOINT, MAX_DATA, Report, Shown, shown
+from ojs_server.http.call import Answer, Call
+from ojs_server.http.ids import holder_of, job_id_of
+from ojs_server.http.views import timestamp
+from ojs_server.ops.progress import Advance
+from ojs_server.ops.settle import missing
+from ojs_server.store.base import Reader
+from ojs_wire.calls import ProgressRequest
+from ojs_wire.codec import encode
+
+
+async def report(call: Call) -> Answer:
+    """The holder says how far it is; from anybody else it changes nothing."""
+    request = await call.read(ProgressRequest)
+    done = await call.server.engine.run(
+        Advance(
+            job_id_of(call, request.job_id),
+            _report(request),
+            worker_id=holder_of(request.worker_id),
+            attempt=request.attempt,
+        )
+    )
+    return Answer(_answer(done.job, done.shown))
+
+
+async def read(call: Call) -> Answer:
+    """How far a job is; nulls where nobody has said."""
+    job_id = job_id_of(call)
+    found = await call.server.engine.read(lambda reader: with_progress(reader, job_id))
+    if found is None:
+        raise missing(job_id)
+    stored, _, known = found
+    job = stored.job
+    seen = shown(job, known)
+    headers = {"Cache-Control": "no-cache"}
+    if seen.value is not None:
+        headers["X-OJS-Progress"] = f"{seen.value:g}"
+    if seen.updated_at is not None:
+        headers["Last-Modified"] = formatdate(seen.updated_at / 1000, usegmt=True)
+    return Answer(_answer(job, seen), headers=headers)
+
+
+def with_progress(
+    reader: Reader, job_id: str
+) -> tuple[StoredJob, Lease | None, Progress | None] | None:
+    """A job, who holds it, and what it has reported, looked up only where it has."""
+    found = reader.job(job_id)
+    if found is None:
+        return None
+    reported = found[0].job.beside & PROGRESS
+    return (*found, reader.progress(job_id) if reported else None)
+
+
+def _report(request: ProgressRequest) -> Report:
+    value = request.progress
+    if value is None and request.percentage is not None:
+        value = request.percentage / 100
+    if value is None and request.data is None:
+        raise invalid("progress", "is missing: give `progress` from 0 to 1, `percentage` or `data`")
+    return Report(
+        value=value,
+        message=_json("message", request.message, None),
+        data=_json("data", request.data, MAX_DATA),
+        checkpoint=_json("checkpoint", request.checkpoint, MAX_CHECKPOINT),
+    )
+
+
+def _json(field: str, value: Any, limit: int | None) -> bytes | None:
+    if value is None:
+        return None
+    text = encode(value)
+    if limit is not None and len(text) > limit:
+        raise TooLarge(
+            f"`{field}` has {len(text)} bytes; at most {limit} are allowed",
+            details={"field": field, "size": len(text), "limit": limit},
+        )
+    return text
+
+
+def _answer(job: Job, seen: Shown) -> dict[str, Any]:
+    return {
+        "job_id": job.id,
+        "state": job.state,
+        "progress": seen.value,
+        "percentage": None if seen.value is None else round(seen.value * 100, 2),
+        "data": None if seen.data is None else Raw(seen.data),
+        "message": None if seen.message is None else Raw(seen.message),
+        "updated_at": timestamp(seen.updated_at),
+    }

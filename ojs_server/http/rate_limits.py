@@ -1,0 +1,144 @@
+"""Rate limits: list, inspect, override; and what an enqueue is told of its own."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ojs_server.domain import limit as limits
+from ojs_server.domain.errors import NotFound, ValidationError, invalid
+from ojs_server.domain.limit import Limit
+from ojs_server.domain.naming import nearest
+from ojs_server.domain.rate_limit import LIMITS, OF_KEYLESS, parse_key, parse_policy
+from ojs_server.domain.validate import Draft, parse_queue
+from ojs_server.http.call import Answer, Call
+from ojs_server.http.paging import page_of
+from ojs_server.http.views import timestamp
+from ojs_server.ops.opening import Override
+from ojs_wire.values import format_duration, format_timestamp, kind_of, parse_moment
+
+_OVERRIDE = LIMITS | {"expires_at"}
+
+
+async def listing(call: Call) -> Answer:
+    """Every key by name."""
+    page = page_of(call)
+    found, now = await call.server.engine.read(
+        lambda reader: (reader.limits(page.limit, page.offset), reader.now())
+    )
+    end = page.offset + len(found.limits)
+    pagination = page.describe(found.total, f"{end}" if end < found.total else None)
+    items = [_shown(limit, waiting, now) for limit, waiting in found.limits]
+    return Answer({"items": items, "pagination": pagination})
+
+
+async def detail(call: Call) -> Answer:
+    """One key: its limits, how much of them is used, who waits."""
+    key = _key(call)
+    found, now = await call.server.engine.read(lambda reader: (reader.limit(key), reader.now()))
+    if found is None:
+        raise NotFound(
+            f"there is no rate limit {key}",
+            details={"resource_type": "rate_limit", "resource_id": key},
+            hint="a key appears with its first job, or with PUT",
+        )
+    return Answer(_shown(*found, now))
+
+
+async def override(call: Call) -> Answer:
+    """Limits that outrank those of the jobs, until a moment or until taken back."""
+    key = _key(call)
+    body = await call.json()
+    if call.server.settings.strict:
+        for name in body:
+            if name not in _OVERRIDE:
+                raise ValidationError(
+                    f"`{name[:100]}` is not known{nearest(name, _OVERRIDE)}",
+                    details={"field": name[:100], "allowed": sorted(_OVERRIDE)},
+                )
+    policy = parse_policy("rate_limit", body)
+    done = await call.server.engine.run(Override(key, policy, await _until(call, body)))
+    found = await call.server.engine.read(lambda reader: reader.limit(key))
+    return Answer(_shown(*(found or (done.limit, 0)), done.now))
+
+
+async def headers(call: Call, draft: Draft) -> Mapping[str, str]:
+    """How much of its limit is left after an enqueue; nothing for a job without one."""
+    if draft.rate_limit is None:
+        return {}
+    key = draft.rate_limit.key
+    found, now = await call.server.engine.read(lambda reader: (reader.limit(key), reader.now()))
+    if found is None:
+        return {}
+    limit = found[0]
+    policy = limits.in_force(limit, now)
+    window = policy.rate or policy.throttle
+    most = policy.concurrency if window is None else window.limit
+    if most is None:
+        return {}
+    room = limits.room(limit, now)
+    resets = limits.resets_at(limit, now) or room.opens_at or now
+    return {
+        "X-RateLimit-Limit": str(most),
+        "X-RateLimit-Remaining": str(most if room.count is None else min(most, room.count)),
+        "X-RateLimit-Reset": str(-(-resets // 1000)),
+    }
+
+
+def _key(call: Call) -> str:
+    key = call.params["key"]
+    if key.startswith(OF_KEYLESS):
+        return OF_KEYLESS + parse_queue("key", key.removeprefix(OF_KEYLESS))
+    return parse_key("key", key)
+
+
+async def _until(call: Call, body: Mapping[str, Any]) -> int | None:
+    value = body.get("expires_at")
+    if value is None:
+        return None
+    now = await call.server.engine.read(lambda reader: reader.now())
+    try:
+        moment = parse_moment(value, now)
+    except ValueError as error:
+        raise invalid("expires_at", str(error)) from None
+    if moment <= now:
+        raise invalid("expires_at", f"must lie in the future, not {kind_of(value)} in the past")
+    return moment
+
+
+def _shown(limit: Limit, waiting: int, now: int) -> dict[str, Any]:
+    policy = limits.in_force(limit, now)
+    concurrency = policy.concurrency
+    overridden = limit.override is not None and policy is limit.override
+    room = limits.room(limit, now)
+    return {
+        "key": limit.name,
+        "concurrency": {
+            "limit": concurrency,
+            "active": limit.active,
+            "available": None if concurrency is None else max(0, concurrency - limit.active),
+        },
+        "rate": None
+        if policy.rate is None
+        else {
+            "limit": policy.rate.limit,
+            "period": format_duration(policy.rate.period_ms),
+            "current_count": limits.started(limit, now),
+            "window_resets_at": timestamp(limits.resets_at(limit, now)),
+        },
+        "throttle": None
+        if policy.throttle is None
+        else {
+            "limit": policy.throttle.limit,
+            "period": format_duration(policy.throttle.period_ms),
+            "next_allowed_at": format_timestamp(max(now, limit.next_us // 1000)),
+        },
+        "waiting_count": waiting,
+        "open": room.count != 0,
+        "held_until": timestamp(_future(limit.held_until, now)),
+        "override": None
+        if not overridden
+        else {**policy.as_wire(), "expires_at": timestamp(limit.override_until)},
+    }
+
+
+def _future(moment: int | None, now: int) -> int | None:
+    return moment if moment is not None and moment > now else None

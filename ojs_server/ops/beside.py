@@ -1,0 +1,61 @@
+"""What lies beside jobs, on their way: handed out with them, started over, removed."""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from ojs_server.domain import events, progress
+from ojs_server.domain.beside import CHECKPOINT, PROGRESS, Checkpoint
+from ojs_server.domain.job import Change, Event, Job
+from ojs_server.store.base import Tx
+
+
+class Left(msgspec.Struct, frozen=True):
+    """What earlier attempts left for the next one."""
+
+    checkpoint: Checkpoint | None = None
+    last_checkpoint: bytes | None = None
+
+
+NOTHING_LEFT = Left()
+
+
+def left_for(tx: Tx, marked: Sequence[Job]) -> dict[str, Left]:
+    """What jobs that have something beside them are handed out with."""
+    checkpoints = tx.load_checkpoints([job.id for job in marked if job.beside & CHECKPOINT])
+    reports = tx.load_progress([job.id for job in marked if job.beside & PROGRESS])
+    return {
+        job.id: Left(
+            checkpoints.get(job.id), one.checkpoint if (one := reports.get(job.id)) else None
+        )
+        for job in marked
+    }
+
+
+def start_over(tx: Tx, changes: Sequence[Change]) -> None:
+    """Forget what earlier attempts reported where the attempts are counted anew."""
+    again = [one.before.id for one in changes if one.after.attempt < one.before.attempt]
+    if again:
+        reports = tx.load_progress(again).values()
+        tx.save_progress([progress.restarted(one) for one in reports])
+
+
+def stalled(tx: Tx, changes: Sequence[Change]) -> list[Event]:
+    """What is told of jobs that reported progress and then fell silent."""
+    silent = {
+        one.before.id: one.before
+        for one in changes
+        if one.before.beside & PROGRESS and any(e.type == "job.stalled" for e in one.events)
+    }
+    if not silent:
+        return []
+    reports = tx.load_progress(silent).values()
+    return [events.progress_stalled(silent[one.job_id], one) for one in reports]
+
+
+def remove(tx: Tx, jobs: Iterable[Job]) -> None:
+    """Remove what lies beside jobs that go."""
+    marked = [job.id for job in jobs if job.beside]
+    if marked:
+        tx.drop_checkpoints(marked)
+        tx.drop_progress(marked)

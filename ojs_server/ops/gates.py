@@ -1,0 +1,278 @@
+"""The limits of rate keys in one transaction: who may start, and who waits before a gate.
+
+A job with a key waits gated, out of the claim's sight. As long as its key is open, the next jobs of
+each queue and type stand before the gate and can be claimed; the claim then asks the key, whose
+row it has locked. So the gates are a hint, and the locked row decides.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from ojs_server.domain import events, lifecycle
+from ojs_server.domain import limit as limits
+from ojs_server.domain.faults import Fault
+from ojs_server.domain.job import TERMINAL, Change, Job, State
+from ojs_server.domain.limit import Limit, Room
+from ojs_server.domain.queue_config import QueueConfig
+from ojs_server.domain.rate_limit import NO_LIMITS, OF_QUEUE, Policy, policy_in
+from ojs_server.store.base import Claimed
+from ojs_wire.values import format_timestamp
+
+if TYPE_CHECKING:
+    from ojs_server.ops.work import Work
+
+# How many jobs of a queue and type stand before an open gate at a time.
+BEFORE: Final = 200
+# Another node has a job locked that is to come before the gate: look again.
+AGAIN_MS: Final = 200
+# When a rescheduled job comes back that waits for others to end; nobody knows when they will.
+LATER_MS: Final = 5_000
+# No worker closes a key for longer.
+MAX_HOLD_MS: Final = 86_400_000
+
+_LIMITED: Final = Fault(
+    code="rate_limited",
+    type="rate_limited",
+    message="the job's rate limit was reached, and its policy is to drop it",
+    retryable=False,
+)
+
+
+def guarded(configs: Mapping[str, QueueConfig], queues: Iterable[str]) -> list[str]:
+    """The names of the limits that stand for those of these queues that have limits or bounds."""
+    return [
+        OF_QUEUE + name
+        for name in queues
+        if (config := configs.get(name)) is not None and (config.limits or config.bounds)
+    ]
+
+
+class Gates:
+    """Gathers what happens to keys, and settles it under their locks."""
+
+    def __init__(self, work: "Work") -> None:
+        self._work = work
+        # Keys whose jobs have moved, with a job that knows the policy.
+        self._touched: dict[str, Job | None] = {}
+        self._declared: dict[str, Policy] = {}
+        self._finished: Counter[str] = Counter()
+        self._holds: dict[str, int] = {}
+        self._overrides: dict[str, tuple[Policy | None, int | None]] = {}
+        self._rows: dict[str, Limit] = {}
+        self._stored: dict[str, Limit] = {}
+
+    def added(self, job: Job) -> None:
+        """A new job: its policy is its key's from now on."""
+        if job.rate_key is not None:
+            self._declared[job.rate_key] = policy_in(job.spec, job.queue)
+            self._touched[job.rate_key] = job
+
+    def changed(self, change: Change) -> None:
+        """A job has changed its state."""
+        key = change.before.rate_key
+        if key is not None:
+            self._touched[key] = change.after
+            self._finished[key] += change.before.state == State.ACTIVE
+
+    def removed(self, job: Job) -> None:
+        """A job is gone."""
+        if job.rate_key is not None and job.state not in TERMINAL:
+            self._touched[job.rate_key] = job
+
+    def hold(self, job: Job, until: int) -> None:
+        """A worker has learned that the job's key is closed until a moment."""
+        if job.rate_key is not None and until > self._work.now:
+            self._touched[job.rate_key] = job
+            held = min(until, self._work.now + MAX_HOLD_MS)
+            self._holds[job.rate_key] = max(held, self._holds.get(job.rate_key, 0))
+
+    def override(self, name: str, policy: Policy | None, until: int | None) -> None:
+        """An operator's word outranks the jobs' policy."""
+        self._touched.setdefault(name, None)
+        self._overrides[name] = (policy, until)
+
+    def lock(self, names: Iterable[str], jobs: Mapping[str, Job | None]) -> None:
+        """Take the rows of these limits that are not held yet, in one order for all nodes."""
+        missing = {name for name in names if name not in self._rows}
+        if not missing:
+            return
+        found = self._work.tx.load_limits(missing)
+        absent = sorted(missing - found.keys())
+        if absent:
+            self._work.tx.insert_limits([self._new(name, jobs.get(name)) for name in absent])
+            found.update(self._work.tx.load_limits(absent))
+        self._rows.update(found)
+        self._stored.update(found)
+
+    def row(self, name: str) -> Limit:
+        """A limit that is locked, as it is now."""
+        return self._rows[name]
+
+    def put(self, row: Limit) -> None:
+        """A locked limit has changed."""
+        self._rows[row.name] = row
+
+    def settle(self, others: Iterable[str] = ()) -> int:
+        """Bring touched keys up to date; answers how many jobs came before their gates.
+
+        `others` are limits that are wanted next: locked with the rest, so that all nodes take
+        their locks in one order.
+        """
+        touched, self._touched = self._touched, {}
+        if not touched:
+            self.lock(others, {})
+            return 0
+        self.lock({*touched, *others}, touched)
+        for name in touched:
+            self._bring_up(name)
+        return self.refresh(list(touched))
+
+    def open_due(self, limit: int) -> list[str]:
+        """Open the limits whose time has come; answers which they are."""
+        found = self._work.tx.load_opening(limit)
+        due = [row for row in found if row.name not in self._rows]
+        for row in due:
+            self._rows[row.name] = self._stored[row.name] = row
+        return [row.name for row in found]
+
+    def admit(self, claimed: Sequence[Claimed]) -> tuple[list[Claimed], int]:
+        """Ask the keys of jobs that were taken on trial; answers those that start, and how many
+        were sent back."""
+        work = self._work
+        jobs = {one.job.rate_key: one.job for one in claimed if one.job.rate_key is not None}
+        self.lock(jobs, jobs)
+        # Time has opened these, and jobs behind their gates may come before those at hand.
+        late = {
+            key
+            for key in jobs
+            if self._rows[key].waits_since is not None
+            and limits.room(self._rows[key], work.now).count != 0
+        }
+        kept: list[Claimed] = []
+        taken: list[str] = []
+        back: list[tuple[str, bool]] = []
+        refused: list[tuple[Job, Room]] = []
+        for one in claimed:
+            key = one.job.rate_key
+            if key is None:
+                kept.append(one)
+                continue
+            free = limits.room(self._rows[key], work.now)
+            if key not in late and free.count != 0:
+                self._rows[key] = limits.start(self._rows[key], work.now)
+                job = msgspec.structs.replace(one.job, started_at=work.now, due_at=None)
+                kept.append(Claimed(job, one.args, one.meta))
+                taken.append(job.id)
+                continue
+            job = msgspec.structs.replace(
+                one.job, state=State.AVAILABLE, attempt=one.job.attempt - 1
+            )
+            back.append((job.id, job.gated and key not in late))
+            if key not in late and not job.gated:
+                refused.append((job, free))
+        if taken:
+            work.tx.keep_taken(taken)
+        if back:
+            work.tx.send_back(back)
+        self._touched.update(jobs)
+        work.apply([self._turned_away(job, free) for job, free in refused])
+        return kept, len(back)
+
+    def save(self) -> None:
+        """Store the limits that have changed; the last act before the commit."""
+        self.settle()
+        changed = [row for name, row in self._rows.items() if row != self._stored[name]]
+        if changed:
+            self._work.tx.save_limits(sorted(changed, key=lambda row: row.name))
+
+    def _new(self, name: str, job: Job | None) -> Limit:
+        policy = NO_LIMITS if job is None else policy_in(job.spec, job.queue)
+        return Limit(name, self._declared.get(name, policy), used_at=self._work.now)
+
+    def _bring_up(self, name: str) -> None:
+        row = self._rows[name]
+        if ended := self._finished.pop(name, 0):
+            row = limits.finish(row, ended)
+        if (policy := self._declared.pop(name, None)) is not None:
+            row = msgspec.structs.replace(row, policy=policy, used_at=self._work.now)
+        if (until := self._holds.pop(name, None)) is not None:
+            row = limits.hold(row, until)
+            self._tell("dynamic_adjusted", name, until=format_timestamp(until), reason="worker")
+        if (word := self._overrides.pop(name, None)) is not None:
+            row = msgspec.structs.replace(
+                row, override=word[0], override_until=word[1], used_at=self._work.now
+            )
+            ends = None if word[1] is None else format_timestamp(word[1])
+            self._tell("dynamic_adjusted", name, until=ends, reason="operator")
+        self._rows[name] = row
+
+    def refresh(self, names: Sequence[str]) -> int:
+        """See who may come before the gates of locked keys; answers how many jobs did."""
+        now = self._work.now
+        rooms = {name: limits.room(self._rows[name], now) for name in names}
+        opened = self._open(rooms)
+        closed = [name for name, free in rooms.items() if free.count == 0]
+        waited_for = self._work.tx.gated_keys(closed) if closed else set()
+        for name in closed:
+            self._close(name, rooms[name], waited_for=name in waited_for)
+        return opened
+
+    def _open(self, rooms: Mapping[str, Room]) -> int:
+        wanted = {
+            name: BEFORE if free.count is None else min(free.count, BEFORE)
+            for name, free in sorted(rooms.items())
+            if free.count != 0
+        }
+        first: dict[str, str] = {}
+        late: set[str] = set()
+        done = 0
+        for one in self._work.tx.open_gates(wanted) if wanted else ():
+            if one.done:
+                done += 1
+                first.setdefault(one.name, one.job_id)
+                self._work.wakes[one.queue] += 1
+            else:
+                late.add(one.name)
+        for name in wanted:
+            row = self._rows[name]
+            if row.waits_since is not None and name in first:
+                self._tell("released", name, strategy="wait", job_id=first[name])
+            self._rows[name] = msgspec.structs.replace(
+                row,
+                waits_since=row.waits_since if name in late else None,
+                opens_at=self._expect(self._work.now + AGAIN_MS) if name in late else None,
+            )
+        return done
+
+    def _close(self, name: str, free: Room, *, waited_for: bool) -> None:
+        row = self._rows[name]
+        if waited_for and row.waits_since is None:
+            self._tell(
+                "exceeded",
+                name,
+                strategy="wait",
+                limited_by=free.why,
+                limit=free.limit,
+                current=free.current,
+            )
+        self._rows[name] = msgspec.structs.replace(
+            row,
+            waits_since=(row.waits_since or self._work.now) if waited_for else None,
+            opens_at=self._expect(free.opens_at) if waited_for else None,
+        )
+
+    def _turned_away(self, job: Job, free: Room) -> Change:
+        now, keep = self._work.now, self._work.keep(job.queue)
+        if job.on_limit == "drop":
+            return lifecycle.drop(job, _LIMITED, events.rate_dropped(job), now, keep)
+        return lifecycle.put_off(job, free.opens_at or now + LATER_MS)
+
+    def _expect(self, moment: int | None) -> int | None:
+        self._work.expect(moment)
+        return moment
+
+    def _tell(self, kind: str, name: str, **data: object) -> None:
+        self._work.note(events.of_limit(f"rate_limit.{kind}", name, **data))

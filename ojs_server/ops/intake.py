@@ -1,0 +1,47 @@
+"""ENQUEUE that waits for room in a queue that blocks its producers."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from ojs_server.domain.errors import QueueFull
+from ojs_server.ops.engine import Engine
+from ojs_server.ops.enqueue import Enqueue, Enqueued
+from ojs_server.ops.wakeups import first
+
+# How long a producer waits that does not say.
+BLOCK_MS: Final = 5_000
+
+
+async def enqueue(
+    engine: Engine, op: Enqueue, wait_ms: int, gone: Callable[[], Awaitable[None]] | None = None
+) -> Enqueued:
+    """Store now, or as soon as there is room within `wait_ms`; raises QueueFull after that.
+
+    What `gone` answers ends when the caller's connection does: who has left stores nothing.
+    """
+    try:
+        return await engine.run(op)
+    except QueueFull as full:
+        if not full.blocks or wait_ms <= 0:
+            raise
+    deadline = asyncio.get_running_loop().time() + wait_ms / 1000
+    waiter = engine.rooms.enter(tuple(sorted({draft.queue for draft in op.drafts})))
+    left = asyncio.ensure_future(gone()) if gone is not None else None
+    try:
+        while True:
+            # Before looking, or room could be made unseen.
+            waiter.settle()
+            try:
+                return await engine.run(op)
+            except QueueFull as still:
+                remaining = deadline - asyncio.get_running_loop().time()
+                if not still.blocks or remaining <= 0 or engine.rooms.closed:
+                    raise
+                await first(waiter.wait(), left, remaining)
+                if left is not None and left.done():
+                    raise
+    finally:
+        engine.rooms.leave(waiter)
+        if left is not None:
+            left.cancel()

@@ -1,0 +1,94 @@
+"""Progress: what the holders of jobs report; each report is also a sign of life."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from ojs_server.domain import events, progress
+from ojs_server.domain.beside import PROGRESS, Progress
+from ojs_server.domain.errors import OjsError
+from ojs_server.domain.job import Job, Lease, State
+from ojs_server.domain.progress import Report, Shown
+from ojs_server.ops.beat import renewal
+from ojs_server.ops.settle import missing
+from ojs_server.ops.work import Work
+
+
+class Advance(msgspec.Struct, frozen=True):
+    """A holder reports how far it is."""
+
+    job_id: str
+    report: Report
+    worker_id: str | None = None
+    attempt: int | None = None
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        """What may not be touched twice in one transaction."""
+        return (self.job_id,)
+
+
+class Advanced(msgspec.Struct, frozen=True):
+    """The job, and what is known of it now."""
+
+    job: Job
+    shown: Shown
+
+
+def run(work: Work, ops: Sequence[Advance]) -> list[Advanced | OjsError]:
+    """Take many reports; what comes from nobody who holds the job changes nothing."""
+    jobs = {
+        job_id: job for job_id, (job, _) in work.tx.load_jobs({op.job_id for op in ops}).items()
+    }
+    # After the jobs, as everybody locks them.
+    held = sorted(job.id for job in jobs.values() if job.state == State.ACTIVE)
+    leases = work.tx.load_leases(held) if held else {}
+    known = work.tx.load_progress([job.id for job in jobs.values() if job.beside & PROGRESS])
+    saved: list[Progress] = []
+    answers: list[Advanced | OjsError] = []
+    for op in ops:
+        job = jobs.get(op.job_id)
+        if job is None:
+            answers.append(missing(op.job_id))
+            continue
+        before, lease = known.get(job.id), leases.get(job.id)
+        try:
+            after = progress.advance(
+                job,
+                lease,
+                before,
+                op.report,
+                worker_id=op.worker_id,
+                attempt=op.attempt,
+                now=work.now,
+            )
+        except OjsError as error:
+            answers.append(error)
+            continue
+        if after is not None:
+            saved.append(after)
+            _tell(work, job, lease, after)
+        answers.append(Advanced(job, progress.shown(job, after or before)))
+    work.tx.save_progress(saved)
+    work.tx.mark_beside(
+        [
+            (job.id, job.beside, job.beside | PROGRESS)
+            for job in (jobs[one.job_id] for one in saved)
+            if not job.beside & PROGRESS
+        ]
+    )
+    _extend(work, [leases[one.job_id] for one in saved if one.job_id in leases])
+    return answers
+
+
+def _tell(work: Work, job: Job, lease: Lease | None, after: Progress) -> None:
+    if after.told_at == work.now:
+        for event in events.progressed(job, lease, after):
+            work.note(event)
+
+
+def _extend(work: Work, held: Sequence[Lease]) -> None:
+    renewed = [one for lease in held if (one := renewal(lease, None, work.now))]
+    work.tx.extend_leases(renewed)
+    for lease in renewed:
+        work.expect(lease.expires_at)

@@ -1,0 +1,42 @@
+-- name: mark_beside
+-- What lies beside jobs, each guarded by what lay there before (column 2).
+-- row: (?,?,?)
+UPDATE jobs SET beside = mark.column3
+FROM (VALUES {rows}) AS mark
+WHERE jobs.id = mark.column1 AND jobs.beside = mark.column2
+
+-- name: save_checkpoints
+-- The newest checkpoint replaces the one before.
+-- row: (?,?,CAST(? AS TEXT),?)
+INSERT OR REPLACE INTO checkpoints (job_id, sequence, state, saved_at) VALUES {rows}
+
+-- name: load_checkpoints
+-- Checkpoints by job.
+-- row: ?
+SELECT job_id, sequence, CAST(state AS BLOB), saved_at FROM checkpoints WHERE job_id IN ({rows})
+
+-- name: drop_checkpoints
+-- Gone for good.
+-- row: ?
+DELETE FROM checkpoints WHERE job_id IN ({rows})
+
+-- name: save_progress
+-- How far jobs have come.
+-- row: (?,?,?,CAST(? AS TEXT),CAST(? AS TEXT),CAST(? AS TEXT),?,?)
+INSERT OR REPLACE INTO progress (
+    job_id, attempt, value, message, data, checkpoint, updated_at, told_at
+)
+VALUES {rows}
+
+-- name: load_progress
+-- How far jobs have come.
+-- row: ?
+SELECT
+    job_id, attempt, value, CAST(message AS BLOB), CAST(data AS BLOB), CAST(checkpoint AS BLOB),
+    updated_at, told_at
+FROM progress WHERE job_id IN ({rows})
+
+-- name: drop_progress
+-- Gone for good.
+-- row: ?
+DELETE FROM progress WHERE job_id IN ({rows})

@@ -1,0 +1,269 @@
+"""Queues and their settings over HTTP: every spelling, bounds and limits at work, purges."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+V1 = "/ojs/v1"
+UNSET: dict[str, Any] = {
+    "concurrency": None,
+    "rate_limit": None,
+    "throttle": None,
+    "backpressure": None,
+    "max_size": None,
+    "max_size_bytes": None,
+    "overflow_policy": None,
+    "visibility_timeout": None,
+    "default_timeout": None,
+    "default_retry": None,
+    "retention": {},
+    "allowed_job_types": ["*"],
+}
+
+
+async def put(client: httpx.AsyncClient, queue: str = "q", **options: Any) -> httpx.Response:
+    """Enqueue one job."""
+    body = {"type": "t", "args": [], "options": {"queue": queue, **options}}
+    return await client.post(f"{V1}/jobs", json=body)
+
+
+async def configure(client: httpx.AsyncClient, body: object, queue: str = "q") -> dict[str, Any]:
+    """Replace the settings of a queue; answers them."""
+    response = await client.put(f"{V1}/admin/queues/{queue}/config", json=body)
+    assert response.status_code == 200, response.text
+    config: dict[str, Any] = response.json()["config"]
+    return config
+
+
+@pytest.mark.parametrize(
+    ("body", "changed"),
+    [
+        ({}, {}),
+        ({"concurrency": 3}, {"concurrency": 3}),
+        (
+            {"rate_limit": {"limit": 10, "period": "PT1M"}},
+            {"rate_limit": {"limit": 10, "period": "PT60S"}},
+        ),
+        ({"rate_limit": {"max_per_second": 5}}, {"rate_limit": {"limit": 5, "period": "PT1S"}}),
+        (
+            {"rate_limit": {"concurrency": 2, "rate": {"limit": 1, "period": "second"}}},
+            {"concurrency": 2, "rate_limit": {"limit": 1, "period": "PT1S"}},
+        ),
+        (
+            {"backpressure": {"max_depth": 7, "strategy": "drop_oldest"}},
+            {
+                "backpressure": {
+                    "max_depth": 7,
+                    "max_size_bytes": None,
+                    "strategy": "drop_oldest",
+                    "warning_threshold": 0.8,
+                },
+                "max_size": 7,
+                "overflow_policy": "drop_oldest",
+            },
+        ),
+        (
+            {"max_size": 7, "max_size_bytes": 100, "overflow_policy": "block"},
+            {
+                "backpressure": {
+                    "max_depth": 7,
+                    "max_size_bytes": 100,
+                    "strategy": "block",
+                    "warning_threshold": 0.8,
+                },
+                "max_size": 7,
+                "max_size_bytes": 100,
+                "overflow_policy": "block",
+            },
+        ),
+        ({"backpressure": {"max_depth": 0, "strategy": "reject"}}, {}),
+        (
+            {"visibility_timeout": "PT2M", "default_timeout": 30, "retention": {"completed": "1h"}},
+            {
+                "visibility_timeout": 120,
+                "default_timeout": 30,
+                "retention": {"completed": "PT3600S"},
+            },
+        ),
+        ({"allowed_job_types": ["mail.*"]}, {"allowed_job_types": ["mail.*"]}),
+    ],
+)
+async def test_settings_are_read_in_every_spelling_and_answered_in_one(
+    client: httpx.AsyncClient, body: object, changed: dict[str, Any]
+) -> None:
+    assert await configure(client, body) == UNSET | changed
+    read = await client.get(f"{V1}/queues/q/config")
+    assert read.json()["config"] == UNSET | changed
+    # What is answered can be sent.
+    assert await configure(client, read.json()["config"]) == UNSET | changed
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"concurrency": -1}, "config.concurrency"),
+        ({"rate_limit": {"limit": 0, "period": "PT1S"}}, "rate_limit.limit"),
+        ({"rate_limit": 5}, "rate_limit"),
+        ({"backpressure": []}, "backpressure"),
+        ({"backpressure": {"max_depth": -1}}, "backpressure.max_depth"),
+        ({"backpressure": {"max_depth": "many"}}, "backpressure.max_depth"),
+        ({"backpressure": {"max_depth": 1, "strategy": "rejekt"}}, "backpressure.strategy"),
+        ({"backpressure": {"warning_threshold": 2}}, "backpressure.warning_threshold"),
+        ({"max_size": 1.5}, "max_size"),
+        ({"overflow_policy": "x"}, "overflow_policy"),
+        ({"visibility_timeout": 0}, "visibility_timeout"),
+        ({"default_timeout": "soon"}, "default_timeout"),
+        ({"retention": {"completed": 0}}, "retention.completed"),
+        ({"allowed_job_types": "*"}, "allowed_job_types"),
+        ({"allowed_job_types": ["a[b]"]}, "allowed_job_types"),
+    ],
+)
+async def test_settings_that_make_no_sense_change_nothing(
+    client: httpx.AsyncClient, body: object, field: str
+) -> None:
+    before = await configure(client, {"concurrency": 2})
+    response = await client.put(f"{V1}/queues/q/config", json=body)
+    assert response.status_code == 400
+    assert response.json()["error"]["details"]["field"] == field
+    assert (await client.get(f"{V1}/queues/q/config")).json()["config"] == before
+
+
+async def test_a_setting_that_is_not_built_is_refused(client: httpx.AsyncClient) -> None:
+    response = await client.put(f"{V1}/queues/q/config", json={"dead_letter_queue": "dlq"})
+    assert response.status_code == 422
+    assert response.json()["error"]["code"] == "unsupported"
+
+
+async def test_strict_servers_refuse_unknown_settings_by_name(
+    strict_client: httpx.AsyncClient,
+) -> None:
+    for body, field in (
+        ({"concurency": 1}, "concurency"),
+        ({"backpressure": {"max_dept": 1}}, "backpressure.max_dept"),
+    ):
+        response = await strict_client.put(f"{V1}/queues/q/config", json=body)
+        assert response.status_code == 422
+        assert response.json()["error"]["details"]["field"] == field
+
+
+async def test_a_change_leaves_what_it_does_not_name(client: httpx.AsyncClient) -> None:
+    await configure(client, {"concurrency": 2, "rate_limit": {"limit": 1, "period": 1}})
+    changed = await client.patch(f"{V1}/queues/q/config", json={"concurrency": 5})
+    rate = {"limit": 1, "period": "PT1S"}
+    assert changed.json()["config"] == UNSET | {"concurrency": 5, "rate_limit": rate}
+    changed = await client.patch(f"{V1}/queues/q/config", json={"concurrency": None})
+    assert changed.json()["config"] == UNSET | {"rate_limit": rate}
+    limits = {"concurrency": 1, "rate": {"limit": 4, "period": "PT1S"}}
+    limited = await client.put(f"{V1}/admin/queues/q/rate-limit", json=limits)
+    assert limited.json()["config"]["concurrency"] == 1
+    assert limited.json()["config"]["rate_limit"] == {"limit": 4, "period": "PT1S"}
+
+
+async def test_a_queue_is_created_once(client: httpx.AsyncClient) -> None:
+    body = {"name": "new", "config": {"concurrency": 1}}
+    made = await client.post(f"{V1}/queues", json=body)
+    assert made.status_code == 201
+    assert made.headers["location"] == f"{V1}/queues/new"
+    assert made.json()["config"]["concurrency"] == 1
+    assert (await client.post(f"{V1}/queues", json=body)).status_code == 409
+    assert (await client.post(f"{V1}/queues", json={"name": "Bad!"})).status_code == 400
+    names = [queue["name"] for queue in (await client.get(f"{V1}/queues")).json()["queues"]]
+    assert names == ["new"]
+
+
+async def test_a_full_queue_answers_429_with_all_that_clients_read(
+    client: httpx.AsyncClient,
+) -> None:
+    await configure(client, {"backpressure": {"max_depth": 2, "strategy": "reject"}})
+    first, second = await put(client), await put(client)
+    assert "x-ojs-queue-pressure" not in first.headers
+    assert second.headers["x-ojs-queue-pressure"] == "1"
+    refused = await put(client)
+    assert refused.status_code == 429
+    error = refused.json()["error"]
+    assert (error["code"], error["retryable"]) == ("QUEUE_FULL", True)
+    assert (error["queue"], error["depth"], error["bound"], error["strategy"]) == (
+        "q",
+        2,
+        2,
+        "reject",
+    )
+    assert refused.headers["retry-after"] == "1"
+    assert refused.headers["x-ojs-queue-depth"] == "2"
+    assert refused.headers["x-ojs-queue-bound"] == "2"
+    batch = {"jobs": [{"type": "t", "args": [], "queue": "q"}] * 3}
+    assert (await client.post(f"{V1}/jobs/batch", json=batch)).status_code == 429
+    stats = (await client.get(f"{V1}/queues/q/stats")).json()["stats"]
+    assert (stats["depth"], stats["max_depth"], stats["pressure"]) == (2, 2, 1)
+
+
+async def test_a_producer_says_how_long_it_waits(client: httpx.AsyncClient) -> None:
+    await configure(client, {"backpressure": {"max_depth": 1, "strategy": "block"}})
+    await put(client)
+    body = {"type": "t", "args": [], "queue": "q"}
+    for seconds in ("0", "0.05"):
+        headers = {"OJS-Block-Timeout": seconds}
+        assert (await client.post(f"{V1}/jobs", json=body, headers=headers)).status_code == 429
+    wrong = await client.post(f"{V1}/jobs", json=body, headers={"OJS-Block-Timeout": "soon"})
+    assert wrong.status_code == 400
+    assert wrong.json()["error"]["details"]["header"] == "OJS-Block-Timeout"
+
+
+async def test_a_job_type_that_a_queue_does_not_take_is_refused(client: httpx.AsyncClient) -> None:
+    await configure(client, {"allowed_job_types": ["mail.*"]})
+    refused = await put(client)
+    assert refused.status_code == 400
+    assert refused.json()["error"]["details"]["allowed"] == ["mail.*"]
+
+
+async def test_a_purge_must_be_meant_and_says_what_it_took(client: httpx.AsyncClient) -> None:
+    for _ in range(3):
+        await put(client)
+    await put(client, "other")
+    fetched = await client.post(f"{V1}/workers/fetch", json={"queues": ["q"]})
+    assert len(fetched.json()["jobs"]) == 1
+    path = f"{V1}/admin/queues/q/jobs"
+    unmeant = await client.request("DELETE", path, json={"states": ["available"]})
+    assert unmeant.status_code == 400
+    active = await client.request("DELETE", path, json={"states": ["active"], "confirm": True})
+    assert active.status_code == 400
+    old = {"older_than": "PT1H", "confirm": True}
+    assert (await client.request("DELETE", path, json=old)).json()["purged_count"] == 0
+    purged = await client.post(f"{V1}/queues/q/purge", json={"confirm": True})
+    assert purged.json()["purged_count"] == 2
+    queues = {one["name"]: one for one in (await client.get(f"{V1}/queues")).json()["queues"]}
+    assert queues["q"]["counts"]["active"] == 1
+    assert queues["other"]["counts"]["available"] == 1
+
+
+async def test_a_queue_with_jobs_is_deleted_only_if_that_is_meant(
+    client: httpx.AsyncClient,
+) -> None:
+    await configure(client, {"concurrency": 1})
+    await put(client)
+    await put(client)
+    await client.post(f"{V1}/workers/fetch", json={"queues": ["q"]})
+    assert (await client.delete(f"{V1}/queues/q")).status_code == 409
+    moved = {"strategy": "move", "target_queue": "b"}
+    assert (await client.request("DELETE", f"{V1}/queues/q", json=moved)).status_code == 422
+    gone = await client.request("DELETE", f"{V1}/queues/q", json={"strategy": "discard"})
+    assert gone.status_code == 202
+    assert (gone.json()["jobs_affected"], gone.json()["state"]) == (2, "deleted")
+    assert (await client.get(f"{V1}/queues/q")).status_code == 404
+    # It may be used again, without its settings.
+    await put(client)
+    assert (await client.get(f"{V1}/queues/q/config")).json()["config"] == UNSET
+    assert (await client.post(f"{V1}/workers/fetch", json={"queues": ["q"]})).json()["jobs"]
+
+
+async def test_the_admin_api_pauses_in_its_flat_form(client: httpx.AsyncClient) -> None:
+    paused = await client.post(f"{V1}/admin/queues/q/pause")
+    assert (paused.json()["name"], paused.json()["paused"]) == ("q", True)
+    resumed = await client.post(f"{V1}/admin/queues/q/resume")
+    assert resumed.json()["paused"] is False
+
+
+async def test_settings_need_an_admin(keyed_client: httpx.AsyncClient) -> None:
+    response = await keyed_client.put(f"{V1}/queues/q/config", json={})
+    assert response.status_code == 401
