@@ -12,6 +12,7 @@ from ojs_worker.client.asynchronous import Client
 from ojs_worker.client.blocking import BlockingClient
 from ojs_worker.client.options import Options
 from ojs_worker.client.requests import JobRequest
+from ojs_worker.direct import way_to
 from ojs_worker.job import Job
 from ojs_worker.manual import Manual
 from ojs_worker.middleware import Chain, EnqueueLayer, ProcessLayer, as_process_layer
@@ -19,7 +20,7 @@ from ojs_worker.registry import JobDecorator, Registry, Runs
 from ojs_worker.running import Running
 from ojs_worker.settings import Config, Given, load
 from ojs_worker.signals import SignalBox
-from ojs_worker.transport import ANSWER_S, HttpTransport, Reply, Transport
+from ojs_worker.transport import ANSWER_S, Reply, Transport
 
 log = logging.getLogger("ojs.worker")
 
@@ -170,9 +171,7 @@ class Worker:
     def _way(self, config: Config) -> Transport:
         if self._transport is not None:
             return self._transport
-        return HttpTransport(
-            config.url, self._auth or config.auth_token, connect_s=config.connect_s
-        )
+        return way_to(config.url, self._auth or config.auth_token, config.connect_s)
 
 
 async def obey(running: Running, box: SignalBox | None = None) -> int:
