@@ -33,10 +33,15 @@ class Server:
         self.metrics = Metrics()
         self.stopping = False
         self._started = time.monotonic()
+        self._housekeeping: Housekeeping | None = None
 
     def uptime_s(self) -> int:
         """Whole seconds since the start."""
         return int(time.monotonic() - self._started)
+
+    def prunes_at(self) -> int | None:
+        """When this node next removes what is kept no longer."""
+        return (self._housekeeping and self._housekeeping.prunes_at) or None
 
     def begin_stop(self) -> None:
         """Answer everybody who waits; called as soon as the process is asked to end."""
@@ -68,7 +73,7 @@ class Server:
         )
         listener = self.store.listener(self._heard, self.engine.tail.wake)
         self.engine.tail.shared = listener is not None
-        housekeeping = Housekeeping(self.engine, shared=listener is not None)
+        self._housekeeping = housekeeping = Housekeeping(self.engine, shared=listener is not None)
         self.engine.on_due = housekeeping.expect
         self.engine.wakeups.on_first = housekeeping.nudge
         self.engine.rooms.on_first = housekeeping.nudge

@@ -13,6 +13,7 @@ from ojs_server.logs import set_up
 from ojs_server.server import serve
 from ojs_server.settings import (
     CONFIG_ENV,
+    KEPT,
     KEYS_ENV,
     NO_MIGRATE_ENV,
     TABLE,
@@ -140,7 +141,7 @@ def _parser() -> argparse.ArgumentParser:
         else:
             parser.add_argument(
                 setting.flag,
-                metavar="|".join(setting.choices) or setting.kind.upper(),
+                metavar="|".join(setting.choices) or setting.kind.replace("kept", "number").upper(),
                 help=text,
             )
     return parser
@@ -148,7 +149,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _default(defaults: Settings, setting: Setting) -> str:
     """What `--help` says of a setting that is not given."""
-    record = defaults.keep if setting.kind == "retention" else defaults
+    record = defaults.keep if setting.kind in KEPT else defaults
     value = getattr(record, setting.field or setting.name)
     if value in (None, False):
         return ""

@@ -68,7 +68,7 @@ class Setting(msgspec.Struct, frozen=True):
     """One setting's name outside: its flag, variable and what it is for."""
 
     name: str
-    kind: Literal["text", "number", "flag", "duration", "retention"]
+    kind: Literal["text", "number", "flag", "duration", "retention", "kept"]
     help: str
     choices: tuple[str, ...] = ()
     least: int = 0
@@ -87,6 +87,8 @@ class Setting(msgspec.Struct, frozen=True):
         return self.variable or "OJS_" + self.name.upper()
 
 
+# What the record of retention holds: durations and counts.
+KEPT: Final = ("retention", "kept")
 _LEVELS: Final = ("debug", "info", "warning", "error")
 TABLE: Final[tuple[Setting, ...]] = (
     Setting("host", "text", "address to listen on; beyond loopback it needs keys or --insecure"),
@@ -155,6 +157,19 @@ TABLE: Final[tuple[Setting, ...]] = (
         field="dead_letter_ms",
     ),
     Setting("keep_events", "retention", "keep events", field="events_ms"),
+    Setting(
+        "max_dead_letters",
+        "kept",
+        "dead letters that a queue keeps for keep_dead_letter; the oldest beyond go",
+        field="dead_letters",
+    ),
+    Setting(
+        "max_events",
+        "kept",
+        "events that are kept; the oldest beyond go",
+        field="events",
+        least=1,
+    ),
     Setting("keep_idempotency_keys", "retention", "keep idempotency keys", field="idempotency_ms"),
     Setting("keep_workers", "retention", "keep workers that are gone", field="workers_ms"),
     Setting("keep_workflows", "retention", "keep finished workflows", field="workflows_ms"),
@@ -177,7 +192,7 @@ def load_settings(flags: Mapping[str, Any], environ: Mapping[str, str] = os.envi
         if given is None:
             continue
         value = _value(setting, given, where)
-        if setting.kind == "retention":
+        if setting.kind in KEPT:
             keep[setting.field] = value
         else:
             values[setting.field or setting.name] = value
@@ -226,7 +241,7 @@ def _value(setting: Setting, given: Any, where: str) -> Any:
         match setting.kind:
             case "flag":
                 return given if isinstance(given, bool) else _truth(given)
-            case "number":
+            case "number" | "kept":
                 # Not int(): it takes 3.7, True and 1_000 for whole numbers.
                 if not str(given).isdecimal():
                     raise ValueError(f"must be a whole number, not {given!r}")

@@ -142,6 +142,42 @@ class BatchRequest(msgspec.Struct):
     jobs: Any = None
 
 
+class BulkEnqueueRequest(msgspec.Struct):
+    """Many jobs, each on its own or all together."""
+
+    jobs: Any = None
+    atomicity: Any = None
+    idempotency_key: Any = None
+
+
+class BulkRequest(msgspec.Struct):
+    """Cancel, retry or delete many jobs: by ids, or by a filter, here or in `filter`."""
+
+    job_ids: Any = None
+    filter: Any = None
+    atomicity: Any = None
+    confirm: Any = None
+    idempotency_key: Any = None
+    queue: Any = None
+    type: Any = None
+    state: Any = None
+    states: Any = None
+    priority: Any = None
+    since: Any = None
+    until: Any = None
+    enqueued_after: Any = None
+    enqueued_before: Any = None
+    older_than: Any = None
+    error_type: Any = None
+    meta: Any = None
+
+
+class ReviveRequest(msgspec.Struct):
+    """A dead-letter retry."""
+
+    override: Any = None
+
+
 class DirectiveRequest(msgspec.Struct):
     """An operator's word to all workers."""
 

@@ -22,7 +22,7 @@ from ojs_server.domain.cron_entry import (
 )
 from ojs_server.domain.errors import OjsError, TooLarge, invalid
 from ojs_server.domain.naming import nearest
-from ojs_server.domain.validate import OPTIONS
+from ojs_server.domain.options import OPTIONS
 from ojs_server.domain.zones import parse_zone
 from ojs_wire.values import MAX_NAME, MAX_TIME, kind_of
 

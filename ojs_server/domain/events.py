@@ -1,4 +1,4 @@
-"""The event catalogue: what each event of jobs, queues, workers and cron says."""
+"""The event catalogue: what each event of jobs, queues, workers, cron and bulk calls says."""
 
 from typing import Any, Final
 
@@ -7,14 +7,15 @@ from msgspec import Raw
 from ojs_server.domain.beside import Checkpoint, Progress
 from ojs_server.domain.cron_entry import CronEntry, definition_of
 from ojs_server.domain.faults import Fault
-from ojs_server.domain.job import Event, Job, Lease
+from ojs_server.domain.job import Event, Job, Lease, State
 from ojs_wire import codec
 from ojs_wire.values import format_timestamp, in_seconds
 
 
-def enqueued(job: Job) -> Event:
-    """The job waits in its queue."""
-    return _of(job, "job.enqueued", {"priority": job.priority})
+def enqueued(job: Job, unique_key: bytes | None = None) -> Event:
+    """The job waits in its queue; a new one with a unique policy says its fingerprint."""
+    key = {} if unique_key is None else {"unique_key": unique_key.hex()}
+    return _of(job, "job.enqueued", {"priority": job.priority, **key})
 
 
 def scheduled(job: Job) -> Event:
@@ -86,6 +87,11 @@ def discarded(job: Job, fault: Fault) -> Event:
     )
 
 
+def buried(job: Job, fault: Fault) -> Event:
+    """The discarded job is listed among the dead letters."""
+    return _of(job, "dead_letter.added", {"total_attempts": job.attempt, "error_type": fault.type})
+
+
 def cancelled(job: Job) -> Event:
     """Somebody called the job off."""
     return _of(job, "job.cancelled", {"previous_state": job.state})
@@ -106,8 +112,19 @@ def revived(job: Job) -> Event:
 
 
 def removed(job: Job) -> Event:
-    """Somebody deleted a dead-letter job."""
-    return _of(job, "dead_letter.deleted", {"total_attempts": job.attempt})
+    """Somebody deleted a finished job."""
+    kind = "dead_letter.deleted" if job.state == State.DISCARDED else "job.deleted"
+    return _of(job, kind, {"total_attempts": job.attempt})
+
+
+def pruned(job: Job, reason: str) -> Event:
+    """A dead letter has gone, by `age` or as one too many of its queue (`count`)."""
+    return _of(job, "dead_letter.pruned", {"total_attempts": job.attempt, "reason": reason})
+
+
+def bulk(action: str, **numbers: int) -> Event:
+    """A bulk call is done."""
+    return Event(f"bulk.{action}.completed", action, None, None, codec.encode(numbers))
 
 
 def expired(job: Job, now: int) -> Event:

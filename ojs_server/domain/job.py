@@ -117,10 +117,12 @@ class Event(msgspec.Struct, frozen=True):
 class Change(msgspec.Struct, frozen=True):
     """One decided transition: written only if the stored job still equals `before`.
 
-    `result` is stored when given; a job that leaves `active` loses its lease.
+    `result` is stored when given; a job that leaves `active` loses its lease. `dead_letter` says
+    that a discarded job is to be kept as its policy or its handler asked for.
     """
 
     before: Job
     after: Job
     events: tuple[Event, ...]
     result: bytes | None = None
+    dead_letter: bool = False

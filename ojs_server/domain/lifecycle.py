@@ -40,6 +40,8 @@ LEGAL: Final = {
     "checkpoint": frozenset(State) - TERMINAL,
     "drop": frozenset({State.AVAILABLE}),
     "put_off": frozenset({State.AVAILABLE}),
+    "rerun": frozenset({State.DISCARDED, State.RETRYABLE}),
+    "delete": TERMINAL,
 }
 
 Positions = Callable[[], int]
@@ -163,6 +165,15 @@ def revive(job: Job, now: int, position: Positions) -> Change:
         due_at=expires_at,
     )
     return Change(job, after, (events.revived(job),))
+
+
+def rerun(job: Job, now: int, position: Positions) -> Change:
+    """Bulk retry: a dead letter starts over, a job that waits for its retry waits no longer."""
+    require(job, "rerun")
+    if job.state == State.DISCARDED:
+        return revive(job, now, position)
+    after = _enter_queue(job, now, position)
+    return Change(job, after, (events.enqueued(after),))
 
 
 def mature(job: Job, now: int, position: Positions, keep: Retention) -> Change | None:
@@ -316,7 +327,8 @@ def _failed(
         error=noted,
         errors=errors,
     )
-    return Change(job, after, (*happened, events.discarded(after, fault)))
+    happened = (*happened, events.discarded(after, fault), events.buried(after, fault))
+    return Change(job, after, happened, dead_letter=dead_letter)
 
 
 def _is_final(job: Job, policy: retry.RetryPolicy, fault: Fault) -> bool:
@@ -350,4 +362,5 @@ def _expire(job: Job, now: int, keep: Retention) -> Change:
     happened = () if fault.timeout_kind == "total" else (events.expired(job, now),)
     if fault.timeout_kind is not None:
         happened = (*happened, events.timed_out(job, fault))
-    return Change(job, after, (*happened, events.discarded(after, fault)))
+    happened = (*happened, events.discarded(after, fault), events.buried(after, fault))
+    return Change(job, after, happened, dead_letter=dead_letter)

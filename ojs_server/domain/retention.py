@@ -8,7 +8,10 @@ DAY: Final = 86_400_000
 
 
 class Retention(msgspec.Struct, frozen=True):
-    """Milliseconds after the final state at which a row is removed."""
+    """Milliseconds after the final state at which a row is removed; and how many may be kept.
+
+    `dead_letters` counts by queue, and only those that are kept for `dead_letter_ms`.
+    """
 
     completed_ms: int = 7 * DAY
     cancelled_ms: int = 7 * DAY
@@ -17,4 +20,6 @@ class Retention(msgspec.Struct, frozen=True):
     events_ms: int = 7 * DAY
     idempotency_ms: int = DAY
     workers_ms: int = DAY
+    dead_letters: int = 10_000
+    events: int = 1_000_000
     workflows_ms: int = 7 * DAY

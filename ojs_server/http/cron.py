@@ -61,6 +61,16 @@ async def amend(call: Call) -> Answer:
     return Answer(dialects.cron_answer(_shown(kept.entry)))
 
 
+async def pause(call: Call) -> Answer:
+    """Fire no more until it is resumed; as `{"enabled": false}`."""
+    return await _switch(call, False)
+
+
+async def resume(call: Call) -> Answer:
+    """Fire again, from now on; as `{"enabled": true}`."""
+    return await _switch(call, True)
+
+
 async def delete(call: Call) -> Answer:
     """Forget an entry; the jobs that it fired stay."""
     kept = await call.server.engine.run(Forget(_name(call)))
@@ -86,6 +96,13 @@ async def history(call: Call) -> Answer:
     return Answer(
         {"name": entry.name, "history": shown, "count": len(shown), "pagination": pagination}
     )
+
+
+async def _switch(call: Call, enabled: bool) -> Answer:
+    await call.read(EmptyRequest, optional=True)
+    changes = parse_changes({"enabled": enabled})
+    kept = await call.server.engine.run(Amend(_name(call), changes))
+    return Answer(dialects.cron_answer(_shown(kept.entry)))
 
 
 def _name(call: Call) -> str:

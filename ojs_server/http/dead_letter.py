@@ -1,35 +1,38 @@
-"""Dead letters: every discarded job, to be looked at, tried again or deleted."""
+"""Dead letters: every discarded job, to be looked at, tried again or deleted, one or many."""
 
-from ojs_server.domain.errors import invalid
+from typing import Any, Final
+
+from ojs_server.domain.dead_letter import parse_override
 from ojs_server.domain.job import State
-from ojs_server.domain.validate import parse_queue
+from ojs_server.domain.job_filter import MEMBERS, from_query, parse_filter
+from ojs_server.http import bulk
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import cursor_at, page_of, place_of
-from ojs_server.http.views import array, changed_answer, enqueued_at, envelope, job_answer
+from ojs_server.http.views import (
+    array,
+    changed_answer,
+    enqueued_at,
+    envelope,
+    job_answer,
+    timestamp,
+)
 from ojs_server.ops.settle import Remove, Revive, missing
-from ojs_server.store.base import Place
-from ojs_wire.calls import EmptyRequest
-from ojs_wire.values import JOB_TYPE, UUID7
+from ojs_server.store.base import JobPage, Place
+from ojs_wire.calls import ReviveRequest
+from ojs_wire.values import UUID7, format_duration
+
+# What the list can be narrowed by; `meta` and states are for bulk calls.
+_FILTERS: Final = MEMBERS - {"state", "states", "meta"}
 
 
 async def listing(call: Call) -> Answer:
     """Discarded jobs, newest first."""
-    query = call.query()
-    page = page_of(call)
-    queue = parse_queue("queue", query["queue"]) if query.get("queue") else None
-    job_type = query.get("type") or None
-    if job_type is not None and not JOB_TYPE.fullmatch(job_type):
-        raise invalid("type", "must be a job type, like email.send")
-    after = None if page.cursor is None else place_of(page.cursor)
-    found = await call.server.engine.read(
-        lambda reader: reader.dead_letters(queue, job_type, page.limit, page.offset, after)
-    )
-    cursor = None
-    if found.has_more:
-        last = found.jobs[-1].job
-        cursor = cursor_at(Place(last.finished_at or 0, last.id))
-    jobs = (envelope(stored) for stored in found.jobs)
-    return Answer(array("jobs", jobs, pagination=page.describe(found.total, cursor)))
+    return await _listing(call, "jobs")
+
+
+async def admin_listing(call: Call) -> Answer:
+    """The same as operators' tools read it."""
+    return await _listing(call, "items")
 
 
 async def detail(call: Call) -> Answer:
@@ -41,10 +44,34 @@ async def detail(call: Call) -> Answer:
     return Answer(job_answer(found[0]))
 
 
+async def stats(call: Call) -> Answer:
+    """How many there are, by queue and by error, and what becomes of them."""
+    found = await call.server.engine.read(lambda reader: reader.dead_letter_stats())
+    keep = call.server.settings.keep
+    return Answer(
+        {
+            "total": sum(found.by_queue.values()),
+            "by_queue": found.by_queue,
+            "by_error_type": {
+                "unknown" if name is None else name: count
+                for name, count in found.by_error_type.items()
+            },
+            "oldest_at": timestamp(found.oldest_at),
+            "newest_at": timestamp(found.newest_at),
+            "retention": {
+                "max_age": format_duration(keep.dead_letter_ms),
+                "max_count": keep.dead_letters,
+                "next_prune_at": timestamp(call.server.prunes_at()),
+            },
+        }
+    )
+
+
 async def retry(call: Call) -> Answer:
     """Fresh attempts for a discarded job; its history stays."""
-    await call.read(EmptyRequest, optional=True)
-    change = await call.server.engine.run(Revive(_job_id(call)))
+    request = await call.read(ReviveRequest, optional=True)
+    override = parse_override(request.override)
+    change = await call.server.engine.run(Revive(_job_id(call), override))
     return Answer(changed_answer(change, re_enqueued_at=enqueued_at(change)))
 
 
@@ -52,6 +79,46 @@ async def delete(call: Call) -> Answer:
     """Remove a discarded job for good."""
     change = await call.server.engine.run(Remove(_job_id(call)))
     return Answer({"deleted": True, "job_id": change.before.id})
+
+
+async def admin_delete(call: Call) -> Answer:
+    """The same without a body, as operators' tools expect it."""
+    await call.server.engine.run(Remove(_job_id(call)))
+    return Answer(b"", 204)
+
+
+async def retry_many(call: Call) -> Answer:
+    """Fresh attempts for all that are named or meant."""
+    return await bulk.act(call, "retry", bulk.DEAD)
+
+
+async def purge(call: Call) -> Answer:
+    """Remove all that are named or meant."""
+    return await bulk.act(call, "delete", bulk.DEAD)
+
+
+async def _listing(call: Call, name: str) -> Answer:
+    query = call.query()
+    page = page_of(call)
+    after = None if page.cursor is None else place_of(page.cursor)
+    given = from_query(query, _FILTERS)
+    found = await call.server.engine.read(
+        lambda reader: reader.dead_letters(
+            parse_filter(given, reader.now(), where="", ended=True), page.limit, page.offset, after
+        )
+    )
+    return _page(name, found, page.describe(found.total, _cursor_of(found)))
+
+
+def _page(name: str, found: JobPage, pagination: dict[str, Any]) -> Answer:
+    return Answer(array(name, map(envelope, found.jobs), pagination=pagination))
+
+
+def _cursor_of(found: JobPage) -> str | None:
+    if not found.has_more:
+        return None
+    last = found.jobs[-1].job
+    return cursor_at(Place(last.finished_at or 0, last.id))
 
 
 def _job_id(call: Call) -> str:

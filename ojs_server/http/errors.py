@@ -50,6 +50,18 @@ def _parts(error: BaseException, request_id: str) -> tuple[Code, dict[str, Any],
     return code, body, headers
 
 
+def summary_of(error: OjsError) -> dict[str, Any]:
+    """An error about one of many jobs, inside an answer."""
+    code = error.answer_code
+    summary = {
+        "code": code.name,
+        "type": code.type,
+        "message": error.message,
+        "retryable": code.retryable,
+    }
+    return summary if error.details is None else {**summary, "details": error.details}
+
+
 _HINTS = {
     404: "check the path and the id; finished jobs are removed when their retention ends",
     408: "ask again; the job has not ended yet",

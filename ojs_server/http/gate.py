@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ojs_server.app import Server
 
 MAX_REQUEST_ID: Final = 128
+NO_CONTENT: Final = 204
 _UNMATCHED: Final = "unmatched"
 
 log = logging.getLogger("ojs.http")
@@ -100,7 +101,11 @@ async def _send(send: Send, call: Call, answer: Answer) -> None:
         call.header("ojs-version"), call.header("accept")
     )
     headers = _headers(call, answer, media_type)
-    headers.append((b"content-length", b"%d" % len(body)))
+    if answer.status == NO_CONTENT:
+        # What has no body has no type and no length either.
+        headers = [header for header in headers if header[0] != b"content-type"]
+    else:
+        headers.append((b"content-length", b"%d" % len(body)))
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     sent = b"" if call.scope["method"] == "HEAD" else body
     await send({"type": "http.response.body", "body": sent})

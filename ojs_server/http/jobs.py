@@ -3,17 +3,12 @@
 import re
 from collections.abc import Mapping
 
-from ojs_server.domain.errors import (
-    InvalidRequest,
-    NotReady,
-    OjsError,
-    TooLarge,
-    invalid,
-)
+from ojs_server.domain.errors import InvalidRequest, NotReady, OjsError, invalid
 from ojs_server.domain.job import TERMINAL, Lease, StoredJob
 from ojs_server.domain.progress import shown
 from ojs_server.domain.validate import hash_of, parse_draft
 from ojs_server.http import rate_limits
+from ojs_server.http.batches import checked_batch, receipt_for
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import job_id_of
 from ojs_server.http.progress import with_progress
@@ -26,17 +21,13 @@ from ojs_server.http.views import (
     progress_members,
 )
 from ojs_server.ops.ending import wait_for_end
-from ojs_server.ops.enqueue import Enqueue, Enqueued, ReceiptKey
+from ojs_server.ops.enqueue import Enqueue, Enqueued
 from ojs_server.ops.intake import BLOCK_MS
 from ojs_server.ops.intake import enqueue as enqueue_or_wait
 from ojs_server.ops.settle import Activate, Cancel, missing
-from ojs_wire import codes
 from ojs_wire.calls import BatchRequest, EmptyRequest
 from ojs_wire.codec import encode
-from ojs_wire.values import kind_of
 
-MAX_BATCH = 1000
-MAX_KEY = 256
 MAX_TIMEOUT_S = 1_000_000
 _TRUTH = {"true": True, "false": False, "1": True, "0": False}
 _SECONDS = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
@@ -63,17 +54,7 @@ async def enqueue_batch(call: Call) -> Answer:
     """Store up to a thousand jobs, all or none."""
     body = await call.json()
     call.check_members(body, BatchRequest)
-    jobs = body.get("jobs")
-    if not isinstance(jobs, list) or not jobs:
-        given = "" if jobs == [] else f", not {kind_of(jobs)}"
-        raise invalid("jobs", f"must be an array of at least one job{given}")
-    if len(jobs) > MAX_BATCH:
-        raise TooLarge(
-            f"`jobs` holds {len(jobs)} jobs; at most {MAX_BATCH} are allowed",
-            code=codes.BATCH_SIZE_EXCEEDED,
-            details={"field": "jobs", "size": len(jobs), "max_batch_size": MAX_BATCH},
-            headers={"X-OJS-Max-Batch-Size": str(MAX_BATCH)},
-        )
+    jobs = checked_batch(body.get("jobs"))
     drafts = []
     for index, item in enumerate(jobs):
         try:
@@ -88,7 +69,14 @@ async def enqueue_batch(call: Call) -> Answer:
     receipt = receipt_for(call, "batch")
     done = await _store(call, Enqueue(tuple(drafts), receipt, hash_of(body) if receipt else b""))
     return Answer(
-        array("jobs", (envelope(stored) for stored in done.jobs), count=len(done.jobs)),
+        array(
+            "jobs",
+            (
+                envelope(stored, deduplicated=earlier)
+                for stored, earlier in zip(done.jobs, done.earlier, strict=True)
+            ),
+            count=len(done.jobs),
+        ),
         201 if done.created else 200,
         {"X-OJS-Batch-Size": str(len(done.jobs)), **pressure_headers(done)},
     )
@@ -175,19 +163,6 @@ async def load_job(call: Call) -> tuple[StoredJob, Lease | None]:
     if found is None:
         raise missing(job_id)
     return found
-
-
-def receipt_for(call: Call, operation: str) -> ReceiptKey | None:
-    """Where the answer to this request is remembered, if its client gave a key."""
-    key = call.header("idempotency-key")
-    if key is None:
-        return None
-    if not (0 < len(key) <= MAX_KEY and key.isascii() and key.isprintable()):
-        raise InvalidRequest(
-            f"Idempotency-Key must be 1 to {MAX_KEY} printable ASCII characters",
-            details={"header": "Idempotency-Key"},
-        )
-    return (call.principal, operation, key)
 
 
 def _wait(call: Call) -> float:

@@ -1,6 +1,7 @@
 """Pages of lists, in all the spellings of clients: limit and offset, page and per_page, cursor."""
 
-from collections.abc import Sequence
+from base64 import b64decode, urlsafe_b64encode
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -23,7 +24,7 @@ class Page(msgspec.Struct, frozen=True):
     offset: int
     cursor: str | None = None
 
-    def describe(self, total: int, next_cursor: str | None = None) -> dict[str, Any]:
+    def describe(self, total: int, next_cursor: str | None = None, **more: Any) -> dict[str, Any]:
         """The `pagination` of an answer; `next_cursor` is given when there is more."""
         described: dict[str, Any] = {
             "total": total,
@@ -32,6 +33,7 @@ class Page(msgspec.Struct, frozen=True):
             "page": self.offset // self.limit + 1,
             "per_page": self.limit,
             "has_more": next_cursor is not None,
+            **more,
         }
         if next_cursor is not None:
             described["next_cursor"] = next_cursor
@@ -41,9 +43,47 @@ class Page(msgspec.Struct, frozen=True):
         """This page of a list that is at hand as a whole, and its `pagination`."""
         if self.cursor is not None:
             raise invalid("cursor", "must be the next_cursor of an earlier page")
+        return self._part(items)
+
+    def follow(
+        self, items: Sequence[Item], place: Callable[[Item], tuple[int, str]]
+    ) -> tuple[Sequence[Item], dict[str, Any]]:
+        """This page of a whole list that is in the order of `place`, newest first.
+
+        The cursor is a place, so what comes or goes in between moves no page.
+        """
+        if self.cursor is None:
+            part = items[self.offset : self.offset + self.limit]
+            left = len(items) - self.offset - len(part)
+        else:
+            moment, name = _read_place(self.cursor)
+            rest = [item for item in items if _is_behind(place(item), moment, name)]
+            part, left = rest[: self.limit], len(rest) - self.limit
+        cursor = _cursor(*place(part[-1])) if part and left > 0 else None
+        return part, self.describe(len(items), cursor)
+
+    def _part(self, items: Sequence[Item]) -> tuple[Sequence[Item], dict[str, Any]]:
         part = items[self.offset : self.offset + self.limit]
         end = self.offset + len(part)
         return part, self.describe(len(items), f"{end}" if end < len(items) else None)
+
+
+def _is_behind(place: tuple[int, str], moment: int, name: str) -> bool:
+    return place[0] < moment or (place[0] == moment and place[1] > name)
+
+
+def _cursor(moment: int, name: str) -> str:
+    return f"{moment}." + urlsafe_b64encode(name.encode()).decode()
+
+
+def _read_place(cursor: str) -> tuple[int, str]:
+    moment, _, name = cursor.partition(".")
+    try:
+        if not (moment.isascii() and moment.isdigit() and len(moment) < 16):
+            raise ValueError
+        return int(moment), b64decode(name, b"-_", validate=True).decode("utf-8", "replace")
+    except ValueError:
+        raise invalid("cursor", "must be the next_cursor of an earlier page") from None
 
 
 def page_of(call: Call, default: int = DEFAULT) -> Page:

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any, Final
 
 from ojs_server.domain.errors import Conflict, Unsupported, invalid
+from ojs_server.domain.fields import parse_queue
 from ojs_server.domain.job import TERMINAL, State
 from ojs_server.domain.naming import nearest
 from ojs_server.domain.queue_config import (
@@ -14,7 +15,6 @@ from ojs_server.domain.queue_config import (
     parse_config,
     parse_limits,
 )
-from ojs_server.domain.validate import parse_queue
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.views import timestamp
 from ojs_server.ops.control import Configure, Drop, Purge, SetPaused

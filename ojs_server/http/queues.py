@@ -3,8 +3,8 @@
 from typing import Any
 
 from ojs_server.domain.errors import NotFound
+from ojs_server.domain.fields import parse_queue
 from ojs_server.domain.job import WAITING
-from ojs_server.domain.validate import parse_queue
 from ojs_server.http import dialects
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import page_of
@@ -16,9 +16,12 @@ from ojs_wire.values import QUEUE, format_timestamp
 
 
 async def listing(call: Call) -> Answer:
-    """Every queue by name."""
-    queues = await call.server.engine.read(lambda reader: reader.queues())
-    part, pagination = page_of(call).cut(queues)
+    """Every queue, newest first."""
+    page = page_of(call)
+    queues = await call.server.engine.read(
+        lambda reader: sorted(reader.queues(), key=lambda queue: (-queue.created_at, queue.name))
+    )
+    part, pagination = page.follow(queues, lambda queue: (queue.created_at, queue.name))
     return Answer({"queues": [_shown(queue) for queue in part], "pagination": pagination})
 
 

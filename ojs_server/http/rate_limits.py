@@ -5,10 +5,11 @@ from typing import Any
 
 from ojs_server.domain import limit as limits
 from ojs_server.domain.errors import NotFound, ValidationError, invalid
+from ojs_server.domain.fields import parse_queue
 from ojs_server.domain.limit import Limit
 from ojs_server.domain.naming import nearest
 from ojs_server.domain.rate_limit import LIMITS, OF_KEYLESS, parse_key, parse_policy
-from ojs_server.domain.validate import Draft, parse_queue
+from ojs_server.domain.validate import Draft
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import page_of
 from ojs_server.http.views import timestamp

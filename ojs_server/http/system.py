@@ -20,6 +20,7 @@ from ojs_wire.calls import MAX_RESULTS
 CAPABILITIES: Final = {
     "backpressure": True,
     "batch_enqueue": True,
+    "bulk_operations": True,
     "bulk_settle": True,
     "checkpoints": True,
     "cron": True,
@@ -57,6 +58,11 @@ EXTENSIONS: Final[Mapping[str, Mapping[str, Any]]] = {
     "urn:ojs:ext:timeouts": {"version": "1.0.0"},
     # No specification knows this one.
     "urn:ojs-server:ext:settle": {"path": "/ojs/v1/workers/settle", "max_results": MAX_RESULTS},
+    "urn:ojs:ext:dead-letter": {
+        "name": "dead-letter",
+        "prefixes": ["/ojs/v1/dead-letter", "/ojs/v1/admin/dead-letter"],
+    },
+    "urn:ojs:ext:bulk-operations": {"name": "bulk-operations", "prefixes": ["/ojs/v1/jobs/bulk"]},
 }
 
 
@@ -98,7 +104,10 @@ async def manifest(call: Call) -> Answer:
 
 
 async def health(call: Call) -> Answer:
-    """200 while the store answers, 503 when it does not."""
+    """200 while the store answers, 503 when it does not.
+
+    A store that is read but takes no changes, as with a full disk, is degraded.
+    """
     started = time.monotonic()
     store: dict[str, Any] = {"type": call.server.engine.store.kind}
     try:
@@ -107,16 +116,19 @@ async def health(call: Call) -> Answer:
         status = "unhealthy"
         store.update(status="unhealthy", connection="disconnected", error=error.message)
     else:
-        status = "ok"
+        refused = call.server.engine.refused
+        status = "ok" if refused is None else "degraded"
         latency = round((time.monotonic() - started) * 1000)
-        store.update(status="ok", connection="connected", latency_ms=latency)
+        store.update(status=status, connection="connected", latency_ms=latency)
+        if refused is not None:
+            store["error"] = refused
     body = {
         "status": status,
         "version": "1.0",
         "uptime_seconds": call.server.uptime_s(),
         "backend": store,
     }
-    return Answer(body) if status == "ok" else Answer(body, 503, {"Retry-After": "1"})
+    return Answer(body) if status != "unhealthy" else Answer(body, 503, {"Retry-After": "1"})
 
 
 async def ready(call: Call) -> Answer:

@@ -39,12 +39,22 @@ class _Envelope(msgspec.Struct):
     error: Raw | UnsetType = UNSET
     errors: Raw | UnsetType = UNSET
     result: Raw | UnsetType = UNSET
+    deduplicated: bool | UnsetType = UNSET
     workflow_id: str | UnsetType = UNSET
     parent_results: Raw | UnsetType = UNSET
 
 
-def envelope(stored: StoredJob, lease: Lease | None = None, beside: bytes = b"") -> bytes:
-    """The whole job as JSON; what lies beside it and its producer's unknown fields at the end."""
+def envelope(
+    stored: StoredJob,
+    lease: Lease | None = None,
+    beside: bytes = b"",
+    *,
+    deduplicated: bool = False,
+) -> bytes:
+    """The whole job as JSON; what lies beside it and its producer's unknown fields at the end.
+
+    In a list of enqueued jobs, `deduplicated` tells those that were there before.
+    """
     job = stored.job
     text = encode(
         _Envelope(
@@ -73,6 +83,7 @@ def envelope(stored: StoredJob, lease: Lease | None = None, beside: bytes = b"")
             error=_raw(job.error),
             errors=_raw(job.errors),
             result=_raw(stored.result),
+            deduplicated=deduplicated or UNSET,
             workflow_id=UNSET if job.workflow_id is None else job.workflow_id,
             parent_results=_raw(stored.parent_results),
         )

@@ -7,9 +7,10 @@ import msgspec
 
 from ojs_server.domain.errors import TooLarge, invalid
 from ojs_server.domain.faults import parse_fault
+from ojs_server.domain.fields import parse_queue
 from ojs_server.domain.job import Change, StoredJob
 from ojs_server.domain.naming import nearest
-from ojs_server.domain.validate import MAX_META, parse_queue
+from ojs_server.domain.validate import MAX_META
 from ojs_server.domain.workers import (
     Presence,
     WorkerState,
@@ -188,6 +189,7 @@ async def listing(call: Call) -> Answer:
     """All workers, newest first."""
     query = call.query()
     loads, now = await call.server.engine.read(lambda reader: (reader.workers(), reader.now()))
+    created = {load.worker.id: load.worker.created_at for load in loads}
     shown = [_shown(call, load, now) for load in loads]
     for field, words in (("state", tuple(WorkerState)), ("presence", tuple(Presence))):
         if word := query.get(field):
@@ -198,7 +200,9 @@ async def listing(call: Call) -> Answer:
         shown = [worker for worker in shown if queue in worker.get("queues", ())]
     if label := query.get("label"):
         shown = [worker for worker in shown if label in worker.get("labels", ())]
-    part, pagination = page_of(call).cut(shown)
+    part, pagination = page_of(call).follow(
+        shown, lambda worker: (created[worker["id"]], worker["id"])
+    )
     return Answer({"workers": part, "pagination": pagination})
 
 

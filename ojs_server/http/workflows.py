@@ -7,8 +7,8 @@ from ojs_server.domain.workflow_parse import parse_workflow
 from ojs_server.domain.workflow_plan import Kind, WorkflowState
 from ojs_server.domain.workflow_record import WorkflowView
 from ojs_server.http import dialects
+from ojs_server.http.batches import receipt_for
 from ojs_server.http.call import Answer, Call
-from ojs_server.http.jobs import receipt_for
 from ojs_server.http.paging import cursor_at, page_of, place_of
 from ojs_server.http.workflow_views import progress_shown, shown, shown_briefly
 from ojs_server.ops.workflow import Cancel, missing, start

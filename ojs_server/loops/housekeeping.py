@@ -41,6 +41,11 @@ class Housekeeping:
         self._away = False
         self._waiting_until = 0
 
+    @property
+    def prunes_at(self) -> int:
+        """When it next looks for what is kept no longer; zero before the first time."""
+        return self._pruned_at and self._pruned_at + PRUNE_EVERY_MS
+
     def nudge(self) -> None:
         """Look around now: somebody has begun to wait for jobs."""
         self._wake.set()

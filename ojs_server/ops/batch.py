@@ -10,6 +10,8 @@ import msgspec
 from ojs_server.domain.errors import OjsError, Unavailable
 from ojs_server.ops import (
     beat,
+    bulk,
+    bulk_enqueue,
     checkpoint,
     claim,
     control,
@@ -54,6 +56,7 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
     # Before every group that locks jobs: see the order of locks in store/base.py.
     ((cron.Register, cron.Amend, cron.Forget, cron.Trigger, cron.Fire), cron.run),
     ((enqueue.Enqueue,), enqueue.run),
+    ((bulk_enqueue.BulkEnqueue,), bulk_enqueue.run),
     ((workflow.Start,), workflow.run_starts),
     (
         (
@@ -71,6 +74,7 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
     ((checkpoint.Save, checkpoint.Clear), checkpoint.run),
     ((progress.Advance,), progress.run),
     ((control.Purge, control.Drop), control.run),
+    ((bulk.Bulk,), bulk.run),
     ((presence.Register, presence.Deregister, presence.Direct), presence.run),
     ((beat.Beat,), beat.run),
     ((sweep.Sweep,), sweep.run),
@@ -90,13 +94,17 @@ _GROUP_OF: Final = {kind: index for index, (kinds, _) in enumerate(HANDLERS) for
 
 
 class Committed(msgspec.Struct, frozen=True):
-    """What a batch came to: an outcome per operation, and what the server does next."""
+    """What a batch came to: an outcome per operation, and what the server does next.
+
+    `refused` says why the store took none of it.
+    """
 
     outcomes: list[Outcome]
     now: int = 0
     wakes: dict[str, int] = {}
     due_at: int | None = None
     ended: list[str] = []
+    refused: str | None = None
     # How far the event log reaches now; 0 where nothing was added.
     logged: int = 0
     rooms: dict[str, int] = {}
@@ -124,7 +132,8 @@ def apply(
     except StoreUnavailable as error:
         if len(ops) == 1 or not _answers(store):
             log.error("%d operations refused, the store fails: %s", len(ops), error)
-            return Committed([_unavailable(str(error)) for _ in ops])
+            refusal = str(error)
+            return Committed([_unavailable(refusal) for _ in ops], refused=refusal)
     except Exception as error:
         if len(ops) == 1 and ops == _parts(ops):
             return Committed([error])
@@ -164,6 +173,8 @@ def _merged(parts: Sequence[Committed]) -> Committed:
         wakes=wakes,
         due_at=min((p.due_at for p in parts if p.due_at is not None), default=None),
         ended=[job_id for part in parts for job_id in part.ended],
+        # One operation that the database cannot take is not the end of writing.
+        refused=parts[-1].refused if all(part.refused for part in parts) else None,
         logged=max(part.logged for part in parts),
         rooms=rooms,
     )
@@ -203,12 +214,17 @@ def _transact(store: Store, rules: Rules, luck: Chance, ops: Sequence[Operation]
 def _lock(work: Work, ops: Sequence[Operation]) -> None:
     """Take the locks of different kinds of operations in one order, not in each kind's own."""
     tx = work.tx
-    enqueues = [op for op in ops if isinstance(op, enqueue.Enqueue | workflow.Start)]
-    uniques = [draft.unique.key for op in enqueues for draft in op.drafts if draft.unique]
+    enqueues = [
+        op
+        for op in ops
+        if isinstance(op, enqueue.Enqueue | bulk_enqueue.BulkEnqueue | workflow.Start)
+    ]
+    uniques = [draft.unique.key for op in enqueues for draft in op.drafts if draft and draft.unique]
     if uniques:
         tx.lock_unique(uniques)
     jobs = {op.job_id for op in ops if isinstance(op, _ON_JOB)}
     jobs.update(job_id for op in ops if isinstance(op, control.Purge) for job_id in op.job_ids)
+    jobs.update(job_id for op in ops if isinstance(op, bulk.Bulk) for job_id in op.ids)
     if called_off := {op.workflow_id for op in ops if isinstance(op, workflow.Cancel)}:
         jobs |= workflow.lock_members(tx, called_off)
     held = {job_id for op in ops if isinstance(op, beat.Beat) for job_id in op.active_ids or ()}
@@ -216,7 +232,7 @@ def _lock(work: Work, ops: Sequence[Operation]) -> None:
     leaving = {op.worker_id for op in ops if isinstance(op, presence.Deregister)}
     tx.lock(workers, jobs, jobs | held, leaving)
     if tx.configs:
-        queues = {draft.queue for op in enqueues for draft in op.drafts}
+        queues = {draft.queue for op in enqueues for draft in op.drafts if draft}
         queues.update(name for op in ops if isinstance(op, claim.Claim) for name in op.queues)
         work.gates.settle(guarded(tx.configs, queues))
 

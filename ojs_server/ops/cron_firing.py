@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import msgspec
 
 from ojs_server.domain import events, lifecycle
+from ojs_server.domain.birth import born
 from ojs_server.domain.cron_entry import (
     KEPT_RUNS,
     CronEntry,
@@ -19,7 +20,6 @@ from ojs_server.domain.cron_entry import (
 )
 from ojs_server.domain.errors import OjsError
 from ojs_server.domain.job import TERMINAL, Event, State, StoredJob
-from ojs_server.domain.validate import born
 from ojs_server.ops.enqueue import entered
 from ojs_server.ops.work import Work
 

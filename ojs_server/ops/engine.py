@@ -11,6 +11,8 @@ from ojs_server.domain.job import Change
 from ojs_server.ops import (
     batch,
     beat,
+    bulk,
+    bulk_enqueue,
     checkpoint,
     claim,
     control,
@@ -52,6 +54,8 @@ class Engine:
         self.rules = rules
         self.wakeups = Wakeups()
         self.endings = Wakeups()
+        # Why the store refused the last change, such as a full disk; empty while it takes them.
+        self.refused: str | None = None
         self.tail = Tail(
             lambda after, limit: self.read(lambda reader: reader.events(after, ALL, limit)),
             lambda: self.read(lambda reader: reader.log_span()),
@@ -80,6 +84,10 @@ class Engine:
     async def run(self, operation: claim.Claim) -> claim.Deliveries: ...
     @overload
     async def run(self, operation: settle.OnJob | settle.Remove) -> Change: ...
+    @overload
+    async def run(self, operation: bulk.Bulk) -> bulk.Done: ...
+    @overload
+    async def run(self, operation: bulk_enqueue.BulkEnqueue) -> bulk_enqueue.Settled: ...
     @overload
     async def run(self, operation: exchange.Exchange) -> exchange.Exchanged: ...
     @overload
@@ -154,6 +162,7 @@ class Engine:
         self._reading.shutdown()
 
     def _committed(self, committed: batch.Committed) -> None:
+        self.refused = committed.refused
         if committed.wakes:
             self.wakeups.wake(committed.wakes)
         if committed.rooms:

@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from ojs_server.domain import events
+from ojs_server.domain.birth import born
 from ojs_server.domain.errors import Duplicate, NotFound, OjsError
 from ojs_server.domain.job import Change, Event, State, StoredJob
 from ojs_server.domain.queue_config import NO_CONFIG, require_type
-from ojs_server.domain.validate import Draft, born, with_retry
+from ojs_server.domain.validate import Draft, with_retry
 from ojs_server.ops.backpressure import Intake, Newcomers, Pressure
 from ojs_server.ops.unique import Judged, judge
 from ojs_server.ops.work import Work
@@ -18,11 +19,15 @@ ReceiptKey = tuple[str, str, str]
 
 
 class Enqueue(msgspec.Struct, frozen=True):
-    """The jobs of one request. `receipt` is (principal, operation, idempotency key)."""
+    """The jobs of one request. `receipt` is (principal, operation, idempotency key).
+
+    A bulk call has an event of its own.
+    """
 
     drafts: tuple[Draft, ...]
     receipt: ReceiptKey | None = None
     body_hash: bytes = b""
+    told_as_bulk: bool = False
 
     @property
     def keys(self) -> tuple[object, ...]:
@@ -33,11 +38,16 @@ class Enqueue(msgspec.Struct, frozen=True):
 
 
 class Enqueued(msgspec.Struct, frozen=True):
-    """The jobs of a request; `created` is False when all of them had been stored before."""
+    """The jobs of a request, and which of them had been stored before."""
 
     jobs: tuple[StoredJob, ...]
-    created: bool
+    earlier: tuple[bool, ...]
     pressure: Pressure | None = None
+
+    @property
+    def created(self) -> bool:
+        """Whether any job is new."""
+        return not all(self.earlier)
 
 
 # An earlier request's jobs are answered by their ids: as they are now.
@@ -71,6 +81,9 @@ def run(work: Work, ops: Sequence[Enqueue]) -> list[Enqueued | OjsError]:
             verdicts[index] = _take_back(work, ops[index], one.stored, lost)
         else:
             replaced += one.replaced
+            if ops[index].told_as_bulk:
+                count = len(one.answer)
+                work.note(events.bulk("enqueue", total=count, succeeded=count, failed=0))
     work.apply(replaced)
     answers = _answers(work, [verdicts[index] for index in range(len(ops))])
     for index, pressure in pressures.items():
@@ -131,7 +144,7 @@ def entered(stored: StoredJob) -> tuple[Event, ...]:
     """What is told of a new job."""
     job = stored.job
     if job.state == State.AVAILABLE:
-        return (events.enqueued(job),)
+        return (events.enqueued(job, stored.unique_key),)
     return (events.scheduled(job),) if job.state == State.SCHEDULED else ()
 
 
@@ -215,7 +228,7 @@ def _answers(work: Work, verdicts: list[_Verdict]) -> list[Enqueued | OjsError]:
             answers.append(one)
         elif all(job in earlier for job in one.answer if isinstance(job, str)):
             jobs = tuple(earlier[job] if isinstance(job, str) else job for job in one.answer)
-            answers.append(Enqueued(jobs, bool(one.stored)))
+            answers.append(Enqueued(jobs, tuple(isinstance(job, str) for job in one.answer)))
         else:
             answers.append(NotFound("the job that this request made has been removed since"))
     return answers

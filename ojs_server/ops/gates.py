@@ -164,7 +164,7 @@ class Gates:
             if key not in late and free.count != 0:
                 self._rows[key] = limits.start(self._rows[key], work.now)
                 job = msgspec.structs.replace(one.job, started_at=work.now, due_at=None)
-                kept.append(Claimed(job, one.args, one.meta))
+                kept.append(msgspec.structs.replace(one, job=job))
                 taken.append(job.id)
                 continue
             job = msgspec.structs.replace(

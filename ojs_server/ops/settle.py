@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from ojs_server.domain import events, lifecycle
+from ojs_server.domain.dead_letter import Override, overridden
 from ojs_server.domain.errors import NotFound, OjsError
 from ojs_server.domain.faults import Fault
 from ojs_server.domain.job import Change, Job, Lease, State
@@ -88,11 +89,18 @@ class Activate(_OnJob, frozen=True):
 
 
 class Revive(_OnJob, frozen=True):
-    """A discarded job gets fresh attempts."""
+    """A discarded job gets fresh attempts, and perhaps another queue, payload or policy."""
+
+    override: Override | None = None
 
     def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
         """Back into the queue."""
-        return lifecycle.revive(job, work.now, work.tx.position)
+        if self.override is None:
+            return lifecycle.revive(job, work.now, work.tx.position)
+        stored = overridden(work.tx.load_whole([job.id])[job.id], self.override)
+        change = lifecycle.revive(stored.job, work.now, work.tx.position)
+        work.tx.override_jobs([stored])
+        return msgspec.structs.replace(change, before=job)
 
 
 class Remove(_OnJob, frozen=True):

@@ -4,23 +4,19 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ojs_server.domain import deadlines, lifecycle
+from ojs_server.domain import deadlines, events, lifecycle
 from ojs_server.domain.errors import OjsError
-from ojs_server.domain.job import Change, Job, Lease
+from ojs_server.domain.job import Change, Job, Lease, State
 from ojs_server.ops import beside
 from ojs_server.ops.presence import DEATH, leave
+from ojs_server.ops.prune import STEP, Pruned, prune
 from ojs_server.ops.work import Work
 from ojs_server.store.base import JUDGED_AFTER_MS
 
-STEP = 500
 # Fetches wait for the transaction that promotes others: small steps cost them less.
 MATURE_STEP = 200
 # Each dead worker brings back all its jobs in the same transaction.
 WORKERS_STEP = 50
-# A rate key that no job names any more is remembered for this long.
-LIMITS_MS = 86_400_000
-# Each workflow takes what it knows of up to a thousand jobs with it.
-WORKFLOWS_STEP = 20
 # A sweep that was asked for this long ago was asked for before a stall.
 STALE_MS = 2_000
 
@@ -66,9 +62,9 @@ def _sweep(work: Work, op: Sweep) -> Swept:
     matured, removed = _mature(work)
     lapsed = _lapse(work, op.judged_since)
     dead = _bury(work, op.judged_since)
-    pruned = _prune(work) if op.prune else 0
-    more = matured + removed >= MATURE_STEP or max(lapsed, pruned) >= STEP or dead >= WORKERS_STEP
-    return Swept(work.now, matured, lapsed, dead, removed + pruned, more)
+    pruned = prune(work) if op.prune else Pruned()
+    more = matured + removed >= MATURE_STEP or lapsed >= STEP or dead >= WORKERS_STEP or pruned.more
+    return Swept(work.now, matured, lapsed, dead, removed + pruned.removed, more)
 
 
 def _mature(work: Work) -> tuple[int, int]:
@@ -82,6 +78,9 @@ def _mature(work: Work) -> tuple[int, int]:
             changes.append(change)
     work.apply(changes)
     work.remove(aged)
+    for job in aged:
+        if job.state == State.DISCARDED:
+            work.note(events.pruned(job, "age"))
     return len(changes), len(aged)
 
 
@@ -115,21 +114,3 @@ def _bury(work: Work, judged_since: int) -> int:
     if silent:
         work.tx.save_workers(leave(work, silent, DEATH))
     return len(silent)
-
-
-def _prune(work: Work) -> int:
-    keep = work.rules.keep
-    return max(
-        work.tx.delete_events(work.now - keep.events_ms, STEP),
-        work.tx.prune_receipts(work.now - keep.idempotency_ms, STEP),
-        work.tx.delete_workers(work.now - keep.workers_ms, STEP),
-        work.tx.prune_limits(work.now - LIMITS_MS, STEP),
-        _forget_workflows(work),
-    )
-
-
-def _forget_workflows(work: Work) -> int:
-    # A full step counts as one of the others' size, so that the next one follows at once.
-    aged = work.tx.load_aged_workflows(WORKFLOWS_STEP)
-    work.tx.delete_workflows(aged)
-    return STEP if len(aged) == WORKFLOWS_STEP else len(aged)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from ojs_server.domain.dead_letter import marks_of
 from ojs_server.domain.job import TERMINAL, WAITING, Change, Event, Job, State, StoredJob
 from ojs_server.domain.retention import Retention
 from ojs_server.domain.workers import Thresholds
@@ -91,6 +92,8 @@ class Work:
         left = [change.before.id for change in changes if change.before.state == State.ACTIVE]
         if left:
             self.tx.drop_leases(left)
+        if marks := marks_of(changes):
+            self.tx.mark_dead(marks)
         for change in changes:
             self._count(change.before, -1)
             self._entered(change.after)

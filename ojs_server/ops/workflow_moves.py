@@ -10,10 +10,11 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from ojs_server.domain import workflow as rules
+from ojs_server.domain.birth import born
 from ojs_server.domain.errors import Duplicate, OjsError
 from ojs_server.domain.faults import Fault, entry
 from ojs_server.domain.job import Change, State, StoredJob
-from ojs_server.domain.validate import Draft, born, parse_draft
+from ojs_server.domain.validate import Draft, parse_draft
 from ojs_server.domain.workflow_events import StepEnd, told
 from ojs_server.domain.workflow_plan import (
     Effects,

@@ -12,7 +12,9 @@ import msgspec
 
 from ojs_server.domain.beside import Checkpoint, Progress
 from ojs_server.domain.cron_entry import CronEntry, CronRun
+from ojs_server.domain.dead_letter import Mark
 from ojs_server.domain.job import Change, Event, Job, Lease, StoredJob
+from ojs_server.domain.job_filter import JobFilter
 from ojs_server.domain.limit import Limit
 from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.domain.workers import Worker
@@ -37,6 +39,7 @@ WIPED = (
     "queues",
     "queue_counts",
     "events",
+    "event_tally",
     "receipts",
     "cron",
     "cron_runs",
@@ -194,6 +197,33 @@ class JobPage(msgspec.Struct, frozen=True):
     has_more: bool
 
 
+class JobIds(msgspec.Struct, frozen=True):
+    """Ids of the jobs that a filter means, newest first, and the id to go on after.
+
+    A part may hold fewer than were asked for, even none, and still not be the last: a look
+    through jobs that are not meant has an end, too.
+    """
+
+    ids: Sequence[str]
+    after: str | None
+
+
+class DeadLetterStats(msgspec.Struct, frozen=True):
+    """How many dead letters there are, and of what age."""
+
+    by_queue: Mapping[str, int]
+    by_error_type: Mapping[str | None, int]
+    oldest_at: int | None
+    newest_at: int | None
+
+
+class EventTally(msgspec.Struct, frozen=True):
+    """How many events there are, as far as they were counted; `behind` when there are more."""
+
+    total: int
+    behind: bool
+
+
 class Tx(WorkflowTx, Protocol):
     """One write transaction. Nothing is visible to others before it commits."""
 
@@ -246,6 +276,18 @@ class Tx(WorkflowTx, Protocol):
 
     def delete_jobs(self, ids: Sequence[str]) -> None:
         """Remove jobs for good."""
+
+    def mark_dead(self, marks: Sequence[Mark]) -> None:
+        """Note what jobs that were just discarded are found and counted by."""
+
+    def override_jobs(self, jobs: Sequence[StoredJob]) -> None:
+        """Store the queue, policies, payload and fingerprint of locked jobs as they are now."""
+
+    def load_surplus(self, most: int, limit: int) -> list[Job]:
+        """Lock dead letters that are kept beyond `most` of their queue, each queue's oldest first.
+
+        Queues are told apart by their counters, so that only full ones are looked at.
+        """
 
     def lock_unique(self, keys: Iterable[bytes]) -> None:
         """Keep these fingerprints from every other transaction until this one ends."""
@@ -378,8 +420,11 @@ class Tx(WorkflowTx, Protocol):
         Nodes that follow the log are told at commit.
         """
 
-    def delete_events(self, before: int, limit: int) -> int:
-        """Remove the oldest events, those before a moment."""
+    def tally_events(self, limit: int) -> EventTally | None:
+        """Count up to `limit` events more; None while another node is at it."""
+
+    def delete_events(self, before: int, surplus: int, limit: int) -> int:
+        """Remove the oldest events that are counted: those before a moment, and `surplus` more."""
 
     def insert_receipts(
         self, receipts: Mapping[tuple[str, str, str], Receipt]
@@ -452,9 +497,20 @@ class Reader(Protocol):
         """A job's progress."""
 
     def dead_letters(
-        self, queue: str | None, job_type: str | None, limit: int, offset: int, after: Place | None
+        self, wanted: JobFilter, limit: int, offset: int, after: Place | None
     ) -> JobPage:
         """Discarded jobs, newest first; `after` is the place where a page ended."""
+
+    def dead_letter_stats(self) -> DeadLetterStats:
+        """Counts of discarded jobs by queue and by error."""
+
+    def find_jobs(
+        self, wanted: JobFilter, limit: int, after: str | None = None, offset: int = 0
+    ) -> JobIds:
+        """The jobs that a filter means, newest first by id, after an id."""
+
+    def whole_jobs(self, ids: Sequence[str]) -> list[StoredJob]:
+        """Those of these jobs that exist, newest first by id."""
 
     def queues(self, names: Sequence[str] | None = None) -> list[QueueCounts]:
         """All queues by name, or these."""

@@ -2,7 +2,7 @@
 
 A file holds statements under `-- name: …` and a line that says what for. `{rows}` in a
 statement stands for as many copies of its `-- row: …` as there are rows to bind; a text under
-`-- fragment: …` is put in wherever a statement of the folder says `{that_name}`.
+`-- fragment: …` is put in wherever a statement or fragment of the folder says `{that_name}`.
 """
 
 import re
@@ -39,6 +39,7 @@ def load_queries(package: str) -> dict[str, Query]:
     files = sorted((f for f in folder.iterdir() if f.name.endswith(".sql")), key=lambda f: f.name)
     parts = [part for file in files for part in split_parts(file.read_text(encoding="utf-8"))]
     fragments = {query.name: query.sql for kind, query in parts if kind == "fragment"}
+    fragments = {name: _fill(sql, fragments) for name, sql in fragments.items()}
     found: dict[str, Query] = {}
     for kind, query in parts:
         if kind == "name":

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ojs_server.domain.retention import Retention
-from ojs_server.settings import TABLE, Setting, SettingError, Settings, load_settings
+from ojs_server.settings import KEPT, TABLE, Setting, SettingError, Settings, load_settings
 
 KEY = "0123456789abcdef"
 
@@ -29,7 +29,7 @@ def example(setting: Setting) -> tuple[str, object]:
     match setting.kind:
         case "flag":
             return "true", True
-        case "number":
+        case "number" | "kept":
             return "77", 77
         case "duration" | "retention":
             return "PT10H", 36_000_000
@@ -39,7 +39,7 @@ def example(setting: Setting) -> tuple[str, object]:
 
 
 def read(settings: Settings, setting: Setting) -> object:
-    if setting.kind == "retention":
+    if setting.kind in KEPT:
         return getattr(settings.keep, setting.field)
     return getattr(settings, setting.field or setting.name)
 

@@ -8,11 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ojs_server.domain import deadlines, lifecycle
+from ojs_server.domain.birth import born
 from ojs_server.domain.errors import InvalidRequest
 from ojs_server.domain.faults import Fault
 from ojs_server.domain.job import TERMINAL, Change, Job
 from ojs_server.domain.retention import Retention
-from ojs_server.domain.validate import born, parse_draft
+from ojs_server.domain.validate import parse_draft
 from ojs_wire import codec
 from tests.domain.jobs import NOW, data, job, kinds, lease, positions
 
@@ -178,15 +179,20 @@ def test_a_job_expires_with_the_first_of_its_limits(
             {"enqueue_ttl": 5},
             "enqueue_ttl_expired",
             "enqueue_ttl",
-            ["job.expired", "job.ttl_expired", "job.discarded"],
+            ["job.expired", "job.ttl_expired", "job.discarded", "dead_letter.added"],
         ),
         (
             {"total_timeout": 5, "enqueue_ttl": 9},
             "total_timeout",
             "total",
-            ["job.total_timeout", "job.discarded"],
+            ["job.total_timeout", "job.discarded", "dead_letter.added"],
         ),
-        ({"expires_at": "+5s"}, "expired", None, ["job.expired", "job.discarded"]),
+        (
+            {"expires_at": "+5s"},
+            "expired",
+            None,
+            ["job.expired", "job.discarded", "dead_letter.added"],
+        ),
     ],
 )
 @pytest.mark.parametrize("waits", [{}, {"pending": True}, {"scheduled_at": "+PT1H"}])
@@ -202,7 +208,7 @@ def test_what_waits_too_long_says_which_limit_it_was(
         assert (error["limit_seconds"], error["elapsed_seconds"]) == (5.0, 5.1)
     assert kinds(change.events) == told
     if kind:
-        event = data(change.events[-2])
+        event = data(change.events[-3])
         assert event["timeout_kind"] == kind
         assert (event["limit_seconds"], event["elapsed_seconds"]) == (5.0, 5.1)
         assert (event["attempt"], event["queue"]) == (0, "default")
@@ -279,7 +285,12 @@ def test_the_total_time_ends_a_running_job_with_attempts_left() -> None:
         running, lease(), why.fault, backoff=why.backoff, now=NOW, dice=0.5, keep=KEEP
     )
     assert (change.after.state, change.after.completed_at) == ("discarded", NOW)
-    assert kinds(change.events) == ["job.total_timeout", "job.failed", "job.discarded"]
+    assert kinds(change.events) == [
+        "job.total_timeout",
+        "job.failed",
+        "job.discarded",
+        "dead_letter.added",
+    ]
     assert history(change) == ["total_timeout"]
 
 
@@ -291,7 +302,12 @@ def test_a_retry_that_could_not_end_in_time_is_not_waited_for() -> None:
     assert change.after.state == "discarded"
     assert history(change) == ["boom", "total_timeout"]
     assert codec.decode(change.after.error or b"")["type"] == "total_timeout"
-    assert kinds(change.events) == ["job.failed", "job.total_timeout", "job.discarded"]
+    assert kinds(change.events) == [
+        "job.failed",
+        "job.total_timeout",
+        "job.discarded",
+        "dead_letter.added",
+    ]
     assert data(change.events[2])["last_error"]["code"] == "total_timeout"
 
 

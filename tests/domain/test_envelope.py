@@ -7,9 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from ojs_server.domain.birth import born
 from ojs_server.domain.errors import ValidationError
 from ojs_server.domain.job import StoredJob
-from ojs_server.domain.validate import born, parse_draft
+from ojs_server.domain.validate import parse_draft
 from ojs_server.http.views import envelope
 from ojs_wire import codec
 from tests.domain.jobs import NOW, lease, positions

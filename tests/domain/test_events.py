@@ -67,6 +67,22 @@ OF_JOB = {"job_id": JOB_ID, "job_type": "email.send", "queue": "mail"}
             "job.discarded",
             {"total_attempts": 1, "last_error": ERROR},
         ),
+        (
+            events.buried(job("discarded"), FAULT),
+            "dead_letter.added",
+            {"total_attempts": 1, "error_type": "t"},
+        ),
+        (
+            events.pruned(job("discarded"), "count"),
+            "dead_letter.pruned",
+            {"total_attempts": 1, "reason": "count"},
+        ),
+        (events.removed(job("completed")), "job.deleted", {"total_attempts": 1}),
+        (
+            events.enqueued(job("available"), b"\x01\xff"),
+            "job.enqueued",
+            {"priority": 3, "unique_key": "01ff"},
+        ),
         (events.cancelled(job()), "job.cancelled", {"previous_state": "active"}),
         (events.released(job(), lease("w")), "job.released", {"worker_id": "w", "attempt": 1}),
         (events.released(job(), None), "job.released", {"worker_id": None, "attempt": 1}),

@@ -45,7 +45,7 @@ def test_a_loss_that_the_policy_does_not_retry_ends_the_job(backoff: bool) -> No
     policy = {"non_retryable_errors": ["visibility_timeout"], "on_exhaustion": "dead_letter"}
     change = lapse(job(retry=policy), backoff=backoff)
     assert (change.after.state, change.after.due_at) == ("discarded", NOW + 10)
-    assert kinds(change.events) == ["job.failed", "job.discarded"]
+    assert kinds(change.events) == ["job.failed", "job.discarded", "dead_letter.added"]
 
 
 def test_the_history_is_bounded_through_any_number_of_losses() -> None:
@@ -68,7 +68,7 @@ def test_a_job_that_was_not_started_in_time_is_discarded(state: str, mode: str, 
     assert (after.state, after.attempt) == ("discarded", stored.attempt)
     # Never run, so never completed.
     assert (after.finished_at, after.completed_at, after.due_at) == (NOW, None, NOW + kept)
-    assert kinds(change.events) == ["job.expired", "job.discarded"]
+    assert kinds(change.events) == ["job.expired", "job.discarded", "dead_letter.added"]
     assert codec.decode(after.error or b"")["type"] == "expired"
     assert len(codec.decode(after.errors or b"")) == 1
 

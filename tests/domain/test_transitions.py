@@ -56,7 +56,10 @@ ACTIVE_ONLY = ("ack", "fail", "fail for good", "requeue", "snooze", "lose", "tim
 TABLE: dict[tuple[str, str], tuple[str, list[str]]] = {
     ("ack", "active"): ("completed", ["job.completed"]),
     ("fail", "active"): ("retryable", ["job.failed", "job.retrying"]),
-    ("fail for good", "active"): ("discarded", ["job.failed", "job.discarded"]),
+    ("fail for good", "active"): (
+        "discarded",
+        ["job.failed", "job.discarded", "dead_letter.added"],
+    ),
     ("requeue", "active"): ("available", ["job.released"]),
     ("snooze", "active"): ("scheduled", ["job.scheduled"]),
     ("lose", "active"): ("available", ["job.failed"]),

@@ -21,12 +21,14 @@ FOLDERS = (
     "level-3-workflows",
     "level-4-advanced/queue-ops",
     "level-4-advanced/rate-limit",
+    "level-4-advanced/bulk",
     "level-4-advanced/unique",
     "ext-progress",
     "ext-durable-execution",
     "ext-admin-api",
     "ext-backpressure",
     "ext-rate-limiting",
+    "ext-dead-letter",
 )
 
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason=f"no published cases at {FOLDER}")

@@ -94,6 +94,10 @@ class Contract:
         pointer = self._response(method, request.url.path, response.status_code, where)
         documented = self._at(pointer)
         self._check_headers(documented.get("headers", {}), response, where)
+        if "content" not in documented:
+            _demand(response.content == b"", f"{where}: this answer has no body")
+            _demand("content-type" not in response.headers, f"{where}: it has a type, but no body")
+            return
         media_type = self._check_media_type(documented, response, where)
         if method == "head":
             _demand(response.content == b"", f"{where}: an answer to HEAD has no body")

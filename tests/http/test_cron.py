@@ -146,6 +146,18 @@ async def test_a_paused_entry_has_no_next_run(client: httpx.AsyncClient) -> None
     assert entry["next_run_at"] is not None
 
 
+async def test_an_entry_is_paused_and_resumed_by_calls_of_their_own(
+    client: httpx.AsyncClient,
+) -> None:
+    await register(client)
+    for call, enabled in (("pause", False), ("pause", False), ("resume", True)):
+        entry = body(await client.post(f"{CRON}/daily/{call}"))["cron"]
+        assert entry["enabled"] is enabled
+        assert (entry["next_run_at"] is not None) is enabled
+        assert body(await client.get(f"{CRON}/daily"))["cron"] == entry
+        error_of(await client.post(f"{CRON}/unknown/{call}"), 404, "not_found")
+
+
 async def test_a_deleted_entry_is_gone(client: httpx.AsyncClient) -> None:
     await register(client)
     answer = body(await client.delete(f"{CRON}/daily"))

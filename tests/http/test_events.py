@@ -73,6 +73,7 @@ async def test_every_other_end_is_told(client: httpx.AsyncClient) -> None:
     assert (await types_of(client, dead["id"]))[2:] == [
         "job.failed",
         "job.discarded",
+        "dead_letter.added",
         "dead_letter.retried",
     ]
     await client.delete(f"{JOBS}/{dead['id']}")

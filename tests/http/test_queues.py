@@ -3,6 +3,11 @@
 import httpx
 import pytest
 
+from ojs_server.app import Server
+from ojs_server.domain.validate import parse_draft
+from ojs_server.ops.enqueue import Enqueue
+from tests.http.clock import Hands
+from tests.http.conftest import Serve, connect
 from tests.http.steps import V1, active_job, body, discarded_job, enqueue, error_of, refused
 
 QUEUES = f"{V1}/queues"
@@ -90,9 +95,40 @@ async def test_a_bad_queue_cannot_be_paused(
             assert body(await client.get(QUEUES))["queues"] == []
 
 
-async def test_the_list_has_pages_in_every_spelling(client: httpx.AsyncClient) -> None:
-    for name in ("a", "b", "c"):
-        await enqueue(client, queue=name)
+async def queues_of_one_moment(server: Server, *names: str) -> None:
+    """Queues that came at once are listed by name."""
+    jobs = [{"type": "a", "args": [], "queue": name} for name in names]
+    await server.engine.run(Enqueue(tuple(map(parse_draft, jobs))))
+
+
+async def test_the_newest_queue_is_listed_first(serve: Serve) -> None:
+    hands = Hands()
+    async with serve(clock=hands) as server, connect(server) as client:
+        for name in ("b", "c", "a"):
+            await enqueue(client, queue=name)
+            hands.turn(seconds=1)
+
+        async def page(query: str) -> tuple[list[str], str | None]:
+            answer = body(await client.get(f"{QUEUES}?{query}"))
+            names = [queue["name"] for queue in answer["queues"]]
+            return names, answer["pagination"].get("next_cursor")
+
+        names, cursor = await page("limit=2")
+        assert names == ["a", "c"]
+        # What comes in between moves no page.
+        await queues_of_one_moment(server, "e", "d")
+        assert await page(f"limit=2&cursor={cursor}") == (["b"], None)
+        names, cursor = await page("limit=1")
+        assert names == ["d"]
+        names, cursor = await page(f"limit=1&cursor={cursor}")
+        assert names == ["e"]
+        assert (await page(f"limit=9&cursor={cursor}"))[0] == ["a", "c", "b"]
+
+
+async def test_the_list_has_pages_in_every_spelling(
+    client: httpx.AsyncClient, server: Server
+) -> None:
+    await queues_of_one_moment(server, "c", "a", "b")
 
     async def page(query: str) -> tuple[list[str], dict[str, object]]:
         answer = body(await client.get(f"{QUEUES}?{query}"))
@@ -107,9 +143,14 @@ async def test_the_list_has_pages_in_every_spelling(client: httpx.AsyncClient) -
         "page": 1,
         "per_page": 2,
         "has_more": True,
-        "next_cursor": "2",
+        "next_cursor": pagination["next_cursor"],
     }
-    for query in ("limit=2&offset=2", "per_page=2&page=2", "limit=2&cursor=2"):
+    for query in (
+        "limit=2&offset=2",
+        "per_page=2&page=2",
+        "limit=2&cursor=2",
+        f"limit=2&cursor={pagination['next_cursor']}",
+    ):
         names, pagination = await page(query)
         assert names == ["c"]
         assert pagination["has_more"] is False
@@ -134,6 +175,9 @@ BAD_PAGES: list[str] = [
     "offset=-1&page=2",
     "cursor=-1",
     "cursor=end",
+    "cursor=1.%21",
+    "cursor=1.abc",
+    "cursor=x.YQ==",
     "cursor=%00",
 ]
 

@@ -115,3 +115,22 @@ async def test_there_is_no_reset_without_the_hooks(serve: Serve) -> None:
         assert await stored_jobs(client) == 1
         manifest = body(await client.get("/ojs/manifest"))
         assert manifest["capabilities"]["test_hooks"] is False
+
+
+async def test_a_store_that_refuses_changes_is_degraded(
+    client: httpx.AsyncClient, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full() -> None:
+        raise StoreUnavailable("database or disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(server.store, "transaction", full)
+        error_of(
+            await client.post(JOBS, json={"type": "a", "args": []}), 503, "backend_unavailable"
+        )
+        response = await client.get(f"{V1}/health")
+        assert response.status_code == 200
+        assert body(response)["status"] == "degraded"
+        assert body(response)["backend"]["error"] == "database or disk is full"
+    await enqueue(client)
+    assert body(await client.get(f"{V1}/health"))["status"] == "ok"

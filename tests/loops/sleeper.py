@@ -21,6 +21,7 @@ class Surroundings:
     def __init__(self) -> None:
         self.rules = Rules()
         self.wakeups = Wakeups()
+        self.rooms = Wakeups()
         self.now = AT
         self.due = DueTimes(None, None, None)
         self.queues: list[QueueCounts] = []

@@ -93,6 +93,12 @@ def test_an_answer_to_head_has_no_body() -> None:
         contract().check(answer({}, path="/ojs/v1/health", method="HEAD"))
 
 
+def test_an_answer_without_content_has_no_body() -> None:
+    path = f"/ojs/v1/admin/dead-letter/{JOB_ID}"
+    with pytest.raises(Deviation, match="this answer has no body"):
+        contract().check(answer({}, 204, path=path))
+
+
 def test_objects_that_are_declared_open_stay_open() -> None:
     job = copy.deepcopy(
         document()["components"]["responses"]["Enqueued"]["content"][HEADERS["content-type"]][

@@ -37,6 +37,7 @@ MOMENTS: Final = st.one_of(
     ),
     DURATIONS.map("+{}".format),
 )
+TIMESTAMPS: Final = MOMENTS.filter(lambda moment: not moment.startswith("+"))
 # Letters of many scripts, and everything that a shell, SQL or a log might stumble over.
 PRINTABLES: Final = st.text(
     st.characters(categories=["L", "N", "P", "S"], exclude_characters="/"), min_size=1, max_size=255
@@ -59,6 +60,7 @@ schemathesis.openapi.format("ojs-cron", CRON)
 schemathesis.openapi.format("ojs-zone", ZONES)
 schemathesis.openapi.format("ojs-duration", DURATIONS)
 schemathesis.openapi.format("ojs-moment", MOMENTS)
+schemathesis.openapi.format("ojs-timestamp", TIMESTAMPS)
 schemathesis.openapi.format("ojs-printable", PRINTABLES)
 schemathesis.openapi.format("ojs-error-name", ERROR_NAMES)
 
@@ -75,6 +77,7 @@ RULES: Final = (
     "looks into the first object of `args`; there is none",
     "which the first object of `args` does not have",
     "as in the path; an entry keeps its name",
+    "must be at most 10000; go on with next_cursor",
 )
 
 # How it words what relates the steps of a workflow to each other.

@@ -11,6 +11,8 @@ RETRY_MS = 4_000
 LEASE_MS = 10_000
 SILENT_MS = 30_000
 KEEP_MS = {"completed": 60_000, "cancelled": 70_000, "discarded": 80_000}
+# What is told of a job that will not be tried again.
+BURIED = ("job.discarded", "dead_letter.added")
 FINAL = frozenset(KEEP_MS)
 
 
@@ -115,7 +117,7 @@ class Model:
         """FAIL of the holder."""
         job.story.append("job.failed")
         if not retryable or self._spent(job):
-            self.finish(job, "discarded", now, "job.discarded")
+            self.finish(job, "discarded", now, *BURIED)
         else:
             job.state, job.due, job.holder = "retryable", now + RETRY_MS, None
             job.story.append("job.retrying")
@@ -142,7 +144,7 @@ class Model:
         """The holder is gone or silent."""
         job.story.append("job.failed")
         if self._spent(job):
-            self.finish(job, "discarded", now, "job.discarded")
+            self.finish(job, "discarded", now, *BURIED)
         else:
             job.state, job.holder = "available", None
 
@@ -171,6 +173,7 @@ class Model:
         for job in self.due_jobs(now):
             if job.state in FINAL:
                 job.removed = True
+                job.story += ["dead_letter.pruned"] if job.state == "discarded" else []
             else:
                 job.story += ["job.enqueued"] if job.state == "scheduled" else []
                 job.state, job.due, job.place = "available", None, self.place()

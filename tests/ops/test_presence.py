@@ -6,6 +6,7 @@ from ojs_server.domain.errors import NotFound
 from ojs_server.domain.workers import Directive
 from ojs_server.ops.presence import Deregister, Direct, Register
 from tests.ops.bench import Bench
+from tests.ops.model import BURIED
 
 PROFILE = {"hostname": "h", "queues": ["q"], "concurrency": 4}
 
@@ -108,7 +109,7 @@ def test_a_death_that_uses_up_the_attempts_discards(bench: Bench) -> None:
     bench.sweep()
     assert bench.state(job_id) == "discarded"
     assert bench.error(job_id)["type"] == "worker_death"
-    assert bench.happened(job_id)[-2:] == ["job.failed", "job.discarded"]
+    assert bench.happened(job_id)[-3:] == ["job.failed", *BURIED]
 
 
 def test_a_registered_worker_that_never_beats_dies_as_well(bench: Bench) -> None:

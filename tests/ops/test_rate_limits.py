@@ -3,11 +3,14 @@
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from ojs_server.domain.rate_limit import Policy, Window
+from ojs_server.ops.claim import Claim
+from ojs_server.ops.control import SetPaused
 from ojs_server.ops.opening import Open, Override
-from ojs_server.ops.settle import Activate, Cancel, Revive
+from ojs_server.ops.settle import Ack, Activate, Cancel, Revive
 from ojs_server.ops.work import Rules
 from ojs_server.store.base import Store
 from ojs_server.store.open import open_store
@@ -356,16 +359,11 @@ def test_waiting_and_going_on_are_told_once(bench: Bench) -> None:
 def test_a_slot_freed_and_taken_in_one_batch(bench: Bench) -> None:
     first, second = bench.put(**ONE), bench.put(**ONE)
     bench.take()
-    from ojs_server.ops.claim import Claim
-    from ojs_server.ops.settle import Ack
-
     _, claimed = bench.commit(Ack(first), Claim(("q",))).outcomes
     assert [one.claimed.job.id for one in claimed] == [second]
 
 
 def test_a_paused_queue_keeps_nobody_else_from_its_keys(bench: Bench) -> None:
-    from ojs_server.ops.control import SetPaused
-
     bench.put(**ONE)
     other = bench.put(queue="other", **ONE)
     bench.do(SetPaused("q", True))
@@ -375,6 +373,18 @@ def test_a_paused_queue_keeps_nobody_else_from_its_keys(bench: Bench) -> None:
 def test_a_batch_of_more_jobs_than_stand_before_a_gate(bench: Bench) -> None:
     jobs = bench.do(enqueue(jobs=[{"rate_limit": {"key": "k"}}] * 450)).jobs
     assert len(bench.take(count=1000)) == len(jobs)
+
+
+def test_a_limited_job_is_handed_out_with_all_it_has(bench: Bench) -> None:
+    first = bench.put(**ONE)
+    with bench.store.transaction() as tx:
+        stored = tx.load_whole([first])[first]
+        job = msgspec.structs.replace(stored.job, id="given", priority=5)
+        tx.insert_jobs([msgspec.structs.replace(stored, job=job, parent_results=b"[1]")])
+        tx.open_gates({"k": 1})
+    (taken,) = bench.take(count=2)
+    assert (taken.claimed.job.id, taken.claimed.parent_results) == ("given", b"[1]")
+    assert taken.claimed.job.started_at == bench.clock.now
 
 
 def test_limits_survive_a_restart(store_url: str) -> None:

@@ -6,6 +6,7 @@ from ojs_server.domain.retention import DAY
 from ojs_server.ops.settle import Cancel
 from ojs_server.ops.sweep import MATURE_STEP, STALE_MS
 from tests.ops.bench import Bench, enqueue
+from tests.ops.model import BURIED
 
 
 def test_nothing_to_do(bench: Bench) -> None:
@@ -54,7 +55,7 @@ def test_what_was_not_started_in_time_is_discarded(bench: Bench) -> None:
     assert bench.sweep().matured == 3
     for job_id in (waiting, pending, scheduled):
         assert bench.state(job_id) == "discarded"
-        assert bench.happened(job_id)[-2:] == ["job.expired", "job.discarded"]
+        assert bench.happened(job_id)[-3:] == ["job.expired", *BURIED]
     assert bench.state(started) == "active"
     assert bench.counts() == {"discarded": 3}
 
@@ -80,7 +81,7 @@ def test_the_last_lease_that_runs_out_discards(bench: Bench) -> None:
         bench.clock.advance(5000)
         bench.sweep()
     assert bench.state(job_id) == "discarded"
-    assert bench.happened(job_id)[-2:] == ["job.failed", "job.discarded"]
+    assert bench.happened(job_id)[-3:] == ["job.failed", *BURIED]
 
 
 def test_a_job_that_runs_too_long_fails_and_backs_off(bench: Bench) -> None:

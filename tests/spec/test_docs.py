@@ -7,7 +7,7 @@ import pytest
 
 from ojs_server.http.auth import ROLES
 from ojs_server.metrics import Metrics
-from ojs_server.settings import CONFIG_ENV, KEYS_ENV, NO_MIGRATE_ENV, TABLE, Setting, Settings
+from ojs_server.settings import CONFIG_ENV, KEPT, KEYS_ENV, NO_MIGRATE_ENV, TABLE, Setting, Settings
 from ojs_wire.values import format_duration
 from tests.spec.clauses import ROOT
 
@@ -29,7 +29,7 @@ _ROW = re.compile(r"^\| (?:`(--[a-z-]+)` )?\| `(OJS_\w+)` \| (\S+) \|", re.MULTI
 def default_of(setting: Setting) -> str:
     """A default as the page writes it."""
     defaults = Settings()
-    place = defaults.keep if setting.kind == "retention" else defaults
+    place = defaults.keep if setting.kind in KEPT else defaults
     value = getattr(place, setting.field or setting.name)
     match setting.kind:
         case "flag":

@@ -139,6 +139,29 @@ def test_the_oldest_jobs_of_a_queue_are_found_by_index_on_postgres(
     assert all(scan.index and scan.rows <= 2 * LIMIT for scan in scans)
 
 
+NO_FILTER = dict.fromkeys(
+    ("type", "prefix", "states", "priority", "since", "until", "ended_since", "ended_until")
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "index"),
+    [
+        ("jobs_by_state", {"state": "scheduled"}, "jobs_parked"),
+        ("jobs_newest", {}, "jobs_pkey"),
+        ("floor_by_state", {"state": "scheduled"}, "jobs_parked"),
+    ],
+)
+def test_lists_of_jobs_are_read_by_index_on_postgres(
+    connection: psycopg.Connection[Any], name: str, more: dict[str, Any], index: str
+) -> None:
+    bound = {"queue": None, "error_type": None, "after": "~", "floor": "", "with_meta": False}
+    page = {"limit": LIMIT, "offset": 0, "look": LIMIT - 1}
+    sql = STATEMENTS[name].sql
+    scans = explained(connection, sql, {**NO_FILTER, **bound, **page, **more})
+    assert scans == [Scan("jobs", index, LIMIT)]
+
+
 # SQLite: the plan, which says by name what is searched, scanned and sorted.
 
 
@@ -189,6 +212,36 @@ def test_lapsed_leases_are_found_by_index_on_sqlite(plan_of: Any) -> None:
         "SEARCH leases USING PRIMARY KEY (job_id=?)",
     }
     assert searches(plan, "jobs") == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [
+        ("surplus_from", "INDEX jobs_dead_kept (queue=?)"),
+        ("load_surplus", "INDEX jobs_dead_kept (queue=? AND (finished_at,id)<(?,?))"),
+        ("dead_letters", "INDEX jobs_dead ((finished_at,id)<(?,?))"),
+        ("dead_letters_of_queue", "INDEX jobs_dead_queue (queue=? AND (finished_at,id)<(?,?))"),
+        (
+            "dead_letters_of_error",
+            "INDEX jobs_dead_error (error_type=? AND (finished_at,id)<(?,?))",
+        ),
+        ("dead_letters_by_queue", "COVERING INDEX jobs_dead_queue"),
+        ("dead_letters_by_error", "COVERING INDEX jobs_dead_error"),
+        ("jobs_newest", "INDEX sqlite_autoindex_jobs_1 (id>? AND id<?)"),
+        ("jobs_by_state", "INDEX jobs_parked (state=? AND id>? AND id<?)"),
+        ("jobs_by_queue", "INDEX jobs_parked_queue (queue=? AND state=? AND id>? AND id<?)"),
+        ("jobs_held", "INDEX sqlite_autoindex_jobs_1 (id=?)"),
+        ("floor_newest", "COVERING INDEX sqlite_autoindex_jobs_1 (id<?)"),
+        ("floor_by_state", "COVERING INDEX jobs_parked (state=? AND id<?)"),
+        ("floor_by_queue", "COVERING INDEX jobs_parked_queue (queue=? AND state=? AND id<?)"),
+    ],
+)
+def test_lists_of_jobs_are_read_by_index_on_sqlite(plan_of: Any, name: str, read: str) -> None:
+    plan = plan_of(QUERIES[name].sql)
+    found = {line for line in plan if re.match(r"(SEARCH|SCAN) jobs\b", line)}
+    assert {line.partition(" USING ")[2] for line in found} == {read}
+    # Nothing is sorted but the few counts.
+    assert name == "dead_letters_by_error" or not [line for line in plan if "TEMP B-TREE" in line]
 
 
 @pytest.mark.parametrize(

@@ -139,3 +139,4 @@ class PostgresTx(PostgresStatements, TableWrites):
             self._cursor.execute(b"DELETE FROM " + table.encode())
         self.configs = {}
         self.configs_changed()
+        self.run("begin_tally")

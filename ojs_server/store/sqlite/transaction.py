@@ -112,3 +112,4 @@ class SqliteTx(SqliteStatements, TableWrites):
             self._connection.execute(f"DELETE FROM {table}")
         self.configs = {}
         self.configs_changed()
+        self.run("begin_tally")

@@ -3,7 +3,9 @@
 from ojs_server.store.base import DueTimes
 from ojs_server.store.tables.beside import BesideReads, BesideWrites
 from ojs_server.store.tables.cron import CronReads, CronWrites
+from ojs_server.store.tables.dead_letters import DeadLetterReads, DeadLetterWrites
 from ojs_server.store.tables.events import EventReads, EventWrites
+from ojs_server.store.tables.job_lists import JobListReads
 from ojs_server.store.tables.jobs import JobReads, JobWrites
 from ojs_server.store.tables.leases import LeaseWrites
 from ojs_server.store.tables.limits import LimitReads, LimitWrites
@@ -16,6 +18,7 @@ from ojs_server.store.tables.workflows import WorkflowReads, WorkflowWrites
 class TableWrites(
     JobWrites,
     BesideWrites,
+    DeadLetterWrites,
     LeaseWrites,
     WorkerWrites,
     QueueWrites,
@@ -30,6 +33,8 @@ class TableWrites(
 
 class TableReads(
     JobReads,
+    JobListReads,
+    DeadLetterReads,
     BesideReads,
     WorkerReads,
     QueueReads,

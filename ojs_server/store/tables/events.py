@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ojs_server.domain.job import Event
-from ojs_server.store.base import POSITION_BITS, EventFilter, EventPage, LogSpan
+from ojs_server.store.base import POSITION_BITS, EventFilter, EventPage, EventTally, LogSpan
 from ojs_server.store.event_log import read_page
 from ojs_server.store.tables.statements import Statements, Writing
 
@@ -28,9 +28,25 @@ class EventWrites(Writing):
         self.run_rows("insert_events", rows)
         return rows[-1][0] if rows else 0
 
-    def delete_events(self, before: int, limit: int) -> int:
-        """Remove the oldest events."""
-        return self.run("delete_events", before=before, limit=limit)
+    def tally_events(self, limit: int) -> EventTally | None:
+        """Count on from where the last count ended."""
+        known = self.all("load_tally")
+        if not known:
+            return None
+        upto, total = known[0]
+        # What this transaction writes itself comes later, and must lie behind the count.
+        bound = {"upto": upto, "own": self._base, "bits": POSITION_BITS, "limit": limit}
+        counted, last = self.all("count_events", **bound)[0]
+        if counted:
+            self.run("save_tally", upto=last, total=total + counted)
+        return EventTally(total + counted, counted == limit)
+
+    def delete_events(self, before: int, surplus: int, limit: int) -> int:
+        """Remove the oldest events, and take them off the count."""
+        removed = self.run("delete_events", before=before, surplus=surplus, limit=limit)
+        if removed:
+            self.run("lower_tally", removed=removed)
+        return removed
 
 
 class EventReads(Statements):

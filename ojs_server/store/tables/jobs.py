@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from ojs_server.domain.job import Change, Job, Lease, StoredJob
-from ojs_server.store.base import JobPage, Place, StaleWrite
+from ojs_server.store.base import StaleWrite
 from ojs_server.store.rows import (
     STORED_FIELDS,
     change_row,
@@ -63,22 +63,3 @@ class JobReads(Statements):
     def metas(self, ids: Sequence[str]) -> list[bytes]:
         """The `meta` of jobs."""
         return [row[0] for row in self.of_ids("metas", ids)]
-
-    def dead_letters(
-        self, queue: str | None, job_type: str | None, limit: int, offset: int, after: Place | None
-    ) -> JobPage:
-        """Discarded jobs, newest first."""
-        end, last = after or (None, None)
-        if not self.can_hold(queue, job_type, last):
-            return JobPage([], 0, False)
-        rows = self.all(
-            "dead_letters",
-            queue=queue,
-            type=job_type,
-            after_end=end,
-            after_id=last,
-            limit=limit + 1,
-            offset=offset,
-        )
-        total = self.all("count_dead_letters", queue=queue, type=job_type)[0][0]
-        return JobPage([stored_of(row) for row in rows[:limit]], total, len(rows) > limit)

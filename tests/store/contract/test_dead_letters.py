@@ -2,9 +2,11 @@
 
 import pytest
 
+from ojs_server.domain.dead_letter import Mark
 from ojs_server.domain.job import StoredJob
-from ojs_server.store.base import JobPage, Place, Store
-from tests.store.records import ON_ALL_VERSIONS, START, a_job, put
+from ojs_server.domain.job_filter import JobFilter
+from ojs_server.store.base import DeadLetterStats, JobPage, Place, Store
+from tests.store.records import ON_ALL_VERSIONS, START, a_job, put, whole
 
 
 def dead(job_id: str, finished: int, **fields: object) -> StoredJob:
@@ -19,8 +21,18 @@ def page(
     offset: int = 0,
     after: Place | None = None,
 ) -> JobPage:
+    return listed(store, JobFilter(queue=queue, type=job_type), limit, offset, after)
+
+
+def listed(
+    store: Store,
+    wanted: JobFilter,
+    limit: int = 99,
+    offset: int = 0,
+    after: Place | None = None,
+) -> JobPage:
     with store.reader() as reader:
-        return reader.dead_letters(queue, job_type, limit, offset, after)
+        return reader.dead_letters(wanted, limit, offset, after)
 
 
 def ids(found: JobPage) -> list[str]:
@@ -99,3 +111,99 @@ def test_a_full_page_that_is_the_last_has_no_more(store: Store) -> None:
     put(store, dead("j1", 1), dead("j2", 2))
     assert not page(store, limit=2).has_more
     assert page(store, limit=1).has_more
+
+
+def kept(*ids: str, error_type: str | None = None) -> list[Mark]:
+    return [Mark(job_id, error_type, kept=True) for job_id in ids]
+
+
+@ON_ALL_VERSIONS
+def test_the_list_can_be_of_one_error(store: Store) -> None:
+    put(store, *(dead(f"j{n}", n, queue=f"q{n % 2}") for n in range(4)))
+    with store.transaction() as tx:
+        tx.mark_dead(kept("j0", "j1", "j2", error_type="T"))
+    assert ids(listed(store, JobFilter(error_type="T"))) == ["j2", "j1", "j0"]
+    assert ids(listed(store, JobFilter(error_type="T", queue="q0"))) == ["j2", "j0"]
+    assert ids(listed(store, JobFilter(error_type="other"))) == []
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        (JobFilter(since=START + 1, ended=True), ["j3", "j2", "j1"]),
+        (JobFilter(until=START + 1, ended=True), ["j0"]),
+        (JobFilter(since=START + 1, until=START + 3, ended=True), ["j2", "j1"]),
+        (JobFilter(prefix="t.a"), ["j3", "j2", "j1", "j0"]),
+        (JobFilter(prefix="t.a1"), ["j1"]),
+        (JobFilter(prefix="%"), []),
+        (JobFilter(priority=2), ["j2"]),
+    ],
+    ids=str,
+)
+def test_the_list_can_be_narrowed(store: Store, wanted: JobFilter, found: list[str]) -> None:
+    put(store, *(dead(f"j{n}", n, type=f"t.a{n}", priority=n) for n in range(4)))
+    page = listed(store, wanted)
+    assert (ids(page), page.total) == (found, len(found))
+
+
+@ON_ALL_VERSIONS
+def test_dead_letters_are_counted_by_queue_and_by_error(store: Store) -> None:
+    put(store, *(dead(f"j{n}", n, queue=f"q{n % 2}") for n in range(5)), a_job("alive"))
+    with store.transaction() as tx:
+        tx.mark_dead(kept("j0", "j1", "j2", error_type="T"))
+    with store.reader() as reader:
+        stats = reader.dead_letter_stats()
+    assert stats == DeadLetterStats({"q0": 3, "q1": 2}, {"T": 3, None: 2}, START, START + 4)
+
+
+def test_without_dead_letters_there_is_nothing_to_count(store: Store) -> None:
+    with store.reader() as reader:
+        assert reader.dead_letter_stats() == DeadLetterStats({}, {}, None, None)
+
+
+def surplus(store: Store, most: int, limit: int = 99) -> list[str]:
+    with store.transaction() as tx:
+        return [job.id for job in tx.load_surplus(most, limit)]
+
+
+@ON_ALL_VERSIONS
+def test_the_oldest_of_a_full_queue_are_too_many(store: Store) -> None:
+    put(store, *(dead(f"{queue}{n}", n, queue=queue) for queue in "ab" for n in range(5)))
+    put(store, *(dead(f"c{n}", n, queue="c") for n in range(9)))
+    with store.transaction() as tx:
+        tx.mark_dead(kept(*(f"{queue}{n}" for queue in "ab" for n in range(5))))
+        tx.mark_dead([Mark(f"c{n}", None, kept=False) for n in range(9)])
+        tx.add_counts({"a": {"discarded": 5}, "b": {"discarded": 5}, "c": {"discarded": 9}})
+    assert surplus(store, 3) == ["a0", "a1", "b0", "b1"]
+    assert surplus(store, 3, limit=3) == ["a0", "a1", "b0"]
+    assert surplus(store, 5) == []
+    assert surplus(store, 0, limit=1) == ["a0"]
+
+
+def test_what_is_kept_for_no_policy_is_in_nobodys_way(store: Store) -> None:
+    put(store, *(dead(f"j{n}", n) for n in range(4)))
+    with store.transaction() as tx:
+        tx.mark_dead([*kept("j0", "j1"), *(Mark(f"j{n}", None, kept=False) for n in (2, 3))])
+        tx.add_counts({"default": {"discarded": 4}})
+    assert surplus(store, 2) == []
+    assert surplus(store, 1) == ["j0"]
+
+
+@ON_ALL_VERSIONS
+def test_a_job_can_be_overridden(store: Store) -> None:
+    put(store, dead("j1", 1, unique_key=b"old"), dead("j2", 2))
+    changed = a_job(
+        "j1",
+        state="discarded",
+        finished_at=START + 1,
+        queue="other",
+        max_attempts=9,
+        spec=b'{"retry":{}}',
+        args=b'["\\u0000"]',
+        meta=b'{"a":1}',
+        unique_key=b"\x00new",
+    )
+    with store.transaction() as tx:
+        tx.override_jobs([changed])
+    assert whole(store, "j1") == changed
+    assert whole(store, "j2") == dead("j2", 2)

@@ -3,7 +3,7 @@
 import pytest
 
 from ojs_server.domain.job import Event
-from ojs_server.store.base import EventFilter, EventPage, LogSpan, Store
+from ojs_server.store.base import EventFilter, EventPage, EventTally, LogSpan, Store
 from ojs_server.store.event_log import LOOK_AHEAD
 from tests.store.records import EVERYTHING, ON_ALL_VERSIONS, START, HandClock, an_event, log, undone
 
@@ -118,10 +118,56 @@ def test_the_oldest_events_before_a_moment_are_removed(store: Store, clock: Hand
         log(store, an_event(subject=f"s{n}"))
         clock.forward(10)
     with store.transaction() as tx:
-        assert tx.delete_events(START + 20, 1) == 1
-        assert tx.delete_events(START + 20, 99) == 1
-        assert tx.delete_events(START + 20, 99) == 0
+        assert tx.delete_events(START + 20, 0, 99) == 0, "nothing was counted yet"
+        tx.tally_events(99)
+        assert tx.delete_events(START + 20, 0, 1) == 1
+        assert tx.delete_events(START + 20, 0, 99) == 1
+        assert tx.delete_events(START + 20, 0, 99) == 0
     assert subjects(page(store)) == ["s2", "s3"]
+
+
+@ON_ALL_VERSIONS
+def test_events_are_counted_stretch_by_stretch(store: Store) -> None:
+    log(store, *(an_event() for _ in range(5)))
+    with store.transaction() as tx:
+        # What is written by the transaction that counts is for the next count.
+        tx.insert_events([an_event()])
+        assert tx.tally_events(3) == EventTally(3, behind=True)
+        assert tx.tally_events(3) == EventTally(5, behind=False)
+    with store.transaction() as tx:
+        assert tx.tally_events(3) == EventTally(6, behind=False)
+        assert tx.tally_events(3) == EventTally(6, behind=False)
+
+
+@ON_ALL_VERSIONS
+def test_what_is_too_many_is_removed_oldest_first_and_uncounted(store: Store) -> None:
+    log(store, *(an_event(subject=f"s{n}") for n in range(6)))
+    with store.transaction() as tx:
+        tx.tally_events(99)
+        assert tx.delete_events(START, 3, 2) == 2
+        assert tx.delete_events(START, 1, 2) == 1
+        assert tx.delete_events(START, 0, 2) == 0
+        assert tx.tally_events(99) == EventTally(3, behind=False)
+    assert subjects(page(store)) == ["s3", "s4", "s5"]
+
+
+def test_a_count_that_is_undone_is_made_again(store: Store) -> None:
+    log(store, an_event())
+    with undone(store) as tx:
+        tx.tally_events(9)
+        tx.delete_events(START, 1, 9)
+    with store.transaction() as tx:
+        assert tx.tally_events(9) == EventTally(1, behind=False)
+
+
+def test_a_wipe_begins_the_count_anew(store: Store) -> None:
+    log(store, an_event(), an_event())
+    with store.transaction() as tx:
+        tx.tally_events(9)
+        tx.wipe()
+    log(store, an_event())
+    with store.transaction() as tx:
+        assert tx.tally_events(9) == EventTally(1, behind=False)
 
 
 def test_events_go_with_the_transaction_that_they_describe(store: Store) -> None:
@@ -148,7 +194,8 @@ def test_the_span_goes_from_the_oldest_event_to_the_newest(store: Store, clock: 
     assert span(store) == LogSpan(places[0], places[-1])
     clock.forward(1)
     with store.transaction() as tx:
-        tx.delete_events(START + 1, 2)
+        tx.tally_events(9)
+        tx.delete_events(START + 1, 0, 2)
     assert span(store) == LogSpan(places[2], places[-1])
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from ojs_server.domain.job_filter import JobFilter
 from ojs_server.store.base import Place, Store
 from tests.store.records import ON_ALL_VERSIONS, START, a_job, a_lease, hold, put, record, whole
 
@@ -148,7 +149,10 @@ def test_an_id_with_a_nul_is_only_unknown(store: Store) -> None:
         assert reader.job("j\0") is None
         assert reader.queues(["q\0"]) == []
         assert reader.workers(["w\0"]) == []
-        assert reader.dead_letters("q\0", "t\0", 10, 0, Place(1, "j\0")).jobs == []
+        assert (
+            reader.dead_letters(JobFilter(queue="q\0", type="t\0"), 10, 0, Place(1, "j\0")).jobs
+            == []
+        )
 
 
 def test_ids_may_hold_what_sql_and_arrays_treat_specially(store: Store) -> None:

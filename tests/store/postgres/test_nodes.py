@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 import psycopg
 
 from ojs_server.domain.job import State
-from ojs_server.store.base import POSITION_BITS, Store
+from ojs_server.store.base import POSITION_BITS, EventTally, Store
 from tests.store.conftest import OpenNode
 from tests.store.postgres.conftest import Apart
 from tests.store.postgres.server import query
@@ -155,8 +155,11 @@ def test_pruning_nodes_take_different_rows(node: OpenNode) -> None:
         tx.insert_receipts({("p", "o", f"k{n}"): a_receipt() for n in range(4)})
         tx.save_workers([a_worker(f"w{n}", gone_at=START) for n in range(4)])
     with first.transaction() as one, second.transaction() as other:
+        assert one.tally_events(9) == EventTally(4, behind=False)
+        assert one.delete_events(START + 1, 0, 2) == 2
+        # The log is one: while a node is at it, the others leave it alone.
+        assert other.tally_events(9) is None
         for tx in (one, other):
-            assert tx.delete_events(START + 1, 2) == 2
             assert tx.prune_receipts(START + 1, 2) == 2
             assert tx.delete_workers(START, 2) == 2
 

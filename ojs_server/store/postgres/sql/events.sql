@@ -32,6 +32,30 @@ FROM events
 WHERE pos > %(after)s::int8 AND pos < {settled_places}
 ORDER BY pos LIMIT %(limit)s::int8
 
+-- name: begin_tally
+-- There is always a count, of nothing at first.
+INSERT INTO event_tally (one, upto, total) VALUES (1, 0, 0)
+
+-- name: load_tally
+-- How many events there are, and up to where they were counted; nothing while another node counts.
+SELECT upto, total FROM event_tally FOR UPDATE SKIP LOCKED
+
+-- name: count_events
+-- How many lie in the next stretch, and where it ends.
+SELECT count(*), max(pos) FROM (
+    SELECT pos FROM events
+    WHERE pos > %(upto)s::int8 AND pos < %(own)s::int8 AND pos < {settled_places}
+    ORDER BY pos LIMIT %(limit)s::int8
+) AS stretch
+
+-- name: save_tally
+-- What was counted.
+UPDATE event_tally SET upto = %(upto)s::int8, total = %(total)s::int8
+
+-- name: lower_tally
+-- What was removed.
+UPDATE event_tally SET total = total - %(removed)s::int8
+
 -- name: log_span
 -- The oldest place, and the newest that `events_after` would give.
 SELECT
@@ -39,11 +63,15 @@ SELECT
     COALESCE((SELECT max(pos) FROM events WHERE pos < {settled_places}), 0)
 
 -- name: delete_events
--- The oldest, as far as they lie before a moment.
+-- The oldest that were counted, as far as they lie before a moment or are too many.
 DELETE FROM events WHERE pos = ANY (ARRAY(
-    SELECT pos
-    FROM (SELECT pos, at FROM events ORDER BY pos LIMIT %(limit)s::int8 FOR UPDATE SKIP LOCKED) AS oldest
-    WHERE at < %(before)s::int8
+    SELECT pos FROM (
+        SELECT pos, at, row_number() OVER (ORDER BY pos) AS place FROM (
+            SELECT pos, at FROM events
+            WHERE pos <= (SELECT upto FROM event_tally) ORDER BY pos LIMIT %(limit)s::int8
+        ) AS oldest
+    ) AS placed
+    WHERE at < %(before)s::int8 OR place <= %(surplus)s::int8
 ))
 
 -- name: last_position

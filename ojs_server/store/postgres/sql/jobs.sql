@@ -159,24 +159,6 @@ SELECT id, state FROM jobs WHERE id = ANY ({rows})
 -- row: text
 SELECT meta FROM jobs WHERE id = ANY ({rows})
 
--- name: dead_letters
--- Discarded jobs, newest first, from a place in that order.
-SELECT {job}, {payload} FROM jobs
-WHERE state = 'discarded'
-    AND (%(queue)s::text IS NULL OR queue = %(queue)s) AND (%(type)s::text IS NULL OR type = %(type)s)
-    AND (
-        %(after_end)s::int8 IS NULL
-        OR (finished_at, id) < (%(after_end)s, %(after_id)s::text)
-    )
-ORDER BY finished_at DESC, id DESC
-LIMIT %(limit)s::int8 OFFSET %(offset)s::int8
-
--- name: count_dead_letters
--- How many of them there are.
-SELECT count(*) FROM jobs
-WHERE state = 'discarded'
-    AND (%(queue)s::text IS NULL OR queue = %(queue)s) AND (%(type)s::text IS NULL OR type = %(type)s)
-
 -- name: next_due
 -- When housekeeping has something to do, by kind.
 SELECT

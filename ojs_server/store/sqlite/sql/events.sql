@@ -8,6 +8,28 @@ INSERT INTO events (pos, at, type, subject, queue, job_type, data) VALUES {rows}
 SELECT pos, at, type, subject, queue, job_type, CAST(data AS BLOB)
 FROM events WHERE pos > :after ORDER BY pos LIMIT :limit
 
+-- name: begin_tally
+-- There is always a count, of nothing at first.
+INSERT INTO event_tally (one, upto, total) VALUES (1, 0, 0)
+
+-- name: load_tally
+-- How many events there are, and up to where they were counted.
+SELECT upto, total FROM event_tally
+
+-- name: count_events
+-- How many lie in the next stretch, and where it ends.
+SELECT count(*), max(pos) FROM (
+    SELECT pos FROM events WHERE pos > :upto AND pos < :own ORDER BY pos LIMIT :limit
+)
+
+-- name: save_tally
+-- What was counted.
+UPDATE event_tally SET upto = :upto, total = :total
+
+-- name: lower_tally
+-- What was removed.
+UPDATE event_tally SET total = total - :removed
+
 -- name: log_span
 -- The oldest and the newest place. Two searches of the key; one with both would read all of it.
 SELECT
@@ -15,9 +37,15 @@ SELECT
     COALESCE((SELECT max(pos) FROM events), 0)
 
 -- name: delete_events
--- The oldest, as far as they lie before a moment.
+-- The oldest that were counted, as far as they lie before a moment or are too many.
 DELETE FROM events WHERE pos IN (
-    SELECT pos FROM (SELECT pos, at FROM events ORDER BY pos LIMIT :limit) WHERE at < :before
+    SELECT pos FROM (
+        SELECT pos, at, row_number() OVER (ORDER BY pos) AS place FROM (
+            SELECT pos, at FROM events
+            WHERE pos <= (SELECT upto FROM event_tally) ORDER BY pos LIMIT :limit
+        )
+    )
+    WHERE at < :before OR place <= :surplus
 )
 
 -- name: last_position

@@ -117,20 +117,6 @@ SELECT id, state FROM jobs WHERE id IN ({rows})
 -- row: ?
 SELECT CAST(meta AS BLOB) FROM jobs WHERE id IN ({rows})
 
--- name: dead_letters
--- Discarded jobs, newest first, from a place in that order.
-SELECT {job}, {payload} FROM jobs
-WHERE state = 'discarded'
-    AND (:queue IS NULL OR queue = :queue) AND (:type IS NULL OR type = :type)
-    AND (:after_end IS NULL OR (finished_at, id) < (:after_end, :after_id))
-ORDER BY finished_at DESC, id DESC
-LIMIT :limit OFFSET :offset
-
--- name: count_dead_letters
--- How many of them there are.
-SELECT count(*) FROM jobs
-WHERE state = 'discarded' AND (:queue IS NULL OR queue = :queue) AND (:type IS NULL OR type = :type)
-
 -- name: next_due
 -- When housekeeping has something to do, by kind.
 SELECT

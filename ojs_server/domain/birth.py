@@ -1,0 +1,54 @@
+"""From a checked draft to the job that one transaction stores."""
+
+from collections.abc import Callable
+
+from ojs_server.domain.job import Job, State, StoredJob
+from ojs_server.domain.validate import Draft
+from ojs_wire.values import parse_moment
+
+
+def born(
+    draft: Draft, now: int, position: Callable[[], int], new_id: Callable[[], str]
+) -> StoredJob:
+    """The job that a draft becomes in the transaction that stores it."""
+    scheduled_at = None if draft.scheduled_at is None else parse_moment(draft.scheduled_at, now)
+    expires_at = None if draft.expires_at is None else parse_moment(draft.expires_at, now)
+    expires_at = draft.limits.expiry(expires_at, now)
+    waits = scheduled_at is not None and scheduled_at > now
+    if draft.pending:
+        state, due_at = State.PENDING, expires_at
+    elif waits:
+        state = State.SCHEDULED
+        due_at = scheduled_at if expires_at is None else min(expires_at, scheduled_at or 0)
+    else:
+        state, due_at = State.AVAILABLE, expires_at
+    job = Job(
+        id=draft.id or new_id(),
+        type=draft.type,
+        queue=draft.queue,
+        state=state,
+        priority=draft.priority,
+        seq=position(),
+        attempt=0,
+        releases=0,
+        max_attempts=draft.max_attempts,
+        created_at=now,
+        enqueued_at=now if state is State.AVAILABLE else None,
+        scheduled_at=scheduled_at,
+        expires_at=expires_at,
+        due_at=due_at,
+        lease_ms=draft.limits.lease_ms,
+        run_ms=draft.limits.run_ms,
+        spec=draft.spec,
+        trace_id=draft.trace_id,
+        rate_key=None if draft.rate_limit is None else draft.rate_limit.key,
+        on_limit=None if draft.rate_limit is None else draft.rate_limit.on_limit,
+        size=len(draft.args) + len(draft.meta) + len(draft.spec),
+    )
+    return StoredJob(
+        job=job,
+        args=draft.args,
+        meta=draft.meta,
+        request_hash=draft.request_hash,
+        unique_key=draft.unique.key if draft.unique else None,
+    )

@@ -1,0 +1,117 @@
+"""Dead letters: what is noted of a discarded job, and what a retry may change about it."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from ojs_server.domain.errors import ValidationError, invalid
+from ojs_server.domain.fields import args, parse_queue
+from ojs_server.domain.job import Change, Job, State, StoredJob
+from ojs_server.domain.naming import nearest
+from ojs_server.domain.retry import RetryPolicy, parse_policy
+from ojs_server.domain.unique import parse_unique, unique_of
+from ojs_server.domain.validate import check_sizes
+from ojs_wire import codec
+from ojs_wire.values import kind_of
+
+OVERRIDES: Final = frozenset({"queue", "args", "meta", "retry"})
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """What dead letters are found and counted by; `kept` ones count towards their queue's limit."""
+
+    job_id: str
+    error_type: str | None
+    kept: bool
+
+
+class Override(msgspec.Struct, frozen=True):
+    """What a retry changes; empty members leave the job as it is."""
+
+    queue: str | None = None
+    args: list[Any] | None = None
+    meta: dict[str, Any] | None = None
+    retry: RetryPolicy | None = None
+
+
+class _Error(msgspec.Struct, frozen=True):
+    type: str | None = None
+
+
+_error = msgspec.json.Decoder(_Error)
+_object = msgspec.json.Decoder(dict[str, Any])
+
+
+def marks_of(changes: Iterable[Change]) -> list[Mark]:
+    """The marks of the jobs that these changes discard."""
+    return [
+        Mark(change.after.id, error_type_of(change.after), change.dead_letter)
+        for change in changes
+        if change.after.state == State.DISCARDED
+    ]
+
+
+def error_type_of(job: Job) -> str | None:
+    """The type of the last error."""
+    if job.error is None:
+        return None
+    found = _error.decode(job.error).type
+    # PostgreSQL's text has no place for it, and nobody filters by it.
+    return None if found is None else found.replace("\0", "")
+
+
+def parse_override(given: object) -> Override | None:
+    """Check what a retry is to change."""
+    if given is None:
+        return None
+    if not isinstance(given, dict):
+        raise invalid("override", f"must be an object, not {kind_of(given)}")
+    for name in given:
+        # Never ignored: a job that was to be changed would run again as it was.
+        if name not in OVERRIDES:
+            raise ValidationError(
+                f"`override.{name[:100]}` cannot be overridden{nearest(name, OVERRIDES)}",
+                details={"field": f"override.{name[:100]}", "allowed": sorted(OVERRIDES)},
+            )
+    meta, retry, queue = given.get("meta"), given.get("retry"), given.get("queue")
+    if meta is not None and not isinstance(meta, dict):
+        raise invalid("override.meta", f"must be an object, not {kind_of(meta)}")
+    return Override(
+        queue=None if queue is None else parse_queue("override.queue", queue),
+        args=None if given.get("args") is None else args(given),
+        meta=meta,
+        retry=None if retry is None else parse_policy(retry),
+    )
+
+
+def overridden(stored: StoredJob, override: Override) -> StoredJob:
+    """The job as it is to run again. `meta` is merged, the rest is replaced."""
+    spec = _object.decode(stored.job.spec)
+    meta = {**_object.decode(stored.meta), **(override.meta or {})}
+    job = stored.job
+    if override.queue is not None:
+        job = msgspec.structs.replace(job, queue=override.queue)
+    if override.retry is not None:
+        spec["retry"] = override.retry.as_wire()
+        job = msgspec.structs.replace(
+            job, spec=codec.encode(spec), max_attempts=override.retry.max_attempts
+        )
+    changed = msgspec.structs.replace(
+        stored,
+        job=job,
+        args=stored.args if override.args is None else codec.encode(override.args),
+        meta=codec.encode(meta) if override.meta else stored.meta,
+    )
+    check_sizes(changed.args, changed.meta, job.spec)
+    key = None if stored.unique_key is None else _fingerprint(changed, spec, meta)
+    return msgspec.structs.replace(changed, unique_key=key)
+
+
+def _fingerprint(stored: StoredJob, spec: Mapping[str, Any], meta: dict[str, Any]) -> bytes | None:
+    policy = parse_unique(spec.get("unique"))
+    if policy is None:
+        return None
+    return unique_of(
+        policy, stored.job.type, stored.job.queue, msgspec.json.decode(stored.args), meta
+    ).key

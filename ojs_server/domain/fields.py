@@ -1,0 +1,119 @@
+"""Checks of single fields of a job."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ojs_server.domain.errors import invalid
+from ojs_wire.values import (
+    JOB_TYPE,
+    MAX_NAME,
+    QUEUE,
+    UUID7,
+    kind_of,
+    parse_moment,
+)
+
+MAX_TAGS: Final = 100
+PRIORITIES: Final = (-100, 100)
+
+
+def parse_queue(field: str, value: object) -> str:
+    """Check a queue name."""
+    if not isinstance(value, str) or not QUEUE.fullmatch(value):
+        raise invalid(
+            field,
+            "must start and end with a lower-case letter or digit, with `_`, `.` or `-` between, "
+            f"{MAX_NAME} characters at most",
+        )
+    return value
+
+
+def job_type(body: Mapping[str, Any]) -> str:
+    """Check the type of a job."""
+    value = body.get("type")
+    if value is None:
+        raise invalid("type", "is missing")
+    if not isinstance(value, str):
+        raise invalid("type", f"must be a string, not {kind_of(value)}")
+    if len(value) > MAX_NAME or not JOB_TYPE.fullmatch(value):
+        raise invalid(
+            "type",
+            "must be dot-separated words of lower-case letters, digits, `_` and `-`, each "
+            f"starting with a letter, {MAX_NAME} characters at most, like email.send",
+        )
+    return value
+
+
+def args(body: Mapping[str, Any]) -> list[Any]:
+    """Check that the arguments are an array."""
+    if "args" not in body:
+        raise invalid("args", "is missing")
+    value = body["args"]
+    if not isinstance(value, list):
+        raise invalid("args", f"must be an array, not {kind_of(value)}")
+    return value
+
+
+def meta(body: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Merge the metadata of both spellings."""
+    merged: dict[str, Any] = {}
+    for field, value in (("meta", body.get("meta")), ("metadata", given.get("metadata"))):
+        if value is None:
+            continue
+        if not isinstance(value, dict):
+            raise invalid(field, f"must be an object, not {kind_of(value)}")
+        merged.update(value)
+    return merged
+
+
+def client_id(body: Mapping[str, Any]) -> str | None:
+    """Check an id that the client chose."""
+    value = body.get("id")
+    if value is None:
+        return None
+    if not isinstance(value, str) or not UUID7.fullmatch(value):
+        raise invalid("id", "must be a lower-case UUIDv7")
+    return value
+
+
+def priority(value: object) -> int:
+    """Check a priority; zero when it is not given."""
+    lowest, highest = PRIORITIES
+    if value is None:
+        return 0
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or not lowest <= value <= highest:
+        raise invalid("priority", f"must be an integer from {lowest} to {highest}")
+    return value
+
+
+def moment(given: Mapping[str, Any], name: str) -> str | None:
+    """Check a moment, and leave it as given."""
+    value = given.get(name)
+    if value is None:
+        return None
+    try:
+        parse_moment(value, 0)
+    except ValueError as error:
+        raise invalid(name, str(error)) from None
+    return str(value)
+
+
+def flag(given: Mapping[str, Any], name: str) -> bool:
+    """Check a switch; off when it is not given."""
+    value = given.get(name, False)
+    if not isinstance(value, bool):
+        raise invalid(name, f"must be true or false, not {kind_of(value)}")
+    return value
+
+
+def tags(value: object) -> list[str] | None:
+    """Check the tags."""
+    if value is None:
+        return None
+    if not isinstance(value, list) or not all(isinstance(tag, str) for tag in value):
+        raise invalid("tags", "must be an array of strings")
+    if len(value) > MAX_TAGS:
+        raise invalid("tags", f"must hold at most {MAX_TAGS} tags")
+    return value

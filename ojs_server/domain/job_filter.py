@@ -1,0 +1,220 @@
+"""Which jobs a list shows and a bulk call means: one filter for both."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from ojs_server.domain.dead_letter import error_type_of
+from ojs_server.domain.errors import ValidationError, invalid
+from ojs_server.domain.fields import PRIORITIES, parse_queue
+from ojs_server.domain.job import Job, State
+from ojs_server.domain.naming import nearest
+from ojs_wire import codec
+from ojs_wire.values import JOB_TYPE, MAX_NAME, kind_of, parse_duration, parse_timestamp
+
+MEMBERS: Final = frozenset(
+    {
+        "queue",
+        "type",
+        "state",
+        "states",
+        "priority",
+        "since",
+        "until",
+        "enqueued_after",
+        "enqueued_before",
+        "older_than",
+        "error_type",
+        "meta",
+    }
+)
+MAX_META_MEMBERS: Final = 20
+_object = msgspec.json.Decoder(dict[str, Any])
+
+
+class JobFilter(msgspec.Struct, frozen=True):
+    """All that is given must hold. `since` counts in, `until` does not.
+
+    Dead letters are filtered by when they were discarded (`ended`), others by when they were made.
+    """
+
+    queue: str | None = None
+    type: str | None = None
+    prefix: str | None = None
+    states: tuple[State, ...] = ()
+    priority: int | None = None
+    since: int | None = None
+    until: int | None = None
+    ended: bool = False
+    error_type: str | None = None
+    meta: dict[str, Any] | None = None
+
+    @property
+    def simple(self) -> bool:
+        """Whether the counters of queues say how many jobs are meant."""
+        rest = (self.type, self.prefix, self.priority, self.since, self.until)
+        return not any(one is not None for one in (*rest, self.error_type, self.meta))
+
+    def matches(self, job: Job) -> bool:
+        """Whether a job is meant; its `meta`, which never changes, is looked at apart."""
+        moment = job.finished_at if self.ended else job.created_at
+        return (
+            (self.queue is None or job.queue == self.queue)
+            and (self.type is None or job.type == self.type)
+            and (self.prefix is None or job.type.startswith(self.prefix))
+            and (not self.states or job.state in self.states)
+            and (self.priority is None or job.priority == self.priority)
+            and (self.since is None or (moment is not None and moment >= self.since))
+            and (self.until is None or (moment is not None and moment < self.until))
+            and (
+                self.error_type is None
+                or (job.state == State.DISCARDED and error_type_of(job) == self.error_type)
+            )
+        )
+
+    def matches_meta(self, meta: bytes) -> bool:
+        """Whether a job's `meta` has the members that are wanted, with these values."""
+        if self.meta is None:
+            return True
+        given = _object.decode(meta)
+        # Not by ==, for which true is 1.
+        return all(
+            name in given and codec.canonical(given[name]) == codec.canonical(value)
+            for name, value in self.meta.items()
+        )
+
+
+def parse_filter(
+    given: Mapping[str, Any],
+    now: int,
+    *,
+    where: str = "filter.",
+    states: tuple[State, ...] = (),
+    allowed: Iterable[State] = tuple(State),
+    ended: bool = False,
+) -> JobFilter:
+    """Check a filter; `states` are what it means where it names none.
+
+    A member that is not known is always refused: passed over, it would widen what is meant.
+    """
+    for name in given:
+        if name not in MEMBERS:
+            raise ValidationError(
+                f"`{where}{name[:100]}` is not known{nearest(name, MEMBERS)}",
+                details={"field": f"{where}{name[:100]}", "allowed": sorted(MEMBERS)},
+            )
+    queue = _text(given, "queue", where)
+    job_type, prefix = _type(given, where)
+    since = [_moment(given, name, where) for name in ("since", "enqueued_after")]
+    until = [_moment(given, name, where) for name in ("until", "enqueued_before")]
+    until.append(_age(given, now, where))
+    return JobFilter(
+        queue=None if queue is None else parse_queue(f"{where}queue", queue),
+        type=job_type,
+        prefix=prefix,
+        states=_states(given, where, tuple(allowed)) or states,
+        priority=_priority(given, where),
+        since=max((at for at in since if at is not None), default=None),
+        until=min((at for at in until if at is not None), default=None),
+        ended=ended,
+        error_type=_text(given, "error_type", where),
+        meta=_meta(given, where),
+    )
+
+
+def from_query(query: Mapping[str, str], members: Iterable[str]) -> dict[str, Any]:
+    """The members of a filter that a query holds; an empty one counts as left out."""
+    given: dict[str, Any] = {name: query[name] for name in members if query.get(name)}
+    priority = given.get("priority")
+    if priority is not None and len(priority) < 9 and priority.removeprefix("-").isdecimal():
+        given["priority"] = int(priority)
+    return given
+
+
+def _text(given: Mapping[str, Any], name: str, where: str) -> str | None:
+    value = given.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, str) or not 0 < len(value) <= MAX_NAME:
+        raise invalid(f"{where}{name}", f"must be a text of 1 to {MAX_NAME} characters")
+    return value
+
+
+def _type(given: Mapping[str, Any], where: str) -> tuple[str | None, str | None]:
+    """A type, or what it begins with where a `*` ends it."""
+    value = _text(given, "type", where)
+    if value is None:
+        return None, None
+    whole = value.removesuffix("*")
+    # A prefix may end anywhere, also behind a dot or a hyphen.
+    if not JOB_TYPE.fullmatch(whole + "x" if value != whole else whole):
+        raise invalid(f"{where}type", "must be a job type, like email.send, or email.* for many")
+    return (None, whole) if value != whole else (value, None)
+
+
+def _states(given: Mapping[str, Any], where: str, allowed: tuple[State, ...]) -> tuple[State, ...]:
+    found: list[State] = []
+    for name in ("state", "states"):
+        value = given.get(name)
+        if value is None:
+            continue
+        items = value.split(",") if isinstance(value, str) else value
+        if not isinstance(items, list) or not items:
+            raise invalid(f"{where}{name}", "must be a state or an array of states")
+        for item in items:
+            if item not in allowed:
+                text = item[:100] if isinstance(item, str) else kind_of(item)
+                raise invalid(
+                    f"{where}{name}",
+                    f"holds {text!r}; allowed: {', '.join(allowed)}{nearest(item, allowed)}",
+                    allowed=list(allowed),
+                )
+            found.append(State(item))
+    return tuple(dict.fromkeys(found))
+
+
+def _moment(given: Mapping[str, Any], name: str, where: str) -> int | None:
+    value = given.get(name)
+    if value is None:
+        return None
+    try:
+        if not isinstance(value, str):
+            raise ValueError(f"must be a timestamp, not {kind_of(value)}")
+        return parse_timestamp(value)
+    except ValueError as error:
+        raise invalid(f"{where}{name}", str(error)) from None
+
+
+def _age(given: Mapping[str, Any], now: int, where: str) -> int | None:
+    """`older_than`: an age, or the moment before which something must lie."""
+    value = given.get("older_than")
+    if value is None:
+        return None
+    if isinstance(value, str) and value[:1].isdigit() and "T" in value:
+        return _moment(given, "older_than", where)
+    try:
+        return now - parse_duration(value, 1000)
+    except ValueError as error:
+        raise invalid(f"{where}older_than", str(error)) from None
+
+
+def _priority(given: Mapping[str, Any], where: str) -> int | None:
+    value = given.get("priority")
+    if value is None:
+        return None
+    lowest, highest = PRIORITIES
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or not lowest <= value <= highest:
+        raise invalid(f"{where}priority", f"must be an integer from {lowest} to {highest}")
+    return value
+
+
+def _meta(given: Mapping[str, Any], where: str) -> dict[str, Any] | None:
+    value = given.get("meta")
+    if value is None:
+        return None
+    if not isinstance(value, dict) or not 0 < len(value) <= MAX_META_MEMBERS:
+        raise invalid(f"{where}meta", f"must be an object of 1 to {MAX_META_MEMBERS} members")
+    return value

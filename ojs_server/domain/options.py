@@ -1,0 +1,97 @@
+"""The options of a job: their names, where they may stand, and which of two wins."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ojs_server.domain import deadlines
+from ojs_server.domain.errors import ValidationError
+from ojs_server.domain.naming import nearest
+from ojs_server.domain.rate_limit import MEMBERS as RATE_LIMIT_MEMBERS
+from ojs_server.domain.retry import MEMBERS as RETRY_MEMBERS
+from ojs_server.domain.unique import MEMBERS as UNIQUE_MEMBERS
+
+# Options may stand at the top level as well; inside `options` they win.
+OPTIONS: Final = deadlines.OPTIONS | frozenset(
+    {
+        "queue",
+        "priority",
+        "scheduled_at",
+        "delay_until",
+        "expires_at",
+        "retry",
+        "retry_policy",
+        "unique",
+        "tags",
+        "pending",
+        "rate_limit",
+        "metadata",
+    }
+)
+OTHER_NAME: Final[Mapping[str, str]] = {
+    "retry": "retry_policy",
+    "retry_policy": "retry",
+    "scheduled_at": "delay_until",
+    "delay_until": "scheduled_at",
+    **deadlines.OTHER_NAME,
+}
+_ENVELOPE: Final = frozenset({"type", "args", "id", "meta", "schema", "options", "specversion"})
+# The server's own fields: a client's values are ignored, so that a job can be sent back as is.
+_MANAGED: Final = frozenset(
+    {
+        "state",
+        "attempt",
+        "max_attempts",
+        "created_at",
+        "enqueued_at",
+        "started_at",
+        "completed_at",
+        "cancelled_at",
+        "discarded_at",
+        "next_attempt_at",
+        "next_retry_at",
+        "retry_delay_ms",
+        "error",
+        "errors",
+        "result",
+        "worker_id",
+        "lease_expires_at",
+        "deduplicated",
+        "parent_results",
+        "workflow_id",
+        "progress",
+        "progress_message",
+        "checkpoint",
+        "last_checkpoint",
+    }
+)
+KNOWN: Final = OPTIONS | _ENVELOPE | _MANAGED
+
+
+def merge(body: dict[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Collect the options that a body gives at either place; those in `options` win."""
+    given = {name: body[name] for name in OPTIONS.intersection(body) if body[name] is not None}
+    for name, value in options.items():
+        if value is not None:
+            # Also where the option has another name than the field it outranks.
+            given.pop(OTHER_NAME.get(name, name), None)
+    given.update({name: value for name, value in options.items() if value is not None})
+    return given
+
+
+def refuse_unknown(options: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    """Refuse members that no option has, as `--strict` asks."""
+    for where, value, known in (
+        ("options", options, OPTIONS),
+        ("retry", given.get("retry"), RETRY_MEMBERS),
+        ("retry", given.get("retry_policy"), RETRY_MEMBERS),
+        ("unique", given.get("unique"), UNIQUE_MEMBERS),
+        ("rate_limit", given.get("rate_limit"), RATE_LIMIT_MEMBERS),
+    ):
+        if not isinstance(value, Mapping):
+            continue
+        for name in value:
+            if name not in known:
+                raise ValidationError(
+                    f"`{where}.{name[:100]}` is not known{nearest(name, known)}",
+                    details={"field": f"{where}.{name[:100]}", "allowed": sorted(known)},
+                )

@@ -1,0 +1,106 @@
+"""Enqueue many jobs in one call, with an outcome for each."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ojs_server.domain.errors import Duplicate, InvalidRequest, OjsError
+from ojs_server.domain.validate import Draft, hash_of, parse_draft
+from ojs_server.http.batches import checked_batch, is_atomic, receipt_for
+from ojs_server.http.call import Answer, Call
+from ojs_server.http.errors import summary_of
+from ojs_server.http.views import array, envelope
+from ojs_server.ops.bulk_enqueue import BulkEnqueue, Entry
+from ojs_server.ops.enqueue import Enqueue, ReceiptKey
+from ojs_wire.calls import BulkEnqueueRequest
+from ojs_wire.codec import encode
+
+Outcome = Entry | OjsError | None
+
+
+async def enqueue(call: Call) -> Answer:
+    """Store up to a thousand jobs: those that can be, or with `atomic` all or none."""
+    body = await call.json()
+    call.check_members(body, BulkEnqueueRequest)
+    jobs = checked_batch(body.get("jobs"))
+    atomic = is_atomic(body)
+    receipt = receipt_for(call, "bulk.enqueue", body.get("idempotency_key"))
+    body_hash = hash_of(body) if receipt else b""
+    drafts, refused = _drafts(jobs, strict=call.server.settings.strict)
+    items: list[Outcome]
+    if atomic:
+        items = await _all_or_none(call, drafts, refused, receipt, body_hash)
+    else:
+        settled = await call.server.engine.run(BulkEnqueue(tuple(drafts), receipt, body_hash))
+        items = [one or refused[index] for index, one in enumerate(settled.items)]
+    succeeded = sum(isinstance(item, Entry) for item in items)
+    status = 201 if succeeded == len(items) else 207 if succeeded else 422
+    numbers = {"total": len(items), "succeeded": succeeded, "failed": len(items) - succeeded}
+    return Answer(
+        array("items", (_shown(index, item) for index, item in enumerate(items)), **numbers),
+        status,
+        {"X-OJS-Batch-Size": str(len(items))},
+    )
+
+
+def _drafts(jobs: Sequence[Any], *, strict: bool) -> tuple[list[Draft | None], dict[int, OjsError]]:
+    drafts: list[Draft | None] = []
+    refused: dict[int, OjsError] = {}
+    for index, item in enumerate(jobs):
+        try:
+            drafts.append(parse_draft(item, strict=strict))
+        except OjsError as error:
+            drafts.append(None)
+            refused[index] = error
+    return drafts, refused
+
+
+async def _all_or_none(
+    call: Call,
+    drafts: Sequence[Draft | None],
+    refused: dict[int, OjsError],
+    receipt: ReceiptKey | None,
+    body_hash: bytes,
+) -> list[Outcome]:
+    ids = [draft.id for draft in drafts if draft and draft.id]
+    if len(set(ids)) != len(ids):
+        raise InvalidRequest("two jobs of the batch have the same `id`", details={"field": "id"})
+    if not refused:
+        whole = tuple(draft for draft in drafts if draft)
+        try:
+            done = await call.server.engine.run(
+                Enqueue(whole, receipt, body_hash, told_as_bulk=True)
+            )
+        except Duplicate as error:
+            refused = {_at_fault(error, whole): error}
+        else:
+            return [Entry(*one) for one in zip(done.jobs, done.earlier, strict=True)]
+    return [refused.get(index) for index in range(len(drafts))]
+
+
+def _at_fault(error: Duplicate, drafts: Sequence[Draft]) -> int:
+    """Which job a refusal of all of them is about."""
+    details = error.details or {}
+    if "existing_job_id" not in details and "index" not in details:
+        # It is about the key of the request, not about a job.
+        raise error
+    ids = [draft.id for draft in drafts]
+    existing = details.get("existing_job_id")
+    return int(details.get("index", ids.index(existing) if existing in ids else 0))
+
+
+def _shown(index: int, item: Outcome) -> bytes:
+    """One item; a job is in it as the bytes that its envelope is."""
+    if isinstance(item, Entry):
+        status = "duplicate" if item.earlier else "created"
+        head = encode({"index": index, "status": status})
+        return head[:-1] + b',"job":' + envelope(item.stored, deduplicated=item.earlier) + b"}"
+    error = summary_of(item) if item else _WITH_ANOTHER
+    return encode({"index": index, "status": "failed", "error": error})
+
+
+_WITH_ANOTHER = {
+    "code": "rolled_back",
+    "type": "rolled_back",
+    "message": "nothing was stored, since another job of the batch was refused",
+    "retryable": True,
+}

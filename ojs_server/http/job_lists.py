@@ -1,0 +1,54 @@
+"""Jobs by filter, newest first."""
+
+from typing import Final
+
+from ojs_server.domain.errors import invalid
+from ojs_server.domain.job import StoredJob
+from ojs_server.domain.job_filter import MEMBERS, JobFilter, from_query, parse_filter
+from ojs_server.http.call import Answer, Call
+from ojs_server.http.paging import page_of
+from ojs_server.http.views import array, envelope
+from ojs_server.store.base import JobIds, Reader
+from ojs_wire.values import UUID7
+
+# What a query can say; `meta` is for bodies.
+_FILTERS: Final = MEMBERS - {"meta"}
+# Beyond this many jobs a page is named by its cursor, or each would read all before it.
+MAX_OFFSET: Final = 10_000
+
+
+async def listing(call: Call) -> Answer:
+    """Jobs of any state, with filters."""
+    query = call.query()
+    given = from_query(query, _FILTERS)
+    page = page_of(call)
+    # Unlike in other lists a number is no cursor here, since offsets have an end.
+    if (cursor := query.get("cursor")) and not UUID7.fullmatch(cursor):
+        raise invalid("cursor", "must be the next_cursor of an earlier page")
+    if page.offset > MAX_OFFSET:
+        raise invalid("offset", f"must be at most {MAX_OFFSET}; go on with next_cursor")
+
+    def read(reader: Reader) -> tuple[JobIds, list[StoredJob], int | None]:
+        wanted = parse_filter(given, reader.now(), where="")
+        part = reader.find_jobs(wanted, page.limit, page.cursor, page.offset)
+        return part, reader.whole_jobs(part.ids), _total(reader, wanted)
+
+    part, jobs, total = await call.server.engine.read(read)
+    known = page.offset + len(part.ids) + (part.after is not None)
+    pagination = page.describe(
+        known if total is None else total, part.after, total_is_exact=total is not None
+    )
+    return Answer(array("jobs", map(envelope, jobs), pagination=pagination))
+
+
+def _total(reader: Reader, wanted: JobFilter) -> int | None:
+    """How many jobs are meant, where counters know it."""
+    if not wanted.simple:
+        return None
+    queues = reader.queues(None if wanted.queue is None else [wanted.queue])
+    return sum(
+        count
+        for queue in queues
+        for state, count in queue.counts.items()
+        if not wanted.states or state in wanted.states
+    )

@@ -1,0 +1,178 @@
+"""Cancel, retry or delete many jobs: one step is one transaction, with an outcome for each job."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal
+
+import msgspec
+
+from ojs_server.domain import events, lifecycle
+from ojs_server.domain.errors import Conflict, Duplicate, OjsError
+from ojs_server.domain.job import Change, Job, Lease
+from ojs_server.domain.job_filter import JobFilter
+from ojs_server.ops.settle import missing
+from ojs_server.ops.work import Work
+from ojs_server.store.base import Receipt
+from ojs_wire import codec
+
+Action = Literal["cancel", "retry", "delete"]
+ReceiptKey = tuple[str, str, str]
+
+# So many jobs are changed in one transaction; others get their turn in between.
+STEP: Final = 500
+
+
+class Bulk(msgspec.Struct, frozen=True):
+    """One step. `wanted` is looked at again: a job may have moved on since it was found.
+
+    With `atomic` nothing is done unless everything can be. `tell` has the event of the call
+    noted, with the totals of its steps before; `has_more` that it leaves some jobs for another.
+    """
+
+    action: Action
+    ids: tuple[str, ...]
+    wanted: JobFilter | None = None
+    atomic: bool = False
+    receipt: ReceiptKey | None = None
+    body_hash: bytes = b""
+    tell: bool = True
+    done_before: int = 0
+    failed_before: int = 0
+    has_more: bool = False
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        """What may not be touched twice in one transaction."""
+        return (*self.ids, self.receipt) if self.receipt else self.ids
+
+
+class Item(msgspec.Struct, frozen=True):
+    """What became of one job; without an error it was done."""
+
+    job_id: str
+    error: OjsError | None = None
+
+
+class Done(msgspec.Struct, frozen=True):
+    """What became of all, in the order of the request."""
+
+    items: tuple[Item, ...]
+    has_more: bool = False
+
+    @property
+    def failed(self) -> int:
+        """How many could not be done."""
+        return sum(item.error is not None for item in self.items)
+
+
+def run(work: Work, ops: Sequence[Bulk]) -> list[Done | OjsError]:
+    """Decide about all jobs with one read, and write what is to be done."""
+    # Jobs are locked before keys, as where an enqueue is in the same batch.
+    stored = work.tx.load_jobs(sorted({job_id for op in ops for job_id in op.ids}))
+    return [_run(work, op, stored) for op in ops]
+
+
+def _run(work: Work, op: Bulk, stored: Mapping[str, tuple[Job, Lease | None]]) -> Done | OjsError:
+    if op.receipt and (known := work.tx.insert_receipts({op.receipt: _receipt(op, ())})):
+        return _repeated(op, known[op.receipt])
+    decided: dict[str, Change | OjsError] = {}
+    for job_id in op.ids:
+        found = stored.get(job_id)
+        if found is None:
+            decided[job_id] = missing(job_id)
+        elif job_id not in decided:
+            decided[job_id] = _decide(work, op, found[0])
+    items = tuple(Item(job_id, _error(decided[job_id])) for job_id in op.ids)
+    done = Done(items, op.has_more)
+    if not (op.atomic and done.failed):
+        _write(work, op, [one for one in decided.values() if isinstance(one, Change)])
+        if op.tell:
+            failed = op.failed_before + done.failed
+            succeeded = op.done_before + len(items) - done.failed
+            total = failed + succeeded
+            work.note(events.bulk(op.action, total=total, succeeded=succeeded, failed=failed))
+    if op.receipt:
+        work.tx.delete_receipts([op.receipt])
+        work.tx.insert_receipts({op.receipt: _receipt(op, items)})
+    return done
+
+
+def _decide(work: Work, op: Bulk, job: Job) -> Change | OjsError:
+    try:
+        if op.wanted is not None and not op.wanted.matches(job):
+            raise Conflict(
+                f"job {job.id} is not among those that are meant; it is {job.state}",
+                details={"job_id": job.id, "current_state": job.state},
+            )
+        match op.action:
+            case "cancel":
+                return lifecycle.cancel(job, work.now, work.rules.keep)
+            case "retry":
+                return lifecycle.rerun(job, work.now, work.tx.position)
+            case "delete":
+                lifecycle.require(job, "delete")
+                return Change(job, job, (events.removed(job),))
+    except OjsError as error:
+        return error
+
+
+def _write(work: Work, op: Bulk, changes: Sequence[Change]) -> None:
+    if op.action != "delete":
+        work.apply(changes)
+        return
+    work.remove([change.before for change in changes])
+    for change in changes:
+        for event in change.events:
+            work.note(event)
+
+
+def _error(outcome: Change | OjsError) -> OjsError | None:
+    return None if isinstance(outcome, Change) else outcome
+
+
+def _receipt(op: Bulk, items: Sequence[Item]) -> Receipt:
+    """What is remembered of the call: each id, and why it could not be done."""
+    remembered = tuple(_remembered(item) for item in items)
+    return Receipt(op.body_hash, (*remembered, _MORE) if op.has_more else remembered)
+
+
+class _Memory(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
+    id: str
+    message: str | None = None
+    missing: bool = False
+    details: dict[str, str] | None = None
+
+
+# Stands behind the jobs of a call that left some for another.
+_MORE: Final = "+"
+_memory = msgspec.json.Decoder(_Memory)
+
+
+def _remembered(item: Item) -> str:
+    error = item.error
+    memory = (
+        _Memory(item.job_id)
+        if error is None
+        else _Memory(
+            item.job_id,
+            error.message,
+            not isinstance(error, Conflict),
+            {name: str(value) for name, value in (error.details or {}).items()},
+        )
+    )
+    return codec.encode(memory).decode()
+
+
+def _repeated(op: Bulk, receipt: Receipt) -> Done | OjsError:
+    if receipt.body_hash != op.body_hash:
+        return Duplicate("this Idempotency-Key was used for a different request")
+    texts = [text for text in receipt.job_ids if text != _MORE]
+    return Done(tuple(map(_recalled, texts)), len(texts) < len(receipt.job_ids))
+
+
+def _recalled(text: str) -> Item:
+    memory = _memory.decode(text)
+    if memory.message is None:
+        return Item(memory.id)
+    if memory.missing:
+        return Item(memory.id, missing(memory.id))
+    return Item(memory.id, Conflict(memory.message, details=memory.details))

@@ -1,0 +1,31 @@
+-- Dead letters by queue and by error, jobs by state, and how many events there are.
+
+-- Of a discarded job: the type of its last error, and whether it counts towards its queue's limit.
+ALTER TABLE jobs ADD COLUMN error_type text COLLATE "C";
+ALTER TABLE jobs ADD COLUMN kept boolean;
+
+-- Read by pattern: as jsonb, an error with \u0000 in any of its texts would be refused.
+UPDATE jobs SET
+    error_type = substring(convert_from(error, 'UTF8') FROM '"type":"([^"\\]*)"'),
+    kept = position('"on_exhaustion":"dead_letter"' IN convert_from(spec, 'UTF8')) > 0
+WHERE state = 'discarded';
+
+CREATE INDEX jobs_dead_queue ON jobs (queue, finished_at, id) WHERE state = 'discarded';
+CREATE INDEX jobs_dead_error ON jobs (error_type, finished_at, id) WHERE state = 'discarded';
+-- What the limit of a queue counts, newest first.
+CREATE INDEX jobs_dead_kept ON jobs (queue, finished_at, id) WHERE state = 'discarded' AND kept;
+
+-- Lists of jobs by state, for the states that a job which simply runs is never in: it pays nothing.
+CREATE INDEX jobs_parked ON jobs (state, id)
+WHERE state IN ('scheduled', 'pending', 'retryable', 'cancelled', 'discarded');
+CREATE INDEX jobs_parked_queue ON jobs (queue, state, id)
+WHERE state IN ('scheduled', 'pending', 'retryable', 'cancelled', 'discarded');
+
+-- How many events there are up to a position. Housekeeping counts on from there.
+CREATE TABLE event_tally (
+    one int8 NOT NULL PRIMARY KEY CHECK (one = 1),
+    upto int8 NOT NULL,
+    total int8 NOT NULL
+);
+
+INSERT INTO event_tally (one, upto, total) VALUES (1, 0, 0);

@@ -1,0 +1,87 @@
+-- name: mark_dead
+-- What discarded jobs are found and counted by.
+-- row: text, text, bool
+UPDATE jobs SET error_type = mark.error_type, kept = mark.kept
+FROM unnest({rows}) AS mark (id, error_type, kept) WHERE jobs.id = mark.id
+
+-- name: override_jobs
+-- What a retry changes about jobs.
+-- row: text, text, int8, bytea, bytea, bytea, bytea
+UPDATE jobs SET
+    queue = job.queue, max_attempts = job.max_attempts, spec = job.spec, args = job.args,
+    meta = job.meta, unique_key = job.unique_key
+FROM unnest({rows}) AS job (id, queue, max_attempts, spec, args, meta, unique_key)
+WHERE jobs.id = job.id
+
+-- name: full_queues
+-- Queues that may keep too many: the counters count those as well that no limit does.
+SELECT queue FROM queue_counts GROUP BY queue HAVING sum(discarded) > %(most)s::int8 ORDER BY queue
+
+-- name: surplus_from
+-- The newest of a queue that is one too many.
+SELECT finished_at, id FROM jobs
+WHERE state = 'discarded' AND kept AND queue = %(queue)s::text
+ORDER BY finished_at DESC, id DESC LIMIT 1 OFFSET %(most)s::int8
+
+-- name: load_surplus
+-- The oldest of a queue, up to that one, without what another node is busy with.
+SELECT {job} FROM jobs
+WHERE state = 'discarded' AND kept AND queue = %(queue)s::text AND (finished_at, id) <= (%(end)s::int8, %(last)s::text)
+ORDER BY finished_at, id LIMIT %(limit)s::int8
+FOR UPDATE SKIP LOCKED
+
+-- fragment: wanted
+-- What a filter asks for, besides what leads into the index.
+(%(queue)s::text IS NULL OR queue = %(queue)s::text) AND (%(type)s::text IS NULL OR type = %(type)s::text)
+    AND (%(prefix)s::text IS NULL OR substr(type, 1, length(%(prefix)s::text)) = %(prefix)s::text)
+    AND (%(states)s::text IS NULL OR position(',' || state || ',' IN %(states)s::text) > 0)
+    AND (%(priority)s::int8 IS NULL OR priority = %(priority)s::int8)
+    AND (%(since)s::int8 IS NULL OR created_at >= %(since)s::int8) AND (%(until)s::int8 IS NULL OR created_at < %(until)s::int8)
+    AND (%(ended_since)s::int8 IS NULL OR finished_at >= %(ended_since)s::int8)
+    AND (%(ended_until)s::int8 IS NULL OR finished_at < %(ended_until)s::int8)
+    AND (%(error_type)s::text IS NULL OR (state = 'discarded' AND error_type = %(error_type)s::text))
+
+-- fragment: dead_page
+-- A page from a place on.
+(finished_at, id) < (%(end)s::int8, %(last)s::text) AND {wanted}
+ORDER BY finished_at DESC, id DESC LIMIT %(limit)s::int8 OFFSET %(offset)s::int8
+
+-- name: dead_letters
+-- Discarded jobs, newest first.
+SELECT {job}, {payload} FROM jobs WHERE state = 'discarded' AND {dead_page}
+
+-- name: dead_letters_of_queue
+-- The same of one queue.
+SELECT {job}, {payload} FROM jobs WHERE state = 'discarded' AND queue = %(queue)s::text AND {dead_page}
+
+-- name: dead_letters_of_error
+-- The same of one type of error.
+SELECT {job}, {payload} FROM jobs
+WHERE state = 'discarded' AND error_type = %(error_type)s::text AND {dead_page}
+
+-- name: count_dead_letters
+-- How many of them there are.
+SELECT count(*) FROM jobs WHERE state = 'discarded' AND {wanted}
+
+-- name: count_dead_letters_of_queue
+-- The same of one queue.
+SELECT count(*) FROM jobs WHERE state = 'discarded' AND queue = %(queue)s::text AND {wanted}
+
+-- name: count_dead_letters_of_error
+-- The same of one type of error.
+SELECT count(*) FROM jobs WHERE state = 'discarded' AND error_type = %(error_type)s::text AND {wanted}
+
+-- name: dead_letter_ages
+-- When the first and the last of them were discarded.
+SELECT
+    (SELECT min(finished_at) FROM jobs WHERE state = 'discarded'),
+    (SELECT max(finished_at) FROM jobs WHERE state = 'discarded')
+
+-- name: dead_letters_by_queue
+-- How many each queue has.
+SELECT queue, count(*) FROM jobs WHERE state = 'discarded' GROUP BY queue ORDER BY queue
+
+-- name: dead_letters_by_error
+-- How many each type of error has, the most frequent ones: workers invent them.
+SELECT error_type, count(*) FROM jobs
+WHERE state = 'discarded' GROUP BY error_type ORDER BY 2 DESC, 1 LIMIT %(limit)s::int8

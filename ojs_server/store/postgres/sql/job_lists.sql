@@ -1,0 +1,42 @@
+-- fragment: id_page
+-- A part of a list by id. The floor ends the look through what is not wanted.
+id < %(after)s::text AND id >= %(floor)s::text AND {wanted}
+ORDER BY id DESC LIMIT %(limit)s::int8 OFFSET %(offset)s::int8
+
+-- fragment: listed
+-- What a part says of a job.
+id, CASE WHEN %(with_meta)s::boolean THEN meta END
+
+-- fragment: parked
+-- The states that the index of lists has.
+state IN ('scheduled', 'pending', 'retryable', 'cancelled', 'discarded')
+
+-- name: jobs_newest
+-- Jobs of any state, newest first.
+SELECT {listed} FROM jobs WHERE {id_page}
+
+-- name: jobs_by_state
+-- The same of one state.
+SELECT {listed} FROM jobs WHERE {parked} AND state = %(state)s::text AND {id_page}
+
+-- name: jobs_by_queue
+-- The same of one queue and state.
+SELECT {listed} FROM jobs WHERE {parked} AND queue = %(queue)s::text AND state = %(state)s::text AND {id_page}
+
+-- name: jobs_held
+-- Jobs that workers hold.
+SELECT {listed} FROM jobs WHERE id IN (SELECT job_id FROM leases) AND {id_page}
+
+-- name: floor_newest
+-- Where a look of so many jobs ends.
+SELECT id FROM jobs WHERE id < %(after)s::text ORDER BY id DESC LIMIT 1 OFFSET %(look)s::int8
+
+-- name: floor_by_state
+-- The same of one state.
+SELECT id FROM jobs WHERE {parked} AND state = %(state)s::text AND id < %(after)s::text
+ORDER BY id DESC LIMIT 1 OFFSET %(look)s::int8
+
+-- name: floor_by_queue
+-- The same of one queue and state.
+SELECT id FROM jobs WHERE {parked} AND queue = %(queue)s::text AND state = %(state)s::text AND id < %(after)s::text
+ORDER BY id DESC LIMIT 1 OFFSET %(look)s::int8

@@ -1,0 +1,31 @@
+-- Dead letters by queue and by error, jobs by state, and how many events there are.
+
+-- Of a discarded job: the type of its last error, and whether it counts towards its queue's limit.
+ALTER TABLE jobs ADD COLUMN error_type TEXT;
+ALTER TABLE jobs ADD COLUMN kept INTEGER;
+
+UPDATE jobs SET
+    error_type = replace(json_extract(error, '$.type'), char(0), ''),
+    kept = COALESCE(json_extract(spec, '$.retry.on_exhaustion') = 'dead_letter', 0)
+WHERE state = 'discarded';
+
+-- With the state, so that counting reads nothing but the index.
+CREATE INDEX jobs_dead_queue ON jobs (queue, finished_at, id, state) WHERE state = 'discarded';
+CREATE INDEX jobs_dead_error ON jobs (error_type, finished_at, id, state) WHERE state = 'discarded';
+-- What the limit of a queue counts, newest first.
+CREATE INDEX jobs_dead_kept ON jobs (queue, finished_at, id) WHERE state = 'discarded' AND kept;
+
+-- Lists of jobs by state, for the states that a job which simply runs is never in: it pays nothing.
+CREATE INDEX jobs_parked ON jobs (state, id)
+WHERE state IN ('scheduled', 'pending', 'retryable', 'cancelled', 'discarded');
+CREATE INDEX jobs_parked_queue ON jobs (queue, state, id)
+WHERE state IN ('scheduled', 'pending', 'retryable', 'cancelled', 'discarded');
+
+-- How many events there are up to a position. Housekeeping counts on from there.
+CREATE TABLE event_tally (
+    one INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
+    upto INTEGER NOT NULL,
+    total INTEGER NOT NULL
+) STRICT;
+
+INSERT INTO event_tally (one, upto, total) VALUES (1, 0, 0);

@@ -1,0 +1,42 @@
+-- fragment: id_page
+-- A part of a list by id. The floor ends the look through what is not wanted.
+id < :after AND id >= :floor AND {wanted}
+ORDER BY id DESC LIMIT :limit OFFSET :offset
+
+-- fragment: listed
+-- What a part says of a job.
+id, CASE WHEN :with_meta THEN CAST(meta AS BLOB) END
+
+-- fragment: parked
+-- The states that the index of lists has.
+state IN ('scheduled', 'pending', 'retryable', 'cancelled', 'discarded')
+
+-- name: jobs_newest
+-- Jobs of any state, newest first.
+SELECT {listed} FROM jobs WHERE {id_page}
+
+-- name: jobs_by_state
+-- The same of one state.
+SELECT {listed} FROM jobs WHERE {parked} AND state = :state AND {id_page}
+
+-- name: jobs_by_queue
+-- The same of one queue and state.
+SELECT {listed} FROM jobs WHERE {parked} AND queue = :queue AND state = :state AND {id_page}
+
+-- name: jobs_held
+-- Jobs that workers hold.
+SELECT {listed} FROM jobs WHERE id IN (SELECT job_id FROM leases) AND {id_page}
+
+-- name: floor_newest
+-- Where a look of so many jobs ends.
+SELECT id FROM jobs WHERE id < :after ORDER BY id DESC LIMIT 1 OFFSET :look
+
+-- name: floor_by_state
+-- The same of one state.
+SELECT id FROM jobs WHERE {parked} AND state = :state AND id < :after
+ORDER BY id DESC LIMIT 1 OFFSET :look
+
+-- name: floor_by_queue
+-- The same of one queue and state.
+SELECT id FROM jobs WHERE {parked} AND queue = :queue AND state = :state AND id < :after
+ORDER BY id DESC LIMIT 1 OFFSET :look

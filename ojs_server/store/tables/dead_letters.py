@@ -1,0 +1,92 @@
+"""Dead letters: their marks, their lists, and what is too many of a queue."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from ojs_server.domain.dead_letter import Mark
+from ojs_server.domain.job import Job, StoredJob
+from ojs_server.domain.job_filter import JobFilter
+from ojs_server.store.base import DeadLetterStats, JobPage, Place
+from ojs_server.store.rows import job_of, stored_of
+from ojs_server.store.tables.job_lists import wanted_of
+from ojs_server.store.tables.statements import Statements, Writing
+
+# So many types of errors are counted.
+ERROR_TYPES: Final = 1000
+# Behind every place that a dead letter can have.
+_END: Final = Place(1 << 62, "")
+
+
+class DeadLetterWrites(Writing):
+    """Dead letters in a write transaction."""
+
+    def mark_dead(self, marks: Sequence[Mark]) -> None:
+        """Note what discarded jobs are found by."""
+        rows = [(mark.job_id, mark.error_type, mark.kept) for mark in marks]
+        self.run_rows("mark_dead", rows)
+
+    def override_jobs(self, jobs: Sequence[StoredJob]) -> None:
+        """Store what a retry changes."""
+        self.run_rows(
+            "override_jobs",
+            [
+                (
+                    stored.job.id,
+                    stored.job.queue,
+                    stored.job.max_attempts,
+                    stored.job.spec,
+                    stored.args,
+                    stored.meta,
+                    stored.unique_key,
+                )
+                for stored in jobs
+            ],
+        )
+
+    def load_surplus(self, most: int, limit: int) -> list[Job]:
+        """Lock what queues keep beyond `most`."""
+        found: list[Job] = []
+        for (queue,) in self.all("full_queues", most=most):
+            for end, last in self.all("surplus_from", queue=queue, most=most):
+                room = limit - len(found)
+                rows = self.all("load_surplus", queue=queue, end=end, last=last, limit=room)
+                found += map(job_of, rows)
+            if len(found) >= limit:
+                break
+        return found
+
+
+class DeadLetterReads(Statements):
+    """Dead letters outside of a transaction."""
+
+    def dead_letters(
+        self, wanted: JobFilter, limit: int, offset: int, after: Place | None
+    ) -> JobPage:
+        """Discarded jobs, newest first, by the index that the filter makes smallest."""
+        end, last = after or _END
+        if not self.can_hold(wanted.queue, wanted.type, wanted.error_type, last):
+            return JobPage([], 0, False)
+        lead = "_of_error" if wanted.error_type else "_of_queue" if wanted.queue else ""
+        bound: dict[str, Any] = wanted_of(wanted)
+        rows = self.all(
+            f"dead_letters{lead}", **bound, end=end, last=last, limit=limit + 1, offset=offset
+        )
+        total = self._total(wanted, lead, bound)
+        return JobPage([stored_of(row) for row in rows[:limit]], total, len(rows) > limit)
+
+    def _total(self, wanted: JobFilter, lead: str, bound: dict[str, Any]) -> int:
+        if not wanted.simple:
+            return int(self.all(f"count_dead_letters{lead}", **bound)[0][0])
+        # Read from the index alone, where the filter asks for nothing that is not in it.
+        counts: dict[str, int] = dict(self.all("dead_letters_by_queue"))
+        return sum(counts.values()) if wanted.queue is None else counts.get(wanted.queue, 0)
+
+    def dead_letter_stats(self) -> DeadLetterStats:
+        """Counts of discarded jobs."""
+        oldest, newest = self.all("dead_letter_ages")[0]
+        return DeadLetterStats(
+            by_queue=dict(self.all("dead_letters_by_queue")),
+            by_error_type=dict(self.all("dead_letters_by_error", limit=ERROR_TYPES)),
+            oldest_at=oldest,
+            newest_at=newest,
+        )

@@ -1,0 +1,83 @@
+"""Jobs by filter: the ids that it means, newest first, at a bounded cost for each look."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from ojs_server.domain.job import State, StoredJob
+from ojs_server.domain.job_filter import JobFilter
+from ojs_server.store.base import JobIds
+from ojs_server.store.rows import stored_of
+from ojs_server.store.tables.statements import Statements
+
+# How far one look goes through jobs that are not meant.
+LOOK_AHEAD: Final = 50_000
+# An id that every job's id is smaller than.
+NEWEST: Final = "~"
+# The states whose jobs an index lists; see the migration that made it.
+PARKED: Final = frozenset(
+    {State.SCHEDULED, State.PENDING, State.RETRYABLE, State.CANCELLED, State.DISCARDED}
+)
+
+
+def wanted_of(wanted: JobFilter) -> dict[str, Any]:
+    """A filter as the statements that have `{wanted}` take it."""
+    since, until = wanted.since, wanted.until
+    return {
+        "queue": wanted.queue,
+        "type": wanted.type,
+        "prefix": wanted.prefix,
+        "states": f",{','.join(wanted.states)}," if wanted.states else None,
+        "priority": wanted.priority,
+        "since": None if wanted.ended else since,
+        "until": None if wanted.ended else until,
+        "ended_since": since if wanted.ended else None,
+        "ended_until": until if wanted.ended else None,
+        "error_type": wanted.error_type,
+    }
+
+
+class JobListReads(Statements):
+    """Jobs by filter."""
+
+    def find_jobs(
+        self, wanted: JobFilter, limit: int, after: str | None = None, offset: int = 0
+    ) -> JobIds:
+        """Ids of jobs, by the index that the filter makes smallest."""
+        start = NEWEST if after is None else after
+        if not self.can_hold(wanted.queue, wanted.type, wanted.prefix, wanted.error_type, start):
+            return JobIds([], None)
+        lead = _lead(wanted)
+        bound = {**wanted_of(wanted), "after": start}
+        if lead in ("by_state", "by_queue"):
+            bound["state"] = str(wanted.states[0])
+        # Few jobs are held at a time: they are looked through as a whole.
+        floor = None if lead == "held" else self._floor(lead, bound)
+        rows = self.all(
+            f"jobs_{lead}",
+            **bound,
+            floor=floor or "",
+            limit=limit,
+            offset=offset,
+            with_meta=wanted.meta is not None,
+        )
+        ids = [row[0] for row in rows if row[1] is None or wanted.matches_meta(row[1])]
+        return JobIds(ids, rows[-1][0] if len(rows) == limit else floor)
+
+    def whole_jobs(self, ids: Sequence[str]) -> list[StoredJob]:
+        """Jobs with their payloads."""
+        found = (stored_of(row) for row in self.of_ids("load_whole", ids))
+        return sorted(found, key=lambda stored: stored.job.id, reverse=True)
+
+    def _floor(self, lead: str, bound: dict[str, Any]) -> str | None:
+        names = ("after", "queue", "state")
+        keys = {name: bound[name] for name in names if name in bound}
+        rows = self.all(f"floor_{lead}", **keys, look=LOOK_AHEAD - 1)
+        return rows[0][0] if rows else None
+
+
+def _lead(wanted: JobFilter) -> str:
+    if wanted.states == (State.ACTIVE,):
+        return "held"
+    if len(wanted.states) == 1 and wanted.states[0] in PARKED:
+        return "by_queue" if wanted.queue is not None else "by_state"
+    return "newest"

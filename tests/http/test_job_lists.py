@@ -1,0 +1,98 @@
+"""Jobs by filter, newest first."""
+
+import httpx
+import pytest
+
+from ojs_server.store.tables import job_lists
+from tests.http.steps import JOBS, V1, Json, active_job, body, discarded_job, enqueue, refused
+
+
+async def listed(client: httpx.AsyncClient, query: str = "") -> list[str]:
+    return [job["id"] for job in body(await client.get(f"{JOBS}?{query}"))["jobs"]]
+
+
+async def test_jobs_are_listed_newest_first_and_filtered(client: httpx.AsyncClient) -> None:
+    held = await active_job(client, queue="a", type="x.one")
+    later = await enqueue(client, queue="a", scheduled_at="+PT1H", priority=-5)
+    dead = await discarded_job(client, queue="b", type="x.two")
+    waiting = await enqueue(client, queue="b")
+    ids = [job["id"] for job in (held, later, dead, waiting)]
+    by_id = sorted(ids, reverse=True)
+    assert await listed(client) == by_id
+    assert await listed(client, "state=active") == [ids[0]]
+    assert await listed(client, "state=scheduled&queue=a") == [ids[1]]
+    assert await listed(client, "state=discarded") == [ids[2]]
+    assert await listed(client, "state=available,discarded") == [
+        one for one in by_id if one in (ids[2], ids[3])
+    ]
+    assert await listed(client, "type=x.*") == [one for one in by_id if one in (ids[0], ids[2])]
+    assert await listed(client, "priority=-5") == [ids[1]]
+    assert await listed(client, "error_type=handler_error") == [ids[2]]
+    assert await listed(client, "older_than=PT1H") == []
+    assert await listed(client, "since=2020-01-01T00:00:00Z&until=2020-01-02T00:00:00Z") == []
+    assert await listed(client, "state=&queue=&type=") == by_id
+
+
+async def test_the_list_has_whole_jobs(client: httpx.AsyncClient) -> None:
+    job = await enqueue(client, args=[{"a": [1]}], meta={"m": 1})
+    (found,) = body(await client.get(JOBS))["jobs"]
+    assert found == body(await client.get(f"{JOBS}/{job['id']}"))["job"]
+
+
+async def test_pages_follow_each_other(client: httpx.AsyncClient) -> None:
+    for n in range(5):
+        await enqueue(client, args=[n])
+    every = await listed(client)
+    first = body(await client.get(f"{JOBS}?limit=2"))
+    assert first["pagination"]["total"] == 5
+    assert first["pagination"]["total_is_exact"] is True
+    # A job that is made in between moves no page.
+    await enqueue(client)
+    cursor = first["pagination"]["next_cursor"]
+    second = body(await client.get(f"{JOBS}?limit=2&cursor={cursor}"))
+    assert [job["id"] for job in first["jobs"] + second["jobs"]] == every[:4]
+    assert await listed(client, "per_page=2&page=2") == (await listed(client))[2:4]
+
+
+async def test_a_total_that_is_not_known_is_said_to_be_so(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_lists, "LOOK_AHEAD", 2)
+    rare = await enqueue(client, type="rare")
+    for _ in range(4):
+        await enqueue(client)
+    page: Json = body(await client.get(f"{JOBS}?type=rare"))
+    assert page["pagination"]["total_is_exact"] is False
+    seen = page["jobs"]
+    while cursor := page["pagination"].get("next_cursor"):
+        page = body(await client.get(f"{JOBS}?type=rare&cursor={cursor}"))
+        seen += page["jobs"]
+    assert [job["id"] for job in seen] == [rare["id"]]
+
+
+BAD = [
+    ("state=running", "state"),
+    ("queue=UPPER", "queue"),
+    ("type=UPPER", "type"),
+    ("type=a..*", "type"),
+    ("priority=high", "priority"),
+    ("priority=999", "priority"),
+    ("since=yesterday", "since"),
+    ("older_than=old", "older_than"),
+    ("error_type=" + "x" * 256, "error_type"),
+    ("cursor=5x", "cursor"),
+    ("cursor=5", "cursor"),
+    ("offset=10001", "offset"),
+    ("limit=0", "limit"),
+]
+
+
+async def test_a_bad_filter_is_named(client: httpx.AsyncClient, subtests: pytest.Subtests) -> None:
+    for query, field in BAD:
+        with subtests.test(query=query):
+            refused(await client.get(f"{JOBS}?{query}"), 400, "invalid_request", field)
+
+
+async def test_nothing_is_no_error(client: httpx.AsyncClient) -> None:
+    assert await listed(client, "state=active&queue=none&limit=1") == []
+    assert body(await client.get(f"{V1}/queues"))["queues"] == []

@@ -1,0 +1,144 @@
+"""The store contract: the jobs that a filter means, newest first, at a bounded cost."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from ojs_server.domain.dead_letter import Mark
+from ojs_server.domain.job import State
+from ojs_server.domain.job_filter import JobFilter
+from ojs_server.store.base import JobIds, Store
+from ojs_server.store.tables import job_lists
+from tests.store.records import ON_ALL_VERSIONS, START, a_job, a_lease, hold, put
+
+STATES = ["scheduled", "available", "pending", "retryable", "completed", "cancelled", "discarded"]
+
+
+def find(
+    store: Store,
+    wanted: JobFilter | None = None,
+    limit: int = 99,
+    after: str | None = None,
+    offset: int = 0,
+) -> JobIds:
+    with store.reader() as reader:
+        return reader.find_jobs(wanted or JobFilter(), limit, after, offset)
+
+
+def every(store: Store, wanted: JobFilter, limit: int) -> list[list[str]]:
+    """All parts of a list."""
+    parts = [find(store, wanted, limit)]
+    while parts[-1].after is not None:
+        parts.append(find(store, wanted, limit, parts[-1].after))
+    return [list(part.ids) for part in parts]
+
+
+@contextmanager
+def short_sight(monkeypatch: pytest.MonkeyPatch, look: int) -> Iterator[None]:
+    with monkeypatch.context() as patched:
+        patched.setattr(job_lists, "LOOK_AHEAD", look)
+        yield
+
+
+@ON_ALL_VERSIONS
+def test_jobs_are_listed_newest_first(store: Store) -> None:
+    put(store, *(a_job(f"j{n}") for n in (2, 0, 1)))
+    assert find(store) == JobIds(["j2", "j1", "j0"], None)
+    assert find(store, limit=2) == JobIds(["j2", "j1"], "j1")
+    assert find(store, limit=2, after="j1") == JobIds(["j0"], None)
+    assert find(store, limit=2, offset=1) == JobIds(["j1", "j0"], "j0")
+
+
+@ON_ALL_VERSIONS
+@pytest.mark.parametrize("state", STATES)
+def test_jobs_of_a_state_are_listed_with_and_without_their_queue(store: Store, state: str) -> None:
+    jobs = [
+        a_job(f"{queue}{n}{one}", state=one, queue=queue)
+        for one in STATES
+        for queue in "ab"
+        for n in range(2)
+    ]
+    put(store, *jobs)
+    wanted = JobFilter(states=(State(state),))
+    names = [f"{queue}{n}{state}" for queue in "ba" for n in (1, 0)]
+    assert find(store, wanted).ids == names
+    assert find(store, JobFilter(states=(State(state),), queue="a")).ids == names[2:]
+    assert every(store, wanted, 3)[0] == names[:3]
+
+
+@ON_ALL_VERSIONS
+def test_held_jobs_are_found_by_their_leases(store: Store) -> None:
+    hold(store, *(a_lease(f"h{n}") for n in range(3)))
+    put(store, *(a_job(f"j{n}") for n in range(9)))
+    assert find(store, JobFilter(states=(State.ACTIVE,))).ids == ["h2", "h1", "h0"]
+    assert every(store, JobFilter(states=(State.ACTIVE,)), 2) == [["h2", "h1"], ["h0"]]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        (JobFilter(queue="q"), ["j3", "j1"]),
+        (JobFilter(type="t.a"), ["j1", "j0"]),
+        (JobFilter(prefix="t."), ["j3", "j1", "j0"]),
+        (JobFilter(priority=5), ["j2"]),
+        (JobFilter(since=START + 2), ["j3", "j2"]),
+        (JobFilter(until=START + 1), ["j0"]),
+        (JobFilter(states=(State.AVAILABLE, State.DISCARDED)), ["j3", "j2", "j1"]),
+        (JobFilter(error_type="T"), ["j3"]),
+        (JobFilter(since=START + 50, ended=True), ["j3"]),
+        (JobFilter(meta={"a": 1}), ["j1"]),
+        (JobFilter(meta={"a": True}), ["j2"]),
+        (JobFilter(meta={"a": 1, "b": None}), []),
+        (JobFilter(queue="q\0"), []),
+    ],
+    ids=str,
+)
+def test_all_that_is_given_must_hold(store: Store, wanted: JobFilter, found: list[str]) -> None:
+    put(
+        store,
+        a_job("j0", type="t.a", state="scheduled", created_at=START),
+        a_job("j1", type="t.a", queue="q", created_at=START + 1, meta=b'{"a":1}'),
+        a_job("j2", type="u", priority=5, created_at=START + 2, meta=b'{"a":true}'),
+        a_job(
+            "j3",
+            type="t.b",
+            queue="q",
+            state="discarded",
+            created_at=START + 3,
+            finished_at=START + 50,
+        ),
+    )
+    with store.transaction() as tx:
+        tx.mark_dead([Mark("j3", "T", kept=True)])
+    assert find(store, wanted).ids == found
+
+
+@ON_ALL_VERSIONS
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        JobFilter(type="rare"),
+        JobFilter(type="rare", states=(State.SCHEDULED,)),
+        JobFilter(type="rare", states=(State.SCHEDULED,), queue="default"),
+    ],
+    ids=str,
+)
+def test_a_look_through_what_is_not_meant_has_an_end(
+    store: Store, wanted: JobFilter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kinds = {3: "rare", 7: "rare"}
+    put(
+        store,
+        *(a_job(f"j{n}", type=kinds.get(n, "common"), state="scheduled") for n in range(9)),
+    )
+    with short_sight(monkeypatch, 4):
+        assert find(store, wanted) == JobIds(["j7"], "j5")
+        assert every(store, wanted, 9) == [["j7"], ["j3"], []]
+
+
+def test_jobs_are_read_whole_in_the_order_of_the_list(store: Store) -> None:
+    jobs = [a_job(f"j{n}", args=b"[%d]" % n) for n in range(3)]
+    put(store, *jobs)
+    with store.reader() as reader:
+        assert reader.whole_jobs(["j1", "j2", "unknown", "j0"]) == jobs[::-1]
