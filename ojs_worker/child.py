@@ -35,10 +35,10 @@ class _Link:
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
 
-    def report_progress(self, job_id: str, body: dict[str, Any]) -> None:
+    def report_progress(self, job: Job, body: dict[str, Any]) -> None:
         self._channel.sendall(frames.pack(Progress(body)))
 
-    async def save_checkpoint(self, job_id: str, data: Any) -> None:
+    async def save_checkpoint(self, job: Job, data: Any) -> None:
         raise NotImplementedError
 
     async def beat_now(self) -> None:

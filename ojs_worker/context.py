@@ -29,11 +29,11 @@ class Link(Protocol):
         """Whether the worker is about to end."""
         ...
 
-    def report_progress(self, job_id: str, body: dict[str, Any]) -> None:
+    def report_progress(self, job: Job, body: dict[str, Any]) -> None:
         """Tell the server how far a job is, soon; only the newest word counts."""
         ...
 
-    async def save_checkpoint(self, job_id: str, data: Any) -> None:
+    async def save_checkpoint(self, job: Job, data: Any) -> None:
         """Have the server keep a job's checkpoint."""
         ...
 
@@ -122,7 +122,7 @@ class JobContext:
 
     def report_body(self, body: dict[str, Any]) -> None:
         """Pass a progress report on."""
-        self._link.report_progress(self.job.id, body)
+        self._link.report_progress(self.job, body)
 
 
 class Context(JobContext):
@@ -130,7 +130,7 @@ class Context(JobContext):
 
     async def checkpoint(self, data: Any) -> None:
         """Save how far the job is: the next delivery finds it in `last_checkpoint`."""
-        await self._link.save_checkpoint(self.job.id, data)
+        await self._link.save_checkpoint(self.job, data)
 
     async def heartbeat(self) -> None:
         """Renew the leases of this worker now, and hear whether the job is still wanted."""
@@ -146,7 +146,7 @@ class BlockingContext(JobContext):
 
     def checkpoint(self, data: Any) -> None:
         """Save how far the job is: the next delivery finds it in `last_checkpoint`."""
-        self._wait(self._link.save_checkpoint(self.job.id, data))
+        self._wait(self._link.save_checkpoint(self.job, data))
 
     def heartbeat(self) -> None:
         """Renew the leases of this worker now, and hear whether the job is still wanted."""
@@ -154,7 +154,7 @@ class BlockingContext(JobContext):
 
     def report_body(self, body: dict[str, Any]) -> None:
         """Pass a progress report on to the event loop."""
-        self._loop.call_soon_threadsafe(self._link.report_progress, self.job.id, body)
+        self._loop.call_soon_threadsafe(self._link.report_progress, self.job, body)
 
     def _wait(self, coroutine: Coroutine[Any, Any, None]) -> None:
         asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()

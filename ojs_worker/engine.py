@@ -172,13 +172,13 @@ class Engine:
         self._aside.add(task)
         task.add_done_callback(self._aside.discard)
 
-    def report_progress(self, job_id: str, body: dict[str, Any]) -> None:
+    def report_progress(self, job: Job, body: dict[str, Any]) -> None:
         """A handler says how far it is."""
-        self._reports.progress(job_id, body)
+        self._reports.progress(job, body)
 
-    async def save_checkpoint(self, job_id: str, data: Any) -> None:
+    async def save_checkpoint(self, job: Job, data: Any) -> None:
         """A handler saves where it is."""
-        await self._reports.checkpoint(job_id, data)
+        await self._reports.checkpoint(job, data)
 
     async def beat_now(self) -> None:
         """Send a BEAT, and return when it was answered."""

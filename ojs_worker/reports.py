@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from ojs_wire.codec import encode
 from ojs_worker.errors import Unreachable, refusal
+from ojs_worker.job import Job
 from ojs_worker.transport import Transport
 
 log = logging.getLogger("ojs.worker")
@@ -16,21 +17,23 @@ EVERY_S: Final = 0.5
 class Reports:
     """Tells the server what handlers say while they run."""
 
-    def __init__(self, transport: Transport, *, timeout_s: float) -> None:
+    def __init__(self, transport: Transport, worker_id: str, *, timeout_s: float) -> None:
         self._transport = transport
+        self._worker_id = worker_id
         self._timeout_s = timeout_s
         self._newest: dict[str, dict[str, Any]] = {}
         self._sending: asyncio.Task[None] | None = None
 
-    def progress(self, job_id: str, body: dict[str, Any]) -> None:
+    def progress(self, job: Job, body: dict[str, Any]) -> None:
         """Take note; it is sent at the end of this turn, or with the next round."""
-        self._newest[job_id] = body
+        self._newest[job.id] = self._signed(job, body)
         if self._sending is None:
             self._sending = asyncio.get_running_loop().create_task(self._send_all())
 
-    async def checkpoint(self, job_id: str, data: Any) -> None:
+    async def checkpoint(self, job: Job, data: Any) -> None:
         """Save a checkpoint; raises where the server did not, or has no checkpoints."""
-        await self._put(f"/ojs/v1/jobs/{job_id}/checkpoint", {"state": data}, must=True)
+        body = self._signed(job, {"state": data})
+        await self._put(f"/ojs/v1/jobs/{job.id}/checkpoint", body, must=True)
 
     async def flush(self, job_id: str) -> None:
         """Send what a job said last, before it is settled."""
@@ -44,6 +47,11 @@ class Reports:
                 await self._put(f"/ojs/v1/jobs/{job_id}/progress", body)
             await asyncio.sleep(EVERY_S)
         self._sending = None
+
+    def _signed(self, job: Job, body: dict[str, Any]) -> dict[str, Any]:
+        """Say who reports on which delivery: a handler that lost its job must not speak for the
+        one that has it now."""
+        return {**body, "worker_id": self._worker_id, "attempt": job.attempt}
 
     async def _put(self, path: str, body: dict[str, Any], *, must: bool = False) -> None:
         try:

@@ -56,7 +56,7 @@ class Running:
             config,
             registry,
             settler=SingleSettler(transport, self.id, timeout_s=config.operation_s),
-            reports=Reports(transport, timeout_s=config.operation_s),
+            reports=Reports(transport, self.id, timeout_s=config.operation_s),
             layers=layers,
         )
         self._beats = Beats(

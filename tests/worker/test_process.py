@@ -410,7 +410,8 @@ async def test_a_handler_in_a_process_tells_its_progress_and_what_it_cannot(full
         result = (await full.server.settled(one))["result"]
     assert "has no checkpoints" in result[0]
     assert result[1:] == [one["id"], False]
-    assert full.server.of(path)[-1].body == {"progress": 0.5, "message": "half"}
+    said = full.server.of(path)[-1].body
+    assert {"progress": 0.5, "message": "half"}.items() <= said.items()
 
 
 async def test_signals_while_the_program_loads_are_not_lost(full: Stage) -> None:
