@@ -13,7 +13,7 @@ COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-h
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test bench-scheduled lint format check conformance lock clean again
+.PHONY: help setup run demo test bench-scheduled lint format check conformance lock clean again
 .DELETE_ON_ERROR:
 
 help: ## List the targets
@@ -25,6 +25,9 @@ setup: $(VENV)/.dev ## Install everything for checking and testing into .venv
 run: $(VENV)/.run ## Start the server on the embedded store (ARGS="--help" shows its options)
 	$(BIN)/ojs-server $(ARGS)
 
+demo: $(VENV)/.run ## Play a hand-over: a worker ends in the middle of 200 jobs, another one finishes them
+	$(BIN)/python -m demo.handover $(ARGS)
+
 test: $(VENV)/.dev ## Run the whole test suite on both stores (ARGS="-k claim" selects)
 	$(BIN)/pytest --numprocesses=$(JOBS) --dist=worksteal --durations=10 $(ARGS)
 
@@ -34,7 +37,7 @@ bench-scheduled: $(VENV)/.dev ## Measure a million scheduled jobs on both stores
 lint: $(VENV)/.dev ## Check format, lint rules and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy $(PACKAGES) tests
+	$(BIN)/mypy $(PACKAGES) demo tests
 
 format: $(VENV)/.dev ## Rewrite the code in the house format
 	$(BIN)/ruff format .

@@ -2,53 +2,15 @@
 
 import logging
 import sys
-import time
-from typing import Any, Final
 
-from ojs_wire.codec import encode
-
-_NUMBERS: Final = {"DEBUG": 5, "INFO": 9, "WARNING": 13, "ERROR": 17, "CRITICAL": 21}
-_SEVERITY: Final = {"WARNING": "WARN", "CRITICAL": "FATAL"}
-
-
-class JsonFormatter(logging.Formatter):
-    """One JSON object a line."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """The record with its severity, component and error."""
-        millis = int(record.created * 1000)
-        line: dict[str, Any] = {
-            "timestamp": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
-            + f".{millis % 1000:03d}Z",
-            "severity": _SEVERITY.get(record.levelname, record.levelname),
-            "severity_number": _NUMBERS.get(record.levelname, 9),
-            "message": record.getMessage(),
-            "component": "server",
-            "logger": record.name,
-        }
-        if record.exc_info and record.exc_info[1] is not None:
-            error = record.exc_info[1]
-            line["error"] = {
-                "type": type(error).__name__,
-                "message": str(error),
-                "backtrace": self.formatException(record.exc_info).splitlines(),
-            }
-        try:
-            return encode(line).decode()
-        except UnicodeEncodeError:
-            # Half a surrogate pair, out of a header or a file name: no JSON text can hold it.
-            return encode({name: _printable(value) for name, value in line.items()}).decode()
-
-
-def _printable(value: Any) -> Any:
-    return ascii(value) if isinstance(value, str | dict) else value
+from ojs_wire.lines import JsonFormatter
 
 
 def set_up(log_format: str, level: str) -> None:
     """Send the program's log lines to standard error."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
-        JsonFormatter()
+        JsonFormatter("server")
         if log_format == "json"
         else logging.Formatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
     )

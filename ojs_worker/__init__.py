@@ -1,1 +1,83 @@
-"""The worker SDK. It is not written yet: this package holds nothing but its place."""
+"""The worker SDK: enqueue jobs, write their handlers, run them, and end well.
+
+    from ojs_worker import Context, Worker
+
+    worker = Worker()
+
+    @worker.job("email.send")
+    async def send_email(ctx: Context, to: str) -> None: ...
+
+Then `ojs-worker run myapp.jobs:worker`, or `worker.run()`.
+"""
+
+from ojs_worker.client import (
+    BlockingClient,
+    Client,
+    Flow,
+    JobRequest,
+    Options,
+    RetryPolicy,
+    Unique,
+    batch,
+    chain,
+    group,
+)
+from ojs_worker.context import (
+    BlockingContext,
+    Context,
+    JobContext,
+    StopReason,
+    current_context,
+)
+from ojs_worker.errors import (
+    Conflict,
+    Duplicate,
+    InvalidRequest,
+    JobCancelled,
+    JobFailed,
+    LeaseLost,
+    NotFound,
+    OjsError,
+    RateLimited,
+    Refused,
+    Unreachable,
+    WaitTimeout,
+)
+from ojs_worker.faults import Discard, Retry, Snooze
+from ojs_worker.job import Job
+from ojs_worker.worker import Worker
+
+__all__ = [
+    "BlockingClient",
+    "BlockingContext",
+    "Client",
+    "Conflict",
+    "Context",
+    "Discard",
+    "Duplicate",
+    "Flow",
+    "InvalidRequest",
+    "Job",
+    "JobCancelled",
+    "JobContext",
+    "JobFailed",
+    "JobRequest",
+    "LeaseLost",
+    "NotFound",
+    "OjsError",
+    "Options",
+    "RateLimited",
+    "Refused",
+    "Retry",
+    "RetryPolicy",
+    "Snooze",
+    "StopReason",
+    "Unique",
+    "Unreachable",
+    "WaitTimeout",
+    "Worker",
+    "batch",
+    "chain",
+    "current_context",
+    "group",
+]

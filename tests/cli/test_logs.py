@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from ojs_server.logs import JsonFormatter, set_up
+from ojs_server.logs import set_up
 from ojs_wire import codec
+from ojs_wire.lines import JsonFormatter
 from ojs_wire.values import parse_timestamp
 
 
@@ -39,7 +40,7 @@ def record(message: str, *args: object, level: int = logging.INFO) -> logging.Lo
 def test_a_line_says_when_how_bad_who_and_what(level: int, severity: str, number: int) -> None:
     logged = record("hello %s", "world", level=level)
     logged.created = 1_700_000_000.9996
-    line = codec.decode(JsonFormatter().format(logged).encode())
+    line = codec.decode(JsonFormatter("server").format(logged).encode())
     assert line == {
         "timestamp": "2023-11-14T22:13:20.999Z",
         "severity": severity,
@@ -53,7 +54,7 @@ def test_a_line_says_when_how_bad_who_and_what(level: int, severity: str, number
 
 @pytest.mark.parametrize("text", ["a\nb", 'a"b\\', "\0\x1b[31m", "\ud800", "é\u2028", "x" * 9999])
 def test_every_line_is_one_line_of_json(text: str) -> None:
-    shown = JsonFormatter().format(record("%s", text))
+    shown = JsonFormatter("server").format(record("%s", text))
     assert "\n" not in shown
     assert codec.decode(shown.encode())["message"]
 
@@ -65,7 +66,7 @@ def test_an_error_is_shown_with_its_trace(text: str) -> None:
         raise ValueError(text)
     except ValueError:
         logged.exc_info = sys.exc_info()
-    shown = codec.decode(JsonFormatter().format(logged).encode())
+    shown = codec.decode(JsonFormatter("server").format(logged).encode())
     assert "ValueError" in str(shown["error"])
     assert "Traceback" in str(shown["error"])
 

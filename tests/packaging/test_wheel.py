@@ -86,7 +86,15 @@ def test_the_server_command_names_its_version(installed: Installed) -> None:
     assert PathDistribution(information).version in installed.run("ojs-server", "--version")
 
 
-@pytest.mark.parametrize("command", ["ojs-server", "ojs-conformance"])
+def test_the_worker_command_names_its_version_and_finds_its_demo(installed: Installed) -> None:
+    (information,) = installed.packages.glob("ojs_reference-*.dist-info")
+    assert PathDistribution(information).version in installed.run("ojs-worker", "--version")
+    installed.run(
+        "python", "-c", "from ojs_worker.target import find_worker as f; f('ojs_worker.demo')"
+    )
+
+
+@pytest.mark.parametrize("command", ["ojs-server", "ojs-worker", "ojs-conformance"])
 def test_a_command_explains_itself(installed: Installed, command: str) -> None:
     assert command in installed.run(command, "--help")
 

@@ -1,0 +1,51 @@
+"""How requests say who sends them: a key, or something that is asked before every request."""
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+
+Headers = Mapping[str, str]
+# A key, or a function that gives the key or whole headers, so that a token can be refreshed.
+Auth = str | Callable[[], str | Headers | Awaitable[str | Headers]]
+
+BASE: Final[Headers] = {
+    "Content-Type": "application/openjobspec+json",
+    "Accept": "application/openjobspec+json",
+    "OJS-Version": "1.0",
+    "User-Agent": "ojs-worker-python",
+}
+
+
+def as_headers(given: str | Headers) -> Headers:
+    """A key becomes a bearer token; headers stay what they are."""
+    return {"Authorization": f"Bearer {given}"} if isinstance(given, str) else given
+
+
+class Access:
+    """The headers of each request."""
+
+    def __init__(self, auth: Auth | None = None, headers: Headers | None = None) -> None:
+        self._fixed = {**BASE, **(headers or {})}
+        self._ask = auth if callable(auth) else None
+        if isinstance(auth, str):
+            self._fixed.update(as_headers(auth))
+
+    async def headers(self) -> Headers:
+        """The headers of the next request."""
+        if self._ask is None:
+            return self._fixed
+        given = self._ask()
+        if not isinstance(given, str | Mapping):
+            given = await given
+        return {**self._fixed, **as_headers(given)}
+
+    def blocking_headers(self) -> Headers:
+        """The same outside an event loop, where nothing can be awaited."""
+        if self._ask is None:
+            return self._fixed
+        given = self._ask()
+        if not isinstance(given, str | Mapping):
+            if inspect.iscoroutine(given):
+                given.close()
+            raise TypeError("a blocking client needs an `auth` that is no coroutine function")
+        return {**self._fixed, **as_headers(given)}

@@ -1,0 +1,209 @@
+"""Registering, BEATs and saying goodbye."""
+
+import asyncio
+import contextlib
+import logging
+import random
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from ojs_wire.codec import encode
+from ojs_worker.backoff import pause
+from ojs_worker.errors import Unreachable, error_body
+from ojs_worker.machine import State
+from ojs_worker.transport import Transport
+
+log = logging.getLogger("ojs.worker")
+
+REGISTER: Final = "/ojs/v1/workers/register"
+DEREGISTER: Final = "/ojs/v1/workers/deregister"
+BEAT: Final = "/ojs/v1/workers/heartbeat"
+_NO_SUCH_CALL: Final = frozenset({404, 405, 501})
+Attempts = Mapping[str, int]
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What a BEAT says: the state, and each job that is held with the number of its delivery."""
+
+    state: State
+    held: Attempts
+
+
+class Answer(msgspec.Struct):
+    """What a BEAT is told, as far as a worker cares; servers leave out what they do not have."""
+
+    state: Any = None
+    directive: Any = None
+    jobs_lost: list[str] | None = None
+    cancelled_jobs: list[str] | None = None
+    registered: Any = None
+
+
+class _Registered(msgspec.Struct):
+    heartbeat_interval: float | None = None
+
+
+_answer = msgspec.json.Decoder(Answer)
+_registered = msgspec.json.Decoder(_Registered)
+
+
+class Beats:
+    """Speaks for one worker, one BEAT after the other, so that states arrive in their order."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        worker_id: str,
+        profile: Mapping[str, Any],
+        *,
+        report: Callable[[], Report],
+        heard: Callable[[Answer, Report], None],
+        interval_s: float,
+        timeout_s: float,
+    ) -> None:
+        self._transport = transport
+        self._worker_id = worker_id
+        self._profile = profile
+        self._report = report
+        self._heard = heard
+        self._interval_s = interval_s
+        self._timeout_s = timeout_s
+        self._wake = asyncio.Event()
+        self._waiting: list[asyncio.Future[None]] = []
+        # What the server does not know of this worker is told with the next BEAT.
+        self._tell_profile = False
+        # Older servers count jobs in `active_jobs` and refuse the list; it is then left out.
+        self._list_twice = True
+        self._failures = 0
+        self.introduced = asyncio.Event()
+
+    @property
+    def connected(self) -> bool:
+        """Whether the last BEAT was answered."""
+        return self.introduced.is_set() and not self._failures
+
+    async def run(self) -> None:
+        """Register, then beat until cancelled."""
+        await self._register()
+        loop = asyncio.get_running_loop()
+        while True:
+            started = loop.time()
+            self._wake.clear()
+            await self.beat()
+            self.introduced.set()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout_at(started + self._interval_s):
+                    await self._wake.wait()
+
+    def soon(self) -> None:
+        """Beat without waiting for the interval."""
+        self._wake.set()
+
+    async def now(self) -> None:
+        """Have a BEAT sent that begins from here on, and wait until it was answered, or not."""
+        waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(waiting)
+        self._wake.set()
+        await waiting
+
+    async def beat(self) -> None:
+        """One BEAT. Without an answer nothing changes for the worker."""
+        waiting, self._waiting = self._waiting, []
+        report = self._report()
+        try:
+            answer = await self._send(report)
+        finally:
+            for one in waiting:
+                if not one.done():
+                    one.set_result(None)
+        if answer is not None:
+            self._heard(answer, report)
+
+    async def say_goodbye(self) -> None:
+        """The last BEAT, and leaving the server's list; both only if the server can be reached."""
+        await self.beat()
+        with contextlib.suppress(Unreachable):
+            body = encode({"worker_id": self._worker_id, "reason": "shutdown"})
+            reply = await self._transport.send("POST", DEREGISTER, body, timeout_s=self._timeout_s)
+            if not reply.well and reply.status not in _NO_SUCH_CALL:
+                log.warning("the server refused to deregister: %s", error_body(reply.body).message)
+
+    async def _register(self) -> None:
+        body = encode({"worker_id": self._worker_id, **self._profile})
+        failures = 0
+        while True:
+            wait_s = 0.0
+            try:
+                reply = await self._transport.send(
+                    "POST", REGISTER, body, timeout_s=self._timeout_s
+                )
+            except Unreachable as error:
+                reason = str(error)
+            else:
+                if reply.well:
+                    self._learn_interval(reply.body)
+                    return
+                if reply.status in _NO_SUCH_CALL:
+                    log.info("the server knows no registration; the worker goes on without it")
+                    self._tell_profile = True
+                    return
+                reason = f"answered {reply.status}: {error_body(reply.body).message}"
+                if reply.status in (400, 409, 422):
+                    log.error("the server refused the registration, which %s", reason)
+                    return
+                wait_s = reply.retry_after_s or 0.0
+            failures += 1
+            if failures == 1:
+                log.warning("cannot register yet, trying on: %s", reason)
+            await asyncio.sleep(max(wait_s, pause(failures, random.random())))
+
+    def _learn_interval(self, body: bytes) -> None:
+        with contextlib.suppress(msgspec.DecodeError):
+            told = _registered.decode(body).heartbeat_interval
+            if told:
+                self._interval_s = min(self._interval_s, told)
+
+    async def _send(self, report: Report) -> Answer | None:
+        ids = list(report.held)
+        body: dict[str, Any] = {
+            "worker_id": self._worker_id,
+            "state": report.state,
+            "active_job_ids": ids,
+        }
+        if self._list_twice:
+            body["active_jobs"] = ids
+        if self._tell_profile:
+            body |= self._profile
+        try:
+            reply = await self._transport.send(
+                "POST", BEAT, encode(body), timeout_s=min(self._timeout_s, self._interval_s)
+            )
+        except Unreachable as error:
+            self._failed(str(error))
+            return None
+        if reply.well:
+            return self._read(reply.body)
+        if reply.status in (400, 422) and self._list_twice:
+            self._list_twice = False
+            return await self._send(report)
+        self._failed(f"answered {reply.status}: {error_body(reply.body).message}")
+        return None
+
+    def _read(self, body: bytes) -> Answer | None:
+        try:
+            answer = _answer.decode(body)
+        except msgspec.DecodeError as error:
+            self._failed(f"gave an answer that cannot be read: {error}")
+            return None
+        if self._failures:
+            log.info("heartbeats are answered again")
+        self._failures = 0
+        self._tell_profile = answer.registered is False
+        return answer
+
+    def _failed(self, reason: str) -> None:
+        self._failures += 1
+        level = logging.WARNING if self._failures in (1, 6) else logging.DEBUG
+        log.log(level, "a heartbeat was not accepted: %s", reason)

@@ -1,0 +1,150 @@
+"""A worker for programs without an event loop: the loop turns in a daemon thread."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any, Final, Self, TypeVar
+
+from ojs_worker.context import JobContext
+from ojs_worker.job import Job
+from ojs_worker.manual import Claimed, Manual
+from ojs_worker.running import Running
+from ojs_worker.signals import SignalBox
+
+T = TypeVar("T")
+
+
+class LoopThread:
+    """An event loop in a thread of its own."""
+
+    def __init__(self) -> None:
+        self.loop: Final = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self.loop.run_forever, name="ojs-loop", daemon=True)
+
+    def start(self) -> None:
+        """Let the loop turn."""
+        self._thread.start()
+
+    def call(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine there, and wait for it here."""
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result()
+
+    def close(self) -> None:
+        """Stop the loop; nothing runs in it any more."""
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join()
+        self.loop.close()
+
+
+class ThreadWorker:
+    """`with worker.in_thread() as running`: jobs run while the program does something else, or
+    waits."""
+
+    def __init__(self, life: Callable[[], Running]) -> None:
+        self._life = life
+        self._thread = LoopThread()
+        self._running: Running | None = None
+        self._code: int | None = None
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+
+        async def start() -> Running:
+            return await self._life().start()
+
+        self._running = self._thread.call(start())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+        self._thread.close()
+
+    def stop(self) -> int:
+        """Shut down in order; answers the exit code."""
+        running, self._running = self._running, None
+        if running is not None:
+            self._code = self._thread.call(running.stop())
+        return self._code or 0
+
+    def wait(self) -> int:
+        """Wait for the end; answers the exit code.
+
+        In the main thread it obeys signals meanwhile, and puts back whatever handled them
+        before.
+        """
+        running, self._running = self._running, None
+        if running is None:
+            return self._code or 0
+        if threading.current_thread() is not threading.main_thread():
+            self._code = self._thread.call(running.wait())
+            return self._code
+        box = SignalBox()
+        box.install()
+        try:
+            self._code = self._thread.call(running.wait_with_signals(box))
+        finally:
+            box.restore()
+        return self._code
+
+
+class BlockingClaimed:
+    """A job in the program's own hands. It is settled once, by `ack` or by `fail`."""
+
+    def __init__(self, thread: LoopThread, claimed: Claimed) -> None:
+        self._thread = thread
+        self._claimed = claimed
+        self.job: Final[Job] = claimed.job
+        self.extension: Final[Any] = claimed.extension
+
+    @property
+    def context(self) -> JobContext:
+        """Progress, and whether the job is still wanted."""
+        return self._claimed.context
+
+    def start(self) -> None:
+        """Say that work begins; raises `LeaseLost` where it is in vain."""
+        self._thread.call(self._claimed.start())
+
+    def ack(self, result: Any = None) -> None:
+        """The job is done. Raises `LeaseLost` where it was not this worker's any more."""
+        self._thread.call(self._claimed.ack(result))
+
+    def fail(self, error: BaseException | str) -> None:
+        """The job failed."""
+        self._thread.call(self._claimed.fail(error))
+
+
+class BlockingManual:
+    """`with worker.manual_blocking() as manual`; then `fetch_one` or `listen`."""
+
+    def __init__(self, manual: Manual) -> None:
+        self._manual = manual
+        self._thread = LoopThread()
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self._thread.call(self._manual.__aenter__())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._thread.call(self._manual.__aexit__())
+        self._thread.close()
+
+    def fetch_one(self) -> BlockingClaimed | None:
+        """One job, or None where there is none now."""
+        claimed = self._thread.call(self._manual.fetch_one())
+        return None if claimed is None else BlockingClaimed(self._thread, claimed)
+
+    def listen(self) -> Iterator[BlockingClaimed]:
+        """Job after job, until `stop` is called."""
+        jobs = self._manual.listen()
+
+        async def following() -> Claimed | None:
+            return await anext(jobs, None)
+
+        while (claimed := self._thread.call(following())) is not None:
+            yield BlockingClaimed(self._thread, claimed)
+
+    def stop(self) -> None:
+        """Take no more jobs; `listen` ends."""
+        self._thread.loop.call_soon_threadsafe(self._manual.running.ask_to_stop)

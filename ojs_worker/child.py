@@ -1,0 +1,111 @@
+"""A child process that does CPU-bound jobs for its worker. Its argument is the line to it.
+
+It ignores SIGTERM, SIGINT and SIGTSTP: its worker hears them and decides. When the worker is gone,
+so is the child.
+"""
+
+import importlib
+import logging
+import os
+import runpy
+import socket
+import sys
+import threading
+from typing import Any
+
+import msgspec
+
+from ojs_worker import frames
+from ojs_worker.context import JobContext, current
+from ojs_worker.faults import fault_of
+from ojs_worker.frames import Hello, Progress, Raised, Result, Run
+from ojs_worker.job import Job
+from ojs_worker.registry import Handler
+from ojs_worker.settling import done
+
+MAIN = "__main__"
+_job = msgspec.json.Decoder(Job)
+
+
+class _Link:
+    """A worker seen from its child: progress passes, the rest has no way back."""
+
+    shutting_down = False
+
+    def __init__(self, channel: socket.socket) -> None:
+        self._channel = channel
+
+    def report_progress(self, job: Job, body: dict[str, Any]) -> None:
+        self._channel.sendall(frames.pack(Progress(body)))
+
+    async def save_checkpoint(self, job: Job, data: Any) -> None:
+        raise NotImplementedError
+
+    async def beat_now(self) -> None:
+        raise NotImplementedError
+
+
+class ProcessContext(JobContext):
+    """The context of a handler that runs in a process. It is not told to stop: it is killed."""
+
+    def checkpoint(self, data: Any) -> None:
+        """Not offered here."""
+        raise RuntimeError("a handler in a process has no checkpoints; let it run in a thread")
+
+    def heartbeat(self) -> None:
+        """Not offered here; its worker beats for it."""
+        raise RuntimeError("a handler in a process sends no heartbeats; its worker does")
+
+
+def main() -> None:
+    """Serve one worker until it is gone."""
+    channel = socket.socket(fileno=int(sys.argv[1]))
+    hello = frames.receive(channel)
+    if not isinstance(hello, Hello):
+        return
+    sys.path[:] = hello.path
+    logging.basicConfig(level=hello.log_level, stream=sys.stderr)
+    main_space: dict[str, Any] | None = None
+    inbox: list[Run | None] = []
+    arrived = threading.Condition()
+
+    def listen() -> None:
+        while True:
+            try:
+                message = frames.receive(channel)
+            except OSError:
+                message = None
+            if message is None:
+                # A handler may be busy for long; the process goes with its worker all the same.
+                os._exit(0)
+            with arrived:
+                inbox.append(message if isinstance(message, Run) else None)
+                arrived.notify()
+
+    threading.Thread(target=listen, daemon=True).start()
+    while True:
+        with arrived:
+            arrived.wait_for(lambda: inbox)
+            run = inbox.pop(0)
+        if run is None:
+            continue
+        try:
+            if run.module == MAIN and main_space is None:
+                main_space = runpy.run_path(hello.main_file or "", run_name="__ojs_main__")
+            space = main_space if run.module == MAIN else vars(importlib.import_module(run.module))
+            answer: Result | Raised = _do(run, space or {}, channel)
+        except BaseException as error:
+            answer = Raised(msgspec.json.encode(fault_of(error)))
+        channel.sendall(frames.pack(answer))
+
+
+def _do(run: Run, space: dict[str, Any], channel: socket.socket) -> Result:
+    target: Any = space
+    for name in run.name.split("."):
+        target = target[name] if target is space else getattr(target, name)
+    if not isinstance(target, Handler):
+        raise LookupError(f"{run.module}.{run.name} is no handler when it is imported anew")
+    job = _job.decode(run.job)
+    context = ProcessContext(job, _Link(channel))
+    current.set(context)
+    return Result(done(target.prepare(job.args, context)()).result)

@@ -1,0 +1,182 @@
+"""The command `ojs-worker`: run a worker, and end it well.
+
+Signals are caught before the program's own modules are imported, so that none is lost while they
+load.
+"""
+
+import argparse
+import asyncio
+import logging
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Final
+
+from ojs_worker.logs import set_up
+from ojs_worker.reload import CONTROL, Supervisor, follow
+from ojs_worker.settings import NO_FLAG, TABLE, Config, Setting, SettingError, load
+from ojs_worker.signals import SignalBox, exit_later, exit_now, ignore_signals
+from ojs_worker.version import installed
+
+log = logging.getLogger("ojs.worker")
+
+DESCRIPTION: Final = """\
+Runs the jobs of an Open Job Spec server.
+
+  ojs-worker run myapp.jobs:worker    the worker of that name in that module
+  ojs-worker demo                     a worker with handlers for trying things out
+"""
+EPILOG: Final = """\
+Every option can be set by the environment variable in brackets; options win over what the
+program sets, that wins over the environment. The server's key is OJS_AUTH_TOKEN.
+
+SIGTERM, SIGINT   take no more jobs, wait for those that run, give back the rest, exit
+SIGTSTP           take no more jobs, stay (kill -TSTP PID)
+SIGCONT           take jobs again
+
+exit codes: 0 every job ended by itself, 1 some were given back, 130 or 143 forced by a second
+SIGINT or SIGTERM, 2 a wrong option, 3 the worker could not be loaded
+"""
+DEMO: Final = "ojs_worker.demo:worker"
+# How long the last words to the server may take, after the grace period.
+MARGIN_S: Final = 4.5
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command. The process ends in here once a worker has run: threads that nobody can
+    stop would hold it up otherwise."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    parser = _parser()
+    _refuse_unknown(parser, arguments)
+    given = vars(parser.parse_args(arguments))
+    command, target = given.pop("command"), given.pop("target")
+    if command == "demo":
+        if target is not None:
+            parser.error("demo takes no worker")
+        target = DEMO
+    elif target is None:
+        parser.error("run needs the worker's name, such as myapp.jobs:worker")
+    reload, folder = given.pop("reload"), given.pop("reload_dir")
+    try:
+        config = load(given, {})
+    except SettingError as error:
+        print(f"ojs-worker: {error}", file=sys.stderr)
+        return 2
+    set_up(config.log_format, config.log_level)
+    control = os.environ.pop(CONTROL, None)
+    if reload and control is None:
+        box = SignalBox()
+        box.install()
+        exit_now(Supervisor(list(arguments), Path(folder), box).run())
+    box = SignalBox(may_exit=True)
+    if control is None:
+        box.install()
+    else:
+        ignore_signals()
+        follow(int(control), box)
+    return _run(str(target), given, config, box)
+
+
+def _run(target: str, flags: dict[str, Any], config: Config, box: SignalBox) -> int:
+    from ojs_worker.target import NoWorker, find_worker
+
+    try:
+        worker = find_worker(target)
+        config = worker.config(flags)
+    except (NoWorker, SettingError) as error:
+        print(f"ojs-worker: {error}", file=sys.stderr)
+        return 3
+    except Exception:
+        traceback.print_exc()
+        print(f"ojs-worker: {target} could not be imported", file=sys.stderr)
+        return 3
+    if box.asked_to_end:
+        log.info("told to end before the worker began")
+        return 0
+    # A handler may hold up the event loop for ever, and none of the orderly end would happen.
+    box.on_ending = lambda: exit_later(config.grace_s + MARGIN_S, 1)
+    _warn_of_init()
+
+    async def serve() -> int:
+        running = await worker.life(flags).start()
+        return await running.wait_with_signals(box)
+
+    try:
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            exit_now(runner.run(serve()))
+    except OSError as error:
+        print(f"ojs-worker: {error}", file=sys.stderr)
+    return 3
+
+
+def _loop_factory() -> Any:
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
+
+
+def _warn_of_init() -> None:
+    """A shell as the first process of a container passes no signal on."""
+    if os.getpid() != 1 and os.path.exists("/.dockerenv") and os.getppid() == 1:
+        try:
+            first = Path("/proc/1/comm").read_text(encoding="utf-8").strip()
+        except OSError:
+            return
+        if first in ("sh", "bash", "dash", "ash", "zsh"):
+            log.warning(
+                "process 1 is %s, which does not pass SIGTERM on: start the worker with exec, or "
+                "use an init",
+                first,
+            )
+
+
+def _refuse_unknown(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> None:
+    # argparse takes the value behind a misspelt option for the worker, and complains of that.
+    known = [setting.flag for setting in TABLE if setting.name not in NO_FLAG] + _OTHERS
+    for argument in arguments:
+        name = argument.partition("=")[0]
+        if name.startswith("--") and name not in known:
+            close = get_close_matches(name, known, n=1)
+            hint = f"; did you mean {close[0]}?" if close else ""
+            parser.error(f"{name} is not an option{hint}")
+
+
+_OTHERS: Final = ["--help", "--version", "--reload", "--reload-dir"]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="ojs-worker",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"ojs-worker {installed()}")
+    parser.add_argument("command", choices=("run", "demo"), help="what to run")
+    parser.add_argument("target", nargs="?", help="the worker, as module:name")
+    parser.add_argument("--reload", action="store_true", help="start anew when a file changes")
+    parser.add_argument(
+        "--reload-dir", default=".", metavar="FOLDER", help="which files; default: this folder"
+    )
+    defaults = Config()
+    for setting in TABLE:
+        if setting.name not in NO_FLAG:
+            _add(parser, setting, getattr(defaults, setting.field))
+    return parser
+
+
+def _add(parser: argparse.ArgumentParser, setting: Setting, default: Any) -> None:
+    shown = ",".join(default) if isinstance(default, tuple) else default
+    said = "" if shown in (None, False, "") else f", default {shown}"
+    text = f"{setting.help}{said}  [{setting.env[0]}]".replace("%", "%%")
+    if setting.kind == "truth":
+        parser.add_argument(setting.flag, action="store_true", default=None, help=text)
+    else:
+        metavar = "|".join(setting.choices) or setting.kind.upper()
+        parser.add_argument(setting.flag, metavar=metavar, help=text)

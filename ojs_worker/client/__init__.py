@@ -1,0 +1,20 @@
+"""Enqueueing jobs and asking about them, with an event loop or without."""
+
+from ojs_worker.client.asynchronous import Client
+from ojs_worker.client.blocking import BlockingClient
+from ojs_worker.client.flows import Flow, batch, chain, group
+from ojs_worker.client.options import Options, RetryPolicy, Unique
+from ojs_worker.client.requests import JobRequest
+
+__all__ = [
+    "BlockingClient",
+    "Client",
+    "Flow",
+    "JobRequest",
+    "Options",
+    "RetryPolicy",
+    "Unique",
+    "batch",
+    "chain",
+    "group",
+]

@@ -1,0 +1,241 @@
+"""The client for programs with an event loop."""
+
+import asyncio
+import random
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from datetime import UTC, datetime
+from typing import Any, Final, Self, TypeVar, Unpack
+
+from ojs_wire.values import uuid7
+from ojs_worker.access import Auth
+from ojs_worker.backoff import pause
+from ojs_worker.client import calls
+from ojs_worker.client.calls import AGAIN, Call, Ended, Overlap
+from ojs_worker.client.flows import Flow
+from ojs_worker.client.options import Options
+from ojs_worker.client.requests import Args, JobRequest, job_request
+from ojs_worker.errors import Unreachable, WaitTimeout
+from ojs_worker.job import Job
+from ojs_worker.middleware import Chain, EnqueueLayer
+from ojs_worker.transport import ANSWER_S, HttpTransport, Transport
+
+T = TypeVar("T")
+Sleep = Callable[[float], Awaitable[None]]
+TRIES: Final = 4
+# One wait for a result is held no longer than this, whatever the server would allow.
+WAIT_S: Final = 25.0
+
+
+class Client:
+    """Enqueues jobs and asks about them.
+
+    Calls that may be repeated are sent again, up to three times, where the server is away or
+    busy. Every enqueue may be: its jobs have ids of their own.
+    """
+
+    def __init__(
+        self,
+        url: str = "http://127.0.0.1:8080",
+        auth: Auth | None = None,
+        *,
+        transport: Transport | None = None,
+        timeout_s: float = ANSWER_S,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self.middleware: Chain[EnqueueLayer] = Chain()
+        self._transport = transport or HttpTransport(url, auth)
+        self._timeout_s = timeout_s
+        self._sleep = sleep
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Give the connections up."""
+        await self._transport.close()
+
+    async def enqueue(self, type: str, args: Args = (), **options: Unpack[Options]) -> Job:
+        """Store one job. `args` is a list, or a mapping for a handler with named parameters.
+
+        Raises `LookupError` where middleware dropped the job.
+        """
+        return await self.send(self.request(type, args, **options))
+
+    def request(self, type: str, args: Args = (), **options: Unpack[Options]) -> JobRequest:
+        """The request of one job, for `send` and `enqueue_many`."""
+        return job_request(type, args, options, datetime.now(UTC), secrets.randbits)
+
+    async def send(self, request: JobRequest) -> Job:
+        """Enqueue what `request` made."""
+        job = await self._through(request, tuple(self.middleware), self._store)
+        if job is None:
+            raise LookupError(f"middleware dropped the job {request.type}")
+        return job
+
+    async def enqueue_many(
+        self, requests: Iterable[JobRequest], *, idempotency_key: str | None = None
+    ) -> list[Job]:
+        """Store up to a thousand jobs, all or none; middleware sees each of them."""
+        led = [await self._led(request) for request in requests]
+        kept = [request for request in led if request is not None]
+        return await self._run(calls.enqueue_many(kept, idempotency_key))
+
+    async def get(self, job_id: str) -> Job:
+        """Read a job."""
+        return await self._run(calls.get(job_id))
+
+    async def cancel(self, job_id: str) -> Job:
+        """Cancel a job, also one that runs; its handler is stopped."""
+        return await self._run(calls.cancel(job_id))
+
+    async def result(self, job: Job | str, *, timeout_s: float | None = None) -> Any:
+        """Wait until a job has ended, and answer its result.
+
+        Raises `JobFailed`, `JobCancelled`, or `WaitTimeout` where it takes longer.
+        """
+        job_id = job if isinstance(job, str) else job.id
+        deadline = time.monotonic() + (float("inf") if timeout_s is None else timeout_s)
+        holds = True
+        while True:
+            left = deadline - time.monotonic()
+            asked = time.monotonic()
+            found = await self._ask(job_id, min(max(left, 0), WAIT_S), holds=holds)
+            holds = holds and not found.unknown_call
+            if found.ended:
+                return found.value()
+            if left <= 0:
+                raise WaitTimeout(f"job {job_id} has not ended after {timeout_s:g} s")
+            if holds and time.monotonic() - asked < 1:
+                # A server that does not hold the call is asked at a walking pace.
+                await self._sleep(min(0.5, max(left, 0)))
+
+    async def start(self, flow: Flow) -> dict[str, Any]:
+        """Start a workflow made by `chain`, `group` or `batch`; answers it as the server shows
+        it. Its jobs do not pass the middleware."""
+        flow_id = uuid7(int(time.time() * 1000), secrets.randbits)
+        return await self._run(calls.start_flow(flow, flow_id))
+
+    async def get_workflow(self, workflow_id: str) -> dict[str, Any]:
+        """Read a workflow with its steps."""
+        return await self._run(calls.get_flow(workflow_id))
+
+    async def cancel_workflow(self, workflow_id: str) -> dict[str, Any]:
+        """Cancel a workflow; what a worker holds may finish."""
+        return await self._run(calls.cancel_flow(workflow_id))
+
+    async def put_cron(
+        self,
+        name: str,
+        expression: str,
+        type: str,
+        args: Args = (),
+        *,
+        timezone: str | None = None,
+        overlap: Overlap | None = None,
+        enabled: bool | None = None,
+        description: str | None = None,
+        **options: Unpack[Options],
+    ) -> dict[str, Any]:
+        """Register a cron entry, or replace the one of that name."""
+        made = self.request(type, args, **options)
+        return await self._run(
+            calls.put_cron(
+                name,
+                expression,
+                type,
+                made.args,
+                made.options,
+                timezone=timezone,
+                overlap=overlap,
+                enabled=enabled,
+                description=description,
+            )
+        )
+
+    async def get_cron(self, name: str) -> dict[str, Any]:
+        """Read a cron entry."""
+        return await self._run(calls.get_cron(name))
+
+    async def list_crons(self) -> list[dict[str, Any]]:
+        """All cron entries."""
+        return await self._run(calls.list_crons())
+
+    async def enable_cron(self, name: str, *, enabled: bool = True) -> dict[str, Any]:
+        """Let a cron entry fire, or not."""
+        return await self._run(calls.enable_cron(name, enabled=enabled))
+
+    async def delete_cron(self, name: str) -> None:
+        """Remove a cron entry."""
+        await self._run(calls.delete_cron(name))
+
+    async def trigger_cron(self, name: str) -> Job:
+        """Run a cron entry now."""
+        return await self._run(calls.trigger_cron(name))
+
+    async def manifest(self) -> dict[str, Any]:
+        """What the server says of itself."""
+        return await self._run(calls.manifest())
+
+    async def _ask(self, job_id: str, wait_s: float, *, holds: bool) -> Ended:
+        if not holds:
+            await self._sleep(min(0.5, wait_s))
+            return calls.ended(await self.get(job_id))
+        return await self._run(calls.result(job_id, wait_s), wait_s + self._timeout_s)
+
+    async def _led(self, request: JobRequest) -> JobRequest | None:
+        """One job of many after the middleware; None where it was dropped."""
+        passed: list[JobRequest] = []
+
+        async def note(reached: JobRequest) -> Job:
+            passed.append(reached)
+            return Job(id=reached.id, type=reached.type, args=reached.args)
+
+        answered = await self._through(request, tuple(self.middleware), note)
+        return passed[0] if answered is not None and passed else None
+
+    async def _through(
+        self,
+        request: JobRequest,
+        layers: tuple[EnqueueLayer, ...],
+        innermost: Callable[[JobRequest], Awaitable[Job]],
+    ) -> Job | None:
+        if not layers:
+            return await innermost(request)
+
+        async def call_next(reached: JobRequest) -> Job | None:
+            if reached.id != request.id:
+                raise ValueError("middleware must not change the id of a job")
+            return await self._through(reached, layers[1:], innermost)
+
+        return await layers[0](request, call_next)
+
+    async def _store(self, request: JobRequest) -> Job:
+        return await self._run(calls.enqueue(request))
+
+    async def _run(self, call: Call[T], timeout_s: float | None = None) -> T:
+        failures = 0
+        while True:
+            try:
+                reply = await self._transport.send(
+                    call.method,
+                    call.path,
+                    call.body,
+                    headers=call.headers,
+                    timeout_s=timeout_s or self._timeout_s,
+                )
+            except Unreachable as error:
+                failures += 1
+                if failures >= TRIES or (error.sent and not call.repeatable):
+                    raise
+                wait_s = pause(failures, random.random())
+            else:
+                if reply.status not in AGAIN or not call.repeatable or failures + 1 >= TRIES:
+                    return call.read(reply)
+                failures += 1
+                wait_s = max(reply.retry_after_s or 0, pause(failures, random.random()))
+            await self._sleep(wait_s)

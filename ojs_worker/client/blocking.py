@@ -1,0 +1,189 @@
+"""The client for programs without an event loop; it may be used from many threads.
+
+It is the other client with a transport and a pause that block: their coroutines never wait for a
+loop, so one step runs them to their end. It works where a loop runs as well, and blocks it.
+"""
+
+import time
+from collections.abc import Coroutine, Iterable
+from typing import Any, Self, TypeVar, Unpack
+
+from ojs_worker.access import Auth, Headers
+from ojs_worker.client.asynchronous import Client
+from ojs_worker.client.calls import Overlap
+from ojs_worker.client.flows import Flow
+from ojs_worker.client.options import Options
+from ojs_worker.client.requests import Args, JobRequest
+from ojs_worker.job import Job
+from ojs_worker.middleware import BlockingLayer, EnqueueNext
+from ojs_worker.transport import (
+    ANSWER_S,
+    BlockingHttpTransport,
+    BlockingTransport,
+    Reply,
+)
+
+T = TypeVar("T")
+
+
+class BlockingClient:
+    """Enqueues jobs and asks about them; see `Client` for what each call does."""
+
+    def __init__(
+        self,
+        url: str = "http://127.0.0.1:8080",
+        auth: Auth | None = None,
+        *,
+        transport: BlockingTransport | None = None,
+        timeout_s: float = ANSWER_S,
+    ) -> None:
+        self._transport = transport or BlockingHttpTransport(url, auth)
+        self._client = Client(transport=_AtOnce(self._transport), timeout_s=timeout_s, sleep=_sleep)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the connections up."""
+        self._transport.close()
+
+    def use(self, layer: BlockingLayer) -> BlockingLayer:
+        """Add a layer of middleware, innermost; a plain function."""
+
+        async def adapted(request: JobRequest, call_next: EnqueueNext) -> Job | None:
+            return layer(request, lambda reached: _run(call_next(reached)))
+
+        self._client.middleware.add(adapted)
+        return layer
+
+    def enqueue(self, type: str, args: Args = (), **options: Unpack[Options]) -> Job:
+        """Store one job."""
+        return _run(self._client.enqueue(type, args, **options))
+
+    def request(self, type: str, args: Args = (), **options: Unpack[Options]) -> JobRequest:
+        """The request of one job, for `send` and `enqueue_many`."""
+        return self._client.request(type, args, **options)
+
+    def send(self, request: JobRequest) -> Job:
+        """Enqueue what `request` made."""
+        return _run(self._client.send(request))
+
+    def enqueue_many(
+        self, requests: Iterable[JobRequest], *, idempotency_key: str | None = None
+    ) -> list[Job]:
+        """Store up to a thousand jobs, all or none."""
+        return _run(self._client.enqueue_many(requests, idempotency_key=idempotency_key))
+
+    def get(self, job_id: str) -> Job:
+        """Read a job."""
+        return _run(self._client.get(job_id))
+
+    def cancel(self, job_id: str) -> Job:
+        """Cancel a job."""
+        return _run(self._client.cancel(job_id))
+
+    def result(self, job: Job | str, *, timeout_s: float | None = None) -> Any:
+        """Wait until a job has ended, and answer its result."""
+        return _run(self._client.result(job, timeout_s=timeout_s))
+
+    def start(self, flow: Flow) -> dict[str, Any]:
+        """Start a workflow made by `chain`, `group` or `batch`."""
+        return _run(self._client.start(flow))
+
+    def get_workflow(self, workflow_id: str) -> dict[str, Any]:
+        """Read a workflow with its steps."""
+        return _run(self._client.get_workflow(workflow_id))
+
+    def cancel_workflow(self, workflow_id: str) -> dict[str, Any]:
+        """Cancel a workflow; what a worker holds may finish."""
+        return _run(self._client.cancel_workflow(workflow_id))
+
+    def put_cron(
+        self,
+        name: str,
+        expression: str,
+        type: str,
+        args: Args = (),
+        *,
+        timezone: str | None = None,
+        overlap: Overlap | None = None,
+        enabled: bool | None = None,
+        description: str | None = None,
+        **options: Unpack[Options],
+    ) -> dict[str, Any]:
+        """Register a cron entry, or replace the one of that name."""
+        return _run(
+            self._client.put_cron(
+                name,
+                expression,
+                type,
+                args,
+                timezone=timezone,
+                overlap=overlap,
+                enabled=enabled,
+                description=description,
+                **options,
+            )
+        )
+
+    def get_cron(self, name: str) -> dict[str, Any]:
+        """Read a cron entry."""
+        return _run(self._client.get_cron(name))
+
+    def list_crons(self) -> list[dict[str, Any]]:
+        """All cron entries."""
+        return _run(self._client.list_crons())
+
+    def enable_cron(self, name: str, *, enabled: bool = True) -> dict[str, Any]:
+        """Let a cron entry fire, or not."""
+        return _run(self._client.enable_cron(name, enabled=enabled))
+
+    def delete_cron(self, name: str) -> None:
+        """Remove a cron entry."""
+        _run(self._client.delete_cron(name))
+
+    def trigger_cron(self, name: str) -> Job:
+        """Run a cron entry now."""
+        return _run(self._client.trigger_cron(name))
+
+    def manifest(self) -> dict[str, Any]:
+        """What the server says of itself."""
+        return _run(self._client.manifest())
+
+
+class _AtOnce:
+    """A blocking transport in the form of the other one."""
+
+    def __init__(self, transport: BlockingTransport) -> None:
+        self._transport = transport
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        *,
+        headers: Headers | None = None,
+        timeout_s: float = ANSWER_S,
+    ) -> Reply:
+        return self._transport.send(method, path, body, headers=headers, timeout_s=timeout_s)
+
+    async def close(self) -> None:
+        self._transport.close()
+
+
+async def _sleep(seconds: float) -> None:
+    time.sleep(seconds)  # noqa: ASYNC251
+
+
+def _run(coroutine: Coroutine[Any, Any, T]) -> T:
+    try:
+        coroutine.send(None)
+    except StopIteration as done:
+        value: T = done.value
+        return value
+    coroutine.close()
+    raise RuntimeError("a blocking client was given something that waits for an event loop")

@@ -1,0 +1,280 @@
+"""Every call of the clients: its request, whether it may be repeated, and how its answer is read.
+
+Nothing is sent here. The two clients send these calls, each in its own way.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Generic, Literal, TypeVar
+from urllib.parse import quote
+
+import msgspec
+
+from ojs_wire.codec import encode
+from ojs_worker.client.flows import Flow
+from ojs_worker.client.requests import Args, JobRequest
+from ojs_worker.errors import (
+    InvalidRequest,
+    JobCancelled,
+    JobFailed,
+    UnexpectedAnswer,
+    refusal,
+)
+from ojs_worker.job import Job
+from ojs_worker.transport import Reply
+
+V1: Final = "/ojs/v1"
+# Answers that say "not now"; the request was not carried out.
+AGAIN: Final = frozenset({429, 502, 503, 504})
+T = TypeVar("T")
+Json = dict[str, Any]
+Overlap = Literal["skip", "allow", "cancel_previous", "enqueue"]
+
+
+class Call(msgspec.Struct, Generic[T], frozen=True):
+    """One request and how to read its answer. `repeatable`: sent twice it does no more than
+    once."""
+
+    method: str
+    path: str
+    read: Callable[[Reply], T]
+    body: bytes | None = None
+    headers: Mapping[str, str] | None = None
+    repeatable: bool = True
+
+
+class _JobAnswer(msgspec.Struct):
+    job: Job
+
+
+class _JobsAnswer(msgspec.Struct):
+    jobs: list[Job]
+
+
+class _Result(msgspec.Struct):
+    state: str = ""
+    result: Any = None
+    error: Any = None
+
+
+_job = msgspec.json.Decoder(_JobAnswer)
+_jobs = msgspec.json.Decoder(_JobsAnswer)
+_result = msgspec.json.Decoder(_Result)
+_object = msgspec.json.Decoder(Json)
+A = TypeVar("A")
+
+
+def enqueue(request: JobRequest) -> Call[Job]:
+    """Store one job."""
+    return Call(
+        "POST",
+        f"{V1}/jobs",
+        lambda reply: _decoded(reply, _job).job,
+        encoded(request.wire(), "the job"),
+        _key(request.idempotency_key),
+    )
+
+
+def enqueue_many(requests: Sequence[JobRequest], key: str | None) -> Call[list[Job]]:
+    """Store up to a thousand jobs, all or none."""
+    if not requests:
+        raise ValueError("there is no job to enqueue")
+    body = encoded({"jobs": [request.wire() for request in requests]}, "the jobs")
+    return Call(
+        "POST", f"{V1}/jobs/batch", lambda reply: _decoded(reply, _jobs).jobs, body, _key(key)
+    )
+
+
+def get(job_id: str) -> Call[Job]:
+    """Read a job."""
+    return Call("GET", _job_path(job_id), lambda reply: _decoded(reply, _job).job)
+
+
+def cancel(job_id: str) -> Call[Job]:
+    """Cancel a job. Repeated it is refused, so it is sent once."""
+    return Call(
+        "DELETE", _job_path(job_id), lambda reply: _decoded(reply, _job).job, repeatable=False
+    )
+
+
+class Ended(msgspec.Struct, frozen=True):
+    """How a job ended, or that it has not."""
+
+    job_id: str
+    state: str = ""
+    result: Any = None
+    error: Any = None
+    # The server has no such call; ask for the job instead.
+    unknown_call: bool = False
+
+    @property
+    def ended(self) -> bool:
+        """Whether there is an outcome."""
+        return bool(self.state)
+
+    def value(self) -> Any:
+        """The result, or the exception that says how it ended."""
+        if self.state == "cancelled":
+            raise JobCancelled(self.job_id)
+        if self.state == "discarded":
+            raise JobFailed(self.job_id, self.error if isinstance(self.error, dict) else None)
+        return self.result
+
+
+def result(job_id: str, wait_s: float) -> Call[Ended]:
+    """Ask how a job ended; the server may hold the call for as long as `wait_s`."""
+
+    def read(reply: Reply) -> Ended:
+        if reply.status == 404 and b"resource_type" not in reply.body:
+            return Ended(job_id, unknown_call=True)
+        if reply.status in (202, 408):
+            return Ended(job_id)
+        answer = _decoded(reply, _result)
+        return Ended(job_id, answer.state, answer.result, answer.error)
+
+    return Call("GET", f"{_job_path(job_id)}/result?wait=true&timeout={wait_s:.3f}", read)
+
+
+def ended(job: Job) -> Ended:
+    """The same of a job that was read."""
+    if not job.ended:
+        return Ended(job.id)
+    return Ended(job.id, job.state, job.result, job.error)
+
+
+def start_flow(flow: Flow, flow_id: str) -> Call[Json]:
+    """Start a workflow; its id is the client's, so it may be sent again."""
+    body = encoded(flow.wire(flow_id), "the workflow")
+    return Call("POST", f"{V1}/workflows", _flow_of, body)
+
+
+def get_flow(flow_id: str) -> Call[Json]:
+    """Read a workflow."""
+    return Call("GET", _flow_path(flow_id), _flow_of)
+
+
+def cancel_flow(flow_id: str) -> Call[Json]:
+    """Cancel a workflow. Repeated it is refused, so it is sent once."""
+    return Call("DELETE", _flow_path(flow_id), _flow_of, repeatable=False)
+
+
+def put_cron(
+    name: str,
+    expression: str,
+    type: str,
+    args: Args,
+    options: Json,
+    *,
+    timezone: str | None,
+    overlap: Overlap | None,
+    enabled: bool | None,
+    description: str | None,
+) -> Call[Json]:
+    """Register a cron entry, or replace it."""
+    listed = [dict(args)] if isinstance(args, Mapping) else list(args)
+    body: Json = {
+        "name": name,
+        "cron": expression,
+        "type": type,
+        "args": listed,
+        "options": options,
+        "timezone": timezone,
+        "overlap_policy": overlap,
+        "enabled": enabled,
+        "description": description,
+    }
+    given = {member: value for member, value in body.items() if value is not None}
+    return Call("POST", f"{V1}/cron", _cron_of, encoded(given, "the cron entry"))
+
+
+def get_cron(name: str) -> Call[Json]:
+    """Read a cron entry."""
+    return Call("GET", _cron_path(name), _cron_of)
+
+
+def list_crons() -> Call[list[Json]]:
+    """All cron entries."""
+    return Call("GET", f"{V1}/cron?limit=1000", lambda reply: _crons_of(reply))
+
+
+def enable_cron(name: str, *, enabled: bool) -> Call[Json]:
+    """Let a cron entry fire, or not."""
+    return Call("PATCH", _cron_path(name), _cron_of, encode({"enabled": enabled}))
+
+
+def delete_cron(name: str) -> Call[None]:
+    """Remove a cron entry."""
+    return Call("DELETE", _cron_path(name), _nothing, repeatable=False)
+
+
+def trigger_cron(name: str) -> Call[Job]:
+    """Run a cron entry now."""
+    return Call(
+        "POST",
+        f"{_cron_path(name)}/trigger",
+        lambda reply: _decoded(reply, _job).job,
+        b"{}",
+        repeatable=False,
+    )
+
+
+def manifest() -> Call[Json]:
+    """What the server says of itself."""
+    return Call("GET", "/ojs/manifest", lambda reply: _decoded(reply, _object))
+
+
+def encoded(value: object, what: str) -> bytes:
+    """JSON, or a clear word about what JSON cannot hold."""
+    try:
+        return encode(value)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise InvalidRequest(f"{what} cannot be written as JSON: {error}") from error
+
+
+def _flow_of(reply: Reply) -> Json:
+    body = _decoded(reply, _object)
+    found = body.get("workflow")
+    return found if isinstance(found, dict) else body
+
+
+def _cron_of(reply: Reply) -> Json:
+    body = _decoded(reply, _object)
+    found = body.get("cron_job", body.get("cron", body))
+    return found if isinstance(found, dict) else body
+
+
+def _crons_of(reply: Reply) -> list[Json]:
+    body = _decoded(reply, _object)
+    for name in ("cron_jobs", "crons", "items"):
+        if isinstance(found := body.get(name), list):
+            return found
+    raise UnexpectedAnswer("the answer holds no list of cron entries")
+
+
+def _decoded(reply: Reply, decoder: "msgspec.json.Decoder[A]") -> A:
+    if not reply.well:
+        raise refusal(reply.status, reply.body, reply.retry_after_s)
+    try:
+        return decoder.decode(reply.body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UnexpectedAnswer(f"the server's answer cannot be read: {error}") from error
+
+
+def _nothing(reply: Reply) -> None:
+    if not reply.well:
+        raise refusal(reply.status, reply.body, reply.retry_after_s)
+
+
+def _key(key: str | None) -> Mapping[str, str] | None:
+    return {"Idempotency-Key": key} if key else None
+
+
+def _job_path(job_id: str) -> str:
+    return f"{V1}/jobs/{quote(job_id, safe='')}"
+
+
+def _flow_path(flow_id: str) -> str:
+    return f"{V1}/workflows/{quote(flow_id, safe='')}"
+
+
+def _cron_path(name: str) -> str:
+    return f"{V1}/cron/{quote(name, safe='')}"

@@ -1,0 +1,83 @@
+"""Workflows: chains, groups and batches of jobs, nested where need be, as the server takes them."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from ojs_worker.client.requests import JobRequest
+
+CallbackName = Literal["on_complete", "on_success", "on_failure"]
+
+
+class Flow(msgspec.Struct, frozen=True, kw_only=True):
+    """A workflow that can be started, or stand in the place of a job in another one."""
+
+    type: Literal["chain", "group", "batch"]
+    members: tuple["JobRequest | Flow", ...]
+    name: str | None = None
+    callbacks: Mapping[CallbackName, "JobRequest | Flow"] = {}
+    # Options for all jobs that do not set them, as on the wire.
+    options: Mapping[str, Any] = {}
+
+    def wire(self, flow_id: str | None = None) -> dict[str, Any]:
+        """The JSON object of the request."""
+        body: dict[str, Any] = {"type": self.type}
+        if flow_id is not None:
+            body["id"] = flow_id
+        if self.name is not None:
+            body["name"] = self.name
+        body["steps" if self.type == "chain" else "jobs"] = [_step(one) for one in self.members]
+        if self.callbacks:
+            body["callbacks"] = {name: _step(one) for name, one in self.callbacks.items()}
+        if self.options:
+            body["options"] = dict(self.options)
+        return body
+
+
+def chain(*steps: JobRequest | Flow, name: str | None = None, **options: Any) -> Flow:
+    """One after the other; each is given the results of those before it, as `parent_results`."""
+    return _flow("chain", steps, name, options)
+
+
+def group(*jobs: JobRequest | Flow, name: str | None = None, **options: Any) -> Flow:
+    """All at once."""
+    return _flow("group", jobs, name, options)
+
+
+def batch(
+    *jobs: JobRequest | Flow,
+    name: str | None = None,
+    on_complete: JobRequest | Flow | None = None,
+    on_success: JobRequest | Flow | None = None,
+    on_failure: JobRequest | Flow | None = None,
+    **options: Any,
+) -> Flow:
+    """All at once, and what is to be done when they have ended."""
+    given: dict[CallbackName, JobRequest | Flow | None] = {
+        "on_complete": on_complete,
+        "on_success": on_success,
+        "on_failure": on_failure,
+    }
+    callbacks = {word: one for word, one in given.items() if one is not None}
+    if not callbacks:
+        raise ValueError("a batch has on_complete, on_success or on_failure; else it is a group")
+    return msgspec.structs.replace(_flow("batch", jobs, name, options), callbacks=callbacks)
+
+
+def _flow(
+    type: Literal["chain", "group", "batch"],
+    members: tuple[JobRequest | Flow, ...],
+    name: str | None,
+    options: Mapping[str, Any],
+) -> Flow:
+    if not members:
+        raise ValueError(f"a {type} has at least one job")
+    return Flow(type=type, members=members, name=name, options=options)
+
+
+def _step(one: JobRequest | Flow) -> dict[str, Any]:
+    if isinstance(one, Flow):
+        return one.wire()
+    # In a workflow an `id` names the step, and the server makes the job's own.
+    return {name: value for name, value in one.wire().items() if name != "id"}

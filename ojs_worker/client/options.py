@@ -1,0 +1,128 @@
+"""What can be said about a job when it is enqueued, and how that is written on the wire."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from difflib import get_close_matches
+from typing import Any, Literal, TypedDict, cast
+
+import msgspec
+
+from ojs_wire.values import format_duration, format_timestamp
+from ojs_worker.durations import Duration, Moment, milliseconds, moment
+
+OnConflict = Literal["reject", "ignore", "replace", "replace_except_schedule"]
+
+
+class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How often and when a failed job is tried again. What is None is up to the server."""
+
+    max_attempts: int | None = None
+    initial_interval: Duration | None = None
+    backoff_coefficient: float | None = None
+    max_interval: Duration | None = None
+    jitter: bool | None = None
+    non_retryable_errors: Sequence[str] | None = None
+    on_exhaustion: Literal["discard", "dead_letter"] | None = None
+    backoff_strategy: Literal["exponential", "linear", "constant", "polynomial"] | None = None
+
+
+class Unique(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which jobs count as equal, and what happens where one is there already."""
+
+    keys: Sequence[Literal["type", "queue", "args", "meta"]] | None = None
+    args_keys: Sequence[str] | None = None
+    meta_keys: Sequence[str] | None = None
+    period: Duration | None = None
+    states: Sequence[str] | None = None
+    on_conflict: OnConflict | None = None
+
+
+class Options(TypedDict, total=False):
+    """The options of an enqueue, as keyword arguments."""
+
+    queue: str
+    priority: int
+    delay: Duration
+    at: Moment
+    expires_at: Moment
+    expires_in: Duration
+    timeout: Duration
+    grace_period: Duration
+    visibility_timeout: Duration
+    retry: RetryPolicy | int
+    unique: Unique | bool
+    tags: Sequence[str]
+    meta: Mapping[str, Any]
+    pending: bool
+    schema: str
+    id: str
+    idempotency_key: str
+
+
+NAMES = frozenset(Options.__annotations__)
+
+
+def wire_options(options: Options, now: datetime) -> dict[str, Any]:
+    """The `options` object of an enqueue. Delays are counted from `now`, so that the request
+    stays the same when it is sent again."""
+    given: dict[str, Any] = {
+        name: options[name] for name in ("queue", "priority", "pending") if name in options
+    }
+    if "tags" in options:
+        given["tags"] = list(options["tags"])
+    if "delay" in options and "at" in options:
+        raise ValueError("give `delay` or `at`, not both")
+    if "expires_in" in options and "expires_at" in options:
+        raise ValueError("give `expires_in` or `expires_at`, not both")
+    for relative, absolute, name in (
+        ("delay", "at", "scheduled_at"),
+        ("expires_in", "expires_at", "expires_at"),
+    ):
+        if relative in options:
+            given[name] = _later(now, options[relative], relative)  # type: ignore[literal-required]
+        elif absolute in options:
+            given[name] = moment(options[absolute], absolute)  # type: ignore[literal-required]
+    if "timeout" in options:
+        given["timeout_ms"] = milliseconds(options["timeout"], "timeout")
+    if "grace_period" in options:
+        given["grace_period"] = milliseconds(options["grace_period"], "grace_period") / 1000
+    if "visibility_timeout" in options:
+        lease_ms = milliseconds(options["visibility_timeout"], "visibility_timeout")
+        given["visibility_timeout_ms"] = lease_ms
+    if "retry" in options:
+        retry = options["retry"]
+        policy = RetryPolicy(max_attempts=retry) if isinstance(retry, int) else retry
+        given["retry"] = _members(policy, ("initial_interval", "max_interval"))
+    unique = options.get("unique")
+    if unique is True:
+        given["unique"] = {"keys": ["type", "args"]}
+    elif unique:
+        given["unique"] = _members(unique, ("period",))
+    return given
+
+
+def _later(now: datetime, delay: Duration, name: str) -> str:
+    later = now + timedelta(milliseconds=milliseconds(delay, name))
+    return format_timestamp(round(later.timestamp() * 1000))
+
+
+def _members(policy: msgspec.Struct, durations: Sequence[str]) -> dict[str, Any]:
+    found = {
+        name: value
+        for name in policy.__struct_fields__
+        if (value := getattr(policy, name)) is not None
+    }
+    for name in durations:
+        if name in found:
+            found[name] = format_duration(milliseconds(found[name], name))
+    return found
+
+
+def check_names(options: Mapping[str, Any]) -> Options:
+    """The same options, refused where one has a name that there is not."""
+    for name in options:
+        if name not in NAMES:
+            close = get_close_matches(name, NAMES, n=1)
+            hint = f'; did you mean "{close[0]}"?' if close else ""
+            raise TypeError(f"{name!r} is not an option of a job{hint}")
+    return cast(Options, options)

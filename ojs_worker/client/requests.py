@@ -1,0 +1,56 @@
+"""A job that is about to be enqueued. Middleware may change everything but its id."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from ojs_wire.values import JOB_TYPE, RandomBits, uuid7
+from ojs_worker.client.options import Options, check_names, wire_options
+
+Args = Sequence[Any] | Mapping[str, Any]
+
+
+class JobRequest(msgspec.Struct, kw_only=True):
+    """One job to enqueue, as it goes on the wire."""
+
+    id: str
+    type: str
+    args: list[Any]
+    meta: dict[str, Any] = {}
+    schema: str | None = None
+    options: dict[str, Any] = {}
+    idempotency_key: str | None = None
+
+    def wire(self) -> dict[str, Any]:
+        """The JSON object of the request."""
+        body: dict[str, Any] = {"id": self.id, "type": self.type, "args": self.args}
+        for name in ("meta", "schema", "options"):
+            if value := getattr(self, name):
+                body[name] = value
+        return body
+
+
+def job_request(
+    type: str, args: Args, options: Options, now: datetime, random_bits: RandomBits
+) -> JobRequest:
+    """Make the request, and check what can be checked here.
+
+    It always has an id of its own: sent again after a lost answer, it makes no second job.
+    """
+    check_names(options)
+    if not JOB_TYPE.fullmatch(type):
+        raise ValueError(f"{type!r} is not a job type; one looks like email.send")
+    if isinstance(args, str | bytes):
+        raise TypeError(f"`args` must be a list or a mapping, not {args.__class__.__name__}")
+    given_id = options.get("id")
+    return JobRequest(
+        id=given_id or uuid7(int(now.timestamp() * 1000), random_bits),
+        type=type,
+        args=[dict(args)] if isinstance(args, Mapping) else list(args),
+        meta=dict(options.get("meta", {})),
+        schema=options.get("schema"),
+        options=wire_options(options, now),
+        idempotency_key=options.get("idempotency_key"),
+    )

@@ -1,0 +1,170 @@
+"""What a handler sees of its job and its worker."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, MutableMapping
+from contextvars import ContextVar
+from enum import StrEnum
+from typing import Any, Final, Protocol
+
+from ojs_worker.job import Job
+
+log = logging.getLogger("ojs.job")
+
+
+class StopReason(StrEnum):
+    """Why a handler should stop."""
+
+    LOST = "lost"
+    CANCELLED = "cancelled"
+    TIMEOUT = "timeout"
+    SHUTDOWN = "shutdown"
+
+
+class Link(Protocol):
+    """What a context needs of the worker that runs the job."""
+
+    @property
+    def shutting_down(self) -> bool:
+        """Whether the worker is about to end."""
+        ...
+
+    def report_progress(self, job: Job, body: dict[str, Any]) -> None:
+        """Tell the server how far a job is, soon; only the newest word counts."""
+        ...
+
+    async def save_checkpoint(self, job: Job, data: Any) -> None:
+        """Have the server keep a job's checkpoint."""
+        ...
+
+    async def beat_now(self) -> None:
+        """Send a BEAT, and return when it was answered."""
+        ...
+
+
+class JobLog(logging.LoggerAdapter[logging.Logger]):
+    """Log lines that name their job."""
+
+    def process(
+        self, msg: Any, kwargs: MutableMapping[str, Any]
+    ) -> tuple[Any, MutableMapping[str, Any]]:
+        """Put the job beside what the handler says."""
+        kwargs["extra"] = {**(self.extra or {}), **(kwargs.get("extra") or {})}
+        return msg, kwargs
+
+
+class JobContext:
+    """What is alike in all handlers. `metadata` is for middleware and handler to share."""
+
+    def __init__(self, job: Job, link: Link) -> None:
+        self.job: Final = job
+        self.metadata: dict[str, Any] = {}
+        self.stop_reason: StopReason | None = None
+        self._link = link
+        self._log: JobLog | None = None
+
+    @property
+    def attempt(self) -> int:
+        """The number of this delivery, from 1."""
+        return self.job.attempt
+
+    @property
+    def queue(self) -> str:
+        """The queue that the job came from."""
+        return self.job.queue
+
+    @property
+    def parent_results(self) -> Any:
+        """The results of the steps before this one, in a workflow."""
+        return self.job.parent_results
+
+    @property
+    def last_checkpoint(self) -> Any:
+        """What an earlier delivery of this job saved; None where nothing was."""
+        saved = self.job.checkpoint
+        if isinstance(saved, dict) and "state" in saved:
+            return saved["state"]
+        return self.job.last_checkpoint
+
+    @property
+    def log(self) -> JobLog:
+        """A log whose lines name the job."""
+        if self._log is None:
+            extra = {
+                "job_id": self.job.id,
+                "job_type": self.job.type,
+                "queue": self.job.queue,
+                "attempt": self.job.attempt,
+            }
+            self._log = JobLog(log, extra)
+        return self._log
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the handler should stop: `stop_reason` says why. Nobody waits for its result."""
+        return self.stop_reason is not None
+
+    @property
+    def shutting_down(self) -> bool:
+        """Whether the worker is about to end: a long handler should come to an end by itself."""
+        return self._link.shutting_down
+
+    def progress(
+        self, share: float, message: str | None = None, data: dict[str, Any] | None = None
+    ) -> None:
+        """Say how far the job is, from 0 to 1. It is sent soon, and the newest word wins."""
+        body: dict[str, Any] = {"progress": min(max(float(share), 0.0), 1.0)}
+        if message is not None:
+            body["message"] = message
+        if data is not None:
+            body["data"] = data
+        self.report_body(body)
+
+    def report_body(self, body: dict[str, Any]) -> None:
+        """Pass a progress report on."""
+        self._link.report_progress(self.job, body)
+
+
+class Context(JobContext):
+    """The context of a coroutine handler."""
+
+    async def checkpoint(self, data: Any) -> None:
+        """Save how far the job is: the next delivery finds it in `last_checkpoint`."""
+        await self._link.save_checkpoint(self.job, data)
+
+    async def heartbeat(self) -> None:
+        """Renew the leases of this worker now, and hear whether the job is still wanted."""
+        await self._link.beat_now()
+
+
+class BlockingContext(JobContext):
+    """The context of a handler that runs in a thread: its calls block."""
+
+    def __init__(self, job: Job, link: Link, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(job, link)
+        self._loop = loop
+
+    def checkpoint(self, data: Any) -> None:
+        """Save how far the job is: the next delivery finds it in `last_checkpoint`."""
+        self._wait(self._link.save_checkpoint(self.job, data))
+
+    def heartbeat(self) -> None:
+        """Renew the leases of this worker now, and hear whether the job is still wanted."""
+        self._wait(self._link.beat_now())
+
+    def report_body(self, body: dict[str, Any]) -> None:
+        """Pass a progress report on to the event loop."""
+        self._loop.call_soon_threadsafe(self._link.report_progress, self.job, body)
+
+    def _wait(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+
+AnyContext = Context | BlockingContext
+current: ContextVar[JobContext] = ContextVar("ojs_job_context")
+MakeContext = Callable[[Job], JobContext]
+
+
+def current_context() -> JobContext:
+    """The context of the job that runs here; `LookupError` outside a handler."""
+    return current.get()

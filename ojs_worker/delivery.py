@@ -1,0 +1,90 @@
+"""One delivery of a job while this worker has it, and the ledger of all of them."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+from ojs_worker.context import JobContext
+from ojs_worker.job import Job
+from ojs_worker.registry import Handler
+
+
+class Delivery:
+    """A job, its handler, and how far it is."""
+
+    __slots__ = ("closed", "context", "handler", "job", "settling", "task", "timer", "warned")
+
+    def __init__(self, job: Job, handler: Handler[..., Any] | None, context: JobContext) -> None:
+        self.job = job
+        self.handler = handler
+        self.context = context
+        self.task: asyncio.Task[None] | None = None
+        self.timer: asyncio.TimerHandle | None = None
+        # The handler has ended, and the server is being told.
+        self.settling = False
+        # Nobody waits for the handler any more; it may still run.
+        self.closed = False
+        self.warned = False
+
+    def stop_timer(self) -> None:
+        """Its time does not matter any more."""
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
+
+
+class Ledger:
+    """What this worker holds, by job id, and the handlers that still run for jobs it does not.
+
+    A handler that cannot be stopped, like a thread, keeps its place until it ends, so that never
+    more handlers run than the worker may run.
+    """
+
+    def __init__(self, places: int) -> None:
+        self._places = places
+        self._held: dict[str, Delivery] = {}
+        self._strays: set[Delivery] = set()
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def __iter__(self) -> Iterator[Delivery]:
+        return iter(list(self._held.values()))
+
+    @property
+    def free(self) -> int:
+        """How many more jobs may be had."""
+        return self._places - len(self._held) - len(self._strays)
+
+    @property
+    def strays(self) -> int:
+        """Handlers that run on though nobody waits for them."""
+        return len(self._strays)
+
+    def attempts(self) -> dict[str, int]:
+        """The jobs that are held, each with the number of its delivery."""
+        return {job_id: delivery.job.attempt for job_id, delivery in self._held.items()}
+
+    def get(self, job_id: str) -> Delivery | None:
+        """The delivery of a job that is held."""
+        return self._held.get(job_id)
+
+    def add(self, delivery: Delivery) -> None:
+        """Hold a job."""
+        self._held[delivery.job.id] = delivery
+
+    def drop(self, delivery: Delivery) -> None:
+        """Hold it no more. A handler that still runs becomes a stray."""
+        delivery.closed = True
+        delivery.stop_timer()
+        if self._held.get(delivery.job.id) is delivery:
+            del self._held[delivery.job.id]
+        if delivery.task is not None and not delivery.settling and not delivery.task.done():
+            self._strays.add(delivery)
+
+    def ended(self, delivery: Delivery) -> None:
+        """The handler has ended and its outcome, if any, was told."""
+        delivery.stop_timer()
+        self._strays.discard(delivery)
+        if self._held.get(delivery.job.id) is delivery:
+            del self._held[delivery.job.id]

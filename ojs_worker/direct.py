@@ -1,0 +1,229 @@
+"""HTTP/1.1 straight over asyncio, for the calls of a worker: a fraction of the work that a general
+client has with each request. Proxies, and users in URLs, are left to that one."""
+
+import asyncio
+import contextlib
+import ssl
+from time import monotonic
+from typing import Final, cast
+from urllib.parse import SplitResult, urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import httptools
+
+from ojs_worker.access import Access, Auth, Headers
+from ojs_worker.errors import Unreachable
+from ojs_worker.transport import ANSWER_S, CONNECT_S, HttpTransport, Reply, Transport, base_url
+
+# Many servers close a connection that was idle for longer; a request on it would be lost.
+IDLE_S: Final = 4.0
+
+
+def way_to(url: str, auth: Auth | None, connect_s: float = CONNECT_S) -> Transport:
+    """The quickest transport that can reach this URL."""
+    parts = urlsplit(base_url(url))
+    if parts.username is not None or _is_proxied(parts):
+        return HttpTransport(url, auth, connect_s=connect_s)
+    return DirectTransport(url, auth, connect_s=connect_s)
+
+
+class DirectTransport:
+    """Sends requests over connections of its own, which belong to the loop that first uses it."""
+
+    def __init__(
+        self,
+        url: str,
+        auth: Auth | None = None,
+        *,
+        headers: Headers | None = None,
+        connect_s: float = CONNECT_S,
+    ) -> None:
+        self._url = base_url(url)
+        parts = urlsplit(self._url)
+        if not parts.hostname:
+            raise ValueError(f"the server's URL has no host: {url!r}")
+        self._host = parts.hostname
+        self._port = parts.port or (443 if parts.scheme == "https" else 80)
+        self._tls = ssl.create_default_context() if parts.scheme == "https" else None
+        self._prefix = parts.path.encode()
+        self._fixed = b" HTTP/1.1\r\nHost: " + parts.netloc.encode() + b"\r\n"
+        self._access = Access(auth, headers)
+        self._connect_s = connect_s
+        self._idle: list[_Line] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._written: tuple[Headers, bytes] | None = None
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        *,
+        headers: Headers | None = None,
+        timeout_s: float = ANSWER_S,
+    ) -> Reply:
+        """Send one request."""
+        head = self._head(await self._access.headers())
+        if headers:
+            head += _write(headers)
+        line = self._take() or await self._connect(timeout_s)
+        body = body or b""
+        request = b"%s %s%s%s%sContent-Length: %d\r\n\r\n%s" % (
+            method.encode(),
+            self._prefix,
+            path.encode(),
+            self._fixed,
+            head,
+            len(body),
+            body,
+        )
+        try:
+            reply = await line.exchange(request, timeout_s)
+        except (OSError, EOFError, httptools.HttpParserError) as error:
+            line.close()
+            reason = str(error) or type(error).__name__
+            raise Unreachable(f"no answer from {self._url}: {reason}", sent=True) from error
+        except BaseException:
+            # Given up: hanging up tells the server so.
+            line.close()
+            raise
+        if line.usable:
+            self._idle.append(line)
+        else:
+            line.close()
+        return reply
+
+    async def close(self) -> None:
+        """Give the connections up."""
+        idle, self._idle = self._idle, []
+        for line in idle:
+            line.close()
+
+    def _take(self) -> "_Line | None":
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            # Connections of a loop that is gone went with it.
+            self._loop, self._idle = loop, []
+        oldest = monotonic() - IDLE_S
+        while self._idle:
+            line = self._idle.pop()
+            if line.usable and line.used_at > oldest:
+                return line
+            line.close()
+        return None
+
+    async def _connect(self, timeout_s: float) -> "_Line":
+        try:
+            async with asyncio.timeout(min(self._connect_s, timeout_s)):
+                _, line = await asyncio.get_running_loop().create_connection(
+                    _Line, self._host, self._port, ssl=self._tls
+                )
+        except (OSError, ssl.SSLError) as error:
+            reason = str(error) or type(error).__name__
+            raise Unreachable(f"no answer from {self._url}: {reason}", sent=False) from error
+        return line
+
+    def _head(self, headers: Headers) -> bytes:
+        # Without a token that changes, the very same headers come every time.
+        if self._written is None or self._written[0] is not headers:
+            self._written = (headers, _write(headers))
+        return self._written[1]
+
+
+class _Line(asyncio.Protocol):
+    """One connection, with one request at a time."""
+
+    def __init__(self) -> None:
+        self.used_at = monotonic()
+        self._open = False
+        self._parser = httptools.HttpResponseParser(self)
+        self._answer: asyncio.Future[Reply] | None = None
+        self._body: list[bytes] = []
+        self._retry_after: float | None = None
+        self._has_length = False
+        self._past_head = False
+        self._keeps = True
+
+    @property
+    def usable(self) -> bool:
+        """Whether another request may be sent."""
+        return self._open and self._keeps
+
+    async def exchange(self, request: bytes, timeout_s: float) -> Reply:
+        """Send a request and wait for its answer."""
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Reply] = loop.create_future()
+        self._answer = answer
+        self._body, self._retry_after = [], None
+        self._has_length = self._past_head = False
+        late = loop.call_later(timeout_s, self._fail, TimeoutError(f"none in {timeout_s:g} s"))
+        self._transport.write(request)
+        try:
+            return await answer
+        finally:
+            late.cancel()
+            self._answer = None
+            self.used_at = monotonic()
+
+    def close(self) -> None:
+        """Hang up."""
+        self._open = False
+        self._transport.abort()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # Those of uvloop are no subclass of it.
+        self._transport = cast(asyncio.Transport, transport)
+        self._open = True
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserError as error:
+            self._fail(error)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._open = False
+        if self._answer is not None and self._past_head and not self._has_length:
+            # An answer without a length ends with its connection.
+            self.on_message_complete()
+        self._fail(error or EOFError("the connection was closed"))
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        name = name.lower()
+        if name in (b"content-length", b"transfer-encoding"):
+            self._has_length = True
+        elif name == b"retry-after":
+            with contextlib.suppress(ValueError):
+                self._retry_after = max(0.0, float(value))
+
+    def on_headers_complete(self) -> None:
+        self._past_head = True
+
+    def on_body(self, part: bytes) -> None:
+        self._body.append(part)
+
+    def on_message_complete(self) -> None:
+        self._keeps = self._parser.should_keep_alive()
+        status = self._parser.get_status_code()
+        if self._answer is not None and not self._answer.done():
+            after = self._retry_after if status >= 400 else None
+            self._answer.set_result(Reply(status, b"".join(self._body), after))
+
+    def _fail(self, error: Exception) -> None:
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_exception(error)
+
+
+def _write(headers: Headers) -> bytes:
+    lines = []
+    for name, value in headers.items():
+        if not (value.isprintable() and name.isprintable()):
+            raise ValueError(f"the header {name!r} holds what a header cannot")
+        lines.append(f"{name}: {value}\r\n")
+    return "".join(lines).encode("latin-1")
+
+
+def _is_proxied(parts: SplitResult) -> bool:
+    proxies = getproxies()
+    named = parts.scheme in proxies or "all" in proxies
+    return named and not proxy_bypass(parts.hostname or "")

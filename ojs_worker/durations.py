@@ -1,0 +1,31 @@
+"""Durations and moments as Python programs like to write them."""
+
+from datetime import datetime, timedelta
+
+from ojs_wire.values import format_timestamp, parse_duration, parse_moment
+
+Duration = timedelta | float | str
+Moment = datetime | str
+
+
+def milliseconds(value: Duration, name: str) -> int:
+    """Read a timedelta, a number of seconds, or a text such as `90s`, `5m` or `PT1M30S`."""
+    if isinstance(value, timedelta):
+        value = value.total_seconds()
+    try:
+        return parse_duration(value, 1000)
+    except ValueError as error:
+        raise ValueError(f"`{name}` {error}") from None
+
+
+def moment(value: Moment, name: str) -> str:
+    """A moment in the wire's spelling; a datetime needs its time zone."""
+    if isinstance(value, datetime):
+        if value.tzinfo is None:
+            raise ValueError(f"`{name}` must have a time zone, such as datetime.now(UTC)")
+        return format_timestamp(int(value.timestamp() * 1000))
+    try:
+        parse_moment(value, 0)
+    except ValueError as error:
+        raise ValueError(f"`{name}` {error}") from None
+    return value

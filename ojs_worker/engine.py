@@ -1,0 +1,383 @@
+"""The engine of one worker: it does what the state machine says, and keeps the ledger of jobs."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Coroutine, Sequence
+from typing import Any, Final
+
+from ojs_worker.beats import Answer, Beats, Report
+from ojs_worker.context import BlockingContext, Context, JobContext, StopReason
+from ojs_worker.delivery import Delivery, Ledger
+from ojs_worker.executing import Executor
+from ojs_worker.faults import unreadable
+from ojs_worker.feeding import Feed
+from ojs_worker.fetching import Fetched
+from ojs_worker.job import Job
+from ojs_worker.machine import Action, Actions, Machine, Word, directive_of
+from ojs_worker.processes import ProcessPool
+from ojs_worker.registry import Registry
+from ojs_worker.reports import Reports
+from ojs_worker.settings import Config
+from ojs_worker.settling import Failed, Outcome, Released, Settler
+from ojs_worker.threads import ThreadPool
+from ojs_worker.watch import LoopWatch
+
+log = logging.getLogger("ojs.worker")
+
+# How long a handler that was told to stop may take to clean up.
+UNWIND_S: Final = 1.0
+# How long an answer to a FETCH may still be on its way once no more jobs are wanted.
+LAST_ANSWER_S: Final = 0.2
+GOODBYE_S: Final = 2.0
+FORCED_S: Final = 0.5
+EACH_S: Final = 5.0
+
+
+class Engine:
+    """Runs jobs from the first BEAT to the goodbye."""
+
+    def __init__(
+        self,
+        config: Config,
+        registry: Registry,
+        *,
+        settler: Settler,
+        reports: Reports,
+        layers: Sequence[Any] = (),
+    ) -> None:
+        self.config = config
+        self.machine = Machine(grace_s=config.grace_s)
+        self.ended = asyncio.Event()
+        self._registry = registry
+        self._settler = settler
+        self._reports = reports
+        self._loop = asyncio.get_running_loop()
+        self._ledger = Ledger(config.concurrency)
+        self._threads = ThreadPool("ojs-handler")
+        self._processes = ProcessPool(config.processes, {"OJS_URL": config.url})
+        self._executor = Executor(
+            self._threads,
+            self._processes,
+            layers,
+            grace_s=config.grace_s,
+            release=config.shutdown_release == "requeue",
+            unknown_type=config.unknown_type,
+            pause_s=config.poll_s,
+        )
+        self._watch = LoopWatch(self._name_of)
+        # Tasks that nobody awaits are kept here, or they could be collected.
+        self._side: set[asyncio.Task[Any]] = set()
+        self._aside: set[asyncio.Task[Any]] = set()
+        self._feed: Feed | None = None
+        self._beats: Beats
+        self._beating: asyncio.Task[Any]
+        self._leaving = False
+
+    @property
+    def shutting_down(self) -> bool:
+        """Whether the worker is about to end."""
+        return self.machine.shutting_down
+
+    @property
+    def held(self) -> int:
+        """How many jobs this worker holds."""
+        return len(self._ledger)
+
+    @property
+    def free(self) -> int:
+        """How many more jobs may be fetched."""
+        return self._ledger.free
+
+    @property
+    def connected(self) -> bool:
+        """Whether the server answers."""
+        return self._beats.connected
+
+    def start(self, beats: Beats, feed: Feed | None) -> None:
+        """Begin: register, beat, and fetch where there is a feed."""
+        self._beats, self._feed = beats, feed
+        self._watch.start()
+        self._beating = self._spawn(beats.run())
+        if feed is not None:
+            feed.start()
+
+    async def close(self) -> None:
+        """Let go of everything; the worker has left, or is given up."""
+        self._watch.stop()
+        if self._feed is not None:
+            self._feed.stop()
+        for task in list(self._side):
+            task.cancel()
+        await asyncio.gather(*self._side, return_exceptions=True)
+        self._threads.close()
+        await self._processes.close()
+
+    def hear(self, word: Word) -> None:
+        """A signal, or a call of the program."""
+        self._do(self.machine.hear(word, self._loop.time()))
+
+    def force(self) -> None:
+        """End now, without waiting for anybody."""
+        self._do(self.machine.force(self._loop.time()))
+
+    def report(self) -> Report:
+        """What the next BEAT says."""
+        return Report(self.machine.state, self._ledger.attempts())
+
+    def heard(self, answer: Answer, report: Report) -> None:
+        """A BEAT was answered."""
+        for ids, reason in (
+            (answer.cancelled_jobs, StopReason.CANCELLED),
+            (answer.jobs_lost, StopReason.LOST),
+        ):
+            for job_id in ids or ():
+                delivery = self._ledger.get(job_id)
+                # The answer is about what was reported, not about what was fetched since.
+                if delivery is not None and delivery.job.attempt == report.held.get(job_id):
+                    self._withdraw(delivery, reason)
+        word = directive_of(answer.state, answer.directive)
+        self._do(self.machine.told(word, report.state, self._loop.time()))
+
+    def accept(self, fetched: Fetched) -> None:
+        """Jobs have come."""
+        for broken in fetched.unreadable:
+            log.error("job %s cannot be read: %s", broken.job.id, broken.reason)
+            self.settle_aside(broken.job, Failed(unreadable(broken.reason)))
+        for job in fetched.jobs:
+            if not self.machine.may_fetch:
+                self.settle_aside(job, Released("the worker takes no more jobs"))
+            elif self._is_new(job):
+                if self._ledger.free > 0:
+                    self._begin(job)
+                else:
+                    self.settle_aside(job, Released("the worker has no place for it"))
+
+    def hold(self, job: Job) -> Delivery:
+        """Hold a job whose work is done outside the engine."""
+        delivery = Delivery(job, self._registry.get(job.type), self._context(job))
+        self._ledger.add(delivery)
+        return delivery
+
+    async def settle(self, delivery: Delivery, outcome: Outcome) -> Any:
+        """Tell how such a job ended; the verdict."""
+        delivery.settling = True
+        try:
+            return await self._settler.settle(delivery.job, outcome)
+        finally:
+            self._end(delivery)
+
+    def settle_aside(self, job: Job, outcome: Outcome) -> None:
+        """Tell an outcome that no handler waits for."""
+        task = self._spawn(self._settler.settle(job, outcome))
+        self._aside.add(task)
+        task.add_done_callback(self._aside.discard)
+
+    def report_progress(self, job: Job, body: dict[str, Any]) -> None:
+        """A handler says how far it is."""
+        self._reports.progress(job, body)
+
+    async def save_checkpoint(self, job: Job, data: Any) -> None:
+        """A handler saves where it is."""
+        await self._reports.checkpoint(job, data)
+
+    async def beat_now(self) -> None:
+        """Send a BEAT, and return when it was answered."""
+        await self._beats.now()
+
+    def _is_new(self, job: Job) -> bool:
+        known = self._ledger.get(job.id)
+        if known is None:
+            return True
+        if known.job.attempt == job.attempt:
+            return False
+        # The lease was lost without a word, and the job has come to the same worker again.
+        self._withdraw(known, StopReason.LOST)
+        return True
+
+    def _begin(self, job: Job) -> None:
+        delivery = Delivery(job, self._registry.get(job.type), self._context(job))
+        self._ledger.add(delivery)
+        if (limit_s := job.limit_s) is not None:
+            delivery.timer = self._loop.call_later(limit_s, self._timed_out, delivery)
+        delivery.task = self._loop.create_task(self._work(delivery))
+
+    def _context(self, job: Job) -> JobContext:
+        handler = self._registry.get(job.type)
+        if handler is None or handler.runs == "thread":
+            return BlockingContext(job, self, self._loop)
+        # What a handler in a process says arrives in the loop, like that of a coroutine.
+        return Context(job, self)
+
+    async def _work(self, delivery: Delivery) -> None:
+        outcome = await self._executor.execute(delivery)
+        delivery.stop_timer()
+        try:
+            if not delivery.closed:
+                delivery.settling = True
+                await self._reports.flush(delivery.job.id)
+                await self._settler.settle(delivery.job, outcome)
+        except asyncio.CancelledError:
+            # Given up at the very end: the server was not to be reached.
+            self.machine.abandoned = True
+        except Exception:
+            log.exception("job %s could not be settled; its lease ends by itself", delivery.job.id)
+        finally:
+            if delivery.context.stop_reason is StopReason.SHUTDOWN:
+                self.machine.abandoned = True
+            self._end(delivery)
+
+    def _end(self, delivery: Delivery) -> None:
+        self._ledger.ended(delivery)
+        if self.machine.shutting_down:
+            self._do(self.machine.at(self._loop.time(), self.held))
+        elif self._feed is not None:
+            self._feed.room()
+
+    def _timed_out(self, delivery: Delivery) -> None:
+        log.warning("job %s ran over its %g s", delivery.job.id, delivery.job.limit_s or 0)
+        delivery.context.stop_reason = StopReason.TIMEOUT
+        runs = delivery.handler.runs if delivery.handler else "loop"
+        grace_s = delivery.job.grace_period or 0.0
+        if runs == "loop":
+            self._cancel(delivery)
+            grace_s = max(grace_s, UNWIND_S)
+        delivery.timer = self._loop.call_later(grace_s, self._overdue, delivery)
+
+    def _overdue(self, delivery: Delivery) -> None:
+        if delivery.handler is not None and delivery.handler.runs == "process":
+            self._cancel(delivery)
+        elif not delivery.settling:
+            self._ledger.drop(delivery)
+            self.settle_aside(delivery.job, self._executor.stopped(delivery))
+
+    def _withdraw(self, delivery: Delivery, reason: StopReason) -> None:
+        """The job is not this worker's any more: stop its handler, and tell nobody."""
+        if delivery.settling or (reason is StopReason.LOST and not self.config.stop_lost):
+            return
+        log.warning("job %s is %s, its handler is stopped", delivery.job.id, reason)
+        delivery.context.stop_reason = reason
+        self._ledger.drop(delivery)
+        self._cancel(delivery)
+        if self.machine.shutting_down:
+            self._do(self.machine.at(self._loop.time(), self.held))
+
+    def _cancel(self, delivery: Delivery) -> None:
+        # A thread cannot be cancelled: it sees `cancelled` in its context, or runs to its end.
+        runs = delivery.handler.runs if delivery.handler else "loop"
+        if delivery.task is not None and runs != "thread":
+            delivery.task.cancel()
+
+    def _do(self, actions: Actions) -> None:
+        for action in actions:
+            match action:
+                case Action.BEAT:
+                    log.info("the worker is %s, it holds %d jobs", self.machine.state, self.held)
+                    self._beats.soon()
+                    if self.machine.shutting_down:
+                        self._spawn(self._drain())
+                case Action.FETCH:
+                    if self._feed is not None:
+                        self._feed.start()
+                case Action.END_FETCH:
+                    if self._feed is not None:
+                        self._feed.pause()
+                    self._spawn(self._end_fetch())
+                case Action.CANCEL_ALL:
+                    self._leave_after(self._give_up())
+                case Action.LEAVE:
+                    self._leave_after(None)
+
+    async def _end_fetch(self) -> None:
+        """Once the server knows that no job is wanted, an answer that it sent before may still
+        be on its way; then the waiting FETCH is hung up."""
+        if self._beats.introduced.is_set() and not self.machine.forced:
+            await self._within(GOODBYE_S, self._beats.now())
+        if self._feed is not None and not self.machine.may_fetch:
+            if not self.machine.forced:
+                await self._feed.quiesce(LAST_ANSWER_S)
+            self._feed.stop()
+            await self._within(GOODBYE_S, self._feed.stopped.wait())
+        self._do(self.machine.fetch_ended(self._loop.time(), self.held))
+
+    async def _drain(self) -> None:
+        """Say how it goes, and end the wait when the grace period is over."""
+        while self.machine.shutting_down and not self._leaving:
+            assert self.machine.deadline is not None
+            left_s = self.machine.deadline - self._loop.time()
+            if left_s <= 0:
+                self._do(self.machine.at(self._loop.time(), self.held))
+                return
+            log.info("waiting for %d jobs, %.0f s at most", self.held, left_s)
+            await asyncio.sleep(min(left_s, EACH_S))
+
+    async def _give_up(self) -> None:
+        """Stop what still runs, and give its jobs back."""
+        self.machine.abandoned = True
+        log.warning("giving up %d jobs", self.held)
+        deliveries = list(self._ledger)
+        for delivery in deliveries:
+            if not delivery.settling:
+                delivery.context.stop_reason = StopReason.SHUTDOWN
+                self._cancel(delivery)
+        limit_s = FORCED_S if self.machine.forced else UNWIND_S
+        tasks = [one.task for one in deliveries if one.task is not None]
+        if tasks:
+            await asyncio.wait(tasks, timeout=limit_s)
+        left = list(self._ledger)
+        for delivery in left:
+            if delivery.settling and delivery.task is not None:
+                delivery.task.cancel()
+            self._ledger.drop(delivery)
+        told = [
+            self._settler.settle(one.job, self._executor.stopped(one))
+            for one in left
+            if not one.settling
+        ]
+        if told:
+            await self._within(FORCED_S if self.machine.forced else GOODBYE_S, *told)
+
+    def _leave_after(self, first: Coroutine[Any, Any, None] | None) -> None:
+        if not self._leaving:
+            self._leaving = True
+            self._spawn(self._leave(first))
+        elif first is not None:
+            first.close()
+
+    async def _leave(self, first: Coroutine[Any, Any, None] | None) -> None:
+        limit_s = FORCED_S if self.machine.forced else GOODBYE_S
+        if first is not None:
+            await first
+        await self._within(limit_s, *self._aside)
+        self._beating.cancel()
+        await self._within(limit_s, self._beats.say_goodbye())
+        self.machine.left()
+        self.ended.set()
+
+    async def _within(self, limit_s: float, *work: Awaitable[Any]) -> None:
+        """Wait for all of these, for so long at most; what is not done then is cancelled."""
+        if not work:
+            return
+        tasks = [asyncio.ensure_future(one) for one in work]
+        _, late = await asyncio.wait(tasks, timeout=limit_s)
+        for task in late:
+            task.cancel()
+        for result in await asyncio.gather(*tasks, return_exceptions=True):
+            if isinstance(result, Exception):
+                log.error("an error while the worker ended", exc_info=result)
+
+    def _spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        task = self._loop.create_task(work)
+        self._side.add(task)
+        task.add_done_callback(self._ended_aside)
+        return task
+
+    def _ended_aside(self, task: asyncio.Task[Any]) -> None:
+        self._side.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("the worker has a fault of its own", exc_info=error)
+
+    def _name_of(self, task: asyncio.Task[object] | None) -> str:
+        for delivery in self._ledger:
+            if delivery.task is task and task is not None:
+                return f"the handler of {delivery.job.type} (job {delivery.job.id})"
+        return "something other than a handler"

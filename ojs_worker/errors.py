@@ -1,0 +1,181 @@
+"""What calls to a server may raise.
+
+OjsError
+├── Unreachable           no answer: refused, reset, timed out
+├── WaitTimeout           the job has not ended within the time given
+├── JobFailed             the job that was waited for was discarded
+├── JobCancelled          the job that was waited for was cancelled
+├── UnexpectedAnswer      an answer that is not OJS
+└── Refused               the server said no
+    ├── InvalidRequest    400, 413, 422
+    ├── Unauthenticated   401
+    ├── PermissionDenied  403
+    ├── NotFound          404
+    ├── Conflict          409
+    │   ├── Duplicate     the job is there already
+    │   └── LeaseLost     the job is not this worker's any more
+    ├── RateLimited       429
+    └── ServerTrouble     5xx
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+
+class OjsError(Exception):
+    """The root of the tree."""
+
+
+class Unreachable(OjsError):
+    """No answer. `sent` says whether the request may have reached the server."""
+
+    def __init__(self, message: str, *, sent: bool) -> None:
+        super().__init__(message)
+        self.sent = sent
+
+
+class WaitTimeout(OjsError):
+    """The job has not ended within the time given."""
+
+
+class UnexpectedAnswer(OjsError):
+    """What came back is no answer of an OJS server."""
+
+
+class JobFailed(OjsError):
+    """The job was discarded; `error` is what its last delivery reported."""
+
+    def __init__(self, job_id: str, error: Mapping[str, Any] | None) -> None:
+        message = (error or {}).get("message") or "it gave no reason"
+        super().__init__(f"job {job_id} failed: {message}")
+        self.job_id = job_id
+        self.error = error
+
+
+class JobCancelled(OjsError):
+    """The job was cancelled."""
+
+    def __init__(self, job_id: str) -> None:
+        super().__init__(f"job {job_id} was cancelled")
+        self.job_id = job_id
+
+
+class Refused(OjsError):
+    """The server refused a call: its status and its error object."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int = 0,
+        code: str = "",
+        details: Mapping[str, Any] | None = None,
+        request_id: str | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.details = details or {}
+        self.request_id = request_id
+        self.retry_after_s = retry_after_s
+
+
+class InvalidRequest(Refused):
+    """The request cannot be; sending it again will not help."""
+
+
+class Unauthenticated(Refused):
+    """The key is missing or wrong."""
+
+
+class PermissionDenied(Refused):
+    """The key may not do this."""
+
+
+class NotFound(Refused):
+    """There is no such thing, or the server has no such call."""
+
+
+class Conflict(Refused):
+    """What is there now does not allow it."""
+
+
+class Duplicate(Conflict):
+    """The job is there already; `existing_job_id` where the server names it."""
+
+    @property
+    def existing_job_id(self) -> str | None:
+        """The job that stands in the way."""
+        found = self.details.get("existing_job_id")
+        return found if isinstance(found, str) else None
+
+
+class LeaseLost(Conflict):
+    """The job is not this worker's any more: finished, taken back or cancelled."""
+
+
+class RateLimited(Refused):
+    """Too much at once; `retry_after_s` says when to come again."""
+
+
+class ServerTrouble(Refused):
+    """The server could not do it now."""
+
+
+_BY_STATUS: Mapping[int, type[Refused]] = {
+    400: InvalidRequest,
+    401: Unauthenticated,
+    403: PermissionDenied,
+    404: NotFound,
+    405: NotFound,
+    409: Conflict,
+    413: InvalidRequest,
+    422: InvalidRequest,
+    429: RateLimited,
+}
+
+
+class ErrorBody(msgspec.Struct):
+    """The error object, in whichever dialect."""
+
+    message: Any = None
+    code: Any = None
+    details: Any = None
+    request_id: Any = None
+
+
+class _Answer(msgspec.Struct):
+    error: ErrorBody | str | None = None
+
+
+_decoder = msgspec.json.Decoder(_Answer)
+
+
+def error_body(body: bytes) -> ErrorBody:
+    """What an answer says of its error; empty where it says nothing that can be read."""
+    try:
+        error = _decoder.decode(body).error
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        # Proxies and some backends answer with plain text.
+        return ErrorBody(message=body[:200].decode(errors="replace").strip())
+    return ErrorBody(message=error) if isinstance(error, str) else error or ErrorBody()
+
+
+def refusal(status: int, body: bytes, retry_after_s: float | None = None) -> Refused:
+    """The exception for an answer that is no success."""
+    error = error_body(body)
+    code = error.code if isinstance(error.code, str) else ""
+    kind = _BY_STATUS.get(status, ServerTrouble if status >= 500 else Refused)
+    if kind is Conflict and code == "duplicate":
+        kind = Duplicate
+    return kind(
+        f"{error.message or 'refused without a reason'} ({status}{code and ' ' + code})",
+        status=status,
+        code=code,
+        details=error.details if isinstance(error.details, dict) else None,
+        request_id=error.request_id if isinstance(error.request_id, str) else None,
+        retry_after_s=retry_after_s,
+    )

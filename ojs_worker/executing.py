@@ -1,0 +1,136 @@
+"""Running one handler, to an outcome: whatever it does, there is one."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from ojs_worker import faults
+from ojs_worker.context import StopReason, current
+from ojs_worker.delivery import Delivery
+from ojs_worker.faults import Discard, Retry, Snooze, fault_of
+from ojs_worker.job import Job
+from ojs_worker.middleware import Inner, ProcessLayer
+from ojs_worker.processes import FailedThere, ProcessPool
+from ojs_worker.settings import UnknownType
+from ojs_worker.settling import Done, Failed, Outcome, Released, done
+from ojs_worker.threads import ThreadPool
+
+log = logging.getLogger("ojs.worker")
+
+
+class Executor:
+    """Calls handlers where they belong: in the loop, in a thread, in a process."""
+
+    def __init__(
+        self,
+        threads: ThreadPool,
+        processes: ProcessPool,
+        layers: Sequence[ProcessLayer],
+        *,
+        grace_s: float,
+        release: bool,
+        unknown_type: UnknownType,
+        pause_s: float,
+    ) -> None:
+        self._threads = threads
+        self._processes = processes
+        self._layers = tuple(layers)
+        self._grace_s = grace_s
+        self._release = release
+        self._unknown_type = unknown_type
+        self._pause_s = pause_s
+
+    async def execute(self, delivery: Delivery) -> Outcome:
+        """Run the handler; every exception becomes an outcome."""
+        try:
+            if delivery.handler is None:
+                return await self._unknown(delivery.job)
+            current.set(delivery.context)
+            if self._layers:
+                value = await self._through(delivery, 0)
+            else:
+                value = await self._call(delivery)
+            return value if isinstance(value, Done) else done(value)
+        except asyncio.CancelledError as error:
+            # The cancellation ends here: the task goes on to tell the outcome.
+            while (task := asyncio.current_task()) and task.cancelling():
+                task.uncancel()
+            return self._stopped(delivery) or Failed(fault_of(error))
+        except FailedThere as error:
+            return self._stopped(delivery) or Failed(error.fault)
+        except (Snooze, Discard, Retry) as error:
+            log.info("job %s asked for %s: %s", delivery.job.id, type(error).__name__, error)
+            return Failed(fault_of(error))
+        except BaseException as error:  # also SystemExit: it ends the handler, not the worker
+            stopped = self._stopped(delivery)
+            if stopped is None:
+                _log_failure(delivery, error)
+            return stopped or Failed(fault_of(error))
+
+    def stopped(self, delivery: Delivery) -> Outcome:
+        """The outcome of a handler that was told to stop and has not ended yet."""
+        outcome = self._stopped(delivery)
+        assert outcome is not None
+        return outcome
+
+    def _stopped(self, delivery: Delivery) -> Outcome | None:
+        match delivery.context.stop_reason:
+            case StopReason.TIMEOUT:
+                return Failed(faults.timed_out(delivery.job.limit_s or 0))
+            case StopReason.SHUTDOWN if self._release:
+                return Released("the worker shut down")
+            case StopReason.SHUTDOWN:
+                return Failed(faults.shut_down(self._grace_s))
+            case _:
+                return None
+
+    async def _unknown(self, job: Job) -> Outcome:
+        fault = faults.unknown_type(job.type, retryable=self._unknown_type != "discard")
+        log.error("job %s: %s", job.id, fault.message)
+        if self._unknown_type == "requeue":
+            # It may come straight back here: not more often than an idle worker asks.
+            await asyncio.sleep(self._pause_s)
+            return Released(fault.message)
+        return Failed(fault)
+
+    async def _through(self, delivery: Delivery, place: int) -> Any:
+        if place == len(self._layers):
+            return await self._call(delivery)
+
+        async def call_next() -> Any:
+            return await self._through(delivery, place + 1)
+
+        inner: Inner = call_next
+        context: Any = delivery.context
+        return await self._layers[place](delivery.job, context, inner)
+
+    async def _call(self, delivery: Delivery) -> Any:
+        handler, job = delivery.handler, delivery.job
+        assert handler is not None
+        if handler.runs == "process":
+            # The arguments are read here as well, so that wrong ones cost no process.
+            handler.binding.bind(job.args)
+            context = delivery.context
+            return Done(
+                await self._processes.run(handler, job, lambda body: context.report_body(body))
+            )
+        call = handler.prepare(job.args, delivery.context)
+        if handler.runs == "loop":
+            return await call()
+        return await self._threads.run(call)
+
+
+def _log_failure(delivery: Delivery, error: BaseException) -> None:
+    job = delivery.job
+    with contextlib.suppress(Exception):
+        log.warning(
+            "job %s (%s, attempt %d) failed: %s: %s",
+            job.id,
+            job.type,
+            job.attempt,
+            type(error).__name__,
+            error,
+            exc_info=None if isinstance(error, faults.BadArguments) else error,
+        )

@@ -1,0 +1,215 @@
+"""What a handler may raise, and how a failure is told to the server.
+
+Exception            tried again as the job's retry policy says
+├── Retry            the same, with words of the handler's choice
+├── Discard          not tried again
+└── Snooze           not a failure: the job comes back later, and the delivery counts nothing
+"""
+
+import traceback
+from typing import Any, Final
+
+import msgspec
+
+from ojs_worker.durations import Duration, milliseconds
+
+MAX_FRAMES: Final = 50
+MAX_BACKTRACE: Final = 10_000
+MAX_MESSAGE: Final = 10_000
+
+
+class Retry(Exception):
+    """Try the job again. `type` is what `non_retryable_errors` of its policy is matched with."""
+
+    def __init__(
+        self, message: str = "", *, type: str | None = None, details: dict[str, Any] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.type = type
+        self.details = details
+
+
+class Discard(Exception):
+    """Give the job up: trying again would not help. With `dead_letter` it is kept as long as
+    dead letters are, whatever its policy says."""
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        type: str | None = None,
+        details: dict[str, Any] | None = None,
+        dead_letter: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.type = type
+        self.details = details
+        self.dead_letter = dead_letter
+
+
+class Snooze(Exception):
+    """Not now: run the job again after `delay`, as if this delivery had not been."""
+
+    def __init__(self, delay: Duration, message: str = "") -> None:
+        super().__init__(message)
+        self.delay_ms = milliseconds(delay, "delay")
+
+
+class BadArguments(Exception):
+    """The job's arguments do not fit its handler; `argument` is the one at fault."""
+
+    def __init__(self, message: str, argument: str | None = None) -> None:
+        super().__init__(message)
+        self.argument = argument
+
+
+class BadResult(Exception):
+    """JSON cannot hold what the handler returned."""
+
+
+class HandlerDied(Exception):
+    """The process that ran the handler ended before the handler did."""
+
+
+class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The `error` of a FAIL."""
+
+    code: str = ""
+    type: str
+    message: str
+    retryable: bool
+    details: dict[str, Any] | None = None
+    backtrace: list[str] | None = None
+
+
+def fault_of(error: BaseException) -> Fault:
+    """How an exception of a handler is told."""
+    message = words_of(error)
+    match error:
+        case BadArguments():
+            details = {"argument": error.argument} if error.argument else None
+            return Fault(
+                code="invalid_arguments",
+                type="InvalidArguments",
+                message=message,
+                retryable=False,
+                details=details,
+            )
+        case BadResult():
+            return Fault(code="bad_result", type="BadResult", message=message, retryable=False)
+        case HandlerDied():
+            return Fault(code="handler_died", type="HandlerDied", message=message, retryable=True)
+        case Snooze():
+            return Fault(
+                code="snooze",
+                type="Snooze",
+                message=message,
+                retryable=True,
+                details={"action": "snooze", "retry_after_ms": error.delay_ms},
+            )
+        case Discard():
+            action = "dead_letter" if error.dead_letter else "discard"
+            return _told(error, error.type, {**(error.details or {}), "action": action}, False)
+        case Retry():
+            return _told(error, error.type, error.details, True)
+        case _:
+            return _told(error, None, None, True)
+
+
+def _told(
+    error: BaseException, given: str | None, details: dict[str, Any] | None, retryable: bool
+) -> Fault:
+    kind = type(error)
+    return Fault(
+        code="handler_error",
+        type=given or kind.__name__,
+        message=words_of(error),
+        retryable=retryable,
+        details={"error_class": f"{kind.__module__}.{kind.__qualname__}", **_plain(details)},
+        backtrace=backtrace_of(error),
+    )
+
+
+def words_of(error: BaseException) -> str:
+    """What an exception says, also where it cannot even say that."""
+    try:
+        said = str(error)
+    except Exception as broken:
+        said = f"it cannot be written: {type(broken).__name__}"
+    return (said or type(error).__name__)[:MAX_MESSAGE]
+
+
+def _plain(details: dict[str, Any] | None) -> dict[str, Any]:
+    """Details as JSON can hold them: a failure must not fail for what it wants to say."""
+    try:
+        found: dict[str, Any] = msgspec.to_builtins(details or {}, enc_hook=repr, str_keys=True)
+        msgspec.json.encode(found)
+    except Exception:
+        return {"details": repr(details)[:1000]}
+    return found
+
+
+def backtrace_of(error: BaseException) -> list[str]:
+    """The innermost frames, one a line, cut to what the protocol allows."""
+    frames = traceback.extract_tb(error.__traceback__)[-MAX_FRAMES:]
+    lines: list[str] = []
+    room = MAX_BACKTRACE
+    for frame in reversed(frames):
+        line = f"{frame.filename}:{frame.lineno} in {frame.name}: {frame.line}"
+        room -= len(line)
+        if room < 0:
+            break
+        lines.append(line)
+    return lines[::-1]
+
+
+def timed_out(limit_s: float) -> Fault:
+    """The handler took longer than the job allows."""
+    return Fault(
+        code="timeout",
+        type="timeout",
+        message=f"the handler took longer than {limit_s:g} s",
+        retryable=True,
+        details={"timeout_kind": "execution", "limit_seconds": limit_s},
+    )
+
+
+def shut_down(grace_s: float) -> Fault:
+    """The worker had to end before the handler did."""
+    return Fault(
+        code="shutdown",
+        type="shutdown",
+        message=f"the worker shut down and the handler had not ended after {grace_s:g} s",
+        retryable=True,
+        details={"error_class": "ShutdownError"},
+    )
+
+
+def unknown_type(job_type: str, *, retryable: bool) -> Fault:
+    """There is no handler here; another worker, or a later release of this one, may have one."""
+    return Fault(
+        code="handler_error",
+        type="UnknownJobType",
+        message=f"this worker has no handler for {job_type}",
+        retryable=retryable,
+    )
+
+
+def unreadable(reason: str) -> Fault:
+    """The job came in a form that this worker cannot read."""
+    return Fault(
+        code="unreadable_job",
+        type="UnreadableJob",
+        message=f"the job cannot be read: {reason}",
+        retryable=False,
+    )
+
+
+def refused_result(status: int, reason: str) -> Fault:
+    """The server would not take the result."""
+    return Fault(
+        code="RESULT_TOO_LARGE" if status == 413 else "bad_result",
+        type="BadResult",
+        message=f"the server refused the result: {reason}"[:MAX_MESSAGE],
+        retryable=False,
+    )

@@ -1,0 +1,135 @@
+"""FETCH: asking for jobs, so that no answer and no job is lost on the way."""
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from ojs_wire.codec import encode
+from ojs_wire.values import uuid7
+from ojs_worker.errors import refusal
+from ojs_worker.job import Job
+from ojs_worker.transport import Transport
+
+log = logging.getLogger("ojs.worker")
+
+FETCH: Final = "/ojs/v1/workers/fetch"
+# Waits before the next FETCH where the last one brought nothing, for so many seconds at most.
+# Another one may end earlier, woken by a stream of events.
+Waker = Callable[[float], Awaitable[object]]
+MakeId = Callable[[], str]
+
+
+class Unreadable(msgspec.Struct, frozen=True):
+    """A job that came in a form that cannot be read; it still has to be failed."""
+
+    job: Job
+    reason: str
+
+
+class Fetched(msgspec.Struct, frozen=True):
+    """What one FETCH brought."""
+
+    jobs: Sequence[Job] = ()
+    unreadable: Sequence[Unreadable] = ()
+
+
+class _Answer(msgspec.Struct):
+    # Some backends answer null where there is nothing.
+    jobs: list[Job] | None = None
+
+
+class _Raws(msgspec.Struct):
+    jobs: list[msgspec.Raw] | None = None
+
+
+class _Name(msgspec.Struct):
+    id: str
+    type: str = ""
+    attempt: int = 0
+
+
+_answer = msgspec.json.Decoder(_Answer)
+_raws = msgspec.json.Decoder(_Raws)
+_one = msgspec.json.Decoder(Job)
+_name = msgspec.json.Decoder(_Name)
+
+
+class Fetcher:
+    """Sends FETCHes for one worker, one at a time.
+
+    A FETCH keeps its `fetch_id` until an answer has come: asked again with it, the server answers
+    the jobs that it gave already. A server that refuses what plain OJS does not know is asked in
+    plain OJS from then on.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        worker_id: str,
+        queues: Sequence[str],
+        *,
+        make_id: MakeId,
+        wait_s: float,
+        timeout_s: float,
+        lease_ms: int | None = None,
+        job_types: Sequence[str] | None = None,
+    ) -> None:
+        self._transport = transport
+        self._body: dict[str, Any] = {"queues": list(queues), "worker_id": worker_id}
+        if lease_ms:
+            self._body["visibility_timeout_ms"] = lease_ms
+        if job_types is not None:
+            self._body["job_types"] = list(job_types)
+        self._make_id = make_id
+        self._wait_s = wait_s
+        self._timeout_s = timeout_s
+        self._pending: str | None = None
+        self._plain = False
+
+    async def fetch(self, count: int) -> Fetched:
+        """Ask for so many jobs; raises what the server or the way to it does."""
+        body = {**self._body, "count": count}
+        wait_s = 0.0 if self._plain else self._wait_s
+        if not self._plain:
+            self._pending = self._pending or self._make_id()
+            body["fetch_id"] = self._pending
+            body["wait_ms"] = round(wait_s * 1000)
+        reply = await self._transport.send(
+            "POST", FETCH, encode(body), timeout_s=wait_s + self._timeout_s
+        )
+        if reply.well:
+            self._pending = None
+            return read(reply.body)
+        if reply.status in (400, 422) and not self._plain:
+            self._plain, self._pending = True, None
+            return await self.fetch(count)
+        raise refusal(reply.status, reply.body, reply.retry_after_s)
+
+
+def read(body: bytes) -> Fetched:
+    """The jobs of an answer; one that cannot be read does not spoil the others."""
+    try:
+        return Fetched(_answer.decode(body).jobs or ())
+    except msgspec.ValidationError:
+        pass
+    jobs, unreadable = [], []
+    for raw in _raws.decode(body).jobs or ():
+        try:
+            jobs.append(_one.decode(raw))
+        except msgspec.ValidationError as error:
+            try:
+                name = _name.decode(raw)
+            except msgspec.ValidationError:
+                # Nobody could even fail it.
+                log.error("the server handed out something that is no job: %s", error)
+                continue
+            job = Job(id=name.id, type=name.type, attempt=name.attempt)
+            unreadable.append(Unreadable(job, str(error)))
+    return Fetched(jobs, unreadable)
+
+
+def fetch_ids(now_ms: Callable[[], int], random_bits: Callable[[int], int]) -> MakeId:
+    """Makes a new id for each FETCH."""
+    return lambda: uuid7(now_ms(), random_bits)

@@ -1,0 +1,85 @@
+"""Probes over HTTP: `/live` while the loop turns, `/ready` while the worker takes jobs."""
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, Final
+
+from ojs_wire.codec import encode
+
+if TYPE_CHECKING:
+    from ojs_worker.engine import Engine
+
+LIVE: Final = frozenset({"/live", "/livez", "/health", "/healthz"})
+READY: Final = frozenset({"/ready", "/readyz"})
+READ_S: Final = 5.0
+MAX_LINES: Final = 100
+_REASONS: Final = {200: "OK", 404: "Not Found", 405: "Method Not Allowed", 503: "Unavailable"}
+
+
+class HealthServer:
+    """Answers probes about one worker."""
+
+    def __init__(self, engine: "Engine", worker_id: str) -> None:
+        self._engine = engine
+        self._worker_id = worker_id
+        self._server: asyncio.Server | None = None
+
+    @property
+    def port(self) -> int:
+        """The port, also where any free one was asked for."""
+        assert self._server is not None
+        port: int = self._server.sockets[0].getsockname()[1]
+        return port
+
+    async def start(self, host: str, port: int) -> None:
+        """Listen."""
+        self._server = await asyncio.start_server(self._serve, host, port)
+
+    async def close(self) -> None:
+        """Listen no more."""
+        if self._server is not None:
+            self._server.close()
+
+    def answer(self, method: str, path: str) -> tuple[int, bytes]:
+        """The status and body for a request."""
+        path = path.partition("?")[0]
+        if path not in LIVE | READY:
+            return 404, encode({"error": "there is /live and /ready"})
+        if method not in ("GET", "HEAD"):
+            return 405, encode({"error": "use GET"})
+        machine = self._engine.machine
+        ready = machine.ready and self._engine.connected
+        status = 503 if path in READY and not ready else 200
+        body = {
+            "status": "ok" if status == 200 else "unavailable",
+            "worker_id": self._worker_id,
+            "state": machine.state,
+            "shutting_down": machine.shutting_down,
+            "connected": self._engine.connected,
+            "active_jobs": self._engine.held,
+        }
+        return status, encode(body)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(READ_S):
+                line = (await reader.readline()).decode("latin-1").split()
+                for _ in range(MAX_LINES):
+                    if (await reader.readline()) in (b"\r\n", b"\n", b""):
+                        break
+            if len(line) >= 2:
+                status, body = self.answer(line[0], line[1])
+                head = (
+                    f"HTTP/1.1 {status} {_REASONS[status]}\r\n"
+                    "Content-Type: application/json\r\nConnection: close\r\n"
+                    f"Content-Length: {len(body)}\r\n\r\n"
+                )
+                writer.write(head.encode() + (b"" if line[0] == "HEAD" else body))
+                await writer.drain()
+        except (TimeoutError, ValueError, ConnectionError):
+            # A probe that does not ask is not answered.
+            pass
+        finally:
+            writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()

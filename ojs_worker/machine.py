@@ -1,0 +1,175 @@
+"""The states of a worker, as a pure machine: words and moments go in, actions come out.
+
+    running ◀──▶ quiet ──▶ terminate ──▶ terminated
+       └──────────────────────▲
+
+A quiet that came from SIGTSTP is lifted by SIGCONT alone; one that the server asked for also by
+the server. Once a shutdown began nothing moves back: the worker is quiet while it drains, and
+`terminate` once its grace period is over or nothing is left to do. No time is read here.
+"""
+
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+
+class State(StrEnum):
+    """What a worker is, and reports in every BEAT."""
+
+    RUNNING = "running"
+    QUIET = "quiet"
+    TERMINATE = "terminate"
+    TERMINATED = "terminated"
+
+
+class Word(StrEnum):
+    """What the outside asks of a worker."""
+
+    STOP = "stop"  # SIGTERM, SIGINT, stop()
+    QUIET = "quiet"  # SIGTSTP
+    RESUME = "resume"  # SIGCONT
+
+
+class Action(StrEnum):
+    """What is to be done now."""
+
+    BEAT = "beat"  # tell the server the new state, without waiting for the interval
+    END_FETCH = "end_fetch"  # no job is wanted any more; say so when no FETCH can bring one
+    FETCH = "fetch"  # jobs are wanted again
+    CANCEL_ALL = "cancel_all"  # the grace period is over: stop every handler, give its job back
+    LEAVE = "leave"  # say goodbye and end
+
+
+Actions = tuple[Action, ...]
+NOTHING: Final[Actions] = ()
+# What servers are known to answer; other words change nothing.
+DIRECTIVES: Final = {
+    "running": State.RUNNING,
+    "quiet": State.QUIET,
+    "terminate": State.TERMINATE,
+}
+
+
+def directive_of(state: object, directive: object) -> State | None:
+    """What a BEAT's answer tells the worker. Some servers repeat the worker's own state in
+    `state`, and put their word into `directive`."""
+    for word in (directive, state):
+        if isinstance(word, str) and word in DIRECTIVES:
+            return DIRECTIVES[word]
+    return State.RUNNING if state is None and not directive else None
+
+
+class Machine(msgspec.Struct):
+    """One worker's state. `grace_s` is how long handlers may run on once a shutdown began."""
+
+    grace_s: float
+    state: State = State.RUNNING
+    shutting_down: bool = False
+    forced: bool = False
+    deadline: float | None = None
+    # Whether some job was given up, not ended by itself.
+    abandoned: bool = False
+    # Whether a FETCH may still bring jobs, and the server may not know yet that none is wanted.
+    fetching: bool = False
+    _own_quiet: bool = False
+    _told_quiet: bool = False
+
+    @property
+    def may_fetch(self) -> bool:
+        """Whether jobs are wanted."""
+        return self.state is State.RUNNING
+
+    @property
+    def ready(self) -> bool:
+        """Whether a probe should count on this worker."""
+        return self.state is State.RUNNING
+
+    @property
+    def exit_code(self) -> int:
+        """0 where every job ended by itself, 1 where some were given up."""
+        return 1 if self.abandoned else 0
+
+    def hear(self, word: Word, now: float) -> Actions:
+        """A signal, or a call of the program."""
+        match word:
+            case Word.STOP:
+                return self._shut_down(now)
+            case Word.QUIET:
+                if self.shutting_down:
+                    return NOTHING
+                self._own_quiet = True
+                return self._settle()
+            case Word.RESUME:
+                if self.shutting_down:
+                    return NOTHING
+                # Where the server still wants quiet, its next answer says so.
+                self._own_quiet = self._told_quiet = False
+                return self._settle()
+
+    def told(self, word: State | None, reported: State, now: float) -> Actions:
+        """The server's answer to a BEAT that reported `reported`."""
+        if self.shutting_down or word is None:
+            return NOTHING
+        if word is State.TERMINATE:
+            return self._shut_down(now)
+        if word is State.RUNNING:
+            # An answer to an older state says nothing about this one.
+            if reported is not State.QUIET:
+                return NOTHING
+            self._told_quiet = False
+        elif reported is State.RUNNING:
+            # Where the worker said quiet itself, the answer merely repeats that.
+            self._told_quiet = True
+        return self._settle()
+
+    def force(self, now: float) -> Actions:
+        """The second signal: end now, without waiting for anybody."""
+        if self.forced or self.state is State.TERMINATED:
+            return NOTHING
+        self.shutting_down = self.forced = True
+        self.deadline = now
+        before, self.state = self.state, State.TERMINATE
+        if before is State.TERMINATE:
+            return (Action.LEAVE,)
+        return (Action.END_FETCH, Action.CANCEL_ALL)
+
+    def fetch_ended(self, now: float, held: int) -> Actions:
+        """The server knows that no job is wanted, and no FETCH is on its way."""
+        self.fetching = False
+        return self.at(now, held)
+
+    def at(self, now: float, held: int) -> Actions:
+        """Time has passed, or a job has ended."""
+        if not self.shutting_down or self.state is not State.QUIET:
+            return NOTHING
+        assert self.deadline is not None
+        if (held or self.fetching) and now < self.deadline:
+            return NOTHING
+        self.state = State.TERMINATE
+        if held:
+            return (Action.CANCEL_ALL,)
+        return (Action.LEAVE,)
+
+    def left(self) -> None:
+        """The worker has said goodbye."""
+        self.state = State.TERMINATED
+
+    def _shut_down(self, now: float) -> Actions:
+        if self.shutting_down:
+            return NOTHING
+        self.shutting_down = True
+        self.deadline = now + self.grace_s
+        self.state = State.QUIET
+        self.fetching = True
+        return (Action.BEAT, Action.END_FETCH)
+
+    def _settle(self) -> Actions:
+        """Go where the wishes of both sides lead."""
+        wanted = State.QUIET if self._own_quiet or self._told_quiet else State.RUNNING
+        if wanted is self.state:
+            return NOTHING
+        self.state = wanted
+        if wanted is State.QUIET:
+            return (Action.BEAT, Action.END_FETCH)
+        return (Action.BEAT, Action.FETCH)

@@ -1,0 +1,138 @@
+"""Manual mode: the program fetches and settles itself, the SDK beats for it."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Callable
+from typing import Any, Final, Self
+
+from ojs_worker.backoff import pause
+from ojs_worker.context import JobContext
+from ojs_worker.delivery import Delivery
+from ojs_worker.errors import LeaseLost, Refused, Unreachable
+from ojs_worker.faults import BadArguments, Fault, fault_of
+from ojs_worker.registry import Registry
+from ojs_worker.running import Running
+from ojs_worker.settling import Failed, Outcome, Verdict, done
+
+
+class Claimed:
+    """A job in the program's own hands. It is settled once, by `ack` or by `fail`."""
+
+    def __init__(self, running: Running, delivery: Delivery, extension: Any) -> None:
+        self._running = running
+        self._delivery = delivery
+        self.job: Final = delivery.job
+        # The object of the handler class of this job type, made of the arguments; or None.
+        self.extension: Final = extension
+
+    @property
+    def context(self) -> JobContext:
+        """Progress, and whether the job is still wanted."""
+        return self._delivery.context
+
+    async def start(self) -> None:
+        """Say that work begins; raises `LeaseLost` where it is in vain."""
+        self._check()
+
+    async def ack(self, result: Any = None) -> None:
+        """The job is done. Raises `LeaseLost` where it was not this worker's any more."""
+        await self._settle(done(result))
+
+    async def fail(self, error: BaseException | str) -> None:
+        """The job failed, for the reasons that a handler may raise, or a text."""
+        if isinstance(error, str):
+            error = _Said(error)
+        fault = fault_of(error)
+        if isinstance(error, _Said):
+            fault = Fault(
+                code=fault.code, type="HandlerError", message=fault.message, retryable=True
+            )
+        await self._settle(Failed(fault))
+
+    async def _settle(self, outcome: Outcome) -> None:
+        self._check()
+        verdict = await self._running.engine.settle(self._delivery, outcome)
+        if verdict is not Verdict.SETTLED:
+            raise LeaseLost(f"job {self.job.id} is not held any more")
+
+    def _check(self) -> None:
+        if self._delivery.settling:
+            raise RuntimeError(f"job {self.job.id} was settled already")
+        if self._delivery.closed:
+            reason = self.context.stop_reason
+            raise LeaseLost(f"job {self.job.id} is not held any more: {reason}")
+
+
+class _Said(Exception):
+    """What the program said in plain words."""
+
+
+class Manual:
+    """`async with worker.manual() as manual`; then `fetch_one` or `listen`."""
+
+    def __init__(self, life: Callable[[], Running], registry: Registry) -> None:
+        self._life = life
+        self._registry = registry
+        self._running: Running | None = None
+
+    async def __aenter__(self) -> Self:
+        self._running = await self._life().start()
+        await self._running.introduced.wait()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        running, self._running = self._running, None
+        if running is not None:
+            await running.stop()
+
+    @property
+    def running(self) -> Running:
+        """The worker's life, while it lasts."""
+        if self._running is None:
+            raise RuntimeError("use `async with worker.manual()`")
+        return self._running
+
+    async def fetch_one(self) -> Claimed | None:
+        """One job, or None where there is none now. A job whose arguments do not fit its handler
+        class is failed, and the next one is taken."""
+        running = self.running
+        while running.engine.machine.may_fetch and running.engine.free > 0:
+            fetched = await running.fetcher.fetch(1)
+            for broken in fetched.unreadable:
+                running.engine.settle_aside(broken.job, Failed(fault_of(_Said(broken.reason))))
+            for job in fetched.jobs:
+                delivery = running.engine.hold(job)
+                try:
+                    extension = self._extension(delivery)
+                except BadArguments as error:
+                    await running.engine.settle(delivery, Failed(fault_of(error)))
+                    continue
+                return Claimed(running, delivery, extension)
+            if not fetched.jobs:
+                return None
+        return None
+
+    async def listen(self) -> AsyncIterator[Claimed]:
+        """Job after job, until the worker is told to stop."""
+        failures = 0
+        loop = asyncio.get_running_loop()
+        while not self.running.engine.shutting_down:
+            asked = loop.time()
+            try:
+                claimed = await self.fetch_one()
+            except (Unreachable, Refused):
+                failures += 1
+                await asyncio.sleep(pause(failures, random.random()))
+                continue
+            failures = 0
+            if claimed is not None:
+                yield claimed
+            else:
+                idle_s = self.running.config.poll_s - (loop.time() - asked)
+                await asyncio.sleep(max(idle_s, 0))
+
+    def _extension(self, delivery: Delivery) -> Any:
+        handler = self._registry.get(delivery.job.type)
+        if handler is None or not isinstance(handler.target, type):
+            return None
+        return handler.build(delivery.job.args, delivery.context)

@@ -1,0 +1,183 @@
+"""The handlers of a worker, by job type."""
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Iterator
+from difflib import get_close_matches
+from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, TypeVar, overload
+
+from ojs_wire.values import JOB_TYPE
+from ojs_worker.binding import Binding
+from ojs_worker.client.options import Options, check_names
+from ojs_worker.client.requests import JobRequest
+from ojs_worker.context import BlockingContext, Context, JobContext
+from ojs_worker.job import Job
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Runs = Literal["loop", "thread", "process"]
+
+
+class Sender(Protocol):
+    """Where typed enqueues go."""
+
+    def request(self, type: str, args: list[Any], options: Options) -> JobRequest:
+        """Make the request of one job."""
+        ...
+
+    async def send(self, request: JobRequest) -> Job:
+        """Enqueue it."""
+        ...
+
+    def send_blocking(self, request: JobRequest) -> Job:
+        """Enqueue it, outside an event loop."""
+        ...
+
+
+class Handler(Generic[P, R]):
+    """A function or class that does the jobs of one type. Calling it calls the function itself."""
+
+    def __init__(
+        self, type: str, target: Callable[P, R], runs: Runs, sender: Sender, options: Options
+    ) -> None:
+        self.type = type
+        self.target = target
+        self.runs = runs
+        self.binding = Binding(target, f"the handler of {type}")
+        self._run_takes_context: bool | None = None
+        if inspect.isclass(target):
+            run = Binding(_run_of(target), f"the method run of {target.__name__}")
+            self._run_takes_context = run.context_name is not None
+        self._sender = sender
+        self._options = options
+        self.__doc__ = target.__doc__
+        self.__name__ = getattr(target, "__name__", type)
+        self.__module__ = target.__module__
+        self.__qualname__ = getattr(target, "__qualname__", self.__name__)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call the function itself, as a test does."""
+        return self.target(*args, **kwargs)
+
+    def options(self, **options: Any) -> "Handler[P, R]":
+        """The same handler with other options for its enqueues."""
+        merged: Any = {**self._options, **check_names(options)}
+        return Handler(self.type, self.target, self.runs, self._sender, merged)
+
+    def request(self, *args: P.args, **kwargs: P.kwargs) -> JobRequest:
+        """The request of one job, for `enqueue_many`."""
+        return self._sender.request(self.type, self.binding.pack(args, kwargs), self._options)
+
+    async def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Job:
+        """Store a job with these arguments."""
+        return await self._sender.send(self.request(*args, **kwargs))
+
+    def enqueue_blocking(self, *args: P.args, **kwargs: P.kwargs) -> Job:
+        """The same outside an event loop."""
+        return self._sender.send_blocking(self.request(*args, **kwargs))
+
+    def prepare(self, args: list[Any], context: JobContext) -> Callable[[], Any]:
+        """The call that does a job with these arguments; `BadArguments` where they do not fit."""
+        positions, names = self.binding.bind(args, context)
+        target: Callable[..., Any] = self.target
+        if self._run_takes_context is None:
+            return lambda: target(*positions, **names)
+        takes_context = self._run_takes_context
+
+        def run() -> Any:
+            made = target(*positions, **names)
+            return made.run(context) if takes_context else made.run()
+
+        return run
+
+    def build(self, args: list[Any], context: JobContext) -> Any:
+        """The object of a handler class, made of these arguments and not run."""
+        positions, names = self.binding.bind(args, context)
+        make: Callable[..., Any] = self.target
+        return make(*positions, **names)
+
+
+class Registry:
+    """Job types and their handlers."""
+
+    def __init__(self, sender: Sender) -> None:
+        self._sender = sender
+        self._handlers: dict[str, Handler[..., Any]] = {}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._handlers)
+
+    def __len__(self) -> int:
+        return len(self._handlers)
+
+    def get(self, type: str) -> Handler[..., Any] | None:
+        """The handler of a job type."""
+        return self._handlers.get(type)
+
+    def nearest(self, type: str) -> str | None:
+        """The known type whose name is nearest."""
+        return next(iter(get_close_matches(type, self._handlers, n=1)), None)
+
+    def add(
+        self, type: str | None, target: Any, runs: Runs | None, options: Options
+    ) -> Handler[..., Any]:
+        """Make a function or class the handler of a type; without one its name is the type."""
+        if isinstance(target, Handler):
+            target = target.target
+        if not callable(target):
+            raise TypeError(f"{target!r} is neither a function nor a class")
+        name: str = type or str(getattr(target, "__name__", ""))
+        if not JOB_TYPE.fullmatch(name):
+            raise ValueError(f"{name!r} is not a job type; one looks like email.send")
+        if name in self._handlers:
+            raise ValueError(f"{name} has a handler already: {self._handlers[name].__qualname__}")
+        if inspect.isclass(target):
+            target = _with_fields(target)
+        handler = Handler[..., Any](
+            name, target, _place(target, runs, name), self._sender, check_names(options)
+        )
+        self._handlers[name] = handler
+        return handler
+
+
+class JobDecorator(Protocol):
+    """`@worker.job(...)`: the context that a handler takes first is no argument of its jobs."""
+
+    @overload
+    def __call__(self, target: Callable[Concatenate[Context, P], R], /) -> Handler[P, R]: ...
+    @overload
+    def __call__(
+        self, target: Callable[Concatenate[BlockingContext, P], R], /
+    ) -> Handler[P, R]: ...
+    @overload
+    def __call__(self, target: Callable[P, R], /) -> Handler[P, R]: ...
+    def __call__(self, target: Any, /) -> Any:
+        """Register the handler."""
+        ...
+
+
+def _place(target: Any, runs: Runs | None, name: str) -> Runs:
+    body = _run_of(target) if inspect.isclass(target) else target
+    is_coroutine = inspect.iscoroutinefunction(body) or inspect.iscoroutinefunction(
+        getattr(body, "__call__", None)  # noqa: B004
+    )
+    if is_coroutine and runs not in (None, "loop"):
+        raise ValueError(f"the handler of {name} is a coroutine, which runs in the event loop only")
+    if not is_coroutine and runs == "loop":
+        raise ValueError(f"the handler of {name} is no coroutine, so it would block the event loop")
+    return runs or ("loop" if is_coroutine else "thread")
+
+
+def _run_of(made: Any) -> Callable[..., Any]:
+    run: Callable[..., Any] = made.run
+    return run
+
+
+def _with_fields(target: type) -> Any:
+    """A class whose fields are the parameters; `run` does the job."""
+    if not callable(getattr(target, "run", None)):
+        raise TypeError(f"the class {target.__name__} needs a method `run`")
+    own_init = "__init__" in vars(target) or hasattr(target, "__struct_fields__")
+    if own_init or dataclasses.is_dataclass(target):
+        return target
+    return dataclasses.dataclass(target)

@@ -1,0 +1,181 @@
+"""A worker while it runs: an engine with everything around it, from start to goodbye."""
+
+import asyncio
+import logging
+import os
+import random
+import secrets
+import signal
+import socket
+import time
+from collections.abc import Sequence
+from typing import Any, Self
+
+from ojs_wire.values import format_timestamp, uuid7
+from ojs_worker.beats import Beats
+from ojs_worker.engine import Engine
+from ojs_worker.feeding import Feed
+from ojs_worker.fetching import Fetcher, fetch_ids
+from ojs_worker.health import HealthServer
+from ojs_worker.machine import Word
+from ojs_worker.registry import Registry
+from ojs_worker.reports import Reports
+from ojs_worker.settings import Config
+from ojs_worker.settling import SingleSettler
+from ojs_worker.signals import ENDING, SignalBox, forced_code
+from ojs_worker.transport import SteadyTransport, Transport
+from ojs_worker.version import installed
+
+log = logging.getLogger("ojs.worker")
+
+
+_WORDS = {"SIGTSTP": Word.QUIET, "SIGCONT": Word.RESUME}
+
+
+class Running:
+    """One life of a worker, with an id of its own."""
+
+    def __init__(
+        self,
+        config: Config,
+        registry: Registry,
+        transport: Transport,
+        *,
+        layers: Sequence[Any] = (),
+        worker_id: str | None = None,
+        fetches: bool = True,
+        owns_transport: bool = False,
+    ) -> None:
+        self.config = config
+        self.id = worker_id or uuid7(_now_ms(), secrets.randbits)
+        self._loop = asyncio.get_running_loop()
+        self._owned = transport if owns_transport else None
+        transport = SteadyTransport(transport)
+        types = tuple(registry) if config.only_known_types else None
+        self.engine = Engine(
+            config,
+            registry,
+            settler=SingleSettler(transport, self.id, timeout_s=config.operation_s),
+            reports=Reports(transport, self.id, timeout_s=config.operation_s),
+            layers=layers,
+        )
+        self._beats = Beats(
+            transport,
+            self.id,
+            _profile(config, types),
+            report=self.engine.report,
+            heard=self.engine.heard,
+            interval_s=config.heartbeat_s,
+            timeout_s=config.operation_s,
+        )
+        self.fetcher = Fetcher(
+            transport,
+            self.id,
+            config.queues,
+            make_id=fetch_ids(_now_ms, random.getrandbits),
+            wait_s=config.long_poll_s,
+            timeout_s=config.operation_s,
+            lease_ms=round(config.visibility_s * 1000) if config.visibility_s else None,
+            job_types=types,
+        )
+        self.feed = Feed(
+            self.fetcher,
+            free=lambda: self.engine.free,
+            accept=self.engine.accept,
+            introduced=self._beats.introduced,
+            poll_s=config.poll_s,
+        )
+        self._fetches = fetches
+        self._health: HealthServer | None = None
+        self._forced_by: int | None = None
+
+    @property
+    def introduced(self) -> asyncio.Event:
+        """Set once the server has heard of this worker, or could not be told."""
+        return self._beats.introduced
+
+    async def start(self) -> Self:
+        """Begin to work."""
+        config = self.config
+        if config.health_port is not None:
+            self._health = HealthServer(self.engine, self.id)
+            await self._health.start(config.health_host, config.health_port)
+        log.info(
+            "worker %s serves %s at %s, %d jobs at once",
+            self.id,
+            ", ".join(config.queues),
+            config.url,
+            config.concurrency,
+        )
+        self.engine.start(self._beats, self.feed if self._fetches else None)
+        return self
+
+    def ask_to_stop(self) -> None:
+        """Begin the shutdown, as SIGTERM does."""
+        self.engine.hear(Word.STOP)
+
+    async def stop(self) -> int:
+        """Shut down in order; answers the exit code."""
+        self.ask_to_stop()
+        return await self.wait()
+
+    async def wait(self) -> int:
+        """Wait for the end, whoever asks for it; answers the exit code."""
+        try:
+            await self.engine.ended.wait()
+        finally:
+            await self._close()
+        if self._forced_by is not None:
+            return forced_code(self._forced_by)
+        return self.engine.machine.exit_code
+
+    async def wait_with_signals(self, box: SignalBox) -> int:
+        """The same, and obey the signals that the box catches."""
+
+        def listen(sig: signal.Signals) -> None:
+            # In the main thread between two instructions: only a note is left for the loop.
+            self._loop.call_soon_threadsafe(self.on_signal, sig, box.is_forcing(sig))
+
+        box.listen(listen)
+        try:
+            return await self.wait()
+        finally:
+            box.listen(None)
+
+    def on_signal(self, sig: signal.Signals, forcing: bool) -> None:
+        """Do what a signal asks for."""
+        log.info("received %s", sig.name)
+        if forcing:
+            self._forced_by = self._forced_by or sig
+            self.engine.force()
+        elif sig in ENDING:
+            self.engine.hear(Word.STOP)
+        else:
+            self.engine.hear(_WORDS[sig.name])
+
+    async def _close(self) -> None:
+        await self.engine.close()
+        if self._owned is not None:
+            await self._owned.close()
+        if self._health is not None:
+            await self._health.close()
+
+
+def _profile(config: Config, types: Sequence[str] | None) -> dict[str, Any]:
+    profile: dict[str, Any] = {
+        "hostname": socket.gethostname(),
+        "pid": os.getpid(),
+        "queues": list(config.queues),
+        "concurrency": config.concurrency,
+        "version": f"ojs-worker-python {installed()}",
+        "started_at": format_timestamp(_now_ms()),
+    }
+    if config.labels:
+        profile["labels"] = list(config.labels)
+    if types is not None:
+        profile["job_types"] = list(types)
+    return profile
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,124 @@
+"""Signals: SIGTERM and SIGINT stop the worker, SIGTSTP quiets it, SIGCONT wakes it up again.
+
+The handlers are set before anything else of the program is loaded, and only take note until a
+worker listens. A second SIGTERM or SIGINT forces the end, which also a handler that blocks the
+event loop, or a thread that never ends, cannot hold up.
+"""
+
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, Final
+
+log = logging.getLogger("ojs.worker")
+
+# Not all systems know all of them.
+NAMES: Final = ("SIGTERM", "SIGINT", "SIGTSTP", "SIGCONT")
+HANDLED: Final = tuple(getattr(signal, name) for name in NAMES if hasattr(signal, name))
+ENDING: Final = frozenset({signal.SIGTERM, signal.SIGINT})
+FORCED_EXIT_S: Final = 1.5
+Listener = Callable[[signal.Signals], None]
+
+
+def forced_code(sig: int) -> int:
+    """The exit code of a forced end: 143 for SIGTERM, 130 for SIGINT."""
+    return 128 + sig
+
+
+class SignalBox:
+    """Catches signals in the main thread, keeps them until somebody listens, and restores what
+    was there before.
+
+    With `may_exit` the process is ended hard where a forced end takes too long.
+    """
+
+    def __init__(self, *, may_exit: bool = False) -> None:
+        self._may_exit = may_exit
+        self._kept: deque[signal.Signals] = deque()
+        self._listener: Listener | None = None
+        self._before: dict[signal.Signals, Any] = {}
+        self._endings = 0
+        self._forced_by: signal.Signals | None = None
+        # Called with the first signal that asks for the end.
+        self.on_ending: Callable[[], None] | None = None
+
+    @property
+    def asked_to_end(self) -> bool:
+        """Whether a signal has asked for the end."""
+        return self._endings > 0
+
+    def install(self) -> None:
+        """Start catching; only the main thread can."""
+        for sig in HANDLED:
+            self._before[sig] = signal.signal(sig, self._caught)
+
+    def restore(self) -> None:
+        """Give the signals back to whoever had them."""
+        for sig, handler in self._before.items():
+            # None stands for a handler that was not set from Python and cannot be set again.
+            signal.signal(sig, signal.SIG_DFL if handler is None else handler)
+        self._before.clear()
+
+    def listen(self, listener: Listener | None) -> None:
+        """Hand over what was kept, and from now on each signal as it comes."""
+        self._listener = listener
+        while listener is not None and self._kept:
+            listener(self._kept.popleft())
+
+    def deliver(self, sig: signal.Signals) -> None:
+        """A signal came, by the system or on another's word."""
+        if sig in ENDING:
+            self._endings += 1
+            if self._endings == 1 and self.on_ending is not None:
+                self.on_ending()
+            elif self._endings == 2:
+                self._forced_by = sig
+                if self._may_exit:
+                    exit_later(FORCED_EXIT_S, forced_code(sig))
+            elif self._endings > 2 and self._may_exit:
+                exit_now(forced_code(self._forced_by or sig))
+        if self._listener is None:
+            self._kept.append(sig)
+        else:
+            self._listener(sig)
+
+    def is_forcing(self, sig: signal.Signals) -> bool:
+        """Whether this signal, just delivered, is one that forces the end."""
+        return sig in ENDING and self._forced_by is not None
+
+    def _caught(self, number: int, frame: FrameType | None) -> None:
+        self.deliver(signal.Signals(number))
+
+
+def ignore_signals() -> None:
+    """Leave it to the parent what becomes of this process."""
+    for sig in HANDLED:
+        if sig != getattr(signal, "SIGCONT", None):
+            signal.signal(sig, signal.SIG_IGN)
+
+
+def exit_later(seconds: float, code: int) -> None:
+    """End the process after a while, whatever it does then."""
+
+    def wait() -> None:
+        time.sleep(seconds)
+        exit_now(code)
+
+    threading.Thread(target=wait, name="ojs-exit", daemon=True).start()
+
+
+def exit_now(code: int) -> None:
+    """End the process without waiting for threads, which nobody can cancel."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            # Whoever read the output is gone; the exit code still counts.
+            continue
+    os._exit(code)

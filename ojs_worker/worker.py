@@ -1,0 +1,230 @@
+"""The worker as programs see it: handlers, settings, and the ways to run it."""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, Self, Unpack
+
+from ojs_worker.access import Auth, Headers
+from ojs_worker.blocking import BlockingManual, ThreadWorker
+from ojs_worker.client.asynchronous import Client
+from ojs_worker.client.blocking import BlockingClient
+from ojs_worker.client.options import Options
+from ojs_worker.client.requests import JobRequest
+from ojs_worker.direct import way_to
+from ojs_worker.job import Job
+from ojs_worker.manual import Manual
+from ojs_worker.middleware import Chain, EnqueueLayer, ProcessLayer, as_process_layer
+from ojs_worker.registry import JobDecorator, Registry, Runs
+from ojs_worker.running import Running
+from ojs_worker.settings import Config, Given, load
+from ojs_worker.signals import SignalBox
+from ojs_worker.transport import ANSWER_S, Reply, Transport
+
+log = logging.getLogger("ojs.worker")
+
+
+class Worker:
+    """Handlers and what is needed to run them.
+
+        worker = Worker(queues=["critical", "default"])
+
+        @worker.job("email.send")
+        async def send_email(ctx: Context, to: str, subject: str = "Hello") -> str:
+            ...
+
+        worker.run()
+
+    What is not given here comes from the environment: OJS_URL, OJS_QUEUES, OJS_CONCURRENCY, ...
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        auth: Auth | None = None,
+        *,
+        transport: Transport | None = None,
+        id: str | None = None,
+        **settings: Unpack[Given],
+    ) -> None:
+        self._code: dict[str, Any] = {"url": url, **settings}
+        self._flags: Mapping[str, Any] = {}
+        # Wrong settings are told where they are written, not when the worker starts.
+        load({}, self._code, {})
+        self._auth = auth
+        self._transport = transport
+        self._id = id
+        self._client: Client | None = None
+        self._blocking_client: BlockingClient | None = None
+        self._running: Running | None = None
+        self.middleware: Chain[ProcessLayer] = Chain()
+        self.registry = Registry(_Sender(self))
+
+    def job(
+        self, type: str | None = None, /, *, run_in: Runs | None = None, **options: Unpack[Options]
+    ) -> JobDecorator:
+        """Make a function or class the handler of a job type; `options` are those of its
+        enqueues.
+
+        A coroutine function runs in the event loop, any other in a thread, or in a process with
+        `run_in="process"`. Of a class, the fields are the arguments, and `run` does the job.
+        """
+
+        def register(target: Any) -> Any:
+            return self.registry.add(type, target, run_in, options)
+
+        return register
+
+    def use(self, layer: Any) -> Any:
+        """Add middleware around the handlers, innermost; a decorator too."""
+        self.middleware.add(as_process_layer(layer))
+        return layer
+
+    def use_enqueue(self, layer: EnqueueLayer) -> EnqueueLayer:
+        """Add middleware around the enqueues of `client`, innermost; a decorator too."""
+        return self.client.middleware.add(layer)
+
+    @property
+    def client(self) -> Client:
+        """A client of the same server."""
+        if self._client is None:
+            self._client = Client(transport=_Later(lambda: self._way(self.config())))
+        return self._client
+
+    @property
+    def blocking_client(self) -> BlockingClient:
+        """The same for programs without an event loop."""
+        if self._blocking_client is None:
+            config = self.config()
+            self._blocking_client = BlockingClient(config.url, self._auth or config.auth_token)
+        return self._blocking_client
+
+    def config(self, flags: Mapping[str, Any] | None = None) -> Config:
+        """The settings: flags before code before environment before defaults. The flags hold
+        from now on, also for the clients."""
+        self._flags = flags or self._flags
+        return load(self._flags, self._code)
+
+    def life(self, flags: Mapping[str, Any] | None = None, *, fetches: bool = True) -> Running:
+        """A new life of this worker, with an id of its own; not started yet."""
+        config = self.config(flags)
+        self.middleware.freeze()
+        return Running(
+            config,
+            self.registry,
+            self._way(config),
+            layers=tuple(self.middleware),
+            worker_id=self._id,
+            fetches=fetches,
+            owns_transport=self._transport is None,
+        )
+
+    async def __aenter__(self) -> Self:
+        """Run beside the program's own tasks, in its event loop."""
+        self._running = await self.life().start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        running, self._running = self._running, None
+        if running is not None:
+            await running.stop()
+            self.middleware.thaw()
+
+    async def wait(self) -> int:
+        """Wait for the end of a worker that was entered; answers its exit code.
+
+        In the main thread it obeys signals meanwhile, and puts back whatever handled them
+        before.
+        """
+        running, self._running = self._running, None
+        if running is None:
+            raise RuntimeError("the worker does not run: use `async with worker`")
+        try:
+            return await obey(running)
+        finally:
+            self.middleware.thaw()
+
+    def run(self) -> int:
+        """Run until told to stop; answers the exit code for the process."""
+
+        async def serve() -> int:
+            return await obey(await self.life().start())
+
+        try:
+            return asyncio.run(serve())
+        finally:
+            self.middleware.thaw()
+
+    def manual(self) -> Manual:
+        """Fetch and settle by hand: `async with worker.manual() as manual`."""
+        return Manual(lambda: self.life(fetches=False), self.registry)
+
+    def manual_blocking(self) -> BlockingManual:
+        """The same without an event loop: `with worker.manual_blocking() as manual`."""
+        return BlockingManual(self.manual())
+
+    def in_thread(self) -> ThreadWorker:
+        """Run in a thread beside a program without an event loop: `with worker.in_thread()`."""
+        return ThreadWorker(self.life)
+
+    def _way(self, config: Config) -> Transport:
+        if self._transport is not None:
+            return self._transport
+        return way_to(config.url, self._auth or config.auth_token, config.connect_s)
+
+
+async def obey(running: Running, box: SignalBox | None = None) -> int:
+    """Wait for the end and obey signals, where this is the main thread."""
+    if box is not None:
+        return await running.wait_with_signals(box)
+    if threading.current_thread() is not threading.main_thread():
+        return await running.wait()
+    box = SignalBox()
+    box.install()
+    try:
+        return await running.wait_with_signals(box)
+    finally:
+        box.restore()
+
+
+class _Later:
+    """The way to the server, chosen when it is first gone: handlers are often imported before
+    the command's options are known."""
+
+    def __init__(self, choose: Callable[[], Transport]) -> None:
+        self._choose = choose
+        self._chosen: Transport | None = None
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        *,
+        headers: Headers | None = None,
+        timeout_s: float = ANSWER_S,
+    ) -> Reply:
+        if self._chosen is None:
+            self._chosen = self._choose()
+        return await self._chosen.send(method, path, body, headers=headers, timeout_s=timeout_s)
+
+    async def close(self) -> None:
+        if self._chosen is not None:
+            await self._chosen.close()
+
+
+class _Sender:
+    """Typed enqueues go through the clients of the worker."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+
+    def request(self, type: str, args: list[Any], options: Options) -> JobRequest:
+        return self._worker.client.request(type, args, **options)
+
+    async def send(self, request: JobRequest) -> Job:
+        return await self._worker.client.send(request)
+
+    def send_blocking(self, request: JobRequest) -> Job:
+        return self._worker.blocking_client.send(request)

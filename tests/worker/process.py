@@ -1,0 +1,91 @@
+"""A real `ojs-worker` process in a process group of its own."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+END_S = 30
+
+
+class WorkerProcess:
+    """One process, its output, and its exit code."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+        self.output: list[str] = []
+        self._reader = asyncio.create_task(self._read())
+
+    @property
+    def pid(self) -> int:
+        """The id of the process, and of its group."""
+        return self._process.pid
+
+    def send(self, sig: signal.Signals) -> None:
+        """Send a signal to the worker."""
+        self._process.send_signal(sig)
+
+    def send_all(self, sig: signal.Signals) -> None:
+        """Send a signal to the whole group, as a terminal does."""
+        os.killpg(self.pid, sig)
+
+    async def code(self) -> int:
+        """Wait for its end."""
+        code = await asyncio.wait_for(self._process.wait(), END_S)
+        await self._reader
+        return code
+
+    def alive(self) -> bool:
+        """Whether it runs; also not if it is stopped."""
+        status = Path(f"/proc/{self.pid}/stat").read_text(encoding="utf-8")
+        return status.rpartition(")")[2].split()[0] in "RSD"
+
+    async def _read(self) -> None:
+        assert self._process.stdout is not None
+        async for line in self._process.stdout:
+            self.output.append(line.decode(errors="replace").rstrip())
+
+    async def kill(self) -> None:
+        """End it for good, and everything that it started in its group."""
+        if self._process.returncode is None:
+            self.send_all(signal.SIGKILL)
+        await self.code()
+
+
+@asynccontextmanager
+async def worker(
+    url: str, *options: str, target: str = "ojs_worker.demo:worker", **environ: Any
+) -> AsyncIterator[WorkerProcess]:
+    """A worker with short times, killed at the end if it still runs."""
+    settings = {
+        "OJS_URL": url,
+        "OJS_GRACE_PERIOD": "1",
+        "OJS_HEARTBEAT_INTERVAL": "0.3",
+        "OJS_POLL_INTERVAL": "0.05",
+        "OJS_LONG_POLL": "5",
+        "OJS_CONCURRENCY": "2",
+        "PYTHONUNBUFFERED": "1",
+        **{name: str(value) for name, value in environ.items()},
+    }
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("OJS_")}
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "ojs_worker", "run", target, *options),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        cwd=ROOT,
+        env={**inherited, **settings},
+        start_new_session=True,
+    )
+    started = WorkerProcess(process)
+    try:
+        yield started
+    except BaseException:
+        print("\n".join(started.output))
+        raise
+    finally:
+        await started.kill()

@@ -1,0 +1,227 @@
+"""A small scripted server for workers: in memory as a transport, or over real sockets.
+
+By default it has the four public paths only: fetch, ack, nack and heartbeat.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from ojs_worker.errors import Unreachable
+from ojs_worker.transport import ANSWER_S, Reply
+
+V1 = "/ojs/v1/workers"
+FETCH, ACK, NACK, BEAT = f"{V1}/fetch", f"{V1}/ack", f"{V1}/nack", f"{V1}/heartbeat"
+REGISTER, DEREGISTER = f"{V1}/register", f"{V1}/deregister"
+PUBLIC = frozenset({FETCH, ACK, NACK, BEAT})
+ALL = PUBLIC | {REGISTER, DEREGISTER}
+Json = dict[str, Any]
+Answer = tuple[int, Json]
+NOT_FOUND: Answer = (404, {"error": {"code": "not_found", "message": "no such path"}})
+WITHIN_S = 20.0
+
+
+@dataclass
+class Call:
+    """One request, and when it came."""
+
+    at: float
+    path: str
+    body: Json
+
+
+def job(number: int, type: str = "test.echo", args: Any = (), **more: Any) -> Json:
+    """A job as FETCH hands it out."""
+    return {
+        "id": f"01a1f0c0-0000-7000-8000-{number:012x}",
+        "type": type,
+        "queue": "default",
+        "state": "active",
+        "args": list(args),
+        "attempt": 1,
+        **more,
+    }
+
+
+@dataclass
+class ScriptedServer:
+    """Answers as told, and remembers what it was asked."""
+
+    paths: frozenset[str] = PUBLIC
+    calls: list[Call] = field(default_factory=list)
+    waiting: list[Json] = field(default_factory=list)
+    # What each path answers instead of the usual; None lets the connection break.
+    answers: dict[str, Callable[[Json], Answer | None]] = field(default_factory=dict)
+    # What the next BEATs are told beside the usual.
+    beat: Json = field(default_factory=dict)
+    gives_all: bool = False
+    holds: bool = False
+
+    def __post_init__(self) -> None:
+        self._changed = asyncio.Condition()
+
+    async def offer(self, *jobs: Json) -> None:
+        """Have these jobs fetched."""
+        async with self._changed:
+            self.waiting += jobs
+            self._changed.notify_all()
+
+    async def handle(self, path: str, body: Json) -> Answer | None:
+        """Answer one request."""
+        async with self._changed:
+            self.calls.append(Call(asyncio.get_running_loop().time(), path, body))
+            self._changed.notify_all()
+        if path in self.answers:
+            return self.answers[path](body)
+        if path not in self.paths:
+            return NOT_FOUND
+        if path == FETCH:
+            return 200, {"jobs": await self._fetched(body)}
+        if path == BEAT:
+            return 200, {"state": body.get("state"), **self.beat}
+        return 200, {"ok": True, "job_id": body.get("job_id")}
+
+    async def _fetched(self, body: Json) -> list[Json]:
+        if self.holds and not self.waiting:
+            try:
+                async with asyncio.timeout(body.get("wait_ms", 0) / 1000), self._changed:
+                    await self._changed.wait_for(lambda: self.waiting)
+            except TimeoutError:
+                return []
+        count = len(self.waiting) if self.gives_all else body["count"]
+        given, self.waiting = self.waiting[:count], self.waiting[count:]
+        return given
+
+    def of(self, path: str) -> list[Call]:
+        """The requests of one path."""
+        return [call for call in self.calls if call.path == path]
+
+    def about(self, path: str, given: Json) -> list[Json]:
+        """The bodies of one path that are about this job."""
+        return [call.body for call in self.of(path) if call.body.get("job_id") == given["id"]]
+
+    async def until(self, met: Callable[[], object], within_s: float = WITHIN_S) -> None:
+        """Wait until requests have come that meet a condition."""
+        try:
+            async with asyncio.timeout(within_s), self._changed:
+                await self._changed.wait_for(met)
+        except TimeoutError:
+            seen = "\n".join(f"{call.at:.3f} {call.path} {call.body}" for call in self.calls[-30:])
+            raise AssertionError(f"it did not come; the last calls were\n{seen}") from None
+
+    async def until_beat(self, **members: Any) -> Json:
+        """Wait for a BEAT, from now on, that says all this."""
+        known = len(self.calls)
+
+        def found() -> list[Json]:
+            return [
+                call.body
+                for call in self.calls[known:]
+                if call.path == BEAT and members.items() <= call.body.items()
+            ]
+
+        await self.until(found)
+        return found()[0]
+
+    async def settled(self, given: Json, path: str = ACK) -> Json:
+        """Wait for the ACK, or FAIL, of a job."""
+        await self.until(lambda: self.about(path, given))
+        return self.about(path, given)[0]
+
+
+class MemoryTransport:
+    """The scripted server without sockets."""
+
+    def __init__(self, server: ScriptedServer) -> None:
+        self._server = server
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        *,
+        headers: Mapping[str, str] | None = None,
+        timeout_s: float = ANSWER_S,
+    ) -> Reply:
+        """Send one request."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                answer = await self._server.handle(path, json.loads(body or b"{}"))
+        except TimeoutError:
+            raise Unreachable("it takes too long", sent=True) from None
+        if answer is None:
+            raise Unreachable("the connection broke", sent=True)
+        return Reply(answer[0], json.dumps(answer[1]).encode())
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+@asynccontextmanager
+async def listening(server: ScriptedServer) -> AsyncIterator[str]:
+    """The scripted server on a real socket; its URL."""
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        tasks.add(task)
+        try:
+            while request := await _request(reader):
+                answer = await _unless_hung_up(reader, server.handle(*request))
+                if answer is None:
+                    return
+                body = json.dumps(answer[1]).encode()
+                head = (
+                    f"HTTP/1.1 {answer[0]} Scripted\r\nContent-Type: application/json\r\n"
+                    f"Content-Length: {len(body)}\r\n\r\n"
+                )
+                writer.write(head.encode() + body)
+                await writer.drain()
+        except (ConnectionError, asyncio.CancelledError):
+            pass
+        finally:
+            tasks.discard(task)
+            writer.close()
+
+    listener = await asyncio.start_server(serve, "127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}"
+    finally:
+        listener.close()
+        for task in list(tasks):
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _unless_hung_up(
+    reader: asyncio.StreamReader, work: Coroutine[Any, Any, Answer | None]
+) -> Answer | None:
+    """The answer; None, with the work undone, once the caller has hung up."""
+    answering = asyncio.ensure_future(work)
+    # Nobody sends a second request before the answer, so all that can come is the end.
+    hanging_up = asyncio.ensure_future(reader.read(1))
+    try:
+        await asyncio.wait({answering, hanging_up}, return_when=asyncio.FIRST_COMPLETED)
+        return answering.result() if answering.done() else None
+    finally:
+        for task in (answering, hanging_up):
+            task.cancel()
+        await asyncio.gather(answering, hanging_up, return_exceptions=True)
+
+
+async def _request(reader: asyncio.StreamReader) -> tuple[str, Json] | None:
+    line = await reader.readline()
+    if not line:
+        return None
+    path = line.split()[1].decode()
+    size = 0
+    while (header := await reader.readline()).strip():
+        name, _, value = header.partition(b":")
+        if name.strip().lower() == b"content-length":
+            size = int(value)
+    return path, json.loads(await reader.readexactly(size) or b"{}") if size else {}

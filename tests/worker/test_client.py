@@ -1,0 +1,315 @@
+"""The clients against the real server, in process, on both stores."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx
+import pytest
+
+from ojs_server.app import Application, Server
+from ojs_server.http.auth import parse_keys
+from ojs_worker import (
+    BlockingClient,
+    Client,
+    Conflict,
+    Context,
+    Duplicate,
+    InvalidRequest,
+    JobCancelled,
+    JobFailed,
+    JobRequest,
+    NotFound,
+    RetryPolicy,
+    Unique,
+    WaitTimeout,
+    Worker,
+    batch,
+    chain,
+    group,
+)
+from ojs_worker.errors import PermissionDenied, Unauthenticated
+from ojs_worker.transport import HttpTransport
+from tests.http.conftest import Serve
+from tests.http.keys import KEYS
+
+URL = "http://ojs.test"
+
+
+def way(server: Server, **more: Any) -> HttpTransport:
+    return HttpTransport(URL, asgi_app=Application(server), **more)
+
+
+@pytest.fixture
+async def server(serve: Serve) -> AsyncIterator[Server]:
+    async with serve() as running:
+        yield running
+
+
+@pytest.fixture
+async def client(server: Server) -> AsyncIterator[Client]:
+    async with Client(transport=way(server)) as connected:
+        yield connected
+
+
+async def test_a_job_is_enqueued_read_and_cancelled(client: Client) -> None:
+    job = await client.enqueue("email.send", ["ada"], meta={"user": 1})
+    assert (job.state, job.args, job.meta, job.queue) == (
+        "available",
+        ["ada"],
+        {"user": 1},
+        "default",
+    )
+    assert await client.get(job.id) == job
+    assert (await client.cancel(job.id)).state == "cancelled"
+    with pytest.raises(Conflict, match="409"):
+        await client.cancel(job.id)
+    with pytest.raises(JobCancelled):
+        await client.result(job)
+
+
+async def test_every_option_reaches_the_server(client: Client) -> None:
+    soon = datetime.now(UTC) + timedelta(hours=1)
+    job = await client.enqueue(
+        "email.send",
+        {"to": "ada"},
+        queue="mail",
+        priority=7,
+        at=soon,
+        expires_in="P1D",
+        timeout=timedelta(minutes=2),
+        grace_period=5,
+        visibility_timeout="10m",
+        retry=RetryPolicy(max_attempts=5, initial_interval=2, non_retryable_errors=["smtp.*"]),
+        unique=Unique(keys=["type", "args"], args_keys=["to"], period="1h"),
+        tags=["a", "b"],
+    )
+    assert (job.queue, job.priority, job.state, job.max_attempts) == ("mail", 7, "scheduled", 5)
+    assert job.args == [{"to": "ada"}]
+    assert (job.timeout_ms, job.grace_period, job.tags) == (120_000, 5, ["a", "b"])
+    assert job.limit_s == 120
+    assert job.expires_at
+    assert job.scheduled_at
+
+
+async def test_a_delay_is_counted_from_now(client: Client) -> None:
+    job = await client.enqueue("a.b", delay="2h")
+    assert job.state == "scheduled"
+    given = datetime.fromisoformat(str(job.scheduled_at))
+    assert timedelta(minutes=119) < given - datetime.now(UTC) < timedelta(minutes=121)
+
+
+async def test_the_same_request_again_makes_no_second_job(client: Client) -> None:
+    request = client.request("a.b", [1])
+    first, second = await client.send(request), await client.send(request)
+    assert first.id == second.id == request.id
+    with pytest.raises(Duplicate):
+        await client.enqueue("a.b", [2], id=request.id)
+
+
+async def test_an_idempotency_key_is_sent(client: Client) -> None:
+    request = client.request("a.b", [1], idempotency_key="order-7")
+    first = await client.send(request)
+    assert (await client.send(request)).id == first.id
+    other = client.request("a.b", [2], idempotency_key="order-7")
+    with pytest.raises(Duplicate):
+        await client.send(other)
+
+
+async def test_a_duplicate_names_the_job_that_is_there(client: Client) -> None:
+    first = await client.enqueue("a.b", [1], unique=True)
+    with pytest.raises(Duplicate) as refused:
+        await client.enqueue("a.b", [1], unique=True)
+    assert refused.value.existing_job_id == first.id
+    assert refused.value.request_id
+    await client.enqueue("a.b", [2], unique=True)
+
+
+async def test_many_jobs_at_once(client: Client) -> None:
+    jobs = await client.enqueue_many(client.request("a.b", [n]) for n in range(25))
+    assert [job.args for job in jobs] == [[n] for n in range(25)]
+    with pytest.raises(ValueError, match="no job to enqueue"):
+        await client.enqueue_many([])
+
+
+async def test_wrong_jobs_are_refused_before_or_by_the_server(client: Client) -> None:
+    with pytest.raises(ValueError, match="'Email' is not a job type"):
+        await client.enqueue("Email")
+    with pytest.raises(TypeError, match='did you mean "priority"'):
+        await client.enqueue("a.b", priorty=1)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="must be a list or a mapping"):
+        await client.enqueue("a.b", "text")
+    with pytest.raises(InvalidRequest, match="cannot be written as JSON"):
+        await client.enqueue("a.b", [object()])
+    with pytest.raises(ValueError, match="must have a time zone"):
+        await client.enqueue("a.b", at=datetime(2030, 1, 1))  # noqa: DTZ001
+    with pytest.raises(ValueError, match="not both"):
+        await client.enqueue("a.b", delay=1, at="+PT1S")
+    with pytest.raises(InvalidRequest, match="priority") as refused:
+        await client.enqueue("a.b", priority="high")  # type: ignore[arg-type]
+    assert refused.value.status == 400
+    with pytest.raises(NotFound):
+        await client.get("01a1f0c0-0000-7000-8000-000000000000")
+
+
+async def test_a_result_is_waited_for(client: Client, server: Server) -> None:
+    worker = Worker(transport=way(server), long_poll=2)
+
+    @worker.job("sum.up")
+    async def sum_up(a: int, b: int) -> int:
+        return a + b
+
+    @worker.job("never.well", retry=1)
+    def never() -> None:
+        raise ValueError("never")
+
+    job = await sum_up.enqueue(2, b=3)
+    with pytest.raises(WaitTimeout):
+        await client.result(job, timeout_s=0.05)
+    waiting = asyncio.create_task(client.result(job.id, timeout_s=20))
+    async with worker:
+        assert await waiting == 5
+        failed = await never.enqueue()
+        with pytest.raises(JobFailed, match="never") as ended:
+            await client.result(failed, timeout_s=20)
+    assert ended.value.error
+    assert ended.value.error["type"] == "ValueError"
+
+
+async def test_a_server_without_that_call_is_asked_for_the_job() -> None:
+    asked = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        asked.append(scope["path"])
+        found = scope["path"].endswith("/result")
+        ended = len(asked) > 2
+        job = {"id": "1", "type": "a.b", "state": "completed" if ended else "active", "result": 7}
+        body = b"404 page not found" if found else httpx.Response(200, json={"job": job}).content
+        await send({"type": "http.response.start", "status": 404 if found else 200, "headers": []})
+        await send({"type": "http.response.body", "body": body})
+
+    async with Client(transport=HttpTransport(URL, asgi_app=app)) as client:
+        assert await client.result("1", timeout_s=20) == 7
+    assert asked[0].endswith("/result")
+    assert asked[1:] == ["/ojs/v1/jobs/1"] * (len(asked) - 1)
+
+
+async def test_cron_entries(client: Client) -> None:
+    entry = await client.put_cron(
+        "nightly",
+        "0 3 * * *",
+        "report.make",
+        {"kind": "full"},
+        timezone="Europe/Berlin",
+        overlap="skip",
+        queue="reports",
+    )
+    assert entry["name"] == "nightly"
+    assert entry["timezone"] == "Europe/Berlin"
+    assert [one["name"] for one in await client.list_crons()] == ["nightly"]
+    assert (await client.enable_cron("nightly", enabled=False))["enabled"] is False
+    job = await client.trigger_cron("nightly")
+    assert (job.type, job.queue, job.args) == ("report.make", "reports", [{"kind": "full"}])
+    assert (await client.get_cron("nightly"))["expression"] == "0 3 * * *"
+    await client.delete_cron("nightly")
+    with pytest.raises(NotFound):
+        await client.get_cron("nightly")
+
+
+async def test_middleware_sees_every_job(client: Client) -> None:
+    @client.middleware.add
+    async def stamp(request: JobRequest, call_next: Any) -> Any:
+        request.meta["stamp"] = 1
+        return await call_next(request)
+
+    @client.middleware.add
+    async def drop(request: JobRequest, call_next: Any) -> Any:
+        return None if request.type == "drop.me" else await call_next(request)
+
+    assert (await client.enqueue("a.b")).meta == {"stamp": 1}
+    with pytest.raises(LookupError, match=r"dropped the job drop\.me"):
+        await client.enqueue("drop.me")
+    requests = [client.request("a.b"), client.request("drop.me"), client.request("c.d")]
+    jobs = await client.enqueue_many(requests)
+    assert [(job.type, job.meta) for job in jobs] == [("a.b", {"stamp": 1}), ("c.d", {"stamp": 1})]
+
+
+async def test_middleware_may_not_change_the_id(client: Client) -> None:
+    @client.middleware.add
+    async def rename(request: JobRequest, call_next: Any) -> Any:
+        return await call_next(client.request("a.b"))
+
+    with pytest.raises(ValueError, match="must not change the id"):
+        await client.enqueue("a.b")
+
+
+async def test_keys_are_sent_and_asked_for_anew(serve: Serve) -> None:
+    producer = KEYS["producer"]
+    tokens = iter(["wrong-wrong-wrong-wrong", producer])
+
+    async def fresh() -> str:
+        return next(tokens)
+
+    async with serve(keys=parse_keys("", KEYS)) as server:
+        with pytest.raises(Unauthenticated):
+            await Client(transport=way(server)).enqueue("a.b")
+        await Client(transport=way(server, auth=producer)).enqueue("a.b")
+        with pytest.raises(PermissionDenied):
+            await Client(transport=way(server, auth=KEYS["worker"])).enqueue("a.b")
+        refreshed = Client(transport=way(server, auth=fresh))
+        with pytest.raises(Unauthenticated):
+            await refreshed.enqueue("a.b")
+        await refreshed.enqueue("a.b")
+
+
+async def test_the_manifest_is_read(client: Client) -> None:
+    assert (await client.manifest())["specversion"] == "1.0"
+
+
+def test_a_blocking_client_has_the_same_calls() -> None:
+    def names(kind: type) -> set[str]:
+        return {name for name in vars(kind) if not name.startswith("_")}
+
+    assert names(Client) <= names(BlockingClient) | {"middleware"}
+
+
+async def test_a_workflow_hands_results_on(client: Client, server: Server) -> None:
+    worker = Worker(transport=way(server), long_poll=2)
+
+    @worker.job("give.number")
+    async def give(n: int) -> int:
+        return n
+
+    @worker.job("sum.up")
+    async def sum_up(ctx: Context) -> Any:
+        return ctx.parent_results
+
+    flow = chain(
+        give.request(5),
+        group(give.request(1), give.request(2)),
+        sum_up.request(),
+        name="sums",
+        queue="default",
+    )
+    started = await client.start(flow)
+    assert (started["type"], started["name"], started["state"]) == ("chain", "sums", "running")
+    async with worker:
+        async with asyncio.timeout(20):
+            while (shown := await client.get_workflow(started["id"]))["state"] == "running":  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+    assert shown["state"] == "completed"
+    last = await client.get(shown["steps"][2]["job_id"])
+    assert last.result == [5, {"0": 1, "1": 2}]
+
+
+async def test_a_batch_calls_back_and_can_be_cancelled(client: Client) -> None:
+    one = client.request("a.b", delay=60)
+    flow = batch(one, one, on_complete=client.request("c.d"), on_failure=client.request("e.f"))
+    started = await client.start(flow)
+    assert (started["type"], started["jobs_total"]) == ("batch", 2)
+    assert (await client.cancel_workflow(started["id"]))["state"] == "cancelled"
+    with pytest.raises(ValueError, match="else it is a group"):
+        batch(one)
+    with pytest.raises(ValueError, match="at least one job"):
+        chain()

@@ -1,0 +1,218 @@
+"""How requests travel: headers, retries, API objects of the program's own, and no answer."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+import pytest
+
+from ojs_worker import BlockingClient, Client, JobRequest, Unreachable
+from ojs_worker.access import Access
+from ojs_worker.backoff import LONGEST_S, pause
+from ojs_worker.client.asynchronous import TRIES
+from ojs_worker.errors import Refused
+from ojs_worker.transport import ApiTransport, HttpTransport, Reply, SteadyTransport, base_url
+from tests.worker.scripted import Json, ScriptedServer, listening
+
+JOB: Json = {"job": {"id": "1", "type": "a.b", "state": "available"}}
+
+
+class Answers:
+    """A transport that gives these answers in turn; None is no answer."""
+
+    def __init__(self, *answers: Reply | None, sent: bool = True) -> None:
+        self._answers = list(answers)
+        self._sent = sent
+        self.requests: list[tuple[str, str, bytes | None]] = []
+
+    async def send(self, method: str, path: str, body: bytes | None = None, **_: Any) -> Reply:
+        self.requests.append((method, path, body))
+        answer = self._answers.pop(0)
+        if answer is None:
+            raise Unreachable("no answer", sent=self._sent)
+        return answer
+
+    async def close(self) -> None: ...
+
+
+class Pauses:
+    """Remembers pauses instead of making them."""
+
+    def __init__(self) -> None:
+        self.made: list[float] = []
+
+    async def __call__(self, seconds: float) -> None:
+        self.made.append(seconds)
+
+
+WELL = Reply(201, httpx.Response(200, json=JOB).content)
+
+
+async def test_an_enqueue_is_repeated_as_it_was() -> None:
+    answers = Answers(None, Reply(503, b"", 7.0), Reply(429, b""), WELL)
+    pauses = Pauses()
+    job = await Client(transport=answers, sleep=pauses).enqueue("a.b", [1])
+    assert job.id == "1"
+    assert len({body for _, _, body in answers.requests}) == 1
+    assert len(pauses.made) == 3
+    assert pauses.made[1] >= 7
+
+
+async def test_it_is_not_repeated_for_ever() -> None:
+    answers = Answers(*[None] * TRIES)
+    with pytest.raises(Unreachable):
+        await Client(transport=answers, sleep=Pauses()).enqueue("a.b")
+    refused = Answers(*[Reply(503, b"")] * TRIES)
+    with pytest.raises(Refused, match="503"):
+        await Client(transport=refused, sleep=Pauses()).enqueue("a.b")
+    assert len(answers.requests) == len(refused.requests) == TRIES
+
+
+async def test_what_must_not_be_done_twice_is_repeated_only_if_it_was_not_sent() -> None:
+    with pytest.raises(Unreachable):
+        await Client(transport=Answers(None, WELL), sleep=Pauses()).cancel("1")
+    again = Answers(None, WELL, sent=False)
+    await Client(transport=again, sleep=Pauses()).cancel("1")
+    assert len(again.requests) == 2
+
+
+@pytest.mark.parametrize("luck", [0.0, 0.5, 1.0])
+def test_pauses_grow_to_a_bound_and_leave_half_to_chance(luck: float) -> None:
+    pauses = [pause(n, luck) for n in range(1, 30)]
+    assert pauses == sorted(pauses)
+    assert LONGEST_S / 2 <= pauses[-1] <= LONGEST_S
+    assert pause(0, 1) > 0
+
+
+async def test_headers_are_asked_for_with_every_request() -> None:
+    async def later() -> Mapping[str, str]:
+        return {"X-Api-Key": "k"}
+
+    fixed = await Access("secret").headers()
+    assert fixed["Authorization"] == "Bearer secret"
+    assert fixed["OJS-Version"] == "1.0"
+    assert (await Access(lambda: "fresh").headers())["Authorization"] == "Bearer fresh"
+    assert (await Access(later).headers())["X-Api-Key"] == "k"
+    assert Access(lambda: "fresh").blocking_headers()["Authorization"] == "Bearer fresh"
+    with pytest.raises(TypeError, match="blocking client"):
+        Access(later).blocking_headers()
+
+
+@pytest.mark.parametrize("url", ["http://a/", "http://a/ojs/v1", "http://a/ojs/v1/"])
+def test_the_base_is_found_in_every_spelling(url: str) -> None:
+    assert base_url(url) == "http://a"
+
+
+def test_a_url_without_a_scheme_is_refused() -> None:
+    with pytest.raises(ValueError, match="must begin with http"):
+        HttpTransport("localhost:8080")
+
+
+async def test_no_server_is_unreachable_and_nothing_was_sent() -> None:
+    server = await asyncio.start_server(lambda r, w: None, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    server.close()
+    await server.wait_closed()
+    with pytest.raises(Unreachable) as failed:
+        await HttpTransport(f"http://127.0.0.1:{port}").send("GET", "/x")
+    assert failed.value.sent is False
+
+
+async def test_a_broken_connection_is_unreachable_and_may_have_been_heard() -> None:
+    scripted = ScriptedServer()
+    scripted.answers["/x"] = lambda body: None
+    async with listening(scripted) as url:
+        transport = HttpTransport(url)
+        with pytest.raises(Unreachable) as failed:
+            await transport.send("POST", "/x", b"{}")
+        await transport.close()
+    assert failed.value.sent is True
+
+
+def test_a_transport_lives_through_several_loops() -> None:
+    async def ask(transport: HttpTransport, scripted: ScriptedServer) -> int:
+        async with listening(scripted) as url:
+            transport._url = url
+            status = (await transport.send("POST", "/x", b"{}")).status
+            await transport.close()
+            return status
+
+    transport = HttpTransport("http://unused")
+    for _ in range(2):
+        asyncio.run(_made(ask, transport))
+
+
+async def _made(ask: Any, transport: HttpTransport) -> None:
+    assert await ask(transport, ScriptedServer()) == 404
+
+
+class Api:
+    """An API object such as a program may have."""
+
+    def __init__(self, http: Any, base_url: str) -> None:
+        self.http = http
+        self.base_url = base_url
+        self.raised = 0
+
+    def get_headers(self) -> Mapping[str, str]:
+        return {"Authorization": "Bearer from-the-api"}
+
+    def raise_for_status(self, response: httpx.Response) -> None:
+        self.raised += 1
+        raise PermissionError(response.status_code)
+
+
+@pytest.mark.parametrize("kind", ["blocking", "awaiting"])
+async def test_an_api_object_is_used_as_it_is(kind: str) -> None:
+    seen = []
+
+    def handle(request: httpx.Request) -> httpx.Response:
+        seen.append(request)
+        status = 403 if request.url.path == "/no" else 404
+        return httpx.Response(status, json={"error": {"message": "no"}})
+
+    mock = httpx.MockTransport(handle)
+    http: Any = httpx.Client(transport=mock)
+    if kind == "awaiting":
+        http = httpx.AsyncClient(transport=mock)
+    api = Api(http, "http://api.test/ojs/v1")
+    transport = ApiTransport(api)
+    assert (await transport.send("GET", "/x")).status == 404
+    assert seen[0].headers["authorization"] == "Bearer from-the-api"
+    assert api.raised == 0
+    with pytest.raises(PermissionError):
+        await transport.send("GET", "/no")
+    with pytest.raises(Unreachable, match="PermissionError"):
+        await SteadyTransport(transport).send("GET", "/no")
+
+
+async def test_the_blocking_client_works_beside_a_loop_and_with_middleware() -> None:
+    scripted = ScriptedServer()
+    scripted.answers["/ojs/v1/jobs"] = lambda body: (201, {"job": {**body, "state": "available"}})
+
+    def enqueue(url: str) -> Any:
+        with BlockingClient(url) as client:
+
+            @client.use
+            def stamp(request: JobRequest, call_next: Any) -> Any:
+                request.args.append("stamped")
+                return call_next(request)
+
+            return client.enqueue("a.b", [1])
+
+    async with listening(scripted) as url:
+        job = await asyncio.to_thread(enqueue, url)
+    assert job.args == [1, "stamped"]
+
+
+def test_a_blocking_client_says_when_something_waits_for_a_loop() -> None:
+    client = BlockingClient("http://unused")
+
+    async def layer(request: JobRequest, call_next: Any) -> Any:
+        await asyncio.sleep(0)
+
+    client._client.middleware.add(layer)
+    with pytest.raises(RuntimeError, match="waits for an event loop"):
+        client.enqueue("a.b")
+    client.close()
