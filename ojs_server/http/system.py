@@ -80,7 +80,7 @@ async def manifest(call: Call) -> Answer:
                 "language": "python",
                 "backend": store.kind,
             },
-            "conformance_level": 1,
+            "conformance_level": 4,
             "conformance_tier": "runtime",
             "protocols": ["http"],
             "backend": store.kind,

@@ -147,7 +147,8 @@ async def test_a_worker_outlives_a_server_that_goes_and_comes_back(sqlite_path: 
         # The handler ends meanwhile; its result is kept.
         await until(lambda: _logged(process.output, job.id, "cannot settle"), 20)
         await node.start()
-        assert await client.result(job, timeout_s=30) >= 1.5
+        # The handler slept 1.5 s by a clock that may be a millisecond off.
+        assert await client.result(job, timeout_s=30) > 1.4
         assert (await client.get(job.id)).attempt == 1
         process.send(signal.SIGTERM)
         assert await process.code() == 0
