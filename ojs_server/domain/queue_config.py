@@ -180,7 +180,8 @@ def _bounds(body: Mapping[str, Any], strict: bool) -> Bounds | None:
         _strategy("backpressure.strategy", nested.get("strategy")),
         _strategy("overflow_policy", body.get("overflow_policy")),
     )
-    depth, size, strategy = (next(filter(None, of), None) for of in (depths, sizes, strategies))
+    depth, size = (next(filter(None, of), None) for of in (depths, sizes))
+    strategy = next(filter(None, strategies), None)
     warning = nested.get("warning_threshold", 0.8)
     if isinstance(warning, bool) or not isinstance(warning, int | float) or not 0 < warning <= 1:
         raise invalid(
