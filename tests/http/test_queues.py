@@ -38,7 +38,7 @@ async def test_queues_appear_with_their_first_job_and_count_by_state(
     assert queues[0]["counts"] == {**NOTHING, "active": 1, "discarded": 1}
     assert queues[1]["counts"] == {**NOTHING, "available": 1}
     one = body(await client.get(f"{QUEUES}/a"))["queue"]
-    assert one == queues[0]
+    assert {name: one[name] for name in queues[0]} == queues[0]
     assert (one["status"], one["paused"]) == ("active", False)
 
 

@@ -30,8 +30,8 @@ def test_a_job_that_is_not_started_within_its_ttl_is_discarded(
     bench.sweep()
     assert bench.state(job_id) == "discarded"
     assert types(bench, job_id) == ["enqueue_ttl_expired"]
-    kinds = ["job.expired", "job.ttl_expired", "job.discarded"]
-    assert bench.happened(job_id)[-3:] == kinds
+    kinds = ["job.expired", "job.ttl_expired", "job.discarded", "dead_letter.added"]
+    assert bench.happened(job_id)[-4:] == kinds
     assert bench.counts() == {"discarded": 1}
 
 
@@ -77,7 +77,12 @@ def test_the_total_time_covers_attempts_and_the_waiting_between_them(bench: Benc
         10.0,
         10.0,
     )
-    assert bench.happened(job_id)[-3:] == ["job.total_timeout", "job.failed", "job.discarded"]
+    assert bench.happened(job_id)[-4:] == [
+        "job.total_timeout",
+        "job.failed",
+        "job.discarded",
+        "dead_letter.added",
+    ]
     assert bench.beat(ids=[job_id]).lost == (job_id,)
 
 
@@ -90,7 +95,11 @@ def test_the_total_time_ends_a_job_that_waits(bench: Bench, waits: dict[str, Any
     assert bench.take() == []
     bench.sweep()
     assert types(bench, job_id) == ["total_timeout"]
-    assert bench.happened(job_id)[-2:] == ["job.total_timeout", "job.discarded"]
+    assert bench.happened(job_id)[-3:] == [
+        "job.total_timeout",
+        "job.discarded",
+        "dead_letter.added",
+    ]
 
 
 @pytest.mark.parametrize("back", ["requeue", "snooze", "lost"])
@@ -211,7 +220,12 @@ def test_silence_costs_the_last_attempt(bench: Bench) -> None:
     bench.clock.advance(5000)
     bench.sweep()
     assert bench.state(job_id) == "discarded"
-    assert bench.happened(job_id)[-3:] == ["job.stalled", "job.failed", "job.discarded"]
+    assert bench.happened(job_id)[-4:] == [
+        "job.stalled",
+        "job.failed",
+        "job.discarded",
+        "dead_letter.added",
+    ]
 
 
 def test_silence_that_the_policy_does_not_forgive_ends_the_job(bench: Bench) -> None:
