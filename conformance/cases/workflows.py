@@ -50,6 +50,7 @@ async def forms(stage: Stage) -> None:
         ({"type": "batch", "jobs": steps, "callbacks": call}, "batch", 3),
         ({"type": "dag", "steps": graph}, "dag", 1),
         ({"steps": graph}, "dag", 1),
+        ({"steps": [job(queue), job(queue, depends_on=["0"])]}, "dag", 1),
     ):
         reply = (await stage.post("workflows", {"name": "forms", **body})).expect(
             201,

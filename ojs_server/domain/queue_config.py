@@ -138,8 +138,8 @@ def as_wire(config: QueueConfig) -> dict[str, Any]:
         "visibility_timeout": None if config.lease_ms is None else in_seconds(config.lease_ms),
         "default_timeout": None if config.run_ms is None else in_seconds(config.run_ms),
         "default_retry": config.retry,
-        "retention": {name: format_duration(ms) for name, ms in config.retention.items()},
-        "allowed_job_types": list(config.job_types) or ["*"],
+        "retention": {name: format_duration(ms) for name, ms in config.retention.items()} or None,
+        "allowed_job_types": list(config.job_types) or None,
     }
 
 
@@ -166,17 +166,22 @@ def _bounds(body: Mapping[str, Any], strict: bool) -> Bounds | None:
     nested = _object(body, "backpressure")
     if strict:
         _refuse_unknown("backpressure.", nested, _BOUNDS)
-    depth = (
-        _bound(nested, "backpressure.max_depth", "max_depth")
-        or _bound(body, "max_depth", "max_depth")
-        or _bound(body, "max_size", "max_size")
+    # Every spelling is checked, also where another one wins.
+    depths = (
+        _bound(nested, "backpressure.max_depth", "max_depth"),
+        _bound(body, "max_depth", "max_depth"),
+        _bound(body, "max_size", "max_size"),
     )
-    size = _bound(nested, "backpressure.max_size_bytes", "max_size_bytes") or _bound(
-        body, "max_size_bytes", "max_size_bytes"
+    sizes = (
+        _bound(nested, "backpressure.max_size_bytes", "max_size_bytes"),
+        _bound(body, "max_size_bytes", "max_size_bytes"),
     )
-    strategy = _strategy("backpressure.strategy", nested.get("strategy")) or _strategy(
-        "overflow_policy", body.get("overflow_policy")
+    strategies = (
+        _strategy("backpressure.strategy", nested.get("strategy")),
+        _strategy("overflow_policy", body.get("overflow_policy")),
     )
+    depth, size = (next(filter(None, of), None) for of in (depths, sizes))
+    strategy = next(filter(None, strategies), None)
     warning = nested.get("warning_threshold", 0.8)
     if isinstance(warning, bool) or not isinstance(warning, int | float) or not 0 < warning <= 1:
         raise invalid(
@@ -223,10 +228,8 @@ def _period(field: str, value: object, unit: int | None) -> int:
 def _of_two(name: str) -> Callable[[Mapping[str, Any], bool], int | None]:
     def read(body: Mapping[str, Any], strict: bool) -> int | None:
         fields = ((f"{name}_ms", 1), (name, 1000))
-        found = [_period(field, body[field], unit) for field, unit in fields if body.get(field)]
-        for field, _ in fields:
-            if body.get(field) == 0 and body.get(field) is not None:
-                raise invalid(field, "must be longer than zero")
+        given = ((field, body.get(field), unit) for field, unit in fields)
+        found = [_period(field, value, unit) for field, value, unit in given if value is not None]
         return found[0] if found else None
 
     return read
@@ -234,7 +237,16 @@ def _of_two(name: str) -> Callable[[Mapping[str, Any], bool], int | None]:
 
 def _retry(body: Mapping[str, Any], strict: bool) -> dict[str, Any] | None:
     given = body.get("default_retry")
-    return None if given is None else dict(parse_retry(given).as_wire())
+    if given is None:
+        return None
+    try:
+        return parse_retry(given).as_wire()
+    except ValidationError as error:
+        # The rules are those of a job's `retry`; here it has another name, and is a setting
+        # (OJS-QCF-006).
+        field = (error.details or {})["field"]
+        reason = error.message.removeprefix(f"`{field}` ")
+        raise invalid(f"default_{field}", reason) from None
 
 
 def _retention(body: Mapping[str, Any], strict: bool) -> dict[str, int]:

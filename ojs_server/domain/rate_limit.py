@@ -134,7 +134,9 @@ def parse_policy(field: str, given: Mapping[str, Any]) -> Policy:
     concurrency = given.get("concurrency")
     if isinstance(concurrency, dict):
         # As it is answered.
-        concurrency = concurrency.get("limit")
+        if "limit" not in concurrency:
+            raise invalid(f"{field}.concurrency.limit", "is missing")
+        concurrency = concurrency["limit"]
     return Policy(
         None if concurrency is None else _count(f"{field}.concurrency", concurrency, 0),
         rate,

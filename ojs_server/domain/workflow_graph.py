@@ -40,7 +40,7 @@ class _Step(msgspec.Struct, frozen=True):
 def graph(body: Mapping[str, Any], path: str) -> Shape:
     """Read steps with `depends_on`; with callbacks among them it is a batch."""
     at, given = members_in(body, Kind.DAG, path)
-    steps = [_step(step, f"{at}[{place}]") for place, step in enumerate(given)]
+    steps = [_step(step, place, f"{at}[{place}]") for place, step in enumerate(given)]
     refuse_twins([step.id for step in steps], at)
     if sum(len(step.depends_on) for step in steps) > MAX_EDGES:
         raise refuse(at, f"name more than {MAX_EDGES} dependencies in all")
@@ -64,18 +64,15 @@ def graph(body: Mapping[str, Any], path: str) -> Shape:
     return Shape(Kind.BATCH if callbacks else Kind.DAG, tuple(members), tuple(callbacks))
 
 
-def _step(body: object, path: str) -> _Step:
+def _step(body: object, place: int, path: str) -> _Step:
     if not isinstance(body, dict):
         raise refuse(path, f"must be an object, not {kind_of(body)}")
-    own_id = id_of(body, path)
-    if own_id is None:
-        raise refuse(inside(path, "id"), "is missing")
     options = body.get("options")
     mark = options.get("callback_type") if isinstance(options, dict) else None
     return _Step(
         body=body,
         path=path,
-        id=own_id,
+        id=id_of(body, path) or str(place),
         depends_on=_names(body.get("depends_on"), inside(path, "depends_on")),
         marked=mark and callback_named(mark, inside(path, "options.callback_type")),
     )

@@ -93,8 +93,9 @@ def members_in(body: Mapping[str, Any], kind: Kind, path: str) -> tuple[str, lis
         missing = inside(path, _LISTS[kind][0])
         hint = ", or `type` must say that `jobs` is a group or a batch" if "jobs" in body else ""
         raise refuse(missing, f"is missing{hint if kind is Kind.DAG else ''}")
-    if len(names) > 1:
-        raise refuse(inside(path, names[1]), f"is given beside `{names[0]}`; one of them is enough")
+    for name in _LISTS[Kind.CHAIN]:
+        if name != names[0] and body.get(name) is not None:
+            raise refuse(inside(path, name), f"is given beside `{names[0]}`; one of them is enough")
     at, given = inside(path, names[0]), body[names[0]]
     if not isinstance(given, list):
         raise refuse(at, f"must be an array, not {kind_of(given)}")

@@ -30,6 +30,7 @@ from ojs_wire.codec import encode
 
 MAX_TIMEOUT_S = 1_000_000
 _TRUTH = {"true": True, "false": False, "1": True, "0": False}
+_PLAIN_SECONDS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _SECONDS = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 
 
@@ -133,7 +134,7 @@ async def _store(call: Call, op: Enqueue) -> Enqueued:
     text = call.header("ojs-block-timeout")
     if text is None:
         wait_ms = BLOCK_MS
-    elif _SECONDS.fullmatch(text) and 0 <= float(text) <= MAX_TIMEOUT_S:
+    elif _PLAIN_SECONDS.fullmatch(text) and float(text) <= MAX_TIMEOUT_S:
         wait_ms = round(float(text) * 1000)
     else:
         raise InvalidRequest(

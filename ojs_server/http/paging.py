@@ -41,9 +41,13 @@ class Page(msgspec.Struct, frozen=True):
 
     def cut(self, items: Sequence[Item]) -> tuple[Sequence[Item], dict[str, Any]]:
         """This page of a list that is at hand as a whole, and its `pagination`."""
+        self.refuse_cursor()
+        return self._part(items)
+
+    def refuse_cursor(self) -> None:
+        """Refuse a cursor that is no offset, where a list has no others."""
         if self.cursor is not None:
             raise invalid("cursor", "must be the next_cursor of an earlier page")
-        return self._part(items)
 
     def follow(
         self, items: Sequence[Item], place: Callable[[Item], tuple[int, str]]

@@ -83,7 +83,8 @@ async def delete(call: Call) -> Answer:
     """Forget a queue. With jobs that are not final it is refused, or they are cancelled."""
     name = parse_queue("queue", call.params["name"])
     request = await call.read(DeleteQueueRequest, optional=True)
-    strategy = request.strategy or call.query().get("strategy") or "reject"
+    asked = call.query().get("strategy") or "reject"
+    strategy = asked if request.strategy is None else request.strategy
     if strategy == "move":
         raise Unsupported(
             "jobs cannot be moved to another queue",
@@ -204,11 +205,11 @@ async def _before(call: Call, given: object) -> int | None:
         return None
     now = await call.server.engine.read(lambda reader: reader.now())
     try:
-        if isinstance(given, str) and given[:1].isdigit() and "T" in given:
+        if isinstance(given, str) and given[:1].isdigit() and "t" in given.lower():
             return parse_timestamp(given)
         return now - parse_duration(given, 1000)
     except ValueError as error:
-        raise invalid("older_than", f"{error}, or a timestamp") from None
+        raise invalid("older_than", str(error)) from None
 
 
 def shown(config: QueueConfig | None) -> Mapping[str, Any]:

@@ -124,6 +124,12 @@ def test_a_circle_is_shown(steps: list[dict[str, Any]], circle: str) -> None:
     assert shown[:-1] == turned[at:] + turned[:at]
 
 
+def test_a_step_without_an_id_is_named_by_its_place() -> None:
+    first, second = {"type": "a", "args": []}, {"type": "b", "args": [], "depends_on": ["0"]}
+    nodes = plan(first, second).nodes
+    assert [(node.id, node.needs) for node in nodes[1:]] == [("0", ()), ("1", (1,))]
+
+
 def test_a_long_circle_is_cut() -> None:
     circle = [step(f"s{at}", f"s{(at + 1) % 500}") for at in range(500)]
     with pytest.raises(InvalidRequest, match="circle") as refused:
@@ -143,7 +149,7 @@ def test_a_circle_inside_a_nested_definition_is_found() -> None:
     [
         ([], "steps", "at least one job"),
         ([5], "steps[0]", "must be an object, not a number"),
-        ([{"type": "a", "args": []}], "steps[0].id", "is missing"),
+        ([step("1"), {"type": "a", "args": []}], "steps[1].id", r"as is that of `steps\[0\]`"),
         ([step("a"), step("a")], "steps[1].id", r"as is that of `steps\[0\]`"),
         ([step("a", depends_on="b")], "steps[0].depends_on", "must be an array of step ids"),
         ([step("a", depends_on=[1])], "steps[0].depends_on", "must be an array of step ids"),

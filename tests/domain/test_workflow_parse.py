@@ -158,6 +158,8 @@ def test_the_number_of_nodes_has_a_limit() -> None:
         ({"type": "chain", "steps": []}, "steps", "at least one job"),
         ({"type": "chain", "steps": {}}, "steps", "must be an array, not an object"),
         ({"type": "chain", "steps": [job()], "jobs": [job()]}, "jobs", "beside `steps`"),
+        ({"type": "group", "steps": [job()], "jobs": [job()]}, "steps", "beside `jobs`"),
+        ({"steps": [job()], "jobs": [job()]}, "jobs", "beside `steps`"),
         ({"type": "chian", "steps": [job()]}, "type", 'did you mean "chain"'),
         ({"type": "saga", "steps": [job()]}, "type", "one of chain, group, batch, dag"),
         ({"type": 5, "steps": [job()]}, "type", "one of chain, group, batch, dag"),

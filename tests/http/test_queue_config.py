@@ -17,8 +17,8 @@ UNSET: dict[str, Any] = {
     "visibility_timeout": None,
     "default_timeout": None,
     "default_retry": None,
-    "retention": {},
-    "allowed_job_types": ["*"],
+    "retention": None,
+    "allowed_job_types": None,
 }
 
 
@@ -86,7 +86,13 @@ async def configure(client: httpx.AsyncClient, body: object, queue: str = "q") -
                 "retention": {"completed": "PT3600S"},
             },
         ),
+        (
+            {"visibility_timeout_ms": 90_000, "default_timeout": "1.5s"},
+            {"visibility_timeout": 90, "default_timeout": 1.5},
+        ),
+        ({"retention": {}, "allowed_job_types": []}, {}),
         ({"allowed_job_types": ["mail.*"]}, {"allowed_job_types": ["mail.*"]}),
+        ({"allowed_job_types": ["mail.*", "*"]}, {}),
     ],
 )
 async def test_settings_are_read_in_every_spelling_and_answered_in_one(
@@ -112,8 +118,21 @@ async def test_settings_are_read_in_every_spelling_and_answered_in_one(
         ({"backpressure": {"warning_threshold": 2}}, "backpressure.warning_threshold"),
         ({"max_size": 1.5}, "max_size"),
         ({"overflow_policy": "x"}, "overflow_policy"),
+        ({"max_size": "many", "backpressure": {"max_depth": 1}}, "max_size"),
+        ({"overflow_policy": 1, "backpressure": {"strategy": "block"}}, "overflow_policy"),
+        ({"concurrency": {}}, "config.concurrency.limit"),
         ({"visibility_timeout": 0}, "visibility_timeout"),
+        ({"visibility_timeout": {}}, "visibility_timeout"),
+        ({"visibility_timeout_ms": 0, "visibility_timeout": 1}, "visibility_timeout_ms"),
         ({"default_timeout": "soon"}, "default_timeout"),
+        ({"default_timeout": False}, "default_timeout"),
+        ({"default_timeout": ""}, "default_timeout"),
+        ({"default_retry": 5}, "default_retry"),
+        ({"default_retry": {"max_attempts": -1}}, "default_retry.max_attempts"),
+        (
+            {"default_retry": {"initial_interval": "PT9S", "max_interval": "PT1S"}},
+            "default_retry.max_interval",
+        ),
         ({"retention": {"completed": 0}}, "retention.completed"),
         ({"allowed_job_types": "*"}, "allowed_job_types"),
         ({"allowed_job_types": ["a[b]"]}, "allowed_job_types"),
@@ -126,6 +145,7 @@ async def test_settings_that_make_no_sense_change_nothing(
     response = await client.put(f"{V1}/queues/q/config", json=body)
     assert response.status_code == 400
     assert response.json()["error"]["details"]["field"] == field
+    assert response.json()["error"]["message"].startswith(f"`{field}` ")
     assert (await client.get(f"{V1}/queues/q/config")).json()["config"] == before
 
 
@@ -205,9 +225,11 @@ async def test_a_producer_says_how_long_it_waits(client: httpx.AsyncClient) -> N
     for seconds in ("0", "0.05"):
         headers = {"OJS-Block-Timeout": seconds}
         assert (await client.post(f"{V1}/jobs", json=body, headers=headers)).status_code == 429
-    wrong = await client.post(f"{V1}/jobs", json=body, headers={"OJS-Block-Timeout": "soon"})
-    assert wrong.status_code == 400
-    assert wrong.json()["error"]["details"]["header"] == "OJS-Block-Timeout"
+    for wrong in ("soon", "-1", "1e3", "1000001"):
+        headers = {"OJS-Block-Timeout": wrong}
+        refused = await client.post(f"{V1}/jobs", json=body, headers=headers)
+        assert refused.status_code == 400
+        assert refused.json()["error"]["details"]["header"] == "OJS-Block-Timeout"
 
 
 async def test_a_job_type_that_a_queue_does_not_take_is_refused(client: httpx.AsyncClient) -> None:
@@ -235,6 +257,39 @@ async def test_a_purge_must_be_meant_and_says_what_it_took(client: httpx.AsyncCl
     queues = {one["name"]: one for one in (await client.get(f"{V1}/queues")).json()["queues"]}
     assert queues["q"]["counts"]["active"] == 1
     assert queues["other"]["counts"]["available"] == 1
+
+
+@pytest.mark.parametrize(
+    ("older_than", "count"),
+    [("2000-01-31t09:00:00z", 0), (3600, 0), ("2100-01-31T09:00:00Z", 1), ("PT0S", 1)],
+)
+async def test_a_purge_reads_moments_and_spans(
+    client: httpx.AsyncClient, older_than: object, count: int
+) -> None:
+    await put(client)
+    body = {"older_than": older_than, "confirm": True}
+    purged = await client.request("DELETE", f"{V1}/queues/q/jobs", json=body)
+    assert purged.status_code == 200, purged.text
+    assert purged.json()["purged_count"] == count
+
+
+@pytest.mark.parametrize("older_than", ["soon", False, {}, "2000-02-31T09:00:00Z", "P9999Y"])
+async def test_a_purge_refuses_what_is_no_time(
+    client: httpx.AsyncClient, older_than: object
+) -> None:
+    await put(client)
+    body = {"older_than": older_than, "confirm": True}
+    refused = await client.request("DELETE", f"{V1}/queues/q/jobs", json=body)
+    assert refused.status_code == 400
+    assert refused.json()["error"]["details"]["field"] == "older_than"
+
+
+async def test_the_strategy_of_a_deletion_is_checked(client: httpx.AsyncClient) -> None:
+    for strategy in ("", "rejekt"):
+        body = {"strategy": strategy}
+        refused = await client.request("DELETE", f"{V1}/queues/q", json=body)
+        assert refused.status_code == 400
+        assert refused.json()["error"]["details"]["field"] == "strategy"
 
 
 async def test_a_queue_with_jobs_is_deleted_only_if_that_is_meant(

@@ -87,6 +87,9 @@ async def test_keys_are_listed_in_pages(client: httpx.AsyncClient) -> None:
     cursor = {"per_page": 2, "cursor": page["pagination"]["next_cursor"]}
     rest = (await client.get(f"{V1}/rate-limits", params=cursor)).json()
     assert [item["key"] for item in rest["items"]] == ["c"]
+    wrong = await client.get(f"{V1}/rate-limits", params={"cursor": "5x"})
+    assert wrong.status_code == 400
+    assert wrong.json()["error"]["details"]["field"] == "cursor"
 
 
 async def test_an_override_counts_until_it_is_taken_back(client: httpx.AsyncClient) -> None:
@@ -102,6 +105,24 @@ async def test_an_override_counts_until_it_is_taken_back(client: httpx.AsyncClie
 
 
 @pytest.mark.parametrize(
+    ("body", "period"),
+    [
+        ({"rate": {"limit": 2, "period": "PT1H"}}, "PT3600S"),
+        ({"rate": {"limit": 2, "period": "PT1.5S"}}, "PT1.5S"),
+        ({"rate": {"limit": 2, "period": 0.5}}, "PT0.5S"),
+        ({"rate": 2, "period": "hour"}, "PT3600S"),
+        ({"limit": 2, "period": None, "expires_at": "2950-02-28T09:30:00.5+01:00"}, "PT1S"),
+    ],
+)
+async def test_a_period_is_read_in_every_spelling(
+    client: httpx.AsyncClient, body: object, period: str
+) -> None:
+    answer = await client.put(f"{V1}/rate-limits/k", json=body)
+    assert answer.status_code == 200, answer.text
+    assert (answer.json()["rate"]["limit"], answer.json()["rate"]["period"]) == (2, period)
+
+
+@pytest.mark.parametrize(
     ("key", "body", "field"),
     [
         ("a b", {}, "key"),
@@ -109,6 +130,8 @@ async def test_an_override_counts_until_it_is_taken_back(client: httpx.AsyncClie
         ("k", {"rate": {"limit": 0, "period": "PT1S"}}, "rate_limit.rate.limit"),
         ("k", {"expires_at": "2001-01-01T00:00:00Z"}, "expires_at"),
         ("k", {"expires_at": "later"}, "expires_at"),
+        ("k", {"concurrency": {}}, "rate_limit.concurrency.limit"),
+        ("k", {"rate": 1, "period": "P367D"}, "rate_limit.rate.period"),
     ],
 )
 async def test_an_override_that_makes_no_sense_is_refused(

@@ -312,7 +312,7 @@ REFUSED: list[tuple[Any, str]] = [
     (graph(("a", ["a"])), "steps"),
     (graph(("a", []), ("b", ["nobody"])), "steps[1].depends_on"),
     (graph(("a", []), ("a", [])), "steps[1].id"),
-    ({"steps": [job()]}, "steps[0].id"),
+    ({"steps": [job()], "jobs": [job()]}, "jobs"),
     (deep(6), "steps[0].steps[0].steps[0].steps[0].steps[0]"),
     ({"type": "group", "jobs": [job()] * 1001}, ""),
     (chain("a", id="mine"), "id"),

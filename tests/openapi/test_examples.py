@@ -99,6 +99,7 @@ BEFORE: dict[str, Story] = {
     "getDeadLetter": discarded,
     "deleteDeadLetter": discarded,
     "retryDeadLetter": discarded,
+    "deleteQueue": discarded,
     **dict.fromkeys(
         ("retryBulk", "deleteBulk", "retryBulkForAdmin", "deleteBulkForAdmin"), discarded
     ),

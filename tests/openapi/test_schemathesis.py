@@ -68,7 +68,7 @@ def test_single_calls_keep_the_contract(store_url: str) -> None:
     postgres = store_url.startswith("postgres")
     phases = "examples,fuzzing" if postgres else "examples,coverage,fuzzing"
     with serving(store_url) as url:
-        played(url, "--phases", phases, "--max-examples", "6", "--seed", str(int(postgres)))
+        played(url, "--phases", phases, "--seed", str(int(postgres)))
 
 
 @pytest.mark.parametrize(

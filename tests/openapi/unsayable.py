@@ -71,6 +71,8 @@ RULES: Final = (
     "differs from the id in the path",
     "an integer is beyond 64 bits; send it as a string",
     "must be longer than zero",
+    "must be longer than zero and no longer than 366 days",
+    "must lie in the future",
     "must be at least as long as the timeout of one delivery",
     "must be between zero and a hundred years",
     "is not a moment that exists: day is out of range for month",
