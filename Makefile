@@ -3,7 +3,8 @@
 # last, says that this is done, so that a set-up is quick when nothing changed.
 
 PYTHON ?= python3
-JOBS ?= logical
+# Many tests wait for a moment or a process, so a few more processes than cores are not too many.
+JOBS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 2)")
 ARGS ?=
 PACKAGES := ojs_wire ojs_server ojs_worker conformance benchmarks
 VENV := .venv
