@@ -6,7 +6,7 @@ from ojs_server.http.paging import number
 from ojs_server.http.placed import cursor_of, envelope, names, position
 from ojs_server.http.sse import EVENT_STREAM
 from ojs_server.http.views import array
-from ojs_server.store.base import EventFilter
+from ojs_server.store.records import EventFilter
 
 _LIMIT = 100
 _MOST = 1000

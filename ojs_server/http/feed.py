@@ -12,9 +12,10 @@ from ojs_server.http.call import Call, Stream
 from ojs_server.http.placed import cursor_of, envelope, event_id
 from ojs_server.http.sse import ENDING, OPENING, comment, frame, heartbeat
 from ojs_server.ops.tail import Entry, Follower, Lost
-from ojs_server.store.base import EventFilter, EventPage, Reader
+from ojs_server.store.base import Reader
 from ojs_server.store.clock import wall_ms
 from ojs_server.store.event_log import is_type
+from ojs_server.store.records import EventFilter, EventPage
 from ojs_wire.codec import encode
 from ojs_wire.values import format_timestamp
 

@@ -8,7 +8,8 @@ from ojs_server.domain.job_filter import MEMBERS, JobFilter, from_query, parse_f
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import page_of
 from ojs_server.http.views import array, envelope
-from ojs_server.store.base import JobIds, Reader
+from ojs_server.store.base import Reader
+from ojs_server.store.records import JobIds
 from ojs_wire.values import UUID7
 
 # What a query can say; `meta` is for bodies.

@@ -8,7 +8,7 @@ import msgspec
 
 from ojs_server.domain.errors import invalid
 from ojs_server.http.call import Call
-from ojs_server.store.base import Place
+from ojs_server.store.records import Place
 from ojs_wire.values import UUID7
 
 DEFAULT: Final = 50

@@ -3,7 +3,7 @@
 from typing import Final
 
 from ojs_server.domain.errors import invalid
-from ojs_server.store.base import PlacedEvent
+from ojs_server.store.records import PlacedEvent
 from ojs_wire.codec import encode
 from ojs_wire.values import UUID7, format_timestamp, position_of, position_uuid
 

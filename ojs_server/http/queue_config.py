@@ -18,7 +18,8 @@ from ojs_server.domain.queue_config import (
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.views import timestamp
 from ojs_server.ops.control import Configure, Drop, Purge, SetPaused
-from ojs_server.store.base import QueueCounts, Reader, Span
+from ojs_server.store.base import Reader
+from ojs_server.store.records import QueueCounts, Span
 from ojs_wire.calls import CreateQueueRequest, DeleteQueueRequest, EmptyRequest, PurgeRequest
 from ojs_wire.values import format_timestamp, kind_of, parse_duration, parse_timestamp
 

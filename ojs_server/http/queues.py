@@ -10,7 +10,7 @@ from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import page_of
 from ojs_server.http.queue_config import shown
 from ojs_server.ops.control import SetPaused
-from ojs_server.store.base import QueueCounts
+from ojs_server.store.records import QueueCounts
 from ojs_wire.calls import EmptyRequest
 from ojs_wire.values import QUEUE, format_timestamp
 

@@ -12,7 +12,7 @@ from ojs_server.http.placed import is_place, names, position
 from ojs_server.http.queues import known_queue
 from ojs_server.http.sse import EVENT_STREAM, HEADERS
 from ojs_server.ops.settle import missing
-from ojs_server.store.base import EventFilter
+from ojs_server.store.records import EventFilter
 from ojs_wire.values import UUID7
 
 _FORMATS: Final = ("catalogue", "realtime")

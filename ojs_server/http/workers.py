@@ -27,8 +27,8 @@ from ojs_server.ops.claim import Claim, Deliveries
 from ojs_server.ops.fetch import fetch as fetch_or_wait
 from ojs_server.ops.presence import Deregister, Register, profile_of, unknown_worker
 from ojs_server.ops.settle import Ack, Fail
-from ojs_server.store.base import Claimed, WorkerLoad
 from ojs_server.store.clock import wall_ms
+from ojs_server.store.records import Claimed, WorkerLoad
 from ojs_wire import codes
 from ojs_wire.calls import (
     AckRequest,

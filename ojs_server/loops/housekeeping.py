@@ -11,8 +11,9 @@ from ojs_server.ops.cron import Fire
 from ojs_server.ops.engine import Engine
 from ojs_server.ops.opening import Open
 from ojs_server.ops.sweep import Sweep, Swept
-from ojs_server.store.base import DueTimes, Reader
+from ojs_server.store.base import Reader
 from ojs_server.store.clock import monotonic_ms
+from ojs_server.store.records import DueTimes
 
 # Another node's due times are not known here, and a wake-up can be lost.
 SLOW_POLL_S: Final = 0.5

@@ -10,7 +10,7 @@ from ojs_server.domain.limit import Limit
 from ojs_server.domain.rate_limit import OF_QUEUE
 from ojs_server.ops.gates import guarded
 from ojs_server.ops.work import Work
-from ojs_server.store.base import Claimed
+from ojs_server.store.records import Claimed
 
 # How often one claim looks again because jobs were turned away.
 ROUNDS: Final = 100

@@ -11,7 +11,7 @@ from ojs_server.domain.job import Change, Job, Lease
 from ojs_server.domain.job_filter import JobFilter
 from ojs_server.ops.settle import missing
 from ojs_server.ops.work import Work
-from ojs_server.store.base import Receipt
+from ojs_server.store.records import Receipt
 from ojs_wire import codec
 
 Action = Literal["cancel", "retry", "delete"]

@@ -12,7 +12,7 @@ from ojs_server.domain.validate import Draft
 from ojs_server.ops.enqueue import Enqueue, ReceiptKey
 from ojs_server.ops.enqueue import run as enqueue
 from ojs_server.ops.work import Work
-from ojs_server.store.base import Receipt
+from ojs_server.store.records import Receipt
 from ojs_wire import codec
 
 

@@ -6,7 +6,8 @@ from typing import Final
 from ojs_server.domain.job_filter import JobFilter
 from ojs_server.ops.bulk import STEP, Action, Bulk, Done, Item, ReceiptKey
 from ojs_server.ops.engine import Engine
-from ojs_server.store.base import JobIds, Reader
+from ojs_server.store.base import Reader
+from ojs_server.store.records import JobIds
 
 # So many jobs a call takes on; whoever means more calls again.
 MOST: Final = 10_000

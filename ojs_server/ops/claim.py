@@ -13,7 +13,7 @@ from ojs_server.domain.workers import Worker, may_fetch
 from ojs_server.ops.admission import Admission
 from ojs_server.ops.beside import NOTHING_LEFT, Left, left_for
 from ojs_server.ops.work import Work
-from ojs_server.store.base import Claimed
+from ojs_server.store.records import Claimed
 
 # How stale `seen_at` of a worker that only fetches may become.
 SEEN_EVERY_MS = 5_000

@@ -13,7 +13,7 @@ from ojs_server.domain.validate import Draft, with_retry
 from ojs_server.ops.backpressure import Intake, Newcomers, Pressure
 from ojs_server.ops.unique import Judged, judge
 from ojs_server.ops.work import Work
-from ojs_server.store.base import Receipt
+from ojs_server.store.records import Receipt
 
 ReceiptKey = tuple[str, str, str]
 

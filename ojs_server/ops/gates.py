@@ -18,7 +18,7 @@ from ojs_server.domain.job import TERMINAL, Change, Job, State
 from ojs_server.domain.limit import Limit, Room
 from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.domain.rate_limit import NO_LIMITS, OF_QUEUE, Policy, policy_in
-from ojs_server.store.base import Claimed
+from ojs_server.store.records import Claimed
 from ojs_wire.values import format_timestamp
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from typing import Final
 import msgspec
 
 from ojs_server.domain.errors import Unavailable
-from ojs_server.store.base import EventFilter, EventPage, LogSpan, PlacedEvent
 from ojs_server.store.event_log import matches
+from ojs_server.store.records import EventFilter, EventPage, LogSpan, PlacedEvent
 from ojs_wire import codes
 
 # A busy log is read in strides, not once for each commit.

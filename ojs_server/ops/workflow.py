@@ -22,7 +22,8 @@ from ojs_server.ops.enqueue import ReceiptKey, entered
 from ojs_server.ops.unique import Judged, judge
 from ojs_server.ops.work import Work
 from ojs_server.ops.workflow_moves import Moves, advance, member, require_own
-from ojs_server.store.base import Receipt, StaleWrite, Tx
+from ojs_server.store.base import StaleWrite, Tx
+from ojs_server.store.records import Receipt
 
 
 class Start(msgspec.Struct, frozen=True):

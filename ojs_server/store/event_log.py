@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from ojs_server.domain.job import Event
-from ojs_server.store.base import EventFilter, EventPage, PlacedEvent
+from ojs_server.store.records import EventFilter, EventPage, PlacedEvent
 
 # How far one request looks through events that it does not want.
 LOOK_AHEAD: Final = 20_000

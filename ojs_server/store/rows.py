@@ -13,7 +13,7 @@ from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.domain.rate_limit import Policy
 from ojs_server.domain.workers import Worker
 from ojs_server.domain.workflow_record import Workflow, WorkflowJob
-from ojs_server.store.base import QueueCounts
+from ojs_server.store.records import QueueCounts
 from ojs_wire.codec import encode
 
 JOB_FIELDS: Final = len(Job.__struct_fields__)

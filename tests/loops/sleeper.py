@@ -10,7 +10,7 @@ from ojs_server.loops.housekeeping import Housekeeping
 from ojs_server.ops.sweep import Sweep, Swept
 from ojs_server.ops.wakeups import Wakeups
 from ojs_server.ops.work import Rules
-from ojs_server.store.base import DueTimes, QueueCounts
+from ojs_server.store.records import DueTimes, QueueCounts
 
 AT = 1_700_000_000_000
 

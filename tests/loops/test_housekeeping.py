@@ -21,8 +21,8 @@ from ojs_server.ops.engine import Engine
 from ojs_server.ops.fetch import fetch
 from ojs_server.ops.sweep import Swept
 from ojs_server.ops.work import Rules
-from ojs_server.store.base import DueTimes, QueueCounts
 from ojs_server.store.open import open_store
+from ojs_server.store.records import DueTimes, QueueCounts
 from tests.loops.sleeper import AT, Night, Sleeper, Surroundings
 from tests.ops.bench import enqueue
 

@@ -15,7 +15,8 @@ from ojs_server.ops.enqueue import Enqueue
 from ojs_server.ops.settle import Ack, Fail
 from ojs_server.ops.sweep import Sweep, Swept
 from ojs_server.ops.work import Chance, Rules
-from ojs_server.store.base import EventFilter, Store
+from ojs_server.store.base import Store
+from ojs_server.store.records import EventFilter
 from ojs_wire import codec
 
 START = 1_700_000_000_000

@@ -10,7 +10,7 @@ from ojs_server.domain.cron_request import parse_changes
 from ojs_server.domain.errors import InvalidRequest, NotFound
 from ojs_server.ops.cron import Amend, Fire, Forget, Kept, Register, Trigger
 from ojs_server.ops.work import Rules
-from ojs_server.store.base import EventFilter
+from ojs_server.store.records import EventFilter
 from tests.ops.bench import START, Bench, HandClock, meta_of
 
 MINUTE = 60_000

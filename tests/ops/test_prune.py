@@ -7,7 +7,8 @@ from ojs_server.ops import prune
 from ojs_server.ops.settle import Remove, Revive
 from ojs_server.ops.sweep import Sweep, Swept
 from ojs_server.ops.work import Rules
-from ojs_server.store.base import EventFilter, Store
+from ojs_server.store.base import Store
+from ojs_server.store.records import EventFilter
 from tests.ops.bench import Bench, HandClock
 
 DEAD_LETTER = {"max_attempts": 1, "on_exhaustion": "dead_letter"}

@@ -12,7 +12,8 @@ from ojs_server.ops.engine import Engine
 from ojs_server.ops.settle import Cancel
 from ojs_server.ops.tail import ALL, MAX_BYTES, Entry, Follower, Tail
 from ojs_server.ops.work import Rules
-from ojs_server.store.base import EventFilter, EventPage, LogSpan, PlacedEvent, Store
+from ojs_server.store.base import Store
+from ojs_server.store.records import EventFilter, EventPage, LogSpan, PlacedEvent
 from tests.http.waiting import until
 from tests.ops.bench import enqueue, luck
 

@@ -20,7 +20,7 @@ from ojs_server.domain.workflow_record import plan_of
 from ojs_server.ops.control import Reset
 from ojs_server.ops.settle import Ack, Cancel, Fail, Revive
 from ojs_server.ops.workflow import Cancel as CancelWorkflow
-from ojs_server.store.base import Claimed
+from ojs_server.store.records import Claimed
 from ojs_wire import codec
 from tests.domain.workflows import Moment, requests
 from tests.ops.bench import Bench

@@ -6,7 +6,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant
 
 from ojs_server.domain.job import Job, Lease
 from ojs_server.ops.control import Reset
-from ojs_server.store.base import EventFilter
+from ojs_server.store.records import EventFilter
 from tests.ops.bench import Bench
 from tests.ops.model import LEASE_MS, Known, Model
 

@@ -9,7 +9,8 @@ import pytest
 
 from ojs_server.domain.job import Change, Event, Job, Lease, StoredJob
 from ojs_server.domain.workers import Worker
-from ojs_server.store.base import Claimed, EventFilter, Receipt, Store, Tx
+from ojs_server.store.base import Store, Tx
+from ojs_server.store.records import Claimed, EventFilter, Receipt
 
 START = 1_750_000_000_000
 EVERYTHING = EventFilter()

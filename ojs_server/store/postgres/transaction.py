@@ -17,10 +17,11 @@ import psycopg
 
 from ojs_server.domain.job import Event, Job, Lease, StoredJob
 from ojs_server.domain.queue_config import QueueConfig
-from ojs_server.store.base import WIPED, Claimed, Opened
+from ojs_server.store.base import WIPED
 from ojs_server.store.postgres.arrays import texts
 from ojs_server.store.postgres.followers import Followers
 from ojs_server.store.postgres.statements import STATEMENTS, PostgresStatements, with_lanes
+from ojs_server.store.records import Claimed, Opened
 from ojs_server.store.rows import JOB_FIELDS, insert_row, job_of
 from ojs_server.store.tables.contract import TableWrites
 from ojs_server.store.tables.statements import Writing

@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from ojs_server.domain.job import Job, Lease, StoredJob
 from ojs_server.domain.queue_config import QueueConfig
-from ojs_server.store.base import WIPED, Claimed, Opened
+from ojs_server.store.base import WIPED
+from ojs_server.store.records import Claimed, Opened
 from ojs_server.store.rows import JOB_FIELDS, insert_row, job_of, lease_of
 from ojs_server.store.sqlite.statements import QUERIES, SqliteStatements, chunks
 from ojs_server.store.tables.contract import TableWrites

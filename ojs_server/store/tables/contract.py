@@ -1,6 +1,6 @@
 """All tables together: what a store's transaction and its reader begin with."""
 
-from ojs_server.store.base import DueTimes
+from ojs_server.store.records import DueTimes
 from ojs_server.store.tables.beside import BesideReads, BesideWrites
 from ojs_server.store.tables.cron import CronReads, CronWrites
 from ojs_server.store.tables.dead_letters import DeadLetterReads, DeadLetterWrites

@@ -6,7 +6,7 @@ from typing import Any, Final
 from ojs_server.domain.dead_letter import Mark
 from ojs_server.domain.job import Job, StoredJob
 from ojs_server.domain.job_filter import JobFilter
-from ojs_server.store.base import DeadLetterStats, JobPage, Place
+from ojs_server.store.records import DeadLetterStats, JobPage, Place
 from ojs_server.store.rows import job_of, stored_of
 from ojs_server.store.tables.job_lists import wanted_of
 from ojs_server.store.tables.statements import Statements, Writing

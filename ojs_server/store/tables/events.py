@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from ojs_server.domain.job import Event
-from ojs_server.store.base import POSITION_BITS, EventFilter, EventPage, EventTally, LogSpan
+from ojs_server.store.base import POSITION_BITS
 from ojs_server.store.event_log import read_page
+from ojs_server.store.records import EventFilter, EventPage, EventTally, LogSpan
 from ojs_server.store.tables.statements import Statements, Writing
 
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from ojs_server.domain.job import State, StoredJob
 from ojs_server.domain.job_filter import JobFilter
-from ojs_server.store.base import JobIds
+from ojs_server.store.records import JobIds
 from ojs_server.store.rows import stored_of
 from ojs_server.store.tables.statements import Statements
 

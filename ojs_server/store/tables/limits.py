@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from ojs_server.domain.limit import Limit
-from ojs_server.store.base import LimitPage
+from ojs_server.store.records import LimitPage
 from ojs_server.store.rows import LIMIT_FIELDS, limit_of, limit_row
 from ojs_server.store.tables.statements import Statements, Writing
 

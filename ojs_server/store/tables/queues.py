@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ojs_server.domain.job import Job
 from ojs_server.domain.queue_config import QueueConfig
-from ojs_server.store.base import BYTES, QueueCounts, QueueLoad, Span
+from ojs_server.store.base import BYTES
+from ojs_server.store.records import QueueCounts, QueueLoad, Span
 from ojs_server.store.rows import STATES, config_of, job_of, queue_of
 from ojs_server.store.tables.statements import Statements, Writing
 from ojs_wire.codec import encode

@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from ojs_server.store.base import Receipt
+from ojs_server.store.records import Receipt
 from ojs_server.store.tables.statements import Writing
 from ojs_wire.codec import encode
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from ojs_server.domain.workers import Worker
-from ojs_server.store.base import WorkerLoad
+from ojs_server.store.records import WorkerLoad
 from ojs_server.store.rows import worker_of, worker_row
 from ojs_server.store.tables.statements import Statements, Writing
 

@@ -9,7 +9,8 @@ from ojs_server.domain.workflow_record import (
     WorkflowJob,
     WorkflowView,
 )
-from ojs_server.store.base import Place, StaleWrite
+from ojs_server.store.base import StaleWrite
+from ojs_server.store.records import Place
 from ojs_server.store.rows import workflow_job_row, workflow_of, workflow_row
 from ojs_server.store.tables.statements import Statements, Writing
 from ojs_server.store.workflows import NodePlace, WorkflowFilter, WorkflowPage

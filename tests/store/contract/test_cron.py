@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from ojs_server.domain.cron_entry import CronEntry, CronRun
-from ojs_server.store.base import DueTimes, StaleWrite, Store
+from ojs_server.store.base import StaleWrite, Store
+from ojs_server.store.records import DueTimes
 from tests.store.records import ON_ALL_VERSIONS, START, HandClock, a_job, put, undone
 
 FULL = CronEntry(

@@ -5,7 +5,8 @@ import pytest
 from ojs_server.domain.dead_letter import Mark
 from ojs_server.domain.job import StoredJob
 from ojs_server.domain.job_filter import JobFilter
-from ojs_server.store.base import DeadLetterStats, JobPage, Place, Store
+from ojs_server.store.base import Store
+from ojs_server.store.records import DeadLetterStats, JobPage, Place
 from tests.store.records import ON_ALL_VERSIONS, START, a_job, put, whole
 
 

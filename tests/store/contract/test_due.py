@@ -1,6 +1,7 @@
 """The store contract: what time alone changes, and when housekeeping is needed next."""
 
-from ojs_server.store.base import DueTimes, Store
+from ojs_server.store.base import Store
+from ojs_server.store.records import DueTimes
 from tests.store.records import (
     ON_ALL_VERSIONS,
     START,

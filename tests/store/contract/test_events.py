@@ -3,8 +3,9 @@
 import pytest
 
 from ojs_server.domain.job import Event
-from ojs_server.store.base import EventFilter, EventPage, EventTally, LogSpan, Store
+from ojs_server.store.base import Store
 from ojs_server.store.event_log import LOOK_AHEAD
+from ojs_server.store.records import EventFilter, EventPage, EventTally, LogSpan
 from tests.store.records import EVERYTHING, ON_ALL_VERSIONS, START, HandClock, an_event, log, undone
 
 

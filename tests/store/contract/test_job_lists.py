@@ -8,7 +8,8 @@ import pytest
 from ojs_server.domain.dead_letter import Mark
 from ojs_server.domain.job import State
 from ojs_server.domain.job_filter import JobFilter
-from ojs_server.store.base import JobIds, Store
+from ojs_server.store.base import Store
+from ojs_server.store.records import JobIds
 from ojs_server.store.tables import job_lists
 from tests.store.records import ON_ALL_VERSIONS, START, a_job, a_lease, hold, put
 

@@ -3,7 +3,8 @@
 import pytest
 
 from ojs_server.domain.job_filter import JobFilter
-from ojs_server.store.base import Place, Store
+from ojs_server.store.base import Store
+from ojs_server.store.records import Place
 from tests.store.records import ON_ALL_VERSIONS, START, a_job, a_lease, hold, put, record, whole
 
 FULL = a_job(

@@ -8,7 +8,8 @@ from ojs_server.domain.job import StoredJob
 from ojs_server.domain.limit import Limit
 from ojs_server.domain.queue_config import Bounds, QueueConfig
 from ojs_server.domain.rate_limit import Policy, Window
-from ojs_server.store.base import QueueLoad, Store, Tx
+from ojs_server.store.base import Store, Tx
+from ojs_server.store.records import QueueLoad
 from tests.store.records import ON_ALL_VERSIONS, START, HandClock, a_job, claim, ids, put, undone
 
 pytestmark = ON_ALL_VERSIONS

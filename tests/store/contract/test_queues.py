@@ -3,8 +3,9 @@
 from contextlib import closing
 
 from ojs_server.domain.job import State
-from ojs_server.store.base import QueueCounts, Store
+from ojs_server.store.base import Store
 from ojs_server.store.open import open_store
+from ojs_server.store.records import QueueCounts
 from tests.store.records import ON_ALL_VERSIONS, START, HandClock
 
 NONE = dict.fromkeys(map(str, State), 0)

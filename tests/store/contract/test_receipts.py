@@ -1,6 +1,7 @@
 """The store contract: what is kept under idempotency keys."""
 
-from ojs_server.store.base import Receipt, Store
+from ojs_server.store.base import Store
+from ojs_server.store.records import Receipt
 from tests.store.records import ON_ALL_VERSIONS, START, HandClock, ReceiptKey, a_receipt
 
 ONE: ReceiptKey = ("alice", "enqueue", "k1")

@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from ojs_server.domain.workflow_record import MemberJob, WaitingJob, Workflow, WorkflowJob
-from ojs_server.store.base import Place, StaleWrite, Store
+from ojs_server.store.base import StaleWrite, Store
+from ojs_server.store.records import Place
 from ojs_server.store.workflows import WorkflowFilter, WorkflowPage
 from tests.store.records import (
     ON_ALL_VERSIONS,

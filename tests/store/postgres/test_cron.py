@@ -9,7 +9,8 @@ from ojs_server.ops import batch
 from ojs_server.ops.batch import Committed
 from ojs_server.ops.cron import Fire, Fired, Kept, Register
 from ojs_server.ops.work import Rules, chance
-from ojs_server.store.base import EventFilter, Store
+from ojs_server.store.base import Store
+from ojs_server.store.records import EventFilter
 from tests.store.conftest import OpenNode
 from tests.store.contract.test_cron import an_entry, keep
 from tests.store.records import START, HandClock

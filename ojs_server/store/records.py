@@ -1,0 +1,165 @@
+"""The records that a store hands out beside those of the domain, and what it is asked with."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from ojs_server.domain.job import Event, Job, StoredJob
+from ojs_server.domain.limit import Limit
+from ojs_server.domain.queue_config import QueueConfig
+from ojs_server.domain.workers import Worker
+
+
+class PlacedEvent(msgspec.Struct, frozen=True):
+    """A stored event: its place in the log, its moment, and what happened."""
+
+    position: int
+    at: int
+    event: Event
+
+
+class Claimed(msgspec.Struct, frozen=True):
+    """A job that the claim just made active, with its payload."""
+
+    job: Job
+    args: bytes
+    meta: bytes
+    parent_results: bytes | None = None
+
+
+class QueueCounts(msgspec.Struct, frozen=True):
+    """One queue: whether it hands out jobs, since when it exists, and jobs by state."""
+
+    name: str
+    paused: bool
+    created_at: int
+    changed_at: int | None
+    counts: Mapping[str, int]
+    bytes: int = 0
+    config: QueueConfig | None = None
+    configured_at: int | None = None
+
+
+class QueueLoad(NamedTuple):
+    """How many jobs of a queue run, how many wait (depth), and the bytes of those that wait."""
+
+    active: int
+    depth: int
+    bytes: int
+
+
+class Span(msgspec.Struct, frozen=True):
+    """Jobs of one queue in a stretch of all jobs: id, state, age; and where the stretch ends."""
+
+    jobs: Sequence[tuple[str, str, int]]
+    last: str
+
+
+class LimitPage(msgspec.Struct, frozen=True):
+    """Limits by name, each with how many jobs wait with its key, and how many there are."""
+
+    limits: Sequence[tuple[Limit, int]]
+    total: int
+
+
+class Opened(NamedTuple):
+    """A job of a key that may start next; `done` unless another node has it locked."""
+
+    name: str
+    job_id: str
+    queue: str
+    done: bool
+
+
+class Receipt(msgspec.Struct, frozen=True):
+    """What was stored under an idempotency key."""
+
+    body_hash: bytes
+    job_ids: tuple[str, ...]
+
+
+class DueTimes(msgspec.Struct, frozen=True):
+    """The next moment at which each kind of housekeeping has something to do."""
+
+    job: int | None
+    lease: int | None
+    worker: int | None
+    cron: int | None = None
+    limit: int | None = None
+
+
+class WorkerLoad(msgspec.Struct, frozen=True):
+    """A worker and the jobs it holds."""
+
+    worker: Worker
+    job_ids: tuple[str, ...]
+
+
+class EventFilter(msgspec.Struct, frozen=True):
+    """Which events a reader wants; empty means all. A type ending in `*` is a prefix."""
+
+    types: tuple[str, ...] = ()
+    queues: tuple[str, ...] = ()
+    job_types: tuple[str, ...] = ()
+    subject: str | None = None
+
+
+class EventPage(msgspec.Struct, frozen=True):
+    """Events after a cursor, and the cursor to go on from."""
+
+    events: Sequence[PlacedEvent]
+    cursor: int
+    has_more: bool
+
+
+class LogSpan(NamedTuple):
+    """The places of the oldest event that is kept and the newest that may be read; 0 for none."""
+
+    first: int
+    last: int
+
+
+class Place(NamedTuple):
+    """Where a row stands in a list, newest first: its moment and its id.
+
+    It says where to go on also when that row has left the list since.
+    """
+
+    moment: int
+    id: str
+
+
+class JobPage(msgspec.Struct, frozen=True):
+    """Jobs of a list, newest first, and how many there are in all."""
+
+    jobs: Sequence[StoredJob]
+    total: int
+    has_more: bool
+
+
+class JobIds(msgspec.Struct, frozen=True):
+    """Ids of the jobs that a filter means, newest first, and the id to go on after.
+
+    A part may hold fewer than were asked for, even none, and still not be the last: a look
+    through jobs that are not meant has an end, too.
+    """
+
+    ids: Sequence[str]
+    after: str | None
+
+
+class DeadLetterStats(msgspec.Struct, frozen=True):
+    """How many dead letters there are, and of what age."""
+
+    by_queue: Mapping[str, int]
+    by_error_type: Mapping[str | None, int]
+    oldest_at: int | None
+    newest_at: int | None
+
+
+class EventTally(msgspec.Struct, frozen=True):
+    """How many events there are, as far as they were counted; `behind` when there are more."""
+
+    total: int
+    behind: bool
