@@ -37,7 +37,8 @@ async def test_w16_the_jobs_of_a_killed_worker_go_back(node: Node) -> None:
         assert back.attempt == 1
         assert back.error["type"] == "worker_death"
         async with worker(node.url):
-            assert await client.result(job, timeout_s=20) >= 1.5
+            # The handler slept 1.5 s by a clock that may be a millisecond off.
+            assert await client.result(job, timeout_s=20) > 1.4
         assert (await client.get(job.id)).attempt == 2
 
 
