@@ -191,16 +191,7 @@ def mature(job: Job, now: int, position: Positions, keep: Retention) -> Change |
 def drop(job: Job, fault: Fault, happened: Event, now: int, keep: Retention) -> Change:
     """Given up before it started: its key is closed, or its queue is full."""
     require(job, "drop")
-    noted = entry(fault, job.attempt, now)
-    dead_letter = policy_of(job).on_exhaustion == "dead_letter"
-    after = msgspec.structs.replace(
-        job,
-        state=State.DISCARDED,
-        finished_at=now,
-        error=noted,
-        errors=append_entry(job.errors, noted),
-        due_at=now + (keep.dead_letter_ms if dead_letter else keep.discarded_ms),
-    )
+    after = _discarded(job, fault, now, keep, dead_letter=_wants_dead_letter(job))
     return Change(job, after, (happened, events.discarded(after, fault)))
 
 
@@ -295,9 +286,10 @@ def _failed(
 ) -> Change:
     policy = policy_of(job)
     happened = _failure(job, lease, fault, now)
-    noted = entry(fault, job.attempt, now)
-    errors = append_entry(job.errors, noted)
+    errors = job.errors
     if not _is_final(job, policy, fault):
+        noted = entry(fault, job.attempt, now)
+        errors = append_entry(errors, noted)
         delay = retry.next_delay(policy, job.attempt - job.releases, dice)
         late = deadlines.no_time_left(job, now + delay, now)
         if late is None:
@@ -312,23 +304,38 @@ def _failed(
             after = msgspec.structs.replace(waiting, due_at=due_of(waiting))
             return Change(job, after, (*happened, events.retrying(after, fault, now + delay)))
         # Both are in the history: what failed, and why it is not tried again.
-        fault, noted = late, entry(late, job.attempt, now)
-        errors = append_entry(errors, noted)
-        happened = (*happened, events.timed_out(job, late))
+        fault, happened = late, (*happened, events.timed_out(job, late))
     dead_letter = fault.action == "dead_letter" or (
         fault.action != "discard" and policy.on_exhaustion == "dead_letter"
     )
-    after = msgspec.structs.replace(
+    ended = msgspec.structs.replace(job, completed_at=now, errors=errors)
+    after = _discarded(ended, fault, now, keep, dead_letter=dead_letter)
+    happened = (*happened, events.discarded(after, fault), events.buried(after, fault))
+    return Change(job, after, happened, dead_letter=dead_letter)
+
+
+def _discarded(
+    job: Job,
+    fault: Fault,
+    now: int,
+    keep: Retention,
+    *,
+    dead_letter: bool,
+) -> Job:
+    """The one way into `discarded`: the error noted behind those before."""
+    noted = entry(fault, job.attempt, now)
+    return msgspec.structs.replace(
         job,
         state=State.DISCARDED,
         finished_at=now,
-        completed_at=now,
         due_at=now + (keep.dead_letter_ms if dead_letter else keep.discarded_ms),
         error=noted,
-        errors=errors,
+        errors=append_entry(job.errors, noted),
     )
-    happened = (*happened, events.discarded(after, fault), events.buried(after, fault))
-    return Change(job, after, happened, dead_letter=dead_letter)
+
+
+def _wants_dead_letter(job: Job) -> bool:
+    return policy_of(job).on_exhaustion == "dead_letter"
 
 
 def _is_final(job: Job, policy: retry.RetryPolicy, fault: Fault) -> bool:
@@ -347,20 +354,12 @@ def _failure(job: Job, lease: Lease | None, fault: Fault, now: int) -> tuple[Eve
 
 def _expire(job: Job, now: int, keep: Retention) -> Change:
     fault = deadlines.overdue(job, now)
-    noted = entry(fault, job.attempt, now)
-    dead_letter = policy_of(job).on_exhaustion == "dead_letter"
-    # No completed_at: unlike a job whose attempts are used up, this one was never finished.
-    after = msgspec.structs.replace(
-        job,
-        state=State.DISCARDED,
-        finished_at=now,
-        error=noted,
-        errors=append_entry(job.errors, noted),
-        due_at=now + (keep.dead_letter_ms if dead_letter else keep.discarded_ms),
-    )
     # Whoever gave up because of the total time did not simply start too late.
     happened = () if fault.timeout_kind == "total" else (events.expired(job, now),)
     if fault.timeout_kind is not None:
         happened = (*happened, events.timed_out(job, fault))
+    # No completed_at: unlike a job whose attempts are used up, this one was never finished.
+    dead_letter = _wants_dead_letter(job)
+    after = _discarded(job, fault, now, keep, dead_letter=dead_letter)
     happened = (*happened, events.discarded(after, fault), events.buried(after, fault))
     return Change(job, after, happened, dead_letter=dead_letter)
