@@ -130,11 +130,16 @@ async def resume(call: Call) -> Answer:
 
 
 async def _set_paused(call: Call, paused: bool) -> Answer:
+    name, at, moment = await set_paused(call, paused)
+    return Answer({"name": name, "paused": paused, at: moment})
+
+
+async def set_paused(call: Call, paused: bool) -> tuple[str, str, str]:
+    """Pause or resume the queue of the path; answers its name, and the moment with its name."""
     await call.read(EmptyRequest, optional=True)
     name = parse_queue("queue", call.params["name"])
     done = await call.server.engine.run(SetPaused(name, paused))
-    at = "paused_at" if paused else "resumed_at"
-    return Answer({"name": name, "paused": paused, at: format_timestamp(done.now)})
+    return name, "paused_at" if paused else "resumed_at", format_timestamp(done.now)
 
 
 async def _configure(call: Call, decide: Decide) -> Answer:

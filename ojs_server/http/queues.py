@@ -3,15 +3,12 @@
 from typing import Any
 
 from ojs_server.domain.errors import NotFound
-from ojs_server.domain.fields import parse_queue
 from ojs_server.domain.job import WAITING
 from ojs_server.http import dialects
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import page_of
-from ojs_server.http.queue_config import shown
-from ojs_server.ops.control import SetPaused
+from ojs_server.http.queue_config import set_paused, shown
 from ojs_server.store.records import QueueCounts
-from ojs_wire.calls import EmptyRequest
 from ojs_wire.values import QUEUE, format_timestamp
 
 
@@ -56,16 +53,9 @@ async def resume(call: Call) -> Answer:
 
 
 async def _set_paused(call: Call, paused: bool) -> Answer:
-    await call.read(EmptyRequest, optional=True)
-    name = parse_queue("queue", call.params["name"])
-    done = await call.server.engine.run(SetPaused(name, paused))
-    return Answer(
-        {
-            "queue": {"name": name, "paused": paused},
-            "status": "paused" if paused else "active",
-            "paused_at" if paused else "resumed_at": format_timestamp(done.now),
-        }
-    )
+    name, at, moment = await set_paused(call, paused)
+    status = "paused" if paused else "active"
+    return Answer({"queue": {"name": name, "paused": paused}, "status": status, at: moment})
 
 
 async def _known(call: Call) -> tuple[QueueCounts, int]:
