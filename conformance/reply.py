@@ -11,6 +11,18 @@ from conformance.values import Missing, is_absent, show
 from conformance.verdict import FailedCheck, SkipReason
 from conformance.wire import Received, parse_body
 
+# The states of a job, which are also the counters of a queue.
+STATES = (
+    "scheduled",
+    "available",
+    "pending",
+    "active",
+    "completed",
+    "retryable",
+    "cancelled",
+    "discarded",
+)
+
 
 class CheckFailed(Exception):
     """Something is not as a clause says."""

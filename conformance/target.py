@@ -154,8 +154,12 @@ class Process:
 
     async def _read(self, process: asyncio.subprocess.Process) -> None:
         assert process.stdout is not None
+        begun = b""  # a line may come in several pieces
         while chunk := await process.stdout.read(65536):
-            self._output.extend(chunk.decode(errors="replace").splitlines())
+            *lines, begun = (begun + chunk).split(b"\n")
+            self._output.extend(line.decode(errors="replace").rstrip("\r") for line in lines)
+        if begun:
+            self._output.append(begun.decode(errors="replace"))
 
     def _said(self) -> str:
         return "".join(f"\n    {line}" for line in list(self._output)[-_TOLD_LINES:])

@@ -5,20 +5,10 @@ from datetime import datetime
 from typing import Any
 
 from conformance.case import case
-from conformance.reply import Record
+from conformance.reply import STATES, Record
 from conformance.stage import Stage
 
 FUTURE = "2099-12-31T23:59:59Z"
-STATES = (
-    "scheduled",
-    "available",
-    "pending",
-    "active",
-    "completed",
-    "retryable",
-    "cancelled",
-    "discarded",
-)
 
 
 def seconds_between(start: str, end: str) -> float:

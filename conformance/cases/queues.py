@@ -4,18 +4,8 @@ import asyncio
 from typing import Any
 
 from conformance.case import case
+from conformance.reply import STATES
 from conformance.stage import Stage
-
-STATES = (
-    "scheduled",
-    "available",
-    "pending",
-    "active",
-    "completed",
-    "retryable",
-    "cancelled",
-    "discarded",
-)
 
 
 @case("OJS-QUE-002", level=1)

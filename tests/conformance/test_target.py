@@ -54,6 +54,20 @@ async def test_a_killed_server_starts_again_with_its_port_and_folder(process: Pr
     assert await starts(process) == "2"
 
 
+async def test_a_line_that_is_written_in_pieces_is_kept_as_one() -> None:
+    script = (
+        "import os, time\n"
+        "for piece in ('no ', 'such ', 'option\\nand', ' more'):\n"
+        "    os.write(1, piece.encode())\n"
+        "    time.sleep(0.05)\n"
+    )
+    made = Process(f"{sys.executable} -c {shlex.quote(script)}")
+    with pytest.raises(StartError):
+        await made.start()
+    assert made.output == "no such option\nand more"
+    await made.close()
+
+
 async def test_another_one_shares_the_folder_and_not_the_port(process: Process) -> None:
     await process.start()
     other = process.another()

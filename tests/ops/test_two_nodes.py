@@ -1,10 +1,8 @@
 """Batches of two nodes at the same rows: they wait for each other, but never in a circle."""
 
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
-from typing import Any
+from contextlib import closing
 
 import pytest
 
@@ -19,7 +17,7 @@ from ojs_server.ops.progress import Advance
 from ojs_server.ops.settle import Ack
 from ojs_server.ops.work import Rules, chance
 from ojs_server.store.base import Tx
-from ojs_server.store.postgres.store import PostgresStore
+from tests.ops.counted import Counted
 from tests.store.records import a_job, a_lease, a_worker
 
 ROUNDS = 25
@@ -51,19 +49,6 @@ MIXED: list[tuple[list[batch.Operation], list[batch.Operation]]] = [
 ]
 
 IDS = ["settle and beat", "beats", "workers", "reports and beats", "reports", "checkpoints"]
-
-
-class Counted(PostgresStore):
-    """Counts its transactions: one that another node made fail would be made again."""
-
-    transactions = 0
-
-    @contextmanager
-    def transaction(self) -> Iterator[Any]:
-        """Count and begin."""
-        self.transactions += 1
-        with super().transaction() as tx:
-            yield tx
 
 
 def renew(tx: Tx) -> None:

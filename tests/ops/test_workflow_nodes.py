@@ -5,7 +5,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from typing import Any
 
 import pytest
@@ -18,6 +18,7 @@ from ojs_server.ops.settle import Ack
 from ojs_server.ops.work import Rules, chance
 from ojs_server.ops.workflow import Cancel
 from ojs_server.store.postgres.store import PostgresStore
+from tests.ops.counted import Counted
 from tests.ops.flows import callbacks, chain, group, job, request, view
 from tests.store.postgres.server import blocked, wait_until
 
@@ -45,19 +46,6 @@ async def test_members_that_end_at_once_on_one_node(engine: Engine) -> None:
         assert Counter(kind for _, kind in fired) == FIRED
         await asyncio.gather(*(engine.run(Ack(job_id)) for job_id, _ in fired))
         assert view(engine.store, flow).workflow.state == "completed"
-
-
-class Counted(PostgresStore):
-    """Counts its transactions: one that another node made fail would be made again."""
-
-    transactions = 0
-
-    @contextmanager
-    def transaction(self) -> Iterator[Any]:
-        """Count and begin."""
-        self.transactions += 1
-        with super().transaction() as tx:
-            yield tx
 
 
 class Nodes:

@@ -1,0 +1,20 @@
+"""A PostgreSQL store that tells how often it had to begin."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ojs_server.store.postgres.store import PostgresStore
+
+
+class Counted(PostgresStore):
+    """Counts its transactions: one that another node made fail would be made again."""
+
+    transactions = 0
+
+    @contextmanager
+    def transaction(self) -> Iterator[Any]:
+        """Count and begin."""
+        self.transactions += 1
+        with super().transaction() as tx:
+            yield tx
