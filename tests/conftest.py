@@ -16,12 +16,14 @@ SERVER_VARIABLE = "OJS_TEST_POSTGRES"
 STORE_MARKS = {
     "sqlite_path": ("store_sqlite",),
     "postgres_url": ("store_postgres",),
+    "postgres_store": ("store_postgres",),
+    "postgres_database": ("store_postgres",),
     "durable_postgres": ("store_postgres",),
     "postgres15_url": ("store_postgres", "store_postgres15"),
 }
 STORE_FIXTURES = {
     "sqlite": "sqlite_path",
-    "postgres": "postgres_url",
+    "postgres": "postgres_store",
     "postgres15": "postgres15_url",
 }
 
@@ -124,6 +126,13 @@ def postgres15_database(run_folder: Path) -> Iterator[Database]:
 def postgres_url(postgres_database: Database) -> Iterator[str]:
     """The URL of an empty schema on PostgreSQL, dropped after the test."""
     with postgres_database.schema() as url:
+        yield url
+
+
+@pytest.fixture
+def postgres_store(postgres_database: Database) -> Iterator[str]:
+    """The URL of an empty store on PostgreSQL, its tables made already."""
+    with postgres_database.store() as url:
         yield url
 
 
