@@ -9,8 +9,9 @@ import msgspec
 from ojs_server.domain.job import TERMINAL, Event, Job
 from ojs_server.domain.realtime import STATE_CHANGED, realtime, state_changed
 from ojs_server.http.call import Call, Stream
-from ojs_server.http.placed import cursor_of, envelope, event_id
+from ojs_server.http.placed import cursor_of
 from ojs_server.http.sse import ENDING, OPENING, comment, frame, heartbeat
+from ojs_server.ops.envelope import envelope, event_id
 from ojs_server.ops.tail import Entry, Follower, Lost
 from ojs_server.store.base import Reader
 from ojs_server.store.clock import wall_ms
