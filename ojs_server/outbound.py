@@ -14,9 +14,10 @@ from typing import Final
 
 import httpx
 
-from ojs_server.domain.delivery import Reply
+from ojs_server.domain.delivery import Delivery, Reply
 from ojs_server.domain.errors import OjsError
 from ojs_server.domain.target import Reach, Target, is_public, parse_url
+from ojs_server.domain.webhook import Webhook, signature
 from ojs_server.store.clock import wall_ms
 
 # What is read of an answer; the rest is left unread and the connection is closed.
@@ -108,6 +109,20 @@ class Outbound:
             raise Refused("the host has a private or local address, where no webhook is sent")
         # A scope, as in fe80::1%eth0, has no place in a URL.
         return str(ip_address(addresses[0].partition("%")[0]))
+
+
+def headers_of(webhook: Webhook, delivery: Delivery, now: int) -> dict[str, str]:
+    """What stands beside an event on its way."""
+    timestamp = now // 1000
+    return {
+        "Content-Type": "application/json",
+        "User-Agent": "OJS-Webhook/1.0",
+        "X-OJS-Event-Type": delivery.event_type,
+        "X-OJS-Delivery-ID": delivery.id,
+        "X-OJS-Subscription-ID": webhook.id,
+        "X-OJS-Timestamp": str(timestamp),
+        "X-OJS-Signature": signature(webhook.secrets(now), timestamp, delivery.body),
+    }
 
 
 def _client() -> httpx.AsyncClient:

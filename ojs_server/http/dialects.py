@@ -169,7 +169,7 @@ def workflow_list(shown: list[dict[str, Any]], pagination: dict[str, Any]) -> di
 
 
 def webhook_answer(webhook: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """One subscription: wrapped, as the cases read it, and flat, as the text on webhooks shows it."""
+    """One subscription: wrapped, as the cases read it, and flat, as the specification shows it."""
     return {"subscription": webhook, **webhook, **more}
 
 

@@ -13,7 +13,6 @@ from ojs_server.http import dialects
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import cursor_at, page_of, place_of
 from ojs_server.http.views import timestamp
-from ojs_server.loops.deliver import headers_of
 from ojs_server.ops.envelope import envelope
 from ojs_server.ops.webhooks import (
     AmendWebhook,
@@ -23,7 +22,7 @@ from ojs_server.ops.webhooks import (
     Unsubscribe,
     missing,
 )
-from ojs_server.outbound import MAX_TESTS
+from ojs_server.outbound import MAX_TESTS, headers_of
 from ojs_server.store.clock import wall_ms
 from ojs_server.store.records import Place, PlacedEvent
 from ojs_server.store.webhooks import DeliveryFilter
@@ -115,9 +114,8 @@ async def deliveries(call: Call) -> Answer:
     query = call.query()
     status = query.get("status") or None
     if status is not None and status not in _STATUSES:
-        raise invalid(
-            "status", f"must be one of {', '.join(_STATUSES)}{nearest(status, _STATUSES)}"
-        )
+        allowed = ", ".join(_STATUSES)
+        raise invalid("status", f"must be one of {allowed}{nearest(status, _STATUSES)}")
     page = page_of(call)
     after = None
     if page.cursor is not None:

@@ -12,10 +12,11 @@ from typing import Final, Protocol
 
 from ojs_server.domain.delivery import Delivery, Reply, Status
 from ojs_server.domain.errors import OjsError
-from ojs_server.domain.webhook import Webhook, signature
+from ojs_server.domain.webhook import Webhook
 from ojs_server.metrics import Metrics
 from ojs_server.ops.deliveries import MAX_WAITING, Report, Spread, Take, look
 from ojs_server.ops.engine import Engine
+from ojs_server.outbound import headers_of
 from ojs_server.store.clock import wall_ms
 from ojs_server.store.webhooks import WebhookLoad
 
@@ -205,17 +206,3 @@ class Deliver:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def headers_of(webhook: Webhook, delivery: Delivery, now: int) -> dict[str, str]:
-    """What stands beside an event on its way."""
-    timestamp = now // 1000
-    return {
-        "Content-Type": "application/json",
-        "User-Agent": "OJS-Webhook/1.0",
-        "X-OJS-Event-Type": delivery.event_type,
-        "X-OJS-Delivery-ID": delivery.id,
-        "X-OJS-Subscription-ID": webhook.id,
-        "X-OJS-Timestamp": str(timestamp),
-        "X-OJS-Signature": signature(webhook.secrets(now), timestamp, delivery.body),
-    }
