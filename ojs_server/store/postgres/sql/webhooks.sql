@@ -69,7 +69,7 @@ SELECT {delivery} FROM deliveries WHERE id = ANY ({rows}) ORDER BY id FOR UPDATE
 -- Those of a subscription whose time has come, without those that another node is taking.
 SELECT {delivery} FROM deliveries
 WHERE webhook_id = %(webhook_id)s::text AND due_at <= %(now)s::int8
-ORDER BY due_at, id LIMIT %(limit)s::int8
+ORDER BY due_at, event_id LIMIT %(limit)s::int8
 FOR UPDATE SKIP LOCKED
 
 -- name: update_deliveries

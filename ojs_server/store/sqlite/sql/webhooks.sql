@@ -28,14 +28,17 @@ SELECT {webhook} FROM webhooks WHERE id IN ({rows})
 -- name: update_webhooks
 -- Changed subscriptions.
 -- row: (?,?,CAST(? AS TEXT),?,?,?,?,?,?,?)
-WITH changed (
-    id, url, wish, active, secret, old_secret, old_until, cursor, created_at, updated_at
-) AS (VALUES {rows})
 UPDATE webhooks SET
     url = changed.url, wish = changed.wish, active = changed.active, secret = changed.secret,
     old_secret = changed.old_secret, old_until = changed.old_until, cursor = changed.cursor,
     updated_at = changed.updated_at
-FROM changed WHERE webhooks.id = changed.id
+FROM (
+    WITH changed (id, url, wish, active, secret, old_secret, old_until, cursor, created_at, updated_at) AS (
+        VALUES {rows}
+    )
+    SELECT * FROM changed
+) AS changed
+WHERE webhooks.id = changed.id
 
 -- name: delete_webhooks
 -- Forget subscriptions.
@@ -64,17 +67,22 @@ SELECT {delivery} FROM deliveries WHERE id IN ({rows})
 -- name: load_due_deliveries
 -- Those of a subscription whose time has come, in the order in which it came.
 SELECT {delivery} FROM deliveries
-WHERE webhook_id = :webhook_id AND due_at <= :now ORDER BY due_at, id LIMIT :limit
+WHERE webhook_id = :webhook_id AND due_at <= :now ORDER BY due_at, event_id LIMIT :limit
 
 -- name: update_deliveries
 -- How far deliveries are.
 -- row: (?,?,?,?,?,?,?,?)
-WITH changed (id, status, attempt, due_at, finished_at, answer, error, took_ms) AS (VALUES {rows})
 UPDATE deliveries SET
     status = changed.status, attempt = changed.attempt, due_at = changed.due_at,
     finished_at = changed.finished_at, answer = changed.answer, error = changed.error,
     took_ms = changed.took_ms
-FROM changed WHERE deliveries.id = changed.id
+FROM (
+    WITH changed (id, status, attempt, due_at, finished_at, answer, error, took_ms) AS (
+        VALUES {rows}
+    )
+    SELECT * FROM changed
+) AS changed
+WHERE deliveries.id = changed.id
 
 -- name: prune_deliveries
 -- Those that ended long ago.
