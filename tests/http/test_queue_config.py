@@ -353,6 +353,8 @@ async def test_what_happens_to_a_queue_is_told_as_the_contract_has_it(
         "backpressure.cleared",
     ):
         assert kind in kinds, kind
+    place = kinds.index("backpressure.dropped")
+    assert kinds[place + 1 : place + 3] == ["job.discarded", "dead_letter.added"]
 
 
 async def test_what_happens_to_a_key_is_told_as_the_contract_has_it(
@@ -368,3 +370,5 @@ async def test_what_happens_to_a_key_is_told_as_the_contract_has_it(
     kinds = await told(client)
     for kind in ("exceeded", "released", "dropped", "dynamic_adjusted"):
         assert f"rate_limit.{kind}" in kinds, kind
+    place = kinds.index("rate_limit.dropped")
+    assert kinds[place + 1 : place + 3] == ["job.discarded", "dead_letter.added"]
