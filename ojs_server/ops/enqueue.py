@@ -9,7 +9,7 @@ from ojs_server.domain.birth import born
 from ojs_server.domain.errors import Duplicate, NotFound, OjsError
 from ojs_server.domain.job import Change, Event, State, StoredJob
 from ojs_server.domain.queue_config import NO_CONFIG, require_type
-from ojs_server.domain.validate import Draft, with_retry
+from ojs_server.domain.validate import Draft, configured
 from ojs_server.ops.backpressure import Intake, Newcomers, Pressure
 from ojs_server.ops.unique import Judged, judge
 from ojs_server.ops.work import Work
@@ -111,7 +111,7 @@ def _configured(
                 require_type(config, draft.queue, draft.type)
             except OjsError as error:
                 verdicts.setdefault(index, error)
-            drafts.append(draft if config.retry is None else with_retry(draft, config.retry))
+            drafts.append(configured(draft, config))
         mended.append(msgspec.structs.replace(op, drafts=tuple(drafts)))
     return mended
 

@@ -146,9 +146,10 @@ class Tx(WorkflowTx, Protocol):
     def override_jobs(self, jobs: Sequence[StoredJob]) -> None:
         """Store the queue, policies, payload and fingerprint of locked jobs as they are now."""
 
-    def load_surplus(self, most: int, limit: int) -> list[Job]:
+    def load_surplus(self, most: int, own: Mapping[str, int], limit: int) -> list[Job]:
         """Lock dead letters that are kept beyond `most` of their queue, each queue's oldest first.
 
+        Queues that are among `own` have a number of their own.
         Queues are told apart by their counters, so that only full ones are looked at.
         """
 

@@ -18,7 +18,9 @@ UNSET: dict[str, Any] = {
     "default_timeout": None,
     "default_retry": None,
     "retention": None,
-    "allowed_job_types": None,
+    "dead_letter_ttl": None,
+    "dead_letter_max_size": None,
+    "allowed_job_types": ["*"],
 }
 
 
@@ -91,6 +93,11 @@ async def configure(client: httpx.AsyncClient, body: object, queue: str = "q") -
             {"visibility_timeout": 90, "default_timeout": 1.5},
         ),
         ({"retention": {}, "allowed_job_types": []}, {}),
+        ({"allowed_job_types": None, "producers": ["*"]}, {}),
+        (
+            {"dead_letter_ttl": "P30D", "dead_letter_max_size": 500.0},
+            {"dead_letter_ttl": "P30D", "dead_letter_max_size": 500},
+        ),
         ({"allowed_job_types": ["mail.*"]}, {"allowed_job_types": ["mail.*"]}),
         ({"allowed_job_types": ["mail.*", "*"]}, {}),
     ],
@@ -134,6 +141,8 @@ async def test_settings_are_read_in_every_spelling_and_answered_in_one(
             "default_retry.max_interval",
         ),
         ({"retention": {"completed": 0}}, "retention.completed"),
+        ({"dead_letter_ttl": 0}, "dead_letter_ttl"),
+        ({"dead_letter_max_size": 0}, "dead_letter_max_size"),
         ({"allowed_job_types": "*"}, "allowed_job_types"),
         ({"allowed_job_types": ["a[b]"]}, "allowed_job_types"),
     ],
@@ -150,9 +159,11 @@ async def test_settings_that_make_no_sense_change_nothing(
 
 
 async def test_a_setting_that_is_not_built_is_refused(client: httpx.AsyncClient) -> None:
-    response = await client.put(f"{V1}/queues/q/config", json={"dead_letter_queue": "dlq"})
-    assert response.status_code == 422
-    assert response.json()["error"]["code"] == "unsupported"
+    for setting in ({"dead_letter_queue": "dlq"}, {"producers": ["web"]}):
+        response = await client.put(f"{V1}/queues/q/config", json=setting)
+        assert response.status_code == 422
+        assert response.json()["error"]["code"] == "unsupported"
+        assert response.json()["error"]["details"]["field"] in setting
 
 
 async def test_strict_servers_refuse_unknown_settings_by_name(

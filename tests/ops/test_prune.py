@@ -65,6 +65,19 @@ def test_what_no_policy_keeps_does_not_count(bench: Bench, clock: HandClock) -> 
     assert left(bench, [kept, *noise, by_word]) == [*noise, by_word]
 
 
+def test_a_queue_may_keep_more_or_fewer_of_them(bench: Bench, clock: HandClock) -> None:
+    bench = limited(bench.store, clock, dead_letters=2)
+    bench.do(configure(dead_letter_max_size=1))
+    bench.do(configure("many", dead_letter_max_size=3))
+    ids = {queue: [bury(bench, queue) for _ in range(4)] for queue in ("q", "many", "other")}
+    assert swept(bench).removed == 3 + 1 + 2
+    assert {queue: left(bench, jobs) for queue, jobs in ids.items()} == {
+        "q": ids["q"][3:],
+        "many": ids["many"][1:],
+        "other": ids["other"][2:],
+    }
+
+
 def test_jobs_given_up_before_they_started_count_as_well(bench: Bench, clock: HandClock) -> None:
     bench = limited(bench.store, clock, dead_letters=1)
     bench.do(configure(backpressure={"max_depth": 1, "strategy": "drop_oldest"}))

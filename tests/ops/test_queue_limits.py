@@ -162,6 +162,21 @@ def test_a_queue_keeps_its_finished_jobs_for_as_long_as_it_says(bench: Bench) ->
     assert bench.job(other).due_at == bench.clock.now + 7 * DAY
 
 
+def test_a_queue_keeps_its_dead_letters_for_a_time_of_their_own(bench: Bench) -> None:
+    policies = ({"on_exhaustion": "dead_letter"}, {})
+    for settings, hours in (
+        ({"dead_letter_ttl": "PT5H"}, [5, 30 * 24]),
+        ({"retention": {"discarded": "PT3H"}}, [5, 3]),
+        ({"dead_letter_ttl": None}, [3, 3]),
+    ):
+        bench.do(configure(**settings))
+        jobs = [bench.put(retry={"max_attempts": 1, **policy}) for policy in policies]
+        bench.take(count=2)
+        for job, kept in zip(jobs, hours, strict=True):
+            bench.fail(job)
+            assert bench.job(job).due_at == bench.clock.now + kept * 3_600_000
+
+
 def test_a_queue_takes_only_the_types_it_names(bench: Bench) -> None:
     bench.do(configure(allowed_job_types=["t", "mail.*"]))
     bench.put(type="mail.send")

@@ -103,7 +103,7 @@ def _into_postgres(connection: psycopg.Connection[Any], table: str, row: Mapping
 def kept(store: Store) -> list[str]:
     """The dead letters that count towards their queue's limit."""
     with store.transaction() as tx:
-        return sorted(job.id for job in tx.load_surplus(0, 100))
+        return sorted(job.id for job in tx.load_surplus(0, {}, 100))
 
 
 def test_dead_letters_of_before_are_found_by_error_and_counted(
