@@ -33,6 +33,10 @@ class WorkflowWrites(Writing):
         """Lock and read workflows."""
         return {row[0]: workflow_of(row) for row in self.of_ids("load_workflows", ids)}
 
+    def look_at_workflows(self, ids: Iterable[str]) -> dict[str, Workflow]:
+        """Read workflows without a lock."""
+        return {row[0]: workflow_of(row) for row in self.of_ids("look_at_workflows", ids)}
+
     def update_workflows(self, workflows: Sequence[Workflow]) -> None:
         """Store what the last step made of locked workflows."""
         rows = [(w.id, w.state, w.progress, w.finished_at, w.due_at) for w in workflows]
@@ -85,7 +89,7 @@ class WorkflowReads(Statements):
 
     def workflow(self, workflow_id: str) -> WorkflowView | None:
         """One workflow with its jobs."""
-        rows = self.of_ids("one_workflow", [workflow_id])
+        rows = self.of_ids("look_at_workflows", [workflow_id])
         if not rows:
             return None
         members = self.all("list_workflow_jobs", id=workflow_id)

@@ -84,8 +84,8 @@ DELETE FROM workflow_jobs WHERE workflow_id = ANY ({rows})
 -- row: text
 DELETE FROM workflows WHERE id = ANY ({rows})
 
--- name: one_workflow
--- A workflow.
+-- name: look_at_workflows
+-- Workflows by id, as they are committed.
 -- row: text
 SELECT {workflow} FROM workflows WHERE id = ANY ({rows})
 

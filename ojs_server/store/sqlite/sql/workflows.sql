@@ -83,8 +83,8 @@ DELETE FROM workflow_jobs WHERE workflow_id IN ({rows})
 -- row: ?
 DELETE FROM workflows WHERE id IN ({rows})
 
--- name: one_workflow
--- A workflow.
+-- name: look_at_workflows
+-- Workflows by id, as they are committed.
 -- row: ?
 SELECT {workflow} FROM workflows WHERE id IN ({rows})
 
