@@ -105,7 +105,7 @@ def parse_config(body: Mapping[str, Any], *, strict: bool, base: QueueConfig) ->
         _refuse_unknown("", body, MEMBERS)
     if body.get("producers") not in (None, ALL):
         raise Unsupported(
-            "`producers` cannot be limited for a queue by this server; the keys say who may enqueue",
+            "`producers` cannot be limited for a queue: the server's keys say who may enqueue",
             details={"field": "producers", "supported": ALL},
         )
     named = {_PARTS[name] for name in body if name in _PARTS} - {"anybody"}

@@ -271,7 +271,7 @@ class Gates:
         return lifecycle.put_off(job, free.opens_at or now + LATER_MS)
 
     def _expect(self, moment: int | None) -> int | None:
-        self._work.expect(moment)
+        self._work.expect_here(moment)
         return moment
 
     def _tell(self, kind: str, name: str, **data: object) -> None:

@@ -3,6 +3,7 @@
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import Final
 
 import msgspec
 
@@ -15,6 +16,9 @@ from ojs_server.ops.backpressure import note_room
 from ojs_server.ops.gates import Gates
 from ojs_server.store.base import BYTES, Tx
 from ojs_wire.values import uuid7
+
+# Every node looks this often what falls due; of what falls due sooner the others are told.
+NEAR_MS: Final = 500
 
 
 class Rules(msgspec.Struct, frozen=True):
@@ -53,6 +57,7 @@ class Work:
         self.wakes: Counter[str] = Counter()
         self.ended: list[str] = []
         self.due_at: int | None = None
+        self._told_due: int | None = None
         self._ended_members: list[tuple[str, Change]] = []
         # The place of the last event, once they are written.
         self.logged = 0
@@ -156,7 +161,13 @@ class Work:
         return list(self._counts)
 
     def expect(self, moment: int | None) -> None:
-        """Something falls due at this moment; housekeeping must be awake then."""
+        """Something falls due at this moment; housekeeping must be awake then, on every node."""
+        if moment is not None and (self._told_due is None or moment < self._told_due):
+            self._told_due = moment
+        self.expect_here(moment)
+
+    def expect_here(self, moment: int | None) -> None:
+        """The same for this node's housekeeping alone; the others find out when they look."""
         if moment is not None and (self.due_at is None or moment < self.due_at):
             self.due_at = moment
 
@@ -173,6 +184,8 @@ class Work:
             self.logged = self.tx.insert_events(self._events)
         if self.wakes or self.rooms:
             self.tx.announce(self.wakes | self.rooms)
+        if self._told_due is not None and self._told_due <= self.now + NEAR_MS:
+            self.tx.announce_due(self._told_due)
 
     def _entered(self, job: Job) -> None:
         self._count(job, 1)

@@ -335,6 +335,9 @@ class Tx(WorkflowTx, Protocol):
     def announce(self, queues: Mapping[str, int]) -> None:
         """Tell the other nodes, at commit, that jobs became available."""
 
+    def announce_due(self, moment: int) -> None:
+        """Tell the other nodes, at commit, that something falls due at a moment."""
+
     def wipe(self) -> None:
         """Remove everything; for conformance runs only."""
 
@@ -423,8 +426,12 @@ OnWake = Callable[[Mapping[str, int] | None], None]
 OnLog = Callable[[int | None], None]
 
 
-def unheard(position: int | None) -> None:
-    """An OnLog for whoever does not follow the log."""
+# Called when something falls due at a moment of the store's clock.
+OnDue = Callable[[int], None]
+
+
+def unheard(moment: int | None) -> None:
+    """An OnLog or OnDue for whoever follows neither."""
 
 
 class Listener(Protocol):
@@ -449,7 +456,9 @@ class Store(Protocol):
     def ping(self) -> None:
         """Raise StoreUnavailable unless the database answers."""
 
-    def listener(self, on_wake: OnWake, on_log: OnLog = unheard) -> Listener | None:
+    def listener(
+        self, on_wake: OnWake, on_log: OnLog = unheard, on_due: OnDue = unheard
+    ) -> Listener | None:
         """What hears of other nodes' jobs and events; None where there is no other node."""
 
     def note_waiting(self, until: int) -> None:
