@@ -121,7 +121,7 @@ def parse_limits(body: Mapping[str, Any], *, strict: bool, base: QueueConfig) ->
     """Check a queue's limits as their own endpoint takes them; they replace those of `base`."""
     if strict:
         _refuse_unknown("", body, LIMITS)
-    return msgspec.structs.replace(base, policy=parse_policy("rate_limit", body))
+    return msgspec.structs.replace(base, policy=parse_policy("", body))
 
 
 def as_wire(config: QueueConfig) -> dict[str, Any]:
@@ -159,7 +159,7 @@ def _policy(body: Mapping[str, Any], strict: bool, base: QueueConfig) -> Policy:
     nested = _object(body, "rate_limit")
     if strict:
         _refuse_unknown("rate_limit.", nested, LIMITS)
-    outer = parse_policy("config", {name: body.get(name) for name in LIMITS & body.keys()})
+    outer = parse_policy("", {name: body.get(name) for name in LIMITS & body.keys()})
     inner = parse_policy("rate_limit", nested)
     concurrency = inner.concurrency if outer.concurrency is None else outer.concurrency
     # What is not named stays; what is named and empty goes.

@@ -143,7 +143,10 @@ class _Reader:
         first, middle = len(self.nodes), len(self.nodes) + len(shape.members)
         end = first + len(parts)
         if end - 1 > MAX_NODES:
-            raise refuse("", f"has more than {MAX_NODES} jobs and nested definitions")
+            raise refuse(
+                shape.members[0].path.rpartition("[")[0],
+                f"brings the workflow to more than {MAX_NODES} jobs and nested definitions",
+            )
         node = self.nodes[index] = msgspec.structs.replace(
             self.nodes[index],
             kind=shape.kind,

@@ -115,7 +115,7 @@ async def test_settings_are_read_in_every_spelling_and_answered_in_one(
 @pytest.mark.parametrize(
     ("body", "field"),
     [
-        ({"concurrency": -1}, "config.concurrency"),
+        ({"concurrency": -1}, "concurrency"),
         ({"rate_limit": {"limit": 0, "period": "PT1S"}}, "rate_limit.limit"),
         ({"rate_limit": 5}, "rate_limit"),
         ({"backpressure": []}, "backpressure"),
@@ -127,7 +127,7 @@ async def test_settings_are_read_in_every_spelling_and_answered_in_one(
         ({"overflow_policy": "x"}, "overflow_policy"),
         ({"max_size": "many", "backpressure": {"max_depth": 1}}, "max_size"),
         ({"overflow_policy": 1, "backpressure": {"strategy": "block"}}, "overflow_policy"),
-        ({"concurrency": {}}, "config.concurrency.limit"),
+        ({"concurrency": {}}, "concurrency.limit"),
         ({"visibility_timeout": 0}, "visibility_timeout"),
         ({"visibility_timeout": {}}, "visibility_timeout"),
         ({"visibility_timeout_ms": 0, "visibility_timeout": 1}, "visibility_timeout_ms"),
