@@ -16,7 +16,7 @@ from ojs_server.domain.job_filter import JobFilter
 from ojs_server.domain.limit import Limit
 from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.domain.workers import Worker
-from ojs_server.domain.workflow_record import WorkflowView
+from ojs_server.domain.workflow_record import MemberProgress, WorkflowView
 from ojs_server.store.records import (
     Claimed,
     DeadLetterStats,
@@ -408,6 +408,9 @@ class Reader(Protocol):
 
     def workflow(self, workflow_id: str) -> WorkflowView | None:
         """One workflow with its jobs that were enqueued."""
+
+    def member_progress(self, workflow_id: str) -> list[MemberProgress]:
+        """What the jobs of a workflow that have not ended reported in their present attempts."""
 
     def workflows(
         self, wanted: WorkflowFilter, limit: int, offset: int, after: Place | None

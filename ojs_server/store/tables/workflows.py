@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from ojs_server.domain.workflow_record import (
     MemberJob,
+    MemberProgress,
     WaitingJob,
     Workflow,
     WorkflowJob,
@@ -94,6 +95,12 @@ class WorkflowReads(Statements):
             return None
         members = self.all("list_workflow_jobs", id=workflow_id)
         return WorkflowView(workflow_of(rows[0]), tuple(MemberJob(*row) for row in members))
+
+    def member_progress(self, workflow_id: str) -> list[MemberProgress]:
+        """What jobs under way have reported."""
+        if not self.can_hold(workflow_id):
+            return []
+        return [MemberProgress(*row) for row in self.all("member_progress", id=workflow_id)]
 
     def workflows(
         self, wanted: WorkflowFilter, limit: int, offset: int, after: Place | None

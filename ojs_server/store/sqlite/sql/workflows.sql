@@ -97,6 +97,15 @@ FROM workflow_jobs AS member LEFT JOIN jobs ON jobs.id = member.job_id
 WHERE member.workflow_id = :id AND member.job_id IS NOT NULL
 ORDER BY member.node
 
+-- name: member_progress
+-- What the jobs that are under way have reported in their present attempts.
+SELECT member.node, progress.value, CAST(progress.data AS BLOB)
+FROM workflow_jobs AS member
+JOIN jobs ON jobs.id = member.job_id
+JOIN progress ON progress.job_id = jobs.id AND progress.attempt = jobs.attempt
+WHERE member.workflow_id = :id AND member.ended_at IS NULL
+ORDER BY member.node
+
 -- name: list_workflows
 -- Workflows, newest first, from a place in that order.
 SELECT {workflow} FROM workflows
