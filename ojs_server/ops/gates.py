@@ -70,6 +70,11 @@ class Gates:
             self._declared[job.rate_key] = policy_in(job.spec, job.queue)
             self._touched[job.rate_key] = job
 
+    def shifted(self, job: Job) -> None:
+        """A job of the key stands elsewhere now; how many run has not changed."""
+        if job.rate_key is not None:
+            self._touched[job.rate_key] = job
+
     def changed(self, change: Change) -> None:
         """A job has changed its state."""
         key = change.before.rate_key

@@ -108,6 +108,13 @@ class Work:
                 self._note_member(change.after.workflow_id, change)
         self._freed(left, changes)
 
+    def transfer(self, changes: Sequence[Change]) -> None:
+        """Count jobs that were stored in another queue; nothing else about them has changed."""
+        for change in changes:
+            self._count(change.before, -1)
+            self._entered(change.after)
+            self.gates.shifted(change.after)
+
     def take_ended_members(self) -> list[tuple[str, Change]]:
         """The jobs that have ended since this was asked last, each with its workflow's id."""
         ended, self._ended_members = self._ended_members, []

@@ -311,8 +311,6 @@ async def test_a_queue_with_jobs_is_deleted_only_if_that_is_meant(
     await put(client)
     await client.post(f"{V1}/workers/fetch", json={"queues": ["q"]})
     assert (await client.delete(f"{V1}/queues/q")).status_code == 409
-    moved = {"strategy": "move", "target_queue": "b"}
-    assert (await client.request("DELETE", f"{V1}/queues/q", json=moved)).status_code == 422
     gone = await client.request("DELETE", f"{V1}/queues/q", json={"strategy": "discard"})
     assert gone.status_code == 202
     assert (gone.json()["jobs_affected"], gone.json()["state"]) == (2, "deleted")
@@ -321,6 +319,38 @@ async def test_a_queue_with_jobs_is_deleted_only_if_that_is_meant(
     await put(client)
     assert (await client.get(f"{V1}/queues/q/config")).json()["config"] == UNSET
     assert (await client.post(f"{V1}/workers/fetch", json={"queues": ["q"]})).json()["jobs"]
+
+
+async def test_the_jobs_of_a_queue_that_goes_can_be_moved(client: httpx.AsyncClient) -> None:
+    await configure(client, {"concurrency": 1})
+    await put(client)
+    await put(client)
+    held = (await client.post(f"{V1}/workers/fetch", json={"queues": ["q"]})).json()["jobs"][0]
+    gone = await client.request(
+        "DELETE", f"{V1}/queues/q", json={"strategy": "move", "target_queue": "b"}
+    )
+    assert gone.status_code == 202
+    assert gone.json() == {
+        "queue": "q",
+        "strategy": "move",
+        "target_queue": "b",
+        "jobs_affected": 2,
+        "state": "deleted",
+    }
+    assert (await client.get(f"{V1}/queues/q")).status_code == 404
+    assert (await client.post(f"{V1}/workers/ack", json={"job_id": held["id"]})).status_code == 200
+    (other,) = (await client.post(f"{V1}/workers/fetch", json={"queues": ["b"]})).json()["jobs"]
+    assert other["queue"] == "b"
+
+
+async def test_a_target_to_move_to_is_another_queue(client: httpx.AsyncClient) -> None:
+    await put(client)
+    for target in (None, "q", "Not A Queue"):
+        body = {"strategy": "move", "target_queue": target}
+        refused = await client.request("DELETE", f"{V1}/queues/q", json=body)
+        assert refused.status_code == 400
+        assert refused.json()["error"]["details"]["field"] == "target_queue"
+    assert (await client.get(f"{V1}/queues/q")).json()["queue"]["paused"] is False
 
 
 async def test_the_admin_api_pauses_in_its_flat_form(client: httpx.AsyncClient) -> None:
