@@ -20,6 +20,10 @@ SCOPES: Final = ("tenant", "global")
 # Limits of one policy, without what a job says beside them.
 LIMITS: Final = frozenset({"concurrency", "rate", "throttle", "period", "limit", "max_per_second"})
 MEMBERS: Final = LIMITS | {"key", "on_limit", "scope"}
+# Where a retry stands among the jobs that wait for the same limits; the default first.
+RETRY_PRIORITIES: Final = ("equal", "prefer_retry", "prefer_new")
+# Farther than any two places in a queue lie apart.
+FAR: Final = 1 << 62
 # No key of a client begins with these characters, and both sort before all of them.
 OF_QUEUE: Final = "#queue:"
 OF_KEYLESS: Final = "$jobs:"
@@ -57,6 +61,20 @@ class Policy(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 NO_LIMITS: Final = Policy()
+
+
+def place_of_retry(place: int, retry_priority: str) -> int:
+    """The place of a retry in its queue: before all others of its priority, or behind them.
+
+    Retries keep their order among themselves.
+    """
+    match retry_priority:
+        case "prefer_retry":
+            return place - FAR
+        case "prefer_new":
+            return place + FAR
+        case _:
+            return place
 
 
 class RateLimit(msgspec.Struct, frozen=True):

@@ -118,7 +118,7 @@ def _decide(work: Work, op: Bulk, job: Job, needed: frozenset[str]) -> Change | 
             case "cancel":
                 return lifecycle.cancel(job, work.now, work.rules.keep)
             case "retry":
-                return lifecycle.rerun(job, work.now, work.tx.position)
+                return lifecycle.rerun(job, work.now, work.places(job))
             case "delete":
                 lifecycle.require(job, "delete")
                 _require_unneeded(job, needed)

@@ -9,6 +9,7 @@ import msgspec
 
 from ojs_server.domain.dead_letter import marks_of
 from ojs_server.domain.job import TERMINAL, WAITING, Change, Event, Job, State, StoredJob
+from ojs_server.domain.rate_limit import place_of_retry
 from ojs_server.domain.retention import Retention
 from ojs_server.domain.workers import Thresholds
 from ojs_server.ops import beside
@@ -31,6 +32,7 @@ class Rules(msgspec.Struct, frozen=True):
     keep: Retention = Retention()
     thresholds: Thresholds = Thresholds()
     conformance: bool = False
+    retry_priority: str = "equal"
 
 
 class Chance(msgspec.Struct, frozen=True):
@@ -157,6 +159,16 @@ class Work:
         """How long finished jobs of a queue stay."""
         config = self.tx.configs.get(queue)
         return self.rules.keep if config is None else config.keep(self.rules.keep)
+
+    def places(self, job: Job) -> Callable[[], int]:
+        """What gives a job its place when it joins its queue: a retry under a limit has its own."""
+        preference = self.rules.retry_priority
+        if job.state != State.RETRYABLE or preference == "equal":
+            return self.tx.position
+        config = self.tx.configs.get(job.queue)
+        if job.rate_key is None and not (config and config.limits):
+            return self.tx.position
+        return lambda: place_of_retry(self.tx.position(), preference)
 
     def pending(self, queue: str, counter: str) -> int:
         """What this transaction adds to a counter of a queue, and has not written yet."""
