@@ -163,7 +163,7 @@ def test_a_queue_keeps_its_finished_jobs_for_as_long_as_it_says(bench: Bench) ->
 
 
 def test_a_queue_keeps_its_dead_letters_for_a_time_of_their_own(bench: Bench) -> None:
-    policies = ({"on_exhaustion": "dead_letter"}, {})
+    policies: tuple[dict[str, Any], ...] = ({"on_exhaustion": "dead_letter"}, {})
     for settings, hours in (
         ({"dead_letter_ttl": "PT5H"}, [5, 30 * 24]),
         ({"retention": {"discarded": "PT3H"}}, [5, 3]),

@@ -57,6 +57,18 @@ def error(kind: str) -> str:
     return f'{{"code":"c","type":"{kind}","message":"{said}","details":{{"type":"nor this"}}}}'
 
 
+@pytest.fixture(
+    params=[
+        pytest.param("sqlite_path", marks=pytest.mark.store_sqlite),
+        pytest.param("postgres_url", marks=pytest.mark.store_postgres),
+    ]
+)
+def empty_url(request: pytest.FixtureRequest) -> str:
+    """Where a database may be made on each kind of store; there are no tables yet."""
+    place = request.getfixturevalue(request.param)
+    return f"sqlite:///{place}" if request.param == "sqlite_path" else str(place)
+
+
 @contextmanager
 def older(url: str, version: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fill]:
     """A database as the program of that schema left it; rows are put into it by hand."""
@@ -107,9 +119,9 @@ def kept(store: Store) -> list[str]:
 
 
 def test_dead_letters_of_before_are_found_by_error_and_counted(
-    store_url: str, monkeypatch: pytest.MonkeyPatch
+    empty_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with older(store_url, 6, monkeypatch) as fill:
+    with older(empty_url, 6, monkeypatch) as fill:
         fill("queue_counts", COUNTS)
         fill("jobs", {**JOB, "id": "kept", "spec": KEPT, "error": error("boom")})
         fill("jobs", {**JOB, "id": "let go", "spec": DISCARDED, "error": error("boom")})
@@ -120,7 +132,7 @@ def test_dead_letters_of_before_are_found_by_error_and_counted(
         for number in range(3):
             event = {"at": START, "type": "x", "subject": "s", "data": "{}"}
             fill("events", {**event, "pos": number + 1})
-    with closing(open_store(store_url)) as store:
+    with closing(open_store(empty_url)) as store:
         with store.reader() as reader:
             found = {
                 kind: {
@@ -145,9 +157,9 @@ def test_dead_letters_of_before_are_found_by_error_and_counted(
 
 
 def test_jobs_that_were_dropped_before_are_counted_as_their_policy_says(
-    store_url: str, monkeypatch: pytest.MonkeyPatch
+    empty_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with older(store_url, 7, monkeypatch) as fill:
+    with older(empty_url, 7, monkeypatch) as fill:
         fill("queue_counts", COUNTS)
         dropped = {**JOB, "kept": False, "completed_at": None}
         for kind in ("rate_limited", "queue_full"):
@@ -156,5 +168,5 @@ def test_jobs_that_were_dropped_before_are_counted_as_their_policy_says(
             fill("jobs", {**one, "id": f"{kind} let go", "spec": DISCARDED})
             # By the handler's word, against its policy.
             fill("jobs", {**one, "id": f"{kind} failed", "spec": KEPT, "completed_at": START})
-    with closing(open_store(store_url)) as store:
+    with closing(open_store(empty_url)) as store:
         assert kept(store) == ["queue_full", "rate_limited"]
