@@ -178,11 +178,11 @@ async def deleting_queues(stage: Stage) -> None:
 async def moving_jobs(stage: Stage) -> None:
     """The jobs of a queue that is deleted can move, whatever their state, and go on there."""
     queue, target = stage.name(), stage.name()
+    dead = await stage.discarded(queue)
     for wrong in ({}, {"target_queue": queue}):
         await stage.enqueue(queue)
         refused = await stage.call("DELETE", f"queues/{queue}", {"strategy": "move", **wrong})
         refused.error(400, "invalid_request")
-    dead = await stage.discarded(queue)
     held = await stage.take(queue)
     later = await stage.enqueue(target)
     reply = await stage.call(
