@@ -34,15 +34,15 @@ def run(work: Work, ops: Sequence[Move]) -> list[Gone]:
 
 
 def _move(work: Work, op: Move) -> Gone:
+    # The leases as well: a beat locks nothing else.
+    work.tx.lock((), op.job_ids, op.job_ids)
     found = work.tx.load_jobs(op.job_ids)
     here = {job_id: lease for job_id, (job, lease) in found.items() if job.queue == op.queue}
     stored = work.tx.load_whole(sorted(here))
     moved = {job_id: in_queue(one, op.target) for job_id, one in stored.items()}
     if moved:
         work.tx.override_jobs(list(moved.values()))
-        leases = [lease for lease in here.values() if lease is not None]
-        work.tx.drop_leases([lease.job_id for lease in leases])
-        work.tx.insert_leases([msgspec.structs.replace(lease, queue=op.target) for lease in leases])
+        work.tx.move_leases(op.target, [job_id for job_id, lease in here.items() if lease])
         work.transfer(
             [Change(found[job_id][0], one.job, ()) for job_id, one in sorted(moved.items())]
         )

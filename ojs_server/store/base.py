@@ -185,6 +185,9 @@ class Tx(WorkflowTx, Protocol):
     def insert_leases(self, leases: Sequence[Lease]) -> None:
         """Note who holds the jobs that were just claimed."""
 
+    def move_leases(self, queue: str, ids: Iterable[str]) -> None:
+        """Note another queue for leases of locked jobs. In place: a beat may wait for them."""
+
     def drop_leases(self, job_ids: Sequence[str]) -> None:
         """End leases."""
 
