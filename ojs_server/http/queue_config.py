@@ -93,8 +93,8 @@ async def delete(call: Call) -> Answer:
         raise invalid(
             "strategy", f"must be one of {', '.join(STRATEGIES)}{nearest(strategy, STRATEGIES)}"
         )
-    named = request.target_queue or call.query().get("target_queue")
-    target = _target(name, named) if strategy == "move" else None
+    named = request.target_queue
+    target = _target(name, strategy, call.query().get("target_queue") if named is None else named)
     queue = await _counts(call, name)
     alive = sum(queue.counts[state] for state in State if state not in TERMINAL) if queue else 0
     if alive and strategy == "reject":
@@ -196,10 +196,13 @@ def _ids(jobs: Listed) -> tuple[str, ...]:
     return tuple(job_id for job_id, _, _ in jobs)
 
 
-def _target(name: str, given: str | None) -> str:
-    if given is None:
+def _target(name: str, strategy: str, given: str | None) -> str | None:
+    """Where jobs are to be moved; checked also where none are."""
+    target = None if given is None else parse_queue("target_queue", given)
+    if strategy != "move":
+        return None
+    if target is None:
         raise invalid("target_queue", "is missing; it is needed with the strategy `move`")
-    target = parse_queue("target_queue", given)
     if target == name:
         raise invalid("target_queue", "must be another queue than the one that is deleted")
     return target

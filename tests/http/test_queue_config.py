@@ -350,6 +350,9 @@ async def test_a_target_to_move_to_is_another_queue(client: httpx.AsyncClient) -
         refused = await client.request("DELETE", f"{V1}/queues/q", json=body)
         assert refused.status_code == 400
         assert refused.json()["error"]["details"]["field"] == "target_queue"
+    body = {"strategy": "discard", "target_queue": "Not A Queue"}
+    refused = await client.request("DELETE", f"{V1}/queues/q", json=body)
+    assert refused.json()["error"]["details"]["field"] == "target_queue"
     assert (await client.get(f"{V1}/queues/q")).json()["queue"]["paused"] is False
 
 
