@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import math
 import random
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -13,7 +14,7 @@ from ojs_wire.codec import encode
 from ojs_worker.backoff import pause
 from ojs_worker.errors import Unreachable, error_body
 from ojs_worker.machine import State
-from ojs_worker.transport import Transport
+from ojs_worker.transport import Reply, Request, Transport
 
 log = logging.getLogger("ojs.worker")
 
@@ -126,7 +127,7 @@ class Beats:
         await self.beat()
         with contextlib.suppress(Unreachable):
             body = encode({"worker_id": self._worker_id, "reason": "shutdown"})
-            reply = await self._transport.send("POST", DEREGISTER, body, timeout_s=self._timeout_s)
+            reply = await self._post(DEREGISTER, body)
             if not reply.well and reply.status not in _NO_SUCH_CALL:
                 log.warning("the server refused to deregister: %s", error_body(reply.body).message)
 
@@ -136,9 +137,7 @@ class Beats:
         while True:
             wait_s = 0.0
             try:
-                reply = await self._transport.send(
-                    "POST", REGISTER, body, timeout_s=self._timeout_s
-                )
+                reply = await self._post(REGISTER, body)
             except Unreachable as error:
                 reason = str(error)
             else:
@@ -177,9 +176,7 @@ class Beats:
         if self._tell_profile:
             body |= self._profile
         try:
-            reply = await self._transport.send(
-                "POST", BEAT, encode(body), timeout_s=min(self._timeout_s, self._interval_s)
-            )
+            reply = await self._post(BEAT, encode(body), within_s=self._interval_s)
         except Unreachable as error:
             self._failed(str(error))
             return None
@@ -190,6 +187,10 @@ class Beats:
             return await self._send(report)
         self._failed(f"answered {reply.status}: {error_body(reply.body).message}")
         return None
+
+    async def _post(self, path: str, body: bytes, within_s: float = math.inf) -> Reply:
+        timeout_s = min(self._timeout_s, within_s)
+        return await self._transport.send(Request("POST", path, body, timeout_s=timeout_s))
 
     def _read(self, body: bytes) -> Answer | None:
         try:

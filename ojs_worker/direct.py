@@ -13,7 +13,7 @@ import httptools
 
 from ojs_worker.access import Access, Auth, Headers
 from ojs_worker.errors import Unreachable
-from ojs_worker.transport import ANSWER_S, CONNECT_S, HttpTransport, Reply, Transport, base_url
+from ojs_worker.transport import CONNECT_S, HttpTransport, Reply, Request, Transport, base_url
 
 # Many servers close a connection that was idle for longer; a request on it would be lost.
 IDLE_S: Final = 4.0
@@ -53,32 +53,24 @@ class DirectTransport:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._written: tuple[Headers, bytes] | None = None
 
-    async def send(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None = None,
-        *,
-        headers: Headers | None = None,
-        timeout_s: float = ANSWER_S,
-    ) -> Reply:
+    async def send(self, request: Request) -> Reply:
         """Send one request."""
         head = self._head(await self._access.headers())
-        if headers:
-            head += _write(headers)
-        line = self._take() or await self._connect(timeout_s)
-        body = body or b""
-        request = b"%s %s%s%s%sContent-Length: %d\r\n\r\n%s" % (
-            method.encode(),
+        if request.headers:
+            head += _write(request.headers)
+        line = self._take() or await self._connect(request.timeout_s)
+        body = request.body or b""
+        message = b"%s %s%s%s%sContent-Length: %d\r\n\r\n%s" % (
+            request.method.encode(),
             self._prefix,
-            path.encode(),
+            request.path.encode(),
             self._fixed,
             head,
             len(body),
             body,
         )
         try:
-            reply = await line.exchange(request, timeout_s)
+            reply = await line.exchange(message, request.timeout_s)
         except (OSError, EOFError, httptools.HttpParserError) as error:
             line.close()
             reason = str(error) or type(error).__name__
@@ -149,7 +141,7 @@ class _Line(asyncio.Protocol):
         """Whether another request may be sent."""
         return self._open and self._keeps
 
-    async def exchange(self, request: bytes, timeout_s: float) -> Reply:
+    async def exchange(self, message: bytes, timeout_s: float) -> Reply:
         """Send a request and wait for its answer."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Reply] = loop.create_future()
@@ -157,7 +149,7 @@ class _Line(asyncio.Protocol):
         self._body, self._retry_after = [], None
         self._has_length = self._past_head = False
         late = loop.call_later(timeout_s, self._fail, TimeoutError(f"none in {timeout_s:g} s"))
-        self._transport.write(request)
+        self._transport.write(message)
         try:
             return await answer
         finally:

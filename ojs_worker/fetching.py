@@ -10,7 +10,7 @@ from ojs_wire.codec import encode
 from ojs_wire.values import uuid7
 from ojs_worker.errors import refusal
 from ojs_worker.job import Job
-from ojs_worker.transport import Transport
+from ojs_worker.transport import Request, Transport
 
 log = logging.getLogger("ojs.worker")
 
@@ -97,7 +97,7 @@ class Fetcher:
             body["fetch_id"] = self._pending
             body["wait_ms"] = round(wait_s * 1000)
         reply = await self._transport.send(
-            "POST", FETCH, encode(body), timeout_s=wait_s + self._timeout_s
+            Request("POST", FETCH, encode(body), timeout_s=wait_s + self._timeout_s)
         )
         if reply.well:
             self._pending = None

@@ -16,7 +16,7 @@ from ojs_worker.backoff import pause
 from ojs_worker.errors import Unreachable, error_body
 from ojs_worker.faults import BadResult, Fault, refused_result
 from ojs_worker.job import Job
-from ojs_worker.transport import Reply, Transport
+from ojs_worker.transport import Reply, Request, Transport
 
 log = logging.getLogger("ojs.worker")
 
@@ -105,10 +105,10 @@ class SingleSettler:
     async def settle(self, job: Job, outcome: Outcome) -> Verdict:
         """Tell one outcome, as often as it takes."""
         failures, unsure = 0, False
-        path, body = self._call(job, outcome)
+        request = self._request(job, outcome)
         while True:
             try:
-                reply = await self._transport.send("POST", path, body, timeout_s=self._timeout_s)
+                reply = await self._transport.send(request)
             except Unreachable as error:
                 reason: str = str(error)
                 unsure = unsure or error.sent
@@ -126,7 +126,7 @@ class SingleSettler:
                         return Verdict.REFUSED
                     log.error("the server refused the result of job %s: %s", job.id, said)
                     outcome = Failed(refused_result(reply.status, said))
-                    path, body = self._call(job, outcome)
+                    request = self._request(job, outcome)
                     continue
                 reason = f"answered {reply.status}: {error_body(reply.body).message}"
                 wait_s = reply.retry_after_s or 0.0
@@ -135,18 +135,23 @@ class SingleSettler:
                 log.warning("cannot settle job %s yet, trying on: %s", job.id, reason)
             await asyncio.sleep(max(wait_s, pause(failures, random.random())))
 
-    def _call(self, job: Job, outcome: Outcome) -> tuple[str, bytes]:
+    def _request(self, job: Job, outcome: Outcome) -> Request:
         match outcome:
             case Done(result):
                 told: Any = _Ack(job.id, self._worker_id, job.attempt, msgspec.Raw(result))
-                return ACK, _encode(told)
+                return self._post(ACK, _encode(told))
             case Failed(fault):
-                return NACK, _written(_Nack(job.id, self._worker_id, job.attempt, fault))
+                return self._post(
+                    NACK, _written(_Nack(job.id, self._worker_id, job.attempt, fault))
+                )
             case Released(reason):
                 fault = Fault(code="released", type="released", message=reason, retryable=True)
-                return NACK, _written(
-                    _Nack(job.id, self._worker_id, job.attempt, fault, requeue=True)
+                return self._post(
+                    NACK, _written(_Nack(job.id, self._worker_id, job.attempt, fault, requeue=True))
                 )
+
+    def _post(self, path: str, body: bytes) -> Request:
+        return Request("POST", path, body, timeout_s=self._timeout_s)
 
 
 def _written(nack: _Nack) -> bytes:

@@ -20,6 +20,16 @@ ANSWER_S: Final = 30.0
 _CONNECTIONS: Final = httpx.Limits(max_connections=200, max_keepalive_connections=100)
 
 
+class Request(msgspec.Struct, frozen=True):
+    """One request; `path` begins at the server's root, `headers` come on top of the usual ones."""
+
+    method: str
+    path: str
+    body: bytes | None = None
+    headers: Headers | None = None
+    timeout_s: float = ANSWER_S
+
+
 class Reply(msgspec.Struct, frozen=True):
     """An answer, whatever its status."""
 
@@ -36,15 +46,7 @@ class Reply(msgspec.Struct, frozen=True):
 class Transport(Protocol):
     """Sends requests. No answer is `Unreachable`; every answer, also a refusal, is a `Reply`."""
 
-    async def send(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None = None,
-        *,
-        headers: Headers | None = None,
-        timeout_s: float = ANSWER_S,
-    ) -> Reply:
+    async def send(self, request: Request) -> Reply:
         """Send one request."""
         ...
 
@@ -56,15 +58,7 @@ class Transport(Protocol):
 class BlockingTransport(Protocol):
     """The same for programs without an event loop."""
 
-    def send(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None = None,
-        *,
-        headers: Headers | None = None,
-        timeout_s: float = ANSWER_S,
-    ) -> Reply:
+    def send(self, request: Request) -> Reply:
         """Send one request."""
         ...
 
@@ -92,24 +86,16 @@ class HttpTransport:
         self._client: httpx.AsyncClient | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    async def send(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None = None,
-        *,
-        headers: Headers | None = None,
-        timeout_s: float = ANSWER_S,
-    ) -> Reply:
+    async def send(self, request: Request) -> Reply:
         """Send one request."""
         sent = await self._access.headers()
         try:
             response = await self._connections().request(
-                method,
-                self._url + path,
-                content=body,
-                headers={**sent, **headers} if headers else sent,
-                timeout=httpx.Timeout(timeout_s, connect=min(self._connect_s, timeout_s)),
+                request.method,
+                self._url + request.path,
+                content=request.body,
+                headers={**sent, **(request.headers or {})},
+                timeout=_limits(request, self._connect_s),
             )
         except httpx.HTTPError as error:
             raise _unreachable(self._url, error) from error
@@ -148,23 +134,15 @@ class BlockingHttpTransport:
         self._connect_s = connect_s
         self._client = httpx.Client(limits=_CONNECTIONS)
 
-    def send(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None = None,
-        *,
-        headers: Headers | None = None,
-        timeout_s: float = ANSWER_S,
-    ) -> Reply:
+    def send(self, request: Request) -> Reply:
         """Send one request."""
         try:
             response = self._client.request(
-                method,
-                self._url + path,
-                content=body,
-                headers={**self._access.blocking_headers(), **(headers or {})},
-                timeout=httpx.Timeout(timeout_s, connect=min(self._connect_s, timeout_s)),
+                request.method,
+                self._url + request.path,
+                content=request.body,
+                headers={**self._access.blocking_headers(), **(request.headers or {})},
+                timeout=_limits(request, self._connect_s),
             )
         except httpx.HTTPError as error:
             raise _unreachable(self._url, error) from error
@@ -208,18 +186,10 @@ class ApiTransport:
     def __init__(self, api: Api) -> None:
         self._api = api
 
-    async def send(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None = None,
-        *,
-        headers: Headers | None = None,
-        timeout_s: float = ANSWER_S,
-    ) -> Reply:
+    async def send(self, request: Request) -> Reply:
         """Send one request; blocking connections are used in a thread."""
         api = self._api
-        call = _bound(api, method, path, body, headers, timeout_s)
+        call = _bound(api, request)
         try:
             if _awaits(api.http):
                 response = await call()
@@ -242,20 +212,10 @@ class SteadyTransport:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    async def send(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None = None,
-        *,
-        headers: Headers | None = None,
-        timeout_s: float = ANSWER_S,
-    ) -> Reply:
+    async def send(self, request: Request) -> Reply:
         """Send one request."""
         try:
-            return await self._transport.send(
-                method, path, body, headers=headers, timeout_s=timeout_s
-            )
+            return await self._transport.send(request)
         except Unreachable:
             raise
         except Exception as error:
@@ -270,12 +230,19 @@ def _awaits(http: Any) -> bool:
     return asyncio.iscoroutinefunction(getattr(http, "request", None))
 
 
-def _bound(
-    api: Api, method: str, path: str, body: bytes | None, headers: Headers | None, timeout_s: float
-) -> Callable[[], Any]:
-    url = base_url(str(api.base_url)) + path
-    sent = {**Access().blocking_headers(), **api.get_headers(), **(headers or {})}
-    return lambda: api.http.request(method, url, content=body, headers=sent, timeout=timeout_s)
+def _bound(api: Api, request: Request) -> Callable[[], Any]:
+    sent = {**Access().blocking_headers(), **api.get_headers(), **(request.headers or {})}
+    return lambda: api.http.request(
+        request.method,
+        base_url(str(api.base_url)) + request.path,
+        content=request.body,
+        headers=sent,
+        timeout=request.timeout_s,
+    )
+
+
+def _limits(request: Request, connect_s: float) -> httpx.Timeout:
+    return httpx.Timeout(request.timeout_s, connect=min(connect_s, request.timeout_s))
 
 
 def base_url(url: str) -> str:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Self, Unpack
 
-from ojs_worker.access import Auth, Headers
+from ojs_worker.access import Auth
 from ojs_worker.blocking import BlockingManual, ThreadWorker
 from ojs_worker.client.asynchronous import Client
 from ojs_worker.client.blocking import BlockingClient
@@ -20,7 +20,7 @@ from ojs_worker.registry import JobDecorator, Registry, Runs
 from ojs_worker.running import Running
 from ojs_worker.settings import Config, Given, load
 from ojs_worker.signals import SignalBox
-from ojs_worker.transport import ANSWER_S, Reply, Transport
+from ojs_worker.transport import Reply, Request, Transport
 
 log = logging.getLogger("ojs.worker")
 
@@ -196,18 +196,10 @@ class _Later:
         self._choose = choose
         self._chosen: Transport | None = None
 
-    async def send(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None = None,
-        *,
-        headers: Headers | None = None,
-        timeout_s: float = ANSWER_S,
-    ) -> Reply:
+    async def send(self, request: Request) -> Reply:
         if self._chosen is None:
             self._chosen = self._choose()
-        return await self._chosen.send(method, path, body, headers=headers, timeout_s=timeout_s)
+        return await self._chosen.send(request)
 
     async def close(self) -> None:
         if self._chosen is not None:

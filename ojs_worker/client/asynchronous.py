@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any, Final, Self, TypeVar, Unpack
 
+import msgspec
+
 from ojs_wire.values import uuid7
 from ojs_worker.access import Auth
 from ojs_worker.backoff import pause
@@ -218,16 +220,11 @@ class Client:
         return await self._run(calls.enqueue(request))
 
     async def _run(self, call: Call[T], timeout_s: float | None = None) -> T:
+        request = msgspec.structs.replace(call.request, timeout_s=timeout_s or self._timeout_s)
         failures = 0
         while True:
             try:
-                reply = await self._transport.send(
-                    call.method,
-                    call.path,
-                    call.body,
-                    headers=call.headers,
-                    timeout_s=timeout_s or self._timeout_s,
-                )
+                reply = await self._transport.send(request)
             except Unreachable as error:
                 failures += 1
                 if failures >= TRIES or (error.sent and not call.repeatable):

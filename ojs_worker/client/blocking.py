@@ -8,7 +8,7 @@ import time
 from collections.abc import Coroutine, Iterable
 from typing import Any, Self, TypeVar, Unpack
 
-from ojs_worker.access import Auth, Headers
+from ojs_worker.access import Auth
 from ojs_worker.client.asynchronous import Client
 from ojs_worker.client.calls import Overlap
 from ojs_worker.client.flows import Flow
@@ -21,6 +21,7 @@ from ojs_worker.transport import (
     BlockingHttpTransport,
     BlockingTransport,
     Reply,
+    Request,
 )
 
 T = TypeVar("T")
@@ -160,16 +161,8 @@ class _AtOnce:
     def __init__(self, transport: BlockingTransport) -> None:
         self._transport = transport
 
-    async def send(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None = None,
-        *,
-        headers: Headers | None = None,
-        timeout_s: float = ANSWER_S,
-    ) -> Reply:
-        return self._transport.send(method, path, body, headers=headers, timeout_s=timeout_s)
+    async def send(self, request: Request) -> Reply:
+        return self._transport.send(request)
 
     async def close(self) -> None:
         self._transport.close()

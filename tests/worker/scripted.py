@@ -5,13 +5,13 @@ By default it has the four public paths only: fetch, ack, nack and heartbeat.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from ojs_worker.errors import Unreachable
-from ojs_worker.transport import ANSWER_S, Reply
+from ojs_worker.transport import Reply, Request
 
 V1 = "/ojs/v1/workers"
 FETCH, ACK, NACK, BEAT = f"{V1}/fetch", f"{V1}/ack", f"{V1}/nack", f"{V1}/heartbeat"
@@ -138,19 +138,12 @@ class MemoryTransport:
     def __init__(self, server: ScriptedServer) -> None:
         self._server = server
 
-    async def send(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None = None,
-        *,
-        headers: Mapping[str, str] | None = None,
-        timeout_s: float = ANSWER_S,
-    ) -> Reply:
+    async def send(self, request: Request) -> Reply:
         """Send one request."""
         try:
-            async with asyncio.timeout(timeout_s):
-                answer = await self._server.handle(path, json.loads(body or b"{}"))
+            async with asyncio.timeout(request.timeout_s):
+                body = json.loads(request.body or b"{}")
+                answer = await self._server.handle(request.path, body)
         except TimeoutError:
             raise Unreachable("it takes too long", sent=True) from None
         if answer is None:

@@ -22,7 +22,7 @@ from ojs_worker import (
     batch,
     chain,
 )
-from ojs_worker.transport import HttpTransport
+from ojs_worker.transport import HttpTransport, Request
 from tests.http.conftest import Serve
 from tests.http.contract import OPENJOBSPEC, Contract, contract, document, escape
 
@@ -171,4 +171,4 @@ async def test_what_clients_send_is_as_documented(server: Server) -> None:
 async def test_an_undocumented_request_would_be_noticed(server: Server) -> None:
     way = HeldToContract(server)
     with pytest.raises(AssertionError):
-        await way.send("POST", "/ojs/v1/workers/heartbeat", b'{"active_job_ids": 7}')
+        await way.send(Request("POST", "/ojs/v1/workers/heartbeat", b'{"active_job_ids": 7}'))

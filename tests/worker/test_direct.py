@@ -8,7 +8,7 @@ import pytest
 
 from ojs_worker import Unreachable
 from ojs_worker.direct import DirectTransport, way_to
-from ojs_worker.transport import HttpTransport
+from ojs_worker.transport import HttpTransport, Request
 from tests.worker.scripted import ScriptedServer, listening
 
 Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -65,7 +65,7 @@ def answering(*parts: bytes, seen: list[bytes] | None = None, times: int = 1) ->
 async def test_every_form_of_answer_is_read(parts: tuple[bytes, ...], body: bytes) -> None:
     async with talking(answering(*parts)) as url:
         transport = DirectTransport(url)
-        assert (await transport.send("GET", "/x")).body == body
+        assert (await transport.send(Request("GET", "/x"))).body == body
         await transport.close()
 
 
@@ -75,7 +75,9 @@ async def test_a_request_is_whole() -> None:
         answering(b"HTTP/1.1 503 No\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n", seen=seen)
     ) as url:
         transport = DirectTransport(f"{url}/base/ojs/v1", "key")
-        reply = await transport.send("POST", "/x?y=1", b"{}", headers={"Idempotency-Key": "k"})
+        reply = await transport.send(
+            Request("POST", "/x?y=1", b"{}", headers={"Idempotency-Key": "k"})
+        )
         await transport.close()
     assert (reply.status, reply.retry_after_s) == (503, 7.0)
     head = seen[0].decode()
@@ -93,7 +95,7 @@ async def test_a_request_is_whole() -> None:
 async def test_an_answer_that_is_none_may_have_been_heard(part: bytes) -> None:
     async with talking(answering(part)) as url:
         with pytest.raises(Unreachable) as failed:
-            await DirectTransport(url).send("POST", "/x", b"{}")
+            await DirectTransport(url).send(Request("POST", "/x", b"{}"))
     assert failed.value.sent is True
 
 
@@ -101,7 +103,7 @@ async def test_nobody_there_was_not_heard() -> None:
     async with talking(answering()) as url:
         pass
     with pytest.raises(Unreachable) as failed:
-        await DirectTransport(url).send("POST", "/x", b"{}")
+        await DirectTransport(url).send(Request("POST", "/x", b"{}"))
     assert failed.value.sent is False
 
 
@@ -117,7 +119,7 @@ async def test_an_answer_that_takes_too_long_is_given_up() -> None:
 
     async with talking(silent) as url:
         with pytest.raises(Unreachable, match=r"none in 0\.05 s"):
-            await DirectTransport(url).send("POST", "/x", b"{}", timeout_s=0.05)
+            await DirectTransport(url).send(Request("POST", "/x", b"{}", timeout_s=0.05))
         async with asyncio.timeout(10):
             await hung_up.wait()
 
@@ -134,13 +136,13 @@ async def test_a_connection_is_kept_and_a_given_up_one_is_not() -> None:
     async with talking(counted) as url:
         transport = DirectTransport(url)
         for _ in range(3):
-            await transport.send("POST", "/x")
+            await transport.send(Request("POST", "/x"))
         assert connections == 1
-        waiting = asyncio.create_task(transport.send("POST", "/x"))
+        waiting = asyncio.create_task(transport.send(Request("POST", "/x")))
         await asyncio.sleep(0.05)
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
-        await transport.send("POST", "/x")
+        await transport.send(Request("POST", "/x"))
         assert connections == 2
         await transport.close()
 
@@ -150,7 +152,7 @@ async def test_a_connection_that_the_server_closed_is_not_used_again() -> None:
     async with talking(answering(closing)) as url:
         transport = DirectTransport(url)
         for _ in range(3):
-            assert (await transport.send("GET", "/x")).status == 200
+            assert (await transport.send(Request("GET", "/x"))).status == 200
 
 
 async def test_many_at_once_each_get_their_own_answer() -> None:
@@ -159,14 +161,16 @@ async def test_many_at_once_each_get_their_own_answer() -> None:
     async with listening(server) as url:
         transport = DirectTransport(url)
         bodies = [b'{"n":%d}' % n for n in range(50)]
-        replies = await asyncio.gather(*(transport.send("POST", "/x", one) for one in bodies))
+        replies = await asyncio.gather(
+            *(transport.send(Request("POST", "/x", one)) for one in bodies)
+        )
         await transport.close()
     assert [reply.body.replace(b" ", b"") for reply in replies] == bodies
 
 
 async def test_a_header_cannot_smuggle_another() -> None:
     with pytest.raises(ValueError, match="what a header cannot"):
-        await DirectTransport("http://127.0.0.1:9", "a\r\nX: y").send("GET", "/x")
+        await DirectTransport("http://127.0.0.1:9", "a\r\nX: y").send(Request("GET", "/x"))
 
 
 def test_proxies_and_users_are_left_to_the_general_client(
