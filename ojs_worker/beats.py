@@ -4,24 +4,22 @@ import asyncio
 import contextlib
 import logging
 import math
-import random
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import msgspec
 
 from ojs_wire.codec import encode
-from ojs_worker.backoff import pause
+from ojs_worker.backoff import Patience
 from ojs_worker.errors import Unreachable, error_body
 from ojs_worker.machine import State
-from ojs_worker.transport import Reply, Request, Transport
+from ojs_worker.transport import NO_SUCH_CALL, Reply, Request, Transport
 
 log = logging.getLogger("ojs.worker")
 
 REGISTER: Final = "/ojs/v1/workers/register"
 DEREGISTER: Final = "/ojs/v1/workers/deregister"
 BEAT: Final = "/ojs/v1/workers/heartbeat"
-_NO_SUCH_CALL: Final = frozenset({404, 405, 501})
 Attempts = Mapping[str, int]
 
 
@@ -128,14 +126,14 @@ class Beats:
         with contextlib.suppress(Unreachable):
             body = encode({"worker_id": self._worker_id, "reason": "shutdown"})
             reply = await self._post(DEREGISTER, body)
-            if not reply.well and reply.status not in _NO_SUCH_CALL:
+            if not reply.well and reply.status not in NO_SUCH_CALL:
                 log.warning("the server refused to deregister: %s", error_body(reply.body).message)
 
     async def _register(self) -> None:
         body = encode({"worker_id": self._worker_id, **self._profile})
-        failures = 0
+        patience = Patience("register")
         while True:
-            wait_s = 0.0
+            wait_s = None
             try:
                 reply = await self._post(REGISTER, body)
             except Unreachable as error:
@@ -144,7 +142,7 @@ class Beats:
                 if reply.well:
                     self._learn_interval(reply.body)
                     return
-                if reply.status in _NO_SUCH_CALL:
+                if reply.status in NO_SUCH_CALL:
                     log.info("the server knows no registration; the worker goes on without it")
                     self._tell_profile = True
                     return
@@ -152,11 +150,8 @@ class Beats:
                 if reply.status in (400, 409, 422):
                     log.error("the server refused the registration, which %s", reason)
                     return
-                wait_s = reply.retry_after_s or 0.0
-            failures += 1
-            if failures == 1:
-                log.warning("cannot register yet, trying on: %s", reason)
-            await asyncio.sleep(max(wait_s, pause(failures, random.random())))
+                wait_s = reply.retry_after_s
+            await patience.wait(reason, wait_s)
 
     def _learn_interval(self, body: bytes) -> None:
         with contextlib.suppress(msgspec.DecodeError):

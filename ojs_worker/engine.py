@@ -88,6 +88,10 @@ class Engine:
         """How many more jobs may be fetched."""
         return self._ledger.free
 
+    def free_without(self, jobs: Sequence[Job]) -> int:
+        """How many more may be fetched once these were settled."""
+        return self._ledger.free_without(jobs)
+
     @property
     def connected(self) -> bool:
         """Whether the server answers."""
@@ -314,6 +318,7 @@ class Engine:
         """Stop what still runs, and give its jobs back."""
         self.machine.abandoned = True
         log.warning("giving up %d jobs", self.held)
+        self._settler.hurry()
         deliveries = list(self._ledger)
         for delivery in deliveries:
             if not delivery.settling:

@@ -14,10 +14,12 @@ from typing import Any, Self
 from ojs_wire.values import format_timestamp, uuid7
 from ojs_worker.beats import Beats
 from ojs_worker.engine import Engine
+from ojs_worker.exchanging import BulkSettler
 from ojs_worker.feeding import Feed
 from ojs_worker.fetching import Fetcher, fetch_ids
 from ojs_worker.health import HealthServer
 from ojs_worker.machine import Word
+from ojs_worker.offers import ask
 from ojs_worker.registry import Registry
 from ojs_worker.reports import Reports
 from ojs_worker.settings import Config
@@ -52,10 +54,17 @@ class Running:
         self._owned = transport if owns_transport else None
         transport = SteadyTransport(transport)
         types = tuple(registry) if config.only_known_types else None
+        self._settler = BulkSettler(
+            transport,
+            self.id,
+            SingleSettler(transport, self.id, timeout_s=config.operation_s),
+            ask=lambda: ask(transport, config.operation_s),
+            timeout_s=config.operation_s,
+        )
         self.engine = Engine(
             config,
             registry,
-            settler=SingleSettler(transport, self.id, timeout_s=config.operation_s),
+            settler=self._settler,
             reports=Reports(transport, self.id, timeout_s=config.operation_s),
             layers=layers,
         )
@@ -80,11 +89,12 @@ class Running:
         )
         self.feed = Feed(
             self.fetcher,
-            free=lambda: self.engine.free,
+            free=self.engine.free_without,
             accept=self.engine.accept,
             introduced=self._beats.introduced,
             poll_s=config.poll_s,
         )
+        self._settler.lender = self.feed
         self._fetches = fetches
         self._health: HealthServer | None = None
         self._forced_by: int | None = None
@@ -155,6 +165,7 @@ class Running:
 
     async def _close(self) -> None:
         await self.engine.close()
+        await self._settler.close()
         if self._owned is not None:
             await self._owned.close()
         if self._health is not None:

@@ -17,6 +17,8 @@ from ojs_worker.errors import Unreachable
 
 CONNECT_S: Final = 5.0
 ANSWER_S: Final = 30.0
+# Answers of a server that does not have a call.
+NO_SUCH_CALL: Final = frozenset({404, 405, 501})
 _CONNECTIONS: Final = httpx.Limits(max_connections=200, max_keepalive_connections=100)
 
 
