@@ -9,7 +9,7 @@ to single calls, and so is everything where the server has no such call.
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -92,7 +92,7 @@ class BulkSettler:
         worker_id: str,
         single: SingleSettler,
         *,
-        ask: Callable[[], Any],
+        ask: Callable[[], Awaitable[Offers | None]],
         timeout_s: float,
     ) -> None:
         self._transport = transport

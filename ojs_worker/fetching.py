@@ -16,7 +16,6 @@ log = logging.getLogger("ojs.worker")
 
 FETCH: Final = "/ojs/v1/workers/fetch"
 # Waits before the next FETCH where the last one brought nothing, for so many seconds at most.
-# Another one may end earlier, woken by a stream of events.
 Waker = Callable[[float], Awaitable[object]]
 MakeId = Callable[[], str]
 
@@ -71,7 +70,7 @@ class Fetcher:
         queues: Sequence[str],
         *,
         make_id: MakeId,
-        wait_s: float,
+        hold_s: Callable[[], float],
         timeout_s: float,
         lease_ms: int | None = None,
         job_types: Sequence[str] | None = None,
@@ -84,7 +83,7 @@ class Fetcher:
         if job_types is not None:
             self._wants["job_types"] = list(job_types)
         self._make_id = make_id
-        self._wait_s = wait_s
+        self._hold_s = hold_s
         self._timeout_s = timeout_s
         self._pending: str | None = None
         self._plain = False
@@ -92,7 +91,7 @@ class Fetcher:
     async def fetch(self, count: int) -> Fetched:
         """Ask for so many jobs; raises what the server or the way to it does."""
         body = {**self.terms(count), "worker_id": self._worker_id}
-        wait_s = 0.0 if self._plain else self._wait_s
+        wait_s = 0.0 if self._plain else self._hold_s()
         if not self._plain:
             body["wait_ms"] = round(wait_s * 1000)
         reply = await self._transport.send(

@@ -28,15 +28,28 @@ class _Manifest(msgspec.Struct):
 _manifest = msgspec.json.Decoder(_Manifest)
 
 
-async def ask(transport: Transport, timeout_s: float) -> Offers | None:
-    """Read the manifest; None where the server cannot answer now."""
-    try:
-        reply = await transport.send(Request("GET", MANIFEST, timeout_s=timeout_s))
-    except Unreachable:
-        return None
-    if reply.well:
-        return read(reply.body)
-    return None if reply.status >= 500 or reply.status == 429 else Offers()
+class Manifest:
+    """Asks a server what it offers, until it has said so."""
+
+    def __init__(self, transport: Transport, *, timeout_s: float) -> None:
+        self._transport = transport
+        self._timeout_s = timeout_s
+        self._known: Offers | None = None
+
+    async def offers(self) -> Offers | None:
+        """What there is; None where the server cannot answer now."""
+        if self._known is None:
+            self._known = await self._ask()
+        return self._known
+
+    async def _ask(self) -> Offers | None:
+        try:
+            reply = await self._transport.send(Request("GET", MANIFEST, timeout_s=self._timeout_s))
+        except Unreachable:
+            return None
+        if reply.well:
+            return read(reply.body)
+        return None if reply.status >= 500 or reply.status == 429 else Offers()
 
 
 def read(body: bytes) -> Offers:

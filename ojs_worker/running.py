@@ -19,7 +19,7 @@ from ojs_worker.feeding import Feed
 from ojs_worker.fetching import Fetcher, fetch_ids
 from ojs_worker.health import HealthServer
 from ojs_worker.machine import Word
-from ojs_worker.offers import ask
+from ojs_worker.offers import Manifest
 from ojs_worker.registry import Registry
 from ojs_worker.reports import Reports
 from ojs_worker.settings import Config
@@ -27,6 +27,7 @@ from ojs_worker.settling import SingleSettler
 from ojs_worker.signals import ENDING, SignalBox, forced_code
 from ojs_worker.transport import SteadyTransport, Transport
 from ojs_worker.version import installed
+from ojs_worker.waking import StreamWaker
 
 log = logging.getLogger("ojs.worker")
 
@@ -54,11 +55,12 @@ class Running:
         self._owned = transport if owns_transport else None
         transport = SteadyTransport(transport)
         types = tuple(registry) if config.only_known_types else None
+        manifest = Manifest(transport, timeout_s=config.operation_s)
         self._settler = BulkSettler(
             transport,
             self.id,
             SingleSettler(transport, self.id, timeout_s=config.operation_s),
-            ask=lambda: ask(transport, config.operation_s),
+            ask=manifest.offers,
             timeout_s=config.operation_s,
         )
         self.engine = Engine(
@@ -77,12 +79,14 @@ class Running:
             interval_s=config.heartbeat_s,
             timeout_s=config.operation_s,
         )
+        self.waker = StreamWaker(transport, config.queues, types, manifest.offers)
+        self._following: asyncio.Task[None] | None = None
         self.fetcher = Fetcher(
             transport,
             self.id,
             config.queues,
             make_id=fetch_ids(_now_ms, random.getrandbits),
-            wait_s=config.long_poll_s,
+            hold_s=lambda: 0.0 if self.waker.connected else config.long_poll_s,
             timeout_s=config.operation_s,
             lease_ms=round(config.visibility_s * 1000) if config.visibility_s else None,
             job_types=types,
@@ -93,6 +97,7 @@ class Running:
             accept=self.engine.accept,
             introduced=self._beats.introduced,
             poll_s=config.poll_s,
+            waker=self.waker,
         )
         self._settler.lender = self.feed
         self._fetches = fetches
@@ -118,6 +123,8 @@ class Running:
             config.concurrency,
         )
         self.engine.start(self._beats, self.feed if self._fetches else None)
+        if config.wake == "stream" and self._fetches:
+            self._following = self._loop.create_task(self._follow())
         return self
 
     def ask_to_stop(self) -> None:
@@ -163,7 +170,14 @@ class Running:
         else:
             self.engine.hear(_WORDS[sig.name])
 
+    async def _follow(self) -> None:
+        await self.introduced.wait()
+        await self.waker.run()
+
     async def _close(self) -> None:
+        if self._following is not None:
+            self._following.cancel()
+            await asyncio.gather(self._following, return_exceptions=True)
         await self.engine.close()
         await self._settler.close()
         if self._owned is not None:

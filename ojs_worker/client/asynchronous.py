@@ -18,10 +18,11 @@ from ojs_worker.client.calls import AGAIN, Call, Ended, Overlap
 from ojs_worker.client.flows import Flow
 from ojs_worker.client.options import Options
 from ojs_worker.client.requests import Args, JobRequest, job_request
+from ojs_worker.direct import way_to
 from ojs_worker.errors import Unreachable, WaitTimeout
 from ojs_worker.job import Job
 from ojs_worker.middleware import Chain, EnqueueLayer
-from ojs_worker.transport import ANSWER_S, HttpTransport, Transport
+from ojs_worker.transport import ANSWER_S, Transport
 
 T = TypeVar("T")
 Sleep = Callable[[float], Awaitable[None]]
@@ -47,7 +48,7 @@ class Client:
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         self.middleware: Chain[EnqueueLayer] = Chain()
-        self._transport = transport or HttpTransport(url, auth)
+        self._transport = transport or way_to(url, auth)
         self._timeout_s = timeout_s
         self._sleep = sleep
 

@@ -18,7 +18,6 @@ from ojs_worker.job import Job
 from ojs_worker.middleware import BlockingLayer, EnqueueNext
 from ojs_worker.transport import (
     ANSWER_S,
-    BlockingHttpTransport,
     BlockingTransport,
     Reply,
     Request,
@@ -38,7 +37,11 @@ class BlockingClient:
         transport: BlockingTransport | None = None,
         timeout_s: float = ANSWER_S,
     ) -> None:
-        self._transport = transport or BlockingHttpTransport(url, auth)
+        if transport is None:
+            from ojs_worker.over_httpx import BlockingHttpTransport
+
+            transport = BlockingHttpTransport(url, auth)
+        self._transport = transport
         self._client = Client(transport=_AtOnce(self._transport), timeout_s=timeout_s, sleep=_sleep)
 
     def __enter__(self) -> Self:

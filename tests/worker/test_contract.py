@@ -23,7 +23,8 @@ from ojs_worker import (
     chain,
 )
 from ojs_worker.offers import MANIFEST
-from ojs_worker.transport import HttpTransport, Reply, Request
+from ojs_worker.over_httpx import HttpTransport
+from ojs_worker.transport import Reply, Request
 from tests.http.conftest import Serve
 from tests.http.contract import OPENJOBSPEC, Contract, contract, document, escape
 

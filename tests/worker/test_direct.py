@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 
 import pytest
 
-from ojs_worker import Unreachable
+from ojs_worker import Refused, Unreachable, direct
 from ojs_worker.direct import DirectTransport, way_to
-from ojs_worker.transport import HttpTransport, Request
+from ojs_worker.over_httpx import HttpTransport
+from ojs_worker.transport import Request, StreamingTransport
 from tests.worker.scripted import ScriptedServer, listening
 
 Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -171,6 +172,109 @@ async def test_many_at_once_each_get_their_own_answer() -> None:
 async def test_a_header_cannot_smuggle_another() -> None:
     with pytest.raises(ValueError, match="what a header cannot"):
         await DirectTransport("http://127.0.0.1:9", "a\r\nX: y").send(Request("GET", "/x"))
+
+
+EVENTS = Request("GET", "/events", headers={"Last-Event-ID": "7"}, timeout_s=5)
+STREAMING = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+either = pytest.mark.parametrize("kind", [DirectTransport, HttpTransport])
+
+
+async def read_all(transport: StreamingTransport, request: Request = EVENTS) -> bytes:
+    return b"".join([piece async for piece in transport.stream(request)])
+
+
+@either
+async def test_a_stream_is_read_to_its_end(kind: type[StreamingTransport]) -> None:
+    seen: list[bytes] = []
+    parts = (STREAMING + b"3\r\nid:\r\n", b"2\r\n 1\r\n", b"0\r\n\r\n")
+    async with talking(answering(*parts, seen=seen)) as url:
+        transport = way_of(kind, url)
+        assert await read_all(transport) == b"id: 1"
+        await transport.close()
+    assert b"last-event-id: 7" in seen[0].lower()
+
+
+@either
+async def test_a_piece_is_had_as_soon_as_it_comes(kind: type[StreamingTransport]) -> None:
+    hung_up = asyncio.Event()
+
+    async def goes_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(STREAMING + b"3\r\nid:\r\n")
+        await reader.read()
+        hung_up.set()
+
+    async with talking(goes_on) as url:
+        transport = way_of(kind, url)
+        async with asyncio.timeout(20):
+            async with aclosing(transport.stream(EVENTS)) as pieces:
+                assert await anext(pieces) == b"id:"
+            await hung_up.wait()
+        await transport.close()
+
+
+@either
+async def test_a_refused_stream_says_why(kind: type[StreamingTransport]) -> None:
+    body = b'{"error":{"code":"overloaded","message":"full"}}'
+    head = b"HTTP/1.1 503 No\r\nRetry-After: 7\r\nContent-Length: %d\r\n\r\n" % len(body)
+    async with talking(answering(head + body)) as url:
+        transport = way_of(kind, url)
+        with pytest.raises(Refused, match="full") as refused:
+            await read_all(transport)
+        await transport.close()
+    assert (refused.value.status, refused.value.retry_after_s) == (503, 7.0)
+
+
+@either
+async def test_a_stream_that_breaks_off_is_no_end(kind: type[StreamingTransport]) -> None:
+    async with talking(answering(STREAMING + b"3\r\nid:\r\n")) as url:
+        transport = way_of(kind, url)
+        with pytest.raises(Unreachable):
+            await read_all(transport)
+        await transport.close()
+
+
+@either
+async def test_a_stream_that_falls_silent_is_given_up(kind: type[StreamingTransport]) -> None:
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(STREAMING + b"3\r\nid:\r\n")
+        await reader.read()
+
+    async with talking(silent) as url:
+        transport = way_of(kind, url)
+        with pytest.raises(Unreachable):
+            await read_all(transport, Request("GET", "/events", timeout_s=0.05))
+        await transport.close()
+
+
+def way_of(kind: type[StreamingTransport], url: str) -> StreamingTransport:
+    made: StreamingTransport = kind(url)  # type: ignore[call-arg]
+    return made
+
+
+async def test_no_more_connections_than_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(direct, "CONNECTIONS", 2)
+    most = now = 0
+
+    async def counted(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal most, now
+        now += 1
+        most = max(most, now)
+        try:
+            await answering(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", times=9)(
+                reader, writer
+            )
+        except asyncio.IncompleteReadError:
+            pass
+        finally:
+            now -= 1
+
+    async with talking(counted) as url:
+        transport = DirectTransport(url)
+        await asyncio.gather(*(transport.send(Request("GET", "/x")) for _ in range(8)))
+        await transport.close()
+    assert most == 2
 
 
 def test_proxies_and_users_are_left_to_the_general_client(

@@ -11,7 +11,7 @@ from ojs_worker.exchanging import MAX_BYTES, BulkSettler
 from ojs_worker.faults import Fault
 from ojs_worker.fetching import Fetched
 from ojs_worker.job import Job
-from ojs_worker.offers import Offers, ask
+from ojs_worker.offers import Manifest, Offers
 from ojs_worker.settling import Done, Failed, Released, SingleSettler, Verdict, done
 from tests.worker.scripted import (
     ACK,
@@ -53,7 +53,9 @@ class Stage:
         self.server = ScriptedServer(paths=ALL)
         transport = MemoryTransport(self.server)
         single = SingleSettler(transport, "w", timeout_s=5)
-        self.bulk = BulkSettler(transport, "w", single, ask=lambda: ask(transport, 5), timeout_s=5)
+        self.bulk = BulkSettler(
+            transport, "w", single, ask=Manifest(transport, timeout_s=5).offers, timeout_s=5
+        )
 
     async def settle(self, *outcomes: Any) -> list[Verdict]:
         """Settle jobs 1, 2, 3 … with these outcomes, all in one turn of the loop."""
@@ -292,7 +294,7 @@ async def test_a_fault_here_leaves_nobody_waiting(
 async def test_what_a_manifest_offers() -> None:
     server = ScriptedServer(paths=ALL)
     transport = MemoryTransport(server)
-    assert await ask(transport, 5) == Offers(bulk_settle=True)
+    assert await Manifest(transport, timeout_s=5).offers() == Offers(bulk_settle=True)
     answers: list[tuple[Answer, Offers | None]] = [
         ((200, {"capabilities": {"event_streams": True}}), Offers(event_streams=True)),
         ((200, {"capabilities": {"bulk_settle": "yes"}}), Offers()),
@@ -301,5 +303,5 @@ async def test_what_a_manifest_offers() -> None:
     ]
     server.answers[MANIFEST] = lambda body: answers[0][0]
     while answers:
-        assert await ask(transport, 5) == answers[0][1]
+        assert await Manifest(transport, timeout_s=5).offers() == answers[0][1]
         del answers[0]

@@ -12,9 +12,8 @@ from ojs_worker.access import Access
 from ojs_worker.backoff import LONGEST_S, pause
 from ojs_worker.client.asynchronous import TRIES
 from ojs_worker.errors import Refused
+from ojs_worker.over_httpx import ApiTransport, HttpTransport
 from ojs_worker.transport import (
-    ApiTransport,
-    HttpTransport,
     Reply,
     Request,
     SteadyTransport,
