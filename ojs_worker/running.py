@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from ojs_wire.values import format_timestamp, uuid7
 from ojs_worker.beats import Beats
+from ojs_worker.codec import Codec
 from ojs_worker.engine import Engine
 from ojs_worker.exchanging import BulkSettler
 from ojs_worker.feeding import Feed
@@ -45,6 +46,7 @@ class Running:
         transport: Transport,
         *,
         layers: Sequence[Any] = (),
+        codec: Codec | None = None,
         worker_id: str | None = None,
         fetches: bool = True,
         owns_transport: bool = False,
@@ -69,6 +71,7 @@ class Running:
             settler=self._settler,
             reports=Reports(transport, self.id, timeout_s=config.operation_s),
             layers=layers,
+            codec=codec,
         )
         self._beats = Beats(
             transport,

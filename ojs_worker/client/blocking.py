@@ -14,6 +14,7 @@ from ojs_worker.client.calls import Overlap
 from ojs_worker.client.flows import Flow
 from ojs_worker.client.options import Options
 from ojs_worker.client.requests import Args, JobRequest
+from ojs_worker.codec import Codec
 from ojs_worker.job import Job
 from ojs_worker.middleware import BlockingLayer, EnqueueNext
 from ojs_worker.transport import (
@@ -35,6 +36,7 @@ class BlockingClient:
         auth: Auth | None = None,
         *,
         transport: BlockingTransport | None = None,
+        codec: Codec | None = None,
         timeout_s: float = ANSWER_S,
     ) -> None:
         if transport is None:
@@ -42,7 +44,9 @@ class BlockingClient:
 
             transport = BlockingHttpTransport(url, auth)
         self._transport = transport
-        self._client = Client(transport=_AtOnce(self._transport), timeout_s=timeout_s, sleep=_sleep)
+        self._client = Client(
+            transport=_AtOnce(transport), codec=codec, timeout_s=timeout_s, sleep=_sleep
+        )
 
     def __enter__(self) -> Self:
         return self

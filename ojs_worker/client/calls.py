@@ -11,7 +11,7 @@ import msgspec
 
 from ojs_wire.codec import encode
 from ojs_worker.client.flows import Flow
-from ojs_worker.client.requests import Args, JobRequest
+from ojs_worker.client.requests import JobRequest
 from ojs_worker.errors import (
     InvalidRequest,
     JobCancelled,
@@ -159,9 +159,7 @@ def cancel_flow(flow_id: str) -> Call[Json]:
 def put_cron(
     name: str,
     expression: str,
-    type: str,
-    args: Args,
-    options: Json,
+    job: JobRequest,
     *,
     timezone: str | None,
     overlap: Overlap | None,
@@ -169,13 +167,13 @@ def put_cron(
     description: str | None,
 ) -> Call[Json]:
     """Register a cron entry, or replace it."""
-    listed = [dict(args)] if isinstance(args, Mapping) else list(args)
     body: Json = {
         "name": name,
         "cron": expression,
-        "type": type,
-        "args": listed,
-        "options": options,
+        "type": job.type,
+        "args": job.args,
+        "meta": job.meta or None,
+        "options": job.options,
         "timezone": timezone,
         "overlap_policy": overlap,
         "enabled": enabled,
