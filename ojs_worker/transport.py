@@ -285,13 +285,17 @@ def base_url(url: str) -> str:
     return url.rstrip("/").removesuffix("/ojs/v1")
 
 
+def retry_after(value: str) -> float | None:
+    """The seconds of a Retry-After header."""
+    # A date is allowed here as well; without a clock of the server's it says little.
+    with contextlib.suppress(ValueError):
+        return max(0.0, float(value))
+    return None
+
+
 def _reply(response: httpx.Response) -> Reply:
     after = response.headers.get("retry-after") if response.status_code >= 400 else None
-    seconds: float | None = None
-    if after is not None:
-        # A date is allowed here as well; without a clock of the server's it says little.
-        with contextlib.suppress(ValueError):
-            seconds = max(0.0, float(after))
+    seconds = None if after is None else retry_after(after)
     return Reply(response.status_code, response.content, seconds)
 
 

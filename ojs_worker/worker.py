@@ -3,12 +3,13 @@
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Self, Unpack
 
 from ojs_worker.access import Auth, Headers
 from ojs_worker.blocking import BlockingManual, ThreadWorker
-from ojs_worker.client.asynchronous import Client
+from ojs_worker.client.asynchronous import Client, Now
 from ojs_worker.client.blocking import BlockingClient
 from ojs_worker.client.options import Options
 from ojs_worker.client.requests import JobRequest
@@ -20,7 +21,7 @@ from ojs_worker.registry import JobDecorator, Registry, Runs
 from ojs_worker.running import Running
 from ojs_worker.settings import Config, Given, load
 from ojs_worker.signals import SignalBox
-from ojs_worker.transport import ANSWER_S, Reply, Transport
+from ojs_worker.transport import ANSWER_S, BlockingTransport, Reply, Transport
 
 log = logging.getLogger("ojs.worker")
 
@@ -99,6 +100,22 @@ class Worker:
             config = self.config()
             self._blocking_client = BlockingClient(config.url, self._auth or config.auth_token)
         return self._blocking_client
+
+    @contextmanager
+    def diverted(
+        self, transport: Transport, blocking: BlockingTransport, now: Now
+    ) -> Iterator[None]:
+        """Have worker and clients go another way, by another clock, for the length of a block;
+        tests do."""
+        before, self._transport = self._transport, transport
+        try:
+            with (
+                self.client.diverted(transport, now),
+                self.blocking_client.diverted(blocking, now),
+            ):
+                yield
+        finally:
+            self._transport = before
 
     def config(self, flags: Mapping[str, Any] | None = None) -> Config:
         """The settings: flags before code before environment before defaults. The flags hold
