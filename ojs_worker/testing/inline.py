@@ -77,5 +77,8 @@ def at_once(path: str, body: bytes | None) -> bytes | None:
 def named(body: bytes) -> list[str]:
     """The ids of the jobs that an answer shows; none where it shows something else."""
     answer: Any = msgspec.json.decode(body)
-    jobs = answer.get("jobs", [answer.get("job")]) if isinstance(answer, dict) else []
+    # A workflow's answer has the ids of its steps, which are not those of their jobs.
+    if not isinstance(answer, dict) or "workflow" in answer:
+        return []
+    jobs = answer.get("jobs", [answer.get("job")])
     return [job["id"] for job in jobs if isinstance(job, dict)]

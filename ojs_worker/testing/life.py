@@ -98,9 +98,9 @@ class Life:
         await self._running.stop()
 
     async def take(
-        self, queues: Sequence[str], count: int = 1, types: Sequence[str] | None = None
+        self, queues: Sequence[str], types: Sequence[str] | None = None
     ) -> Sequence[Job]:
-        """Fetch what there is now."""
+        """Fetch one job, if there is one now."""
         fetcher = Fetcher(
             self._transport,
             self._running.id,
@@ -110,7 +110,7 @@ class Life:
             timeout_s=self.config.operation_s,
             job_types=types,
         )
-        return (await fetcher.fetch(count)).jobs
+        return (await fetcher.fetch(1)).jobs
 
     async def give_back(self, job: Job) -> None:
         """Let a job go as if it had not been fetched."""

@@ -15,7 +15,8 @@ from ojs_worker.testing.clock import Clock
 from ojs_worker.testing.here import run_here
 from ojs_worker.testing.inline import storing_only
 from ojs_worker.testing.life import Life, Ran
-from ojs_worker.testing.matching import describe
+from ojs_worker.testing.listing import all_jobs
+from ojs_worker.testing.matching import Wanted, describe, matching
 from ojs_worker.testing.planted import Plants
 from ojs_worker.testing.server import PrivateServer
 from ojs_worker.testing.shift import Shift
@@ -100,10 +101,14 @@ class Performing:
     @overload
     async def run(self, what: Handler[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> Ran: ...
     async def run(self, what: Any, /, *args: Any, **kwargs: Any) -> Ran:
-        """Enqueue one job and run one delivery of it, as a worker would; others stay where they
-        are. Takes a handler and its arguments, or a request."""
+        """Enqueue one job and run one delivery of it, as a worker would; no other job runs. Takes
+        a handler and its arguments, or a request."""
         request = what if isinstance(what, JobRequest) else what.request(*args, **kwargs)
         worker = self._worker_of(request.type)
+        if before := await self._waiting_like(request):
+            raise LookupError(
+                f"{len(before)} other {request.type} wait before it; drain first, or clear"
+            )
         with storing_only():
             job = await worker.client.send(request)
         if job.state != "available":
@@ -129,6 +134,7 @@ class Performing:
 
     async def _perform(self, life: Life, job: Job) -> Ran:
         ran = await life.perform(job)
+        self._failures.pop(job.id, None)
         if isinstance(ran.exception, Snooze) or ran.stop_reason is not None:
             return ran
         if ran.exception is not None:
@@ -137,6 +143,11 @@ class Performing:
             # It failed outside its handler: there is none, or its result was refused.
             self._failures[job.id] = JobFailed(job.id, ran.error)
         return ran
+
+    async def _waiting_like(self, request: JobRequest) -> list[Job]:
+        queue = request.options.get("queue", "default")
+        like = Wanted(type=request.type, queue=queue, states=("available",))
+        return matching(await all_jobs(self._server.transport), like)
 
     def _go_on(self) -> bool:
         """Turn the clock to the next job that waits for its time."""

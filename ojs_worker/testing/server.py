@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from ojs_server.store.base import Reader
 
 T = TypeVar("T")
-# What finished is kept, so that a test which turns the clock far still finds it.
-KEPT_MS: Final = 1000 * 365 * 86_400_000
+AGES_MS: Final = 1000 * 365 * 86_400_000
 MOST_STEPS: Final = 10_000
 
 
@@ -80,16 +79,24 @@ class PrivateServer:
                 "the testing tools start a server, and ojs_server cannot be imported here "
                 f"({error}); install ojs-reference whole"
             ) from error
+        # A test that turns the clock far still finds what has finished, and its workers, which
+        # would have beaten all the while, have lost nothing but what a job itself limits.
         keep = Retention(
-            completed_ms=KEPT_MS,
-            cancelled_ms=KEPT_MS,
-            discarded_ms=KEPT_MS,
-            dead_letter_ms=KEPT_MS,
-            events_ms=KEPT_MS,
-            workflows_ms=KEPT_MS,
+            completed_ms=AGES_MS,
+            cancelled_ms=AGES_MS,
+            discarded_ms=AGES_MS,
+            dead_letter_ms=AGES_MS,
+            events_ms=AGES_MS,
+            workflows_ms=AGES_MS,
         )
         store = open_store(":memory:", clock=lambda: self._clock.ms)
-        self._server = Server(Settings(database=":memory:", keep=keep), store)
+        settings = Settings(
+            database=":memory:",
+            keep=keep,
+            visibility_timeout_ms=AGES_MS,
+            heartbeat_timeout_ms=AGES_MS,
+        )
+        self._server = Server(settings, store)
         await self._life.enter_async_context(self._server.running())
         self.transport = AsgiTransport(Application(self._server), loop=self._thread.loop)
 

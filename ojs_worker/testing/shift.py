@@ -2,16 +2,13 @@
 
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from typing import Final, Self
+from typing import Self
 
 from ojs_worker.job import Job
 from ojs_worker.testing.life import Life
 from ojs_worker.testing.planted import Plants
 from ojs_worker.testing.server import PrivateServer
 from ojs_worker.worker import Worker
-
-# How many jobs of one type are looked through for the one that is to run.
-LOOK_THROUGH: Final = 1000
 
 
 class Shift:
@@ -51,26 +48,21 @@ class Shift:
             if shared and not len(worker.registry):
                 continue
             life = await self._life(worker)
-            if jobs := await life.take(names, types=tuple(worker.registry) if shared else None):
+            if jobs := await life.take(names, tuple(worker.registry) if shared else None):
                 return life, jobs[0]
         return None
 
     async def pick(self, worker: Worker, job: Job) -> tuple[Life, Job]:
-        """Have a worker take this very job, and leave those before it where they are."""
+        """Have a worker take this very job, which is the next one of its type."""
         life = await self._life(worker)
-        taken = await life.take([job.queue], LOOK_THROUGH, [job.type])
-        picked: Job | None = None
-        for one in taken:
-            if one.id == job.id:
-                picked = one
-            else:
-                await life.give_back(one)
-        if picked is None:
-            raise LookupError(
-                f"job {job.id} is {job.state}, and the server did not hand it out; "
-                f"is its queue {job.queue} paused or limited?"
-            )
-        return life, picked
+        for taken in await life.take([job.queue], [job.type]):
+            if taken.id == job.id:
+                return life, taken
+            await life.give_back(taken)
+        raise LookupError(
+            f"job {job.id} is {job.state}, and the server did not hand it out; "
+            f"is its queue {job.queue} paused or limited?"
+        )
 
     async def _life(self, worker: Worker) -> Life:
         if worker not in self._lives:
