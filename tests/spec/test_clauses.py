@@ -12,8 +12,8 @@ from ojs_server.http.dialects import ALIASES
 from ojs_server.http.routes import CANONICAL, ROUTES
 from ojs_wire import codes
 from tests.spec.clauses import (
-    ROOT,
     FILE,
+    ROOT,
     SPEC,
     Clause,
     all_clauses,
