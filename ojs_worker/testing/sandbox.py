@@ -19,7 +19,7 @@ from ojs_worker.worker import Worker
 
 Target = Worker | Client | BlockingClient
 # How long a handler's thread waits until its worker has heard of a cancel.
-HEARD_S: Final = 2.0
+HEARD_S: Final = 10.0
 
 
 class Sandbox(Performing, Expectations):
