@@ -112,10 +112,10 @@ def test_every_module_imports_with_the_declared_dependencies_alone(installed: In
 
 
 def test_the_data_files_are_found_as_resources(installed: Installed) -> None:
-    found = json.loads(installed.run("python", "-c", LIST_DATA, *PACKAGES, PLUGIN))
+    found = json.loads(installed.run("python", "-c", LIST_DATA, *PACKAGES))
     sources = {
         f"{package}/{file.relative_to(ROOT / package)}": file
-        for package in (*PACKAGES, PLUGIN)
+        for package in PACKAGES
         for file in _files(ROOT / package)
     }
     # The judge brings copies of its own: it must not read those of what it judges.
@@ -132,6 +132,8 @@ def test_pytest_is_told_of_the_plugin(installed: Installed) -> None:
     (information,) = installed.packages.glob("ojs_reference-*.dist-info")
     found = PathDistribution(information).entry_points.select(group="pytest11")
     assert [(point.name, point.value) for point in found] == [("ojs", PLUGIN)]
+    brought = {file.name for file in _files(installed.packages / PLUGIN)}
+    assert brought == {file.name for file in _files(ROOT / PLUGIN)}
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
