@@ -6,10 +6,11 @@ from collections.abc import Awaitable, Coroutine, Sequence
 from typing import Any, Final
 
 from ojs_worker.beats import Answer, Beats, Report
+from ojs_worker.codec import CannotOpen, Codec
 from ojs_worker.context import BlockingContext, Context, JobContext, StopReason
 from ojs_worker.delivery import Delivery, Ledger
 from ojs_worker.executing import Executor
-from ojs_worker.faults import unreadable
+from ojs_worker.faults import unopened, unreadable
 from ojs_worker.feeding import Feed
 from ojs_worker.fetching import Fetched
 from ojs_worker.job import Job
@@ -44,6 +45,7 @@ class Engine:
         settler: Settler,
         reports: Reports,
         layers: Sequence[Any] = (),
+        codec: Codec | None = None,
     ) -> None:
         self.config = config
         self.machine = Machine(grace_s=config.grace_s)
@@ -51,6 +53,7 @@ class Engine:
         self._registry = registry
         self._settler = settler
         self._reports = reports
+        self._codec = codec
         self._loop = asyncio.get_running_loop()
         self._ledger = Ledger(config.concurrency)
         self._threads = ThreadPool("ojs-handler")
@@ -87,6 +90,10 @@ class Engine:
     def free(self) -> int:
         """How many more jobs may be fetched."""
         return self._ledger.free
+
+    def free_without(self, jobs: Sequence[Job]) -> int:
+        """How many more may be fetched once these were settled."""
+        return self._ledger.free_without(jobs)
 
     @property
     def connected(self) -> bool:
@@ -148,9 +155,21 @@ class Engine:
                 self.settle_aside(job, Released("the worker takes no more jobs"))
             elif self._is_new(job):
                 if self._ledger.free > 0:
-                    self._begin(job)
+                    if (opened := self.opened(job)) is not None:
+                        self._begin(opened)
                 else:
                     self.settle_aside(job, Released("the worker has no place for it"))
+
+    def opened(self, job: Job) -> Job | None:
+        """The job as its handler is to see it; None where that cannot be, and it was failed."""
+        if self._codec is None:
+            return job
+        try:
+            return self._codec.open(job)
+        except CannotOpen as error:
+            log.error("job %s cannot be opened: %s", job.id, error)
+            self.settle_aside(job, Failed(unopened(error)))
+            return None
 
     def hold(self, job: Job) -> Delivery:
         """Hold a job whose work is done outside the engine."""
@@ -321,6 +340,7 @@ class Engine:
         """Stop what still runs, and give its jobs back."""
         self.machine.abandoned = True
         log.warning("giving up %d jobs", self.held)
+        self._settler.hurry()
         deliveries = list(self._ledger)
         for delivery in deliveries:
             if not delivery.settling:

@@ -100,7 +100,7 @@ class Manual:
             fetched = await running.fetcher.fetch(1)
             for broken in fetched.unreadable:
                 running.engine.settle_aside(broken.job, Failed(fault_of(_Said(broken.reason))))
-            for job in fetched.jobs:
+            for job in filter(None, map(running.engine.opened, fetched.jobs)):
                 delivery = running.engine.hold(job)
                 try:
                     extension = self._extension(delivery)

@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 from ojs_worker.access import Access, Auth, Headers
 from ojs_worker.errors import Unreachable
-from ojs_worker.transport import ANSWER_S, Reply, retry_after
+from ojs_worker.transport import Reply, Request, retry_after
 
 Message = MutableMapping[str, Any]
 App = Callable[
@@ -35,19 +35,10 @@ class AsgiTransport:
         # Calls that nobody waits for any more.
         self._left: set[asyncio.Future[None]] = set()
 
-    async def send(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None = None,
-        *,
-        headers: Headers | None = None,
-        timeout_s: float = ANSWER_S,
-    ) -> Reply:
+    async def send(self, request: Request) -> Reply:
         """Send one request."""
-        sent = {**await self._access.headers(), **(headers or {})}
-        exchange = _Exchange(method, path, body, sent)
-        answer = self._answer(exchange, timeout_s)
+        exchange = _Exchange(request, await self._access.headers())
+        answer = self._answer(exchange, request.timeout_s)
         if self._loop is None or self._loop is asyncio.get_running_loop():
             return await answer
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(answer, self._loop))
@@ -79,13 +70,13 @@ class AsgiTransport:
 class _Exchange:
     """One request, and what has come of its answer."""
 
-    def __init__(self, method: str, path: str, body: bytes | None, headers: Headers) -> None:
-        plain, _, query = path.partition("?")
+    def __init__(self, request: Request, headers: Headers) -> None:
+        plain, _, query = request.path.partition("?")
         self.scope: Final[Message] = {
             "type": "http",
             "asgi": {"version": "3.0", "spec_version": "2.4"},
             "http_version": "1.1",
-            "method": method,
+            "method": request.method,
             "scheme": "http",
             "path": unquote(plain),
             "raw_path": plain.encode(),
@@ -93,13 +84,13 @@ class _Exchange:
             "query_string": query.encode(),
             "headers": [
                 (name.lower().encode("latin-1"), value.encode("latin-1"))
-                for name, value in headers.items()
+                for name, value in {**headers, **(request.headers or {})}.items()
             ],
             "client": ("127.0.0.1", 0),
             "server": ("ojs.test", 80),
         }
         self.gone = asyncio.Event()
-        self._body: bytes | None = body or b""
+        self._body: bytes | None = request.body or b""
         self._status = 0
         self._headers: dict[bytes, bytes] = {}
         self._parts: list[bytes] = []

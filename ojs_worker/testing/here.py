@@ -7,8 +7,7 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from ojs_worker.access import Headers
-from ojs_worker.transport import ANSWER_S, Reply, Transport
+from ojs_worker.transport import Reply, Request, Transport
 
 T = TypeVar("T")
 
@@ -22,19 +21,9 @@ class Blocking:
     def __init__(self, way: Transport) -> None:
         self._way = way
 
-    def send(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None = None,
-        *,
-        headers: Headers | None = None,
-        timeout_s: float = ANSWER_S,
-    ) -> Reply:
+    def send(self, request: Request) -> Reply:
         """Send one request."""
-        return run_here(
-            lambda: self._way.send(method, path, body, headers=headers, timeout_s=timeout_s)
-        )
+        return run_here(lambda: self._way.send(request))
 
     def close(self) -> None:
         """Give the connections up."""

@@ -7,8 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ojs_worker.access import Headers
-from ojs_worker.transport import ANSWER_S, Reply, Transport
+from ojs_worker.transport import Reply, Request, Transport
 
 _SINGLE: Final = "/ojs/v1/jobs"
 _BATCH: Final = "/ojs/v1/jobs/batch"
@@ -39,19 +38,10 @@ class InlineTransport:
         self._is_inline = is_inline
         self._run_now = run_now
 
-    async def send(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None = None,
-        *,
-        headers: Headers | None = None,
-        timeout_s: float = ANSWER_S,
-    ) -> Reply:
+    async def send(self, request: Request) -> Reply:
         """Send one request, and run what it has stored."""
-        stores = self._is_inline() and not _storing_only.get() and _may_store(method, path)
-        sent = at_once(path, body) if stores else body
-        reply = await self._way.send(method, path, sent, headers=headers, timeout_s=timeout_s)
+        stores = self._is_inline() and not _storing_only.get() and _may_store(request)
+        reply = await self._way.send(at_once(request) if stores else request)
         if stores and reply.well:
             await self._run_now(named(reply.body))
         return reply
@@ -60,18 +50,19 @@ class InlineTransport:
         """There is no connection to give up."""
 
 
-def _may_store(method: str, path: str) -> bool:
-    return method == "POST" and not path.startswith(_WORKERS)
+def _may_store(request: Request) -> bool:
+    return request.method == "POST" and not request.path.startswith(_WORKERS)
 
 
-def at_once(path: str, body: bytes | None) -> bytes | None:
+def at_once(request: Request) -> Request:
     """The request of one job or of a batch without the moment that its jobs are to wait for."""
-    if body is None or path not in (_SINGLE, _BATCH) or b"scheduled_at" not in body:
-        return body
-    request = msgspec.json.decode(body)
-    for job in request["jobs"] if path == _BATCH else [request]:
+    body = request.body or b""
+    if request.path not in (_SINGLE, _BATCH) or b"scheduled_at" not in body:
+        return request
+    given = msgspec.json.decode(body)
+    for job in given["jobs"] if request.path == _BATCH else [given]:
         job.get("options", {}).pop("scheduled_at", None)
-    return msgspec.json.encode(request)
+    return msgspec.structs.replace(request, body=msgspec.json.encode(given))
 
 
 def named(body: bytes) -> list[str]:

@@ -18,7 +18,7 @@ from ojs_worker.running import Running
 from ojs_worker.settling import Released
 from ojs_worker.testing.matching import describe
 from ojs_worker.testing.planted import Plants
-from ojs_worker.transport import Transport
+from ojs_worker.transport import Request, Transport
 from ojs_worker.worker import Worker
 
 
@@ -71,7 +71,7 @@ class Life:
     def __init__(self, worker: Worker, transport: Transport, plants: Plants) -> None:
         self._worker = worker
         self._transport = transport
-        self._client = Client(transport=transport)
+        self._client = Client(transport=transport, codec=worker.codec)
         self._seen: dict[str, JobContext] = {}
         self._raised: dict[str, BaseException] = {}
         # No probes: another life of this worker may listen on that port.
@@ -82,6 +82,7 @@ class Life:
             worker.registry,
             transport,
             layers=(self._watch, *worker.middleware, plants.layer),
+            codec=worker.codec,
             fetches=False,
         )
         self.loop = asyncio.get_running_loop()
@@ -97,20 +98,21 @@ class Life:
             self._running.engine.force()
         await self._running.stop()
 
-    async def take(
-        self, queues: Sequence[str], types: Sequence[str] | None = None
-    ) -> Sequence[Job]:
-        """Fetch one job, if there is one now."""
+    async def take(self, queues: Sequence[str], types: Sequence[str] | None = None) -> Job | None:
+        """Fetch one job, if there is one now. One that the codec cannot open is failed."""
         fetcher = Fetcher(
             self._transport,
             self._running.id,
             queues,
             make_id=fetch_ids(_now_ms, random.getrandbits),
-            wait_s=0,
+            hold_s=lambda: 0.0,
             timeout_s=self.config.operation_s,
             job_types=types,
         )
-        return (await fetcher.fetch(1)).jobs
+        while jobs := (await fetcher.fetch(1)).jobs:
+            if (job := self._running.engine.opened(jobs[0])) is not None:
+                return job
+        return None
 
     async def give_back(self, job: Job) -> None:
         """Let a job go as if it had not been fetched."""
@@ -141,7 +143,7 @@ class Life:
         await self._running.engine.beat_now()
 
     async def _read(self, job: Job, what: str, shape: type[Any]) -> Any:
-        reply = await self._transport.send("GET", f"/ojs/v1/jobs/{job.id}/{what}")
+        reply = await self._transport.send(Request("GET", f"/ojs/v1/jobs/{job.id}/{what}"))
         if reply.status == 404:
             return None
         if not reply.well:

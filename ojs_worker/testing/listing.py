@@ -6,7 +6,7 @@ import msgspec
 
 from ojs_worker.errors import refusal
 from ojs_worker.job import Job
-from ojs_worker.transport import Transport
+from ojs_worker.transport import Request, Transport
 
 PAGE = 1000
 
@@ -56,7 +56,7 @@ async def _places(transport: Transport) -> dict[str, int]:
 
 
 async def _get(transport: Transport, path: str, shape: type[Any]) -> Any:
-    reply = await transport.send("GET", path)
+    reply = await transport.send(Request("GET", path))
     if not reply.well:
         raise refusal(reply.status, reply.body)
     return msgspec.json.decode(reply.body, type=shape)

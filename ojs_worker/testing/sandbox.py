@@ -6,6 +6,7 @@ from typing import Final, Self
 
 from ojs_worker.client.asynchronous import Client
 from ojs_worker.client.blocking import BlockingClient
+from ojs_worker.codec import CannotOpen
 from ojs_worker.durations import Moment
 from ojs_worker.job import Job
 from ojs_worker.testing.clock import Clock
@@ -73,11 +74,11 @@ class Sandbox(Performing, Expectations):
 
     def all_jobs(self) -> list[Job]:
         """Every job that was enqueued, whatever has become of it; the oldest first."""
-        return self._server.call(all_jobs(self._server.transport))
+        return [self._opened(job) for job in self._server.call(all_jobs(self._server.transport))]
 
     def job(self, job: Job | str) -> Job:
         """A job as it is now."""
-        return self.blocking_client.get(job if isinstance(job, str) else job.id)
+        return self._opened(self.blocking_client.get(job if isinstance(job, str) else job.id))
 
     def fail_next(self, type: JobType, error: Planted, *, times: int = 1) -> None:
         """The next deliveries of such jobs fail with this error, and the handler is not called;
@@ -101,6 +102,14 @@ class Sandbox(Performing, Expectations):
         self._server.clear()
         self._plants.clear()
         self._failures.clear()
+
+    def _opened(self, job: Job) -> Job:
+        """A job as its handler sees it, where a worker here has the codec for it."""
+        for worker in self._workers:
+            if worker.codec is not None:
+                with suppress(CannotOpen):
+                    job = worker.codec.open(job)
+        return job
 
     def _turn(self, until: int) -> None:
         self._server.turn(until)

@@ -48,14 +48,14 @@ class Shift:
             if shared and not len(worker.registry):
                 continue
             life = await self._life(worker)
-            if jobs := await life.take(names, tuple(worker.registry) if shared else None):
-                return life, jobs[0]
+            if job := await life.take(names, tuple(worker.registry) if shared else None):
+                return life, job
         return None
 
     async def pick(self, worker: Worker, job: Job) -> tuple[Life, Job]:
         """Have a worker take this very job, which is the next one of its type."""
         life = await self._life(worker)
-        for taken in await life.take([job.queue], [job.type]):
+        if taken := await life.take([job.queue], [job.type]):
             if taken.id == job.id:
                 return life, taken
             await life.give_back(taken)

@@ -9,6 +9,7 @@ import pytest
 from ojs_worker.blocking import LoopThread
 from ojs_worker.errors import Unreachable
 from ojs_worker.testing import AsgiTransport, Blocking
+from ojs_worker.transport import Request
 
 
 class Echo:
@@ -40,7 +41,7 @@ def thread() -> Iterator[LoopThread]:
 async def test_the_application_is_given_the_request() -> None:
     app = Echo()
     way = AsgiTransport(app, "KEY")
-    reply = await way.send("PUT", "/a%2Fb/c?x=1&y=%20", b"body", headers={"X-One": "1"})
+    reply = await way.send(Request("PUT", "/a%2Fb/c?x=1&y=%20", b"body", headers={"X-One": "1"}))
     assert (reply.status, reply.body, reply.retry_after_s) == (200, b"body!", None)
     assert app.scope["method"] == "PUT"
     assert app.scope["path"] == "/a/b/c"
@@ -54,22 +55,24 @@ async def test_the_application_is_given_the_request() -> None:
 
 async def test_a_refusal_says_when_to_come_again() -> None:
     for value, seconds in ((b"7", 7.0), (b"Thu, 31 Jan 2030 09:00:00 GMT", None)):
-        reply = await AsgiTransport(Echo(503, (b"Retry-After", value))).send("GET", "/")
+        reply = await AsgiTransport(Echo(503, (b"Retry-After", value))).send(Request("GET", "/"))
         assert (reply.status, reply.body, reply.retry_after_s) == (503, b"!", seconds)
-    reply = await AsgiTransport(Echo(200, (b"Retry-After", b"7"))).send("GET", "/")
+    reply = await AsgiTransport(Echo(200, (b"Retry-After", b"7"))).send(Request("GET", "/"))
     assert reply.retry_after_s is None
 
 
 async def test_an_application_in_another_loop_is_called_there(thread: LoopThread) -> None:
     app = Echo()
-    assert (await AsgiTransport(app, loop=thread.loop).send("POST", "/", b"x")).body == b"x!"
+    assert (
+        await AsgiTransport(app, loop=thread.loop).send(Request("POST", "/", b"x"))
+    ).body == b"x!"
     assert app.loop is thread.loop
 
 
 def test_a_program_without_a_loop_calls_it_too(thread: LoopThread) -> None:
     app = Echo()
     way = Blocking(AsgiTransport(app, loop=thread.loop))
-    assert way.send("POST", "/", b"x").body == b"x!"
+    assert way.send(Request("POST", "/", b"x")).body == b"x!"
     assert app.loop is thread.loop
     way.close()
 
@@ -84,7 +87,7 @@ async def test_whoever_gives_up_has_hung_up() -> None:
         heard.set_result((await receive())["type"])
 
     way = AsgiTransport(app)
-    call = asyncio.create_task(way.send("GET", "/"))
+    call = asyncio.create_task(way.send(Request("GET", "/")))
     await begun.wait()
     assert not heard.done()
     call.cancel()
@@ -103,7 +106,7 @@ async def test_no_answer_in_time_is_unreachable() -> None:
         ended.set()
 
     with pytest.raises(Unreachable, match=r"no answer in 0\.01 s") as raised:
-        await AsgiTransport(app).send("GET", "/", timeout_s=0.01)
+        await AsgiTransport(app).send(Request("GET", "/", timeout_s=0.01))
     assert raised.value.sent
     async with asyncio.timeout(20):
         await ended.wait()
@@ -117,6 +120,6 @@ async def test_an_application_that_fails_is_unreachable() -> None:
         await receive()
 
     with pytest.raises(Unreachable, match="the application failed: ValueError: a bug"):
-        await AsgiTransport(broken).send("GET", "/")
+        await AsgiTransport(broken).send(Request("GET", "/"))
     with pytest.raises(Unreachable, match="gave no answer"):
-        await AsgiTransport(silent).send("GET", "/")
+        await AsgiTransport(silent).send(Request("GET", "/"))

@@ -7,6 +7,7 @@ from ojs_worker import JobFailed, Worker, chain
 from ojs_worker.faults import BadArguments
 from ojs_worker.testing import Sandbox
 from ojs_worker.testing.inline import at_once, named
+from ojs_worker.transport import Request
 
 JOBS = "/ojs/v1/jobs"
 
@@ -98,14 +99,13 @@ def test_only_the_moment_is_taken_out_of_a_request() -> None:
     options = {"queue": "q", "scheduled_at": "2030-01-31T09:00:00Z"}
     job = {"type": "a.b", "args": ["scheduled_at"], "options": options}
     kept = {**job, "options": {"queue": "q"}}
-    body = msgspec.json.encode(job)
-    assert msgspec.json.decode(at_once(JOBS, body) or b"") == kept
-    many = msgspec.json.encode({"jobs": [job, {"type": "a.b", "args": []}]})
-    assert msgspec.json.decode(at_once(f"{JOBS}/batch", many) or b"") == {
-        "jobs": [kept, {"type": "a.b", "args": []}]
-    }
-    assert at_once("/ojs/v1/workflows", body) is body
-    assert at_once(JOBS, None) is None
+    single = Request("POST", JOBS, msgspec.json.encode(job))
+    assert msgspec.json.decode(at_once(single).body or b"") == kept
+    plain = {"type": "a.b", "args": []}
+    many = Request("POST", f"{JOBS}/batch", msgspec.json.encode({"jobs": [job, plain]}))
+    assert msgspec.json.decode(at_once(many).body or b"") == {"jobs": [kept, plain]}
+    for other in (Request("POST", "/ojs/v1/workflows", single.body), Request("POST", JOBS)):
+        assert at_once(other) is other
 
 
 def test_the_jobs_of_an_answer_are_found() -> None:

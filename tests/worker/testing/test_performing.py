@@ -9,6 +9,7 @@ import pytest
 from ojs_worker import BlockingContext, Context, StopReason, Worker
 from ojs_worker.faults import BadArguments
 from ojs_worker.testing import Ran, Sandbox
+from ojs_worker.transport import Request
 
 
 def handler(worker: Worker, type: str) -> Any:
@@ -134,7 +135,7 @@ async def test_what_cannot_run_is_refused(ojs: Sandbox, worker: Worker) -> None:
         await ojs.run(ojs.client.request("sum.upp"))
     with pytest.raises(LookupError, match="is scheduled, so it does not run now"):
         await ojs.run(handler(worker, "sum.up").options(delay=5), 1)
-    await ojs.transport.send("POST", "/ojs/v1/queues/mail/pause", b"{}")
+    await ojs.transport.send(Request("POST", "/ojs/v1/queues/mail/pause", b"{}"))
     with pytest.raises(LookupError, match="is its queue mail paused or limited"):
         await ojs.run(handler(worker, "email.send"), to="ada")
     with Sandbox() as empty, pytest.raises(LookupError, match="there is no worker"):

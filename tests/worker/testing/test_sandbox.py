@@ -7,8 +7,12 @@ import msgspec
 import pytest
 
 from ojs_worker import BlockingClient, Client, Worker, batch
+from ojs_worker.encryption import Encryption
 from ojs_worker.testing import Sandbox, ServerMissing
+from ojs_worker.transport import Request
 from tests.worker.testing.conftest import START
+
+JOBS = "/ojs/v1/jobs"
 
 
 async def test_workers_and_clients_are_led_to_it_and_back(worker: Worker) -> None:
@@ -130,7 +134,7 @@ async def test_a_rate_limit_opens_with_the_clock(ojs: Sandbox) -> None:
     limit = {"key": "k", "rate": {"limit": 1, "period": "PT1H"}}
     for number in (1, 2):
         job = {"type": "sum.up", "args": [number], "options": {"rate_limit": limit}}
-        assert (await ojs.transport.send("POST", "/ojs/v1/jobs", msgspec.json.encode(job))).well
+        assert (await ojs.transport.send(Request("POST", JOBS, msgspec.json.encode(job)))).well
     assert [ran.result for ran in await ojs.drain()] == [1]
     ran = await ojs.drain(with_scheduled=True)
     assert [one.result for one in ran] == [2]
@@ -164,3 +168,35 @@ def test_without_the_server_it_says_so(monkeypatch: pytest.MonkeyPatch, worker: 
     with pytest.raises(ServerMissing, match=r"ojs_server cannot be imported here .*install"):
         Sandbox(worker).__enter__()
     assert worker._transport is None
+
+
+async def test_sealed_arguments_are_shown_open(worker: Worker) -> None:
+    sealing = Worker(codec=Encryption({"k": bytes(32)}, "k"))
+
+    @sealing.job("card.charge")
+    async def charge(card: str) -> str:
+        return card[-4:]
+
+    with Sandbox(sealing) as ojs:
+        await charge.enqueue(card="4111 1111")
+        (job,) = ojs.assert_enqueued(charge, args={"card": "4111 1111"})
+        assert (await ojs.client.get(job.id)).args != job.args == ojs.job(job).args
+        await ojs.client.enqueue("card.charge", ["x"])
+        ran = await ojs.drain()
+        assert ran[0].job.args == [{"card": "4111 1111"}]
+        assert [one.result for one in ran] == ["1111", "x"]
+
+
+async def test_what_cannot_be_opened_does_not_end_a_drain() -> None:
+    opener = Worker(codec=Encryption({"k": bytes(32)}, "k"))
+
+    @opener.job("open.it")
+    async def open_it(word: str) -> str:
+        return word
+
+    other = Client(codec=Encryption({"o": b"o" * 32}, "o"))
+    with Sandbox(opener, other) as ojs:
+        await other.enqueue("open.it", ["sealed"], retry=1)
+        await open_it.enqueue("open")
+        assert [ran.result for ran in await ojs.drain()] == ["open"]
+        ojs.assert_failed("open.it", count=1)
