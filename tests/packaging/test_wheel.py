@@ -38,6 +38,10 @@ print(json.dumps({k: v for name in sys.argv[1:] for k, v in below(files(name), n
 """
 
 
+# Modules that need more than what is always installed.
+OF_EXTRAS = {"ojs_worker.encryption": "encryption"}
+
+
 @dataclass(frozen=True)
 class Installed:
     """An environment with the wheel in it, and a folder far from the checkout to work in."""
@@ -108,7 +112,20 @@ def test_every_module_imports_with_the_declared_dependencies_alone(installed: In
         for file in sorted((ROOT / package).rglob("*.py"))
         if file.stem != "__main__"
     ]
-    installed.run("python", "-c", "\n".join(f"import {module}" for module in modules))
+    plain = [module for module in modules if module not in OF_EXTRAS]
+    assert len(plain) == len(modules) - len(OF_EXTRAS)
+    installed.run("python", "-c", "\n".join(f"import {module}" for module in plain))
+
+
+@pytest.mark.parametrize(("module", "extra"), OF_EXTRAS.items())
+def test_a_module_of_an_extra_says_how_to_get_it(
+    installed: Installed, module: str, extra: str
+) -> None:
+    program = f"try:\n import {module}\nexcept ImportError as error:\n print(error)"
+    assert f"ojs-reference[{extra}]" in installed.run("python", "-c", program)
+    (information,) = installed.packages.glob("ojs_reference-*.dist-info")
+    requires = PathDistribution(information).requires or ()
+    assert any(f"extra == '{extra}'" in one.replace('"', "'") for one in requires)
 
 
 def test_the_data_files_are_found_as_resources(installed: Installed) -> None:
