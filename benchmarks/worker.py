@@ -12,19 +12,17 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from benchmarks import peers
-from benchmarks.stand import STORES, Client, StoreKind, database, serving
+from benchmarks.stand import STORES, Client, StoreKind, database, serving, write_down
 
 BATCH: Final = 1000
 QUEUE: Final = "bench"
 LIMIT_S: Final = 120.0
 LOOK_S: Final = 0.05
-REPORT: Final = Path("build/benchmarks/worker.json")
 TO_REACH: Final[dict[StoreKind, int]] = {"sqlite": 4000, "postgres": 3000}
 
 
@@ -122,9 +120,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             f"{one.worker:<15}{one.store:<10}{one.jobs:>8,}{one.concurrency:>9}"
             f"{one.jobs_per_s:>9,.0f}   {goal}"
         )
-    REPORT.parent.mkdir(parents=True, exist_ok=True)
-    REPORT.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=2))
-    print(f"written to {REPORT}")
+    write_down("worker", found)
 
 
 if __name__ == "__main__":

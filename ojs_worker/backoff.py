@@ -9,6 +9,8 @@ log = logging.getLogger("ojs.worker")
 
 FIRST_S: Final = 0.25
 LONGEST_S: Final = 15.0
+# A server may ask for more patience than this; who knows what it meant.
+ASKED_S: Final = 60.0
 
 
 def pause(failures: int, luck: float, longest_s: float = LONGEST_S) -> float:
@@ -33,7 +35,7 @@ class Patience:
         self.failures += 1
         if self.failures == 1:
             log.warning("cannot %s yet, trying on: %s", self._what, reason)
-        return max(at_least_s or 0.0, pause(self.failures, random.random()))
+        return max(min(at_least_s or 0.0, ASKED_S), pause(self.failures, random.random()))
 
     async def wait(self, reason: object, at_least_s: float | None = None) -> None:
         """It failed: wait for the next try."""

@@ -11,7 +11,7 @@ import msgspec
 
 from ojs_wire.codec import encode
 from ojs_worker.backoff import Patience
-from ojs_worker.errors import Unreachable, error_body
+from ojs_worker.errors import UnexpectedAnswer, Unreachable, decoded, error_body
 from ojs_worker.machine import State
 from ojs_worker.transport import NO_SUCH_CALL, Reply, Request, Transport
 
@@ -20,6 +20,8 @@ log = logging.getLogger("ojs.worker")
 REGISTER: Final = "/ojs/v1/workers/register"
 DEREGISTER: Final = "/ojs/v1/workers/deregister"
 BEAT: Final = "/ojs/v1/workers/heartbeat"
+# No server needs to hear more often.
+LEAST_S: Final = 0.05
 Attempts = Mapping[str, int]
 
 
@@ -154,10 +156,10 @@ class Beats:
             await patience.wait(reason, wait_s)
 
     def _learn_interval(self, body: bytes) -> None:
-        with contextlib.suppress(msgspec.DecodeError):
-            told = _registered.decode(body).heartbeat_interval
-            if told:
-                self._interval_s = min(self._interval_s, told)
+        with contextlib.suppress(UnexpectedAnswer):
+            told = decoded(body, _registered).heartbeat_interval
+            if told and told > 0:
+                self._interval_s = min(self._interval_s, max(told, LEAST_S))
 
     async def _send(self, report: Report) -> Answer | None:
         ids = list(report.held)
@@ -189,9 +191,9 @@ class Beats:
 
     def _read(self, body: bytes) -> Answer | None:
         try:
-            answer = _answer.decode(body)
-        except msgspec.DecodeError as error:
-            self._failed(f"gave an answer that cannot be read: {error}")
+            answer = decoded(body, _answer)
+        except UnexpectedAnswer as error:
+            self._failed(str(error))
             return None
         if self._failures:
             log.info("heartbeats are answered again")

@@ -17,7 +17,7 @@ import msgspec
 from ojs_wire.codec import encode
 from ojs_wire.codes import ALL
 from ojs_worker.backoff import Patience
-from ojs_worker.errors import ErrorBody, Unreachable, error_body
+from ojs_worker.errors import ErrorBody, UnexpectedAnswer, Unreachable, decoded, error_body
 from ojs_worker.fetching import Fetched, read
 from ojs_worker.job import Job
 from ojs_worker.offers import Offers
@@ -217,12 +217,12 @@ class BulkSettler:
 
     def _heard(self, batch: list[_Told], body: bytes) -> Fetched | None:
         try:
-            results = _answer.decode(body).results
+            results = decoded(body, _answer).results
             fetched = read(body)
             if [result.job_id for result in results] != [told.job.id for told in batch]:
-                raise ValueError("it does not answer the jobs that were told")
-        except ValueError as error:  # also what the decoders raise
-            log.warning("the answer to a call that settles cannot be read: %s", error)
+                raise UnexpectedAnswer("the server does not answer the jobs that were told")
+        except UnexpectedAnswer as error:
+            log.warning("jobs that were told together are told one by one: %s", error)
             for told in batch:
                 told.unsure = True
             self._let_go(batch)

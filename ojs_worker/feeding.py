@@ -4,16 +4,16 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any
-
-import msgspec
+from typing import Any, Final
 
 from ojs_worker.backoff import Patience
-from ojs_worker.errors import Refused, Unreachable
+from ojs_worker.errors import OjsError
 from ojs_worker.fetching import Fetched, Fetcher, Waker
 from ojs_worker.job import Job
 
 log = logging.getLogger("ojs.worker")
+
+ANEW_S: Final = 1.0
 
 
 class Feed:
@@ -98,6 +98,9 @@ class Feed:
             await self._fetch_all()
         except asyncio.CancelledError:
             pass
+        except Exception:
+            log.exception("fetching has a fault of its own, and begins anew")
+            await asyncio.sleep(ANEW_S)
         finally:
             self._task = None
             if not self._lent:
@@ -119,7 +122,7 @@ class Feed:
             self._asking = True
             try:
                 fetched = await self._fetcher.fetch(free)
-            except (Unreachable, Refused, msgspec.DecodeError) as error:
+            except OjsError as error:
                 await patience.wait(error, getattr(error, "retry_after_s", None))
                 continue
             finally:

@@ -8,7 +8,7 @@ import msgspec
 
 from ojs_wire.codec import encode
 from ojs_wire.values import uuid7
-from ojs_worker.errors import refusal
+from ojs_worker.errors import UNREADABLE, decoded, refusal
 from ojs_worker.job import Job
 from ojs_worker.transport import Request, Transport
 
@@ -122,16 +122,16 @@ def read(body: bytes) -> Fetched:
     """The jobs of an answer; one that cannot be read does not spoil the others."""
     try:
         return Fetched(_answer.decode(body).jobs or ())
-    except msgspec.ValidationError:
+    except UNREADABLE:
         pass
     jobs, unreadable = [], []
-    for raw in _raws.decode(body).jobs or ():
+    for raw in decoded(body, _raws).jobs or ():
         try:
             jobs.append(_one.decode(raw))
-        except msgspec.ValidationError as error:
+        except UNREADABLE as error:
             try:
                 name = _name.decode(raw)
-            except msgspec.ValidationError:
+            except UNREADABLE:
                 # Nobody could even fail it.
                 log.error("the server handed out something that is no job: %s", error)
                 continue

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ojs_worker.errors import Unreachable
+from ojs_worker.errors import UnexpectedAnswer, Unreachable, decoded
 from ojs_worker.transport import Request, Transport
 
 MANIFEST: Final = "/ojs/manifest"
@@ -55,8 +55,8 @@ class Manifest:
 def read(body: bytes) -> Offers:
     """What a manifest offers; other servers write theirs in other forms."""
     try:
-        manifest = _manifest.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+        manifest = decoded(body, _manifest)
+    except UnexpectedAnswer:
         return Offers()
     able = manifest.capabilities if isinstance(manifest.capabilities, dict) else {}
     detail = manifest.extensions_detail

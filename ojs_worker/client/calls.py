@@ -17,6 +17,7 @@ from ojs_worker.errors import (
     JobCancelled,
     JobFailed,
     UnexpectedAnswer,
+    decoded,
     refusal,
 )
 from ojs_worker.job import Job
@@ -248,10 +249,7 @@ def _crons_of(reply: Reply) -> list[Json]:
 def _decoded(reply: Reply, decoder: "msgspec.json.Decoder[A]") -> A:
     if not reply.well:
         raise refusal(reply.status, reply.body, reply.retry_after_s)
-    try:
-        return decoder.decode(reply.body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise UnexpectedAnswer(f"the server's answer cannot be read: {error}") from error
+    return decoded(reply.body, decoder)
 
 
 def _nothing(reply: Reply) -> None:
