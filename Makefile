@@ -6,7 +6,7 @@ PYTHON ?= python3
 # Many tests wait for a moment or a process, so a few more processes than cores are not too many.
 JOBS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 2)")
 ARGS ?=
-PACKAGES := ojs_wire ojs_server ojs_worker conformance benchmarks
+PACKAGES := ojs_wire ojs_server ojs_worker pytest_ojs conformance benchmarks
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet

@@ -184,6 +184,13 @@ class Engine:
         finally:
             self._end(delivery)
 
+    async def perform(self, job: Job) -> None:
+        """Do one job from its beginning to its end, as if it had just been fetched."""
+        self._begin(job)
+        delivery = self._ledger.get(job.id)
+        if delivery is not None and delivery.task is not None:
+            await asyncio.wait([delivery.task])
+
     def settle_aside(self, job: Job, outcome: Outcome) -> None:
         """Tell an outcome that no handler waits for."""
         task = self._aside.begin(self._settler.settle(job, outcome))

@@ -2,7 +2,6 @@
 event loop, and with the connections that a program has already."""
 
 import asyncio
-import contextlib
 from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any, Final, Protocol
 
@@ -10,7 +9,7 @@ import httpx
 
 from ojs_worker.access import Access, Auth, Headers
 from ojs_worker.errors import Unreachable, refusal
-from ojs_worker.transport import CONNECT_S, CONNECTIONS, Reply, Request, base_url
+from ojs_worker.transport import CONNECT_S, CONNECTIONS, Reply, Request, base_url, retry_after
 
 _CONNECTIONS: Final = httpx.Limits(
     max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS // 2
@@ -195,11 +194,7 @@ def _limits(request: Request, connect_s: float) -> httpx.Timeout:
 
 def _reply(response: httpx.Response) -> Reply:
     after = response.headers.get("retry-after") if response.status_code >= 400 else None
-    seconds: float | None = None
-    if after is not None:
-        # A date is allowed here as well; without a clock of the server's it says little.
-        with contextlib.suppress(ValueError):
-            seconds = max(0.0, float(after))
+    seconds = None if after is None else retry_after(after)
     return Reply(response.status_code, response.content, seconds)
 
 

@@ -1,7 +1,7 @@
 """How requests travel: a small contract. Whoever needs another way writes these two methods."""
 
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Final, Protocol, runtime_checkable
 
 import msgspec
@@ -117,3 +117,11 @@ def base_url(url: str) -> str:
     if not url.startswith(("http://", "https://")):
         raise ValueError(f"the server's URL must begin with http:// or https://, not {url!r}")
     return url.rstrip("/").removesuffix("/ojs/v1")
+
+
+def retry_after(value: str) -> float | None:
+    """The seconds of a Retry-After header."""
+    # A date is allowed here as well; without a clock of the server's it says little.
+    with suppress(ValueError):
+        return max(0.0, float(value))
+    return None

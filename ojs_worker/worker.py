@@ -3,12 +3,13 @@
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Self, Unpack
 
 from ojs_worker.access import Auth
 from ojs_worker.blocking import BlockingManual, ThreadWorker
-from ojs_worker.client.asynchronous import Client
+from ojs_worker.client.asynchronous import Client, Now
 from ojs_worker.client.blocking import BlockingClient
 from ojs_worker.client.options import Options
 from ojs_worker.client.requests import JobRequest
@@ -21,7 +22,7 @@ from ojs_worker.registry import JobDecorator, Registry, Runs
 from ojs_worker.running import Running
 from ojs_worker.settings import Config, Given, load
 from ojs_worker.signals import SignalBox
-from ojs_worker.transport import Reply, Request, Transport
+from ojs_worker.transport import BlockingTransport, Reply, Request, Transport
 
 log = logging.getLogger("ojs.worker")
 
@@ -105,6 +106,28 @@ class Worker:
                 config.url, self._auth or config.auth_token, codec=self._codec
             )
         return self._blocking_client
+
+    @property
+    def codec(self) -> Codec | None:
+        """What changes arguments on their way to the server, and back."""
+        return self._codec
+
+    @contextmanager
+    def diverted(
+        self, transport: Transport, blocking: BlockingTransport, now: Now
+    ) -> Iterator[None]:
+        """Have worker and clients go another way, by another clock, for the length of a block;
+        tests do."""
+        before = self._transport, self._blocking_client
+        self._transport = transport
+        # One for this while only: it costs less than one that could reach a server.
+        short = before[1] or BlockingClient(transport=blocking, codec=self._codec)
+        self._blocking_client = short
+        try:
+            with self.client.diverted(transport, now), short.diverted(blocking, now):
+                yield
+        finally:
+            self._transport, self._blocking_client = before
 
     def config(self, flags: Mapping[str, Any] | None = None) -> Config:
         """The settings: flags before code before environment before defaults. The flags hold

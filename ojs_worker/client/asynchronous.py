@@ -5,7 +5,8 @@ import contextlib
 import random
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, Final, Self, TypeVar, Unpack
 
@@ -28,9 +29,15 @@ from ojs_worker.transport import ANSWER_S, Transport
 
 T = TypeVar("T")
 Sleep = Callable[[float], Awaitable[None]]
+Now = Callable[[], datetime]
 TRIES: Final = 4
 # One wait for a result is held no longer than this, whatever the server would allow.
 WAIT_S: Final = 25.0
+
+
+def wall_time() -> datetime:
+    """The machine's clock."""
+    return datetime.now(UTC)
 
 
 class Client:
@@ -55,6 +62,7 @@ class Client:
         self._codec = codec
         self._timeout_s = timeout_s
         self._sleep = sleep
+        self._now: Now = wall_time
 
     async def __aenter__(self) -> Self:
         return self
@@ -66,6 +74,16 @@ class Client:
         """Give the connections up."""
         await self._transport.close()
 
+    @contextmanager
+    def diverted(self, transport: Transport, now: Now) -> Iterator[None]:
+        """Go another way, by another clock, for the length of a block; tests do."""
+        before = self._transport, self._now
+        self._transport, self._now = transport, now
+        try:
+            yield
+        finally:
+            self._transport, self._now = before
+
     async def enqueue(self, type: str, args: Args = (), **options: Unpack[Options]) -> Job:
         """Store one job. `args` is a list, or a mapping for a handler with named parameters.
 
@@ -75,7 +93,7 @@ class Client:
 
     def request(self, type: str, args: Args = (), **options: Unpack[Options]) -> JobRequest:
         """The request of one job, for `send` and `enqueue_many`."""
-        return job_request(type, args, options, datetime.now(UTC), secrets.randbits)
+        return job_request(type, args, options, self._now(), secrets.randbits)
 
     async def send(self, request: JobRequest) -> Job:
         """Enqueue what `request` made."""

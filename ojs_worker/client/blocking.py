@@ -5,11 +5,12 @@ loop, so one step runs them to their end. It works where a loop runs as well, an
 """
 
 import time
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Self, TypeVar, Unpack
 
 from ojs_worker.access import Auth
-from ojs_worker.client.asynchronous import Client
+from ojs_worker.client.asynchronous import Client, Now
 from ojs_worker.client.calls import Overlap
 from ojs_worker.client.flows import Flow
 from ojs_worker.client.options import Options
@@ -57,6 +58,12 @@ class BlockingClient:
     def close(self) -> None:
         """Give the connections up."""
         self._transport.close()
+
+    @contextmanager
+    def diverted(self, transport: BlockingTransport, now: Now) -> Iterator[None]:
+        """Go another way, by another clock, for the length of a block; tests do."""
+        with self._client.diverted(_AtOnce(transport), now):
+            yield
 
     def use(self, layer: BlockingLayer) -> BlockingLayer:
         """Add a layer of middleware, innermost; a plain function."""

@@ -21,6 +21,8 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("ojs_wire", "ojs_server", "ojs_worker", "conformance")
+# Loaded by pytest, which no command needs.
+PLUGIN = "pytest_ojs"
 # Run inside the installed environment: every file of the packages named, with its digest.
 LIST_DATA = """
 import hashlib, json, sys
@@ -143,6 +145,14 @@ def test_the_data_files_are_found_as_resources(installed: Installed) -> None:
     assert expected == found
 
 
+def test_pytest_is_told_of_the_plugin(installed: Installed) -> None:
+    (information,) = installed.packages.glob("ojs_reference-*.dist-info")
+    found = PathDistribution(information).entry_points.select(group="pytest11")
+    assert [(point.name, point.value) for point in found] == [("ojs", PLUGIN)]
+    brought = {file.name for file in _files(installed.packages / PLUGIN)}
+    assert brought == {file.name for file in _files(ROOT / PLUGIN)}
+
+
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 @pytest.mark.parametrize("folder", ["sql", "migrations"])
 def test_a_store_brings_its_statements(installed: Installed, kind: str, folder: str) -> None:
@@ -152,7 +162,7 @@ def test_a_store_brings_its_statements(installed: Installed, kind: str, folder: 
 def test_nothing_but_the_packages_is_installed(installed: Installed) -> None:
     record = (next(installed.packages.glob("ojs_reference-*.dist-info")) / "RECORD").read_text()
     tops = {re.split("[/,]", line, maxsplit=1)[0] for line in record.splitlines()}
-    assert {top for top in tops if not top.endswith(".dist-info")} == {*PACKAGES, ".."}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {*PACKAGES, PLUGIN, ".."}
 
 
 def _python(*arguments: str) -> None:
