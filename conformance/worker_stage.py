@@ -171,6 +171,26 @@ class WorkerStage(Demands):
             f"a FETCH of {_these(jobs)}",
         )
 
+    async def held(self, *jobs: Job) -> None:
+        """Wait until the worker holds jobs for certain: that they were sent does not say so."""
+        await self.out(*jobs)
+        busy = sum(job.state is Held.OUT for job in self.server.book.jobs.values())
+        if busy < self.places:
+            # A job that came later is done, so the ones before have arrived.
+            await self.acked(self.offer("test.echo", "arrived"))
+            return
+        await self.until(
+            lambda: (
+                {job.id for job in jobs}
+                <= {
+                    job_id
+                    for beat in self.server.record.of(Kind.BEAT)[-1:]
+                    for job_id in beat.listed
+                }
+            ),
+            f"a BEAT that lists {_these(jobs)}",
+        )
+
     async def settled(self, job: Job, within_s: float | None = None) -> Settlement:
         """Wait for the ACK or FAIL that ends a job, or gives it back; return it."""
         await self.until(
@@ -181,8 +201,11 @@ class WorkerStage(Demands):
         return self.told(job)[-1]
 
     async def acked(self, job: Job, within_s: float | None = None) -> Settlement:
-        """Wait for the ACK of a job; a FAIL is not what was wanted."""
-        told = await self.settled(job, within_s)
+        """Wait for the ACK of a job, which may have been given back before."""
+        await self.until(
+            lambda: job.state in ENDED, f"an accepted ACK of the {job.type} job", within_s
+        )
+        told = self.told(job)[-1]
         number = told.asked.number
         self.equal(told.outcome, "ack", f"what became of the {job.type} job", number)
         return told

@@ -39,7 +39,7 @@ async def jobs_are_listed(stage: WorkerStage) -> None:
     """BEATs come in the interval while handlers run, and list every job that runs."""
     await stage.started()
     jobs = [stage.slow(60) for _ in range(stage.places)]
-    await stage.out(*jobs)
+    await stage.held(*jobs)
     await stage.beats(1)
     beats = await stage.beats(6)
     _at_the_interval(stage, beats)
@@ -55,7 +55,7 @@ async def finished_jobs_are_not_listed(stage: WorkerStage) -> None:
     for job in ended:
         await stage.settled(job)
     job = stage.slow(60)
-    await stage.out(job)
+    await stage.held(job)
     await stage.beats(1)
     for beat in (await stage.beats(3))[1:]:
         _lists(stage, beat, job)
@@ -87,7 +87,7 @@ async def states_are_true(stage: WorkerStage) -> None:
     for beat in await stage.beats(2):
         stage.equal(beat.body.get("state"), "running", "state", beat.number)
     job = stage.slow(3 * stage.times.beat_s + 0.5)
-    await stage.out(job)
+    await stage.held(job)
     stage.worker.send(signal.SIGTERM)
     quiet = await stage.beat(state="quiet")
     await stage.end(LONG_GRACE_S - 5)
@@ -122,7 +122,7 @@ async def unanswered_beats(stage: WorkerStage) -> None:
     """BEATs that are refused, broken off or answered with nonsense change nothing."""
     await stage.started()
     job = stage.slow(60)
-    await stage.out(job)
+    await stage.held(job)
     for odd in (refused(500), refused(503), reset(), garbage(), _half()):
         end = stage.server.script.add(Kind.BEAT, do=odd)
         await stage.beats(2)

@@ -14,7 +14,7 @@ async def quiet(stage: WorkerStage) -> None:
     """A worker that is told `quiet` says so, fetches no more, finishes what it holds, and lives."""
     await stage.started()
     job = stage.slow(0.5 + 3 * stage.times.beat_s)
-    await stage.out(job)
+    await stage.held(job)
     stage.server.directive = "quiet"
     said = await stage.beat(state="quiet")
     left = stage.offer("test.echo", "left")
@@ -54,7 +54,7 @@ async def terminate(stage: WorkerStage) -> None:
     """A worker that is told `terminate` finishes what it holds, and ends with 0."""
     await stage.started(grace_s=LONG_GRACE_S)
     job = stage.slow(1.0 + stage.times.beat_s)
-    await stage.out(job)
+    await stage.held(job)
     stage.server.directive = "terminate"
     await stage.acked(job, stage.soon_s + 3 * stage.times.beat_s)
     await stage.end(LONG_GRACE_S - 5, 0)
@@ -66,7 +66,7 @@ async def terminate_over_time(stage: WorkerStage) -> None:
     """Told `terminate`, a worker gives up at the end of its grace period what still runs."""
     await stage.started()
     job = stage.slow(300)
-    await stage.out(job)
+    await stage.held(job)
     stage.server.directive = "terminate"
     fail = await stage.settled(job, stage.soon_s + stage.last_s)
     stage.equal(fail.outcome, "fail", "what became of the job", fail.asked.number)
@@ -86,7 +86,7 @@ async def nothing_moves_it_back(stage: WorkerStage) -> None:
     """A worker that is ending hears neither `running` nor SIGCONT."""
     await stage.started(grace_s=LONG_GRACE_S)
     job = stage.slow(1.0 + 4 * stage.times.beat_s)
-    await stage.out(job)
+    await stage.held(job)
     stage.worker.send(signal.SIGTERM)
     said = await stage.beat(state="quiet")
     stage.server.script.add(Kind.BEAT, do=told(state="running", directive=""))
@@ -112,7 +112,7 @@ async def jobs_cancelled(stage: WorkerStage) -> None:
 async def _taken_away(stage: WorkerStage, state: Held, member: str) -> None:
     await stage.started()
     jobs: list[Job] = [stage.slow(60) for _ in range(stage.places)]
-    await stage.out(*jobs)
+    await stage.held(*jobs)
     await stage.beats(1)
     gone, *others = jobs
     known = stage.server.number

@@ -52,7 +52,7 @@ async def a_panic(stage: WorkerStage) -> None:
     """A handler that ends as badly as it can fails its job, and hurts nobody else."""
     await stage.started()
     beside = stage.slow(1.0)
-    await stage.out(beside)
+    await stage.held(beside)
     for _ in range(2):
         fail = await _failed(stage, stage.offer("test.panic"))
         _error(stage, fail)
@@ -80,7 +80,6 @@ async def too_slow(stage: WorkerStage) -> None:
     """A handler over its job's timeout is stopped, and the job failed with `timeout`."""
     await stage.started()
     job = stage.offer("test.timeout", timeout=1, timeout_ms=1000, max_attempts=5, again=False)
-    await stage.out(job)
     fail = await _failed(stage, job)
     took = fail.at - job.outs[-1]
     stage.check(took >= 0.9, "a second for the handler", round(took, 2), fail.asked.number)

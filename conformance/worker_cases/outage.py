@@ -17,7 +17,7 @@ async def results_are_kept(stage: WorkerStage) -> None:
     """Jobs that end while the server is away are told of once it is back, each once."""
     await stage.started()
     jobs = [stage.slow(0.5 + 0.3 * number) for number in range(min(3, stage.places))]
-    await stage.out(*jobs)
+    await stage.held(*jobs)
     await stage.server.close()
     await stage.rest(2.5)
     stage.check(stage.worker.alive, "a worker that lives on", f"it ended: {stage.worker.code}")
@@ -78,7 +78,7 @@ async def ends_without_a_server(stage: WorkerStage) -> None:
     """A worker that is told to end while its server is away ends, idle or not."""
     await stage.started()
     job = stage.slow(120)
-    await stage.out(job)
+    await stage.held(job)
     await stage.server.close()
     await stage.rest(1.0)
     stage.check(stage.worker.alive, "a worker that lives on", f"it ended: {stage.worker.code}")

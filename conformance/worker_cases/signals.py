@@ -36,7 +36,7 @@ async def sigint(stage: WorkerStage) -> None:
 async def _ends_well(stage: WorkerStage, which: signal.Signals) -> None:
     await stage.started(grace_s=LONG_GRACE_S, beat_s=_RARE_BEAT_S)
     job = stage.slow(2.0)
-    await stage.out(job)
+    await stage.held(job)
     told = await _quiet_at_once(stage, which)
     await stage.acked(job, 15)
     await stage.end(LONG_GRACE_S - 5, 0)
@@ -59,7 +59,7 @@ async def beats_to_the_end(stage: WorkerStage) -> None:
     """A worker that is ending beats on and lists what it still holds."""
     await stage.started(grace_s=LONG_GRACE_S)
     job = stage.slow(1.0 + 5 * stage.times.beat_s)
-    await stage.out(job)
+    await stage.held(job)
     stage.worker.send(signal.SIGTERM)
     quiet = await stage.beat(state="quiet")
     await stage.acked(job, stage.soon_s + 6 * stage.times.beat_s)
@@ -77,7 +77,7 @@ async def grace_period(stage: WorkerStage) -> None:
     """What outlasts the grace period is failed with `shutdown`, not earlier, and the code is 1."""
     await stage.started()
     job = stage.slow(300)
-    await stage.out(job)
+    await stage.held(job)
     sent = time.monotonic()
     stage.worker.send(signal.SIGTERM)
     fail = await stage.settled(job, stage.last_s)
@@ -109,7 +109,7 @@ async def second_sigint(stage: WorkerStage) -> None:
 async def _forced(stage: WorkerStage, which: signal.Signals, code: int) -> None:
     await stage.started(grace_s=LONG_GRACE_S)
     job = stage.slow(300)
-    await stage.out(job)
+    await stage.held(job)
     stage.worker.send(which)
     await stage.beat(state="quiet")
     stage.check(stage.worker.alive, "a worker that waits for its job", "it has ended")
@@ -122,11 +122,11 @@ async def sigtstp(stage: WorkerStage) -> None:
     """SIGTSTP makes a worker quiet at once and does not stop it: its job ends, its BEATs go on."""
     await stage.started(beat_s=_RARE_BEAT_S)
     job = stage.slow(2.0)
-    await stage.out(job)
+    await stage.held(job)
     told = await _quiet_at_once(stage, signal.SIGTSTP)
     await stage.acked(job, 15)
     left = stage.offer("test.echo", "left")
-    await stage.beat(state="quiet")
+    await stage.rest(1.5)
     stage.no_fetch(told, "once the worker is quiet")
     stage.equal(left.attempt, 0, "deliveries of a job that waits")
 
@@ -149,7 +149,7 @@ async def sigterm_when_quiet(stage: WorkerStage) -> None:
     """A quiet worker that gets SIGTERM finishes and ends like any other."""
     await stage.started(grace_s=LONG_GRACE_S)
     job = stage.slow(1.5)
-    await stage.out(job)
+    await stage.held(job)
     stage.worker.send(signal.SIGTSTP)
     quiet = await stage.beat(state="quiet")
     stage.worker.send(signal.SIGTERM)
@@ -163,7 +163,7 @@ async def goodbye(stage: WorkerStage) -> None:
     """The deregistration comes last, when the worker holds nothing more."""
     await stage.started(grace_s=LONG_GRACE_S)
     job = stage.slow(1.0)
-    await stage.out(job)
+    await stage.held(job)
     stage.worker.send(signal.SIGTERM)
     await stage.end(LONG_GRACE_S - 5, 0)
     found = stage.server.record.of(Kind.DEREGISTER)
