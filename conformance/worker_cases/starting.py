@@ -88,7 +88,7 @@ async def registration_is_true(stage: WorkerStage) -> None:
         stage.unsupported("the worker does not register")
     said, fetch = found[0].body, stage.server.record.fetches()[0]
     stage.equal(said.get("queues"), fetch.body.get("queues"), "queues", found[0].number)
-    jobs = [stage.slow(60) for _ in range(stage.places + 2)]
+    jobs = [stage.endless() for _ in range(stage.places + 2)]
     await stage.until(
         lambda: sum(job.attempt for job in jobs) >= stage.places, "as many jobs as were registered"
     )

@@ -1,4 +1,4 @@
-"""Lets `ojs-conformance` judge our own server: ``python -m tests.e2e.judged sqlite postgres``.
+"""Lets `ojs-conformance` judge what is ours: ``python -m tests.e2e.judged sqlite postgres worker``.
 
 The judge starts servers by command lines, in several variants. For PostgreSQL each folder that the
 judge gives a server stands for a database of its own, which `serve` makes before it starts one.
@@ -23,6 +23,7 @@ ROOT = Path(__file__).parents[2]
 SAMPLE = Path(os.environ.get("OJS_OFFICIAL_SAMPLE", ROOT / "../shared/official-sample"))
 REPORTS = ROOT / "build" / "conformance"
 STORES = ("sqlite", "postgres")
+WORKER = "worker"
 BRIEF = "--keep-completed 2s --keep-cancelled 2s --keep-discarded 2s --keep-events 2s"
 
 
@@ -39,6 +40,13 @@ def judge(store: str, reports: Path, more: Sequence[str]) -> int:
         return _judged(start, reports, more, several_nodes=True)
     finally:
         run.close()
+
+
+def judge_worker(reports: Path, more: Sequence[str]) -> int:
+    """Judge the worker strictly, with short times and many cases at once: it mostly waits."""
+    options = ["worker", "--time-scale", "0.1", "--jobs", "8", "--contract", "fail"]
+    demo = [sys.executable, "-m", "ojs_worker", "demo"]
+    return main([*options, "--report-dir", str(reports), *more, "--", *demo])
 
 
 def serve(server_url: str, folder: str, port: str, options: Sequence[str]) -> None:
@@ -93,9 +101,13 @@ if __name__ == "__main__":
         case ["serve", url, folder, port, *options]:
             serve(url, folder, port, options)
         case arguments:
-            stores = [name for name in arguments if name in STORES]
-            rest = [part for part in arguments if part not in STORES]
-            if not stores:
-                sys.exit(f"say which store: {' or '.join(STORES)}")
-            # Both are judged, whatever becomes of the first.
-            sys.exit(max([judge(store, REPORTS / store, rest) for store in stores]))
+            chosen = [name for name in arguments if name in (*STORES, WORKER)]
+            rest = [part for part in arguments if part not in chosen]
+            if not chosen:
+                sys.exit(f"say what to judge: {', '.join((*STORES, WORKER))}")
+            # All are judged, whatever becomes of the first.
+            codes = [judge(name, REPORTS / name, rest) for name in chosen if name in STORES]
+            # What chooses cases of servers chooses none of workers.
+            if WORKER in chosen and not (codes and rest):
+                codes.append(judge_worker(REPORTS / WORKER, rest))
+            sys.exit(max(codes))
