@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from conformance.subject import Settings, Subject, filled, times
+from conformance.subject import Settings, Subject, filled, signals_for_children, times
 
 SETTINGS = Settings(
     url="http://127.0.0.1:8", beat_s=0.25, grace_s=1.25, poll_s=0.1, queues=("a", "b")
@@ -68,3 +68,18 @@ async def test_what_hears_no_signal_is_killed() -> None:
     assert await subject.ended(0.05) is None
     await subject.close()
     assert subject.code == 128 + signal.SIGKILL
+
+
+async def test_a_worker_hears_what_the_judge_ignores() -> None:
+    script = "import signal; print(signal.getsignal(signal.SIGTSTP) is signal.SIG_DFL)"
+    before = signal.signal(signal.SIGTSTP, signal.SIG_IGN)
+    try:
+        with signals_for_children():
+            subject = Subject([sys.executable, "-I", "-c", script], SETTINGS)
+            await subject.start()
+            await subject.ended(30)
+        assert signal.getsignal(signal.SIGTSTP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGTSTP, before)
+    assert subject.tail.text == "True"
+    await subject.close()
