@@ -1,0 +1,47 @@
+"""Faults: registered by name, each with the clause that it breaks and what is wrong."""
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+from typing import Final, Literal
+
+import msgspec
+
+Kind = Literal["servers", "workers"]
+Plant = Callable[[], None]
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """One thing that is wrong; `plant` makes it so in the process that calls it."""
+
+    name: str
+    clause: str
+    how: str
+    plant: Plant
+    kind: Kind
+
+
+_FAULTS: Final[dict[str, Fault]] = {}
+
+
+def fault(clause: str) -> Callable[[Plant], Plant]:
+    """Register a function that plants a fault; its name and docstring are those of the fault."""
+
+    def register(plant: Plant) -> Plant:
+        name = plant.__name__.replace("_", "-")
+        kind = plant.__module__.split(".")[-2]
+        if name in _FAULTS or not plant.__doc__ or kind not in ("servers", "workers"):
+            raise ValueError(f"fault {name}: needs a name of its own, a docstring and its folder")
+        how = " ".join(plant.__doc__.split())
+        _FAULTS[name] = Fault(name, clause, how, plant, "servers" if kind == "servers" else kind)
+        return plant
+
+    return register
+
+
+def faults(kind: Kind) -> list[Fault]:
+    """Every fault of servers, or of workers, in the order of the files and then of writing."""
+    package = importlib.import_module(f"{__package__}.{kind}")
+    for module in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"{package.__name__}.{module.name}")
+    return [each for each in _FAULTS.values() if each.kind == kind]
