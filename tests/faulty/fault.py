@@ -21,6 +21,7 @@ class Fault(msgspec.Struct, frozen=True):
     kind: Kind
 
 
+_KINDS: Final[dict[str, Kind]] = {"servers": "servers", "workers": "workers"}
 _FAULTS: Final[dict[str, Fault]] = {}
 
 
@@ -29,11 +30,11 @@ def fault(clause: str) -> Callable[[Plant], Plant]:
 
     def register(plant: Plant) -> Plant:
         name = plant.__name__.replace("_", "-")
-        kind = plant.__module__.split(".")[-2]
-        if name in _FAULTS or not plant.__doc__ or kind not in ("servers", "workers"):
+        kind = _KINDS.get(plant.__module__.split(".")[-2])
+        if name in _FAULTS or not plant.__doc__ or kind is None:
             raise ValueError(f"fault {name}: needs a name of its own, a docstring and its folder")
         how = " ".join(plant.__doc__.split())
-        _FAULTS[name] = Fault(name, clause, how, plant, "servers" if kind == "servers" else kind)
+        _FAULTS[name] = Fault(name, clause, how, plant, kind)
         return plant
 
     return register

@@ -3,7 +3,7 @@
 import shlex
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from enum import StrEnum
 from typing import Final
 
@@ -38,6 +38,7 @@ class Finding(msgspec.Struct, frozen=True):
     found: Found
     case: str = ""
     why: str = ""
+    used: tuple[str, ...] = ()
     seconds: float = 0.0
 
 
@@ -53,6 +54,12 @@ def cases_of(clause: str) -> list[OwnCase]:
     return [case for case in own_cases() if clause in case.clauses]
 
 
+def shared_cases(faults: Iterable[Fault]) -> set[str]:
+    """The cases that these faults are judged by in any case: those that can share a server."""
+    found = {case.id for each in faults for case in cases_of(each.clause) if not case.own_server}
+    return found | set(SMOKE)
+
+
 async def judged(fault: Fault, checker: Checker | None) -> Finding:
     """Judge one fault; cases that need servers of their own come last, and only if they must."""
     started = time.monotonic()
@@ -60,6 +67,7 @@ async def judged(fault: Fault, checker: Checker | None) -> Finding:
     smoke = [case for case in own_cases() if case.id in SMOKE and case not in chosen]
     shared = [case for case in chosen if not case.own_server]
     apart = [case for case in chosen if case.own_server]
+    used = tuple(case.id for case in shared + smoke)
     finding = Finding(fault, Found.ERROR, why=f"no case names {fault.clause}")
     if chosen:
         results = await _played(fault.name, [*shared, *smoke], checker)
@@ -67,12 +75,15 @@ async def judged(fault: Fault, checker: Checker | None) -> Finding:
         if finding.found is Found.MISSED and apart:
             results += await _played(fault.name, apart, checker)
             finding = verdict_on(fault, results)
-    return msgspec.structs.replace(finding, seconds=time.monotonic() - started)
+            used = (*used, *(case.id for case in apart))
+    seconds = time.monotonic() - started
+    return msgspec.structs.replace(finding, used=used, seconds=seconds)
 
 
-async def not_passed(cases: Sequence[OwnCase], checker: Checker | None) -> list[CaseResult]:
-    """Which of the cases the server without a fault does not pass."""
-    results = await _played(UNBROKEN, cases, checker)
+async def not_passed(names: Collection[str], checker: Checker | None) -> list[CaseResult]:
+    """Which of these cases the server without a fault does not pass."""
+    cases = [case for case in own_cases() if case.id in names]
+    results = await _played(UNBROKEN, cases, checker) if cases else []
     return [result for result in results if result.verdict is not Verdict.PASS]
 
 

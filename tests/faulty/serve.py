@@ -14,6 +14,8 @@ def main(arguments: Sequence[str]) -> int:
     """Plant the fault, then be the server; `unbroken` plants none."""
     name, *options = arguments
     known = {fault.name: fault for fault in faults("servers")}
+    if name not in (UNBROKEN, *known):
+        sys.exit(f"no fault is called {name!r}")
     if name != UNBROKEN:
         known[name].plant()
     return serve(options)

@@ -14,6 +14,7 @@ from ojs_server.domain.validate import parse_draft
 from ojs_server.http import batches, jobs
 from ojs_server.http.call import Call
 from ojs_server.ops import enqueue
+from ojs_wire.values import JOB_TYPE
 from tests.faulty.fault import fault
 from tests.faulty.planting import V1, after, answered, asked, put, unheard, wrap
 
@@ -65,7 +66,7 @@ def wrong_members_are_not_named() -> None:
 @fault("OJS-ENV-004")
 def capitals_are_accepted() -> None:
     """Types of jobs may have capital letters."""
-    insensitive = re.compile(fields.JOB_TYPE.pattern, re.ASCII | re.IGNORECASE)
+    insensitive = re.compile(JOB_TYPE.pattern, re.ASCII | re.IGNORECASE)
     put(fields, "JOB_TYPE", insensitive)
 
 

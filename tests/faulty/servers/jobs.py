@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from ojs_server.domain import lifecycle
-from ojs_server.domain.job import Change, Job, State
+from ojs_server.domain.job import WAITING, Change, Job, State
 from ojs_server.http import jobs, queue_config, queues
 from ojs_server.ops import enqueue
 from ojs_server.ops.work import Work
@@ -105,7 +105,7 @@ def counts_forget_the_cancelled() -> None:
 @fault("OJS-QUE-008")
 def depth_counts_held_jobs() -> None:
     """The depth of a queue has the jobs in it that workers hold."""
-    put(queues, "WAITING", (*queues.WAITING, State.ACTIVE))
+    put(queues, "WAITING", (*WAITING, State.ACTIVE))
 
 
 @fault("OJS-QCF-014")

@@ -4,8 +4,8 @@ from typing import Any
 
 import msgspec
 
-from ojs_server.domain import limit
-from ojs_server.domain.rate_limit import Policy
+from ojs_server.domain import limit, validate
+from ojs_server.domain.rate_limit import Policy, RateLimit
 from ojs_server.http import jobs
 from ojs_server.ops.backpressure import Intake
 from ojs_server.store.tables.queues import QueueWrites
@@ -58,12 +58,11 @@ def places_are_not_given_back() -> None:
 def dropping_is_waiting() -> None:
     """With `drop` a job waits."""
 
-    def wait(body: dict[str, Any], _: object) -> None:
-        policy = body.get("rate_limit")
-        if isinstance(policy, dict) and policy.get("on_limit") == "drop":
-            policy["on_limit"] = "wait"
+    def wait(given: RateLimit | None, *_: object) -> RateLimit | None:
+        drops = given is not None and given.on_limit == "drop"
+        return msgspec.structs.replace(given, on_limit="wait") if given and drops else given
 
-    asked("/jobs", wait)
+    after(validate, "parse_rate_limit", wait)
 
 
 @fault("OJS-RLM-016")

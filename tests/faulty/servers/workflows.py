@@ -7,7 +7,6 @@ import msgspec
 
 from ojs_server.domain import workflow, workflow_graph
 from ojs_server.domain.workflow_plan import ENDED, Callback, Node
-from ojs_server.ops import workflow as calls
 from ojs_server.ops import workflow_moves
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
@@ -83,7 +82,7 @@ def nothing_is_handed_on() -> None:
 def cancelled_workflows_go_on() -> None:
     """The waiting jobs of a cancelled workflow stay in their queues."""
     after(
-        calls.rules,
+        workflow,
         "cancel",
         lambda effects, *_: msgspec.structs.replace(effects, revoked=()),
     )
