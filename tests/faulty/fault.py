@@ -2,12 +2,14 @@
 
 import importlib
 import pkgutil
+import sys
 from collections.abc import Callable
 from typing import Final, Literal
 
 import msgspec
 
 Kind = Literal["servers", "workers"]
+UNBROKEN: Final = "unbroken"
 Plant = Callable[[], None]
 
 
@@ -46,3 +48,12 @@ def faults(kind: Kind) -> list[Fault]:
     for module in pkgutil.iter_modules(package.__path__):
         importlib.import_module(f"{package.__name__}.{module.name}")
     return [each for each in _FAULTS.values() if each.kind == kind]
+
+
+def plant(kind: Kind, name: str) -> None:
+    """Plant one fault in this process; `unbroken` is none."""
+    known = {each.name: each for each in faults(kind)}
+    if name not in (UNBROKEN, *known):
+        sys.exit(f"no fault of {kind} is called {name!r}")
+    if name != UNBROKEN:
+        known[name].plant()

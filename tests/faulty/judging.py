@@ -14,8 +14,7 @@ from conformance.runner import Plan, run
 from conformance.verdict import CaseResult, Verdict
 from conformance.wire import Checker
 from tests.e2e.judged import variants
-from tests.faulty.fault import Fault
-from tests.faulty.serve import UNBROKEN
+from tests.faulty.fault import UNBROKEN, Fault
 
 # Cases that nearly every server passes: one that fails them all is a wreck and proves nothing.
 SMOKE: Final = ("queues.queues_apart", "errors.nearest_words", "jobs.cancelling")

@@ -8,9 +8,8 @@ from conformance.case import own_cases
 from conformance.verdict import CaseResult, FailedCheck, SkipReason, Verdict
 from conformance.wire import Exchange
 from tests.faulty.__main__ import judge
-from tests.faulty.fault import Fault, faults
+from tests.faulty.fault import UNBROKEN, Fault, faults
 from tests.faulty.judging import Found, judged, verdict_on
-from tests.faulty.serve import UNBROKEN
 
 CLAUSE = "OJS-ENV-013"
 FAULT = Fault("a-fault", CLAUSE, "It is there.", lambda: None, "servers")
@@ -93,7 +92,7 @@ def cases() -> list[str]:
 async def test_a_server_that_does_not_start_is_told() -> None:
     finding = await judged(planted("no-such-fault"), None)
     assert finding.found is Found.ERROR
-    assert "no fault is called 'no-such-fault'" in finding.why
+    assert "no fault of servers is called 'no-such-fault'" in finding.why
 
 
 async def test_a_clause_without_a_case_is_told() -> None:

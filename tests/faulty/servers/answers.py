@@ -10,7 +10,8 @@ from ojs_server.http.auth import Keys, Role
 from ojs_server.http.call import Call
 from ojs_server.http.routes import Router
 from tests.faulty.fault import fault
-from tests.faulty.planting import V1, answered, put, queried, unsaid, wrap
+from tests.faulty.planting import put, wrap
+from tests.faulty.traffic import V1, answered, queried, unsaid
 
 
 @fault("OJS-JOB-003")

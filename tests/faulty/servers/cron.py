@@ -9,7 +9,8 @@ from ojs_server.domain.cron_entry import CronEntry, Meeting
 from ojs_server.ops import cron, cron_firing
 from ojs_server.ops.cron_firing import Firing
 from tests.faulty.fault import fault
-from tests.faulty.planting import V1, after, answered, asked, put, wrap
+from tests.faulty.planting import after, put, wrap
+from tests.faulty.traffic import V1, answered, asked
 
 
 @fault("OJS-CRN-021")

@@ -16,7 +16,8 @@ from ojs_server.http.call import Call
 from ojs_server.ops import enqueue
 from ojs_wire.values import JOB_TYPE
 from tests.faulty.fault import fault
-from tests.faulty.planting import V1, after, answered, asked, put, unheard, wrap
+from tests.faulty.planting import after, put, wrap
+from tests.faulty.traffic import V1, answered, asked, unheard
 
 JOBS = "/jobs"
 BATCH = "/jobs/batch"

@@ -14,7 +14,8 @@ from ojs_server.ops.wakeups import Wakeups
 from ojs_server.store.sqlite.statements import QUERIES
 from ojs_server.store.tables.queues import QueueWrites
 from tests.faulty.fault import fault
-from tests.faulty.planting import V1, after, answered, dropped, put, wrap
+from tests.faulty.planting import after, put, wrap
+from tests.faulty.traffic import V1, answered, dropped
 
 FETCH = "/workers/fetch"
 

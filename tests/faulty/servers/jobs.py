@@ -10,7 +10,8 @@ from ojs_server.http import jobs, queue_config, queues
 from ojs_server.ops import enqueue
 from ojs_server.ops.work import Work
 from tests.faulty.fault import fault
-from tests.faulty.planting import V1, after, answered, asked, dropped, put, wrap
+from tests.faulty.planting import after, put, wrap
+from tests.faulty.traffic import V1, answered, asked, dropped
 
 DEAD = f"{V1}/dead-letter"
 

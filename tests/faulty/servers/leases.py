@@ -5,7 +5,8 @@ import msgspec
 from ojs_server.domain import deadlines
 from ojs_server.ops import beat, sweep
 from tests.faulty.fault import fault
-from tests.faulty.planting import after, dropped, put, wrap
+from tests.faulty.planting import after, put, wrap
+from tests.faulty.traffic import dropped
 
 
 @fault("OJS-VIS-005")

@@ -10,7 +10,8 @@ from ojs_server.http import jobs
 from ojs_server.ops.backpressure import Intake
 from ojs_server.store.tables.queues import QueueWrites
 from tests.faulty.fault import fault
-from tests.faulty.planting import after, asked, put, wrap
+from tests.faulty.planting import after, put, wrap
+from tests.faulty.traffic import asked
 
 
 def _in_force(change: Any) -> None:

@@ -10,7 +10,8 @@ from ojs_server.domain.job import Change, Job, State
 from ojs_server.http import workers
 from ojs_server.ops import exchange, settle
 from tests.faulty.fault import fault
-from tests.faulty.planting import V1, after, answered, asked, dropped, put, wrap
+from tests.faulty.planting import after, put, wrap
+from tests.faulty.traffic import V1, answered, asked, dropped
 
 ACK = "/workers/ack"
 NACK = "/workers/nack"

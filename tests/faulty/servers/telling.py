@@ -12,7 +12,8 @@ from ojs_server.ops import claim
 from ojs_server.ops.work import Work
 from ojs_server.store.tables.beside import BesideWrites
 from tests.faulty.fault import fault
-from tests.faulty.planting import V1, after, answered, put, queried, unheard, wrap
+from tests.faulty.planting import after, put, wrap
+from tests.faulty.traffic import V1, answered, queried, unheard
 
 EVENTS = f"{V1}/events"
 

@@ -8,7 +8,8 @@ from ojs_server.domain.workers import Worker
 from ojs_server.ops import beat, claim, presence, sweep
 from ojs_server.store.tables.leases import LeaseWrites
 from tests.faulty.fault import fault
-from tests.faulty.planting import V1, after, answered, put, wrap
+from tests.faulty.planting import after, put, wrap
+from tests.faulty.traffic import V1, answered
 
 BEAT = f"{V1}/workers/heartbeat"
 
