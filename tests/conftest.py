@@ -1,6 +1,7 @@
 """Fixtures that every test may use: the databases, and the count of tests that ran on each."""
 
 import os
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,6 +9,7 @@ from uuid import uuid4
 
 import pytest
 
+from ojs_server.store.open import open_store
 from tests.faulty.tenth import TENTHS, VARIABLE, tenth_on, today
 from tests.postgres import Database, Run, Server, programs_15, programs_18, shared_server
 
@@ -16,13 +18,16 @@ SERVER_VARIABLE = "OJS_TEST_POSTGRES"
 # Which store a test runs on is told by the fixture it uses, or by the parameter of `store_url`.
 STORE_MARKS = {
     "sqlite_path": ("store_sqlite",),
+    "sqlite_store": ("store_sqlite",),
     "postgres_url": ("store_postgres",),
+    "postgres_store": ("store_postgres",),
+    "postgres_database": ("store_postgres",),
     "durable_postgres": ("store_postgres",),
     "postgres15_url": ("store_postgres", "store_postgres15"),
 }
 STORE_FIXTURES = {
-    "sqlite": "sqlite_path",
-    "postgres": "postgres_url",
+    "sqlite": "sqlite_store",
+    "postgres": "postgres_store",
     "postgres15": "postgres15_url",
 }
 
@@ -134,6 +139,13 @@ def postgres_url(postgres_database: Database) -> Iterator[str]:
 
 
 @pytest.fixture
+def postgres_store(postgres_database: Database) -> Iterator[str]:
+    """The URL of an empty store on PostgreSQL, its tables made already."""
+    with postgres_database.store() as url:
+        yield url
+
+
+@pytest.fixture
 def postgres15_url(postgres15_database: Database) -> Iterator[str]:
     """The URL of an empty schema on PostgreSQL 15, dropped after the test."""
     with postgres15_database.schema() as url:
@@ -153,6 +165,21 @@ def durable_postgres(run_folder: Path) -> Iterator[Server]:
 def sqlite_path(tmp_path: Path) -> Path:
     """Where a SQLite database may be made; there is none yet."""
     return tmp_path / "ojs.db"
+
+
+@pytest.fixture(scope="session")
+def new_sqlite_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store as its first start leaves it; to copy it is quicker than to make its tables anew."""
+    path = tmp_path_factory.mktemp("store") / "ojs.db"
+    open_store(str(path)).close()
+    return path
+
+
+@pytest.fixture
+def sqlite_store(sqlite_path: Path, new_sqlite_store: Path) -> Path:
+    """Where an empty store in a file of its own is."""
+    shutil.copyfile(new_sqlite_store, sqlite_path)
+    return sqlite_path
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

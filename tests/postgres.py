@@ -1,4 +1,4 @@
-"""PostgreSQL for the tests: real servers, one database per test process, one schema per test.
+"""PostgreSQL for the tests: real servers, one database per test process, one schema at a time.
 
 All servers of a run live in one short folder under /tmp (`Run`). A janitor process waits on a pipe
 from the pytest process; when that closes, however the run ended, it stops the servers and removes
@@ -26,6 +26,9 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 import psycopg
 from psycopg import sql
 
+from ojs_server.store.postgres.migrate import migrate
+from ojs_server.store.postgres.statements import PACKAGE
+
 PROGRAMS_15 = (
     Path("/usr/lib/postgresql/15/bin"),
     Path("/usr/pgsql-15/bin"),
@@ -38,6 +41,7 @@ SETTINGS = ("listen_addresses=127.0.0.1", "unix_socket_directories=", "max_conne
 # synchronous_commit stays on, so that an answer still waits for its commit.
 UNSAFE_SETTINGS = ("fsync=off", "full_page_writes=off")
 STOP_LIMIT_SECONDS = 20.0
+GROWN_BYTES = 1024 * 1024
 
 
 class Run:
@@ -136,24 +140,61 @@ class Database:
         parts = urlsplit(server_url)
         self._url = parts._replace(path=f"/{self._name}").geturl()
         self._connection = psycopg.connect(self._url, autocommit=True)
+        self._kept: UsedStore | None = None
 
     @contextmanager
     def schema(self) -> Iterator[str]:
         """Make an empty schema and yield the URL that works in it; drop it after."""
-        name = f"t_{secrets.token_hex(6)}"
-        schema = sql.Identifier(name)
-        self._connection.execute(sql.SQL("CREATE SCHEMA {}").format(schema))
+        schema = self._create()
         try:
-            parts = urlsplit(self._url)
-            query = [*parse_qsl(parts.query), ("options", f"-csearch_path={name}")]
-            yield parts._replace(query=urlencode(query, quote_via=quote)).geturl()
+            yield self._url_of(schema)
         finally:
-            # A connection that the test left behind may hold locks, and DROP would wait for them.
-            self._connection.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-            )
-            self._connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(schema))
+            self._leave()
+            self._drop(schema)
+
+    @contextmanager
+    def store(self) -> Iterator[str]:
+        """Yield the URL of an empty store, the schema of an earlier test where that will do.
+
+        Making the tables and dropping them takes longer than most tests do.
+        """
+        used = self._kept or self._new_store()
+        self._kept = None
+        try:
+            yield self._url_of(used.schema)
+        finally:
+            self._leave()
+            if used.grown(self._connection):
+                self._drop(used.schema)
+            else:
+                used.empty(self._connection)
+                self._kept = used
+
+    def _new_store(self) -> "UsedStore":
+        schema = self._create()
+        with psycopg.connect(self._url_of(schema), autocommit=True) as connection:
+            migrate(connection, PACKAGE)
+        return UsedStore(self._connection, schema)
+
+    def _create(self) -> str:
+        schema = f"t_{secrets.token_hex(6)}"
+        self._connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(schema)))
+        return schema
+
+    def _drop(self, schema: str) -> None:
+        self._connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(schema)))
+
+    def _url_of(self, schema: str) -> str:
+        parts = urlsplit(self._url)
+        query = [*parse_qsl(parts.query), ("options", f"-csearch_path={schema}")]
+        return parts._replace(query=urlencode(query, quote_via=quote)).geturl()
+
+    def _leave(self) -> None:
+        # A connection that the test left behind may hold locks, and DROP would wait for them.
+        self._connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
 
     def close(self) -> None:
         """Drop the database."""
@@ -161,6 +202,60 @@ class Database:
         with psycopg.connect(self._server_url, autocommit=True) as connection:
             drop = sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(self._name))
             connection.execute(drop)
+
+
+class UsedStore:
+    """A schema with the server's tables, which can be made as empty as it was at first."""
+
+    def __init__(self, connection: psycopg.Connection[Any], schema: str) -> None:
+        self.schema = schema
+        self._new = self._catalogue(connection)
+        names = connection.execute(
+            "SELECT relname, relkind = 'S' FROM pg_class"
+            " WHERE relnamespace = %s::text::regnamespace AND relkind IN ('r', 'S')",
+            (schema,),
+        ).fetchall()
+        # No foreign key is asked in this transaction, so that the order of tables does not matter.
+        steps: list[sql.Composable] = [
+            sql.SQL("BEGIN"),
+            sql.SQL("SET LOCAL session_replication_role = replica"),
+        ]
+        for name, is_sequence in names:
+            place = sql.Identifier(schema, name)
+            if is_sequence:
+                steps.append(sql.SQL("ALTER SEQUENCE {} RESTART").format(place))
+                continue
+            steps.append(sql.SQL("DELETE FROM {}").format(place))
+            found = connection.execute(
+                sql.SQL("SELECT json_agg(t)::text FROM {} AS t").format(place)
+            ).fetchone()
+            if found is not None and found[0] is not None:
+                rows = sql.SQL(
+                    "INSERT INTO {0} SELECT * FROM json_populate_recordset(NULL::{0}, {1})"
+                )
+                steps.append(rows.format(place, sql.Literal(found[0])))
+        self._steps = sql.SQL("; ").join([*steps, sql.SQL("COMMIT")])
+
+    def grown(self, connection: psycopg.Connection[Any]) -> bool:
+        """Whether a test changed the tables, or wrote so much that it would slow others."""
+        row = connection.execute(
+            "SELECT sum(pg_relation_size(oid)) FROM pg_class"
+            " WHERE relnamespace = %s::text::regnamespace AND relkind = 'r'",
+            (self.schema,),
+        ).fetchone()
+        size = row[0] if row else 0
+        return size > GROWN_BYTES or self._catalogue(connection) != self._new
+
+    def empty(self, connection: psycopg.Connection[Any]) -> None:
+        """Remove every row but those of a new store."""
+        connection.execute(self._steps)
+
+    def _catalogue(self, connection: psycopg.Connection[Any]) -> object:
+        return connection.execute(
+            "SELECT count(*), max(xmin::text::int8) FROM pg_class"
+            " WHERE relnamespace = %s::text::regnamespace AND relkind <> 'S'",
+            (self.schema,),
+        ).fetchone()
 
 
 def shared_server(run: Path, name: str, programs: Path) -> str:

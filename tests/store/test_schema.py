@@ -17,6 +17,7 @@ from ojs_server.store.postgres.arrays import register, texts
 from ojs_server.store.postgres.statements import STATEMENTS, with_lanes
 from ojs_server.store.sqlite.statements import QUERIES
 from ojs_server.store.sqlite.store import SqliteStore
+from tests.postgres import Database
 from tests.store.postgres.server import query
 from tests.store.records import START, a_job, a_lease, hold, put
 
@@ -44,16 +45,27 @@ def fill(store: Store) -> None:
 # PostgreSQL: what each statement really read, with statistics of the tables and without.
 
 
-@pytest.fixture(params=["counted", "not counted"])
-def connection(
-    request: pytest.FixtureRequest, postgres_url: str
-) -> Iterator[psycopg.Connection[Any]]:
-    with closing(open_store(postgres_url)) as store:
-        fill(store)
-    with closing(psycopg.connect(postgres_url, autocommit=True)) as connection:
-        register(connection)
+@pytest.fixture(scope="module", params=["counted", "not counted"])
+def filled(request: pytest.FixtureRequest, postgres_database: Database) -> Iterator[str]:
+    """A store with many jobs, for tests that change nothing in it."""
+    with postgres_database.schema() as url:
+        with closing(open_store(url)) as store:
+            fill(store)
         if request.param == "counted":
-            connection.execute("ANALYZE")
+            analyze(url)
+        yield url
+
+
+def analyze(url: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("ANALYZE")
+
+
+@pytest.fixture
+def connection(filled: str) -> Iterator[psycopg.Connection[Any]]:
+    """A transaction that leaves nothing behind."""
+    with closing(psycopg.connect(filled, autocommit=True)) as connection:
+        register(connection)
         connection.execute(STATEMENTS["begin"].sql.encode())
         yield connection
 
@@ -106,24 +118,14 @@ def test_lapsed_leases_are_found_by_index_on_postgres(connection: psycopg.Connec
     assert all(scan.index and scan.rows <= LIMIT for scan in scans)
 
 
-def gate(store: Store) -> None:
-    """Many jobs before the gates of a few keys."""
-    for start in range(0, 4000, 1000):
-        numbers = range(start, start + 1000)
-        put(
-            store,
-            *(
-                a_job(f"g{n}", queue=f"q{n % 2}", seq=n, rate_key=f"k{n % 2}", on_limit="wait")
-                for n in numbers
-            ),
-        )
-
-
 def test_gates_are_opened_without_reading_who_waits_on_postgres(
-    connection: psycopg.Connection[Any], postgres_url: str
+    connection: psycopg.Connection[Any],
 ) -> None:
-    with closing(open_store(postgres_url)) as store:
-        gate(store)
+    # Every waiting job stands before the gate of one of two keys, until the transaction ends.
+    connection.execute(
+        "UPDATE jobs SET rate_key = 'k' || seq % 2, on_limit = 'wait', gated = true"
+        " WHERE state = 'available'"
+    )
     for name, rows in (("open_gates", [("k0", LIMIT), ("k1", LIMIT)]), ("gated_keys", [("k0",)])):
         statement = STATEMENTS[name]
         scans = explained(connection, statement.sql, statement.bind(rows))
@@ -165,11 +167,12 @@ def test_lists_of_jobs_are_read_by_index_on_postgres(
 # SQLite: the plan, which says by name what is searched, scanned and sorted.
 
 
-@pytest.fixture
-def plan_of(sqlite_path: Path) -> Iterator[Any]:
-    with closing(SqliteStore(str(sqlite_path))) as store:
+@pytest.fixture(scope="module")
+def plan_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    path = tmp_path_factory.mktemp("plans") / "ojs.db"
+    with closing(SqliteStore(str(path))) as store:
         fill(store)
-    with closing(sqlite3.connect(sqlite_path)) as connection:
+    with closing(sqlite3.connect(path)) as connection:
 
         def plan(sql: str) -> list[str]:
             named = dict.fromkeys(re.findall(r":(\w+)", sql))
