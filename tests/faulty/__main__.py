@@ -3,14 +3,13 @@
 import argparse
 import asyncio
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
-from conformance.contract import own_contract
+from conformance.contract import Contract, own_contract
 from conformance.nearest import nearest
 from conformance.verdict import CaseResult
-from conformance.wire import Checker
-from tests.faulty.fault import Fault, faults
+from tests.faulty.fault import Fault, Kind, all_faults
 from tests.faulty.judging import Finding, Found, judged, not_passed, shared_cases
 from tests.faulty.table import last_line, listed, row, told_of_unbroken
 from tests.faulty.tenth import TENTHS, tenth_of
@@ -22,7 +21,7 @@ Tell = Callable[[str], None]
 def main(arguments: Sequence[str] | None = None, tell: Tell = print) -> int:
     """Run the command: 0 where every fault is caught and nothing else, 1 otherwise."""
     options = _parser().parse_args(arguments)
-    known = faults("servers")
+    known = all_faults()
     names = {fault.name for fault in known}
     for name in options.name:
         if name not in names:
@@ -38,8 +37,8 @@ def main(arguments: Sequence[str] | None = None, tell: Tell = print) -> int:
     return asyncio.run(judge(chosen, own_contract(), options.jobs, tell))
 
 
-async def judge(chosen: Sequence[Fault], checker: Checker | None, jobs: int, tell: Tell) -> int:
-    """Judge faults side by side, and the unbroken server by all cases that were used."""
+async def judge(chosen: Sequence[Fault], checker: Contract | None, jobs: int, tell: Tell) -> int:
+    """Judge faults side by side, and what is unbroken by all cases that were used."""
     free = asyncio.Semaphore(jobs)
 
     async def one(fault: Fault) -> Finding:
@@ -48,19 +47,20 @@ async def judge(chosen: Sequence[Fault], checker: Checker | None, jobs: int, tel
         tell(row(finding))
         return finding
 
-    async def unbroken(used: set[str]) -> list[CaseResult]:
+    async def unbroken(kind: Kind, names: Collection[str]) -> list[CaseResult]:
         async with free:
-            return await not_passed(used, checker)
+            return await not_passed(kind, names, checker)
 
     # What all faults will be judged by is known; servers of their own only some will need.
-    common = shared_cases(chosen)
+    known = shared_cases(chosen)
     async with asyncio.TaskGroup() as group:
-        first = group.create_task(unbroken(common))
+        first = [group.create_task(unbroken(kind, names)) for kind, names in known.items()]
         judging = [group.create_task(one(each)) for each in chosen]
-    found, wrong = [task.result() for task in judging], first.result()
-    used = {name for finding in found for name in finding.used}
-    wrong += await unbroken(used - common)
-    tell(told_of_unbroken(wrong, len(used | common)))
+    found = [task.result() for task in judging]
+    wrong = [result for task in first for result in task.result()]
+    more = {name for finding in found for name in finding.used} - set().union(*known.values())
+    wrong += await unbroken("servers", more)
+    tell(told_of_unbroken(wrong, sum(map(len, known.values())) + len(more)))
     tell(last_line(found))
     caught = all(finding.found is Found.CAUGHT for finding in found)
     return 0 if caught and not wrong else 1

@@ -50,6 +50,11 @@ def faults(kind: Kind) -> list[Fault]:
     return [each for each in _FAULTS.values() if each.kind == kind]
 
 
+def all_faults() -> list[Fault]:
+    """Every fault, those of servers first."""
+    return [*faults("servers"), *faults("workers")]
+
+
 def plant(kind: Kind, name: str) -> None:
     """Plant one fault in this process; `unbroken` is none."""
     known = {each.name: each for each in faults(kind)}

@@ -9,16 +9,22 @@ from typing import Final
 
 import msgspec
 
-from conformance.case import OwnCase, own_cases
+from conformance.case import OwnCase, Titled, own_cases, worker_cases
+from conformance.contract import Contract
 from conformance.runner import Plan, run
 from conformance.verdict import CaseResult, Verdict
-from conformance.wire import Checker
+from conformance.worker_runner import WorkerPlan, run_worker
 from tests.e2e.judged import variants
-from tests.faulty.fault import UNBROKEN, Fault
+from tests.faulty.fault import UNBROKEN, Fault, Kind
 
-# Cases that nearly every server passes: one that fails them all is a wreck and proves nothing.
-SMOKE: Final = ("queues.queues_apart", "errors.nearest_words", "jobs.cancelling")
+# Cases that nearly every target passes: one that fails them all is a wreck and proves nothing.
+SMOKE: Final[dict[Kind, tuple[str, ...]]] = {
+    "servers": ("queues.queues_apart", "errors.nearest_words", "jobs.cancelling"),
+    "workers": ("doing.the_result",),
+}
 AT_ONCE: Final = 6
+# What five seconds are between BEATs, and 25 before the end, is a tenth of that here.
+TIME_SCALE: Final = 0.1
 _CONTRACT: Final = "contract"
 
 
@@ -48,42 +54,49 @@ def server_commands(name: str) -> dict[str, str]:
     return variants(f"{start} --database {{dir}}/ojs.db {scaled}")
 
 
-def cases_of(clause: str) -> list[OwnCase]:
-    """The cases that name a clause."""
-    return [case for case in own_cases() if clause in case.clauses]
+def worker_command(name: str) -> tuple[str, ...]:
+    """How the judge starts the worker with a fault, with the handlers that its cases need."""
+    return (sys.executable, "-m", "tests.faulty.work", name, "demo", "--log-level", "error")
 
 
-def shared_cases(faults: Iterable[Fault]) -> set[str]:
-    """The cases that these faults are judged by in any case: those that can share a server."""
-    found = {case.id for each in faults for case in cases_of(each.clause) if not case.own_server}
-    return found | set(SMOKE)
+def cases_of(fault: Fault) -> Sequence[Titled]:
+    """The cases that name the clause of a fault."""
+    known: Sequence[Titled] = own_cases() if fault.kind == "servers" else worker_cases()
+    return [case for case in known if fault.clause in case.clauses]
 
 
-async def judged(fault: Fault, checker: Checker | None) -> Finding:
-    """Judge one fault; cases that need servers of their own come last, and only if they must."""
+def shared_cases(faults: Iterable[Fault]) -> dict[Kind, set[str]]:
+    """The cases that faults are judged by at once: all that start no servers of their own."""
+    found: dict[Kind, set[str]] = {}
+    for fault in faults:
+        names = found.setdefault(fault.kind, set(SMOKE[fault.kind]))
+        names.update(case.id for case in cases_of(fault) if not _is_apart(case))
+    return found
+
+
+async def judged(fault: Fault, checker: Contract | None) -> Finding:
+    """Judge one fault; cases that start servers of their own come last, and only if they must."""
     started = time.monotonic()
-    chosen = cases_of(fault.clause)
-    smoke = [case for case in own_cases() if case.id in SMOKE and case not in chosen]
-    shared = [case for case in chosen if not case.own_server]
-    apart = [case for case in chosen if case.own_server]
-    used = tuple(case.id for case in shared + smoke)
+    used = tuple(shared_cases([fault])[fault.kind])
+    apart = tuple(case.id for case in cases_of(fault) if _is_apart(case))
     finding = Finding(fault, Found.ERROR, why=f"no case names {fault.clause}")
-    if chosen:
-        results = await _played(fault.name, [*shared, *smoke], checker)
+    if cases_of(fault):
+        results = await played(fault.kind, fault.name, used, checker)
         finding = verdict_on(fault, results)
         if finding.found is Found.MISSED and apart:
-            results += await _played(fault.name, apart, checker)
+            results += await played(fault.kind, fault.name, apart, checker)
             finding = verdict_on(fault, results)
-            used = (*used, *(case.id for case in apart))
+            used += apart
     seconds = time.monotonic() - started
     return msgspec.structs.replace(finding, used=used, seconds=seconds)
 
 
-async def not_passed(names: Collection[str], checker: Checker | None) -> list[CaseResult]:
-    """Which of these cases the server without a fault does not pass."""
-    cases = [case for case in own_cases() if case.id in names]
-    results = await _played(UNBROKEN, cases, checker) if cases else []
-    return [result for result in results if result.verdict is not Verdict.PASS]
+async def not_passed(
+    kind: Kind, names: Collection[str], checker: Contract | None
+) -> list[CaseResult]:
+    """Which of these cases the target without a fault does not pass."""
+    results = await played(kind, UNBROKEN, names, checker) if names else []
+    return [result for result in results if result.is_bad]
 
 
 def verdict_on(fault: Fault, results: Sequence[CaseResult]) -> Finding:
@@ -114,12 +127,30 @@ def _is_sound(result: CaseResult) -> bool:
     )
 
 
-async def _played(name: str, cases: Sequence[OwnCase], checker: Checker | None) -> list[CaseResult]:
-    plan = Plan(
-        own=cases,
-        commands=server_commands(name),
-        checker=checker,
-        contract="fail",
-        jobs=AT_ONCE,
+def _is_apart(case: Titled) -> bool:
+    return isinstance(case, OwnCase) and bool(case.own_server)
+
+
+async def played(
+    kind: Kind, name: str, cases: Collection[str], checker: Contract | None
+) -> list[CaseResult]:
+    """Play cases against a target with a fault."""
+    if kind == "servers":
+        plan = Plan(
+            own=[case for case in own_cases() if case.id in cases],
+            commands=server_commands(name),
+            checker=checker,
+            contract="fail",
+            jobs=AT_ONCE,
+        )
+        return (await run(plan)).results
+    return await run_worker(
+        WorkerPlan(
+            command=worker_command(name),
+            cases=[case for case in worker_cases() if case.id in cases],
+            time_scale=TIME_SCALE,
+            jobs=AT_ONCE,
+            checker=checker,
+            contract="fail",
+        )
     )
-    return (await run(plan)).results
