@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,11 @@ def build_report(
         conformant_level=_level(by_level),
         cases=[_lightened(result) for result in ordered],
     )
+
+
+def moment(at: datetime) -> str:
+    """A moment as reports write it."""
+    return at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def totals(results: Sequence[CaseResult]) -> Totals:

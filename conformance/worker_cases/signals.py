@@ -4,6 +4,7 @@ import signal
 import time
 
 from conformance.case import worker_case
+from conformance.played.book import Job
 from conformance.played.calls import Kind
 from conformance.subject import MARGIN_S
 from conformance.worker_stage import LONG_GRACE_S, WorkerStage
@@ -158,18 +159,35 @@ async def sigterm_when_quiet(stage: WorkerStage) -> None:
     stage.no_fetch(quiet.number, "once the worker is quiet")
 
 
-@worker_case("OJS-WRK-030", "OJS-WPR-038", scaled_s=30)
+@worker_case("OJS-WRK-030", scaled_s=30)
 async def goodbye(stage: WorkerStage) -> None:
-    """The deregistration comes last, when the worker holds nothing more."""
+    """A worker deregisters when it holds nothing more."""
+    job = await _left(stage)
+    found = stage.server.record.of(Kind.DEREGISTER)
+    stage.check(bool(found), "a deregistration", "none came")
+    named = stage.server.record.of(Kind.BEAT)[-1].worker_id
+    stage.equal(found[0].worker_id, named, "worker_id", found[0].number)
+    ack = stage.told(job)[0].asked
+    stage.check(ack.number < found[0].number, "the ACK first", "the deregistration came first")
+
+
+@worker_case("OJS-WPR-038", scaled_s=30)
+async def nothing_after_the_goodbye(stage: WorkerStage) -> None:
+    """After its deregistration a worker sends nothing."""
+    await _left(stage)
+    found = stage.server.record.of(Kind.DEREGISTER)
+    if not found:
+        stage.unsupported("the worker does not deregister")
+    last = stage.server.record.all[-1]
+    stage.check(last is found[0], "nothing after the deregistration", last.label, last.number)
+
+
+async def _left(stage: WorkerStage) -> Job:
+    """Have a worker end with a job in hand."""
     await stage.started(grace_s=LONG_GRACE_S)
     job = stage.slow(1.0)
     await stage.held(job)
     stage.worker.send(signal.SIGTERM)
     await stage.end(LONG_GRACE_S - 5, 0)
-    found = stage.server.record.of(Kind.DEREGISTER)
-    stage.check(bool(found), "a deregistration", "none came")
-    last = stage.server.record.all[-1]
-    stage.check(last is found[0], "nothing after the deregistration", last.label, last.number)
-    named = stage.server.record.of(Kind.BEAT)[-1].worker_id
-    stage.equal(found[0].worker_id, named, "worker_id", found[0].number)
-    stage.equal([one.outcome for one in stage.told(job)], ["ack"], "what was told before")
+    stage.equal([one.outcome for one in stage.told(job)], ["ack"], "told of the job")
+    return job
