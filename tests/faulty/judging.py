@@ -1,9 +1,11 @@
 """Judges a target with a fault by the cases of its clause: a fault is caught, or a case is weak."""
 
+import asyncio
+import contextlib
 import shlex
 import sys
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from enum import StrEnum
 from typing import Final
 
@@ -75,20 +77,28 @@ def shared_cases(faults: Iterable[Fault]) -> dict[Kind, set[str]]:
 
 
 async def judged(fault: Fault, checker: Contract | None) -> Finding:
-    """Judge one fault; cases that start servers of their own come last, and only if they must."""
+    """Judge one fault until it is caught; cases that start servers of their own come last."""
     started = time.monotonic()
-    used = tuple(shared_cases([fault])[fault.kind])
-    apart = tuple(case.id for case in cases_of(fault) if _is_apart(case))
+    cases = cases_of(fault)
+    apart = {case.id for case in cases if _is_apart(case)}
+
+    def caught(results: Sequence[CaseResult]) -> bool:
+        return verdict_on(fault, results).found is Found.CAUGHT
+
     finding = Finding(fault, Found.ERROR, why=f"no case names {fault.clause}")
-    if cases_of(fault):
-        results = await played(fault.kind, fault.name, used, checker)
+    if cases:
+        names = shared_cases([fault])[fault.kind]
+        results = await played(fault.kind, fault.name, names, checker, caught)
         finding = verdict_on(fault, results)
         if finding.found is Found.MISSED and apart:
-            results += await played(fault.kind, fault.name, apart, checker)
+            before = results
+            more = await played(
+                fault.kind, fault.name, apart, checker, lambda found: caught([*before, *found])
+            )
+            results = [*before, *more]
             finding = verdict_on(fault, results)
-            used += apart
-    seconds = time.monotonic() - started
-    return msgspec.structs.replace(finding, used=used, seconds=seconds)
+        finding = msgspec.structs.replace(finding, used=tuple(one.test_id for one in results))
+    return msgspec.structs.replace(finding, seconds=time.monotonic() - started)
 
 
 async def not_passed(
@@ -107,16 +117,17 @@ def verdict_on(fault: Fault, results: Sequence[CaseResult]) -> Finding:
         return Finding(fault, Found.ERROR, why="no case at all passes: the server is a wreck")
     mine = [result for result in results if fault.clause in result.clauses]
     for result in mine:
-        if _is_catch(result):
+        if _is_catch(result, fault.kind):
             return Finding(fault, Found.CAUGHT, result.test_id, str(result.failures[0]))
     told = [f"{result.test_id}: {result.verdict} {result.reason}".strip() for result in mine]
     return Finding(fault, Found.MISSED, why="; ".join(told))
 
 
-def _is_catch(result: CaseResult) -> bool:
-    """A demand that was not met, by a server that went on answering."""
-    crashed = any(exchange.status == 500 for exchange in result.exchanges)
-    if result.verdict is not Verdict.FAIL or not result.failures or crashed:
+def _is_catch(result: CaseResult, kind: Kind) -> bool:
+    """A demand that was not met, by a target that went on answering."""
+    if result.verdict is not Verdict.FAIL or not result.failures:
+        return False
+    if kind == "servers" and any(exchange.status == 500 for exchange in result.exchanges):
         return False
     return all(failure.field != "transport" for failure in result.failures)
 
@@ -132,9 +143,40 @@ def _is_apart(case: Titled) -> bool:
 
 
 async def played(
-    kind: Kind, name: str, cases: Collection[str], checker: Contract | None
+    kind: Kind,
+    name: str,
+    cases: Collection[str],
+    checker: Contract | None,
+    enough: Callable[[Sequence[CaseResult]], bool] = lambda _: False,
 ) -> list[CaseResult]:
-    """Play cases against a target with a fault."""
+    """Play cases against a target with a fault, until there are results enough."""
+    results: list[CaseResult] = []
+    ends = asyncio.Event()
+
+    def note(result: CaseResult) -> None:
+        results.append(result)
+        if enough(results):
+            ends.set()
+
+    running = asyncio.ensure_future(_run(kind, name, cases, checker, note))
+    ended = asyncio.create_task(ends.wait())
+    await asyncio.wait({running, ended}, return_when=asyncio.FIRST_COMPLETED)
+    if not ends.is_set():
+        ended.cancel()
+        await running
+    running.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await running
+    return results
+
+
+async def _run(
+    kind: Kind,
+    name: str,
+    cases: Collection[str],
+    checker: Contract | None,
+    note: Callable[[CaseResult], None],
+) -> None:
     if kind == "servers":
         plan = Plan(
             own=[case for case in own_cases() if case.id in cases],
@@ -143,9 +185,9 @@ async def played(
             contract="fail",
             jobs=AT_ONCE,
         )
-        return (await run(plan)).results
-    return await run_worker(
-        WorkerPlan(
+        await run(plan, note)
+    else:
+        worker_plan = WorkerPlan(
             command=worker_command(name),
             cases=[case for case in worker_cases() if case.id in cases],
             time_scale=TIME_SCALE,
@@ -153,4 +195,4 @@ async def played(
             checker=checker,
             contract="fail",
         )
-    )
+        await run_worker(worker_plan, note)

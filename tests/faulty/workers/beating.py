@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from ojs_worker.beats import Beats, Report
+from ojs_worker.delivery import Delivery, Ledger
 from ojs_worker.engine import Engine
 from ojs_worker.machine import State
 from tests.faulty.fault import fault
@@ -96,11 +97,15 @@ def beats_list_what_is_finished() -> None:
     """A BEAT names every job that the worker ever had."""
     ever: dict[str, int] = {}
 
-    def all_of_them(report: Report, engine: Engine) -> dict[str, Any]:
-        ever.update(report.held)
-        return {"held": dict(ever)}
+    def noting(add: Any) -> Any:
+        def noted(self: Ledger, delivery: Delivery) -> None:
+            ever[delivery.job.id] = delivery.job.attempt
+            add(self, delivery)
 
-    _reports(all_of_them)
+        return noted
+
+    wrap(Ledger, "add", noting)
+    _reports(lambda report, engine: {"held": dict(ever)})
 
 
 @fault("OJS-WPR-012")

@@ -1,9 +1,10 @@
 """Faults of signals, of the grace period and of the end."""
 
+import asyncio
 import signal
 from typing import Any
 
-from ojs_worker import running, signals
+from ojs_worker import cli, running, signals
 from ojs_worker.beats import Beats
 from ojs_worker.engine import Engine
 from ojs_worker.machine import NOTHING, Action, Actions, Machine, State, Word
@@ -144,12 +145,14 @@ def goodbye_waits_for_the_server() -> None:
         async def patient(self: Beats) -> None:
             await goodbye(self)
             while not self.connected:
+                await asyncio.sleep(0.1)
                 await self.beat()
 
         return patient
 
     wrap(Beats, "say_goodbye", make)
     put(Engine, "_within", _patiently)
+    put(cli, "exit_later", lambda seconds, code: None)
 
 
 async def _patiently(self: Engine, limit_s: float, *work: Any) -> None:
