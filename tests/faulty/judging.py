@@ -24,7 +24,8 @@ SMOKE: Final[dict[Kind, tuple[str, ...]]] = {
     "servers": ("queues.queues_apart", "errors.nearest_words", "jobs.cancelling"),
     "workers": ("doing.the_result",),
 }
-AT_ONCE: Final = 6
+# Cases side by side. Each case of workers has a process of its own, in vain once one has caught.
+AT_ONCE: Final[dict[Kind, int]] = {"servers": 6, "workers": 3}
 # What five seconds are between BEATs, and 25 before the end, is a tenth of that here.
 TIME_SCALE: Final = 0.1
 _CONTRACT: Final = "contract"
@@ -183,7 +184,7 @@ async def _run(
             commands=server_commands(name),
             checker=checker,
             contract="fail",
-            jobs=AT_ONCE,
+            jobs=AT_ONCE[kind],
         )
         await run(plan, note)
     else:
@@ -191,7 +192,7 @@ async def _run(
             command=worker_command(name),
             cases=[case for case in worker_cases() if case.id in cases],
             time_scale=TIME_SCALE,
-            jobs=AT_ONCE,
+            jobs=AT_ONCE[kind],
             checker=checker,
             contract="fail",
         )

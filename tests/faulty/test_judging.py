@@ -8,7 +8,7 @@ from conformance.case import own_cases
 from conformance.verdict import CaseResult, FailedCheck, SkipReason, Verdict
 from conformance.wire import Exchange
 from tests.faulty.__main__ import judge
-from tests.faulty.fault import UNBROKEN, Fault, faults
+from tests.faulty.fault import UNBROKEN, Fault, Kind, faults
 from tests.faulty.judging import Found, judged, verdict_on
 
 CLAUSE = "OJS-ENV-013"
@@ -72,8 +72,8 @@ def test_a_server_that_passes_nothing_is_a_wreck() -> None:
     assert found(result(Verdict.FAIL, failures=(contract,)))[0] is Found.CAUGHT
 
 
-def planted(name: str, clause: str = CLAUSE) -> Fault:
-    return Fault(name, clause, "It is there.", lambda: None, "servers")
+def planted(name: str, clause: str = CLAUSE, kind: Kind = "servers") -> Fault:
+    return Fault(name, clause, "It is there.", lambda: None, kind)
 
 
 async def test_a_fault_that_plants_nothing_is_missed() -> None:
@@ -89,10 +89,16 @@ def cases() -> list[str]:
     return [case.id for case in own_cases() if CLAUSE in case.clauses]
 
 
-async def test_a_server_that_does_not_start_is_told() -> None:
-    finding = await judged(planted("no-such-fault"), None)
+@pytest.mark.parametrize(("kind", "clause"), [("servers", CLAUSE), ("workers", "OJS-WPR-008")])
+async def test_what_does_not_start_is_told(kind: Kind, clause: str) -> None:
+    finding = await judged(planted("no-such-fault", clause, kind), None)
     assert finding.found is Found.ERROR
-    assert "no fault of servers is called 'no-such-fault'" in finding.why
+    assert f"no fault of {kind} is called 'no-such-fault'" in finding.why
+
+
+async def test_a_worker_without_a_fault_is_missed() -> None:
+    finding = await judged(planted(UNBROKEN, "OJS-WPR-008", "workers"), None)
+    assert (finding.found, finding.why) == (Found.MISSED, "fetching.queues_in_order: pass")
 
 
 async def test_a_clause_without_a_case_is_told() -> None:
