@@ -24,12 +24,14 @@ class Times(msgspec.Struct, frozen=True, kw_only=True):
     beat_s: float = 5.0
     grace_s: float = 25.0
     poll_s: float = 1.0
+    patience_s: float = PATIENCE_S
 
 
-def times(scale: float = 1.0) -> Times:
+def times(scale: float = 1.0, patience_s: float = PATIENCE_S) -> Times:
     """The protocol's times, so many times as long."""
     usual = Times()
     return Times(
+        patience_s=patience_s,
         scale=scale,
         beat_s=usual.beat_s * scale,
         grace_s=usual.grace_s * scale,

@@ -11,7 +11,7 @@ from conformance.contract import Contract
 from conformance.judgement import by_contract, judged, result_of
 from conformance.played.deviations import request_findings
 from conformance.program import StartError
-from conformance.subject import times
+from conformance.subject import PATIENCE_S, times
 from conformance.verdict import CaseResult, Verdict
 from conformance.wire import Finding
 from conformance.worker_stage import START_S, WorkerStage
@@ -29,6 +29,7 @@ class WorkerPlan(msgspec.Struct, frozen=True, kw_only=True):
     time_scale: float = 1.0
     jobs: int = 4
     start_s: float = START_S
+    patience_s: float = PATIENCE_S
     checker: Contract | None = None
     contract: Literal["fail", "report"] = "report"
 
@@ -72,9 +73,8 @@ class _Session:
 
     async def _played(self, case: WorkerCase) -> CaseResult:
         plan = self._plan
-        stage = WorkerStage(
-            plan.command, times(plan.time_scale), start_s=plan.start_s, checker=plan.checker
-        )
+        kept = times(plan.time_scale, plan.patience_s)
+        stage = WorkerStage(plan.command, kept, start_s=plan.start_s, checker=plan.checker)
         try:
             judgement = await judged(case.play(stage), _seconds(case, plan.time_scale), _unstarted)
             if stage.server.fault is not None:

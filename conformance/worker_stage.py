@@ -15,7 +15,7 @@ from conformance.played.record import Asked, Settlement
 from conformance.played.server import PlayedServer
 from conformance.program import StartError
 from conformance.reply import Skipped
-from conformance.subject import CONCURRENCY, MARGIN_S, PATIENCE_S, Settings, Subject, Times
+from conformance.subject import CONCURRENCY, MARGIN_S, Settings, Subject, Times
 from conformance.verdict import SkipReason
 
 Found = TypeVar("Found")
@@ -53,12 +53,12 @@ class WorkerStage(Demands):
     @property
     def soon_s(self) -> float:
         """How long what should happen with the next BEAT may take."""
-        return 2 * self.times.beat_s + PATIENCE_S
+        return 2 * self.times.beat_s + self.times.patience_s
 
     @property
     def last_s(self) -> float:
         """How long a worker may take to end once its grace period has begun."""
-        return self.times.grace_s + MARGIN_S + PATIENCE_S / 2
+        return self.times.grace_s + MARGIN_S + self.times.patience_s / 2
 
     def latest(self) -> int | None:
         """The last request."""
@@ -259,7 +259,7 @@ class WorkerStage(Demands):
         return await self.until(
             lambda: _at_least(count, self.server.record.of(Kind.BEAT, after=known)),
             f"{count} more BEATs",
-            (count + 1) * self.times.beat_s * 1.5 + PATIENCE_S,
+            (count + 1) * self.times.beat_s * 1.5 + self.times.patience_s,
         )
 
     async def rest(self, seconds: float) -> None:

@@ -5,6 +5,7 @@ import signal
 from conformance.case import worker_case
 from conformance.played.book import Held, Job
 from conformance.played.calls import Kind
+from conformance.played.record import Asked
 from conformance.played.script import told
 from conformance.worker_stage import LONG_GRACE_S, WorkerStage
 
@@ -56,6 +57,7 @@ async def terminate(stage: WorkerStage) -> None:
     job = stage.slow(1.0 + stage.times.beat_s)
     await stage.held(job)
     stage.server.directive = "terminate"
+    await _ending(stage)
     await stage.acked(job, stage.soon_s + 3 * stage.times.beat_s)
     await stage.end(LONG_GRACE_S - 5, 0)
     _no_fetch_after_the_word(stage)
@@ -68,17 +70,24 @@ async def terminate_over_time(stage: WorkerStage) -> None:
     job = stage.slow(300)
     await stage.held(job)
     stage.server.directive = "terminate"
+    await _ending(stage)
     fail = await stage.settled(job, stage.soon_s + stage.last_s)
     stage.equal(fail.outcome, "fail", "what became of the job", fail.asked.number)
     await stage.end(stage.last_s, 1)
     _no_fetch_after_the_word(stage)
 
 
+async def _ending(stage: WorkerStage) -> None:
+    await stage.until(lambda: _last_words(stage), "a BEAT that says quiet or terminate")
+
+
 def _no_fetch_after_the_word(stage: WorkerStage) -> None:
-    said = next(
-        one for one in stage.server.record.of(Kind.BEAT) if one.body.get("state") != "running"
-    )
-    stage.no_fetch(said.number, "once the end has begun")
+    stage.no_fetch(_last_words(stage)[0].number, "once the end has begun")
+
+
+def _last_words(stage: WorkerStage) -> list[Asked]:
+    beats = stage.server.record.of(Kind.BEAT)
+    return [one for one in beats if one.body.get("state") != "running"]
 
 
 @worker_case("OJS-WPR-030", scaled_s=60)
