@@ -14,7 +14,7 @@ from tests.faulty.judging import Finding, Found, judged, not_passed, shared_case
 from tests.faulty.table import last_line, listed, row, told_of_unbroken
 from tests.faulty.tenth import TENTHS, tenth_of
 
-SIDE_BY_SIDE: Final = 5
+SIDE_BY_SIDE: Final = 6
 Tell = Callable[[str], None]
 
 

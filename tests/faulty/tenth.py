@@ -24,5 +24,7 @@ def today() -> date:
 def tenth_on(day: date, environ: Mapping[str, str] = os.environ) -> int:
     """The number that the environment names, else the day of the year."""
     given = environ.get(VARIABLE)
+    if given and not (given.isascii() and given.isdigit()):
+        raise SystemExit(f"{VARIABLE} must be a number, not {given!r}")
     number = int(given) if given else day.timetuple().tm_yday
     return number % TENTHS

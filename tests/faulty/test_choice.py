@@ -49,6 +49,8 @@ def test_the_environment_goes_before_the_day() -> None:
     assert tenth_on(day + timedelta(days=1), {}) == 4
     assert tenth_on(day, {VARIABLE: "7"}) == 7
     assert tenth_on(day, {VARIABLE: "25"}) == 5
+    with pytest.raises(SystemExit, match="must be a number, not 'third'"):
+        tenth_on(day, {VARIABLE: "third"})
 
 
 def test_the_list_is_a_table_of_names_clauses_and_what_is_wrong() -> None:

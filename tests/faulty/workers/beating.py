@@ -34,8 +34,8 @@ def beats_are_rare() -> None:
 
 @fault("OJS-WPR-014")
 def beats_are_frequent() -> None:
-    """BEATs come five times as often as they should."""
-    _every(0.2)
+    """BEATs come twenty times as often as they should."""
+    _every(0.05)
 
 
 @fault("OJS-WPR-004")

@@ -152,12 +152,6 @@ def pauses_do_not_grow() -> None:
     _pauses(lambda pause, failures, dice: pause(1, dice))
 
 
-@fault("OJS-WPR-025")
-def pauses_keep_step() -> None:
-    """Nothing of a pause is left to chance."""
-    _pauses(lambda pause, failures, dice: pause(failures, 0.5))
-
-
 @fault("OJS-WPR-026")
 def retry_after_is_ignored() -> None:
     """A server that asks for patience is asked again soon."""
