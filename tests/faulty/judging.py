@@ -115,7 +115,7 @@ def verdict_on(fault: Fault, results: Sequence[CaseResult]) -> Finding:
     if errors := [result for result in results if result.verdict is Verdict.ERROR]:
         return Finding(fault, Found.ERROR, errors[0].test_id, errors[0].reason)
     if not any(_is_sound(result) for result in results):
-        return Finding(fault, Found.ERROR, why="no case at all passes: the server is a wreck")
+        return Finding(fault, Found.ERROR, why="no case at all passes: it is a wreck")
     mine = [result for result in results if fault.clause in result.clauses]
     for result in mine:
         if _is_catch(result, fault.kind):
