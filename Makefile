@@ -13,6 +13,10 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" $(ARGS)
 
+# Whatever the environment says: the many short processes of a test run are not to compile
+# everything anew each time.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 .PHONY: help setup run demo test bench-scheduled lint format check conformance faults lock clean again
 .DELETE_ON_ERROR:
