@@ -9,10 +9,7 @@ from conformance.played.calls import Kind
 from conformance.played.record import Asked, wants
 from conformance.played.script import Odd, late, unheard_answer
 from conformance.subject import QUEUES
-from conformance.worker_stage import WorkerStage
-
-# How much later than its FETCH an ACK may arrive on another connection, and count as before.
-_CROSSED_S = 0.3
+from conformance.worker_stage import CROSSED_S, WorkerStage
 
 
 @worker_case("OJS-WPR-008")
@@ -41,7 +38,7 @@ async def as_many_as_there_are_places(stage: WorkerStage) -> None:
     full = stage.server.number
     told = await stage.settled(short, stage.soon_s + 2 * stage.times.beat_s)
     early = [one for one in stage.server.record.fetches(full) if one.number < told.asked.number]
-    early = [one for one in early if told.at - one.at > _CROSSED_S]
+    early = [one for one in early if told.at - one.at > CROSSED_S]
     number = early[0].number if early else None
     stage.check(not early, f"no FETCH while all {places} places are taken", len(early), number)
     await stage.until(
@@ -76,7 +73,7 @@ def _taken(stage: WorkerStage, fetch: Asked) -> tuple[int, int]:
     given = [
         job_id for one in others if one.ended_at and one.ended_at <= at for job_id in one.given
     ]
-    ended = [one.job_id for one in record.settled() if one.at <= at + _CROSSED_S]
+    ended = [one.job_id for one in record.settled() if one.at <= at + CROSSED_S]
     return open_ones, max(0, len(given) - len(ended))
 
 

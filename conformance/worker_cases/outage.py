@@ -16,10 +16,12 @@ _BACK_S = 30.0
 async def results_are_kept(stage: WorkerStage) -> None:
     """Jobs that end while the server is away are told of once it is back, each once."""
     await stage.started()
-    jobs = [stage.slow(0.5 + 0.3 * number) for number in range(min(3, stage.places))]
+    # One place is left, so that it can be seen quickly that these have arrived.
+    count = max(1, min(2, stage.places - 1))
+    jobs = [stage.slow(1.0 + 0.3 * number + stage.times.beat_s) for number in range(count)]
     await stage.held(*jobs)
     await stage.server.close()
-    await stage.rest(2.5)
+    await stage.rest(2.5 + stage.times.beat_s)
     stage.check(stage.worker.alive, "a worker that lives on", f"it ended: {stage.worker.code}")
     for job in jobs:
         stage.silent(job, "while the server is away")
