@@ -60,6 +60,11 @@ class Server:
             self.engine.wakeups.wake(queues)
             self.engine.rooms.wake(queues)
 
+    def _falls_due(self, moment: int) -> None:
+        """Another node has stored what falls due at this moment."""
+        if self._housekeeping is not None:
+            self._housekeeping.expect(moment)
+
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """The time between opening and closing: loops run, operations are taken."""
@@ -71,7 +76,7 @@ class Server:
             max_streams=self.settings.max_streams,
             stream_buffer=self.settings.stream_buffer,
         )
-        listener = self.store.listener(self._heard, self.engine.tail.wake)
+        listener = self.store.listener(self._heard, self.engine.tail.wake, self._falls_due)
         self.engine.tail.shared = listener is not None
         self._housekeeping = housekeeping = Housekeeping(self.engine, shared=listener is not None)
         self.engine.on_due = housekeeping.expect

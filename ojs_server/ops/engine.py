@@ -19,6 +19,7 @@ from ojs_server.ops import (
     cron,
     enqueue,
     exchange,
+    move,
     opening,
     presence,
     progress,
@@ -117,7 +118,7 @@ class Engine:
     @overload
     async def run(self, operation: control.Configure) -> control.Configured: ...
     @overload
-    async def run(self, operation: control.Purge) -> control.Purged: ...
+    async def run(self, operation: control.Purge | move.Move) -> control.Gone: ...
     @overload
     async def run(self, operation: control.Drop) -> control.Dropped: ...
     @overload
