@@ -53,8 +53,8 @@ format: $(VENV)/.dev ## Rewrite the code in the house format
 
 check: lint test ## What must hold before a change is handed in
 
-conformance: $(VENV)/.dev ## Judge the server on both stores by the conformance suite; reports in build/conformance
-	$(BIN)/python -m tests.e2e.judged sqlite postgres $(ARGS)
+conformance: $(VENV)/.dev ## Judge the server on both stores, and the worker; reports in build/conformance
+	$(BIN)/python -m tests.e2e.judged sqlite postgres worker $(ARGS)
 
 faults: $(VENV)/.dev ## Plant each known fault and see that the conformance suite catches it (ARGS="NAME" selects)
 	$(BIN)/python -m tests.faulty $(ARGS)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
@@ -30,8 +31,9 @@ class BadPointer(ContractError):
     """A JSON pointer that leads to nothing."""
 
 
+@cache
 def own_contract() -> "Contract":
-    """Return the contract that comes with this package."""
+    """Return the contract that comes with this package; reading it takes a while."""
     return load_contract(Path(str(files("conformance") / "data" / "openapi.yaml")))
 
 

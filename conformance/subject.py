@@ -1,9 +1,11 @@
 """The worker under test: a process made by a command, with the settings that a case wants."""
 
 import asyncio
+import contextlib
 import os
 import signal
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -11,6 +13,7 @@ from conformance.program import Program, Tail
 
 QUEUES = ("conformance-high", "conformance-low")
 CONCURRENCY = 3
+HEARD = (signal.SIGTERM, signal.SIGINT, signal.SIGTSTP, signal.SIGCONT)
 # How long a machine under load may take for what should happen at once.
 PATIENCE_S = 10.0
 # What a worker may need beyond its grace period, so that both fit into 30 seconds.
@@ -90,6 +93,23 @@ def filled(command: Sequence[str], settings: Settings) -> list[str]:
     for name, word in settings.words().items():
         parts = [part.replace(f"{{{name}}}", word) for part in parts]
     return parts
+
+
+@contextlib.contextmanager
+def signals_for_children() -> Iterator[None]:
+    """Let workers have their signals: what this process ignores, they would ignore from birth."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    ignored = [each for each in HEARD if signal.getsignal(each) is signal.SIG_IGN]
+    for each in ignored:
+        # A handler does not outlive the start of another program, and ignoring does.
+        signal.signal(each, lambda number, frame: None)
+    try:
+        yield
+    finally:
+        for each in ignored:
+            signal.signal(each, signal.SIG_IGN)
 
 
 class Subject:

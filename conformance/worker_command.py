@@ -12,14 +12,13 @@ import msgspec
 from conformance.case import WorkerCase, worker_cases
 from conformance.commands import FAILED, PASSED, Misuse, contract_at, known_name
 from conformance.report.console import case_line, summary_lines
-from conformance.report.document import build_report, moment
+from conformance.report.document import WORKER_MODE, build_report, moment
 from conformance.report.files import PUBLISHED, REPORTS, Written, given, places, write
 from conformance.spec.clauses import own_spec
 from conformance.worker_runner import WorkerPlan, run_worker
 
 # The published form knows levels of servers only.
 WORKER_REPORTS: Final = tuple(name for name in REPORTS if name != PUBLISHED)
-MODE: Final = "worker"
 
 
 class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,7 +64,7 @@ def worker_command(options: WorkerOptions) -> int:
     report = build_report(
         results,
         target=shlex.join(options.worker),
-        mode=MODE,
+        mode=WORKER_MODE,
         selection=", ".join([*options.suite, *options.case, *_narrowed(options)]),
         run_at=moment(run_at),
         duration_ms=int((time.perf_counter() - started) * 1000),

@@ -11,7 +11,7 @@ from conformance.contract import Contract
 from conformance.judgement import by_contract, judged, result_of
 from conformance.played.deviations import request_findings
 from conformance.program import StartError
-from conformance.subject import PATIENCE_S, times
+from conformance.subject import PATIENCE_S, signals_for_children, times
 from conformance.verdict import CaseResult, Verdict
 from conformance.wire import Finding
 from conformance.worker_stage import START_S, WorkerStage
@@ -45,7 +45,8 @@ async def run_worker(plan: WorkerPlan, on_result: OnResult = lambda _: None) -> 
 
     # The longest begin first, so that nobody waits for a single one at the end.
     ordered = sorted(plan.cases, key=lambda case: -_seconds(case, plan.time_scale))
-    await asyncio.gather(*(one(case) for case in ordered))
+    with signals_for_children():
+        await asyncio.gather(*(one(case) for case in ordered))
     return session.results
 
 

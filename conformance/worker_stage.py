@@ -166,6 +166,10 @@ class WorkerStage(Demands):
         """Have a job fetched that takes a while."""
         return self.offer("test.slow", {"duration_ms": round(seconds * 1000)}, **options)
 
+    def endless(self) -> Job:
+        """Have a job fetched that outlasts the case."""
+        return self.slow(1800)
+
     async def out(self, *jobs: Job) -> None:
         """Wait until jobs were handed out, all of them."""
         await self.until(

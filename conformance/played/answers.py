@@ -156,6 +156,9 @@ def error(refusal: Refused) -> dict[str, Any]:
             "type": refusal.code,
             "message": str(refusal),
             "retryable": refusal.status >= 500 or refusal.status == 429,
+            "details": {},
+            "hint": "This server is played by ojs-conformance.",
+            "docs_url": f"https://openjobspec.org/errors#{refusal.code}",
             "request_id": "played",
         }
     }

@@ -109,13 +109,24 @@ class _Connection(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
-            # Nothing is upgraded: what follows is HTTP/1.1 as before.
-            self._parser = httptools.HttpRequestParser(self)
-            if rest := data[upgrade.args[0] :]:
-                self.data_received(rest)
+            self._without_upgrade(data[upgrade.args[0] :])
         except httptools.HttpParserError:
             self._listener.nonsense(data[:_KEPT_NONSENSE])
             self._refuse(HTTPStatus.BAD_REQUEST)
+
+    def _without_upgrade(self, rest: bytes) -> None:
+        # Nothing is upgraded. The parser takes the body for another protocol, so that the request
+        # is read again as one that asks for none; some clients ask for HTTP/2 in each of theirs.
+        if "upgrade" not in self._headers:
+            self._refuse(HTTPStatus.BAD_REQUEST)
+            return
+        method, url = self._parser.get_method(), self._url
+        left_out = ("upgrade", "connection", "expect", "http2-settings")
+        lines = [f"{k}: {v}" for k, v in self._headers.items() if k not in left_out]
+        head = "\r\n".join([*lines, "", ""]).encode("latin-1")
+        self._parser = httptools.HttpRequestParser(self)
+        self._begin()
+        self.data_received(method + b" " + url + b" HTTP/1.1\r\n" + head + rest)
 
     def abort(self) -> None:
         """Break the connection so that the other side sees a reset."""
@@ -148,7 +159,7 @@ class _Connection(asyncio.Protocol):
             self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
 
     def on_message_complete(self) -> None:
-        if self._done:
+        if self._done or self._parser.should_upgrade():
             return
         path, _, query = self._url.decode("latin-1").partition("?")
         heard = Heard(

@@ -11,6 +11,7 @@ import msgspec
 from conformance.verdict import CaseResult, Verdict
 
 SCHEMA = "ojs-conformance/1"
+WORKER_MODE = "worker"  # the judge played the server, so that its requests are the worker's
 LEVEL_NAMES = {0: "Core", 1: "Reliable", 2: "Scheduled", 3: "Orchestration", 4: "Advanced"}
 
 

@@ -38,7 +38,7 @@ async def interval_when_idle(stage: WorkerStage) -> None:
 async def jobs_are_listed(stage: WorkerStage) -> None:
     """BEATs come in the interval while handlers run, and list every job that runs."""
     await stage.started()
-    jobs = [stage.slow(60) for _ in range(stage.places)]
+    jobs = [stage.endless() for _ in range(stage.places)]
     await stage.held(*jobs)
     await stage.beats(1)
     beats = await stage.beats(6)
@@ -54,7 +54,7 @@ async def finished_jobs_are_not_listed(stage: WorkerStage) -> None:
     ended = [stage.offer("test.echo", 1), stage.offer("test.fail_always"), stage.slow(0.1)]
     for job in ended:
         await stage.settled(job)
-    job = stage.slow(60)
+    job = stage.endless()
     await stage.held(job)
     await stage.beats(1)
     for beat in (await stage.beats(3))[1:]:
@@ -121,7 +121,7 @@ async def unknown_words(stage: WorkerStage) -> None:
 async def unanswered_beats(stage: WorkerStage) -> None:
     """BEATs that are refused, broken off or answered with nonsense change nothing."""
     await stage.started()
-    job = stage.slow(60)
+    job = stage.endless()
     await stage.held(job)
     for odd in (refused(500), refused(503), reset(), garbage(), _half()):
         end = stage.server.script.add(Kind.BEAT, do=odd)

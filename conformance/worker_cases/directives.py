@@ -67,7 +67,7 @@ async def terminate(stage: WorkerStage) -> None:
 async def terminate_over_time(stage: WorkerStage) -> None:
     """Told `terminate`, a worker gives up at the end of its grace period what still runs."""
     await stage.started()
-    job = stage.slow(300)
+    job = stage.endless()
     await stage.held(job)
     stage.server.directive = "terminate"
     await _ending(stage)
@@ -120,7 +120,7 @@ async def jobs_cancelled(stage: WorkerStage) -> None:
 
 async def _taken_away(stage: WorkerStage, state: Held, member: str) -> None:
     await stage.started()
-    jobs: list[Job] = [stage.slow(60) for _ in range(stage.places)]
+    jobs: list[Job] = [stage.endless() for _ in range(stage.places)]
     await stage.held(*jobs)
     await stage.beats(1)
     gone, *others = jobs

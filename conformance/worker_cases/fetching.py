@@ -33,7 +33,7 @@ async def as_many_as_there_are_places(stage: WorkerStage) -> None:
     await stage.started()
     places = stage.places
     short = stage.slow(1.5 + 2 * stage.times.beat_s)
-    long = [stage.slow(60) for _ in range(places - 1)]
+    long = [stage.endless() for _ in range(places - 1)]
     await stage.out(short, *long)
     full = stage.server.number
     told = await stage.settled(short, stage.soon_s + 2 * stage.times.beat_s)

@@ -79,7 +79,7 @@ def _deliver_again(stage: WorkerStage) -> None:
 async def ends_without_a_server(stage: WorkerStage) -> None:
     """A worker that is told to end while its server is away ends, idle or not."""
     await stage.started()
-    job = stage.slow(120)
+    job = stage.endless()
     await stage.held(job)
     await stage.server.close()
     await stage.rest(1.0)

@@ -59,7 +59,7 @@ async def _quiet_at_once(stage: WorkerStage, which: signal.Signals) -> int:
 async def beats_to_the_end(stage: WorkerStage) -> None:
     """A worker that is ending beats on and lists what it still holds."""
     await stage.started(grace_s=LONG_GRACE_S)
-    job = stage.slow(1.0 + 5 * stage.times.beat_s)
+    job = stage.slow(1.0 + 4 * stage.times.beat_s)
     await stage.held(job)
     stage.worker.send(signal.SIGTERM)
     quiet = await stage.beat(state="quiet")
@@ -77,7 +77,7 @@ async def beats_to_the_end(stage: WorkerStage) -> None:
 async def grace_period(stage: WorkerStage) -> None:
     """What outlasts the grace period is failed with `shutdown`, not earlier, and the code is 1."""
     await stage.started()
-    job = stage.slow(300)
+    job = stage.endless()
     await stage.held(job)
     sent = time.monotonic()
     stage.worker.send(signal.SIGTERM)
@@ -109,7 +109,7 @@ async def second_sigint(stage: WorkerStage) -> None:
 
 async def _forced(stage: WorkerStage, which: signal.Signals, code: int) -> None:
     await stage.started(grace_s=LONG_GRACE_S)
-    job = stage.slow(300)
+    job = stage.endless()
     await stage.held(job)
     stage.worker.send(which)
     await stage.beat(state="quiet")

@@ -54,8 +54,8 @@ async def first_beat(stage: WorkerStage) -> None:
     await stage.start()
     beat = (await stage.until(lambda: stage.server.record.of(Kind.BEAT), "the first BEAT"))[0]
     took = beat.at - stage.server.record.all[0].at
-    # A second more, because the machine may be slow where the interval is short.
-    most = stage.times.beat_s * 1.2 + 1
+    # Two seconds more, because the machine may be slow where the interval is short.
+    most = stage.times.beat_s * 1.2 + 2
     stage.check(took <= most, f"a BEAT within {most:.2g} s of the first request", took, beat.number)
 
 
@@ -88,7 +88,7 @@ async def registration_is_true(stage: WorkerStage) -> None:
         stage.unsupported("the worker does not register")
     said, fetch = found[0].body, stage.server.record.fetches()[0]
     stage.equal(said.get("queues"), fetch.body.get("queues"), "queues", found[0].number)
-    jobs = [stage.slow(60) for _ in range(stage.places + 2)]
+    jobs = [stage.endless() for _ in range(stage.places + 2)]
     await stage.until(
         lambda: sum(job.attempt for job in jobs) >= stage.places, "as many jobs as were registered"
     )

@@ -39,6 +39,9 @@ FAULTS = (
     "forgets_fetch_id",
     "garbles_results",
     "leaves_first",
+    "hears_no_signal",
+    "speaks_nonsense",
+    "settles_singly",  # which is no fault
 )
 FAULT = sys.argv[sys.argv.index("--fault") + 1] if "--fault" in sys.argv else ""
 URL = os.environ["OJS_URL"]
@@ -83,6 +86,8 @@ def call(path: str, body: dict[str, Any] | None) -> tuple[int, Any, float]:
         connection = _local.connection = http.client.HTTPConnection(host, int(port), timeout=5)
     try:
         content = None if body is None else json.dumps(body)
+        if FAULT == "speaks_nonsense":
+            content = "nonsense"
         method = "GET" if body is None else "POST"
         connection.request(method, path, content, {"Content-Type": "application/json"})
         answer = connection.getresponse()
@@ -321,7 +326,8 @@ class Worker:
             failures += 1
             time.sleep(pause(failures))
         told = call("/ojs/manifest", None)[1]
-        self.settles = bool((told.get("capabilities") or {}).get("bulk_settle"))
+        announced = bool((told.get("capabilities") or {}).get("bulk_settle"))
+        self.settles = announced and FAULT != "settles_singly"
         self.beat()
         for target in (self.beats, self.fetches, self.settling):
             threading.Thread(target=target, daemon=True).start()
@@ -376,7 +382,9 @@ if __name__ == "__main__":
         sys.exit(f"no such fault: {FAULT}")
     worker = Worker()
     for each in (signal.SIGTERM, signal.SIGINT, signal.SIGTSTP, signal.SIGCONT):
-        if not (FAULT == "dies_at_sigterm" and each is signal.SIGTERM):
+        if FAULT == "hears_no_signal":
+            signal.signal(each, signal.SIG_IGN)
+        elif not (FAULT == "dies_at_sigterm" and each is signal.SIGTERM):
             signal.signal(each, worker.on_signal)
     code = worker.run()
     with contextlib.suppress(OSError):
