@@ -4,7 +4,7 @@ import asyncio
 import signal
 from typing import Any
 
-from ojs_worker import cli, running, signals
+from ojs_worker import cli, engine, running, signals
 from ojs_worker.beats import Beats
 from ojs_worker.engine import Engine
 from ojs_worker.machine import NOTHING, Action, Actions, Machine, State, Word
@@ -151,11 +151,11 @@ def goodbye_waits_for_the_server() -> None:
         return patient
 
     wrap(Beats, "say_goodbye", make)
-    put(Engine, "_within", _patiently)
+    put(engine, "within", _patiently)
     put(cli, "exit_later", lambda seconds, code: None)
 
 
-async def _patiently(self: Engine, limit_s: float, *work: Any) -> None:
+async def _patiently(limit_s: float, *work: Any) -> None:
     for one in work:
         await one
 
@@ -167,7 +167,7 @@ def goodbye_comes_first() -> None:
     def make(hear: Any) -> Any:
         def early(self: Engine, word: Word) -> None:
             if word is Word.STOP:
-                self._spawn(self._beats.say_goodbye())
+                self._aside.begin(self._beats.say_goodbye())
             hear(self, word)
 
         return early

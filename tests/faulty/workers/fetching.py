@@ -54,7 +54,8 @@ def queues_take_turns() -> None:
 
     def make(fetch: Any) -> Any:
         async def turned(self: Fetcher, count: int) -> Any:
-            self._body["queues"] = [*self._body["queues"][1:], self._body["queues"][0]]
+            first, *rest = self._wants["queues"]
+            self._wants["queues"] = [*rest, first]
             return await fetch(self, count)
 
         return turned

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from ojs_worker import beats, faults, feeding, settling
+from ojs_worker import backoff, exchanging, faults, settling
 from ojs_worker.errors import Unreachable
 from ojs_worker.executing import Executor
 from ojs_worker.job import Job
@@ -16,15 +16,13 @@ from ojs_worker.transport import Reply
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
 
-_PAUSING = (settling, feeding, beats)
 
-
-def _settles(otherwise: Callable[..., Any]) -> None:
-    """Settle in another way; it is given the settler's own way and then the arguments."""
+def _settles(otherwise: Callable[[Callable[[], Any]], Any]) -> None:
+    """Settle in another way, which is given the settler's own."""
 
     def make(settle: Any) -> Any:
-        async def other(self: SingleSettler, job: Job, outcome: Outcome) -> Any:
-            return await otherwise(settle, self, job, outcome)
+        async def other(self: SingleSettler, *outcome: Any, **named: Any) -> Any:
+            return await otherwise(lambda: settle(self, *outcome, **named))
 
         return other
 
@@ -35,9 +33,9 @@ def _settles(otherwise: Callable[..., Any]) -> None:
 def acks_are_sent_twice() -> None:
     """What was accepted is told once more."""
 
-    async def twice(settle: Any, self: SingleSettler, job: Job, outcome: Outcome) -> Any:
-        await settle(self, job, outcome)
-        return await settle(self, job, outcome)
+    async def twice(settle: Callable[[], Any]) -> Any:
+        await settle()
+        return await settle()
 
     _settles(twice)
 
@@ -46,9 +44,9 @@ def acks_are_sent_twice() -> None:
 def refusals_are_not_believed() -> None:
     """An ACK that was refused with 409 is sent again."""
 
-    async def insist(settle: Any, self: SingleSettler, job: Job, outcome: Outcome) -> Any:
-        verdict = await settle(self, job, outcome)
-        return await settle(self, job, outcome) if verdict is Verdict.GONE else verdict
+    async def insist(settle: Callable[[], Any]) -> Any:
+        verdict = await settle()
+        return await settle() if verdict is Verdict.GONE else verdict
 
     _settles(insist)
 
@@ -56,13 +54,13 @@ def refusals_are_not_believed() -> None:
 def _says(change: Callable[[dict[str, Any]], object]) -> None:
     """Change the body of every ACK and FAIL."""
 
-    def changed(call: tuple[str, bytes], *_: object) -> tuple[str, bytes]:
-        path, body = call
+    def changed(body: bytes, *_: object) -> bytes:
         said = json.loads(body)
         change(said)
-        return path, json.dumps(said).encode()
+        return json.dumps(said).encode()
 
-    after(SingleSettler, "_call", changed)
+    for module in (settling, exchanging):
+        after(module, "written", changed)
 
 
 @fault("OJS-WPR-016")
@@ -74,13 +72,13 @@ def results_are_kept_back() -> None:
 @fault("OJS-SET-007")
 def deliveries_are_not_named() -> None:
     """ACK and FAIL do not say which delivery they are about."""
-    _says(lambda said: said.pop("attempt"))
+    _says(lambda said: said.pop("attempt", None))
 
 
 @fault("OJS-WPR-021")
 def workers_are_not_named() -> None:
     """ACK and FAIL do not say whose they are."""
-    _says(lambda said: said.pop("worker_id"))
+    _says(lambda said: said.pop("worker_id", None))
 
 
 @fault("OJS-WPR-017")
@@ -136,8 +134,7 @@ def server_faults_end_the_telling() -> None:
 
 
 def _pauses(change: Callable[..., float]) -> None:
-    for module in _PAUSING:
-        wrap(module, "pause", lambda pause: lambda failures, dice: change(pause, failures, dice))
+    wrap(backoff, "pause", lambda pause: lambda failures, dice: change(pause, failures, dice))
 
 
 @fault("OJS-WPR-024")
