@@ -234,10 +234,11 @@ class WorkerStage(Demands):
         limit_s = self.soon_s if within_s is None else within_s
 
         def over() -> bool:
-            return bool(met()) or (not ends and not self.worker.alive)
+            return bool(met()) or self.server.flooded or (not ends and not self.worker.alive)
 
         await self.server.changed(over, limit_s)
         found = met()
+        self.check(not self.server.flooded, "requests that a server can bear", "a flood of them")
         if not found and not self.worker.alive and not ends:
             code = await self.worker.ended()
             tail = self.worker.tail.told()

@@ -11,7 +11,7 @@ from http import HTTPStatus
 import httptools
 import msgspec
 
-_MOST_BODY = 32 * 1024 * 1024
+_MOST_BODY = 8 * 1024 * 1024
 _MOST_HEAD = 64 * 1024
 _KEPT_NONSENSE = 200
 

@@ -122,6 +122,14 @@ class Record:
 
     def __init__(self) -> None:
         self.all: list[Asked] = []
+        # Kept by job, because waiting for an ACK asks again with every request.
+        self._settled: dict[str, list[Settlement]] = {}
+
+    def add(self, asked: Asked) -> None:
+        """Take note of a request."""
+        self.all.append(asked)
+        for one in settlements(asked):
+            self._settled.setdefault(one.job_id, []).append(one)
 
     def of(self, *kinds: Kind, after: int = 0, worker: str = "") -> list[Asked]:
         """The requests of these kinds from a number on, of one worker if it is named."""
@@ -137,12 +145,9 @@ class Record:
 
     def settled(self, job_id: str = "") -> list[Settlement]:
         """The ACKs and FAILs, of one job if it is named."""
-        return [
-            one
-            for asked in self.all
-            for one in settlements(asked)
-            if not job_id or one.job_id == job_id
-        ]
+        if job_id:
+            return list(self._settled.get(job_id, ()))
+        return [one for told in self._settled.values() for one in told]
 
     def exchanges(self, url: str) -> list[Exchange]:
         """The same as reports show it; long bodies are cut."""

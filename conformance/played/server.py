@@ -18,13 +18,23 @@ from conformance.wire import parse_body
 JSON = "application/json"
 OJS_JSON = "application/openjobspec+json"
 _LONGEST_WAIT_S = 30.0
+# No case needs as much; a worker that sends more has lost its way, and is heard no more.
+MOST_REQUESTS = 5_000
+MOST_BYTES = 64 * 1024 * 1024
 Answer = tuple[int, dict[str, Any]]
 
 
 class PlayedServer:
     """A server with jobs of its own. Without `kinds` it has every call but `settle`."""
 
-    def __init__(self, *, interval_s: float = 5.0, kinds: Collection[Kind] = ALL) -> None:
+    def __init__(
+        self,
+        *,
+        interval_s: float = 5.0,
+        kinds: Collection[Kind] = ALL,
+        most_requests: int = MOST_REQUESTS,
+        most_bytes: int = MOST_BYTES,
+    ) -> None:
         self.record = Record()
         self.book = Book()
         self.script = Script()
@@ -33,7 +43,10 @@ class PlayedServer:
         self.holds_fetches = True  # lets a FETCH with `wait_ms` wait
         self.nonsense: list[bytes] = []
         self.fault: Exception | None = None  # what went wrong in a case's own rule
+        self.flooded = False
         self.interval_s = interval_s
+        self._left = most_requests
+        self._bytes_left = most_bytes
         self._known: set[str] = set()
         self._changed = asyncio.Event()
         self._listener = Listener(self._handle, self._heard_nonsense)
@@ -91,6 +104,12 @@ class PlayedServer:
         self.notify()
 
     async def _handle(self, heard: Heard) -> Said:
+        self._left -= 1
+        self._bytes_left -= len(heard.content)
+        if self._left < 0 or self._bytes_left < 0:
+            self.flooded = True
+            self.notify()
+            return Said(breaks=True)
         call = call_of(heard.method, heard.path)
         read = parse_body(heard.content)
         asked = Asked(
@@ -105,7 +124,7 @@ class PlayedServer:
             body=read if isinstance(read, dict) else {},
             id=call.id,
         )
-        self.record.all.append(asked)
+        self.record.add(asked)
         self.notify()
         try:
             said = await self._said(asked, is_json=not heard.content or isinstance(read, dict))

@@ -173,11 +173,20 @@ def test_a_beat_lists_jobs_in_any_spelling() -> None:
 
 def test_the_record_answers_by_kind_and_place() -> None:
     record = Record()
-    record.all = [asked(Kind.BEAT, 0, worker_id="w"), asked(Kind.FETCH, 1), asked(Kind.ACK, 2)]
+    for one in (
+        asked(Kind.BEAT, 0, worker_id="w"),
+        asked(Kind.FETCH, 1),
+        asked(Kind.ACK, 2, job_id="a"),
+        asked(Kind.SETTLE, 3, results=[{"job_id": name, "outcome": "fail"} for name in "ab"]),
+    ):
+        record.add(one)
     assert [one.number for one in record.of(Kind.BEAT, Kind.ACK)] == [0, 2]
     assert [one.number for one in record.of(Kind.BEAT, Kind.ACK, after=1)] == [2]
     assert [one.number for one in record.of(*Kind, worker="w")] == [0]
     assert [one.number for one in record.fetches()] == [1]
+    assert [one.outcome for one in record.settled("a")] == ["ack", "fail"]
+    assert [one.job_id for one in record.settled()] == ["a", "a", "b"]
+    assert record.settled("c") == []
 
 
 def test_rules_hold_for_their_calls_and_so_many_times() -> None:

@@ -212,6 +212,21 @@ async def test_it_goes_away_and_comes_back_to_its_port(
     assert (await post(client, "heartbeat")).json()["registered"] is True
 
 
+async def test_a_flood_is_heard_no_more() -> None:
+    for limits in ({"most_requests": 2}, {"most_bytes": 40}):
+        server = PlayedServer(**limits)  # type: ignore[arg-type]
+        await server.open()
+        async with httpx.AsyncClient(base_url=server.url, trust_env=False) as client:
+            for _ in range(2):
+                await post(client, "heartbeat")
+            assert not server.flooded
+            for _ in range(2):
+                with pytest.raises(httpx.TransportError):
+                    await post(client, "heartbeat")
+        assert (server.flooded, server.number) == (True, 2)
+        await server.close()
+
+
 async def test_a_fault_in_a_rule_is_kept_apart(
     server: PlayedServer, client: httpx.AsyncClient
 ) -> None:

@@ -41,7 +41,7 @@ class Beside:
     def end(self) -> int:
         """Wait for its end, and show it."""
         code = self._process.wait()
-        print(self._log.read_text(encoding="utf-8"))
+        print(self._log.read_text(encoding="utf-8", errors="replace"))
         return code
 
 
