@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -11,6 +11,11 @@ from conformance.case import Titled
 from conformance.program import StartError
 from conformance.reply import CheckFailed, Skipped
 from conformance.verdict import CaseResult, FailedCheck, Verdict
+
+# A call that runs beside the case, and that the case waits for, has not ended in its time.
+_NO_ANSWER: Final = FailedCheck(
+    step_id="waiting", field="time", expected="the answer to a call that waits", actual="none yet"
+)
 
 
 async def judged(
@@ -22,8 +27,9 @@ async def judged(
     started = time.perf_counter()
     verdict, skipped, reason = Verdict.PASS, None, ""
     failures: list[FailedCheck] = []
+    limit = asyncio.timeout(seconds)
     try:
-        async with asyncio.timeout(seconds):
+        async with limit:
             await playing
     except Skipped as error:
         verdict, skipped, reason = Verdict.SKIPPED, error.skipped, error.why
@@ -32,7 +38,11 @@ async def judged(
     except StartError as error:
         verdict, reason = unstarted(error)
     except TimeoutError:
-        verdict, reason = Verdict.FAIL, f"the case did not end within {seconds:g} seconds"
+        verdict = Verdict.FAIL
+        if limit.expired():
+            reason = f"the case did not end within {seconds:g} seconds"
+        else:
+            failures = [_NO_ANSWER]
     except Exception as error:
         told = f"{type(error).__name__}: {error}"
         verdict, reason = Verdict.ERROR, f"the case itself is at fault: {told}"

@@ -15,6 +15,7 @@ from pathlib import Path
 import psycopg
 from psycopg import sql
 
+from conformance.case import MAIN
 from conformance.cases.access import ROLES, key_of
 from conformance.cli import main
 from tests.postgres import Run, Server, programs_18
@@ -79,16 +80,21 @@ def serve(server_url: str, folder: str, port: str, options: Sequence[str]) -> No
     os.execv(sys.executable, [sys.executable, "-m", "ojs_server", *given])
 
 
-def _judged(start: str, reports: Path, more: Sequence[str], *, several_nodes: bool) -> int:
+def variants(start: str) -> dict[str, str]:
+    """The commands of one server in every way in which cases ask for it."""
     keys = ",".join(f"{role}:{key_of(role)}" for role in ROLES)
-    variants = {
+    return {
+        MAIN: f"{start} --conformance",
         "keys": f"env OJS_KEYS={keys} {start}",
         "strict": f"{start} --strict",
         "brief": f"{start} {BRIEF}",
-        **({"nodes": start} if several_nodes else {}),
     }
-    options = ["run", "--server-cmd", f"{start} --conformance", "--jobs", "8"]
-    options += [part for name, each in variants.items() for part in ("--variant", f"{name}={each}")]
+
+
+def _judged(start: str, reports: Path, more: Sequence[str], *, several_nodes: bool) -> int:
+    commands = {**variants(start), **({"nodes": start} if several_nodes else {})}
+    options = ["run", "--server-cmd", commands.pop(MAIN), "--jobs", "8"]
+    options += [part for name, each in commands.items() for part in ("--variant", f"{name}={each}")]
     published = None if more else _published(options, reports / "published")
     own = main([*options, "--contract", "fail", "--report-dir", str(reports / "own"), *more])
     if published is None:
