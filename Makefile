@@ -6,7 +6,7 @@ PYTHON ?= python3
 # Many tests wait for a moment or a process, so a few more processes than cores are not too many.
 JOBS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 2)")
 ARGS ?=
-PACKAGES := ojs_wire ojs_server ojs_worker conformance benchmarks
+PACKAGES := ojs_wire ojs_server ojs_worker pytest_ojs conformance benchmarks
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
@@ -18,7 +18,7 @@ COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-h
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test bench-scheduled lint format check conformance lock clean again
+.PHONY: help setup run demo test bench-scheduled bench-worker lint format check conformance faults lock clean again
 .DELETE_ON_ERROR:
 
 help: ## List the targets
@@ -39,6 +39,9 @@ test: $(VENV)/.dev ## Run the whole test suite on both stores (ARGS="-k claim" s
 bench-scheduled: $(VENV)/.dev ## Measure a million scheduled jobs on both stores (4 minutes)
 	$(BIN)/python -m benchmarks.scheduled $(ARGS)
 
+bench-worker: $(VENV)/.dev ## Measure one worker process on both stores, and others beside it (2 minutes)
+	$(BIN)/python -m benchmarks.worker $(ARGS)
+
 lint: $(VENV)/.dev ## Check format, lint rules and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -50,12 +53,15 @@ format: $(VENV)/.dev ## Rewrite the code in the house format
 
 check: lint test ## What must hold before a change is handed in
 
-conformance: $(VENV)/.dev ## Judge the server on both stores by the conformance suite; reports in build/conformance
-	$(BIN)/python -m tests.e2e.judged sqlite postgres $(ARGS)
+conformance: $(VENV)/.dev ## Judge the server on both stores, and the worker; reports in build/conformance
+	$(BIN)/python -m tests.e2e.judged sqlite postgres worker $(ARGS)
+
+faults: $(VENV)/.dev ## Plant each known fault and see that the conformance suite catches it (ARGS="NAME" selects)
+	$(BIN)/python -m tests.faulty $(ARGS)
 
 lock: ## Renew the locks within pyproject.toml's ranges (needs uv; ARGS=--upgrade for newer versions)
 	$(COMPILE) pyproject.toml requirements/build.in --output-file requirements/run.txt
-	$(COMPILE) pyproject.toml requirements/build.in requirements/dev.in \
+	$(COMPILE) --all-extras pyproject.toml requirements/build.in requirements/dev.in \
 		--constraint requirements/run.txt --output-file requirements/dev.txt
 
 clean: ## Remove the environment and all caches

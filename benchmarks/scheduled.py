@@ -9,19 +9,17 @@ import threading
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from benchmarks.stand import STORES, Client, StoreKind, database, serving, timed
+from benchmarks.stand import STORES, Client, StoreKind, database, serving, timed, write_down
 
 BATCH: Final = 1000
 SAMPLES: Final = 300
 # Long enough for the last batch to be stored before its jobs are due.
 LEAD_S: Final = 5.0
 LIMIT_S: Final = 60.0
-REPORT: Final = Path("build/benchmarks/scheduled.json")
 
 
 class Figures(msgspec.Struct, frozen=True):
@@ -144,9 +142,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             f"{one.promoted_s:>11.2f} s   {one.fetch_empty_ms:.2f} ms in an empty store, "
             f"{one.fetch_full_ms:.2f} ms beside all, {one.fetch_meanwhile_ms:.2f} ms meanwhile"
         )
-    REPORT.parent.mkdir(parents=True, exist_ok=True)
-    REPORT.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=2))
-    print(f"written to {REPORT}")
+    write_down("scheduled", found)
 
 
 if __name__ == "__main__":

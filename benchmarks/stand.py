@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -18,6 +18,7 @@ from tests.postgres import Run, Server, programs_18
 StoreKind = Literal["sqlite", "postgres"]
 STORES: Final[tuple[StoreKind, ...]] = ("sqlite", "postgres")
 
+REPORTS: Final = Path("build/benchmarks")
 _LISTENS = re.compile(r"listens on http://[^:]+:(\d+)")
 _JSON: Final = {"Content-Type": "application/json"}
 
@@ -77,3 +78,11 @@ def timed(call: Any) -> float:
     begun = time.perf_counter()
     call()
     return (time.perf_counter() - begun) * 1000
+
+
+def write_down(name: str, found: Sequence[msgspec.Struct]) -> None:
+    """Keep the figures of a run for programs."""
+    REPORTS.mkdir(parents=True, exist_ok=True)
+    report = REPORTS / f"{name}.json"
+    report.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=2))
+    print(f"written to {report}")

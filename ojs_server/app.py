@@ -64,6 +64,11 @@ class Server:
             self.engine.wakeups.wake(queues)
             self.engine.rooms.wake(queues)
 
+    def _falls_due(self, moment: int) -> None:
+        """Another node has stored what falls due at this moment."""
+        if self._housekeeping is not None:
+            self._housekeeping.expect(moment)
+
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """The time between opening and closing: loops run, operations are taken."""
@@ -84,7 +89,7 @@ class Server:
             timeout_ms=self.settings.webhook_timeout_ms,
             at_once=self.settings.webhook_concurrency,
         )
-        listener = self.store.listener(self._heard, self.engine.tail.wake)
+        listener = self.store.listener(self._heard, self.engine.tail.wake, self._falls_due)
         self.engine.tail.shared = listener is not None
         self._housekeeping = housekeeping = Housekeeping(self.engine, shared=listener is not None)
         self.engine.on_due = housekeeping.expect

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from ojs_server.domain.naming import nearest
+from ojs_server.domain.rate_limit import RETRY_PRIORITIES
 from ojs_server.domain.retention import Retention
 from ojs_server.domain.target import Reach
 from ojs_server.http.auth import Keys, parse_keys
@@ -49,6 +50,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     default_execution_timeout_ms: int | None = None
     heartbeat_interval_ms: int = 5_000
     heartbeat_timeout_ms: int = 30_000
+    retry_priority: Literal["equal", "prefer_retry", "prefer_new"] = "equal"
     keep: Retention = Retention()
     keys: Keys = Keys()
 
@@ -70,6 +72,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             heartbeat_interval_ms=self.heartbeat_interval_ms,
             heartbeat_timeout_ms=self.heartbeat_timeout_ms,
             keep=self.keep,
+            retry_priority=self.retry_priority,
             conformance=self.conformance,
         )
 
@@ -175,6 +178,12 @@ TABLE: Final[tuple[Setting, ...]] = (
         "duration",
         "silence after which a worker counts as dead",
         field="heartbeat_timeout_ms",
+    ),
+    Setting(
+        "retry_priority",
+        "text",
+        "which jobs go first where a rate limit holds them back: retries, new ones, or neither",
+        RETRY_PRIORITIES,
     ),
     Setting("keep_completed", "retention", "keep completed jobs", field="completed_ms"),
     Setting("keep_cancelled", "retention", "keep cancelled jobs", field="cancelled_ms"),

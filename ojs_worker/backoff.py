@@ -1,9 +1,16 @@
-"""How long to wait before the next try. Chance is an argument."""
+"""How long to wait before the next try, and waiting so long."""
 
+import asyncio
+import logging
+import random
 from typing import Final
+
+log = logging.getLogger("ojs.worker")
 
 FIRST_S: Final = 0.25
 LONGEST_S: Final = 15.0
+# A server may ask for more patience than this; who knows what it meant.
+ASKED_S: Final = 60.0
 
 
 def pause(failures: int, luck: float, longest_s: float = LONGEST_S) -> float:
@@ -14,3 +21,22 @@ def pause(failures: int, luck: float, longest_s: float = LONGEST_S) -> float:
     """
     whole = min(FIRST_S * 2.0 ** min(max(failures - 1, 0), 20), longest_s)
     return whole * (0.5 + luck / 2)
+
+
+class Patience:
+    """The failures in a row of one thing that is tried until it works. The first one is logged."""
+
+    def __init__(self, what: str) -> None:
+        self.failures = 0
+        self._what = what
+
+    def next_s(self, reason: object, at_least_s: float | None = None) -> float:
+        """It failed: how long to wait before the next try."""
+        self.failures += 1
+        if self.failures == 1:
+            log.warning("cannot %s yet, trying on: %s", self._what, reason)
+        return max(min(at_least_s or 0.0, ASKED_S), pause(self.failures, random.random()))
+
+    async def wait(self, reason: object, at_least_s: float | None = None) -> None:
+        """It failed: wait for the next try."""
+        await asyncio.sleep(self.next_s(reason, at_least_s))

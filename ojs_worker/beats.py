@@ -3,24 +3,25 @@
 import asyncio
 import contextlib
 import logging
-import random
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import msgspec
 
 from ojs_wire.codec import encode
-from ojs_worker.backoff import pause
-from ojs_worker.errors import Unreachable, error_body
+from ojs_worker.backoff import Patience
+from ojs_worker.errors import UnexpectedAnswer, Unreachable, decoded, error_body
 from ojs_worker.machine import State
-from ojs_worker.transport import Transport
+from ojs_worker.transport import NO_SUCH_CALL, Reply, Request, Transport
 
 log = logging.getLogger("ojs.worker")
 
 REGISTER: Final = "/ojs/v1/workers/register"
 DEREGISTER: Final = "/ojs/v1/workers/deregister"
 BEAT: Final = "/ojs/v1/workers/heartbeat"
-_NO_SUCH_CALL: Final = frozenset({404, 405, 501})
+# No server needs to hear more often.
+LEAST_S: Final = 0.05
 Attempts = Mapping[str, int]
 
 
@@ -126,26 +127,24 @@ class Beats:
         await self.beat()
         with contextlib.suppress(Unreachable):
             body = encode({"worker_id": self._worker_id, "reason": "shutdown"})
-            reply = await self._transport.send("POST", DEREGISTER, body, timeout_s=self._timeout_s)
-            if not reply.well and reply.status not in _NO_SUCH_CALL:
+            reply = await self._post(DEREGISTER, body)
+            if not reply.well and reply.status not in NO_SUCH_CALL:
                 log.warning("the server refused to deregister: %s", error_body(reply.body).message)
 
     async def _register(self) -> None:
         body = encode({"worker_id": self._worker_id, **self._profile})
-        failures = 0
+        patience = Patience("register")
         while True:
-            wait_s = 0.0
+            wait_s = None
             try:
-                reply = await self._transport.send(
-                    "POST", REGISTER, body, timeout_s=self._timeout_s
-                )
+                reply = await self._post(REGISTER, body)
             except Unreachable as error:
                 reason = str(error)
             else:
                 if reply.well:
                     self._learn_interval(reply.body)
                     return
-                if reply.status in _NO_SUCH_CALL:
+                if reply.status in NO_SUCH_CALL:
                     log.info("the server knows no registration; the worker goes on without it")
                     self._tell_profile = True
                     return
@@ -153,17 +152,14 @@ class Beats:
                 if reply.status in (400, 409, 422):
                     log.error("the server refused the registration, which %s", reason)
                     return
-                wait_s = reply.retry_after_s or 0.0
-            failures += 1
-            if failures == 1:
-                log.warning("cannot register yet, trying on: %s", reason)
-            await asyncio.sleep(max(wait_s, pause(failures, random.random())))
+                wait_s = reply.retry_after_s
+            await patience.wait(reason, wait_s)
 
     def _learn_interval(self, body: bytes) -> None:
-        with contextlib.suppress(msgspec.DecodeError):
-            told = _registered.decode(body).heartbeat_interval
-            if told:
-                self._interval_s = min(self._interval_s, told)
+        with contextlib.suppress(UnexpectedAnswer):
+            told = decoded(body, _registered).heartbeat_interval
+            if told and told > 0:
+                self._interval_s = min(self._interval_s, max(told, LEAST_S))
 
     async def _send(self, report: Report) -> Answer | None:
         ids = list(report.held)
@@ -177,9 +173,7 @@ class Beats:
         if self._tell_profile:
             body |= self._profile
         try:
-            reply = await self._transport.send(
-                "POST", BEAT, encode(body), timeout_s=min(self._timeout_s, self._interval_s)
-            )
+            reply = await self._post(BEAT, encode(body), within_s=self._interval_s)
         except Unreachable as error:
             self._failed(str(error))
             return None
@@ -191,11 +185,15 @@ class Beats:
         self._failed(f"answered {reply.status}: {error_body(reply.body).message}")
         return None
 
+    async def _post(self, path: str, body: bytes, within_s: float = math.inf) -> Reply:
+        timeout_s = min(self._timeout_s, within_s)
+        return await self._transport.send(Request("POST", path, body, timeout_s=timeout_s))
+
     def _read(self, body: bytes) -> Answer | None:
         try:
-            answer = _answer.decode(body)
-        except msgspec.DecodeError as error:
-            self._failed(f"gave an answer that cannot be read: {error}")
+            answer = decoded(body, _answer)
+        except UnexpectedAnswer as error:
+            self._failed(str(error))
             return None
         if self._failures:
             log.info("heartbeats are answered again")

@@ -1,7 +1,7 @@
 """One delivery of a job while this worker has it, and the ledger of all of them."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ojs_worker.context import JobContext
@@ -55,6 +55,12 @@ class Ledger:
     def free(self) -> int:
         """How many more jobs may be had."""
         return self._places - len(self._held) - len(self._strays)
+
+    def free_without(self, jobs: Sequence[Job]) -> int:
+        """How many more may be had once these deliveries have ended."""
+        held = (self._held.get(job.id) for job in jobs)
+        ending = zip(jobs, held, strict=True)
+        return self.free + sum(one is not None and one.job is job for job, one in ending)
 
     @property
     def strays(self) -> int:

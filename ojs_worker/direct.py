@@ -4,6 +4,7 @@ client has with each request. Proxies, and users in URLs, are left to that one."
 import asyncio
 import contextlib
 import ssl
+from collections.abc import AsyncGenerator, Callable
 from time import monotonic
 from typing import Final, cast
 from urllib.parse import SplitResult, urlsplit
@@ -12,17 +13,28 @@ from urllib.request import getproxies, proxy_bypass
 import httptools
 
 from ojs_worker.access import Access, Auth, Headers
-from ojs_worker.errors import Unreachable
-from ojs_worker.transport import ANSWER_S, CONNECT_S, HttpTransport, Reply, Transport, base_url
+from ojs_worker.errors import Unreachable, refusal
+from ojs_worker.transport import (
+    CONNECT_S,
+    CONNECTIONS,
+    Reply,
+    Request,
+    StreamingTransport,
+    base_url,
+)
 
 # Many servers close a connection that was idle for longer; a request on it would be lost.
 IDLE_S: Final = 4.0
+_BROKEN: Final = (OSError, EOFError, httptools.HttpParserError)
 
 
-def way_to(url: str, auth: Auth | None, connect_s: float = CONNECT_S) -> Transport:
+def way_to(url: str, auth: Auth | None, connect_s: float = CONNECT_S) -> StreamingTransport:
     """The quickest transport that can reach this URL."""
     parts = urlsplit(base_url(url))
     if parts.username is not None or _is_proxied(parts):
+        # A worker that needs no proxy starts a good deal sooner without it.
+        from ojs_worker.over_httpx import HttpTransport
+
         return HttpTransport(url, auth, connect_s=connect_s)
     return DirectTransport(url, auth, connect_s=connect_s)
 
@@ -51,47 +63,53 @@ class DirectTransport:
         self._connect_s = connect_s
         self._idle: list[_Line] = []
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._places: asyncio.Semaphore
         self._written: tuple[Headers, bytes] | None = None
 
-    async def send(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None = None,
-        *,
-        headers: Headers | None = None,
-        timeout_s: float = ANSWER_S,
-    ) -> Reply:
+    async def send(self, request: Request) -> Reply:
         """Send one request."""
-        head = self._head(await self._access.headers())
-        if headers:
-            head += _write(headers)
-        line = self._take() or await self._connect(timeout_s)
-        body = body or b""
-        request = b"%s %s%s%s%sContent-Length: %d\r\n\r\n%s" % (
-            method.encode(),
-            self._prefix,
-            path.encode(),
-            self._fixed,
-            head,
-            len(body),
-            body,
-        )
+        message = await self._message(request)
+        async with self._bounded():
+            line = self._take() or await self._connect(request.timeout_s)
+            try:
+                reply = await line.exchange(message, request.timeout_s)
+            except _BROKEN as error:
+                line.close()
+                raise self._unreachable(error, sent=True) from error
+            except BaseException:
+                # Given up: hanging up tells the server so.
+                line.close()
+                raise
+            if line.usable:
+                self._idle.append(line)
+            else:
+                line.close()
+            return reply
+
+    async def stream(self, request: Request) -> AsyncGenerator[bytes, None]:
+        """The pieces of an answer that goes on, over a connection of its own."""
+        message = await self._message(request)
+        line = await self._connect(request.timeout_s)
+        pieces: asyncio.Queue[bytes] = asyncio.Queue()
+        line.sink = pieces.put_nowait
+        whole = asyncio.ensure_future(line.exchange(message, None))
+        # No piece is empty, so this is the end.
+        whole.add_done_callback(lambda _: pieces.put_nowait(b""))
         try:
-            reply = await line.exchange(request, timeout_s)
-        except (OSError, EOFError, httptools.HttpParserError) as error:
+            while True:
+                async with asyncio.timeout(request.timeout_s):
+                    piece = await pieces.get()
+                if not piece:
+                    break
+                yield piece
+            reply = await whole
+        except _BROKEN as error:
+            raise self._unreachable(error, sent=True) from error
+        finally:
+            whole.cancel()
             line.close()
-            reason = str(error) or type(error).__name__
-            raise Unreachable(f"no answer from {self._url}: {reason}", sent=True) from error
-        except BaseException:
-            # Given up: hanging up tells the server so.
-            line.close()
-            raise
-        if line.usable:
-            self._idle.append(line)
-        else:
-            line.close()
-        return reply
+        if not reply.well:
+            raise refusal(reply.status, reply.body, reply.retry_after_s)
 
     async def close(self) -> None:
         """Give the connections up."""
@@ -99,11 +117,34 @@ class DirectTransport:
         for line in idle:
             line.close()
 
-    def _take(self) -> "_Line | None":
+    async def _message(self, request: Request) -> bytes:
+        head = self._head(await self._access.headers())
+        if request.headers:
+            head += _write(request.headers)
+        body = request.body or b""
+        return b"%s %s%s%s%sContent-Length: %d\r\n\r\n%s" % (
+            request.method.encode(),
+            self._prefix,
+            request.path.encode(),
+            self._fixed,
+            head,
+            len(body),
+            body,
+        )
+
+    def _bounded(self) -> asyncio.Semaphore:
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             # Connections of a loop that is gone went with it.
             self._loop, self._idle = loop, []
+            self._places = asyncio.Semaphore(CONNECTIONS)
+        return self._places
+
+    def _unreachable(self, error: Exception, *, sent: bool) -> Unreachable:
+        reason = str(error) or type(error).__name__
+        return Unreachable(f"no answer from {self._url}: {reason}", sent=sent)
+
+    def _take(self) -> "_Line | None":
         oldest = monotonic() - IDLE_S
         while self._idle:
             line = self._idle.pop()
@@ -119,8 +160,7 @@ class DirectTransport:
                     _Line, self._host, self._port, ssl=self._tls
                 )
         except (OSError, ssl.SSLError) as error:
-            reason = str(error) or type(error).__name__
-            raise Unreachable(f"no answer from {self._url}: {reason}", sent=False) from error
+            raise self._unreachable(error, sent=False) from error
         return line
 
     def _head(self, headers: Headers) -> bytes:
@@ -143,25 +183,31 @@ class _Line(asyncio.Protocol):
         self._has_length = False
         self._past_head = False
         self._keeps = True
+        # Where the body of a success goes piece by piece, if it is not kept for the reply.
+        self.sink: Callable[[bytes], None] | None = None
+        self._sinks = False
 
     @property
     def usable(self) -> bool:
         """Whether another request may be sent."""
         return self._open and self._keeps
 
-    async def exchange(self, request: bytes, timeout_s: float) -> Reply:
-        """Send a request and wait for its answer."""
+    async def exchange(self, message: bytes, timeout_s: float | None) -> Reply:
+        """Send a request and wait for its whole answer."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Reply] = loop.create_future()
         self._answer = answer
         self._body, self._retry_after = [], None
         self._has_length = self._past_head = False
-        late = loop.call_later(timeout_s, self._fail, TimeoutError(f"none in {timeout_s:g} s"))
-        self._transport.write(request)
+        late = None
+        if timeout_s is not None:
+            late = loop.call_later(timeout_s, self._fail, TimeoutError(f"none in {timeout_s:g} s"))
+        self._transport.write(message)
         try:
             return await answer
         finally:
-            late.cancel()
+            if late is not None:
+                late.cancel()
             self._answer = None
             self.used_at = monotonic()
 
@@ -198,9 +244,13 @@ class _Line(asyncio.Protocol):
 
     def on_headers_complete(self) -> None:
         self._past_head = True
+        self._sinks = self.sink is not None and 200 <= self._parser.get_status_code() < 300
 
     def on_body(self, part: bytes) -> None:
-        self._body.append(part)
+        if self.sink is not None and self._sinks:
+            self.sink(part)
+        else:
+            self._body.append(part)
 
     def on_message_complete(self) -> None:
         self._keeps = self._parser.should_keep_alive()

@@ -2,14 +2,16 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Coroutine, Sequence
+from collections.abc import Coroutine, Sequence
 from typing import Any, Final
 
+from ojs_worker.aside import Aside, within
 from ojs_worker.beats import Answer, Beats, Report
+from ojs_worker.codec import CannotOpen, Codec
 from ojs_worker.context import BlockingContext, Context, JobContext, StopReason
 from ojs_worker.delivery import Delivery, Ledger
 from ojs_worker.executing import Executor
-from ojs_worker.faults import unreadable
+from ojs_worker.faults import unopened, unreadable
 from ojs_worker.feeding import Feed
 from ojs_worker.fetching import Fetched
 from ojs_worker.job import Job
@@ -44,6 +46,7 @@ class Engine:
         settler: Settler,
         reports: Reports,
         layers: Sequence[Any] = (),
+        codec: Codec | None = None,
     ) -> None:
         self.config = config
         self.machine = Machine(grace_s=config.grace_s)
@@ -51,6 +54,7 @@ class Engine:
         self._registry = registry
         self._settler = settler
         self._reports = reports
+        self._codec = codec
         self._loop = asyncio.get_running_loop()
         self._ledger = Ledger(config.concurrency)
         self._threads = ThreadPool("ojs-handler")
@@ -65,9 +69,9 @@ class Engine:
             pause_s=config.poll_s,
         )
         self._watch = LoopWatch(self._name_of)
-        # Tasks that nobody awaits are kept here, or they could be collected.
-        self._side: set[asyncio.Task[Any]] = set()
-        self._aside: set[asyncio.Task[Any]] = set()
+        self._aside = Aside()
+        # Outcomes that are told beside.
+        self._telling: set[asyncio.Task[Any]] = set()
         self._feed: Feed | None = None
         self._beats: Beats
         self._beating: asyncio.Task[Any]
@@ -88,6 +92,10 @@ class Engine:
         """How many more jobs may be fetched."""
         return self._ledger.free
 
+    def free_without(self, jobs: Sequence[Job]) -> int:
+        """How many more may be fetched once these were settled."""
+        return self._ledger.free_without(jobs)
+
     @property
     def connected(self) -> bool:
         """Whether the server answers."""
@@ -97,7 +105,7 @@ class Engine:
         """Begin: register, beat, and fetch where there is a feed."""
         self._beats, self._feed = beats, feed
         self._watch.start()
-        self._beating = self._spawn(beats.run())
+        self._beating = self._aside.begin(beats.run())
         if feed is not None:
             feed.start()
 
@@ -106,9 +114,7 @@ class Engine:
         self._watch.stop()
         if self._feed is not None:
             self._feed.stop()
-        for task in list(self._side):
-            task.cancel()
-        await asyncio.gather(*self._side, return_exceptions=True)
+        await self._aside.close()
         self._threads.close()
         await self._processes.close()
 
@@ -148,9 +154,21 @@ class Engine:
                 self.settle_aside(job, Released("the worker takes no more jobs"))
             elif self._is_new(job):
                 if self._ledger.free > 0:
-                    self._begin(job)
+                    if (opened := self.opened(job)) is not None:
+                        self._begin(opened)
                 else:
                     self.settle_aside(job, Released("the worker has no place for it"))
+
+    def opened(self, job: Job) -> Job | None:
+        """The job as its handler is to see it; None where that cannot be, and it was failed."""
+        if self._codec is None:
+            return job
+        try:
+            return self._codec.open(job)
+        except CannotOpen as error:
+            log.error("job %s cannot be opened: %s", job.id, error)
+            self.settle_aside(job, Failed(unopened(error)))
+            return None
 
     def hold(self, job: Job) -> Delivery:
         """Hold a job whose work is done outside the engine."""
@@ -166,11 +184,18 @@ class Engine:
         finally:
             self._end(delivery)
 
+    async def perform(self, job: Job) -> None:
+        """Do one job from its beginning to its end, as if it had just been fetched."""
+        self._begin(job)
+        delivery = self._ledger.get(job.id)
+        if delivery is not None and delivery.task is not None:
+            await asyncio.wait([delivery.task])
+
     def settle_aside(self, job: Job, outcome: Outcome) -> None:
         """Tell an outcome that no handler waits for."""
-        task = self._spawn(self._settler.settle(job, outcome))
-        self._aside.add(task)
-        task.add_done_callback(self._aside.discard)
+        task = self._aside.begin(self._settler.settle(job, outcome))
+        self._telling.add(task)
+        task.add_done_callback(self._telling.discard)
 
     def report_progress(self, job: Job, body: dict[str, Any]) -> None:
         """A handler says how far it is."""
@@ -274,14 +299,14 @@ class Engine:
                     log.info("the worker is %s, it holds %d jobs", self.machine.state, self.held)
                     self._beats.soon()
                     if self.machine.shutting_down:
-                        self._spawn(self._drain())
+                        self._aside.begin(self._drain())
                 case Action.FETCH:
                     if self._feed is not None:
                         self._feed.start()
                 case Action.END_FETCH:
                     if self._feed is not None:
                         self._feed.pause()
-                    self._spawn(self._end_fetch())
+                    self._aside.begin(self._end_fetch())
                 case Action.CANCEL_ALL:
                     self._leave_after(self._give_up())
                 case Action.LEAVE:
@@ -291,12 +316,12 @@ class Engine:
         """Once the server knows that no job is wanted, an answer that it sent before may still
         be on its way; then the waiting FETCH is hung up."""
         if self._beats.introduced.is_set() and not self.machine.forced:
-            await self._within(GOODBYE_S, self._beats.now())
+            await within(GOODBYE_S, self._beats.now())
         if self._feed is not None and not self.machine.may_fetch:
             if not self.machine.forced:
                 await self._feed.quiesce(LAST_ANSWER_S)
             self._feed.stop()
-            await self._within(GOODBYE_S, self._feed.stopped.wait())
+            await within(GOODBYE_S, self._feed.stopped.wait())
         self._do(self.machine.fetch_ended(self._loop.time(), self.held))
 
     async def _drain(self) -> None:
@@ -314,6 +339,7 @@ class Engine:
         """Stop what still runs, and give its jobs back."""
         self.machine.abandoned = True
         log.warning("giving up %d jobs", self.held)
+        self._settler.hurry()
         deliveries = list(self._ledger)
         for delivery in deliveries:
             if not delivery.settling:
@@ -334,12 +360,12 @@ class Engine:
             if not one.settling
         ]
         if told:
-            await self._within(FORCED_S if self.machine.forced else GOODBYE_S, *told)
+            await within(FORCED_S if self.machine.forced else GOODBYE_S, *told)
 
     def _leave_after(self, first: Coroutine[Any, Any, None] | None) -> None:
         if not self._leaving:
             self._leaving = True
-            self._spawn(self._leave(first))
+            self._aside.begin(self._leave(first))
         elif first is not None:
             first.close()
 
@@ -347,34 +373,11 @@ class Engine:
         limit_s = FORCED_S if self.machine.forced else GOODBYE_S
         if first is not None:
             await first
-        await self._within(limit_s, *self._aside)
+        await within(limit_s, *self._telling)
         self._beating.cancel()
-        await self._within(limit_s, self._beats.say_goodbye())
+        await within(limit_s, self._beats.say_goodbye())
         self.machine.left()
         self.ended.set()
-
-    async def _within(self, limit_s: float, *work: Awaitable[Any]) -> None:
-        """Wait for all of these, for so long at most; what is not done then is cancelled."""
-        if not work:
-            return
-        tasks = [asyncio.ensure_future(one) for one in work]
-        _, late = await asyncio.wait(tasks, timeout=limit_s)
-        for task in late:
-            task.cancel()
-        for result in await asyncio.gather(*tasks, return_exceptions=True):
-            if isinstance(result, Exception):
-                log.error("an error while the worker ended", exc_info=result)
-
-    def _spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        task = self._loop.create_task(work)
-        self._side.add(task)
-        task.add_done_callback(self._ended_aside)
-        return task
-
-    def _ended_aside(self, task: asyncio.Task[Any]) -> None:
-        self._side.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("the worker has a fault of its own", exc_info=error)
 
     def _name_of(self, task: asyncio.Task[object] | None) -> str:
         for delivery in self._ledger:

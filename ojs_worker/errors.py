@@ -19,7 +19,7 @@ OjsError
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -152,13 +152,24 @@ class _Answer(msgspec.Struct):
 
 
 _decoder = msgspec.json.Decoder(_Answer)
+# What a decoder raises: no JSON, another shape, text that is no UTF-8, or no end of nesting.
+UNREADABLE: Final = (ValueError, RecursionError)
+T = TypeVar("T")
+
+
+def decoded(body: bytes, decoder: "msgspec.json.Decoder[T]") -> T:
+    """Read an answer; `UnexpectedAnswer` where it cannot be read."""
+    try:
+        return decoder.decode(body)
+    except UNREADABLE as error:
+        raise UnexpectedAnswer(f"the server's answer cannot be read: {error}") from error
 
 
 def error_body(body: bytes) -> ErrorBody:
     """What an answer says of its error; empty where it says nothing that can be read."""
     try:
         error = _decoder.decode(body).error
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         # Proxies and some backends answer with plain text.
         return ErrorBody(message=body[:200].decode(errors="replace").strip())
     return ErrorBody(message=error) if isinstance(error, str) else error or ErrorBody()

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
+from ojs_worker.codec import CannotOpen
 from ojs_worker.durations import Duration, milliseconds
 
 MAX_FRAMES: Final = 50
@@ -202,6 +203,16 @@ def unreadable(reason: str) -> Fault:
         type="UnreadableJob",
         message=f"the job cannot be read: {reason}",
         retryable=False,
+    )
+
+
+def unopened(error: CannotOpen) -> Fault:
+    """The job's arguments are sealed, and stay so here."""
+    return Fault(
+        code="unreadable_job",
+        type="SealedArguments",
+        message=f"the job cannot be opened: {error}",
+        retryable=error.retryable,
     )
 
 

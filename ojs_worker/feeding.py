@@ -3,26 +3,28 @@
 import asyncio
 import contextlib
 import logging
-import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
-import msgspec
-
-from ojs_worker.backoff import pause
-from ojs_worker.errors import Refused, Unreachable
+from ojs_worker.backoff import Patience
+from ojs_worker.errors import OjsError
 from ojs_worker.fetching import Fetched, Fetcher, Waker
+from ojs_worker.job import Job
 
 log = logging.getLogger("ojs.worker")
 
+ANEW_S: Final = 1.0
+
 
 class Feed:
-    """Fetches while it may. There is never more than one FETCH on its way."""
+    """Fetches while it may. There is never more than one FETCH on its way: by itself, or along
+    with a call that settles, to which it is lent."""
 
     def __init__(
         self,
         fetcher: Fetcher,
         *,
-        free: Callable[[], int],
+        free: Callable[[Sequence[Job]], int],
         accept: Callable[[Fetched], None],
         introduced: asyncio.Event,
         poll_s: float,
@@ -36,6 +38,7 @@ class Feed:
         self._waker = waker
         self._room = asyncio.Event()
         self._wanted = True
+        self._asking = self._lent = False
         self._task: asyncio.Task[None] | None = None
         # Set while no FETCH is on its way.
         self.stopped = asyncio.Event()
@@ -50,6 +53,26 @@ class Feed:
 
     def room(self) -> None:
         """A place may have become free."""
+        self._room.set()
+
+    def lend(self, settled: Sequence[Job]) -> dict[str, Any] | None:
+        """The terms of a FETCH that goes along with a call that settles these jobs, to be given
+        back with `repay`. None where no job is wanted, or a FETCH is on its way."""
+        if self._task is None or not (self._wanted and self._introduced.is_set()):
+            return None
+        if self._asking or self._lent or (count := self._free(settled)) <= 0:
+            return None
+        self._lent = True
+        return self._fetcher.terms(count)
+
+    def repay(self, fetched: Fetched | None) -> None:
+        """What came of it; None without an answer: the next FETCH will ask for the same jobs."""
+        self._lent = False
+        if fetched is not None:
+            self._fetcher.answered()
+            self._accept(fetched)
+        if self._task is None:
+            self.stopped.set()
         self._room.set()
 
     def pause(self) -> None:
@@ -75,35 +98,38 @@ class Feed:
             await self._fetch_all()
         except asyncio.CancelledError:
             pass
+        except Exception:
+            log.exception("fetching has a fault of its own, and begins anew")
+            await asyncio.sleep(ANEW_S)
         finally:
             self._task = None
-            self.stopped.set()
+            if not self._lent:
+                self.stopped.set()
             if self._wanted:
                 # It was wanted again while it was being hung up.
                 self.start()
 
     async def _fetch_all(self) -> None:
         loop = asyncio.get_running_loop()
-        failures = 0
+        patience = Patience("fetch jobs")
         while self._wanted:
-            free = self._free()
-            if free <= 0:
+            free = self._free(())
+            if free <= 0 or self._lent:
                 self._room.clear()
                 await self._room.wait()
                 continue
             asked = loop.time()
+            self._asking = True
             try:
                 fetched = await self._fetcher.fetch(free)
-            except (Unreachable, Refused, msgspec.DecodeError) as error:
-                failures += 1
-                if failures == 1:
-                    log.warning("cannot fetch jobs yet, trying on: %s", error)
-                after_s = getattr(error, "retry_after_s", None) or 0.0
-                await asyncio.sleep(max(after_s, pause(failures, random.random())))
+            except OjsError as error:
+                await patience.wait(error, getattr(error, "retry_after_s", None))
                 continue
-            if failures:
+            finally:
+                self._asking = False
+            if patience.failures:
                 log.info("jobs are fetched again")
-                failures = 0
+                patience.failures = 0
             self._accept(fetched)
             if not fetched.jobs and not fetched.unreadable:
                 # A server that holds the call has waited already.

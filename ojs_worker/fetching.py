@@ -8,15 +8,14 @@ import msgspec
 
 from ojs_wire.codec import encode
 from ojs_wire.values import uuid7
-from ojs_worker.errors import refusal
+from ojs_worker.errors import UNREADABLE, decoded, refusal
 from ojs_worker.job import Job
-from ojs_worker.transport import Transport
+from ojs_worker.transport import Request, Transport
 
 log = logging.getLogger("ojs.worker")
 
 FETCH: Final = "/ojs/v1/workers/fetch"
 # Waits before the next FETCH where the last one brought nothing, for so many seconds at most.
-# Another one may end earlier, woken by a stream of events.
 Waker = Callable[[float], Awaitable[object]]
 MakeId = Callable[[], str]
 
@@ -71,57 +70,68 @@ class Fetcher:
         queues: Sequence[str],
         *,
         make_id: MakeId,
-        wait_s: float,
+        hold_s: Callable[[], float],
         timeout_s: float,
         lease_ms: int | None = None,
         job_types: Sequence[str] | None = None,
     ) -> None:
         self._transport = transport
-        self._body: dict[str, Any] = {"queues": list(queues), "worker_id": worker_id}
+        self._worker_id = worker_id
+        self._wants: dict[str, Any] = {"queues": list(queues)}
         if lease_ms:
-            self._body["visibility_timeout_ms"] = lease_ms
+            self._wants["visibility_timeout_ms"] = lease_ms
         if job_types is not None:
-            self._body["job_types"] = list(job_types)
+            self._wants["job_types"] = list(job_types)
         self._make_id = make_id
-        self._wait_s = wait_s
+        self._hold_s = hold_s
         self._timeout_s = timeout_s
         self._pending: str | None = None
         self._plain = False
 
     async def fetch(self, count: int) -> Fetched:
         """Ask for so many jobs; raises what the server or the way to it does."""
-        body = {**self._body, "count": count}
-        wait_s = 0.0 if self._plain else self._wait_s
+        body = {**self.terms(count), "worker_id": self._worker_id}
+        wait_s = 0.0 if self._plain else self._hold_s()
         if not self._plain:
-            self._pending = self._pending or self._make_id()
-            body["fetch_id"] = self._pending
             body["wait_ms"] = round(wait_s * 1000)
         reply = await self._transport.send(
-            "POST", FETCH, encode(body), timeout_s=wait_s + self._timeout_s
+            Request("POST", FETCH, encode(body), timeout_s=wait_s + self._timeout_s)
         )
         if reply.well:
-            self._pending = None
+            self.answered()
             return read(reply.body)
         if reply.status in (400, 422) and not self._plain:
             self._plain, self._pending = True, None
             return await self.fetch(count)
         raise refusal(reply.status, reply.body, reply.retry_after_s)
 
+    def terms(self, count: int) -> dict[str, Any]:
+        """Which jobs are wanted, for a FETCH or a call that is one besides."""
+        wanted = {**self._wants, "count": count}
+        if not self._plain:
+            self._pending = self._pending or self._make_id()
+            wanted["fetch_id"] = self._pending
+        return wanted
+
+    def answered(self) -> None:
+        """What was asked for has come."""
+        self._pending = None
+
 
 def read(body: bytes) -> Fetched:
     """The jobs of an answer; one that cannot be read does not spoil the others."""
     try:
         return Fetched(_answer.decode(body).jobs or ())
-    except msgspec.ValidationError:
+    except UNREADABLE:
         pass
     jobs, unreadable = [], []
-    for raw in _raws.decode(body).jobs or ():
+    for raw in decoded(body, _raws).jobs or ():
         try:
             jobs.append(_one.decode(raw))
-        except msgspec.ValidationError as error:
+        except UNREADABLE as error:
             try:
                 name = _name.decode(raw)
-            except msgspec.ValidationError:
+            except UNREADABLE:
                 # Nobody could even fail it.
                 log.error("the server handed out something that is no job: %s", error)
                 continue

@@ -1,14 +1,13 @@
 """Manual mode: the program fetches and settles itself, the SDK beats for it."""
 
 import asyncio
-import random
 from collections.abc import AsyncIterator, Callable
 from typing import Any, Final, Self
 
-from ojs_worker.backoff import pause
+from ojs_worker.backoff import Patience
 from ojs_worker.context import JobContext
 from ojs_worker.delivery import Delivery
-from ojs_worker.errors import LeaseLost, Refused, Unreachable
+from ojs_worker.errors import LeaseLost, OjsError
 from ojs_worker.faults import BadArguments, Fault, fault_of
 from ojs_worker.registry import Registry
 from ojs_worker.running import Running
@@ -100,7 +99,7 @@ class Manual:
             fetched = await running.fetcher.fetch(1)
             for broken in fetched.unreadable:
                 running.engine.settle_aside(broken.job, Failed(fault_of(_Said(broken.reason))))
-            for job in fetched.jobs:
+            for job in filter(None, map(running.engine.opened, fetched.jobs)):
                 delivery = running.engine.hold(job)
                 try:
                     extension = self._extension(delivery)
@@ -114,17 +113,16 @@ class Manual:
 
     async def listen(self) -> AsyncIterator[Claimed]:
         """Job after job, until the worker is told to stop."""
-        failures = 0
+        patience = Patience("fetch jobs")
         loop = asyncio.get_running_loop()
         while not self.running.engine.shutting_down:
             asked = loop.time()
             try:
                 claimed = await self.fetch_one()
-            except (Unreachable, Refused):
-                failures += 1
-                await asyncio.sleep(pause(failures, random.random()))
+            except OjsError as error:
+                await patience.wait(error, getattr(error, "retry_after_s", None))
                 continue
-            failures = 0
+            patience.failures = 0
             if claimed is not None:
                 yield claimed
             else:

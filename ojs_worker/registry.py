@@ -165,6 +165,10 @@ def _place(target: Any, runs: Runs | None, name: str) -> Runs:
         raise ValueError(f"the handler of {name} is a coroutine, which runs in the event loop only")
     if not is_coroutine and runs == "loop":
         raise ValueError(f"the handler of {name} is no coroutine, so it would block the event loop")
+    if runs == "process" and "<locals>" in getattr(target, "__qualname__", ""):
+        raise ValueError(
+            f"the handler of {name} stands inside a function, where no other process finds it"
+        )
     return runs or ("loop" if is_coroutine else "thread")
 
 

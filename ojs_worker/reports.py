@@ -7,7 +7,7 @@ from typing import Any, Final
 from ojs_wire.codec import encode
 from ojs_worker.errors import Unreachable, refusal
 from ojs_worker.job import Job
-from ojs_worker.transport import Transport
+from ojs_worker.transport import Request, Transport
 
 log = logging.getLogger("ojs.worker")
 
@@ -55,7 +55,9 @@ class Reports:
 
     async def _put(self, path: str, body: dict[str, Any], *, must: bool = False) -> None:
         try:
-            reply = await self._transport.send("PUT", path, encode(body), timeout_s=self._timeout_s)
+            reply = await self._transport.send(
+                Request("PUT", path, encode(body), timeout_s=self._timeout_s)
+            )
         except Unreachable as error:
             if must:
                 raise

@@ -13,11 +13,14 @@ from typing import Any, Self
 
 from ojs_wire.values import format_timestamp, uuid7
 from ojs_worker.beats import Beats
+from ojs_worker.codec import Codec
 from ojs_worker.engine import Engine
+from ojs_worker.exchanging import BulkSettler
 from ojs_worker.feeding import Feed
 from ojs_worker.fetching import Fetcher, fetch_ids
 from ojs_worker.health import HealthServer
 from ojs_worker.machine import Word
+from ojs_worker.offers import Manifest
 from ojs_worker.registry import Registry
 from ojs_worker.reports import Reports
 from ojs_worker.settings import Config
@@ -25,6 +28,7 @@ from ojs_worker.settling import SingleSettler
 from ojs_worker.signals import ENDING, SignalBox, forced_code
 from ojs_worker.transport import SteadyTransport, Transport
 from ojs_worker.version import installed
+from ojs_worker.waking import StreamWaker
 
 log = logging.getLogger("ojs.worker")
 
@@ -42,6 +46,7 @@ class Running:
         transport: Transport,
         *,
         layers: Sequence[Any] = (),
+        codec: Codec | None = None,
         worker_id: str | None = None,
         fetches: bool = True,
         owns_transport: bool = False,
@@ -52,12 +57,21 @@ class Running:
         self._owned = transport if owns_transport else None
         transport = SteadyTransport(transport)
         types = tuple(registry) if config.only_known_types else None
+        manifest = Manifest(transport, timeout_s=config.operation_s)
+        self._settler = BulkSettler(
+            transport,
+            self.id,
+            SingleSettler(transport, self.id, timeout_s=config.operation_s),
+            ask=manifest.offers,
+            timeout_s=config.operation_s,
+        )
         self.engine = Engine(
             config,
             registry,
-            settler=SingleSettler(transport, self.id, timeout_s=config.operation_s),
+            settler=self._settler,
             reports=Reports(transport, self.id, timeout_s=config.operation_s),
             layers=layers,
+            codec=codec,
         )
         self._beats = Beats(
             transport,
@@ -68,23 +82,27 @@ class Running:
             interval_s=config.heartbeat_s,
             timeout_s=config.operation_s,
         )
+        self.waker = StreamWaker(transport, config.queues, types, manifest.offers)
+        self._following: asyncio.Task[None] | None = None
         self.fetcher = Fetcher(
             transport,
             self.id,
             config.queues,
             make_id=fetch_ids(_now_ms, random.getrandbits),
-            wait_s=config.long_poll_s,
+            hold_s=lambda: 0.0 if self.waker.connected else config.long_poll_s,
             timeout_s=config.operation_s,
             lease_ms=round(config.visibility_s * 1000) if config.visibility_s else None,
             job_types=types,
         )
         self.feed = Feed(
             self.fetcher,
-            free=lambda: self.engine.free,
+            free=self.engine.free_without,
             accept=self.engine.accept,
             introduced=self._beats.introduced,
             poll_s=config.poll_s,
+            waker=self.waker,
         )
+        self._settler.lender = self.feed
         self._fetches = fetches
         self._health: HealthServer | None = None
         self._forced_by: int | None = None
@@ -108,6 +126,8 @@ class Running:
             config.concurrency,
         )
         self.engine.start(self._beats, self.feed if self._fetches else None)
+        if config.wake == "stream" and self._fetches:
+            self._following = self._loop.create_task(self._follow())
         return self
 
     def ask_to_stop(self) -> None:
@@ -153,8 +173,16 @@ class Running:
         else:
             self.engine.hear(_WORDS[sig.name])
 
+    async def _follow(self) -> None:
+        await self.introduced.wait()
+        await self.waker.run()
+
     async def _close(self) -> None:
+        if self._following is not None:
+            self._following.cancel()
+            await asyncio.gather(self._following, return_exceptions=True)
         await self.engine.close()
+        await self._settler.close()
         if self._owned is not None:
             await self._owned.close()
         if self._health is not None:

@@ -33,6 +33,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     heartbeat_s: float = 5.0
     poll_s: float = 1.0
     long_poll_s: float = 25.0
+    wake: Literal["poll", "stream"] = "poll"
     visibility_s: float | None = None
     connect_s: float = 5.0
     operation_s: float = 10.0
@@ -58,6 +59,7 @@ class Given(TypedDict, total=False):
     heartbeat_interval: Duration
     poll_interval: Duration
     long_poll: Duration
+    wake: Literal["poll", "stream"]
     visibility_timeout: Duration
     connection_timeout: Duration
     operation_timeout: Duration
@@ -138,6 +140,14 @@ TABLE: Final[tuple[Setting, ...]] = (
         least=0.01,
     ),
     _row("long_poll", "long_poll_s", "seconds", "OJS_LONG_POLL", "how long a FETCH may be held"),
+    _row(
+        "wake",
+        "wake",
+        "text",
+        "OJS_WAKE",
+        "how an idle worker hears of jobs: a FETCH that the server holds, or its event stream",
+        choices=("poll", "stream"),
+    ),
     _row(
         "visibility_timeout",
         "visibility_s",

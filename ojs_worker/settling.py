@@ -3,26 +3,26 @@
 `Settler` is the seam: another one may gather outcomes and tell many in one call.
 """
 
-import asyncio
 import logging
-import random
 from enum import StrEnum
 from typing import Any, Final, Protocol
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from ojs_wire.codec import encode
-from ojs_worker.backoff import pause
+from ojs_worker.backoff import Patience
 from ojs_worker.errors import Unreachable, error_body
 from ojs_worker.faults import BadResult, Fault, refused_result
 from ojs_worker.job import Job
-from ojs_worker.transport import Reply, Transport
+from ojs_worker.transport import Request, Transport
 
 log = logging.getLogger("ojs.worker")
 
 ACK: Final = "/ojs/v1/workers/ack"
 NACK: Final = "/ojs/v1/workers/nack"
-_REFUSED: Final = frozenset({400, 413, 422})
+GONE: Final = frozenset({404, 409})
+REFUSED: Final = frozenset({400, 413, 422})
 
 
 class Done(msgspec.Struct, frozen=True):
@@ -61,19 +61,25 @@ class Settler(Protocol):
         """Tell one outcome, as often as it takes."""
         ...
 
+    def hurry(self) -> None:
+        """The worker ends: let no outcome wait for another one any more."""
+        ...
+
 
 class _Ack(msgspec.Struct):
     job_id: str
-    worker_id: str
     attempt: int
     result: msgspec.Raw
+    worker_id: str | UnsetType = UNSET
+    outcome: str | UnsetType = UNSET
 
 
 class _Nack(msgspec.Struct, omit_defaults=True):
     job_id: str
-    worker_id: str
     attempt: int
     error: Fault
+    worker_id: str | UnsetType = UNSET
+    outcome: str | UnsetType = UNSET
     requeue: bool = False
 
 
@@ -102,54 +108,52 @@ class SingleSettler:
         self._worker_id = worker_id
         self._timeout_s = timeout_s
 
-    async def settle(self, job: Job, outcome: Outcome) -> Verdict:
-        """Tell one outcome, as often as it takes."""
-        failures, unsure = 0, False
-        path, body = self._call(job, outcome)
+    async def settle(self, job: Job, outcome: Outcome, *, unsure: bool = False) -> Verdict:
+        """Tell one outcome, as often as it takes; `unsure` where it may have been heard before."""
+        patience = Patience(f"settle job {job.id}")
         while True:
+            path = ACK if isinstance(outcome, Done) else NACK
+            body = written(job, outcome, self._worker_id)
+            wait_s = None
             try:
-                reply = await self._transport.send("POST", path, body, timeout_s=self._timeout_s)
+                reply = await self._transport.send(
+                    Request("POST", path, body, timeout_s=self._timeout_s)
+                )
             except Unreachable as error:
-                reason: str = str(error)
+                reason = str(error)
                 unsure = unsure or error.sent
-                wait_s = 0.0
             else:
                 if reply.well:
                     return Verdict.SETTLED
-                if reply.status in (404, 409):
-                    _log_gone(job, reply, unsure=unsure)
+                said = str(error_body(reply.body).message)
+                if reply.status in GONE:
+                    log_gone(job, said, unsure=unsure)
                     return Verdict.GONE
-                if reply.status in _REFUSED:
-                    said = str(error_body(reply.body).message)
-                    if not isinstance(outcome, Done):
-                        log.error("the server refused the FAIL of job %s: %s", job.id, said)
+                if reply.status in REFUSED:
+                    other = in_place_of(job, outcome, reply.status, said)
+                    if other is None:
                         return Verdict.REFUSED
-                    log.error("the server refused the result of job %s: %s", job.id, said)
-                    outcome = Failed(refused_result(reply.status, said))
-                    path, body = self._call(job, outcome)
+                    outcome = other
                     continue
-                reason = f"answered {reply.status}: {error_body(reply.body).message}"
-                wait_s = reply.retry_after_s or 0.0
-            failures += 1
-            if failures == 1:
-                log.warning("cannot settle job %s yet, trying on: %s", job.id, reason)
-            await asyncio.sleep(max(wait_s, pause(failures, random.random())))
+                reason = f"answered {reply.status}: {said}"
+                wait_s = reply.retry_after_s
+            await patience.wait(reason, wait_s)
 
-    def _call(self, job: Job, outcome: Outcome) -> tuple[str, bytes]:
-        match outcome:
-            case Done(result):
-                told: Any = _Ack(job.id, self._worker_id, job.attempt, msgspec.Raw(result))
-                return ACK, _encode(told)
-            case Failed(fault):
-                return NACK, _written(_Nack(job.id, self._worker_id, job.attempt, fault))
-            case Released(reason):
-                fault = Fault(code="released", type="released", message=reason, retryable=True)
-                return NACK, _written(
-                    _Nack(job.id, self._worker_id, job.attempt, fault, requeue=True)
-                )
+    def hurry(self) -> None:
+        """None of them waits for another one."""
 
 
-def _written(nack: _Nack) -> bytes:
+def written(job: Job, outcome: Outcome, worker_id: str | UnsetType = UNSET) -> bytes:
+    """An outcome as JSON: with the worker's id as a call of its own, else as one of many."""
+    if isinstance(outcome, Done):
+        word = "ack" if worker_id is UNSET else UNSET
+        return _encode(_Ack(job.id, job.attempt, msgspec.Raw(outcome.result), worker_id, word))
+    word = "fail" if worker_id is UNSET else UNSET
+    if isinstance(outcome, Failed):
+        nack = _Nack(job.id, job.attempt, outcome.fault, worker_id, word)
+    else:
+        fault = Fault(code="released", type="released", message=outcome.reason, retryable=True)
+        nack = _Nack(job.id, job.attempt, fault, worker_id, word, requeue=True)
     try:
         return _encode(nack)
     except UnicodeEncodeError:
@@ -165,12 +169,21 @@ def _written(nack: _Nack) -> bytes:
         return _encode(msgspec.structs.replace(nack, error=plain))
 
 
-def _log_gone(job: Job, reply: Reply, *, unsure: bool) -> None:
+def in_place_of(job: Job, outcome: Outcome, status: int, said: str) -> Failed | None:
+    """What to tell where the server will not have an outcome; None where nothing is left."""
+    if not isinstance(outcome, Done):
+        log.error("the server refused the FAIL of job %s: %s", job.id, said)
+        return None
+    log.error("the server refused the result of job %s: %s", job.id, said)
+    return Failed(refused_result(status, said))
+
+
+def log_gone(job: Job, said: str, *, unsure: bool) -> None:
+    """The server does not know the job as this worker's."""
     if unsure:
         # The first try may have been heard and its answer lost; this is then its echo.
         log.info("job %s was settled already, or is not held any more", job.id)
     else:
-        said = error_body(reply.body).message
         log.warning("the lease of job %s is lost, its outcome is dropped: %s", job.id, said)
 
 

@@ -3,15 +3,17 @@
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Self, Unpack
 
-from ojs_worker.access import Auth, Headers
+from ojs_worker.access import Auth
 from ojs_worker.blocking import BlockingManual, ThreadWorker
-from ojs_worker.client.asynchronous import Client
+from ojs_worker.client.asynchronous import Client, Now
 from ojs_worker.client.blocking import BlockingClient
 from ojs_worker.client.options import Options
 from ojs_worker.client.requests import JobRequest
+from ojs_worker.codec import Codec
 from ojs_worker.direct import way_to
 from ojs_worker.job import Job
 from ojs_worker.manual import Manual
@@ -20,7 +22,7 @@ from ojs_worker.registry import JobDecorator, Registry, Runs
 from ojs_worker.running import Running
 from ojs_worker.settings import Config, Given, load
 from ojs_worker.signals import SignalBox
-from ojs_worker.transport import ANSWER_S, Reply, Transport
+from ojs_worker.transport import BlockingTransport, Reply, Request, Transport
 
 log = logging.getLogger("ojs.worker")
 
@@ -45,6 +47,7 @@ class Worker:
         auth: Auth | None = None,
         *,
         transport: Transport | None = None,
+        codec: Codec | None = None,
         id: str | None = None,
         **settings: Unpack[Given],
     ) -> None:
@@ -54,6 +57,7 @@ class Worker:
         load({}, self._code, {})
         self._auth = auth
         self._transport = transport
+        self._codec = codec
         self._id = id
         self._client: Client | None = None
         self._blocking_client: BlockingClient | None = None
@@ -89,7 +93,8 @@ class Worker:
     def client(self) -> Client:
         """A client of the same server."""
         if self._client is None:
-            self._client = Client(transport=_Later(lambda: self._way(self.config())))
+            way = _Later(lambda: self._way(self.config()))
+            self._client = Client(transport=way, codec=self._codec)
         return self._client
 
     @property
@@ -97,8 +102,32 @@ class Worker:
         """The same for programs without an event loop."""
         if self._blocking_client is None:
             config = self.config()
-            self._blocking_client = BlockingClient(config.url, self._auth or config.auth_token)
+            self._blocking_client = BlockingClient(
+                config.url, self._auth or config.auth_token, codec=self._codec
+            )
         return self._blocking_client
+
+    @property
+    def codec(self) -> Codec | None:
+        """What changes arguments on their way to the server, and back."""
+        return self._codec
+
+    @contextmanager
+    def diverted(
+        self, transport: Transport, blocking: BlockingTransport, now: Now
+    ) -> Iterator[None]:
+        """Have worker and clients go another way, by another clock, for the length of a block;
+        tests do."""
+        before = self._transport, self._blocking_client
+        self._transport = transport
+        # One for this while only: it costs less than one that could reach a server.
+        short = before[1] or BlockingClient(transport=blocking, codec=self._codec)
+        self._blocking_client = short
+        try:
+            with self.client.diverted(transport, now), short.diverted(blocking, now):
+                yield
+        finally:
+            self._transport, self._blocking_client = before
 
     def config(self, flags: Mapping[str, Any] | None = None) -> Config:
         """The settings: flags before code before environment before defaults. The flags hold
@@ -115,6 +144,7 @@ class Worker:
             self.registry,
             self._way(config),
             layers=tuple(self.middleware),
+            codec=self._codec,
             worker_id=self._id,
             fetches=fetches,
             owns_transport=self._transport is None,
@@ -196,18 +226,10 @@ class _Later:
         self._choose = choose
         self._chosen: Transport | None = None
 
-    async def send(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None = None,
-        *,
-        headers: Headers | None = None,
-        timeout_s: float = ANSWER_S,
-    ) -> Reply:
+    async def send(self, request: Request) -> Reply:
         if self._chosen is None:
             self._chosen = self._choose()
-        return await self._chosen.send(method, path, body, headers=headers, timeout_s=timeout_s)
+        return await self._chosen.send(request)
 
     async def close(self) -> None:
         if self._chosen is not None:

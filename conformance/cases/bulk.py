@@ -72,6 +72,23 @@ async def changing_by_ids(stage: Stage) -> None:
     (await stage.post("jobs/bulk/cancel", both)).error(400, "invalid_request")
 
 
+@case("OJS-BLK-020", level=4, capability=BULK)
+async def what_a_workflow_needs(stage: Stage) -> None:
+    """Jobs whose results a running workflow hands on stay, and the answer says so."""
+    queue = stage.name()
+    step = {"type": "test.step", "args": [], "options": {"queue": queue}}
+    (await stage.post("workflows", {"type": "chain", "steps": [step, step]})).expect(201)
+    first = await stage.take(queue)
+    (await stage.ack(first)).expect(200)
+    ids = {"job_ids": [first["id"]]}
+    reply = (await stage.post("jobs/bulk/delete", ids)).expect(422)
+    stage.equal(reply["items"][0]["error"]["code"], "conflict", "the outcome")
+    await stage.look(first)
+    (await stage.ack(await stage.take(queue, wait_ms=5_000))).expect(200)
+    (await stage.post("jobs/bulk/delete", ids)).expect(200)
+    (await stage.get(f"jobs/{first['id']}")).error(404, "not_found")
+
+
 @case("OJS-BLK-006", level=4, capability=BULK)
 async def retrying_what_waits(stage: Stage) -> None:
     """A job that waits for its retry is put into its queue at once, its attempts as they are."""

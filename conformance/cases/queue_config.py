@@ -26,6 +26,7 @@ async def settings(stage: Stage) -> None:
     stage.equal([config["concurrency"], config["allowed_job_types"]], [3, ["a.*"]], "config")
     every = {"concurrency", "rate_limit", "throttle", "backpressure", "visibility_timeout"}
     every |= {"default_timeout", "default_retry", "retention", "allowed_job_types"}
+    every |= {"dead_letter_ttl", "dead_letter_max_size"}
     stage.equal(sorted(every - set(config)), [], "settings that are missing")
     (await stage.call("PUT", path, config)).expect(200)
     stage.equal((await stage.get(path)).expect(200)["config"], config, "config sent back")
@@ -35,8 +36,9 @@ async def settings(stage: Stage) -> None:
     stage.equal(changed["allowed_job_types"], ["a.*"], "what PATCH did not name")
     (await stage.call("PUT", path, {})).expect(200)
     none = (await stage.get(path)).expect(200)["config"]
-    left = [name for name in sorted(every) if none[name] is not None]
+    left = [name for name in sorted(every) if none[name] not in (None, ["*"])]
     stage.equal(left, [], "set after an empty PUT")
+    stage.equal(none["allowed_job_types"], ["*"], "all job types")
     told = await stage.events(queue, types="queue.configured")
     stage.check(len(told) >= 3 and "config" in told[0]["data"], "queue.configured", told[:1])
 
@@ -103,6 +105,35 @@ async def defaults_for_jobs(stage: Stage) -> None:
     (await stage.push(queue=queue, type="other.kind")).error(400, "invalid_request")
 
 
+@case("OJS-QCF-010", "OJS-QCF-012", "OJS-QCF-018", level=3, capability=CONFIG)
+async def defaults_for_steps_and_runs(stage: Stage) -> None:
+    """Steps and cron runs have the defaults of their queue; its types count when they are made."""
+    queue, entry = stage.name(), stage.name("cron")
+    config = {"default_retry": {"max_attempts": 7}, "allowed_job_types": ["test.*"]}
+    path = f"queues/{queue}/config"
+    (await stage.call("PUT", path, config)).expect(200)
+    own = {"args": [], "options": {"queue": queue}}
+    good, bad = {"type": "test.step", **own}, {"type": "other.kind", **own}
+    beat = {"name": entry, "expression": "0 0 1 1 *"}
+    (await stage.post("cron", {**beat, "job_template": bad})).error(400, "invalid_request")
+    steps = {"type": "chain", "steps": [good, bad]}
+    (await stage.post("workflows", steps)).error(400, "invalid_workflow")
+    await stage.empty(queue)
+    (await stage.post("cron", {**beat, "job_template": good})).expect(201)
+    (await stage.post(f"cron/{entry}/trigger", {})).expect(201)
+    run = await stage.take(queue)
+    stage.equal(run["max_attempts"], 7, "max_attempts of a cron run")
+    (await stage.ack(run)).expect(200)
+    (await stage.post("workflows", {"type": "chain", "steps": [good, good]})).expect(201)
+    (await stage.call("PATCH", path, {"allowed_job_types": ["none"]})).expect(200)
+    for _ in range(2):
+        step = await stage.take(queue, wait_ms=5_000)
+        stage.equal(step["max_attempts"], 7, "max_attempts of a step")
+        (await stage.ack(step)).expect(200)
+    (await stage.post(f"cron/{entry}/trigger", {})).error(400, "invalid_request")
+    (await stage.delete(f"cron/{entry}")).expect(200)
+
+
 @case("OJS-QCF-013", "OJS-QCF-014", "OJS-QCF-015", level=1, capability=CONFIG)
 async def purging(stage: Stage) -> None:
     """A purge removes jobs in the named states, on a clear word, and none that is held."""
@@ -141,6 +172,31 @@ async def deleting_queues(stage: Stage) -> None:
     await stage.enqueue(queue)
     config = (await stage.get(f"queues/{queue}/config")).expect(200)["config"]
     stage.equal(config["concurrency"], None, "concurrency of a queue that is new again")
+
+
+@case("OJS-QCF-019", level=1, capability=CONFIG)
+async def moving_jobs(stage: Stage) -> None:
+    """The jobs of a queue that is deleted can move, whatever their state, and go on there."""
+    queue, target = stage.name(), stage.name()
+    dead = await stage.discarded(queue)
+    for wrong in ({}, {"target_queue": queue}):
+        await stage.enqueue(queue)
+        refused = await stage.call("DELETE", f"queues/{queue}", {"strategy": "move", **wrong})
+        refused.error(400, "invalid_request")
+    held = await stage.take(queue)
+    later = await stage.enqueue(target)
+    reply = await stage.call(
+        "DELETE", f"queues/{queue}", {"strategy": "move", "target_queue": target}
+    )
+    wanted = {"state": "deleted", "target_queue": {"$eq": target}}
+    stage.equal(reply.expect(202, wanted)["jobs_affected"], 3, "jobs_affected")
+    (await stage.get(f"queues/{queue}")).error(404, "not_found")
+    stage.equal((await stage.look(dead))["queue"], target, "queue of a dead letter")
+    (await stage.ack(held)).expect(200)
+    first, second = [await stage.take(target) for _ in range(2)]
+    stage.check(first["id"] != later["id"] == second["id"], "the older job first", first)
+    told = await stage.events(queue, types="queue.moved")
+    stage.equal(sum(event["data"]["count"] for event in told), 3, "jobs told as moved")
 
 
 @case("OJS-QCF-017", capability=CONFIG)

@@ -363,6 +363,13 @@ async def reading(stage: Stage) -> None:
         200, {"workflow_id": {"$eq": flow["id"]}, "type": "batch", "state": "running"}
     )
     stage.equal(progress["progress"], 0.5, "progress")
+    other = stage.name()
+    chain = await start(stage, type="chain", steps=[job(other, n) for n in range(2)])
+    running = await stage.take(other)
+    (await stage.call("PUT", f"jobs/{running['id']}/progress", {"progress": 0.5})).expect(200)
+    told = (await stage.get(f"workflows/{chain['id']}/progress")).expect(200)
+    shares = [told["progress"], told["steps"][0]["progress"]]
+    stage.equal(shares, [0.25, 0.5], "progress of a chain whose first step has reported")
     (await stage.get(f"workflows/{stage.new_id()}")).error(404, "not_found")
 
 

@@ -46,6 +46,8 @@ class Skip(StrEnum):
 
     OVERLAP = "overlap_skip"
     CLOCK_CHANGE = "dst_skip"
+    # The queue takes no jobs of this type, since its settings have changed.
+    TYPE = "type_refused"
     # The entry was stored by a version with other rules or zones; it is switched off.
     INVALID = "invalid"
 

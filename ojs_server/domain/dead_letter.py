@@ -1,6 +1,6 @@
 """Dead letters: what is noted of a discarded job, and what a retry may change about it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Final
 
 import msgspec
@@ -10,7 +10,7 @@ from ojs_server.domain.fields import args, parse_queue
 from ojs_server.domain.job import Change, Job, State, StoredJob
 from ojs_server.domain.naming import nearest
 from ojs_server.domain.retry import RetryPolicy, parse_policy
-from ojs_server.domain.unique import parse_unique, unique_of
+from ojs_server.domain.unique import refingerprinted
 from ojs_server.domain.validate import check_sizes
 from ojs_wire import codec
 from ojs_wire.values import kind_of
@@ -104,14 +104,4 @@ def overridden(stored: StoredJob, override: Override) -> StoredJob:
         meta=codec.encode(meta) if override.meta else stored.meta,
     )
     check_sizes(changed.args, changed.meta, job.spec)
-    key = None if stored.unique_key is None else _fingerprint(changed, spec, meta)
-    return msgspec.structs.replace(changed, unique_key=key)
-
-
-def _fingerprint(stored: StoredJob, spec: Mapping[str, Any], meta: dict[str, Any]) -> bytes | None:
-    policy = parse_unique(spec.get("unique"))
-    if policy is None:
-        return None
-    return unique_of(
-        policy, stored.job.type, stored.job.queue, msgspec.json.decode(stored.args), meta
-    ).key
+    return refingerprinted(changed)

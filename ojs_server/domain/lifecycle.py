@@ -191,8 +191,7 @@ def mature(job: Job, now: int, position: Positions, keep: Retention) -> Change |
 def drop(job: Job, fault: Fault, happened: Event, now: int, keep: Retention) -> Change:
     """Given up before it started: its key is closed, or its queue is full."""
     require(job, "drop")
-    after = _discarded(job, fault, now, keep, dead_letter=_wants_dead_letter(job))
-    return Change(job, after, (happened, events.discarded(after, fault)))
+    return _discard(job, job, fault, (happened,), now, keep, dead_letter=_wants_dead_letter(job))
 
 
 def put_off(job: Job, until: int) -> Change:
@@ -309,29 +308,31 @@ def _failed(
         fault.action != "discard" and policy.on_exhaustion == "dead_letter"
     )
     ended = msgspec.structs.replace(job, completed_at=now, errors=errors)
-    after = _discarded(ended, fault, now, keep, dead_letter=dead_letter)
-    happened = (*happened, events.discarded(after, fault), events.buried(after, fault))
-    return Change(job, after, happened, dead_letter=dead_letter)
+    return _discard(job, ended, fault, happened, now, keep, dead_letter=dead_letter)
 
 
-def _discarded(
-    job: Job,
+def _discard(
+    before: Job,
+    ended: Job,
     fault: Fault,
+    happened: tuple[Event, ...],
     now: int,
     keep: Retention,
     *,
     dead_letter: bool,
-) -> Job:
-    """The one way into `discarded`: the error noted behind those before."""
-    noted = entry(fault, job.attempt, now)
-    return msgspec.structs.replace(
-        job,
+) -> Change:
+    """The one way into `discarded`: the error noted behind those before, and a dead letter told."""
+    noted = entry(fault, ended.attempt, now)
+    after = msgspec.structs.replace(
+        ended,
         state=State.DISCARDED,
         finished_at=now,
         due_at=now + (keep.dead_letter_ms if dead_letter else keep.discarded_ms),
         error=noted,
-        errors=append_entry(job.errors, noted),
+        errors=append_entry(ended.errors, noted),
     )
+    told = (*happened, events.discarded(after, fault), events.buried(after, fault))
+    return Change(before, after, told, dead_letter=dead_letter)
 
 
 def _wants_dead_letter(job: Job) -> bool:
@@ -359,7 +360,4 @@ def _expire(job: Job, now: int, keep: Retention) -> Change:
     if fault.timeout_kind is not None:
         happened = (*happened, events.timed_out(job, fault))
     # No completed_at: unlike a job whose attempts are used up, this one was never finished.
-    dead_letter = _wants_dead_letter(job)
-    after = _discarded(job, fault, now, keep, dead_letter=dead_letter)
-    happened = (*happened, events.discarded(after, fault), events.buried(after, fault))
-    return Change(job, after, happened, dead_letter=dead_letter)
+    return _discard(job, job, fault, happened, now, keep, dead_letter=_wants_dead_letter(job))

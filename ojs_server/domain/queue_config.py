@@ -34,18 +34,17 @@ _PARTS: Final[Mapping[str, str]] = {
     "default_timeout_ms": "run_ms",
     "default_retry": "retry",
     "retention": "retention",
+    "dead_letter_ttl": "dead_letter_ms",
+    "dead_letter_max_size": "dead_letters",
     "allowed_job_types": "job_types",
+    "producers": "anybody",
 }
 MEMBERS: Final = frozenset(_PARTS)
+# What stands for all job types, and for all producers.
+ALL: Final = ["*"]
 _BOUNDS: Final = frozenset({"max_depth", "max_size_bytes", "strategy", "warning_threshold"})
 # Known to the documents of the protocol, and not to be taken for granted here.
-_NOT_BUILT: Final = (
-    "dead_letter_queue",
-    "dead_letter_max_size",
-    "dead_letter_ttl",
-    "producers",
-    "late_ack",
-)
+_NOT_BUILT: Final = ("dead_letter_queue", "late_ack")
 
 
 class Bounds(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -66,6 +65,8 @@ class QueueConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     run_ms: int | None = None
     retry: dict[str, Any] | None = None
     retention: dict[str, int] = {}
+    dead_letter_ms: int | None = None
+    dead_letters: int | None = None
     job_types: tuple[str, ...] = ()
 
     @property
@@ -74,13 +75,15 @@ class QueueConfig(msgspec.Struct, frozen=True, omit_defaults=True):
         return bool(self.policy)
 
     def keep(self, server: Retention) -> Retention:
-        """How long this queue's finished jobs stay."""
-        if not self.retention:
-            return server
+        """How long this queue's finished jobs stay, and how many dead letters."""
         own = {f"{state}_ms": period for state, period in self.retention.items()}
         if "discarded_ms" in own:
             own["dead_letter_ms"] = own["discarded_ms"]
-        return msgspec.structs.replace(server, **own)
+        if self.dead_letter_ms is not None:
+            own["dead_letter_ms"] = self.dead_letter_ms
+        if self.dead_letters is not None:
+            own["dead_letters"] = self.dead_letters
+        return msgspec.structs.replace(server, **own) if own else server
 
     def takes(self, job_type: str) -> bool:
         """Whether jobs of a type may be put into this queue."""
@@ -100,7 +103,12 @@ def parse_config(body: Mapping[str, Any], *, strict: bool, base: QueueConfig) ->
             )
     if strict:
         _refuse_unknown("", body, MEMBERS)
-    named = {_PARTS[name] for name in body if name in _PARTS}
+    if body.get("producers") not in (None, ALL):
+        raise Unsupported(
+            "`producers` cannot be limited for a queue: the server's keys say who may enqueue",
+            details={"field": "producers", "supported": ALL},
+        )
+    named = {_PARTS[name] for name in body if name in _PARTS} - {"anybody"}
     made: dict[str, Any] = {}
     for part in sorted(named):
         made[part] = (
@@ -113,11 +121,11 @@ def parse_limits(body: Mapping[str, Any], *, strict: bool, base: QueueConfig) ->
     """Check a queue's limits as their own endpoint takes them; they replace those of `base`."""
     if strict:
         _refuse_unknown("", body, LIMITS)
-    return msgspec.structs.replace(base, policy=parse_policy("rate_limit", body))
+    return msgspec.structs.replace(base, policy=parse_policy("", body))
 
 
 def as_wire(config: QueueConfig) -> dict[str, Any]:
-    """The settings under all names that clients read; what is not set is null."""
+    """The settings under all names that clients read; what is not set is null, or `*` for all."""
     bounds = config.bounds or Bounds()
     policy = config.policy
     return {
@@ -139,7 +147,11 @@ def as_wire(config: QueueConfig) -> dict[str, Any]:
         "default_timeout": None if config.run_ms is None else in_seconds(config.run_ms),
         "default_retry": config.retry,
         "retention": {name: format_duration(ms) for name, ms in config.retention.items()} or None,
-        "allowed_job_types": list(config.job_types) or None,
+        "dead_letter_ttl": None
+        if config.dead_letter_ms is None
+        else format_duration(config.dead_letter_ms),
+        "dead_letter_max_size": config.dead_letters,
+        "allowed_job_types": list(config.job_types) or ALL,
     }
 
 
@@ -147,7 +159,7 @@ def _policy(body: Mapping[str, Any], strict: bool, base: QueueConfig) -> Policy:
     nested = _object(body, "rate_limit")
     if strict:
         _refuse_unknown("rate_limit.", nested, LIMITS)
-    outer = parse_policy("config", {name: body.get(name) for name in LIMITS & body.keys()})
+    outer = parse_policy("", {name: body.get(name) for name in LIMITS & body.keys()})
     inner = parse_policy("rate_limit", nested)
     concurrency = inner.concurrency if outer.concurrency is None else outer.concurrency
     # What is not named stays; what is named and empty goes.
@@ -194,14 +206,18 @@ def _bounds(body: Mapping[str, Any], strict: bool) -> Bounds | None:
 
 
 def _bound(given: Mapping[str, Any], field: str, name: str) -> int | None:
-    value = given.get(name)
+    rule = f"must be a whole number from 1 to {MAX_BOUND}, or 0 for no bound"
+    return _number(field, given.get(name), 0, rule) or None
+
+
+def _number(field: str, value: object, least: int, rule: str) -> int | None:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_BOUND:
-        raise invalid(field, f"must be a whole number from 1 to {MAX_BOUND}, or 0 for no bound")
-    return value or None
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MAX_BOUND:
+        raise invalid(field, rule)
+    return value
 
 
 def _strategy(field: str, value: object) -> str | None:
@@ -260,6 +276,17 @@ def _retention(body: Mapping[str, Any], strict: bool) -> dict[str, int]:
     }
 
 
+def _dead_letter_ms(body: Mapping[str, Any], strict: bool) -> int | None:
+    given = body.get("dead_letter_ttl")
+    return None if given is None else _period("dead_letter_ttl", given, 1000)
+
+
+def _dead_letters(body: Mapping[str, Any], strict: bool) -> int | None:
+    name = "dead_letter_max_size"
+    # Not 0: that is no bound elsewhere, and here would look like it.
+    return _number(name, body.get(name), 1, f"must be a whole number from 1 to {MAX_BOUND}")
+
+
 def _job_types(body: Mapping[str, Any], strict: bool) -> tuple[str, ...]:
     given = body.get("allowed_job_types")
     if given is None:
@@ -286,6 +313,8 @@ _READERS: Final[Mapping[str, Callable[[Mapping[str, Any], bool], Any]]] = {
     "run_ms": _of_two("default_timeout"),
     "retry": _retry,
     "retention": _retention,
+    "dead_letter_ms": _dead_letter_ms,
+    "dead_letters": _dead_letters,
     "job_types": _job_types,
 }
 

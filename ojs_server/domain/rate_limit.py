@@ -20,6 +20,10 @@ SCOPES: Final = ("tenant", "global")
 # Limits of one policy, without what a job says beside them.
 LIMITS: Final = frozenset({"concurrency", "rate", "throttle", "period", "limit", "max_per_second"})
 MEMBERS: Final = LIMITS | {"key", "on_limit", "scope"}
+# Where a retry stands among the jobs that wait for the same limits; the default first.
+RETRY_PRIORITIES: Final = ("equal", "prefer_retry", "prefer_new")
+# Farther than any two places in a queue lie apart.
+FAR: Final = 1 << 62
 # No key of a client begins with these characters, and both sort before all of them.
 OF_QUEUE: Final = "#queue:"
 OF_KEYLESS: Final = "$jobs:"
@@ -57,6 +61,20 @@ class Policy(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 NO_LIMITS: Final = Policy()
+
+
+def place_of_retry(place: int, retry_priority: str) -> int:
+    """The place of a retry in its queue: before all others of its priority, or behind them.
+
+    Retries keep their order among themselves.
+    """
+    match retry_priority:
+        case "prefer_retry":
+            return place - FAR
+        case "prefer_new":
+            return place + FAR
+        case _:
+            return place
 
 
 class RateLimit(msgspec.Struct, frozen=True):
@@ -115,30 +133,31 @@ def parse_key(field: str, value: object) -> str:
 
 
 def parse_policy(field: str, given: Mapping[str, Any]) -> Policy:
-    """Check the limits in any spelling.
+    """Check the limits in any spelling; `field` is where they stand, empty for the whole body.
 
     `rate` and `throttle` are objects of limit and period, or numbers with `period` beside them;
     `limit` and `period`, or `max_per_second`, are a rate by themselves.
     """
+    at = f"{field}." if field else ""
     period = given.get("period")
-    rate = _window(f"{field}.rate", given.get("rate"), period)
-    throttle = _window(f"{field}.throttle", given.get("throttle"), period)
+    rate = _window(f"{at}rate", given.get("rate"), period)
+    throttle = _window(f"{at}throttle", given.get("throttle"), period)
     if given.get("limit") is not None:
-        plain = _window(f"{field}.limit", given["limit"], period)
+        plain = _window(f"{at}limit", given["limit"], period)
         rate = rate or plain
     if given.get("max_per_second") is not None:
-        count = _count(f"{field}.max_per_second", given["max_per_second"], 1)
+        count = _count(f"{at}max_per_second", given["max_per_second"], 1)
         rate = rate or Window(count, 1000)
     if period is not None:
-        _period(f"{field}.period", period)
+        _period(f"{at}period", period)
     concurrency = given.get("concurrency")
     if isinstance(concurrency, dict):
         # As it is answered.
         if "limit" not in concurrency:
-            raise invalid(f"{field}.concurrency.limit", "is missing")
+            raise invalid(f"{at}concurrency.limit", "is missing")
         concurrency = concurrency["limit"]
     return Policy(
-        None if concurrency is None else _count(f"{field}.concurrency", concurrency, 0),
+        None if concurrency is None else _count(f"{at}concurrency", concurrency, 0),
         rate,
         throttle,
     )

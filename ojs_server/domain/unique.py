@@ -7,7 +7,7 @@ import msgspec
 
 from ojs_server.domain.errors import Duplicate, InvalidRequest, invalid
 from ojs_server.domain.fingerprint import fingerprint
-from ojs_server.domain.job import TERMINAL, Job, State
+from ojs_server.domain.job import TERMINAL, Job, State, StoredJob
 from ojs_server.domain.naming import nearest
 from ojs_wire.values import format_duration, kind_of, parse_duration
 
@@ -23,6 +23,13 @@ UNFINISHED: Final = (
     State.RETRYABLE,
     State.PENDING,
 )
+
+
+class _Spec(msgspec.Struct, frozen=True):
+    unique: dict[str, Any] | None = None
+
+
+_spec: Final = msgspec.json.Decoder(_Spec)
 
 
 class UniquePolicy(msgspec.Struct, frozen=True):
@@ -150,6 +157,25 @@ def _named(args: Sequence[Any], names: Iterable[str]) -> dict[str, Any]:
                 f"names {name[:100]!r}, which the first object of `args` does not have",
             )
     return {name: found[name] for name in names}
+
+
+def in_queue(stored: StoredJob, queue: str) -> StoredJob:
+    """The job in another queue, found there by its unique policy."""
+    return refingerprinted(
+        msgspec.structs.replace(stored, job=msgspec.structs.replace(stored.job, queue=queue))
+    )
+
+
+def refingerprinted(stored: StoredJob) -> StoredJob:
+    """A job with a unique policy, of which something has changed that the policy may compare."""
+    policy = None
+    if stored.unique_key is not None:
+        policy = parse_unique(_spec.decode(stored.job.spec).unique)
+    if policy is None:
+        return stored
+    args, meta = msgspec.json.decode(stored.args), msgspec.json.decode(stored.meta)
+    key = unique_of(policy, stored.job.type, stored.job.queue, args, meta).key
+    return msgspec.structs.replace(stored, unique_key=key)
 
 
 def _dimensions(member: str, given: dict[str, Any]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from ojs_server.domain import fields
 from ojs_server.domain.deadlines import Limits, parse_limits
 from ojs_server.domain.errors import InvalidRequest, TooLarge, invalid
 from ojs_server.domain.options import KNOWN, OTHER_NAME, merge, refuse_unknown
+from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.domain.rate_limit import RateLimit, parse_rate_limit
 from ojs_server.domain.retry import DEFAULT, parse_policy
 from ojs_server.domain.tracing import trace_of
@@ -98,13 +99,15 @@ def parse_draft(body: object, *, strict: bool = False) -> Draft:
     return draft
 
 
-def with_retry(draft: Draft, policy: Mapping[str, Any]) -> Draft:
-    """The draft under a queue's retry policy, if it has none of its own."""
+def configured(draft: Draft, config: QueueConfig) -> Draft:
+    """The draft under its queue's retry policy, if it has none of its own."""
+    if config.retry is None:
+        return draft
     spec = codec.decode(draft.spec)
     if "retry" in spec:
         return draft
-    spec["retry"] = policy
-    attempts = parse_policy(dict(policy)).max_attempts
+    spec["retry"] = config.retry
+    attempts = parse_policy(config.retry).max_attempts
     return msgspec.structs.replace(draft, spec=codec.encode(spec), max_attempts=attempts)
 
 

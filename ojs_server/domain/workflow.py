@@ -122,6 +122,17 @@ def culprit(plan: Plan, progress: Progress) -> int | None:
     return index
 
 
+def hands_on(plan: Plan, progress: Progress) -> bool:
+    """Whether a step that has not ended is, or was, to be given results of others."""
+    if progress.state is not WorkflowState.RUNNING:
+        return False
+    given: list[bool] = []
+    for node in plan.nodes:
+        around = node.scope is not None and given[node.scope]
+        given.append(around or bool(node.needs) or node.fires is not None)
+    return any(one and state not in ENDED for one, state in zip(given, progress.nodes, strict=True))
+
+
 class _Run:
     """One step on its way: the states it changes and what it has found to do."""
 

@@ -1,6 +1,6 @@
 """From the body of a workflow request to a plan, and a checked draft for each of its jobs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -12,6 +12,7 @@ from ojs_server.domain.errors import (
     ValidationError,
 )
 from ojs_server.domain.naming import nearest
+from ojs_server.domain.queue_config import QueueConfig, require_type
 from ojs_server.domain.validate import Draft, hash_of, parse_draft
 from ojs_server.domain.workflow_graph import graph
 from ojs_server.domain.workflow_plan import Kind, Node, Plan
@@ -45,7 +46,8 @@ _NOTHING: Final[Mapping[str, Any]] = {}
 
 
 class Definition(msgspec.Struct, frozen=True):
-    """A checked request; drafts, and the enqueue requests they were read from, by node.
+    """A checked request; by node drafts, the enqueue requests they were read from, and where
+    these stand in it.
 
     What waits is kept as its request, so that a later version of the server reads it by its own
     rules.
@@ -57,6 +59,7 @@ class Definition(msgspec.Struct, frozen=True):
     plan: Plan
     drafts: tuple[Draft | None, ...]
     requests: tuple[bytes | None, ...]
+    paths: tuple[str, ...]
 
 
 def parse_workflow(body: object, *, strict: bool = False) -> Definition:
@@ -78,6 +81,31 @@ def parse_workflow(body: object, *, strict: bool = False) -> Definition:
         plan=Plan(tuple(reader.nodes)),
         drafts=tuple(reader.drafts),
         requests=tuple(reader.requests),
+        paths=tuple(reader.paths),
+    )
+
+
+def require_types(definition: Definition, configs: Mapping[str, QueueConfig]) -> None:
+    """Refuse jobs of types that their queues do not take, also those that run later."""
+    problems: list[dict[str, str]] = []
+    for draft, path in zip(definition.drafts, definition.paths, strict=True):
+        if draft is not None and draft.queue in configs:
+            try:
+                require_type(configs[draft.queue], draft.queue, draft.type)
+            except InvalidRequest as error:
+                problems.append({"path": _at(path, error), "message": error.message})
+    _refuse_all(problems)
+
+
+def _refuse_all(problems: Sequence[dict[str, str]]) -> None:
+    if not problems:
+        return
+    first, more = problems[0], len(problems) - 1
+    also = f" (and {more} more)" if more else ""
+    raise InvalidRequest(
+        f"`{first['path']}`: {first['message']}{also}",
+        details={"validation_errors": problems[:MAX_PROBLEMS]},
+        code=codes.INVALID_WORKFLOW,
     )
 
 
@@ -88,20 +116,14 @@ class _Reader:
         self.nodes = [Node("")]
         self.drafts: list[Draft | None] = [None]
         self.requests: list[bytes | None] = [None]
+        self.paths = [""]
         self._strict = strict
         self._problems: list[dict[str, str]] = []
 
     def read(self, body: Mapping[str, Any]) -> None:
         """Read it all, or raise what is wrong with it."""
         self._definition(0, body, "", 1, _NOTHING)
-        if self._problems:
-            first, more = self._problems[0], len(self._problems) - 1
-            also = f" (and {more} more)" if more else ""
-            raise InvalidRequest(
-                f"`{first['path']}`: {first['message']}{also}",
-                details={"validation_errors": self._problems[:MAX_PROBLEMS]},
-                code=codes.INVALID_WORKFLOW,
-            )
+        _refuse_all(self._problems)
 
     def _definition(
         self,
@@ -121,7 +143,10 @@ class _Reader:
         first, middle = len(self.nodes), len(self.nodes) + len(shape.members)
         end = first + len(parts)
         if end - 1 > MAX_NODES:
-            raise refuse("", f"has more than {MAX_NODES} jobs and nested definitions")
+            raise refuse(
+                shape.members[0].path.rpartition("[")[0],
+                f"brings the workflow to more than {MAX_NODES} jobs and nested definitions",
+            )
         node = self.nodes[index] = msgspec.structs.replace(
             self.nodes[index],
             kind=shape.kind,
@@ -134,6 +159,7 @@ class _Reader:
             self.nodes.append(Node(id=own_id, scope=index, needs=needs, fires=part.fires))
             self.drafts.append(None)
             self.requests.append(None)
+            self.paths.append(part.path)
         later = _inherited(shape, defaults)
         for place, part in enumerate(parts):
             self._part(first + place, part, depth, later if place else defaults)

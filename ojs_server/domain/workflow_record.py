@@ -60,6 +60,14 @@ class MemberJob(msgspec.Struct, frozen=True):
     started_at: int | None = None
 
 
+class MemberProgress(msgspec.Struct, frozen=True):
+    """What a job of a workflow has reported of itself; `data` is JSON."""
+
+    node: int
+    value: float | None
+    data: bytes | None
+
+
 class WorkflowView(msgspec.Struct, frozen=True):
     """A workflow and its jobs that were enqueued."""
 

@@ -1,10 +1,10 @@
 """Settings of queues: create, read, change, delete; and the removal of jobs."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from ojs_server.domain.errors import Conflict, Unsupported, invalid
+from ojs_server.domain.errors import Conflict, invalid
 from ojs_server.domain.fields import parse_queue
 from ojs_server.domain.job import TERMINAL, State
 from ojs_server.domain.naming import nearest
@@ -18,6 +18,7 @@ from ojs_server.domain.queue_config import (
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.views import timestamp
 from ojs_server.ops.control import Configure, Drop, Purge, SetPaused
+from ojs_server.ops.move import Move
 from ojs_server.store.base import Reader
 from ojs_server.store.records import QueueCounts, Span
 from ojs_wire.calls import CreateQueueRequest, DeleteQueueRequest, EmptyRequest, PurgeRequest
@@ -25,11 +26,13 @@ from ojs_wire.values import format_timestamp, kind_of, parse_duration, parse_tim
 
 # How many jobs, of whatever queue, one step of a purge looks through.
 SPAN: Final = 2000
-STRATEGIES: Final = ("reject", "discard")
+STRATEGIES: Final = ("reject", "discard", "move")
 # What a worker holds is cancelled, not taken from under it.
 PURGEABLE: Final = tuple(state for state in State if state is not State.ACTIVE)
 
 Decide = Callable[[QueueConfig], QueueConfig]
+# Ids, states, and when each was last touched.
+Listed = Sequence[tuple[str, str, int]]
 
 
 async def create(call: Call) -> Answer:
@@ -81,37 +84,38 @@ async def purge(call: Call) -> Answer:
 
 
 async def delete(call: Call) -> Answer:
-    """Forget a queue. With jobs that are not final it is refused, or they are cancelled."""
+    """Forget a queue. With jobs that are not final it is refused, or they go as is wanted."""
     name = parse_queue("queue", call.params["name"])
     request = await call.read(DeleteQueueRequest, optional=True)
     asked = call.query().get("strategy") or "reject"
     strategy = asked if request.strategy is None else request.strategy
-    if strategy == "move":
-        raise Unsupported(
-            "jobs cannot be moved to another queue",
-            details={"field": "strategy", "supported": list(STRATEGIES)},
-        )
     if strategy not in STRATEGIES:
         raise invalid(
             "strategy", f"must be one of {', '.join(STRATEGIES)}{nearest(strategy, STRATEGIES)}"
         )
+    named = request.target_queue
+    target = _target(name, strategy, call.query().get("target_queue") if named is None else named)
     queue = await _counts(call, name)
     alive = sum(queue.counts[state] for state in State if state not in TERMINAL) if queue else 0
     if alive and strategy == "reject":
         raise Conflict(
             f"queue {name} has {alive} jobs that are not final",
             details={"resource_type": "queue", "resource_id": name, "jobs": alive},
-            hint='send {"strategy": "discard"} to cancel and remove them',
+            hint='send {"strategy": "discard"} to cancel and remove them, or "move" with a '
+            "`target_queue`",
         )
     # Nothing is handed out any more while its jobs go.
     await call.server.engine.run(SetPaused(name, True))
-    gone = await _purge(call, name, tuple(State), None, cancel=True)
+    if target is None:
+        gone = await _purge(call, name, tuple(State), None, cancel=True)
+    else:
+        gone = await _stepwise(call, name, lambda jobs: Move(name, _ids(jobs), target))
     left = (await call.server.engine.run(Drop(name))).left
     return Answer(
         {
             "queue": name,
             "strategy": strategy,
-            "target_queue": None,
+            "target_queue": target,
             "jobs_affected": gone,
             "state": "draining" if left else "deleted",
         },
@@ -170,19 +174,38 @@ async def _counts(call: Call, name: str) -> QueueCounts | None:
 async def _purge(
     call: Call, name: str, states: tuple[str, ...], before: int | None, *, cancel: bool = False
 ) -> int:
-    """Look through all jobs in steps; each removes what it finds in a transaction of its own."""
+    def step(jobs: Listed) -> Purge | None:
+        old = [one for one in jobs if one[1] in states and (before is None or one[2] < before)]
+        return Purge(name, _ids(old), states, before, cancel=cancel) if old else None
+
+    return await _stepwise(call, name, step)
+
+
+async def _stepwise(call: Call, name: str, step: Callable[[Listed], Purge | Move | None]) -> int:
+    """Look through all jobs in steps, each a transaction of its own; answers how many have gone."""
     engine = call.server.engine
     after, count = "", 0
     while (span := await engine.read(partial(_span, name, after))) is not None:
-        ids = tuple(
-            job_id
-            for job_id, state, at in span.jobs
-            if state in states and (before is None or at < before)
-        )
-        if ids:
-            count += (await engine.run(Purge(name, ids, states, before, cancel=cancel))).count
+        if span.jobs and (op := step(span.jobs)) is not None:
+            count += (await engine.run(op)).count
         after = span.last
     return count
+
+
+def _ids(jobs: Listed) -> tuple[str, ...]:
+    return tuple(job_id for job_id, _, _ in jobs)
+
+
+def _target(name: str, strategy: str, given: str | None) -> str | None:
+    """Where jobs are to be moved; checked also where none are."""
+    target = None if given is None else parse_queue("target_queue", given)
+    if strategy != "move":
+        return None
+    if target is None:
+        raise invalid("target_queue", "is missing; it is needed with the strategy `move`")
+    if target == name:
+        raise invalid("target_queue", "must be another queue than the one that is deleted")
+    return target
 
 
 def _span(name: str, after: str, reader: Reader) -> Span | None:

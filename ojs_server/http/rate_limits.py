@@ -56,7 +56,7 @@ async def override(call: Call) -> Answer:
                     f"`{name[:100]}` is not known{nearest(name, _OVERRIDE)}",
                     details={"field": name[:100], "allowed": sorted(_OVERRIDE)},
                 )
-    policy = parse_policy("rate_limit", body)
+    policy = parse_policy("", body)
     done = await call.server.engine.run(Override(key, policy, await _until(call, body)))
     found = await call.server.engine.read(lambda reader: reader.limit(key))
     return Answer(_shown(*(found or (done.limit, 0)), done.now))

@@ -1,24 +1,25 @@
 """How workflows look on the wire: the whole tree with the jobs as they are now."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Raw, UnsetType
 
 from ojs_server.domain.job import State
 from ojs_server.domain.workflow import culprit, tally
 from ojs_server.domain.workflow_plan import (
     ENDED,
+    Kind,
     Node,
     NodeState,
     Plan,
     Progress,
-    Tally,
     WorkflowState,
 )
 from ojs_server.domain.workflow_record import (
     MemberJob,
+    MemberProgress,
     Workflow,
     WorkflowView,
     plan_of,
@@ -69,29 +70,26 @@ def shown_briefly(workflow: Workflow) -> dict[str, Any]:
     return _Drawing(WorkflowView(workflow)).head()
 
 
-def progress_shown(view: WorkflowView) -> dict[str, Any]:
-    """What share of a workflow has ended."""
-    drawing = _Drawing(view)
+def progress_shown(view: WorkflowView, reports: Iterable[MemberProgress]) -> dict[str, Any]:
+    """How far a workflow is, and what its running jobs say of themselves."""
+    drawing = _Drawing(view, reports)
     return {
         "workflow_id": view.workflow.id,
         "type": view.workflow.kind,
         "state": view.workflow.state,
-        "progress": _share(drawing.counts),
+        "progress": round(drawing.share_of_members(drawing.plan.root), 6),
         "steps": drawing.shares(),
     }
 
 
-def _share(counts: Tally) -> float:
-    return round((counts.completed + counts.failed) / counts.total, 6)
-
-
 class _Drawing:
-    def __init__(self, view: WorkflowView) -> None:
+    def __init__(self, view: WorkflowView, reports: Iterable[MemberProgress] = ()) -> None:
         self._workflow = view.workflow
-        self._plan: Plan = plan_of(view.workflow)
+        self.plan: Plan = plan_of(view.workflow)
+        self._reports = {one.node: one for one in reports}
         self._progress: Progress = progress_in(view.workflow)
         self._members: Mapping[int, MemberJob] = {one.node: one for one in view.members}
-        self.counts = tally(self._plan, self._progress)
+        self.counts = tally(self.plan, self._progress)
 
     def head(self) -> dict[str, Any]:
         """The workflow as a whole."""
@@ -124,7 +122,7 @@ class _Drawing:
     def failure(self) -> dict[str, Any]:
         """What went wrong; nothing where nothing did."""
         failed = [
-            (self._members[index], self._plan.nodes[index].id)
+            (self._members[index], self.plan.nodes[index].id)
             for index, state in enumerate(self._progress.nodes)
             if state is NodeState.FAILED and index in self._members
         ]
@@ -135,50 +133,66 @@ class _Drawing:
                 {"job_id": member.job_id, "step_id": step_id, **_told(member)}
                 for member, step_id in failed
             ]
-        if (blamed := culprit(self._plan, self._progress)) is not None:
-            told["failed_step_id"] = self._plan.nodes[blamed].id
+        if (blamed := culprit(self.plan, self._progress)) is not None:
+            told["failed_step_id"] = self.plan.nodes[blamed].id
             if (place := self._place_in_root(blamed)) is not None:
                 told["failed_step_index"] = place
         return told
 
     def members(self) -> list[_Step]:
         """The steps of the whole, without its callbacks."""
-        return [self._step(place, part) for place, part in enumerate(self._plan.root.members)]
+        return [self._step(place, part) for place, part in enumerate(self.plan.root.members)]
 
     def callbacks(self) -> list[_Step]:
         """The callbacks of the whole; they stand after its steps."""
-        root = self._plan.root
+        root = self.plan.root
         return [
             self._step(place, part) for place, part in enumerate(root.callbacks, len(root.members))
         ]
 
     def shares(self) -> list[dict[str, Any]]:
         """How far each step of the whole is."""
-        root = self._plan.root
+        root = self.plan.root
         return [
             {
                 "job_id": step.job_id,
                 "id": step.id,
                 "type": step.type,
                 "state": step.state,
-                "progress": self._share_of(part),
+                "progress": round(self._share_of(part), 6),
+                **self._data_of(part),
             }
             for step, part in zip(
                 (*self.members(), *self.callbacks()), (*root.members, *root.callbacks), strict=True
             )
         ]
 
+    def share_of_members(self, node: Node) -> float:
+        """The mean of the members; of a batch only those count that have ended."""
+        whole = node.kind is Kind.BATCH
+        shares = [
+            self._share_of(part)
+            for part in node.members
+            if not whole or self._progress.nodes[part] in ENDED
+        ]
+        return sum(shares) / len(node.members)
+
     def _share_of(self, index: int) -> float:
-        node = self._plan.nodes[index]
-        if self._progress.nodes[index] in (NodeState.COMPLETED, NodeState.FAILED):
-            return 1.0
-        if not node.members:
-            return 0.0
-        ended = [self._progress.nodes[part] in ENDED for part in node.members]
-        return round(sum(ended) / len(ended), 6)
+        state = self._progress.nodes[index]
+        if state in ENDED:
+            return float(state is not NodeState.CANCELLED)
+        node = self.plan.nodes[index]
+        if node.members:
+            return self.share_of_members(node)
+        report = self._reports.get(index)
+        return 0.0 if report is None else report.value or 0.0
+
+    def _data_of(self, index: int) -> dict[str, Raw]:
+        report = self._reports.get(index)
+        return {} if report is None or report.data is None else {"data": Raw(report.data)}
 
     def _step(self, place: int, index: int) -> _Step:
-        node = self._plan.nodes[index]
+        node = self.plan.nodes[index]
         member = self._members.get(index)
         step = _Step(
             index=place,
@@ -186,7 +200,7 @@ class _Drawing:
             type=node.job_type or node.kind or "",
             state=self._progress.nodes[index],
             job_id=member.job_id if member else None,
-            depends_on=[self._plan.nodes[need].id for need in node.needs],
+            depends_on=[self.plan.nodes[need].id for need in node.needs],
             callback=UNSET if node.fires is None else node.fires,
             steps=UNSET if node.kind is None else self._inside(node),
         )
@@ -212,9 +226,9 @@ class _Drawing:
             step.error = _error.decode(member.error)
 
     def _place_in_root(self, index: int) -> int | None:
-        parts = (*self._plan.root.members, *self._plan.root.callbacks)
+        parts = (*self.plan.root.members, *self.plan.root.callbacks)
         while index not in parts:
-            scope = self._plan.nodes[index].scope
+            scope = self.plan.nodes[index].scope
             if scope is None:
                 return None
             index = scope

@@ -79,8 +79,11 @@ async def cancel(call: Call) -> Answer:
 
 
 async def progress(call: Call) -> Answer:
-    """How much of a workflow has ended."""
-    return Answer(progress_shown(await _load(call, _workflow_id(call))))
+    """How far a workflow is."""
+    workflow_id = _workflow_id(call)
+    view = await _load(call, workflow_id)
+    reports = await call.server.engine.read(lambda reader: reader.member_progress(workflow_id))
+    return Answer(progress_shown(view, reports))
 
 
 def _workflow_id(call: Call) -> str:

@@ -11,12 +11,13 @@ from ojs_server.ops.cron import Fire
 from ojs_server.ops.engine import Engine
 from ojs_server.ops.opening import Open
 from ojs_server.ops.sweep import Sweep, Swept
+from ojs_server.ops.work import NEAR_MS
 from ojs_server.store.base import Reader
 from ojs_server.store.clock import monotonic_ms
 from ojs_server.store.records import DueTimes
 
-# Another node's due times are not known here, and a wake-up can be lost.
-SLOW_POLL_S: Final = 0.5
+# Another node tells only of what falls due sooner, and a notice can be lost.
+SLOW_POLL_S: Final = NEAR_MS / 1000
 # When something is due that may not be judged yet, or that another node is about to do.
 PAUSE_S: Final = 0.1
 PRUNE_EVERY_MS: Final = 60_000

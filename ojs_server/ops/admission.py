@@ -74,7 +74,7 @@ class Admission:
             free = limits.room(row, self._work.now)
         # Whoever waits here is woken when time allows more.
         opens_at = free.opens_at if free.count == 0 else None
-        self._work.expect(opens_at)
+        self._work.expect_here(opens_at)
         self._work.gates.put(msgspec.structs.replace(row, active=0, opens_at=opens_at))
         return taken
 

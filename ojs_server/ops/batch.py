@@ -18,6 +18,7 @@ from ojs_server.ops import (
     cron,
     deliveries,
     enqueue,
+    move,
     opening,
     presence,
     progress,
@@ -88,6 +89,7 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
     ((checkpoint.Save, checkpoint.Clear), checkpoint.run),
     ((progress.Advance,), progress.run),
     ((control.Purge, control.Drop), control.run),
+    ((move.Move,), move.run),
     ((bulk.Bulk,), bulk.run),
     ((presence.Register, presence.Deregister, presence.Direct), presence.run),
     ((beat.Beat,), beat.run),
@@ -237,7 +239,9 @@ def _lock(work: Work, ops: Sequence[Operation]) -> None:
     if uniques:
         tx.lock_unique(uniques)
     jobs = {op.job_id for op in ops if isinstance(op, _ON_JOB)}
-    jobs.update(job_id for op in ops if isinstance(op, control.Purge) for job_id in op.job_ids)
+    jobs.update(
+        job_id for op in ops if isinstance(op, control.Purge | move.Move) for job_id in op.job_ids
+    )
     jobs.update(job_id for op in ops if isinstance(op, bulk.Bulk) for job_id in op.ids)
     if called_off := {op.workflow_id for op in ops if isinstance(op, workflow.Cancel)}:
         jobs |= workflow.lock_members(tx, called_off)

@@ -1,6 +1,6 @@
 """Cancel, retry or delete many jobs: one step is one transaction, with an outcome for each job."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal
 
 import msgspec
@@ -9,6 +9,8 @@ from ojs_server.domain import events, lifecycle
 from ojs_server.domain.errors import Conflict, Duplicate, OjsError
 from ojs_server.domain.job import Change, Job, Lease
 from ojs_server.domain.job_filter import JobFilter
+from ojs_server.domain.workflow import hands_on
+from ojs_server.domain.workflow_record import plan_of, progress_in
 from ojs_server.ops.settle import missing
 from ojs_server.ops.work import Work
 from ojs_server.store.records import Receipt
@@ -75,12 +77,14 @@ def _run(work: Work, op: Bulk, stored: Mapping[str, tuple[Job, Lease | None]]) -
     if op.receipt and (known := work.tx.insert_receipts({op.receipt: _receipt(op, ())})):
         return _repeated(op, known[op.receipt])
     decided: dict[str, Change | OjsError] = {}
+    jobs = {job_id: stored[job_id][0] for job_id in op.ids if job_id in stored}
+    needed = _needed(work, jobs.values()) if op.action == "delete" else frozenset[str]()
     for job_id in op.ids:
-        found = stored.get(job_id)
-        if found is None:
+        job = jobs.get(job_id)
+        if job is None:
             decided[job_id] = missing(job_id)
         elif job_id not in decided:
-            decided[job_id] = _decide(work, op, found[0])
+            decided[job_id] = _decide(work, op, job, needed)
     items = tuple(Item(job_id, _error(decided[job_id])) for job_id in op.ids)
     done = Done(items, op.has_more)
     if not (op.atomic and done.failed):
@@ -96,7 +100,14 @@ def _run(work: Work, op: Bulk, stored: Mapping[str, tuple[Job, Lease | None]]) -
     return done
 
 
-def _decide(work: Work, op: Bulk, job: Job) -> Change | OjsError:
+def _needed(work: Work, jobs: Iterable[Job]) -> frozenset[str]:
+    """The workflows of these jobs in which results are still handed on."""
+    members = sorted({job.workflow_id for job in jobs if job.workflow_id is not None})
+    known = work.tx.look_at_workflows(members) if members else {}
+    return frozenset(one.id for one in known.values() if hands_on(plan_of(one), progress_in(one)))
+
+
+def _decide(work: Work, op: Bulk, job: Job, needed: frozenset[str]) -> Change | OjsError:
     try:
         if op.wanted is not None and not op.wanted.matches(job):
             raise Conflict(
@@ -107,12 +118,26 @@ def _decide(work: Work, op: Bulk, job: Job) -> Change | OjsError:
             case "cancel":
                 return lifecycle.cancel(job, work.now, work.rules.keep)
             case "retry":
-                return lifecycle.rerun(job, work.now, work.tx.position)
+                return lifecycle.rerun(job, work.now, work.places(job))
             case "delete":
                 lifecycle.require(job, "delete")
+                _require_unneeded(job, needed)
                 return Change(job, job, (events.removed(job),))
     except OjsError as error:
         return error
+
+
+def _require_unneeded(job: Job, needed: frozenset[str]) -> None:
+    if job.workflow_id in needed:
+        raise Conflict(
+            f"a later step of workflow {job.workflow_id} may still need the result of job {job.id}",
+            details={
+                "job_id": job.id,
+                "current_state": job.state,
+                "workflow_id": job.workflow_id,
+            },
+            hint="delete it when the workflow has ended, or cancel the workflow first",
+        )
 
 
 def _write(work: Work, op: Bulk, changes: Sequence[Change]) -> None:

@@ -87,8 +87,8 @@ class Configured(Controlled, frozen=True):
     config: QueueConfig
 
 
-class Purged(Controlled, frozen=True):
-    """How many jobs are gone."""
+class Gone(Controlled, frozen=True):
+    """How many jobs have left the queue."""
 
     count: int
 
@@ -159,7 +159,7 @@ def _drop(work: Work, op: Drop) -> Dropped:
     return Dropped(work.now, left)
 
 
-def _purge(work: Work, op: Purge) -> Purged:
+def _purge(work: Work, op: Purge) -> Gone:
     found = [job for job, _ in work.tx.load_jobs(op.job_ids).values()]
     gone = [
         job
@@ -179,4 +179,4 @@ def _purge(work: Work, op: Purge) -> Purged:
         work.note(
             events.of_queue("queue.purged", op.queue, count=len(gone), states=sorted(op.states))
         )
-    return Purged(work.now, len(gone))
+    return Gone(work.now, len(gone))

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ojs_server.domain.cron_entry import CronEntry
+from ojs_server.domain.cron_entry import CronEntry, draft_of
 from ojs_server.domain.cron_request import CronChanges, changed, registered
 from ojs_server.domain.errors import Conflict, NotFound, OjsError
 from ojs_server.domain.job import StoredJob
+from ojs_server.domain.queue_config import NO_CONFIG, require_type
 from ojs_server.ops.cron_firing import Firing, cancel_held
 from ojs_server.ops.work import Work
 
@@ -109,7 +110,7 @@ def _carry_out(work: Work, op: Operation) -> Answer:
             return _register(work, op)
         case Amend():
             known = _load(work, op.name)
-            return _kept(work, changed(op.changes, known, work.now, strict=op.strict))
+            return _kept(work, changed(op.changes, known, work.now, strict=op.strict), known)
         case Forget():
             known = _load(work, op.name)
             cancel_held(work, known)
@@ -131,20 +132,30 @@ def _load(work: Work, name: str) -> CronEntry:
 def _register(work: Work, op: Register) -> Kept:
     known = work.tx.load_cron([op.name]).get(op.name)
     entry = registered(op.changes, known, work.now, strict=op.strict)
+    if known is None:
+        _require_type(work, entry)
     if known is None and work.tx.insert_cron([entry]):
         # Another node stored it since we looked; now it is locked.
         known = _load(work, op.name)
         entry = registered(op.changes, known, work.now, strict=op.strict)
     if known is not None:
-        return _kept(work, entry)
+        return _kept(work, entry, known)
     work.expect(entry.next_run_at)
     return Kept(entry, created=True)
 
 
-def _kept(work: Work, entry: CronEntry) -> Kept:
+def _kept(work: Work, entry: CronEntry, known: CronEntry) -> Kept:
+    # An entry whose type is refused since can still be switched off.
+    if entry.definition != known.definition:
+        _require_type(work, entry)
     work.tx.update_cron([entry])
     work.expect(entry.next_run_at)
     return Kept(entry)
+
+
+def _require_type(work: Work, entry: CronEntry) -> None:
+    draft = draft_of(entry, work.now, work.now, lease_ms=work.rules.lease_ms)
+    require_type(work.tx.configs.get(draft.queue, NO_CONFIG), draft.queue, draft.type)
 
 
 def _trigger(work: Work, entry: CronEntry) -> Triggered:

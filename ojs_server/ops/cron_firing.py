@@ -18,8 +18,10 @@ from ojs_server.domain.cron_entry import (
     due,
     meet,
 )
-from ojs_server.domain.errors import OjsError
+from ojs_server.domain.errors import InvalidRequest, OjsError
 from ojs_server.domain.job import TERMINAL, Event, State, StoredJob
+from ojs_server.domain.queue_config import NO_CONFIG, require_type
+from ojs_server.domain.validate import configured
 from ojs_server.ops.enqueue import entered
 from ojs_server.ops.work import Work
 
@@ -70,6 +72,16 @@ class Firing:
                 self._skip(entry, Skip.OVERLAP, run_at, existing_job_id=entry.last_job_id)
             return entry, None
         draft = draft_of(entry, run_at, work.now, lease_ms=work.rules.lease_ms)
+        config = work.tx.configs.get(draft.queue, NO_CONFIG)
+        try:
+            require_type(config, draft.queue, draft.type)
+        except InvalidRequest as refusal:
+            # The queue's settings have changed since the entry was made.
+            if manual:
+                raise
+            self._skip(entry, Skip.TYPE, run_at, message=refusal.message)
+            return entry, None
+        draft = configured(draft, config)
         holds = meeting is Meeting.HOLD
         if holds:
             draft = msgspec.structs.replace(draft, pending=True)

@@ -22,6 +22,7 @@ from ojs_server.ops import (
     deliveries,
     enqueue,
     exchange,
+    move,
     opening,
     presence,
     progress,
@@ -123,7 +124,7 @@ class Engine:
     @overload
     async def run(self, operation: control.Configure) -> control.Configured: ...
     @overload
-    async def run(self, operation: control.Purge) -> control.Purged: ...
+    async def run(self, operation: control.Purge | move.Move) -> control.Gone: ...
     @overload
     async def run(self, operation: control.Drop) -> control.Dropped: ...
     @overload

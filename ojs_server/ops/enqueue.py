@@ -9,7 +9,7 @@ from ojs_server.domain.birth import born
 from ojs_server.domain.errors import Duplicate, NotFound, OjsError
 from ojs_server.domain.job import Change, Event, State, StoredJob
 from ojs_server.domain.queue_config import NO_CONFIG, require_type
-from ojs_server.domain.validate import Draft, with_retry
+from ojs_server.domain.validate import Draft, configured
 from ojs_server.ops.backpressure import Intake, Newcomers, Pressure
 from ojs_server.ops.unique import Judged, judge
 from ojs_server.ops.work import Work
@@ -61,15 +61,17 @@ def run(work: Work, ops: Sequence[Enqueue]) -> list[Enqueued | OjsError]:
     for index, op in enumerate(ops):
         if (verdict := _known_id(op, known)) is not None:
             verdicts[index] = verdict
-    ops = _configured(work, ops, verdicts)
+    ops, refused = _configured(work, ops)
     made = {
         index: tuple(born(draft, work.now, work.tx.position, work.new_id) for draft in op.drafts)
         for index, op in enumerate(ops)
         if index not in verdicts
     }
     verdicts.update(_known_receipt(work, ops, made))
-    fresh = {index: (ops[index].drafts, made[index]) for index in made if index not in verdicts}
-    judged = judge(work, fresh)
+    new = [index for index in made if index not in verdicts]
+    fresh = {index: (ops[index].drafts, made[index]) for index in new if index not in refused}
+    # Only what is new: a request that is repeated was judged by the settings of then.
+    judged = judge(work, fresh) | {index: refused[index] for index in new if index in refused}
     pressures = _bounded(work, judged)
     _mend_receipts(work, ops, judged)
     verdicts.update(judged)
@@ -93,12 +95,13 @@ def run(work: Work, ops: Sequence[Enqueue]) -> list[Enqueued | OjsError]:
 
 
 def _configured(
-    work: Work, ops: Sequence[Enqueue], verdicts: dict[int, _Verdict]
-) -> Sequence[Enqueue]:
-    """Requests to queues with settings of their own: refused by them, or with their defaults."""
+    work: Work, ops: Sequence[Enqueue]
+) -> tuple[Sequence[Enqueue], dict[int, OjsError]]:
+    """Requests with the defaults of their queues, and those that these refuse."""
     configs = work.tx.configs
+    refused: dict[int, OjsError] = {}
     if not configs:
-        return ops
+        return ops, refused
     mended: list[Enqueue] = []
     for index, op in enumerate(ops):
         if not any(draft.queue in configs for draft in op.drafts):
@@ -110,10 +113,10 @@ def _configured(
             try:
                 require_type(config, draft.queue, draft.type)
             except OjsError as error:
-                verdicts.setdefault(index, error)
-            drafts.append(draft if config.retry is None else with_retry(draft, config.retry))
+                refused.setdefault(index, error)
+            drafts.append(configured(draft, config))
         mended.append(msgspec.structs.replace(op, drafts=tuple(drafts)))
-    return mended
+    return mended, refused
 
 
 def _bounded(work: Work, judged: dict[int, Judged | OjsError]) -> dict[int, Pressure]:

@@ -70,6 +70,11 @@ class Gates:
             self._declared[job.rate_key] = policy_in(job.spec, job.queue)
             self._touched[job.rate_key] = job
 
+    def shifted(self, job: Job) -> None:
+        """A job of the key stands elsewhere now; how many run has not changed."""
+        if job.rate_key is not None:
+            self._touched[job.rate_key] = job
+
     def changed(self, change: Change) -> None:
         """A job has changed its state."""
         key = change.before.rate_key
@@ -271,7 +276,7 @@ class Gates:
         return lifecycle.put_off(job, free.opens_at or now + LATER_MS)
 
     def _expect(self, moment: int | None) -> int | None:
-        self._work.expect(moment)
+        self._work.expect_here(moment)
         return moment
 
     def _tell(self, kind: str, name: str, **data: object) -> None:

@@ -55,7 +55,9 @@ def _events(work: Work) -> tuple[int, bool]:
 
 
 def _dead_letters(work: Work) -> int:
-    surplus = work.tx.load_surplus(work.rules.keep.dead_letters, STEP)
+    configs = work.tx.configs
+    own = {name: one.dead_letters for name, one in configs.items() if one.dead_letters is not None}
+    surplus = work.tx.load_surplus(work.rules.keep.dead_letters, own, STEP)
     work.remove(surplus)
     for job in surplus:
         work.note(events.pruned(job, "count"))

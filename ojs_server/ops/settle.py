@@ -9,6 +9,7 @@ from ojs_server.domain.dead_letter import Override, overridden
 from ojs_server.domain.errors import NotFound, OjsError
 from ojs_server.domain.faults import Fault
 from ojs_server.domain.job import Change, Job, Lease, State
+from ojs_server.domain.queue_config import NO_CONFIG, require_type
 from ojs_server.ops.work import Work
 
 
@@ -97,6 +98,9 @@ class Revive(_OnJob, frozen=True):
         """Back into the queue."""
         if self.override is None:
             return lifecycle.revive(job, work.now, work.tx.position)
+        queue = self.override.queue
+        if queue is not None:
+            require_type(work.tx.configs.get(queue, NO_CONFIG), queue, job.type)
         stored = overridden(work.tx.load_whole([job.id])[job.id], self.override)
         change = lifecycle.revive(stored.job, work.now, work.tx.position)
         work.tx.override_jobs([stored])

@@ -71,7 +71,7 @@ def _mature(work: Work) -> tuple[int, int]:
     changes: list[Change] = []
     aged: list[Job] = []
     for job in work.tx.load_due(MATURE_STEP):
-        change = lifecycle.mature(job, work.now, work.tx.position, work.keep(job.queue))
+        change = lifecycle.mature(job, work.now, work.places(job), work.keep(job.queue))
         if change is None:
             aged.append(job)
         else:

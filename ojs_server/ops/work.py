@@ -3,11 +3,13 @@
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import Final
 
 import msgspec
 
 from ojs_server.domain.dead_letter import marks_of
 from ojs_server.domain.job import TERMINAL, WAITING, Change, Event, Job, State, StoredJob
+from ojs_server.domain.rate_limit import place_of_retry
 from ojs_server.domain.retention import Retention
 from ojs_server.domain.workers import Thresholds
 from ojs_server.ops import beside
@@ -15,6 +17,9 @@ from ojs_server.ops.backpressure import note_room
 from ojs_server.ops.gates import Gates
 from ojs_server.store.base import BYTES, Tx
 from ojs_wire.values import uuid7
+
+# Every node looks this often what falls due; of what falls due sooner the others are told.
+NEAR_MS: Final = 500
 
 
 class Rules(msgspec.Struct, frozen=True):
@@ -27,6 +32,7 @@ class Rules(msgspec.Struct, frozen=True):
     keep: Retention = Retention()
     thresholds: Thresholds = Thresholds()
     conformance: bool = False
+    retry_priority: str = "equal"
 
 
 class Chance(msgspec.Struct, frozen=True):
@@ -53,6 +59,7 @@ class Work:
         self.wakes: Counter[str] = Counter()
         self.ended: list[str] = []
         self.due_at: int | None = None
+        self._told_due: int | None = None
         self._ended_members: list[tuple[str, Change]] = []
         # The place of the last event, once they are written.
         self.logged = 0
@@ -103,6 +110,13 @@ class Work:
                 self._note_member(change.after.workflow_id, change)
         self._freed(left, changes)
 
+    def transfer(self, changes: Sequence[Change]) -> None:
+        """Count jobs that were stored in another queue; nothing else about them has changed."""
+        for change in changes:
+            self._count(change.before, -1)
+            self._entered(change.after)
+            self.gates.shifted(change.after)
+
     def take_ended_members(self) -> list[tuple[str, Change]]:
         """The jobs that have ended since this was asked last, each with its workflow's id."""
         ended, self._ended_members = self._ended_members, []
@@ -146,6 +160,16 @@ class Work:
         config = self.tx.configs.get(queue)
         return self.rules.keep if config is None else config.keep(self.rules.keep)
 
+    def places(self, job: Job) -> Callable[[], int]:
+        """What gives a job its place when it joins its queue: a retry under a limit has its own."""
+        preference = self.rules.retry_priority
+        if job.state != State.RETRYABLE or preference == "equal":
+            return self.tx.position
+        config = self.tx.configs.get(job.queue)
+        if job.rate_key is None and not (config and config.limits):
+            return self.tx.position
+        return lambda: place_of_retry(self.tx.position(), preference)
+
     def pending(self, queue: str, counter: str) -> int:
         """What this transaction adds to a counter of a queue, and has not written yet."""
         counts = self._counts.get(queue)
@@ -156,7 +180,13 @@ class Work:
         return list(self._counts)
 
     def expect(self, moment: int | None) -> None:
-        """Something falls due at this moment; housekeeping must be awake then."""
+        """Something falls due at this moment; housekeeping must be awake then, on every node."""
+        if moment is not None and (self._told_due is None or moment < self._told_due):
+            self._told_due = moment
+        self.expect_here(moment)
+
+    def expect_here(self, moment: int | None) -> None:
+        """The same for this node's housekeeping alone; the others find out when they look."""
         if moment is not None and (self.due_at is None or moment < self.due_at):
             self.due_at = moment
 
@@ -173,6 +203,8 @@ class Work:
             self.logged = self.tx.insert_events(self._events)
         if self.wakes or self.rooms:
             self.tx.announce(self.wakes | self.rooms)
+        if self._told_due is not None and self._told_due <= self.now + NEAR_MS:
+            self.tx.announce_due(self._told_due)
 
     def _entered(self, job: Job) -> None:
         self._count(job, 1)

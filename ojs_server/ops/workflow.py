@@ -7,9 +7,10 @@ import msgspec
 from ojs_server.domain import lifecycle, workflow
 from ojs_server.domain.errors import Duplicate, NotFound, OjsError
 from ojs_server.domain.job import State
-from ojs_server.domain.validate import Draft
+from ojs_server.domain.queue_config import NO_CONFIG
+from ojs_server.domain.validate import Draft, configured
 from ojs_server.domain.workflow_events import told
-from ojs_server.domain.workflow_parse import Definition
+from ojs_server.domain.workflow_parse import Definition, require_types
 from ojs_server.domain.workflow_plan import Effects
 from ojs_server.domain.workflow_record import (
     MemberJob,
@@ -178,8 +179,9 @@ def _known_key(op: Start, earlier: Receipt) -> Started:
 
 def _begin(work: Work, op: Start, created: Workflow) -> WorkflowView:
     """Store the jobs: those that may run at once as jobs, the others as requests."""
-    definition = op.definition
-    drafts = op.drafts
+    definition, configs = op.definition, work.tx.configs
+    require_types(definition, configs)
+    drafts = tuple(configured(one, configs.get(one.queue, NO_CONFIG)) for one in op.drafts)
     nodes = [launch.node for launch in op.effects.enqueue]
     jobs = [
         member(work, draft, (created.id, node), b"[]")

@@ -14,7 +14,8 @@ from ojs_server.domain.birth import born
 from ojs_server.domain.errors import Duplicate, OjsError
 from ojs_server.domain.faults import Fault, entry
 from ojs_server.domain.job import Change, State, StoredJob
-from ojs_server.domain.validate import Draft, parse_draft
+from ojs_server.domain.queue_config import NO_CONFIG
+from ojs_server.domain.validate import Draft, configured, parse_draft
 from ojs_server.domain.workflow_events import StepEnd, told
 from ojs_server.domain.workflow_plan import (
     Effects,
@@ -159,6 +160,8 @@ class Moves:
             place = (moving.workflow.id, launch.node)
             try:
                 draft = parse_draft(codec.decode(waiting[place].request or b"{}"))
+                # What types the queue takes was asked when the workflow was made, and only then.
+                draft = configured(draft, self._work.tx.configs.get(draft.queue, NO_CONFIG))
                 stored = member(self._work, draft, place, handed[place])
                 if draft.unique is not None:
                     # What was made ready before it must be seen by its policy.

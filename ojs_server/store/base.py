@@ -16,7 +16,7 @@ from ojs_server.domain.job_filter import JobFilter
 from ojs_server.domain.limit import Limit
 from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.domain.workers import Worker
-from ojs_server.domain.workflow_record import WorkflowView
+from ojs_server.domain.workflow_record import MemberProgress, WorkflowView
 from ojs_server.store.records import (
     Claimed,
     DeadLetterStats,
@@ -149,9 +149,10 @@ class Tx(WorkflowTx, WebhookTx, Protocol):
     def override_jobs(self, jobs: Sequence[StoredJob]) -> None:
         """Store the queue, policies, payload and fingerprint of locked jobs as they are now."""
 
-    def load_surplus(self, most: int, limit: int) -> list[Job]:
+    def load_surplus(self, most: int, own: Mapping[str, int], limit: int) -> list[Job]:
         """Lock dead letters that are kept beyond `most` of their queue, each queue's oldest first.
 
+        Queues that are among `own` have a number of their own.
         Queues are told apart by their counters, so that only full ones are looked at.
         """
 
@@ -186,6 +187,9 @@ class Tx(WorkflowTx, WebhookTx, Protocol):
     # Leases.
     def insert_leases(self, leases: Sequence[Lease]) -> None:
         """Note who holds the jobs that were just claimed."""
+
+    def move_leases(self, queue: str, ids: Iterable[str]) -> None:
+        """Note another queue for leases of locked jobs. In place: a beat may wait for them."""
 
     def drop_leases(self, job_ids: Sequence[str]) -> None:
         """End leases."""
@@ -337,6 +341,9 @@ class Tx(WorkflowTx, WebhookTx, Protocol):
     def announce(self, queues: Mapping[str, int]) -> None:
         """Tell the other nodes, at commit, that jobs became available."""
 
+    def announce_due(self, moment: int) -> None:
+        """Tell the other nodes, at commit, that something falls due at a moment."""
+
     def wipe(self) -> None:
         """Remove everything; for conformance runs only."""
 
@@ -408,6 +415,9 @@ class Reader(WebhookReader, Protocol):
     def workflow(self, workflow_id: str) -> WorkflowView | None:
         """One workflow with its jobs that were enqueued."""
 
+    def member_progress(self, workflow_id: str) -> list[MemberProgress]:
+        """What the jobs of a workflow that have not ended reported in their present attempts."""
+
     def workflows(
         self, wanted: WorkflowFilter, limit: int, offset: int, after: Place | None
     ) -> WorkflowPage:
@@ -425,8 +435,12 @@ OnWake = Callable[[Mapping[str, int] | None], None]
 OnLog = Callable[[int | None], None]
 
 
-def unheard(position: int | None) -> None:
-    """An OnLog for whoever does not follow the log."""
+# Called when something falls due at a moment of the store's clock.
+OnDue = Callable[[int], None]
+
+
+def unheard(moment: int | None) -> None:
+    """An OnLog or OnDue for whoever follows neither."""
 
 
 class Listener(Protocol):
@@ -451,7 +465,9 @@ class Store(Protocol):
     def ping(self) -> None:
         """Raise StoreUnavailable unless the database answers."""
 
-    def listener(self, on_wake: OnWake, on_log: OnLog = unheard) -> Listener | None:
+    def listener(
+        self, on_wake: OnWake, on_log: OnLog = unheard, on_due: OnDue = unheard
+    ) -> Listener | None:
         """What hears of other nodes' jobs and events; None where there is no other node."""
 
     def note_waiting(self, until: int) -> None:

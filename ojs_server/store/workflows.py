@@ -42,6 +42,9 @@ class WorkflowTx(Protocol):
     def load_workflows(self, ids: Iterable[str]) -> dict[str, Workflow]:
         """Lock and read workflows."""
 
+    def look_at_workflows(self, ids: Iterable[str]) -> dict[str, Workflow]:
+        """Read workflows without a lock: one that has ended stays so, others may move on."""
+
     def update_workflows(self, workflows: Sequence[Workflow]) -> None:
         """Store what the last step made of locked workflows."""
 

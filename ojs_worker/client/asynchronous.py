@@ -1,12 +1,16 @@
 """The client for programs with an event loop."""
 
 import asyncio
+import contextlib
 import random
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, Final, Self, TypeVar, Unpack
+
+import msgspec
 
 from ojs_wire.values import uuid7
 from ojs_worker.access import Auth
@@ -16,16 +20,24 @@ from ojs_worker.client.calls import AGAIN, Call, Ended, Overlap
 from ojs_worker.client.flows import Flow
 from ojs_worker.client.options import Options
 from ojs_worker.client.requests import Args, JobRequest, job_request
+from ojs_worker.codec import CannotOpen, Codec
+from ojs_worker.direct import way_to
 from ojs_worker.errors import Unreachable, WaitTimeout
 from ojs_worker.job import Job
 from ojs_worker.middleware import Chain, EnqueueLayer
-from ojs_worker.transport import ANSWER_S, HttpTransport, Transport
+from ojs_worker.transport import ANSWER_S, Transport
 
 T = TypeVar("T")
 Sleep = Callable[[float], Awaitable[None]]
+Now = Callable[[], datetime]
 TRIES: Final = 4
 # One wait for a result is held no longer than this, whatever the server would allow.
 WAIT_S: Final = 25.0
+
+
+def wall_time() -> datetime:
+    """The machine's clock."""
+    return datetime.now(UTC)
 
 
 class Client:
@@ -41,13 +53,16 @@ class Client:
         auth: Auth | None = None,
         *,
         transport: Transport | None = None,
+        codec: Codec | None = None,
         timeout_s: float = ANSWER_S,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         self.middleware: Chain[EnqueueLayer] = Chain()
-        self._transport = transport or HttpTransport(url, auth)
+        self._transport = transport or way_to(url, auth)
+        self._codec = codec
         self._timeout_s = timeout_s
         self._sleep = sleep
+        self._now: Now = wall_time
 
     async def __aenter__(self) -> Self:
         return self
@@ -59,6 +74,16 @@ class Client:
         """Give the connections up."""
         await self._transport.close()
 
+    @contextmanager
+    def diverted(self, transport: Transport, now: Now) -> Iterator[None]:
+        """Go another way, by another clock, for the length of a block; tests do."""
+        before = self._transport, self._now
+        self._transport, self._now = transport, now
+        try:
+            yield
+        finally:
+            self._transport, self._now = before
+
     async def enqueue(self, type: str, args: Args = (), **options: Unpack[Options]) -> Job:
         """Store one job. `args` is a list, or a mapping for a handler with named parameters.
 
@@ -68,7 +93,7 @@ class Client:
 
     def request(self, type: str, args: Args = (), **options: Unpack[Options]) -> JobRequest:
         """The request of one job, for `send` and `enqueue_many`."""
-        return job_request(type, args, options, datetime.now(UTC), secrets.randbits)
+        return job_request(type, args, options, self._now(), secrets.randbits)
 
     async def send(self, request: JobRequest) -> Job:
         """Enqueue what `request` made."""
@@ -83,15 +108,17 @@ class Client:
         """Store up to a thousand jobs, all or none; middleware sees each of them."""
         led = [await self._led(request) for request in requests]
         kept = [request for request in led if request is not None]
-        return await self._run(calls.enqueue_many(kept, idempotency_key))
+        sealed = [self._sealed(request) for request in kept]
+        jobs = await self._run(calls.enqueue_many(sealed, idempotency_key))
+        return [self._opened(job) for job in jobs]
 
     async def get(self, job_id: str) -> Job:
         """Read a job."""
-        return await self._run(calls.get(job_id))
+        return self._opened(await self._run(calls.get(job_id)))
 
     async def cancel(self, job_id: str) -> Job:
         """Cancel a job, also one that runs; its handler is stopped."""
-        return await self._run(calls.cancel(job_id))
+        return self._opened(await self._run(calls.cancel(job_id)))
 
     async def result(self, job: Job | str, *, timeout_s: float | None = None) -> Any:
         """Wait until a job has ended, and answer its result.
@@ -118,7 +145,7 @@ class Client:
         """Start a workflow made by `chain`, `group` or `batch`; answers it as the server shows
         it. Its jobs do not pass the middleware."""
         flow_id = uuid7(int(time.time() * 1000), secrets.randbits)
-        return await self._run(calls.start_flow(flow, flow_id))
+        return await self._run(calls.start_flow(flow.map(self._sealed), flow_id))
 
     async def get_workflow(self, workflow_id: str) -> dict[str, Any]:
         """Read a workflow with its steps."""
@@ -142,14 +169,13 @@ class Client:
         **options: Unpack[Options],
     ) -> dict[str, Any]:
         """Register a cron entry, or replace the one of that name."""
-        made = self.request(type, args, **options)
+        # Not a job yet, so its name stands for the id: registered again, it is the same request.
+        made = msgspec.structs.replace(self.request(type, args, **options), id=name)
         return await self._run(
             calls.put_cron(
                 name,
                 expression,
-                type,
-                made.args,
-                made.options,
+                self._sealed(made),
                 timezone=timezone,
                 overlap=overlap,
                 enabled=enabled,
@@ -175,7 +201,7 @@ class Client:
 
     async def trigger_cron(self, name: str) -> Job:
         """Run a cron entry now."""
-        return await self._run(calls.trigger_cron(name))
+        return self._opened(await self._run(calls.trigger_cron(name)))
 
     async def manifest(self) -> dict[str, Any]:
         """What the server says of itself."""
@@ -215,19 +241,25 @@ class Client:
         return await layers[0](request, call_next)
 
     async def _store(self, request: JobRequest) -> Job:
-        return await self._run(calls.enqueue(request))
+        return self._opened(await self._run(calls.enqueue(self._sealed(request))))
+
+    def _sealed(self, request: JobRequest) -> JobRequest:
+        return request if self._codec is None else self._codec.seal(request)
+
+    def _opened(self, job: Job) -> Job:
+        """A job as its producer knows it; as it was stored where that cannot be had here."""
+        if self._codec is None:
+            return job
+        with contextlib.suppress(CannotOpen):
+            return self._codec.open(job)
+        return job
 
     async def _run(self, call: Call[T], timeout_s: float | None = None) -> T:
+        request = msgspec.structs.replace(call.request, timeout_s=timeout_s or self._timeout_s)
         failures = 0
         while True:
             try:
-                reply = await self._transport.send(
-                    call.method,
-                    call.path,
-                    call.body,
-                    headers=call.headers,
-                    timeout_s=timeout_s or self._timeout_s,
-                )
+                reply = await self._transport.send(request)
             except Unreachable as error:
                 failures += 1
                 if failures >= TRIES or (error.sent and not call.repeatable):

@@ -5,22 +5,24 @@ loop, so one step runs them to their end. It works where a loop runs as well, an
 """
 
 import time
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Self, TypeVar, Unpack
 
-from ojs_worker.access import Auth, Headers
-from ojs_worker.client.asynchronous import Client
+from ojs_worker.access import Auth
+from ojs_worker.client.asynchronous import Client, Now
 from ojs_worker.client.calls import Overlap
 from ojs_worker.client.flows import Flow
 from ojs_worker.client.options import Options
 from ojs_worker.client.requests import Args, JobRequest
+from ojs_worker.codec import Codec
 from ojs_worker.job import Job
 from ojs_worker.middleware import BlockingLayer, EnqueueNext
 from ojs_worker.transport import (
     ANSWER_S,
-    BlockingHttpTransport,
     BlockingTransport,
     Reply,
+    Request,
 )
 
 T = TypeVar("T")
@@ -35,10 +37,17 @@ class BlockingClient:
         auth: Auth | None = None,
         *,
         transport: BlockingTransport | None = None,
+        codec: Codec | None = None,
         timeout_s: float = ANSWER_S,
     ) -> None:
-        self._transport = transport or BlockingHttpTransport(url, auth)
-        self._client = Client(transport=_AtOnce(self._transport), timeout_s=timeout_s, sleep=_sleep)
+        if transport is None:
+            from ojs_worker.over_httpx import BlockingHttpTransport
+
+            transport = BlockingHttpTransport(url, auth)
+        self._transport = transport
+        self._client = Client(
+            transport=_AtOnce(transport), codec=codec, timeout_s=timeout_s, sleep=_sleep
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -49,6 +58,12 @@ class BlockingClient:
     def close(self) -> None:
         """Give the connections up."""
         self._transport.close()
+
+    @contextmanager
+    def diverted(self, transport: BlockingTransport, now: Now) -> Iterator[None]:
+        """Go another way, by another clock, for the length of a block; tests do."""
+        with self._client.diverted(_AtOnce(transport), now):
+            yield
 
     def use(self, layer: BlockingLayer) -> BlockingLayer:
         """Add a layer of middleware, innermost; a plain function."""
@@ -160,16 +175,8 @@ class _AtOnce:
     def __init__(self, transport: BlockingTransport) -> None:
         self._transport = transport
 
-    async def send(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None = None,
-        *,
-        headers: Headers | None = None,
-        timeout_s: float = ANSWER_S,
-    ) -> Reply:
-        return self._transport.send(method, path, body, headers=headers, timeout_s=timeout_s)
+    async def send(self, request: Request) -> Reply:
+        return self._transport.send(request)
 
     async def close(self) -> None:
         self._transport.close()

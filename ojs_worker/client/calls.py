@@ -11,16 +11,17 @@ import msgspec
 
 from ojs_wire.codec import encode
 from ojs_worker.client.flows import Flow
-from ojs_worker.client.requests import Args, JobRequest
+from ojs_worker.client.requests import JobRequest
 from ojs_worker.errors import (
     InvalidRequest,
     JobCancelled,
     JobFailed,
     UnexpectedAnswer,
+    decoded,
     refusal,
 )
 from ojs_worker.job import Job
-from ojs_worker.transport import Reply
+from ojs_worker.transport import Reply, Request
 
 V1: Final = "/ojs/v1"
 # Answers that say "not now"; the request was not carried out.
@@ -34,11 +35,8 @@ class Call(msgspec.Struct, Generic[T], frozen=True):
     """One request and how to read its answer. `repeatable`: sent twice it does no more than
     once."""
 
-    method: str
-    path: str
+    request: Request
     read: Callable[[Reply], T]
-    body: bytes | None = None
-    headers: Mapping[str, str] | None = None
     repeatable: bool = True
 
 
@@ -65,12 +63,10 @@ A = TypeVar("A")
 
 def enqueue(request: JobRequest) -> Call[Job]:
     """Store one job."""
+    body = encoded(request.wire(), "the job")
     return Call(
-        "POST",
-        f"{V1}/jobs",
+        Request("POST", f"{V1}/jobs", body, _key(request.idempotency_key)),
         lambda reply: _decoded(reply, _job).job,
-        encoded(request.wire(), "the job"),
-        _key(request.idempotency_key),
     )
 
 
@@ -80,19 +76,22 @@ def enqueue_many(requests: Sequence[JobRequest], key: str | None) -> Call[list[J
         raise ValueError("there is no job to enqueue")
     body = encoded({"jobs": [request.wire() for request in requests]}, "the jobs")
     return Call(
-        "POST", f"{V1}/jobs/batch", lambda reply: _decoded(reply, _jobs).jobs, body, _key(key)
+        Request("POST", f"{V1}/jobs/batch", body, _key(key)),
+        lambda reply: _decoded(reply, _jobs).jobs,
     )
 
 
 def get(job_id: str) -> Call[Job]:
     """Read a job."""
-    return Call("GET", _job_path(job_id), lambda reply: _decoded(reply, _job).job)
+    return Call(Request("GET", _job_path(job_id)), lambda reply: _decoded(reply, _job).job)
 
 
 def cancel(job_id: str) -> Call[Job]:
     """Cancel a job. Repeated it is refused, so it is sent once."""
     return Call(
-        "DELETE", _job_path(job_id), lambda reply: _decoded(reply, _job).job, repeatable=False
+        Request("DELETE", _job_path(job_id)),
+        lambda reply: _decoded(reply, _job).job,
+        repeatable=False,
     )
 
 
@@ -131,7 +130,8 @@ def result(job_id: str, wait_s: float) -> Call[Ended]:
         answer = _decoded(reply, _result)
         return Ended(job_id, answer.state, answer.result, answer.error)
 
-    return Call("GET", f"{_job_path(job_id)}/result?wait=true&timeout={wait_s:.3f}", read)
+    path = f"{_job_path(job_id)}/result?wait=true&timeout={wait_s:.3f}"
+    return Call(Request("GET", path), read)
 
 
 def ended(job: Job) -> Ended:
@@ -144,25 +144,23 @@ def ended(job: Job) -> Ended:
 def start_flow(flow: Flow, flow_id: str) -> Call[Json]:
     """Start a workflow; its id is the client's, so it may be sent again."""
     body = encoded(flow.wire(flow_id), "the workflow")
-    return Call("POST", f"{V1}/workflows", _flow_of, body)
+    return Call(Request("POST", f"{V1}/workflows", body), _flow_of)
 
 
 def get_flow(flow_id: str) -> Call[Json]:
     """Read a workflow."""
-    return Call("GET", _flow_path(flow_id), _flow_of)
+    return Call(Request("GET", _flow_path(flow_id)), _flow_of)
 
 
 def cancel_flow(flow_id: str) -> Call[Json]:
     """Cancel a workflow. Repeated it is refused, so it is sent once."""
-    return Call("DELETE", _flow_path(flow_id), _flow_of, repeatable=False)
+    return Call(Request("DELETE", _flow_path(flow_id)), _flow_of, repeatable=False)
 
 
 def put_cron(
     name: str,
     expression: str,
-    type: str,
-    args: Args,
-    options: Json,
+    job: JobRequest,
     *,
     timezone: str | None,
     overlap: Overlap | None,
@@ -170,56 +168,54 @@ def put_cron(
     description: str | None,
 ) -> Call[Json]:
     """Register a cron entry, or replace it."""
-    listed = [dict(args)] if isinstance(args, Mapping) else list(args)
     body: Json = {
         "name": name,
         "cron": expression,
-        "type": type,
-        "args": listed,
-        "options": options,
+        "type": job.type,
+        "args": job.args,
+        "meta": job.meta or None,
+        "options": job.options,
         "timezone": timezone,
         "overlap_policy": overlap,
         "enabled": enabled,
         "description": description,
     }
     given = {member: value for member, value in body.items() if value is not None}
-    return Call("POST", f"{V1}/cron", _cron_of, encoded(given, "the cron entry"))
+    return Call(Request("POST", f"{V1}/cron", encoded(given, "the cron entry")), _cron_of)
 
 
 def get_cron(name: str) -> Call[Json]:
     """Read a cron entry."""
-    return Call("GET", _cron_path(name), _cron_of)
+    return Call(Request("GET", _cron_path(name)), _cron_of)
 
 
 def list_crons() -> Call[list[Json]]:
     """All cron entries."""
-    return Call("GET", f"{V1}/cron?limit=1000", lambda reply: _crons_of(reply))
+    return Call(Request("GET", f"{V1}/cron?limit=1000"), lambda reply: _crons_of(reply))
 
 
 def enable_cron(name: str, *, enabled: bool) -> Call[Json]:
     """Let a cron entry fire, or not."""
-    return Call("PATCH", _cron_path(name), _cron_of, encode({"enabled": enabled}))
+    return Call(Request("PATCH", _cron_path(name), encode({"enabled": enabled})), _cron_of)
 
 
 def delete_cron(name: str) -> Call[None]:
     """Remove a cron entry."""
-    return Call("DELETE", _cron_path(name), _nothing, repeatable=False)
+    return Call(Request("DELETE", _cron_path(name)), _nothing, repeatable=False)
 
 
 def trigger_cron(name: str) -> Call[Job]:
     """Run a cron entry now."""
     return Call(
-        "POST",
-        f"{_cron_path(name)}/trigger",
+        Request("POST", f"{_cron_path(name)}/trigger", b"{}"),
         lambda reply: _decoded(reply, _job).job,
-        b"{}",
         repeatable=False,
     )
 
 
 def manifest() -> Call[Json]:
     """What the server says of itself."""
-    return Call("GET", "/ojs/manifest", lambda reply: _decoded(reply, _object))
+    return Call(Request("GET", "/ojs/manifest"), lambda reply: _decoded(reply, _object))
 
 
 def encoded(value: object, what: str) -> bytes:
@@ -253,10 +249,7 @@ def _crons_of(reply: Reply) -> list[Json]:
 def _decoded(reply: Reply, decoder: "msgspec.json.Decoder[A]") -> A:
     if not reply.well:
         raise refusal(reply.status, reply.body, reply.retry_after_s)
-    try:
-        return decoder.decode(reply.body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise UnexpectedAnswer(f"the server's answer cannot be read: {error}") from error
+    return decoded(reply.body, decoder)
 
 
 def _nothing(reply: Reply) -> None:

@@ -1,6 +1,6 @@
 """Workflows: chains, groups and batches of jobs, nested where need be, as the server takes them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -19,6 +19,18 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True):
     callbacks: Mapping[CallbackName, "JobRequest | Flow"] = {}
     # Options for all jobs that do not set them, as on the wire.
     options: Mapping[str, Any] = {}
+
+    def map(self, change: Callable[[JobRequest], JobRequest]) -> "Flow":
+        """The same workflow with each job changed."""
+
+        def changed(one: "JobRequest | Flow") -> "JobRequest | Flow":
+            return one.map(change) if isinstance(one, Flow) else change(one)
+
+        return msgspec.structs.replace(
+            self,
+            members=tuple(changed(one) for one in self.members),
+            callbacks={name: changed(one) for name, one in self.callbacks.items()},
+        )
 
     def wire(self, flow_id: str | None = None) -> dict[str, Any]:
         """The JSON object of the request."""

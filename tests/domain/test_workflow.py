@@ -6,7 +6,16 @@ import pytest
 
 from ojs_server.domain.errors import Conflict
 from ojs_server.domain.job import State
-from ojs_server.domain.workflow import Outcome, advance, cancel, culprit, outcome_of, start, tally
+from ojs_server.domain.workflow import (
+    Outcome,
+    advance,
+    cancel,
+    culprit,
+    hands_on,
+    outcome_of,
+    start,
+    tally,
+)
 from ojs_server.domain.workflow_parse import parse_workflow
 from ojs_server.domain.workflow_plan import Effects, NodeState, WorkflowState
 
@@ -76,6 +85,16 @@ def test_a_chain_runs_step_by_step() -> None:
     assert flow.notices == [("step_completed", "2"), ("completed", "")]
     assert (flow.counts, flow.state) == ((3, 0, 0, 0), "completed")
     assert culprit(flow.plan, flow.last.progress) is None
+
+
+def test_results_are_wanted_while_a_step_that_waited_has_not_ended() -> None:
+    inner = {"type": "chain", "steps": [job("b"), job("c")]}
+    flow = Flow({"type": "group", "jobs": [job("a"), inner]})
+    wanted = [hands_on(flow.plan, flow.last.progress)]
+    for name in ("a", "b", "c"):
+        flow.ends(name)
+        wanted.append(hands_on(flow.plan, flow.last.progress))
+    assert wanted == [True, True, True, False]
 
 
 def test_a_failed_step_drops_the_rest_of_its_chain() -> None:

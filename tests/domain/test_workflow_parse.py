@@ -142,9 +142,10 @@ def test_nesting_has_a_limit() -> None:
 def test_the_number_of_nodes_has_a_limit() -> None:
     assert len(nodes({"type": "group", "jobs": [job()] * MAX_NODES})) == MAX_NODES + 1
     inner = {"type": "group", "jobs": [job()] * (MAX_NODES // 2)}
-    for jobs in ([job()] * (MAX_NODES + 1), [inner, inner]):
-        with pytest.raises(InvalidRequest, match="more than 1000 jobs"):
+    for jobs, place in (([job()] * (MAX_NODES + 1), "jobs"), ([inner, inner], "jobs[1].jobs")):
+        with pytest.raises(InvalidRequest, match="more than 1000 jobs") as refusal:
             parse_workflow({"type": "group", "jobs": jobs})
+        assert (refusal.value.details or {})["validation_errors"][0]["path"] == place
 
 
 @pytest.mark.parametrize(

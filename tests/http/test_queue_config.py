@@ -18,7 +18,9 @@ UNSET: dict[str, Any] = {
     "default_timeout": None,
     "default_retry": None,
     "retention": None,
-    "allowed_job_types": None,
+    "dead_letter_ttl": None,
+    "dead_letter_max_size": None,
+    "allowed_job_types": ["*"],
 }
 
 
@@ -91,6 +93,11 @@ async def configure(client: httpx.AsyncClient, body: object, queue: str = "q") -
             {"visibility_timeout": 90, "default_timeout": 1.5},
         ),
         ({"retention": {}, "allowed_job_types": []}, {}),
+        ({"allowed_job_types": None, "producers": ["*"]}, {}),
+        (
+            {"dead_letter_ttl": "P30D", "dead_letter_max_size": 500.0},
+            {"dead_letter_ttl": "P30D", "dead_letter_max_size": 500},
+        ),
         ({"allowed_job_types": ["mail.*"]}, {"allowed_job_types": ["mail.*"]}),
         ({"allowed_job_types": ["mail.*", "*"]}, {}),
     ],
@@ -108,7 +115,7 @@ async def test_settings_are_read_in_every_spelling_and_answered_in_one(
 @pytest.mark.parametrize(
     ("body", "field"),
     [
-        ({"concurrency": -1}, "config.concurrency"),
+        ({"concurrency": -1}, "concurrency"),
         ({"rate_limit": {"limit": 0, "period": "PT1S"}}, "rate_limit.limit"),
         ({"rate_limit": 5}, "rate_limit"),
         ({"backpressure": []}, "backpressure"),
@@ -120,7 +127,7 @@ async def test_settings_are_read_in_every_spelling_and_answered_in_one(
         ({"overflow_policy": "x"}, "overflow_policy"),
         ({"max_size": "many", "backpressure": {"max_depth": 1}}, "max_size"),
         ({"overflow_policy": 1, "backpressure": {"strategy": "block"}}, "overflow_policy"),
-        ({"concurrency": {}}, "config.concurrency.limit"),
+        ({"concurrency": {}}, "concurrency.limit"),
         ({"visibility_timeout": 0}, "visibility_timeout"),
         ({"visibility_timeout": {}}, "visibility_timeout"),
         ({"visibility_timeout_ms": 0, "visibility_timeout": 1}, "visibility_timeout_ms"),
@@ -134,6 +141,8 @@ async def test_settings_are_read_in_every_spelling_and_answered_in_one(
             "default_retry.max_interval",
         ),
         ({"retention": {"completed": 0}}, "retention.completed"),
+        ({"dead_letter_ttl": 0}, "dead_letter_ttl"),
+        ({"dead_letter_max_size": 0}, "dead_letter_max_size"),
         ({"allowed_job_types": "*"}, "allowed_job_types"),
         ({"allowed_job_types": ["a[b]"]}, "allowed_job_types"),
     ],
@@ -150,9 +159,11 @@ async def test_settings_that_make_no_sense_change_nothing(
 
 
 async def test_a_setting_that_is_not_built_is_refused(client: httpx.AsyncClient) -> None:
-    response = await client.put(f"{V1}/queues/q/config", json={"dead_letter_queue": "dlq"})
-    assert response.status_code == 422
-    assert response.json()["error"]["code"] == "unsupported"
+    for setting in ({"dead_letter_queue": "dlq"}, {"producers": ["web"]}):
+        response = await client.put(f"{V1}/queues/q/config", json=setting)
+        assert response.status_code == 422
+        assert response.json()["error"]["code"] == "unsupported"
+        assert response.json()["error"]["details"]["field"] in setting
 
 
 async def test_strict_servers_refuse_unknown_settings_by_name(
@@ -300,8 +311,6 @@ async def test_a_queue_with_jobs_is_deleted_only_if_that_is_meant(
     await put(client)
     await client.post(f"{V1}/workers/fetch", json={"queues": ["q"]})
     assert (await client.delete(f"{V1}/queues/q")).status_code == 409
-    moved = {"strategy": "move", "target_queue": "b"}
-    assert (await client.request("DELETE", f"{V1}/queues/q", json=moved)).status_code == 422
     gone = await client.request("DELETE", f"{V1}/queues/q", json={"strategy": "discard"})
     assert gone.status_code == 202
     assert (gone.json()["jobs_affected"], gone.json()["state"]) == (2, "deleted")
@@ -310,6 +319,41 @@ async def test_a_queue_with_jobs_is_deleted_only_if_that_is_meant(
     await put(client)
     assert (await client.get(f"{V1}/queues/q/config")).json()["config"] == UNSET
     assert (await client.post(f"{V1}/workers/fetch", json={"queues": ["q"]})).json()["jobs"]
+
+
+async def test_the_jobs_of_a_queue_that_goes_can_be_moved(client: httpx.AsyncClient) -> None:
+    await configure(client, {"concurrency": 1})
+    await put(client)
+    await put(client)
+    held = (await client.post(f"{V1}/workers/fetch", json={"queues": ["q"]})).json()["jobs"][0]
+    gone = await client.request(
+        "DELETE", f"{V1}/queues/q", json={"strategy": "move", "target_queue": "b"}
+    )
+    assert gone.status_code == 202
+    assert gone.json() == {
+        "queue": "q",
+        "strategy": "move",
+        "target_queue": "b",
+        "jobs_affected": 2,
+        "state": "deleted",
+    }
+    assert (await client.get(f"{V1}/queues/q")).status_code == 404
+    assert (await client.post(f"{V1}/workers/ack", json={"job_id": held["id"]})).status_code == 200
+    (other,) = (await client.post(f"{V1}/workers/fetch", json={"queues": ["b"]})).json()["jobs"]
+    assert other["queue"] == "b"
+
+
+async def test_a_target_to_move_to_is_another_queue(client: httpx.AsyncClient) -> None:
+    await put(client)
+    for target in (None, "q", "Not A Queue"):
+        body = {"strategy": "move", "target_queue": target}
+        refused = await client.request("DELETE", f"{V1}/queues/q", json=body)
+        assert refused.status_code == 400
+        assert refused.json()["error"]["details"]["field"] == "target_queue"
+    body = {"strategy": "discard", "target_queue": "Not A Queue"}
+    refused = await client.request("DELETE", f"{V1}/queues/q", json=body)
+    assert refused.json()["error"]["details"]["field"] == "target_queue"
+    assert (await client.get(f"{V1}/queues/q")).json()["queue"]["paused"] is False
 
 
 async def test_the_admin_api_pauses_in_its_flat_form(client: httpx.AsyncClient) -> None:
@@ -353,6 +397,8 @@ async def test_what_happens_to_a_queue_is_told_as_the_contract_has_it(
         "backpressure.cleared",
     ):
         assert kind in kinds, kind
+    place = kinds.index("backpressure.dropped")
+    assert kinds[place + 1 : place + 3] == ["job.discarded", "dead_letter.added"]
 
 
 async def test_what_happens_to_a_key_is_told_as_the_contract_has_it(
@@ -368,3 +414,5 @@ async def test_what_happens_to_a_key_is_told_as_the_contract_has_it(
     kinds = await told(client)
     for kind in ("exceeded", "released", "dropped", "dynamic_adjusted"):
         assert f"rate_limit.{kind}" in kinds, kind
+    place = kinds.index("rate_limit.dropped")
+    assert kinds[place + 1 : place + 3] == ["job.discarded", "dead_letter.added"]

@@ -126,12 +126,12 @@ async def test_a_period_is_read_in_every_spelling(
     ("key", "body", "field"),
     [
         ("a b", {}, "key"),
-        ("k", {"concurrency": -1}, "rate_limit.concurrency"),
-        ("k", {"rate": {"limit": 0, "period": "PT1S"}}, "rate_limit.rate.limit"),
+        ("k", {"concurrency": -1}, "concurrency"),
+        ("k", {"rate": {"limit": 0, "period": "PT1S"}}, "rate.limit"),
         ("k", {"expires_at": "2001-01-01T00:00:00Z"}, "expires_at"),
         ("k", {"expires_at": "later"}, "expires_at"),
-        ("k", {"concurrency": {}}, "rate_limit.concurrency.limit"),
-        ("k", {"rate": 1, "period": "P367D"}, "rate_limit.rate.period"),
+        ("k", {"concurrency": {}}, "concurrency.limit"),
+        ("k", {"rate": 1, "period": "P367D"}, "rate.period"),
     ],
 )
 async def test_an_override_that_makes_no_sense_is_refused(

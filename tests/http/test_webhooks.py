@@ -10,8 +10,9 @@ import msgspec
 import pytest
 
 from ojs_server.app import Server
+from ojs_server.domain.delivery import Reply
 from ojs_server.domain.target import Reach
-from ojs_server.outbound import Outbound, Reply
+from ojs_server.outbound import Outbound
 from ojs_server.settings import Settings
 from ojs_server.store.open import open_store
 from tests.http.conftest import connect

@@ -156,8 +156,35 @@ async def test_nested_workflows_are_shown_inside(client: httpx.AsyncClient) -> N
         ("1.1", "pending"),
     ]
     progress = (await client.get(f"{FLOWS}/{flow['id']}/progress")).json()
-    assert progress["progress"] == 0.5
+    assert progress["progress"] == 0.75
     assert [step["progress"] for step in progress["steps"]] == [1.0, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("form", "shares", "whole"),
+    [
+        ({"type": "chain", "steps": [job("a"), job("b")]}, [0.5, 0.0], 0.25),
+        ({"type": "group", "jobs": [job("a"), job("b")]}, [0.5, 0.0], 0.25),
+        (
+            {"type": "batch", "jobs": [job("a")], "callbacks": {"on_complete": job("c")}},
+            [0.5, 0.0],
+            0.0,
+        ),
+    ],
+)
+async def test_what_running_jobs_report_is_part_of_the_progress(
+    client: httpx.AsyncClient, form: dict[str, Any], shares: list[float], whole: float
+) -> None:
+    flow = await start(client, form)
+    (running,) = await take(client)
+    report = {"progress": 0.5, "data": {"row": 7}}
+    assert (
+        await client.put(f"/ojs/v1/jobs/{running['id']}/progress", json=report)
+    ).status_code == 200
+    progress = (await client.get(f"{FLOWS}/{flow['id']}/progress")).json()
+    assert progress["progress"] == whole
+    assert [step["progress"] for step in progress["steps"]] == shares
+    assert [step.get("data") for step in progress["steps"]] == [{"row": 7}, None]
 
 
 async def test_a_cancel_says_what_it_came_to(client: httpx.AsyncClient) -> None:
@@ -314,7 +341,7 @@ REFUSED: list[tuple[Any, str]] = [
     (graph(("a", []), ("a", [])), "steps[1].id"),
     ({"steps": [job()], "jobs": [job()]}, "jobs"),
     (deep(6), "steps[0].steps[0].steps[0].steps[0].steps[0]"),
-    ({"type": "group", "jobs": [job()] * 1001}, ""),
+    ({"type": "group", "jobs": [job()] * 1001}, "jobs"),
     (chain("a", id="mine"), "id"),
     (chain("a", name="x" * 256), "name"),
     (chain("a", name="a\0b"), "name"),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-OURS = frozenset({"ojs_wire", "ojs_server", "ojs_worker", "conformance"})
+OURS = frozenset({"ojs_wire", "ojs_server", "ojs_worker", "pytest_ojs", "conformance"})
 STANDARD_LIBRARY = frozenset(sys.stdlib_module_names)
 
 
@@ -21,8 +21,10 @@ class Rule:
     reason: str
     never: frozenset[str] = frozenset()
     only: frozenset[str] | None = None
-    # A module that may break the rule, but only inside its functions.
+    # A module or package that may break the rule, but only inside its functions, or for types.
     lazily_except: str | None = None
+    # A package inside the package that the rule does not speak of.
+    apart: str | None = None
 
     def forbids(self, name: str) -> bool:
         """Say whether the rule speaks against this absolute module or member name."""
@@ -53,9 +55,31 @@ RULES = (
     ),
     Rule(
         "ojs_worker",
-        "a worker runs without a server; only the testing module may start one, when called",
-        never=frozenset({"ojs_server", "conformance"}),
+        "a worker runs without a server; only the testing tools may start one, when called",
+        never=frozenset({"ojs_server"}),
         lazily_except="ojs_worker.testing",
+    ),
+    Rule(
+        "ojs_worker",
+        "the SDK shares nothing with the judge, and works with every test runner",
+        never=frozenset({"conformance", "pytest", "pytest_ojs"}),
+    ),
+    Rule(
+        "ojs_worker",
+        "whoever runs a worker does not load what tests it",
+        never=frozenset({"ojs_worker.testing"}),
+        apart="ojs_worker.testing",
+    ),
+    Rule(
+        "pytest_ojs",
+        "pytest loads its plugins in every run, so nothing comes with this one until it is used",
+        only=STANDARD_LIBRARY | {"pytest"},
+        lazily_except="pytest_ojs",
+    ),
+    Rule(
+        "pytest_ojs",
+        "the plugin only hands out what the testing tools do",
+        never=OURS - {"ojs_worker", "pytest_ojs"},
     ),
     Rule(
         "conformance",
@@ -67,7 +91,7 @@ RULES = (
 
 @dataclass(frozen=True)
 class Import:
-    """One imported name, where it stands, and whether it is imported at a call only."""
+    """One imported name, where it stands, and whether importing its module does not import it."""
 
     name: str
     line: int
@@ -93,7 +117,16 @@ def test_imports_go_one_way(rule: Rule) -> None:
         ("ojs_server/store/base.py", "from ojs_server import domain, http"),
         ("ojs_server/ops/claim.py", "if TYPE_CHECKING:\n    import ojs_server.http.body"),
         ("ojs_worker/client.py", "def start():\n    import ojs_server.app"),
-        ("ojs_worker/testing.py", "from ojs_server.app import build"),
+        ("ojs_worker/testing/server.py", "from ojs_server.app import build"),
+        ("ojs_worker/testing/deep/er.py", "if x:\n    from ojs_server.app import build"),
+        ("ojs_worker/testings.py", "def serve():\n    from ojs_server.app import build"),
+        ("ojs_worker/testing/life.py", "def f():\n    import pytest"),
+        ("ojs_worker/testing/life.py", "def f():\n    import conformance.cli"),
+        ("ojs_worker/worker.py", "def f():\n    from ojs_worker.testing import Sandbox"),
+        ("ojs_worker/worker.py", "def f():\n    from .testing.clock import Clock"),
+        ("pytest_ojs/__init__.py", "from ojs_worker import Worker"),
+        ("pytest_ojs/__init__.py", "import msgspec"),
+        ("pytest_ojs/__init__.py", "def f():\n    import ojs_server"),
         ("conformance/match.py", "async def run():\n    from ojs_wire import codec"),
     ],
 )
@@ -111,7 +144,10 @@ def test_a_planted_violation_is_found(tmp_path: Path, path: str, source: str) ->
         ("ojs_server/domain/retry.py", "from datetime import timedelta\nfrom . import errors"),
         ("ojs_server/domain/__init__.py", "from .retry import next_delay"),
         ("ojs_server/store/base.py", "import http\nfrom ojs_server.domain import errors"),
-        ("ojs_worker/testing.py", "def serve():\n    from ojs_server.app import build"),
+        ("ojs_worker/testing/server.py", "def serve():\n    from ojs_server.app import build"),
+        ("ojs_worker/testing/life.py", "if TYPE_CHECKING:\n    from ojs_server.app import Server"),
+        ("ojs_worker/testing/__init__.py", "from ojs_worker.testing.clock import Clock"),
+        ("pytest_ojs/__init__.py", "import pytest\ndef f():\n    import ojs_worker.testing"),
         ("conformance/match.py", "from conformance.model import Case\nimport httpx"),
     ],
 )
@@ -131,8 +167,15 @@ def _violations(root: Path, rule: Rule) -> list[str]:
         f"{file.relative_to(root)}:{found.line} imports {found.name}: {rule.reason}"
         for file, module in _modules(root, rule.package)
         for found in _imports(file, module)
-        if rule.forbids(found.name) and not (found.lazy and module == rule.lazily_except)
+        if rule.forbids(found.name) and not _is_excepted(rule, found, module)
     ]
+
+
+def _is_excepted(rule: Rule, found: Import, module: str) -> bool:
+    if rule.apart is not None and _within(module, frozenset({rule.apart})):
+        return True
+    lazily = frozenset({rule.lazily_except} if rule.lazily_except else ())
+    return found.lazy and _within(module, lazily)
 
 
 def _modules(root: Path, package: str) -> Iterator[tuple[Path, str]]:
@@ -145,9 +188,9 @@ def _imports(file: Path, module: str) -> Iterator[Import]:
     tree = ast.parse(file.read_text(encoding="utf-8"), str(file))
     lazy = {
         inner
-        for function in ast.walk(tree)
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
-        for inner in ast.walk(function)
+        for outer in ast.walk(tree)
+        if isinstance(outer, ast.FunctionDef | ast.AsyncFunctionDef) or _is_for_types(outer)
+        for inner in ast.walk(outer)
     }
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -159,6 +202,15 @@ def _imports(file: Path, module: str) -> Iterator[Import]:
             base = ".".join([*above, *([node.module] if node.module else [])])
             for alias in node.names:
                 yield Import(f"{base}.{alias.name}", node.lineno, node in lazy)
+
+
+def _is_for_types(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.If)
+        and isinstance(node.test, ast.Name)
+        and node.test.id == "TYPE_CHECKING"
+        and not node.orelse
+    )
 
 
 def _within(name: str, packages: frozenset[str]) -> bool:

@@ -11,6 +11,7 @@ from ojs_server.ops.bulk_find import by_filter
 from ojs_server.ops.engine import Engine
 from ojs_server.ops.settle import Cancel
 from tests.ops.bench import Bench, enqueue
+from tests.ops.flows import Flows, callbacks, chain, group, job
 
 WAITING = JobFilter(states=(State.AVAILABLE, State.SCHEDULED))
 
@@ -65,6 +66,42 @@ def test_deleting_is_counted_and_told(bench: Bench) -> None:
     bench.do(Bulk("delete", (job_id,)))
     assert bench.counts() == {}
     assert bench.happened(job_id)[-1] == "job.deleted"
+
+
+def test_what_a_running_workflow_still_hands_on_is_not_deleted(bench: Bench) -> None:
+    flows = Flows(bench)
+    flow = flows.start(callbacks(job("a"), job("b"), on_complete=job("c")))
+    first, second = bench.take_ids(count=2)
+    bench.ack(first)
+    plain = bench.put()
+    bench.do(Cancel(plain))
+    done = bench.do(Bulk("delete", (first, second, plain)))
+    assert codes(done) == ["conflict", "conflict", None]
+    error = done.items[0].error
+    assert (error.details["workflow_id"], flow in error.message) == (flow, True)
+    assert bench.exists(first)
+    assert codes(bench.do(Bulk("delete", (first,), atomic=True))) == ["conflict"]
+    bench.ack(second)
+    # What is handed on by reference may still be asked for by the step that runs.
+    assert codes(bench.do(Bulk("delete", (first,)))) == ["conflict"]
+    (called,) = bench.take_ids()
+    bench.ack(called)
+    assert codes(bench.do(Bulk("delete", (first, second, called)))) == [None] * 3
+
+
+def test_a_refusal_is_answered_again_under_its_key(bench: Bench) -> None:
+    Flows(bench).start(chain(job("a"), job("b")))
+    (first,) = bench.take_ids()
+    bench.ack(first)
+    op = Bulk("delete", (first,), receipt=("", "bulk.delete", "k"), body_hash=b"h")
+    assert codes(bench.do(op)) == codes(bench.do(op)) == ["conflict"]
+
+
+def test_jobs_of_a_group_can_be_deleted_while_others_run(bench: Bench) -> None:
+    Flows(bench).start(group(job("a"), job("b")))
+    first, _ = bench.take_ids(count=2)
+    bench.ack(first)
+    assert codes(bench.do(Bulk("delete", (first,)))) == [None]
 
 
 async def test_steps_leave_room_for_other_calls(engine: Engine) -> None:

@@ -12,6 +12,7 @@ from ojs_server.ops.cron import Amend, Fire, Forget, Kept, Register, Trigger
 from ojs_server.ops.work import Rules
 from ojs_server.store.records import EventFilter
 from tests.ops.bench import START, Bench, HandClock, meta_of
+from tests.ops.test_queue_limits import configure
 
 MINUTE = 60_000
 # The first full minute after the start.
@@ -261,6 +262,46 @@ def test_an_entry_that_cannot_be_read_any_more_is_switched_off(bench: Bench) -> 
     assert (kind, data["reason"]) == ("cron.skipped", "invalid")
     assert "Mars/Olympus" in data["message"]
     assert entry_of(bench, "b").run_count == 1
+
+
+def test_a_run_has_the_retry_policy_of_its_queue(bench: Bench) -> None:
+    bench.do(configure(default_retry={"max_attempts": 7}))
+    register(bench)
+    register(bench, "own", retry={"max_attempts": 2})
+    assert fire_at(bench, FIRST) == 2
+    jobs = {meta_of(one)["cron_name"]: one.claimed.job for one in bench.take(count=9)}
+    assert {name: job.max_attempts for name, job in jobs.items()} == {"a": 7, "own": 2}
+
+
+def test_an_entry_is_refused_for_a_type_that_its_queue_does_not_take(bench: Bench) -> None:
+    bench.do(configure(allowed_job_types=["mail.*"]))
+    with pytest.raises(InvalidRequest, match="queue q takes no jobs of type t") as refusal:
+        register(bench)
+    assert (refusal.value.details or {})["field"] == "type"
+    with bench.store.reader() as reader:
+        assert reader.cron(["a"]) == []
+    kept = register(bench, type="mail.send").entry
+    with pytest.raises(InvalidRequest):
+        amend(bench, type="t")
+    assert entry_of(bench) == kept
+
+
+def test_an_entry_whose_type_is_refused_since_skips_and_goes_on_later(bench: Bench) -> None:
+    register(bench)
+    bench.do(configure(allowed_job_types=["mail.*"]))
+    fire_at(bench, FIRST)
+    (run,) = runs_of(bench)
+    assert (run.outcome, run.reason, run.job_id) == ("skipped", "type_refused", None)
+    ((kind, data),) = bench.told("a")
+    assert (kind, data["reason"]) == ("cron.skipped", "type_refused")
+    assert "takes no jobs of type t" in data["message"]
+    with pytest.raises(InvalidRequest):
+        bench.do(Trigger("a"))
+    amend(bench, enabled=False)
+    amend(bench, enabled=True)
+    bench.do(configure(allowed_job_types=None))
+    fire_at(bench, FIRST + MINUTE)
+    assert entry_of(bench).run_count == 1
 
 
 def test_events_of_cron_are_found_by_their_prefix(bench: Bench) -> None:

@@ -10,6 +10,7 @@ from ojs_server.ops.work import Rules
 from ojs_server.store.base import Store
 from ojs_server.store.records import EventFilter
 from tests.ops.bench import Bench, HandClock
+from tests.ops.test_queue_limits import configure
 
 DEAD_LETTER = {"max_attempts": 1, "on_exhaustion": "dead_letter"}
 
@@ -62,6 +63,32 @@ def test_what_no_policy_keeps_does_not_count(bench: Bench, clock: HandClock) -> 
     bench.fail(by_word, {"code": "DEAD_LETTER"})
     assert swept(bench).removed == 1
     assert left(bench, [kept, *noise, by_word]) == [*noise, by_word]
+
+
+def test_a_queue_may_keep_more_or_fewer_of_them(bench: Bench, clock: HandClock) -> None:
+    bench = limited(bench.store, clock, dead_letters=2)
+    bench.do(configure(dead_letter_max_size=1))
+    bench.do(configure("many", dead_letter_max_size=3))
+    ids = {queue: [bury(bench, queue) for _ in range(4)] for queue in ("q", "many", "other")}
+    assert swept(bench).removed == 3 + 1 + 2
+    assert {queue: left(bench, jobs) for queue, jobs in ids.items()} == {
+        "q": ids["q"][3:],
+        "many": ids["many"][1:],
+        "other": ids["other"][2:],
+    }
+
+
+def test_jobs_given_up_before_they_started_count_as_well(bench: Bench, clock: HandClock) -> None:
+    bench = limited(bench.store, clock, dead_letters=1)
+    bench.do(configure(backpressure={"max_depth": 1, "strategy": "drop_oldest"}))
+    pushed_out = bench.put(retry=DEAD_LETTER)
+    unkept = bench.put(retry={"max_attempts": 1})
+    clock.advance(1)
+    bench.put(rate_limit={"key": "k", "concurrency": 0, "on_limit": "drop"}, retry=DEAD_LETTER)
+    clock.advance(1)
+    assert bench.take_ids() == []
+    assert swept(bench).removed == 1
+    assert left(bench, [pushed_out, unkept]) == [unkept]
 
 
 def test_a_job_that_was_retried_is_no_dead_letter(bench: Bench, clock: HandClock) -> None:

@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 
+from ojs_server.domain.dead_letter import Override
 from ojs_server.domain.errors import Conflict, InvalidRequest
 from ojs_server.domain.queue_config import QueueConfig, parse_config
 from ojs_server.domain.retention import DAY
 from ojs_server.ops.claim import Claim
 from ojs_server.ops.control import Configure, Purge, Reset
 from ojs_server.ops.opening import Open
-from ojs_server.ops.settle import Ack, Cancel
+from ojs_server.ops.settle import Ack, Cancel, Revive
 from ojs_server.store.open import open_store
 from tests.ops.bench import Bench, HandClock, enqueue
 
@@ -162,6 +163,21 @@ def test_a_queue_keeps_its_finished_jobs_for_as_long_as_it_says(bench: Bench) ->
     assert bench.job(other).due_at == bench.clock.now + 7 * DAY
 
 
+def test_a_queue_keeps_its_dead_letters_for_a_time_of_their_own(bench: Bench) -> None:
+    policies: tuple[dict[str, Any], ...] = ({"on_exhaustion": "dead_letter"}, {})
+    for settings, hours in (
+        ({"dead_letter_ttl": "PT5H"}, [5, 30 * 24]),
+        ({"retention": {"discarded": "PT3H"}}, [5, 3]),
+        ({"dead_letter_ttl": None}, [3, 3]),
+    ):
+        bench.do(configure(**settings))
+        jobs = [bench.put(retry={"max_attempts": 1, **policy}) for policy in policies]
+        bench.take(count=2)
+        for job, kept in zip(jobs, hours, strict=True):
+            bench.fail(job)
+            assert bench.job(job).due_at == bench.clock.now + kept * 3_600_000
+
+
 def test_a_queue_takes_only_the_types_it_names(bench: Bench) -> None:
     bench.do(configure(allowed_job_types=["t", "mail.*"]))
     bench.put(type="mail.send")
@@ -170,6 +186,32 @@ def test_a_queue_takes_only_the_types_it_names(bench: Bench) -> None:
     with pytest.raises(InvalidRequest):
         bench.do(enqueue(jobs=[{}, {"type": "report.make"}]))
     assert bench.counts() == {"available": 1}
+
+
+def test_a_request_that_was_answered_is_answered_again_whatever_types_count_now(
+    bench: Bench,
+) -> None:
+    request, later = enqueue(key="mine"), enqueue(key="other")
+    stored = bench.do(request).jobs[0].job.id
+    bench.do(configure(allowed_job_types=["mail.*"]))
+    assert bench.do(request).jobs[0].job.id == stored
+    with pytest.raises(InvalidRequest):
+        bench.do(later)
+    bench.do(configure(allowed_job_types=None))
+    # The refused one has left its key free.
+    assert bench.do(later).created
+
+
+def test_a_dead_letter_goes_only_to_a_queue_that_takes_its_type(bench: Bench) -> None:
+    bench.do(configure("mails", allowed_job_types=["mail.*"]))
+    job_id = bench.put(retry={"max_attempts": 1})
+    bench.take()
+    bench.fail(job_id)
+    with pytest.raises(InvalidRequest, match="queue mails takes no jobs of type t"):
+        bench.do(Revive(job_id, Override(queue="mails")))
+    assert (bench.job(job_id).queue, bench.state(job_id)) == ("q", "discarded")
+    bench.do(Revive(job_id, Override(queue="other")))
+    assert bench.take_ids(queues=("other",)) == [job_id]
 
 
 def test_a_new_queue_is_refused_where_there_is_one(bench: Bench) -> None:

@@ -1,12 +1,13 @@
 """Rate keys at the claim: who starts, who is skipped, and when a closed key lets others in."""
 
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 import msgspec
 import pytest
 
-from ojs_server.domain.rate_limit import Policy, Window
+from ojs_server.domain.rate_limit import FAR, Policy, Window
 from ojs_server.ops.claim import Claim
 from ojs_server.ops.control import SetPaused
 from ojs_server.ops.opening import Open, Override
@@ -15,6 +16,8 @@ from ojs_server.ops.work import Rules
 from ojs_server.store.base import Store
 from ojs_server.store.open import open_store
 from tests.ops.bench import Bench, HandClock, enqueue
+from tests.ops.model import BURIED
+from tests.ops.test_queue_limits import configure
 
 ONE: dict[str, Any] = {"rate_limit": {"key": "k", "concurrency": 1}}
 SECOND: dict[str, Any] = {"rate_limit": {"key": "k", "rate": 1, "period": "second"}}
@@ -256,6 +259,66 @@ def test_a_keyless_limit_counts_for_its_queue(bench: Bench) -> None:
     assert bench.take_ids(count=5) == [second]
 
 
+@pytest.mark.parametrize(
+    ("preference", "first"),
+    [("equal", "new"), ("prefer_retry", "retry"), ("prefer_new", "newest")],
+)
+@pytest.mark.parametrize("by_queue", [False, True], ids=["key", "queue"])
+def test_retries_go_before_or_behind_the_others_that_a_limit_holds_back(
+    with_rules: Callable[[Rules], Bench], preference: str, first: str, by_queue: bool
+) -> None:
+    bench = with_rules(Rules(retry_priority=preference))
+    limit = {} if by_queue else ONE
+    if by_queue:
+        bench.do(configure(concurrency=1))
+    failed, new = bench.put(**limit), bench.put(**limit)
+    assert bench.take_ids() == [failed]
+    bench.fail(failed)
+    bench.clock.advance(60_000)
+    bench.sweep()
+    newest, urgent = bench.put(**limit), bench.put(priority=1, **limit)
+    order = {
+        "new": [urgent, new, failed, newest],
+        "retry": [urgent, failed, new, newest],
+        "newest": [urgent, new, newest, failed],
+    }[first]
+    for job_id in order:
+        assert bench.take_ids(count=9) == [job_id]
+        bench.ack(job_id)
+
+
+def test_without_a_limit_retries_have_the_places_of_others(
+    with_rules: Callable[[Rules], Bench],
+) -> None:
+    bench = with_rules(Rules(retry_priority="prefer_retry"))
+    failed, new = bench.put(), bench.put()
+    bench.take()
+    bench.fail(failed)
+    bench.clock.advance(60_000)
+    bench.sweep()
+    assert bench.take_ids(count=9) == [new, failed]
+
+
+@pytest.mark.parametrize("preference", ["prefer_retry", "prefer_new"])
+def test_places_rise_on_after_a_restart_beside_retries(
+    store_url: str, clock: HandClock, preference: str
+) -> None:
+    jobs: list[str] = []
+    for _ in range(2):
+        with closing(open_store(store_url, clock=clock, node="a")) as store:
+            bench = Bench(store, clock, Rules(retry_priority=preference))
+            if not jobs:
+                failed = bench.put(**ONE)
+                bench.take()
+                bench.fail(failed)
+                clock.advance(60_000)
+                bench.sweep()
+            jobs.append(bench.put())
+            seqs = [bench.job(job_id).seq for job_id in jobs]
+            assert seqs == sorted(seqs)
+            assert all(0 < seq < FAR for seq in seqs)
+
+
 def test_a_job_with_drop_is_discarded_when_a_fetch_meets_its_closed_key(bench: Bench) -> None:
     policy = limited(concurrency=1, on_limit="drop")
     first, second = bench.put(**policy), bench.put(**policy)
@@ -265,7 +328,7 @@ def test_a_job_with_drop_is_discarded_when_a_fetch_meets_its_closed_key(bench: B
     assert bench.state(second) == "discarded"
     assert bench.error(second)["type"] == "rate_limited"
     assert bench.job(second).attempt == 0
-    assert bench.happened(second) == ["job.enqueued", "rate_limit.dropped", "job.discarded"]
+    assert bench.happened(second) == ["job.enqueued", "rate_limit.dropped", *BURIED]
 
 
 def test_a_job_with_reschedule_comes_back_when_its_key_may_be_open(bench: Bench) -> None:

@@ -5,6 +5,7 @@ import pytest
 from ojs_server.domain.retention import DAY
 from ojs_server.ops.settle import Cancel
 from ojs_server.ops.sweep import MATURE_STEP, STALE_MS
+from ojs_server.ops.work import NEAR_MS
 from tests.ops.bench import Bench, enqueue
 from tests.ops.model import BURIED
 
@@ -204,3 +205,16 @@ def test_events_keys_and_gone_workers_are_pruned(bench: Bench) -> None:
     bench.sweep(prune=True)
     assert bench.happened(job_id) == []
     assert bench.exists(job_id)
+
+
+@pytest.mark.parametrize(
+    ("in_ms", "told"), [(1, True), (NEAR_MS, True), (NEAR_MS + 1, False), (60_000, False)]
+)
+def test_other_nodes_are_told_only_of_what_they_would_miss(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, in_ms: int, told: bool
+) -> None:
+    heard: list[int] = []
+    with bench.store.transaction() as tx:
+        monkeypatch.setattr(type(tx), "announce_due", lambda tx, moment: heard.append(moment))
+    bench.put(scheduled_at=f"+PT{in_ms / 1000:.3f}S")
+    assert heard == [bench.clock.now + in_ms] * told

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ojs_server.domain.errors import Conflict, Duplicate, NotFound
+from ojs_server.domain.errors import Conflict, Duplicate, InvalidRequest, NotFound
 from ojs_server.domain.workflow_parse import parse_workflow
 from ojs_server.ops.control import Reset
 from ojs_server.ops.settle import Ack, Cancel, Remove, Revive
@@ -11,6 +11,7 @@ from ojs_server.ops.workflow import start
 from ojs_wire import codec
 from tests.ops.bench import Bench, enqueue
 from tests.ops.flows import Flows, callbacks, chain, group, job, request
+from tests.ops.test_queue_limits import configure
 
 ID = "0190a0f0-0000-7000-8000-00000000000a"
 
@@ -445,6 +446,49 @@ def test_a_refused_start_leaves_nothing(flows: Flows) -> None:
         assert reader.workflow(ID) is None
     assert flows.take(9) == ["a"]
     assert flows.bench.do(start(parse_workflow(chain(job("b"))), ("", "workflow", "k"), b"other"))
+
+
+def test_steps_have_the_retry_policy_of_their_queue(flows: Flows) -> None:
+    flows.bench.do(configure(default_retry={"max_attempts": 7}))
+    flows.start(chain(job("a"), job("b"), job("c", retry={"max_attempts": 2})))
+    attempts = []
+    for _ in range(3):
+        (one,) = flows.bench.take()
+        attempts.append(one.claimed.job.max_attempts)
+        flows.bench.ack(one.claimed.job.id)
+    assert attempts == [7, 7, 2]
+
+
+def test_a_workflow_is_refused_for_types_that_queues_do_not_take(flows: Flows) -> None:
+    flows.bench.do(configure(allowed_job_types=["mail.*"]))
+    body = chain(job("mail.send"), group(job("a"), job("b", queue="other")), job("c"), id=ID)
+    with pytest.raises(InvalidRequest) as refusal:
+        flows.bench.do(start(parse_workflow(body), ("", "workflow", "k"), b"hash"))
+    problems = {
+        one["path"]: one["message"] for one in (refusal.value.details or {})["validation_errors"]
+    }
+    assert problems == {
+        "steps[1].jobs[0].type": "queue q takes no jobs of type a",
+        "steps[2].type": "queue q takes no jobs of type c",
+    }
+    with flows.bench.store.reader() as reader:
+        assert reader.workflow(ID) is None
+    assert flows.take(9) == []
+    # The key is free.
+    allowed = parse_workflow(chain(job("mail.send")))
+    assert flows.bench.do(start(allowed, ("", "workflow", "k"), b"other")).view is not None
+
+
+def test_a_rule_that_changes_later_breaks_no_running_workflow(flows: Flows) -> None:
+    body = chain(job("a"), job("b"), id=ID)
+    flows.start(body)
+    flows.bench.do(configure(allowed_job_types=["mail.*"]))
+    assert flows.bench.do(request(body)).workflow_id == ID
+    for kind in ("a", "b"):
+        (one,) = flows.bench.take()
+        assert one.claimed.job.type == kind
+        flows.bench.ack(one.claimed.job.id)
+    assert flows.state(ID) == "completed"
 
 
 @pytest.mark.parametrize("conflict", ["reject", "ignore"])

@@ -21,6 +21,8 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("ojs_wire", "ojs_server", "ojs_worker", "conformance")
+# Loaded by pytest, which no command needs.
+PLUGIN = "pytest_ojs"
 # Run inside the installed environment: every file of the packages named, with its digest.
 LIST_DATA = """
 import hashlib, json, sys
@@ -34,6 +36,10 @@ def below(place, name):
 
 print(json.dumps({k: v for name in sys.argv[1:] for k, v in below(files(name), name).items()}))
 """
+
+
+# Modules that need more than what is always installed.
+OF_EXTRAS = {"ojs_worker.encryption": "encryption"}
 
 
 @dataclass(frozen=True)
@@ -106,7 +112,20 @@ def test_every_module_imports_with_the_declared_dependencies_alone(installed: In
         for file in sorted((ROOT / package).rglob("*.py"))
         if file.stem != "__main__"
     ]
-    installed.run("python", "-c", "\n".join(f"import {module}" for module in modules))
+    plain = [module for module in modules if module not in OF_EXTRAS]
+    assert len(plain) == len(modules) - len(OF_EXTRAS)
+    installed.run("python", "-c", "\n".join(f"import {module}" for module in plain))
+
+
+@pytest.mark.parametrize(("module", "extra"), OF_EXTRAS.items())
+def test_a_module_of_an_extra_says_how_to_get_it(
+    installed: Installed, module: str, extra: str
+) -> None:
+    program = f"try:\n import {module}\nexcept ImportError as error:\n print(error)"
+    assert f"ojs-reference[{extra}]" in installed.run("python", "-c", program)
+    (information,) = installed.packages.glob("ojs_reference-*.dist-info")
+    requires = PathDistribution(information).requires or ()
+    assert any(f"extra == '{extra}'" in one.replace('"', "'") for one in requires)
 
 
 def test_the_data_files_are_found_as_resources(installed: Installed) -> None:
@@ -126,6 +145,14 @@ def test_the_data_files_are_found_as_resources(installed: Installed) -> None:
     assert expected == found
 
 
+def test_pytest_is_told_of_the_plugin(installed: Installed) -> None:
+    (information,) = installed.packages.glob("ojs_reference-*.dist-info")
+    found = PathDistribution(information).entry_points.select(group="pytest11")
+    assert [(point.name, point.value) for point in found] == [("ojs", PLUGIN)]
+    brought = {file.name for file in _files(installed.packages / PLUGIN)}
+    assert brought == {file.name for file in _files(ROOT / PLUGIN)}
+
+
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 @pytest.mark.parametrize("folder", ["sql", "migrations"])
 def test_a_store_brings_its_statements(installed: Installed, kind: str, folder: str) -> None:
@@ -135,7 +162,7 @@ def test_a_store_brings_its_statements(installed: Installed, kind: str, folder: 
 def test_nothing_but_the_packages_is_installed(installed: Installed) -> None:
     record = (next(installed.packages.glob("ojs_reference-*.dist-info")) / "RECORD").read_text()
     tops = {re.split("[/,]", line, maxsplit=1)[0] for line in record.splitlines()}
-    assert {top for top in tops if not top.endswith(".dist-info")} == {*PACKAGES, ".."}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {*PACKAGES, PLUGIN, ".."}
 
 
 def _python(*arguments: str) -> None:

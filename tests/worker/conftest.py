@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ojs_worker import Worker
+from ojs_worker import Worker, backoff
 from ojs_worker.running import Running
 from tests.http.conftest import serve
 from tests.worker.scripted import ALL, MemoryTransport, ScriptedServer
@@ -22,6 +22,12 @@ QUICK: dict[str, Any] = {
     "poll_interval": 0.02,
     "long_poll": 5,
 }
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers in this process try on without long pauses."""
+    monkeypatch.setattr(backoff, "FIRST_S", 0.01)
 
 
 @pytest.fixture

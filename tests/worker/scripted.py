@@ -5,19 +5,21 @@ By default it has the four public paths only: fetch, ack, nack and heartbeat.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from ojs_wire import codes
 from ojs_worker.errors import Unreachable
-from ojs_worker.transport import ANSWER_S, Reply
+from ojs_worker.transport import Reply, Request
 
 V1 = "/ojs/v1/workers"
 FETCH, ACK, NACK, BEAT = f"{V1}/fetch", f"{V1}/ack", f"{V1}/nack", f"{V1}/heartbeat"
 REGISTER, DEREGISTER = f"{V1}/register", f"{V1}/deregister"
+SETTLE, MANIFEST = f"{V1}/settle", "/ojs/manifest"
 PUBLIC = frozenset({FETCH, ACK, NACK, BEAT})
-ALL = PUBLIC | {REGISTER, DEREGISTER}
+ALL = PUBLIC | {REGISTER, DEREGISTER, SETTLE, MANIFEST}
 Json = dict[str, Any]
 Answer = tuple[int, Json]
 NOT_FOUND: Answer = (404, {"error": {"code": "not_found", "message": "no such path"}})
@@ -82,7 +84,34 @@ class ScriptedServer:
             return 200, {"jobs": await self._fetched(body)}
         if path == BEAT:
             return 200, {"state": body.get("state"), **self.beat}
+        if path == MANIFEST:
+            return 200, {"capabilities": {"bulk_settle": SETTLE in self.paths}}
+        if path == SETTLE:
+            return await self._settle(body)
         return 200, {"ok": True, "job_id": body.get("job_id")}
+
+    async def _settle(self, body: Json) -> Answer | None:
+        """Each part is noted, and answered, like the call that it stands for."""
+        results = []
+        for one in body["results"]:
+            path = ACK if one["outcome"] == "ack" else NACK
+            part = {**one, "worker_id": body["worker_id"]}
+            answer = await self.handle(path, part)
+            if answer is None or answer[0] >= 500:
+                return answer
+            result: Json = {"job_id": one["job_id"], "attempt": one["attempt"]}
+            if answer[0] >= 400:
+                code = next(code.name for code in codes.ALL if code.status == answer[0])
+                result["error"] = {"code": code, **answer[1].get("error", {})}
+            results.append(result)
+        jobs: list[Json] = []
+        if "fetch" in body:
+            part = {**body["fetch"], "worker_id": body["worker_id"], "wait_ms": 0}
+            answer = await self.handle(FETCH, part)
+            if answer is None or answer[0] >= 500:
+                return answer
+            jobs = answer[1]["jobs"]
+        return 200, {"results": results, "jobs": jobs}
 
     async def _fetched(self, body: Json) -> list[Json]:
         if self.holds and not self.waiting:
@@ -138,19 +167,12 @@ class MemoryTransport:
     def __init__(self, server: ScriptedServer) -> None:
         self._server = server
 
-    async def send(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None = None,
-        *,
-        headers: Mapping[str, str] | None = None,
-        timeout_s: float = ANSWER_S,
-    ) -> Reply:
+    async def send(self, request: Request) -> Reply:
         """Send one request."""
         try:
-            async with asyncio.timeout(timeout_s):
-                answer = await self._server.handle(path, json.loads(body or b"{}"))
+            async with asyncio.timeout(request.timeout_s):
+                body = json.loads(request.body or b"{}")
+                answer = await self._server.handle(request.path, body)
         except TimeoutError:
             raise Unreachable("it takes too long", sent=True) from None
         if answer is None:

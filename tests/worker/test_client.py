@@ -30,7 +30,7 @@ from ojs_worker import (
     group,
 )
 from ojs_worker.errors import PermissionDenied, Unauthenticated
-from ojs_worker.transport import HttpTransport
+from ojs_worker.over_httpx import HttpTransport
 from tests.http.conftest import Serve
 from tests.http.keys import KEYS
 

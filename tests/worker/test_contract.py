@@ -22,7 +22,9 @@ from ojs_worker import (
     batch,
     chain,
 )
-from ojs_worker.transport import HttpTransport
+from ojs_worker.offers import MANIFEST
+from ojs_worker.over_httpx import HttpTransport
+from ojs_worker.transport import Reply, Request
 from tests.http.conftest import Serve
 from tests.http.contract import OPENJOBSPEC, Contract, contract, document, escape
 
@@ -32,9 +34,15 @@ REQUESTS = Contract(document(), shut=False)
 class HeldToContract(HttpTransport):
     """Checks each exchange, and counts the calls."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, *, offers: bool = True) -> None:
         super().__init__("http://ojs.test", asgi_app=Application(server))
         self.calls: Counter[str] = Counter()
+        self._offers = offers
+
+    async def send(self, request: Request) -> Reply:
+        if request.path == MANIFEST and not self._offers:
+            return Reply(404)
+        return await super().send(request)
 
     def _connections(self) -> httpx.AsyncClient:
         client = super()._connections()
@@ -66,8 +74,10 @@ async def server(serve: Serve) -> AsyncIterator[Server]:
         yield running
 
 
-async def test_a_workers_whole_life_is_as_documented(server: Server) -> None:
-    way = HeldToContract(server)
+# What is given back at the very end waits for nothing else.
+@pytest.mark.parametrize("settles", [{"settle", "nack"}, {"ack", "nack"}], ids=["bulk", "single"])
+async def test_a_workers_whole_life_is_as_documented(server: Server, settles: set[str]) -> None:
+    way = HeldToContract(server, offers="settle" in settles)
     worker = Worker(
         transport=way,
         heartbeat_interval=0.1,
@@ -120,8 +130,8 @@ async def test_a_workers_whole_life_is_as_documented(server: Server) -> None:
             while (await client.get(snoozed.id)).state != "scheduled":  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
     assert (await client.get(long.id)).state == "available"
-    for call in ("register", "deregister", "heartbeat", "fetch", "ack", "nack"):
-        assert way.calls[f"/ojs/v1/workers/{call}"]
+    called = {path.removeprefix("/ojs/v1/workers/") for path in way.calls if "/workers/" in path}
+    assert called == {"register", "deregister", "heartbeat", "fetch"} | settles
 
 
 async def test_what_clients_send_is_as_documented(server: Server) -> None:
@@ -171,4 +181,4 @@ async def test_what_clients_send_is_as_documented(server: Server) -> None:
 async def test_an_undocumented_request_would_be_noticed(server: Server) -> None:
     way = HeldToContract(server)
     with pytest.raises(AssertionError):
-        await way.send("POST", "/ojs/v1/workers/heartbeat", b'{"active_job_ids": 7}')
+        await way.send(Request("POST", "/ojs/v1/workers/heartbeat", b'{"active_job_ids": 7}'))

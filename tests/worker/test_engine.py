@@ -19,6 +19,7 @@ from ojs_worker import (
     current_context,
 )
 from ojs_worker.beats import Answer, Report
+from ojs_worker.transport import Reply, Request
 from tests.worker.conftest import QUICK, Start
 from tests.worker.scripted import (
     ACK,
@@ -540,11 +541,11 @@ async def test_a_token_that_cannot_be_had_now_stops_nothing(scripted: ScriptedSe
     class Moody(MemoryTransport):
         failures = 3
 
-        async def send(self, *given: Any, **more: Any) -> Any:
+        async def send(self, request: Request) -> Reply:
             if self.failures:
                 self.failures -= 1
                 raise LookupError("no token just now")
-            return await super().send(*given, **more)
+            return await super().send(request)
 
     worker = Worker(transport=Moody(scripted), **QUICK)
     async with worker:

@@ -7,7 +7,7 @@ one that registers workers and holds FETCHes.
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from itertools import pairwise
 from typing import Any
@@ -169,16 +169,21 @@ async def test_w4_every_beat_says_its_state_and_exactly_its_jobs(stage: Stage) -
     assert all(beat["worker_id"] == beats[0]["worker_id"] for beat in beats)
 
 
-@pytest.mark.parametrize("trouble", ["500", "broken"])
-async def test_w5_beats_without_an_answer_change_nothing(stage: Stage, trouble: str) -> None:
-    failing = None if trouble == "broken" else (500, {"error": {"message": "sorry"}})
-    stage.server.answers[BEAT] = lambda body: failing
+def constantly(answer: Any) -> Callable[[Any], Any]:
+    return lambda body: answer
+
+
+async def test_w5_beats_without_an_answer_change_nothing(stage: Stage) -> None:
+    troubles: list[Any] = [(500, {"error": {"message": "sorry"}}), None]
     async with stage.worker():
-        await stage.server.until(lambda: len(stage.server.of(BEAT)) >= 3)
-        one = job(1)
-        await stage.server.offer(one)
-        assert (await stage.server.settled(one))["result"] == []
-        assert {call.body["state"] for call in stage.server.of(BEAT)} == {"running"}
+        for number, trouble in enumerate(troubles, 1):
+            stage.server.answers[BEAT] = constantly(trouble)
+            for _ in range(3):
+                await stage.server.until_beat(state="running")
+            one = job(number)
+            await stage.server.offer(one)
+            assert (await stage.server.settled(one))["result"] == []
+            assert {call.body["state"] for call in stage.server.of(BEAT)} == {"running"}
         del stage.server.answers[BEAT]
         await stage.server.until_beat(state="running")
 
@@ -293,22 +298,21 @@ async def test_w13_a_refused_ack_is_not_repeated(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("member", ["jobs_lost", "cancelled_jobs"])
-@pytest.mark.parametrize("type", ["test.slow", "test.block"])
-async def test_w14_a_lost_job_is_stopped_and_not_settled(
-    stage: Stage, member: str, type: str
-) -> None:
-    one, other = job(1, type, LONG), job(2)
+async def test_w14_a_lost_job_is_stopped_and_not_settled(stage: Stage, member: str) -> None:
+    lost = job(1, "test.slow", LONG), job(2, "test.block", LONG)
+    other = job(3)
     async with stage.worker() as process:
-        await stage.holding(one)
-        stage.server.beat = {member: [one["id"]]}
+        await stage.holding(*lost)
+        stage.server.beat = {member: [one["id"] for one in lost]}
         await stage.server.until_beat(active_job_ids=[])
         stage.server.beat = {}
         await stage.server.offer(other)
         await stage.server.settled(other)
         process.send(signal.SIGTERM)
-        # Its handler is stopped: nothing is waited for.
+        # The handlers are stopped: nothing is waited for.
         assert await process.code() == 0
-    assert stage.server.about(ACK, one) == stage.server.about(NACK, one) == []
+    for one in lost:
+        assert stage.server.about(ACK, one) == stage.server.about(NACK, one) == []
 
 
 async def test_w15_failures_say_what_happened(stage: Stage) -> None:

@@ -106,6 +106,8 @@ def test_where_a_handler_cannot_run_is_refused(worker: Worker) -> None:
             worker.job("a.b", run_in=place)(coroutine)
     with pytest.raises(ValueError, match="would block the event loop"):
         worker.job("a.b", run_in="loop")(function)
+    with pytest.raises(ValueError, match="stands inside a function"):
+        worker.job("a.b", run_in="process")(function)
 
 
 def test_options_of_a_handler_are_those_of_its_enqueues(worker: Worker) -> None:

@@ -12,7 +12,13 @@ from ojs_worker.access import Access
 from ojs_worker.backoff import LONGEST_S, pause
 from ojs_worker.client.asynchronous import TRIES
 from ojs_worker.errors import Refused
-from ojs_worker.transport import ApiTransport, HttpTransport, Reply, SteadyTransport, base_url
+from ojs_worker.over_httpx import ApiTransport, HttpTransport
+from ojs_worker.transport import (
+    Reply,
+    Request,
+    SteadyTransport,
+    base_url,
+)
 from tests.worker.scripted import Json, ScriptedServer, listening
 
 JOB: Json = {"job": {"id": "1", "type": "a.b", "state": "available"}}
@@ -26,8 +32,8 @@ class Answers:
         self._sent = sent
         self.requests: list[tuple[str, str, bytes | None]] = []
 
-    async def send(self, method: str, path: str, body: bytes | None = None, **_: Any) -> Reply:
-        self.requests.append((method, path, body))
+    async def send(self, request: Request) -> Reply:
+        self.requests.append((request.method, request.path, request.body))
         answer = self._answers.pop(0)
         if answer is None:
             raise Unreachable("no answer", sent=self._sent)
@@ -115,7 +121,7 @@ async def test_no_server_is_unreachable_and_nothing_was_sent() -> None:
     server.close()
     await server.wait_closed()
     with pytest.raises(Unreachable) as failed:
-        await HttpTransport(f"http://127.0.0.1:{port}").send("GET", "/x")
+        await HttpTransport(f"http://127.0.0.1:{port}").send(Request("GET", "/x"))
     assert failed.value.sent is False
 
 
@@ -125,7 +131,7 @@ async def test_a_broken_connection_is_unreachable_and_may_have_been_heard() -> N
     async with listening(scripted) as url:
         transport = HttpTransport(url)
         with pytest.raises(Unreachable) as failed:
-            await transport.send("POST", "/x", b"{}")
+            await transport.send(Request("POST", "/x", b"{}"))
         await transport.close()
     assert failed.value.sent is True
 
@@ -134,7 +140,7 @@ def test_a_transport_lives_through_several_loops() -> None:
     async def ask(transport: HttpTransport, scripted: ScriptedServer) -> int:
         async with listening(scripted) as url:
             transport._url = url
-            status = (await transport.send("POST", "/x", b"{}")).status
+            status = (await transport.send(Request("POST", "/x", b"{}"))).status
             await transport.close()
             return status
 
@@ -178,13 +184,13 @@ async def test_an_api_object_is_used_as_it_is(kind: str) -> None:
         http = httpx.AsyncClient(transport=mock)
     api = Api(http, "http://api.test/ojs/v1")
     transport = ApiTransport(api)
-    assert (await transport.send("GET", "/x")).status == 404
+    assert (await transport.send(Request("GET", "/x"))).status == 404
     assert seen[0].headers["authorization"] == "Bearer from-the-api"
     assert api.raised == 0
     with pytest.raises(PermissionError):
-        await transport.send("GET", "/no")
+        await transport.send(Request("GET", "/no"))
     with pytest.raises(Unreachable, match="PermissionError"):
-        await SteadyTransport(transport).send("GET", "/no")
+        await SteadyTransport(transport).send(Request("GET", "/no"))
 
 
 async def test_the_blocking_client_works_beside_a_loop_and_with_middleware() -> None:

@@ -10,7 +10,7 @@ import msgspec
 import psycopg
 from psycopg import sql
 
-from ojs_server.store.base import OnLog, OnWake
+from ojs_server.store.base import OnDue, OnLog, OnWake
 from ojs_server.store.postgres.connect import Address
 from ojs_server.store.postgres.transaction import Place
 
@@ -23,13 +23,15 @@ QUIET_S: Final = 30.0
 
 
 class News(msgspec.Struct, frozen=True):
-    """What one node tells the others: that jobs are there, that it wants to hear of events, or
-    that it has added some. Without queues the first concerns everybody who waits."""
+    """What one node tells the others: that jobs are there, that it wants to hear of events, that
+    it has added some, or when something falls due. Without queues the first concerns everybody
+    who waits."""
 
     node: str
     queues: Mapping[str, int] | None = None
     follows_ms: int | None = None
     position: int | None = None
+    due_at: int | None = None
 
 
 _news = msgspec.json.Decoder(News)
@@ -38,11 +40,14 @@ _news = msgspec.json.Decoder(News)
 class PostgresListener:
     """Tells this node's waiting fetches and event streams what other nodes have committed."""
 
-    def __init__(self, address: Address, place: Place, on_wake: OnWake, on_log: OnLog) -> None:
+    def __init__(
+        self, address: Address, place: Place, on_wake: OnWake, on_log: OnLog, on_due: OnDue
+    ) -> None:
         self._address = address
         self._place = place
         self._on_wake = on_wake
         self._on_log = on_log
+        self._on_due = on_due
         self._pause_s = FIRST_PAUSE_S
 
     async def run(self) -> None:
@@ -88,5 +93,7 @@ class PostgresListener:
             self._place.followers.note(news.follows_ms)
         elif news.position is not None:
             self._on_log(news.position)
+        elif news.due_at is not None:
+            self._on_due(news.due_at)
         else:
             self._on_wake(news.queues)

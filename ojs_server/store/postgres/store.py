@@ -12,7 +12,7 @@ import psycopg
 from psycopg_pool import ConnectionPool
 
 from ojs_server.domain.queue_config import QueueConfig
-from ojs_server.store.base import Clock, OnLog, OnWake, unheard
+from ojs_server.store.base import Clock, OnDue, OnLog, OnWake, unheard
 from ojs_server.store.postgres.connect import Address, address_of, set_up
 from ojs_server.store.postgres.enter import enter
 from ojs_server.store.postgres.failures import at_the_boundary
@@ -97,9 +97,11 @@ class PostgresStore:
         with self.reader() as reader:
             reader.ping()
 
-    def listener(self, on_wake: OnWake, on_log: OnLog = unheard) -> PostgresListener:
+    def listener(
+        self, on_wake: OnWake, on_log: OnLog = unheard, on_due: OnDue = unheard
+    ) -> PostgresListener:
         """What hears of other nodes' jobs and events, past any connection pooler."""
-        return PostgresListener(self._direct, self._place, on_wake, on_log)
+        return PostgresListener(self._direct, self._place, on_wake, on_log, on_due)
 
     def note_waiting(self, until: int) -> None:
         """Tell the other nodes that fetches wait here until a moment."""

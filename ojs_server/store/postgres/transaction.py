@@ -91,12 +91,15 @@ class PostgresTx(PostgresStatements, TableWrites):
             "announce", channel=self._channel, news=news.decode(), node=self.node, now=self.now
         )
 
+    def announce_due(self, moment: int) -> None:
+        """Send one notice, at commit."""
+        self._tell(due_at=moment)
+
     def insert_events(self, events: Sequence[Event]) -> int:
         """Append to the event log, and tell the nodes that follow it."""
         last = super().insert_events(events)
         if last and self._followers.listening:
-            news = encode({"node": self.node, "position": last})
-            self.run("tell", channel=self._channel, news=news.decode())
+            self._tell(position=last)
         return last
 
     def insert_jobs(self, jobs: Sequence[StoredJob]) -> set[str]:
@@ -133,6 +136,10 @@ class PostgresTx(PostgresStatements, TableWrites):
     def open_gates(self, wanted: Mapping[str, int]) -> list[Opened]:
         """Let the next jobs of keys be claimed."""
         return [Opened(*row) for row in self.all_rows("open_gates", list(wanted.items()))]
+
+    def _tell(self, **news: int) -> None:
+        told = encode({"node": self.node, **news}).decode()
+        self.run("tell", channel=self._channel, news=told)
 
     def wipe(self) -> None:
         """Remove everything."""

@@ -12,6 +12,7 @@ from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.store.base import (
     POSITION_BITS,
     Clock,
+    OnDue,
     OnLog,
     OnWake,
     SchemaError,
@@ -108,7 +109,7 @@ class SqliteStore:
         """`PRAGMA synchronous` of the writing connection: 2 is FULL."""
         return int(self._writer.execute("PRAGMA synchronous").fetchone()[0])
 
-    def listener(self, on_wake: OnWake, on_log: OnLog = unheard) -> None:
+    def listener(self, on_wake: OnWake, on_log: OnLog = unheard, on_due: OnDue = unheard) -> None:
         """There is no other node to hear of: the file has one server."""
 
     def note_waiting(self, until: int) -> None:

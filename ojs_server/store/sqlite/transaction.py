@@ -52,6 +52,9 @@ class SqliteTx(SqliteStatements, TableWrites):
     def announce(self, queues: Mapping[str, int]) -> None:
         """There is no other node to tell: the file has one server."""
 
+    def announce_due(self, moment: int) -> None:
+        """The same."""
+
     def insert_jobs(self, jobs: Sequence[StoredJob]) -> set[str]:
         """Store new jobs; answers the ids that were there before."""
         # Looked up first: RETURNING would give the interpreter lock away for every new row.

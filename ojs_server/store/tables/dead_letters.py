@@ -1,6 +1,6 @@
 """Dead letters: their marks, their lists, and what is too many of a queue."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ojs_server.domain.dead_letter import Mark
@@ -43,11 +43,15 @@ class DeadLetterWrites(Writing):
             ],
         )
 
-    def load_surplus(self, most: int, limit: int) -> list[Job]:
-        """Lock what queues keep beyond `most`."""
+    def load_surplus(self, most: int, own: Mapping[str, int], limit: int) -> list[Job]:
+        """Lock what queues keep beyond `most`, or beyond a number of their `own`."""
         found: list[Job] = []
-        for (queue,) in self.all("full_queues", most=most):
-            for end, last in self.all("surplus_from", queue=queue, most=most):
+        least = min([most, *own.values()])
+        for queue, discarded in self.all("full_queues", most=least):
+            allowed = own.get(queue, most)
+            if discarded <= allowed:
+                continue
+            for end, last in self.all("surplus_from", queue=queue, most=allowed):
                 room = limit - len(found)
                 rows = self.all("load_surplus", queue=queue, end=end, last=last, limit=room)
                 found += map(job_of, rows)

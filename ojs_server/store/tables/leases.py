@@ -15,6 +15,10 @@ class LeaseWrites(Writing):
         """Who holds what was just claimed."""
         self.run_rows("insert_leases", [lease_row(lease) for lease in leases])
 
+    def move_leases(self, queue: str, ids: Iterable[str]) -> None:
+        """The jobs of these leases stand in this queue now; the leases are as they were."""
+        self.run_rows("move_leases", [(job_id, queue) for job_id in ids])
+
     def drop_leases(self, job_ids: Sequence[str]) -> None:
         """End leases."""
         self.run_rows("drop_leases", [(job_id,) for job_id in job_ids])

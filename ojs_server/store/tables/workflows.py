@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from ojs_server.domain.workflow_record import (
     MemberJob,
+    MemberProgress,
     WaitingJob,
     Workflow,
     WorkflowJob,
@@ -32,6 +33,10 @@ class WorkflowWrites(Writing):
     def load_workflows(self, ids: Iterable[str]) -> dict[str, Workflow]:
         """Lock and read workflows."""
         return {row[0]: workflow_of(row) for row in self.of_ids("load_workflows", ids)}
+
+    def look_at_workflows(self, ids: Iterable[str]) -> dict[str, Workflow]:
+        """Read workflows without a lock."""
+        return {row[0]: workflow_of(row) for row in self.of_ids("look_at_workflows", ids)}
 
     def update_workflows(self, workflows: Sequence[Workflow]) -> None:
         """Store what the last step made of locked workflows."""
@@ -85,11 +90,17 @@ class WorkflowReads(Statements):
 
     def workflow(self, workflow_id: str) -> WorkflowView | None:
         """One workflow with its jobs."""
-        rows = self.of_ids("one_workflow", [workflow_id])
+        rows = self.of_ids("look_at_workflows", [workflow_id])
         if not rows:
             return None
         members = self.all("list_workflow_jobs", id=workflow_id)
         return WorkflowView(workflow_of(rows[0]), tuple(MemberJob(*row) for row in members))
+
+    def member_progress(self, workflow_id: str) -> list[MemberProgress]:
+        """What jobs under way have reported."""
+        if not self.can_hold(workflow_id):
+            return []
+        return [MemberProgress(*row) for row in self.all("member_progress", id=workflow_id)]
 
     def workflows(
         self, wanted: WorkflowFilter, limit: int, offset: int, after: Place | None

@@ -162,9 +162,9 @@ def test_without_dead_letters_there_is_nothing_to_count(store: Store) -> None:
         assert reader.dead_letter_stats() == DeadLetterStats({}, {}, None, None)
 
 
-def surplus(store: Store, most: int, limit: int = 99) -> list[str]:
+def surplus(store: Store, most: int, limit: int = 99, **own: int) -> list[str]:
     with store.transaction() as tx:
-        return [job.id for job in tx.load_surplus(most, limit)]
+        return [job.id for job in tx.load_surplus(most, own, limit)]
 
 
 @ON_ALL_VERSIONS
@@ -179,6 +179,9 @@ def test_the_oldest_of_a_full_queue_are_too_many(store: Store) -> None:
     assert surplus(store, 3, limit=3) == ["a0", "a1", "b0"]
     assert surplus(store, 5) == []
     assert surplus(store, 0, limit=1) == ["a0"]
+    assert surplus(store, 3, a=4, c=1) == ["a0", "b0", "b1"]
+    assert surplus(store, 5, b=4) == ["b0"]
+    assert surplus(store, 3, a=9, b=9) == []
 
 
 def test_what_is_kept_for_no_policy_is_in_nobodys_way(store: Store) -> None:

@@ -37,6 +37,21 @@ def test_a_dropped_lease_is_gone_and_its_job_is_not(store: Store) -> None:
 
 
 @ON_ALL_VERSIONS
+def test_a_lease_follows_its_job_into_another_queue(store: Store) -> None:
+    first, second, other = (a_lease(name) for name in ("j1", "j2", "j3"))
+    hold(store, first, second, other)
+    with store.transaction() as tx:
+        tx.move_leases("to", ["j1", "j2", "unknown"])
+        tx.move_leases("to", [])
+    with store.transaction() as tx:
+        assert tx.load_leases(["j1", "j2", "j3"]) == {
+            "j1": msgspec.structs.replace(first, queue="to"),
+            "j2": msgspec.structs.replace(second, queue="to"),
+            "j3": other,
+        }
+
+
+@ON_ALL_VERSIONS
 def test_a_lease_is_extended_and_nothing_else_of_it_changes(store: Store) -> None:
     first = a_lease("j1", deadline_at=START + 5, fetch_id="f")
     hold(store, first, a_lease("j2"))

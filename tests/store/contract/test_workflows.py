@@ -5,7 +5,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from ojs_server.domain.workflow_record import MemberJob, WaitingJob, Workflow, WorkflowJob
+from ojs_server.domain.beside import Progress as Report
+from ojs_server.domain.workflow_record import (
+    MemberJob,
+    MemberProgress,
+    WaitingJob,
+    Workflow,
+    WorkflowJob,
+)
 from ojs_server.store.base import StaleWrite, Store
 from ojs_server.store.records import Place
 from ojs_server.store.workflows import WorkflowFilter, WorkflowPage
@@ -218,6 +225,35 @@ def test_a_workflow_shows_its_jobs_as_they_are(store: Store) -> None:
         MemberJob(2, "j2", None, None, "active", None),
         MemberJob(4, "gone", START + 3, b'{"code":"x"}', None, None),
     )
+
+
+@ON_ALL_VERSIONS
+def test_jobs_under_way_show_what_they_have_reported_in_this_attempt(store: Store) -> None:
+    keep(store, a_workflow("w1"))
+    put(store, *(a_job(name, state="active", attempt=2) for name in ("j1", "j2", "j3", "j4")))
+    members(
+        store,
+        *(WorkflowJob("w1", node, None, f"j{node}") for node in (1, 2)),
+        WorkflowJob("w1", 3, None, "j3", ended_at=START),
+        WorkflowJob("w1", 4, b"{}"),
+        WorkflowJob("w2", 1, None, "j4"),
+    )
+    with store.transaction() as tx:
+        tx.save_progress(
+            [
+                Report(f"j{number}", attempt, 0.5, None, b'{"n":1.0}', None, START, START)
+                for number, attempt in ((1, 2), (2, 1), (3, 2), (4, 2))
+            ]
+        )
+    with store.reader() as reader:
+        assert reader.member_progress("w1") == [MemberProgress(1, 0.5, b'{"n":1.0}')]
+        assert reader.member_progress("none") == []
+
+
+def test_workflows_are_looked_at_without_a_lock(store: Store) -> None:
+    keep(store, a_workflow("w1"))
+    with store.transaction() as tx:
+        assert tx.look_at_workflows(["w1", "none"]) == {"w1": a_workflow("w1")}
 
 
 @ON_ALL_VERSIONS

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, closing
 import pytest
 import uvloop
 
-from ojs_server.store.base import Store
+from ojs_server.store.base import OnDue, Store, Tx, unheard
 from ojs_server.store.postgres.store import PostgresStore
 from tests.store.conftest import OpenNode
 from tests.store.postgres.server import end_connections, query, wait_until
@@ -34,10 +34,10 @@ def run(request: pytest.FixtureRequest) -> Run:
 
 
 @asynccontextmanager
-async def hearing(store: Store) -> AsyncIterator["asyncio.Queue[Wake]"]:
+async def hearing(store: Store, on_due: OnDue = unheard) -> AsyncIterator["asyncio.Queue[Wake]"]:
     """What this node's listener hears, from the moment at which it listens."""
     heard: asyncio.Queue[Wake] = asyncio.Queue()
-    listener = store.listener(heard.put_nowait)
+    listener = store.listener(heard.put_nowait, on_due=on_due)
     assert listener is not None
     task = asyncio.create_task(listener.run())
     try:
@@ -56,9 +56,13 @@ async def following(heard: "asyncio.Queue[Wake]") -> Wake:
 
 
 async def announce(store: Store, queues: Mapping[str, int]) -> None:
+    await in_transaction(store, lambda tx: tx.announce(queues))
+
+
+async def in_transaction(store: Store, call: Callable[[Tx], None]) -> None:
     def commit() -> None:
         with store.transaction() as tx:
-            tx.announce(queues)
+            call(tx)
 
     await asyncio.to_thread(commit)
 
@@ -71,6 +75,21 @@ def test_a_node_hears_what_another_made_available(node: OpenNode, run: Run) -> N
         async with hearing(near) as heard:
             await announce(far, {"mail": 3, "vidéo": 1})
             assert await following(heard) == {"mail": 3, "vidéo": 1}
+
+    run(body)
+
+
+def test_a_node_hears_when_something_falls_due(node: OpenNode, run: Run) -> None:
+    near, far = node("near"), node("far")
+
+    async def body() -> None:
+        due: asyncio.Queue[int] = asyncio.Queue()
+        async with hearing(near, on_due=due.put_nowait):
+            await in_transaction(near, lambda tx: tx.announce_due(START + 1))
+            await in_transaction(far, lambda tx: tx.announce_due(START + 2))
+            async with asyncio.timeout(LIMIT_S):
+                # Not its own.
+                assert await due.get() == START + 2
 
     run(body)
 

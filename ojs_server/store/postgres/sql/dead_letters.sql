@@ -15,7 +15,8 @@ WHERE jobs.id = job.id
 
 -- name: full_queues
 -- Queues that may keep too many: the counters count those as well that no limit does.
-SELECT queue FROM queue_counts GROUP BY queue HAVING sum(discarded) > %(most)s::int8 ORDER BY queue
+SELECT queue, sum(discarded) FROM queue_counts
+GROUP BY queue HAVING sum(discarded) > %(most)s::int8 ORDER BY queue
 
 -- name: surplus_from
 -- The newest of a queue that is one too many.

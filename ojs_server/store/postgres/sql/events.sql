@@ -75,10 +75,11 @@ DELETE FROM events WHERE pos = ANY (ARRAY(
 ))
 
 -- name: last_position
--- The highest place ever used that is still to be seen.
+-- The highest place ever used that is still to be seen. Retries that are to stand behind all
+-- others have places that are none of the count.
 SELECT greatest(
     COALESCE((SELECT max(pos) FROM events), 0),
-    COALESCE((SELECT max(seq) FROM jobs WHERE state = 'available'), 0)
+    COALESCE((SELECT max(seq) FROM jobs WHERE state = 'available' AND seq < 4611686018427387904), 0)
 )
 
 -- name: insert_receipts

@@ -13,6 +13,12 @@ INSERT INTO leases (
 )
 SELECT * FROM unnest({rows})
 
+-- name: move_leases
+-- Their jobs stand in other queues now.
+-- row: text, text
+UPDATE leases SET queue = moved.queue
+FROM unnest({rows}) AS moved (job_id, queue) WHERE leases.job_id = moved.job_id
+
 -- name: drop_leases
 -- The hold is over. Locked in order first: a heartbeat may be at the same leases.
 -- row: text

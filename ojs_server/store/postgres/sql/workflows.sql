@@ -84,8 +84,8 @@ DELETE FROM workflow_jobs WHERE workflow_id = ANY ({rows})
 -- row: text
 DELETE FROM workflows WHERE id = ANY ({rows})
 
--- name: one_workflow
--- A workflow.
+-- name: look_at_workflows
+-- Workflows by id, as they are committed.
 -- row: text
 SELECT {workflow} FROM workflows WHERE id = ANY ({rows})
 
@@ -94,6 +94,15 @@ SELECT {workflow} FROM workflows WHERE id = ANY ({rows})
 SELECT member.node, member.job_id, member.ended_at, member.error, jobs.state, jobs.started_at
 FROM workflow_jobs AS member LEFT JOIN jobs ON jobs.id = member.job_id
 WHERE member.workflow_id = %(id)s::text AND member.job_id IS NOT NULL
+ORDER BY member.node
+
+-- name: member_progress
+-- What the jobs that are under way have reported in their present attempts.
+SELECT member.node, progress.value, progress.data
+FROM workflow_jobs AS member
+JOIN jobs ON jobs.id = member.job_id
+JOIN progress ON progress.job_id = jobs.id AND progress.attempt = jobs.attempt
+WHERE member.workflow_id = %(id)s::text AND member.ended_at IS NULL
 ORDER BY member.node
 
 -- name: list_workflows

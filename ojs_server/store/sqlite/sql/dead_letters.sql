@@ -14,7 +14,8 @@ FROM (VALUES {rows}) AS job WHERE jobs.id = job.column1
 
 -- name: full_queues
 -- Queues that may keep too many: the counters count those as well that no limit does.
-SELECT queue FROM queue_counts GROUP BY queue HAVING sum(discarded) > :most ORDER BY queue
+SELECT queue, sum(discarded) FROM queue_counts
+GROUP BY queue HAVING sum(discarded) > :most ORDER BY queue
 
 -- name: surplus_from
 -- The newest of a queue that is one too many.

@@ -13,6 +13,12 @@ INSERT INTO leases (
 )
 VALUES {rows}
 
+-- name: move_leases
+-- Their jobs stand in other queues now.
+-- row: (?,?)
+UPDATE leases SET queue = moved.column2
+FROM (VALUES {rows}) AS moved WHERE leases.job_id = moved.column1
+
 -- name: drop_leases
 -- The hold is over.
 -- row: ?

@@ -83,8 +83,8 @@ DELETE FROM workflow_jobs WHERE workflow_id IN ({rows})
 -- row: ?
 DELETE FROM workflows WHERE id IN ({rows})
 
--- name: one_workflow
--- A workflow.
+-- name: look_at_workflows
+-- Workflows by id, as they are committed.
 -- row: ?
 SELECT {workflow} FROM workflows WHERE id IN ({rows})
 
@@ -95,6 +95,15 @@ SELECT
     jobs.started_at
 FROM workflow_jobs AS member LEFT JOIN jobs ON jobs.id = member.job_id
 WHERE member.workflow_id = :id AND member.job_id IS NOT NULL
+ORDER BY member.node
+
+-- name: member_progress
+-- What the jobs that are under way have reported in their present attempts.
+SELECT member.node, progress.value, CAST(progress.data AS BLOB)
+FROM workflow_jobs AS member
+JOIN jobs ON jobs.id = member.job_id
+JOIN progress ON progress.job_id = jobs.id AND progress.attempt = jobs.attempt
+WHERE member.workflow_id = :id AND member.ended_at IS NULL
 ORDER BY member.node
 
 -- name: list_workflows

@@ -1,0 +1,46 @@
+"""What a worker does beside its loops: tasks that nobody waits for, or only for so long."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Coroutine
+from typing import Any
+
+log = logging.getLogger("ojs.worker")
+
+
+class Aside:
+    """Keeps such tasks, which could be collected otherwise, and says what went wrong in them."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def begin(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        """Do something beside."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    async def close(self) -> None:
+        """Give up what is not done."""
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("the worker has a fault of its own", exc_info=error)
+
+
+async def within(limit_s: float, *work: Awaitable[Any]) -> None:
+    """Wait for all of these, for so long at most; what is not done then is cancelled."""
+    if not work:
+        return
+    tasks = [asyncio.ensure_future(one) for one in work]
+    _, late = await asyncio.wait(tasks, timeout=limit_s)
+    for task in late:
+        task.cancel()
+    for result in await asyncio.gather(*tasks, return_exceptions=True):
+        if isinstance(result, Exception):
+            log.error("an error while the worker ended", exc_info=result)

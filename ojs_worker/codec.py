@@ -1,0 +1,28 @@
+"""A codec changes the arguments of jobs on their way to the server, and back before a handler sees
+them. The server stores what it is given."""
+
+from typing import Protocol
+
+from ojs_worker.client.requests import JobRequest
+from ojs_worker.job import Job
+
+
+class CannotOpen(Exception):
+    """The arguments of a job cannot be had. `retryable` where another worker, or a later release
+    of this one, may be able to."""
+
+    def __init__(self, message: str, *, retryable: bool) -> None:
+        super().__init__(message)
+        self.retryable = retryable
+
+
+class Codec(Protocol):
+    """Both ways of a codec. What is no work of its kind it leaves as it is."""
+
+    def seal(self, request: JobRequest) -> JobRequest:
+        """The request as the server is to see it; the same for the same request."""
+        ...
+
+    def open(self, job: Job) -> Job:
+        """The job as a handler is to see it; raises `CannotOpen`."""
+        ...

@@ -1,0 +1,253 @@
+"""Settling in bulk: while a call is under way outcomes gather; the next call tells all of them, and
+fetches as many jobs as there are places then.
+
+A call without an answer is sent again as it was: the server knows a settlement that it has done
+already, and gives the same jobs for the same `fetch_id`. Whatever is not plainly settled is left
+to single calls, and so is everything where the server has no such call.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from ojs_wire.codec import encode
+from ojs_wire.codes import ALL
+from ojs_worker.backoff import Patience
+from ojs_worker.errors import ErrorBody, UnexpectedAnswer, Unreachable, decoded, error_body
+from ojs_worker.fetching import Fetched, read
+from ojs_worker.job import Job
+from ojs_worker.offers import Offers
+from ojs_worker.settling import (
+    GONE,
+    REFUSED,
+    Outcome,
+    SingleSettler,
+    Verdict,
+    in_place_of,
+    log_gone,
+    written,
+)
+from ojs_worker.transport import NO_SUCH_CALL, Request, Transport
+
+log = logging.getLogger("ojs.worker")
+
+SETTLE: Final = "/ojs/v1/workers/settle"
+# Servers bound their bodies; a call that is refused for its size costs more than two calls.
+MAX_BYTES: Final = 500_000
+_STATUS: Final = {code.name: code.status for code in ALL}
+
+
+class Lender(Protocol):
+    """Who else fetches, and gives the right to do so away for the length of one call."""
+
+    def lend(self, settled: Sequence[Job]) -> dict[str, Any] | None:
+        """What to fetch along with settling these jobs; None for nothing."""
+        ...
+
+    def repay(self, fetched: Fetched | None) -> None:
+        """What came; None where the call had no answer."""
+        ...
+
+
+class _Settled(msgspec.Struct):
+    job_id: str
+    error: ErrorBody | None = None
+
+
+class _Answer(msgspec.Struct):
+    results: list[_Settled]
+
+
+_answer = msgspec.json.Decoder(_Answer)
+
+
+class _Told:
+    """One outcome on its way. `verdict` is None where it has to be told by itself."""
+
+    __slots__ = ("body", "job", "outcome", "unsure", "verdict")
+
+    def __init__(self, job: Job, outcome: Outcome, verdict: asyncio.Future[Verdict | None]) -> None:
+        self.job = job
+        self.outcome = outcome
+        self.body = written(job, outcome)
+        self.verdict = verdict
+        self.unsure = False
+
+    def end(self, verdict: Verdict | None) -> None:
+        """Wake up who waits, unless it was given up."""
+        if not self.verdict.done():
+            self.verdict.set_result(verdict)
+
+
+class BulkSettler:
+    """Many outcomes in one call, one call at a time."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        worker_id: str,
+        single: SingleSettler,
+        *,
+        ask: Callable[[], Awaitable[Offers | None]],
+        timeout_s: float,
+    ) -> None:
+        self._transport = transport
+        self._head = b'{"worker_id":' + encode(worker_id) + b',"results":['
+        self._single = single
+        self._ask = ask
+        self._timeout_s = timeout_s
+        self._offers: Offers | None = None
+        self._waiting: list[_Told] = []
+        self._task: asyncio.Task[None] | None = None
+        self._hurried = asyncio.Event()
+        # Set by whoever fetches beside; without it no job is fetched here.
+        self.lender: Lender | None = None
+
+    async def settle(self, job: Job, outcome: Outcome) -> Verdict:
+        """Tell one outcome, as often as it takes."""
+        if self._alone:
+            return await self._single.settle(job, outcome)
+        loop = asyncio.get_running_loop()
+        told = _Told(job, outcome, loop.create_future())
+        self._waiting.append(told)
+        if self._task is None:
+            # It begins with the next turn of the loop, so what ends in this one goes with it.
+            self._task = loop.create_task(self._run())
+        verdict = await told.verdict
+        if verdict is None:
+            verdict = await self._single.settle(job, outcome, unsure=told.unsure)
+        return verdict
+
+    def hurry(self) -> None:
+        """From now on every outcome is told by itself, also those that wait for a call."""
+        self._hurried.set()
+        self._let_go(self._waiting)
+
+    async def close(self) -> None:
+        """Give up what is under way."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    @property
+    def _alone(self) -> bool:
+        known = self._offers is not None and not self._offers.bulk_settle
+        return known or self._hurried.is_set()
+
+    async def _run(self) -> None:
+        batch: list[_Told] = []
+        try:
+            if self._offers is None:
+                self._offers = await self._ask()
+            while self._waiting:
+                if self._offers is None or self._alone:
+                    # A server that cannot even say what it offers is asked again next time.
+                    self._let_go(self._waiting)
+                    return
+                batch = self._next(self._offers.max_results)
+                if batch:
+                    await self._exchange(batch)
+        except Exception:
+            log.exception("jobs cannot be settled together, they are settled one by one")
+            self._let_go(batch)
+            self._let_go(self._waiting)
+        finally:
+            self._task = None
+
+    def _next(self, most: int) -> list[_Told]:
+        """As many outcomes as fit into one call; those that were given up are left out."""
+        batch: list[_Told] = []
+        size = 0
+        while self._waiting and len(batch) < most:
+            told = self._waiting[0]
+            size += len(told.body)
+            if batch and size > MAX_BYTES:
+                break
+            del self._waiting[0]
+            if not told.verdict.done():
+                batch.append(told)
+        return batch
+
+    async def _exchange(self, batch: list[_Told]) -> None:
+        terms = self.lender and self.lender.lend([told.job for told in batch])
+        body = self._head + b",".join([told.body for told in batch]) + b"]"
+        body += b',"fetch":' + encode(terms) + b"}" if terms else b"}"
+        fetched = None
+        try:
+            fetched = await self._tell(batch, body)
+            # Whoever was told here gives its place back first; then the new jobs take them.
+            await asyncio.sleep(0)
+        finally:
+            if terms and self.lender is not None:
+                self.lender.repay(fetched)
+
+    async def _tell(self, batch: list[_Told], body: bytes) -> Fetched | None:
+        """Send the call until it is answered; the jobs that came with the answer, if one did."""
+        request = Request("POST", SETTLE, body, timeout_s=self._timeout_s)
+        patience = Patience(f"settle {len(batch)} jobs")
+        while not all(told.verdict.done() for told in batch):
+            wait_s = None
+            try:
+                reply = await self._transport.send(request)
+            except Unreachable as error:
+                reason = str(error)
+                for told in batch:
+                    told.unsure = told.unsure or error.sent
+            else:
+                if reply.well:
+                    return self._heard(batch, reply.body)
+                if reply.status in NO_SUCH_CALL:
+                    self._offers = Offers()
+                if reply.status in NO_SUCH_CALL | REFUSED:
+                    # Single calls find out which of them it is.
+                    break
+                reason = f"answered {reply.status}: {error_body(reply.body).message}"
+                wait_s = reply.retry_after_s
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(patience.next_s(reason, wait_s)):
+                    await self._hurried.wait()
+            if self._hurried.is_set():
+                break
+        self._let_go(batch)
+        return None
+
+    def _heard(self, batch: list[_Told], body: bytes) -> Fetched | None:
+        try:
+            results = decoded(body, _answer).results
+            fetched = read(body)
+            if [result.job_id for result in results] != [told.job.id for told in batch]:
+                raise UnexpectedAnswer("the server does not answer the jobs that were told")
+        except UnexpectedAnswer as error:
+            log.warning("jobs that were told together are told one by one: %s", error)
+            for told in batch:
+                told.unsure = True
+            self._let_go(batch)
+            return None
+        for told, result in zip(batch, results, strict=True):
+            if result.error is None:
+                told.end(Verdict.SETTLED)
+            else:
+                self._refused(told, result.error)
+        return fetched
+
+    def _refused(self, told: _Told, error: ErrorBody) -> None:
+        status, said = _STATUS.get(str(error.code), 0), str(error.message)
+        if status in GONE:
+            log_gone(told.job, said, unsure=told.unsure)
+            told.end(Verdict.GONE)
+        elif status not in REFUSED:
+            told.end(None)
+        elif other := in_place_of(told.job, told.outcome, status, said):
+            self._waiting.append(_Told(told.job, other, told.verdict))
+        else:
+            told.end(Verdict.REFUSED)
+
+    def _let_go(self, those: list[_Told]) -> None:
+        """Have these told one by one."""
+        for told in those:
+            told.end(None)
+        those.clear()

@@ -1,0 +1,69 @@
+"""What a server says that it can do beyond plain OJS."""
+
+from typing import Any, Final
+
+import msgspec
+
+from ojs_worker.errors import UnexpectedAnswer, Unreachable, decoded
+from ojs_worker.transport import Request, Transport
+
+MANIFEST: Final = "/ojs/manifest"
+SETTLE: Final = "urn:ojs-server:ext:settle"
+MAX_RESULTS: Final = 1000
+
+
+class Offers(msgspec.Struct, frozen=True):
+    """The calls that a server has; none of them where it does not say."""
+
+    bulk_settle: bool = False
+    max_results: int = MAX_RESULTS
+    event_streams: bool = False
+
+
+class _Manifest(msgspec.Struct):
+    capabilities: Any = None
+    extensions_detail: Any = None
+
+
+_manifest = msgspec.json.Decoder(_Manifest)
+
+
+class Manifest:
+    """Asks a server what it offers, until it has said so."""
+
+    def __init__(self, transport: Transport, *, timeout_s: float) -> None:
+        self._transport = transport
+        self._timeout_s = timeout_s
+        self._known: Offers | None = None
+
+    async def offers(self) -> Offers | None:
+        """What there is; None where the server cannot answer now."""
+        if self._known is None:
+            self._known = await self._ask()
+        return self._known
+
+    async def _ask(self) -> Offers | None:
+        try:
+            reply = await self._transport.send(Request("GET", MANIFEST, timeout_s=self._timeout_s))
+        except Unreachable:
+            return None
+        if reply.well:
+            return read(reply.body)
+        return None if reply.status >= 500 or reply.status == 429 else Offers()
+
+
+def read(body: bytes) -> Offers:
+    """What a manifest offers; other servers write theirs in other forms."""
+    try:
+        manifest = decoded(body, _manifest)
+    except UnexpectedAnswer:
+        return Offers()
+    able = manifest.capabilities if isinstance(manifest.capabilities, dict) else {}
+    detail = manifest.extensions_detail
+    settle = detail.get(SETTLE) if isinstance(detail, dict) else None
+    most = settle.get("max_results") if isinstance(settle, dict) else None
+    return Offers(
+        bulk_settle=able.get("bulk_settle") is True,
+        max_results=most if isinstance(most, int) and most > 0 else MAX_RESULTS,
+        event_streams=able.get("event_streams") is True,
+    )

@@ -1,0 +1,44 @@
+"""Reading server-sent events, in whatever pieces they come."""
+
+from typing import Final
+
+import msgspec
+
+MAX_LINE: Final = 1_000_000
+
+
+class Frame(msgspec.Struct):
+    """What stands between two empty lines. A sign of life has an id at most."""
+
+    id: str | None = None
+    event: str | None = None
+
+
+class FrameReader:
+    """Makes frames of bytes. The data of an event is left out: here it is a call to look."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._frame = Frame()
+
+    def feed(self, piece: bytes) -> list[Frame]:
+        """The frames that this piece completes."""
+        *lines, self._rest = (self._rest + piece).split(b"\n")
+        if len(self._rest) > MAX_LINE:
+            raise ValueError(f"a line of the stream is longer than {MAX_LINE} bytes")
+        found = []
+        for line in lines:
+            if not (line := line.removesuffix(b"\r")):
+                found.append(self._frame)
+                self._frame = Frame()
+            else:
+                self._take(line)
+        return found
+
+    def _take(self, line: bytes) -> None:
+        name, _, value = line.partition(b":")
+        text = value.removeprefix(b" ").decode(errors="replace")
+        if name == b"id":
+            self._frame.id = text
+        elif name == b"event":
+            self._frame.event = text

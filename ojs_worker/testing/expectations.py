@@ -1,0 +1,145 @@
+"""What a test may ask and assert about the jobs of its sandbox."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, TypedDict, Unpack, overload
+
+from ojs_worker.durations import Moment
+from ojs_worker.job import FINAL, Job
+from ojs_worker.registry import Handler
+from ojs_worker.testing.matching import Args, Wanted, complaint, matching
+
+JobType = str | Handler[..., Any]
+
+
+class Like(TypedDict, total=False):
+    """What a job may be told by, beside its type; see `Wanted`."""
+
+    args: Args
+    queue: str
+    meta: Mapping[str, Any]
+    priority: int
+    at: Moment
+
+
+class LikeDone(Like, total=False):
+    """The same of a job that was completed."""
+
+    result: Any
+
+
+class LikeFailed(Like, total=False):
+    """The same of a job that failed."""
+
+    error: str
+
+
+class Expectations(ABC):
+    """Every assertion answers the jobs that it found, the oldest first; `count` says how many
+    there must be, and without it one at least."""
+
+    @abstractmethod
+    def all_jobs(self) -> list[Job]:
+        """Every job that was enqueued, whatever has become of it; the oldest first."""
+
+    def enqueued(self, type: JobType | None = None, /, **like: Unpack[Like]) -> list[Job]:
+        """The jobs that were enqueued, whatever has become of them."""
+        return matching(self.all_jobs(), Wanted(type=type_of(type), **like))
+
+    def assert_enqueued(
+        self, type: JobType | None = None, /, *, count: int | None = None, **like: Unpack[Like]
+    ) -> list[Job]:
+        """Such a job was enqueued, whatever has become of it."""
+        __tracebackhide__ = True
+        return self._expect(type, "enqueued", count, **like)
+
+    def assert_not_enqueued(self, type: JobType | None = None, /, **like: Unpack[Like]) -> None:
+        """No such job was enqueued; without a type, none at all."""
+        __tracebackhide__ = True
+        self._expect(type, "enqueued", 0, **like)
+
+    def assert_performed(
+        self, type: JobType | None = None, /, *, count: int | None = None, **like: Unpack[Like]
+    ) -> list[Job]:
+        """Such a job was run, once at least, with whatever end."""
+        __tracebackhide__ = True
+        return self._expect(type, "run", count, run=True, **like)
+
+    def assert_not_performed(self, type: JobType | None = None, /, **like: Unpack[Like]) -> None:
+        """No such job was run."""
+        __tracebackhide__ = True
+        self._expect(type, "run", 0, run=True, **like)
+
+    def assert_completed(
+        self, type: JobType | None = None, /, *, count: int | None = None, **like: Unpack[LikeDone]
+    ) -> list[Job]:
+        """Such a job is done, with this result where one is given."""
+        __tracebackhide__ = True
+        return self._expect(type, "completed", count, states=("completed",), **like)
+
+    def assert_failed(
+        self,
+        type: JobType | None = None,
+        /,
+        *,
+        count: int | None = None,
+        **like: Unpack[LikeFailed],
+    ) -> list[Job]:
+        """The last delivery of such a job failed: it is tried again, or was given up. `error` is
+        the type of the error, or a part of its message."""
+        __tracebackhide__ = True
+        return self._expect(type, "failed", count, states=("retryable", "discarded"), **like)
+
+    def assert_retrying(
+        self,
+        type: JobType | None = None,
+        /,
+        *,
+        count: int | None = None,
+        **like: Unpack[LikeFailed],
+    ) -> list[Job]:
+        """Such a job failed, and will be tried again."""
+        __tracebackhide__ = True
+        return self._expect(type, "kept for another try", count, states=("retryable",), **like)
+
+    def assert_discarded(
+        self,
+        type: JobType | None = None,
+        /,
+        *,
+        count: int | None = None,
+        **like: Unpack[LikeFailed],
+    ) -> list[Job]:
+        """Such a job was given up for good."""
+        __tracebackhide__ = True
+        return self._expect(type, "discarded", count, states=("discarded",), **like)
+
+    def assert_cancelled(
+        self, type: JobType | None = None, /, *, count: int | None = None, **like: Unpack[Like]
+    ) -> list[Job]:
+        """Such a job was called off."""
+        __tracebackhide__ = True
+        return self._expect(type, "cancelled", count, states=("cancelled",), **like)
+
+    def assert_nothing_waits(self) -> None:
+        """Every job has ended."""
+        __tracebackhide__ = True
+        states = {job.state for job in self.all_jobs()} - FINAL
+        if states:
+            self._expect(None, "left to do", 0, states=tuple(states))
+
+    def _expect(self, type: JobType | None, what: str, count: int | None, **like: Any) -> list[Job]:
+        __tracebackhide__ = True
+        jobs, wanted = self.all_jobs(), Wanted(type=type_of(type), **like)
+        if (wrong := complaint(jobs, wanted, what, count)) is not None:
+            raise AssertionError(wrong)
+        return matching(jobs, wanted)
+
+
+@overload
+def type_of(type: JobType) -> str: ...
+@overload
+def type_of(type: JobType | None) -> str | None: ...
+def type_of(type: JobType | None) -> str | None:
+    """The job type that a handler stands for."""
+    return type.type if isinstance(type, Handler) else type

@@ -1,0 +1,61 @@
+"""Running a coroutine to its end where there is no event loop, or in the middle of one."""
+
+import asyncio
+import contextvars
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from ojs_worker.transport import Reply, Request, Transport
+
+T = TypeVar("T")
+
+
+class Blocking:
+    """A transport for programs without an event loop, made of one for programs with one.
+
+    Each request has a loop of its own, so that inner transport must not be bound to any.
+    """
+
+    def __init__(self, way: Transport) -> None:
+        self._way = way
+
+    def send(self, request: Request) -> Reply:
+        """Send one request."""
+        return run_here(lambda: self._way.send(request))
+
+    def close(self) -> None:
+        """Give the connections up."""
+        run_here(self._way.close)
+
+
+def run_here(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run it in this thread; where a loop turns here already, in a thread beside it."""
+
+    def alone() -> T:
+        # A loop of its own, which nobody else comes to see as the current one.
+        with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
+            return runner.run(work())
+
+    if not turning():
+        return alone()
+    context = contextvars.copy_context()
+    done: Future[T] = Future()
+
+    def beside() -> None:
+        try:
+            done.set_result(context.run(alone))
+        except BaseException as error:
+            done.set_exception(error)
+
+    threading.Thread(target=beside, name="ojs-beside", daemon=True).start()
+    return done.result()
+
+
+def turning() -> asyncio.AbstractEventLoop | None:
+    """The event loop that turns in this thread."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None

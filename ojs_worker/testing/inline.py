@@ -1,0 +1,75 @@
+"""Inline mode: what is enqueued runs before the enqueue returns, and its errors come back."""
+
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Final
+
+import msgspec
+
+from ojs_worker.transport import Reply, Request, Transport
+
+_SINGLE: Final = "/ojs/v1/jobs"
+_BATCH: Final = "/ojs/v1/jobs/batch"
+_WORKERS: Final = "/ojs/v1/workers/"
+# Runs what may run; the ids are those of the jobs that the answer names, if it names any.
+RunNow = Callable[[list[str]], Awaitable[None]]
+IsInline = Callable[[], bool]
+
+
+_storing_only: ContextVar[bool] = ContextVar("ojs_storing_only", default=False)
+
+
+@contextmanager
+def storing_only() -> Iterator[None]:
+    """What is enqueued in this block is not run by its enqueue."""
+    token = _storing_only.set(True)
+    try:
+        yield
+    finally:
+        _storing_only.reset(token)
+
+
+class InlineTransport:
+    """The way to the server of everybody but the workers of drains."""
+
+    def __init__(self, way: Transport, is_inline: IsInline, run_now: RunNow) -> None:
+        self._way = way
+        self._is_inline = is_inline
+        self._run_now = run_now
+
+    async def send(self, request: Request) -> Reply:
+        """Send one request, and run what it has stored."""
+        stores = self._is_inline() and not _storing_only.get() and _may_store(request)
+        reply = await self._way.send(at_once(request) if stores else request)
+        if stores and reply.well:
+            await self._run_now(named(reply.body))
+        return reply
+
+    async def close(self) -> None:
+        """There is no connection to give up."""
+
+
+def _may_store(request: Request) -> bool:
+    return request.method == "POST" and not request.path.startswith(_WORKERS)
+
+
+def at_once(request: Request) -> Request:
+    """The request of one job or of a batch without the moment that its jobs are to wait for."""
+    body = request.body or b""
+    if request.path not in (_SINGLE, _BATCH) or b"scheduled_at" not in body:
+        return request
+    given = msgspec.json.decode(body)
+    for job in given["jobs"] if request.path == _BATCH else [given]:
+        job.get("options", {}).pop("scheduled_at", None)
+    return msgspec.structs.replace(request, body=msgspec.json.encode(given))
+
+
+def named(body: bytes) -> list[str]:
+    """The ids of the jobs that an answer shows; none where it shows something else."""
+    answer: Any = msgspec.json.decode(body)
+    # A workflow's answer has the ids of its steps, which are not those of their jobs.
+    if not isinstance(answer, dict) or "workflow" in answer:
+        return []
+    jobs = answer.get("jobs", [answer.get("job")])
+    return [job["id"] for job in jobs if isinstance(job, dict)]

@@ -1,0 +1,166 @@
+"""One worker at work for a test: real deliveries, one at a time, each seen to its end."""
+
+import asyncio
+import random
+import time
+from collections.abc import Sequence
+from typing import Any, Self
+
+import msgspec
+
+from ojs_worker.client.asynchronous import Client
+from ojs_worker.context import JobContext, StopReason
+from ojs_worker.errors import refusal
+from ojs_worker.fetching import Fetcher, fetch_ids
+from ojs_worker.job import Job
+from ojs_worker.middleware import Inner
+from ojs_worker.running import Running
+from ojs_worker.settling import Released
+from ojs_worker.testing.matching import describe
+from ojs_worker.testing.planted import Plants
+from ojs_worker.transport import Request, Transport
+from ojs_worker.worker import Worker
+
+
+class Ran(msgspec.Struct, frozen=True, kw_only=True):
+    """One delivery that was run, and what became of its job.
+
+    `exception` is what the handler raised, `stop_reason` why it was told to stop, if it was.
+    """
+
+    job: Job
+    exception: BaseException | None = None
+    stop_reason: StopReason | None = None
+    progress: float | None = None
+    progress_message: str | None = None
+    checkpoint: Any = None
+
+    def __repr__(self) -> str:
+        """Short, for the report of a test that failed; the rest is in `job`."""
+        raised = f", raised {self.exception!r}" if self.exception else ""
+        return f"<{describe(self.job)}{raised}>"
+
+    @property
+    def state(self) -> str:
+        """The state of the job after the delivery."""
+        return self.job.state
+
+    @property
+    def result(self) -> Any:
+        """What the handler returned, as a reader of the result gets it."""
+        return self.job.result
+
+    @property
+    def error(self) -> Any:
+        """What the server keeps of the failure."""
+        return self.job.error
+
+
+class _Progress(msgspec.Struct):
+    progress: float | None = None
+    message: Any = None
+
+
+class _Checkpoint(msgspec.Struct):
+    state: Any = None
+
+
+class Life:
+    """A worker's time between coming and going. It fetches only when it is asked to."""
+
+    def __init__(self, worker: Worker, transport: Transport, plants: Plants) -> None:
+        self._worker = worker
+        self._transport = transport
+        self._client = Client(transport=transport, codec=worker.codec)
+        self._seen: dict[str, JobContext] = {}
+        self._raised: dict[str, BaseException] = {}
+        # No probes: another life of this worker may listen on that port.
+        config = msgspec.structs.replace(worker.config(), health_port=None)
+        self.config = config
+        self._running = Running(
+            config,
+            worker.registry,
+            transport,
+            layers=(self._watch, *worker.middleware, plants.layer),
+            codec=worker.codec,
+            fetches=False,
+        )
+        self.loop = asyncio.get_running_loop()
+
+    async def __aenter__(self) -> Self:
+        await self._running.start()
+        await self._running.introduced.wait()
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            # Something is stuck, or the test was stopped: nobody waits for the grace period.
+            self._running.engine.force()
+        await self._running.stop()
+
+    async def take(self, queues: Sequence[str], types: Sequence[str] | None = None) -> Job | None:
+        """Fetch one job, if there is one now. One that the codec cannot open is failed."""
+        fetcher = Fetcher(
+            self._transport,
+            self._running.id,
+            queues,
+            make_id=fetch_ids(_now_ms, random.getrandbits),
+            hold_s=lambda: 0.0,
+            timeout_s=self.config.operation_s,
+            job_types=types,
+        )
+        while jobs := (await fetcher.fetch(1)).jobs:
+            if (job := self._running.engine.opened(jobs[0])) is not None:
+                return job
+        return None
+
+    async def give_back(self, job: Job) -> None:
+        """Let a job go as if it had not been fetched."""
+        engine = self._running.engine
+        await engine.settle(engine.hold(job), Released("a test wanted another job"))
+
+    async def perform(self, job: Job) -> Ran:
+        """Run one delivery to its end, and look what became of the job."""
+        await self._running.engine.perform(job)
+        progress = await self._read(job, "progress", _Progress)
+        checkpoint = await self._read(job, "checkpoint", _Checkpoint)
+        context = self._seen.pop(job.id, None)
+        return Ran(
+            job=await self._client.get(job.id),
+            exception=self._raised.pop(job.id, None),
+            stop_reason=context.stop_reason if context else None,
+            progress=progress.progress if progress else None,
+            progress_message=progress.message if progress else None,
+            checkpoint=checkpoint.state if checkpoint else None,
+        )
+
+    def holds(self, job_id: str | None) -> bool:
+        """Whether it runs this job, or any."""
+        return bool(self._seen) if job_id is None else job_id in self._seen
+
+    async def beat(self) -> None:
+        """Hear what the server has to say to this worker now."""
+        await self._running.engine.beat_now()
+
+    async def _read(self, job: Job, what: str, shape: type[Any]) -> Any:
+        reply = await self._transport.send(Request("GET", f"/ojs/v1/jobs/{job.id}/{what}"))
+        if reply.status == 404:
+            return None
+        if not reply.well:
+            raise refusal(reply.status, reply.body)
+        return msgspec.json.decode(reply.body, type=shape)
+
+    async def _watch(self, job: Job, context: Any, call_next: Inner) -> Any:
+        """The outermost layer: it sees what leaves the handler and its middleware."""
+        self._seen[job.id] = context
+        try:
+            return await call_next()
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:
+            self._raised[job.id] = error
+            raise
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

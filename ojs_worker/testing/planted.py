@@ -1,0 +1,48 @@
+"""Failures that a test plants: the handler is not called, and the delivery fails instead."""
+
+import copy
+from collections import defaultdict
+from typing import Any
+
+from ojs_worker.job import Job
+from ojs_worker.middleware import Inner
+
+Planted = BaseException | type[BaseException] | str
+
+
+class Plants:
+    """What the next deliveries of each job type are to fail with."""
+
+    def __init__(self) -> None:
+        self._next: dict[str, list[BaseException]] = defaultdict(list)
+        self._all: dict[str, BaseException] = {}
+
+    def next(self, type: str, error: Planted, times: int) -> None:
+        """The next so many deliveries fail."""
+        if times < 1:
+            raise ValueError(f"`times` must be at least 1, not {times}")
+        self._next[type] += [_exception(error)] * times
+
+    def all(self, type: str, error: Planted) -> None:
+        """Every delivery fails."""
+        self._all[type] = _exception(error)
+
+    def clear(self) -> None:
+        """None fails any more."""
+        self._next.clear()
+        self._all.clear()
+
+    async def layer(self, job: Job, context: Any, call_next: Inner) -> Any:
+        """The innermost layer of middleware: it stands where the handler would be called."""
+        waiting = self._next[job.type]
+        error = waiting.pop(0) if waiting else self._all.get(job.type)
+        if error is None:
+            return await call_next()
+        # One object raised twice would gather the tracebacks of both.
+        raise copy.copy(error)
+
+
+def _exception(error: Planted) -> BaseException:
+    if isinstance(error, str):
+        return RuntimeError(error)
+    return error() if isinstance(error, type) else error

@@ -1,0 +1,128 @@
+"""A sandbox: a private server, its clock, and the workers and clients under test."""
+
+import asyncio
+from contextlib import ExitStack, suppress
+from typing import Final, Self
+
+from ojs_worker.client.asynchronous import Client
+from ojs_worker.client.blocking import BlockingClient
+from ojs_worker.codec import CannotOpen
+from ojs_worker.durations import Moment
+from ojs_worker.job import Job
+from ojs_worker.testing.clock import Clock
+from ojs_worker.testing.expectations import Expectations, JobType, type_of
+from ojs_worker.testing.here import Blocking, turning
+from ojs_worker.testing.inline import InlineTransport
+from ojs_worker.testing.listing import all_jobs
+from ojs_worker.testing.performing import Performing
+from ojs_worker.testing.planted import Planted
+from ojs_worker.worker import Worker
+
+Target = Worker | Client | BlockingClient
+# How long a handler's thread waits until its worker has heard of a cancel.
+HEARD_S: Final = 10.0
+
+
+class Sandbox(Performing, Expectations):
+    """`with Sandbox(worker) as ojs`: what the worker and the clients given enqueue is stored on a
+    server of its own, until the block ends; in tests with an event loop and without.
+
+    Nothing runs by itself: `drain` runs what may run, `run` one job, and `inline` makes every
+    enqueue run its job at once. Time stands still: `clock.advance` turns it.
+    """
+
+    def __init__(self, *targets: Target, inline: bool = False, at: Moment | None = None) -> None:
+        super().__init__(Clock(at))
+        self._targets = targets
+        self._inline = inline
+        self._stack = ExitStack()
+        self.transport: InlineTransport
+        self.client: Client
+        self.blocking_client: BlockingClient
+
+    def __enter__(self) -> Self:
+        with self._stack as stack:
+            self._server.start()
+            stack.callback(self._server.close)
+            self.clock.turn = self._turn
+            stack.callback(setattr, self.clock, "turn", self.clock.set)
+            self.transport = InlineTransport(
+                self._server.transport, lambda: self._inline, self._run_now
+            )
+            self.client = Client(transport=self.transport)
+            self.blocking_client = BlockingClient(transport=Blocking(self.transport))
+            self.attach(self.client, self.blocking_client, *self._targets)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def attach(self, *targets: Target) -> None:
+        """Have workers, with their clients, and other clients use this server, until the end."""
+        for target in targets:
+            match target:
+                case Worker():
+                    ways = self.transport, Blocking(self.transport)
+                    self._stack.enter_context(target.diverted(*ways, self.clock))
+                    self._workers.append(target)
+                case Client():
+                    self._stack.enter_context(target.diverted(self.transport, self.clock))
+                case _:
+                    way = Blocking(self.transport)
+                    self._stack.enter_context(target.diverted(way, self.clock))
+
+    def all_jobs(self) -> list[Job]:
+        """Every job that was enqueued, whatever has become of it; the oldest first."""
+        return [self._opened(job) for job in self._server.call(all_jobs(self._server.transport))]
+
+    def job(self, job: Job | str) -> Job:
+        """A job as it is now."""
+        return self._opened(self.blocking_client.get(job if isinstance(job, str) else job.id))
+
+    def fail_next(self, type: JobType, error: Planted, *, times: int = 1) -> None:
+        """The next deliveries of such jobs fail with this error, and the handler is not called;
+        a text is the message of a RuntimeError."""
+        self._plants.next(type_of(type), error, times)
+
+    def fail_all(self, type: JobType, error: Planted) -> None:
+        """All deliveries of such jobs fail, until `clear`."""
+        self._plants.all(type_of(type), error)
+
+    def cancel(self, job: Job | str) -> Job:
+        """Cancel a job. Where it runs, its handler is stopped: a coroutine at one of its next
+        awaits, a function sees `cancelled` from now on."""
+        job_id = job if isinstance(job, str) else job.id
+        cancelled = self.blocking_client.cancel(job_id)
+        self._have_told(job_id)
+        return cancelled
+
+    def clear(self) -> None:
+        """Forget all jobs, queues, workflows and cron entries, and what is to fail."""
+        self._server.clear()
+        self._plants.clear()
+        self._failures.clear()
+
+    def _opened(self, job: Job) -> Job:
+        """A job as its handler sees it, where a worker here has the codec for it."""
+        for worker in self._workers:
+            if worker.codec is not None:
+                with suppress(CannotOpen):
+                    job = worker.codec.open(job)
+        return job
+
+    def _turn(self, until: int) -> None:
+        self._server.turn(until)
+        # Time may have taken jobs from whoever runs them.
+        self._have_told()
+
+    def _have_told(self, job_id: str | None = None) -> None:
+        """Have the workers that hold the job, or any, hear from the server now."""
+        for life in list(self._present):
+            if not life.holds(job_id):
+                continue
+            told = asyncio.run_coroutine_threadsafe(life.beat(), life.loop)
+            # Where a loop turns nobody waits: it may be the one that would hear.
+            if turning() is None:
+                with suppress(TimeoutError):
+                    told.result(HEARD_S)

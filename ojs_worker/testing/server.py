@@ -1,0 +1,174 @@
+"""A real server of a test's own, in a thread beside it: engine, routes, and a store that goes
+away with it."""
+
+from collections.abc import Coroutine, Iterator
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from ojs_worker.blocking import LoopThread
+from ojs_worker.testing.asgi import AsgiTransport
+from ojs_worker.testing.clock import Clock
+
+if TYPE_CHECKING:
+    from ojs_server.app import Server
+    from ojs_server.store.base import Reader
+
+T = TypeVar("T")
+AGES_MS: Final = 1000 * 365 * 86_400_000
+MOST_STEPS: Final = 10_000
+
+
+class ServerMissing(ImportError):
+    """The server is not installed where the tests run."""
+
+
+class PrivateServer:
+    """A server whose time is a clock's, and that only this process can reach."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._thread = LoopThread()
+        self._life = AsyncExitStack()
+        self._server: Server
+        self.transport: AsgiTransport
+
+    def start(self) -> None:
+        """Open the store and begin to answer."""
+        self._thread.start()
+        try:
+            self.call(self._open())
+        except BaseException:
+            self._thread.close()
+            raise
+
+    def close(self) -> None:
+        """Answer everybody who waits, and forget everything."""
+        try:
+            self.call(self._close())
+        finally:
+            self._thread.close()
+
+    def call(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine in the server's loop, and wait for it here."""
+        return self._thread.call(work)
+
+    def clear(self) -> None:
+        """Remove all jobs, queues, workflows and entries."""
+        self.call(self._clear())
+
+    def turn(self, until: int) -> None:
+        """Let time pass up to a moment, and do on the way what falls due."""
+        self.call(self._turn(until))
+
+    def ready(self) -> list[str]:
+        """The queues that have something to hand out."""
+        return self.call(self._ready())
+
+    def next_start(self) -> int | None:
+        """When the next job that waits for its time, or for a limit, may run."""
+        return self.call(self._next_start())
+
+    async def _open(self) -> None:
+        try:
+            from ojs_server.app import Application, Server
+            from ojs_server.domain.retention import Retention
+            from ojs_server.settings import Settings
+            from ojs_server.store.open import open_store
+        except ImportError as error:
+            raise ServerMissing(
+                "the testing tools start a server, and ojs_server cannot be imported here "
+                f"({error}); install ojs-reference whole"
+            ) from error
+        # A test that turns the clock far still finds what has finished, and its workers, which
+        # would have beaten all the while, have lost nothing but what a job itself limits.
+        keep = Retention(
+            completed_ms=AGES_MS,
+            cancelled_ms=AGES_MS,
+            discarded_ms=AGES_MS,
+            dead_letter_ms=AGES_MS,
+            events_ms=AGES_MS,
+            workflows_ms=AGES_MS,
+        )
+        store = open_store(":memory:", clock=lambda: self._clock.ms)
+        settings = Settings(
+            database=":memory:",
+            keep=keep,
+            visibility_timeout_ms=AGES_MS,
+            heartbeat_timeout_ms=AGES_MS,
+        )
+        self._server = Server(settings, store)
+        await self._life.enter_async_context(self._server.running())
+        self.transport = AsgiTransport(Application(self._server), loop=self._thread.loop)
+
+    async def _close(self) -> None:
+        self._server.begin_stop()
+        await self._life.aclose()
+
+    async def _clear(self) -> None:
+        from ojs_server.ops.control import Reset
+
+        await self._server.engine.run(Reset())
+
+    async def _ready(self) -> list[str]:
+        queues = await self._server.engine.read(lambda reader: reader.queues())
+        return [one.name for one in queues if one.counts["available"] > 0 and not one.paused]
+
+    async def _next_start(self) -> int | None:
+        from ojs_server.domain.job import State
+        from ojs_server.domain.job_filter import JobFilter
+
+        waiting = JobFilter(states=(State.SCHEDULED, State.RETRYABLE))
+
+        def moments(reader: "Reader") -> Iterator[int | None]:
+            yield reader.due().limit
+            after: str | None = None
+            while True:
+                page = reader.find_jobs(waiting, 1000, after)
+                yield from (stored.job.due_at for stored in reader.whole_jobs(page.ids))
+                if (after := page.after) is None:
+                    return
+
+        found = await self._server.engine.read(lambda reader: list(moments(reader)))
+        return min((at for at in found if at is not None), default=None)
+
+    async def _turn(self, until: int) -> None:
+        """Move the clock from one due moment to the next, doing at each what time does."""
+        for _ in range(MOST_STEPS):
+            at = await self._next_due()
+            if at is None or at > until:
+                break
+            self._clock.set(max(at, self._clock.ms))
+            if not await self._do_due() and await self._next_due() == at:
+                # Due, but waiting for something else than time.
+                break
+        else:
+            raise RuntimeError(
+                f"more than {MOST_STEPS} things fall due on the way; let less time pass at once"
+            )
+        self._clock.set(until)
+        while await self._do_due():
+            pass
+
+    async def _next_due(self) -> int | None:
+        due = await self._server.engine.read(lambda reader: reader.due())
+        silent_ms = self._server.engine.rules.heartbeat_timeout_ms
+        dead = None if due.worker is None else due.worker + silent_ms
+        moments = (due.job, due.lease, dead, due.cron, due.limit)
+        return min((at for at in moments if at is not None), default=None)
+
+    async def _do_due(self) -> bool:
+        """What housekeeping does; says whether there was anything to do.
+
+        A test's clock jumps, so leases are judged over all time: nobody was kept from beating.
+        """
+        from ojs_server.ops.cron import Fire
+        from ojs_server.ops.opening import Open
+        from ojs_server.ops.sweep import Sweep, Swept
+
+        engine, now = self._server.engine, self._clock.ms
+        fired = await engine.run(Fire())
+        due = await engine.read(lambda reader: reader.due())
+        opens = due.limit is not None and due.limit <= now
+        opened = await engine.run(Open()) if opens else None
+        swept = await engine.run(Sweep(judged_since=0, asked_at=now))
+        return bool(fired.entries or (opened and opened.limits)) or swept != Swept(swept.now)

@@ -1,0 +1,98 @@
+"""Woken by the server's event stream: an idle worker asks for jobs when one was announced.
+
+An event that is lost costs time only: the worker asks by itself once in a while. Where there are
+no streams, its FETCHes are held by the server instead.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
+from urllib.parse import urlencode
+
+from ojs_worker.backoff import Patience
+from ojs_worker.errors import Refused, Unreachable
+from ojs_worker.offers import Offers
+from ojs_worker.sse import FrameReader
+from ojs_worker.transport import Request, StreamingTransport
+
+log = logging.getLogger("ojs.worker")
+
+STREAM: Final = "/ojs/v1/events/stream"
+# Events after which there may be a job where there was none.
+EVENTS: Final = ("job.enqueued", "job.released", "queue.resumed")
+# A sign of life comes every 15 seconds.
+SILENCE_S: Final = 40.0
+_LATER: Final = frozenset({408, 429})
+
+
+class StreamWaker:
+    """Follows the events of a worker's queues, as long as `run` runs."""
+
+    def __init__(
+        self,
+        transport: StreamingTransport,
+        queues: Sequence[str],
+        job_types: Sequence[str] | None,
+        ask: Callable[[], Awaitable[Offers | None]],
+    ) -> None:
+        wanted = {"types": ",".join(EVENTS), "queues": ",".join(queues)}
+        if job_types is not None:
+            wanted["job_types"] = ",".join(job_types)
+        self._transport = transport
+        self._path = f"{STREAM}?{urlencode(wanted)}"
+        self._ask = ask
+        self._last: str | None = None
+        self._woken = asyncio.Event()
+        # Whether news would come now.
+        self.connected = False
+
+    async def __call__(self, seconds: float) -> None:
+        """Wait so long, or until something was announced since the last time."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._woken.wait()
+        self._woken.clear()
+
+    async def run(self) -> None:
+        """Follow, and come back after every end, until cancelled or told that there is no way."""
+        patience = Patience("follow the events")
+        while (offers := await self._ask()) is None:
+            await patience.wait("the server does not say what it offers")
+        if not offers.event_streams:
+            log.info("the server has no event streams; it is asked to hold each FETCH instead")
+            return
+        while True:
+            wait_s = None
+            try:
+                await self._follow(patience)
+                reason: object = "the stream ended"
+            except Refused as error:
+                if error.status < 500 and error.status not in _LATER:
+                    log.warning("events cannot be followed, FETCHes are held instead: %s", error)
+                    return
+                reason, wait_s = error, error.retry_after_s
+            except (Unreachable, ValueError) as error:
+                reason = error
+            finally:
+                self.connected = False
+            await patience.wait(reason, wait_s)
+
+    async def _follow(self, patience: Patience) -> None:
+        headers = {"Accept": "text/event-stream"}
+        if self._last is not None:
+            headers["Last-Event-ID"] = self._last
+        request = Request("GET", self._path, headers=headers, timeout_s=SILENCE_S)
+        frames = FrameReader()
+        async with contextlib.aclosing(self._transport.stream(request)) as pieces:
+            async for piece in pieces:
+                if not self.connected:
+                    # What was enqueued before is found by the FETCH that follows.
+                    self.connected = True
+                    self._woken.set()
+                    patience.failures = 0
+                for frame in frames.feed(piece):
+                    self._last = frame.id or self._last
+                    if frame.event is not None:
+                        self._woken.set()

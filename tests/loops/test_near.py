@@ -1,0 +1,59 @@
+"""What falls due soon is known to every node at once, not with its next look."""
+
+import asyncio
+from collections.abc import Awaitable
+from contextlib import closing
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from ojs_server.loops import housekeeping
+from ojs_server.loops.housekeeping import Housekeeping
+from ojs_server.loops.runner import Loops
+from ojs_server.ops.claim import Claim
+from ojs_server.ops.engine import Engine
+from ojs_server.ops.fetch import fetch
+from ojs_server.ops.work import Rules
+from ojs_server.store.open import open_store
+from tests.ops.bench import enqueue
+
+LIMIT_S = 30
+
+
+async def test_another_node_promotes_the_jobs_of_one_that_is_gone(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asleep = asyncio.Event()
+
+    async def wait_for(wake: Awaitable[Any], pause: float) -> Any:
+        if pause > LIMIT_S:
+            asleep.set()
+        return await asyncio.wait_for(wake, pause)
+
+    monkeypatch.setattr(housekeeping, "SLOW_POLL_S", 10.0 * LIMIT_S)
+    monkeypatch.setattr(
+        housekeeping, "asyncio", SimpleNamespace(Event=asyncio.Event, wait_for=wait_for)
+    )
+    listens = asyncio.Event()
+    loops = Loops()
+    with closing(open_store(postgres_url)) as store, closing(open_store(postgres_url)) as other:
+        node, gone = Engine(store, Rules()), Engine(other, Rules())
+        sweeper = Housekeeping(node, shared=True)
+        node.on_due = sweeper.expect
+        listener = store.listener(lambda queues: listens.set(), on_due=sweeper.expect)
+        assert listener is not None
+        loops.start("housekeeping", sweeper.run)
+        loops.start("listener", listener.run)
+        try:
+            async with asyncio.timeout(LIMIT_S):
+                await listens.wait()
+                await asleep.wait()
+                # Stored by a node without a sweeper of its own, as one that dies right after.
+                stored = await gone.run(enqueue(scheduled_at="+PT0.2S"))
+                (found,) = await fetch(node, Claim(("q",), 1, "w"), 1000 * LIMIT_S)
+                assert found.claimed.job.id == stored.jobs[0].job.id
+        finally:
+            await loops.stop()
+            await node.close()
+            await gone.close()

@@ -1,0 +1,172 @@
+"""What migrations make of the rows that an earlier program has stored, on both stores."""
+
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from ojs_server.domain.job_filter import JobFilter
+from ojs_server.store import migrations
+from ojs_server.store.base import Store
+from ojs_server.store.open import open_store
+from ojs_server.store.postgres import migrate as on_postgres
+from ojs_server.store.postgres.statements import PACKAGE as POSTGRES
+from ojs_server.store.sqlite import migrate as on_sqlite
+from ojs_server.store.sqlite.statements import PACKAGE as SQLITE
+from tests.store.records import START
+
+Fill = Callable[[str, Mapping[str, Any]], None]
+# Text on SQLite, bytes on PostgreSQL.
+JSON = ("spec", "args", "meta", "error", "data")
+
+KEPT = '{"retry":{"max_attempts":1,"on_exhaustion":"dead_letter"},"note":"\\u0000"}'
+DISCARDED = '{"retry":{"max_attempts":1,"on_exhaustion":"discard"}}'
+JOB: Mapping[str, Any] = {
+    "type": "t",
+    "queue": "q",
+    "state": "discarded",
+    "priority": 0,
+    "seq": 1,
+    "attempt": 1,
+    "releases": 0,
+    "max_attempts": 1,
+    "created_at": START,
+    "finished_at": START,
+    "completed_at": START,
+    "spec": "{}",
+    "args": "[]",
+    "meta": "{}",
+}
+STATES = ("scheduled", "available", "pending", "active", "completed", "retryable", "cancelled")
+COUNTS = {
+    "queue": "q",
+    "node": "a",
+    "created_at": START,
+    "discarded": 9,
+    **dict.fromkeys(STATES, 0),
+}
+
+
+def error(kind: str) -> str:
+    """An error as it is stored; what a worker says is no part of its type."""
+    said = r"\"type\":\"not this\" \u0000"
+    return f'{{"code":"c","type":"{kind}","message":"{said}","details":{{"type":"nor this"}}}}'
+
+
+@pytest.fixture(
+    params=[
+        pytest.param("sqlite_path", marks=pytest.mark.store_sqlite),
+        pytest.param("postgres_url", marks=pytest.mark.store_postgres),
+    ]
+)
+def empty_url(request: pytest.FixtureRequest) -> str:
+    """Where a database may be made on each kind of store; there are no tables yet."""
+    place = request.getfixturevalue(request.param)
+    return f"sqlite:///{place}" if request.param == "sqlite_path" else str(place)
+
+
+@contextmanager
+def older(url: str, version: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fill]:
+    """A database as the program of that schema left it; rows are put into it by hand."""
+    with monkeypatch.context() as patched:
+        for store in (on_sqlite, on_postgres):
+            patched.setattr(
+                store,
+                "load_migrations",
+                lambda package: [
+                    one for one in migrations.load_migrations(package) if one.version <= version
+                ],
+            )
+        if url.startswith("sqlite:///"):
+            with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as embedded:
+                on_sqlite.migrate(embedded, SQLITE)
+                yield lambda table, row: _into_sqlite(embedded, table, row)
+                embedded.commit()
+        else:
+            with closing(psycopg.connect(url, autocommit=True)) as connection:
+                on_postgres.migrate(connection, POSTGRES)
+                yield lambda table, row: _into_postgres(connection, table, row)
+
+
+def _into_sqlite(connection: sqlite3.Connection, table: str, row: Mapping[str, Any]) -> None:
+    places = ", ".join("?" * len(row))
+    connection.execute(
+        f"INSERT INTO {table} ({', '.join(row)}) VALUES ({places})", tuple(row.values())
+    )
+
+
+def _into_postgres(connection: psycopg.Connection[Any], table: str, row: Mapping[str, Any]) -> None:
+    statement = sql.SQL("INSERT INTO {} ({}) VALUES ({})").format(
+        sql.Identifier(table),
+        sql.SQL(", ").join(map(sql.Identifier, row)),
+        sql.SQL(", ").join(sql.Placeholder() * len(row)),
+    )
+    values = [
+        value.encode() if name in JSON and isinstance(value, str) else value
+        for name, value in row.items()
+    ]
+    connection.execute(statement, values)
+
+
+def kept(store: Store) -> list[str]:
+    """The dead letters that count towards their queue's limit."""
+    with store.transaction() as tx:
+        return sorted(job.id for job in tx.load_surplus(0, {}, 100))
+
+
+def test_dead_letters_of_before_are_found_by_error_and_counted(
+    empty_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with older(empty_url, 6, monkeypatch) as fill:
+        fill("queue_counts", COUNTS)
+        fill("jobs", {**JOB, "id": "kept", "spec": KEPT, "error": error("boom")})
+        fill("jobs", {**JOB, "id": "let go", "spec": DISCARDED, "error": error("boom")})
+        fill("jobs", {**JOB, "id": "plain", "error": error("other")})
+        fill("jobs", {**JOB, "id": "old", "spec": KEPT, "error": '{"code":"c","message":"m"}'})
+        fill("jobs", {**JOB, "id": "silent", "spec": KEPT})
+        fill("jobs", {**JOB, "id": "alive", "state": "available", "spec": KEPT})
+        for number in range(3):
+            event = {"at": START, "type": "x", "subject": "s", "data": "{}"}
+            fill("events", {**event, "pos": number + 1})
+    with closing(open_store(empty_url)) as store:
+        with store.reader() as reader:
+            found = {
+                kind: {
+                    stored.job.id
+                    for stored in reader.dead_letters(JobFilter(error_type=kind), 100, 0, None).jobs
+                }
+                for kind in ("boom", "other", "not this", "nor this")
+            }
+            by_error = reader.dead_letter_stats().by_error_type
+        with store.transaction() as tx:
+            tally = tx.tally_events(100)
+        assert found == {
+            "boom": {"kept", "let go"},
+            "other": {"plain"},
+            "not this": set(),
+            "nor this": set(),
+        }
+        assert by_error == {"boom": 2, "other": 1, None: 2}
+        assert kept(store) == ["kept", "old", "silent"]
+        assert tally is not None
+        assert tally.total == 3
+
+
+def test_jobs_that_were_dropped_before_are_counted_as_their_policy_says(
+    empty_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with older(empty_url, 7, monkeypatch) as fill:
+        fill("queue_counts", COUNTS)
+        dropped = {**JOB, "kept": False, "completed_at": None}
+        for kind in ("rate_limited", "queue_full"):
+            one = {**dropped, "error": error(kind), "error_type": kind}
+            fill("jobs", {**one, "id": kind, "spec": KEPT})
+            fill("jobs", {**one, "id": f"{kind} let go", "spec": DISCARDED})
+            # By the handler's word, against its policy.
+            fill("jobs", {**one, "id": f"{kind} failed", "spec": KEPT, "completed_at": START})
+    with closing(open_store(empty_url)) as store:
+        assert kept(store) == ["queue_full", "rate_limited"]
