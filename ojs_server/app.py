@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from starlette.applications import Starlette
 from starlette.types import Receive, Scope, Send
 
+from ojs_server.http import sockets
 from ojs_server.http.gate import Gate
 from ojs_server.loops.deliver import Deliver
 from ojs_server.loops.housekeeping import Housekeeping
@@ -126,6 +127,7 @@ class Application:
             async with server.running():
                 yield
 
+        self._server = server
         self._gate = Gate(server)
         self._starlette = Starlette(lifespan=lifespan)
 
@@ -133,5 +135,7 @@ class Application:
         """One request, connection or lifespan."""
         if scope["type"] == "http":
             await self._gate(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await sockets.serve(self._server, scope, receive, send)
         else:
             await self._starlette(scope, receive, send)

@@ -53,6 +53,9 @@ _OPERATE: Final = frozenset({Role.OPERATOR})
 _ADMIN: Final = frozenset({Role.ADMIN})
 
 V1: Final = "/ojs/v1"
+SOCKET: Final = f"{V1}/ws"
+# Who may read events, and so open a WebSocket.
+READERS: Final = _READ
 
 
 def _route(
@@ -130,6 +133,7 @@ CANONICAL: Final[tuple[Route, ...]] = (
     _route("GET", f"{V1}/events/stream", streams.everything, _READ, waits=True),
     _route("GET", f"{V1}/queues/{{name}}/events", streams.of_queue, _READ, waits=True),
     _route("GET", f"{V1}/jobs/{{id}}/events", streams.of_job, _READ, waits=True),
+    _route("GET", SOCKET, streams.not_upgraded, _READ),
     _route("POST", f"{V1}/webhooks/subscriptions", webhooks.subscribe, _OPERATE),
     _route("GET", f"{V1}/webhooks/subscriptions", webhooks.listing, _OPERATE),
     _route("GET", f"{V1}/webhooks/subscriptions/{{id}}", webhooks.detail, _OPERATE),

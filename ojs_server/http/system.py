@@ -45,6 +45,7 @@ CAPABILITIES: Final = {
     "schema_validation": False,
     "unique_jobs": True,
     "webhooks": True,
+    "websocket": True,
     "worker_directives": True,
     "worker_registration": True,
     "workflows": True,

@@ -31,7 +31,6 @@ LEAST = 150
 NOT_BUILT = (
     "tenant",
     "schema registry",
-    "websocket",
     "accept_unfinished",
 )
 CLAUSES = all_clauses()
