@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 
 import httpx
 
+from conformance.ending import to_the_end
 from conformance.program import Program, StartError
 
 __all__ = ["Process", "StartError"]
@@ -96,6 +97,9 @@ class Process:
 
     async def close(self) -> None:
         """Kill what still runs and remove the folder."""
+        await to_the_end(self._close())
+
+    async def _close(self) -> None:
         await self.kill()
         if self._owner:
             await asyncio.to_thread(self._folder.cleanup)

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from conformance.contract import Contract
 from conformance.demands import Demands
+from conformance.ending import to_the_end
 from conformance.played.book import ENDED, Held, Job
 from conformance.played.calls import ALL, Kind
 from conformance.played.record import Asked, Settlement
@@ -144,6 +145,9 @@ class WorkerStage(Demands):
 
     async def close(self) -> None:
         """End everything."""
+        await to_the_end(self._close())
+
+    async def _close(self) -> None:
         for subject in self.subjects:
             with contextlib.suppress(ProcessLookupError):
                 await subject.close()

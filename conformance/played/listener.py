@@ -11,6 +11,8 @@ from http import HTTPStatus
 import httptools
 import msgspec
 
+from conformance.ending import to_the_end
+
 _MOST_BODY = 8 * 1024 * 1024
 _MOST_HEAD = 64 * 1024
 _KEPT_NONSENSE = 200
@@ -57,6 +59,10 @@ class Listener:
 
     async def open(self) -> None:
         """Begin to listen."""
+        # Broken off in the middle, it would leave a socket that nobody knows.
+        await to_the_end(self._open())
+
+    async def _open(self) -> None:
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(lambda: _Connection(self), "127.0.0.1", self.port)
         self.port = self._server.sockets[0].getsockname()[1]
