@@ -1,4 +1,4 @@
-"""The WebSocket of a server in a process of its own, spoken to by another implementation's frames."""
+"""The WebSocket of a server in a process of its own, over a real connection."""
 
 import asyncio
 from collections.abc import AsyncIterator
