@@ -90,8 +90,7 @@ class Deliver:
                     self._away = True
                     pause = SLOW_POLL_S
                 await asyncio.sleep(STRIDE_S)
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self._wake.wait(), pause)
+                await self.rest(pause)
         finally:
             await self._break_off()
 
@@ -110,6 +109,13 @@ class Deliver:
         # Whoever has no room is looked at when an attempt ends.
         due = min((one.due_at for one in free if one.due_at is not None), default=None)
         return SLOW_POLL_S if due is None else max(0.0, min(SLOW_POLL_S, (due - now) / 1000))
+
+    async def rest(self, pause: float) -> None:
+        """Until there is something to do, or the pause is over."""
+        # Not wait_for: before Python 3.12 it loses a cancellation that meets a wake-up.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(pause):
+                await self._wake.wait()
 
     async def idle(self) -> None:
         """Until no attempt is on."""
