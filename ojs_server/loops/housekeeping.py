@@ -74,10 +74,8 @@ class Housekeeping:
             except Exception:
                 log.exception("a round of housekeeping failed; the next follows")
                 pause = SLOW_POLL_S
-            # Not wait_for: before Python 3.12 it loses a cancellation that meets a wake-up.
             with suppress(TimeoutError):
-                async with asyncio.timeout(pause):
-                    await self._wake.wait()
+                await asyncio.wait_for(self._wake.wait(), pause)
 
     async def _round(self) -> float:
         """Do what is due; answers how many seconds may pass until the next round."""
