@@ -70,20 +70,20 @@ def _binding(
     """
     count, width = len(rows), len(rows[0])
     values = list(chain.from_iterable(rows))
-    empty = tuple(
-        place
-        for place in range(width)
-        if values[place] is None and values[place::width].count(None) == count
-    )
+    filled = [True] * width
+    for place, value in enumerate(rows[0]):
+        if value is None and values[place::width].count(None) == count:
+            filled[place] = False
     for place in texts:
-        if place not in empty:
+        if filled[place]:
             values[place::width] = [
                 value.decode() if isinstance(value, bytes) else value
                 for value in values[place::width]
             ]
-    if not empty:
-        return empty, values
-    return empty, list(compress(values, [place not in empty for place in range(width)] * count))
+    if all(filled):
+        return (), values
+    empty = tuple(place for place in range(width) if not filled[place])
+    return empty, list(compress(values, filled * count))
 
 
 def chunks(rows: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
