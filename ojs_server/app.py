@@ -9,12 +9,15 @@ from contextlib import asynccontextmanager
 from starlette.applications import Starlette
 from starlette.types import Receive, Scope, Send
 
+from ojs_server.http import sockets
 from ojs_server.http.gate import Gate
+from ojs_server.loops.deliver import Deliver
 from ojs_server.loops.housekeeping import Housekeeping
 from ojs_server.loops.runner import Loops
 from ojs_server.metrics import Metrics
 from ojs_server.ops.engine import Engine
 from ojs_server.ops.work import Chance, chance
+from ojs_server.outbound import Outbound
 from ojs_server.settings import Settings
 from ojs_server.store.base import Store
 
@@ -25,6 +28,8 @@ class Server:
     """One node: what the handlers work with."""
 
     engine: Engine
+    outbound: Outbound
+    deliver: Deliver
 
     def __init__(self, settings: Settings, store: Store, luck: Chance | None = None) -> None:
         self.settings = settings
@@ -76,6 +81,15 @@ class Server:
             max_streams=self.settings.max_streams,
             stream_buffer=self.settings.stream_buffer,
         )
+        self.outbound = Outbound(self.settings.reach, self.settings.webhook_timeout_ms)
+        self.deliver = Deliver(
+            self.engine,
+            self.outbound,
+            self.metrics,
+            source=self.settings.source,
+            timeout_ms=self.settings.webhook_timeout_ms,
+            at_once=self.settings.webhook_concurrency,
+        )
         listener = self.store.listener(self._heard, self.engine.tail.wake, self._falls_due)
         self.engine.tail.shared = listener is not None
         self._housekeeping = housekeeping = Housekeeping(self.engine, shared=listener is not None)
@@ -84,6 +98,10 @@ class Server:
         self.engine.rooms.on_first = housekeeping.nudge
         loops = Loops()
         loops.start("housekeeping", housekeeping.run)
+        if not self.settings.conformance:
+            # Published cases subscribe addresses on the internet, and then make events.
+            self.engine.on_logged = self.deliver.nudge
+            loops.start("deliver", self.deliver.run)
         if listener is not None:
             loops.start("listener", listener.run)
         try:
@@ -91,6 +109,7 @@ class Server:
         finally:
             self.stopping = True
             await loops.stop()
+            await self.outbound.close()
             await self.engine.close()
             await asyncio.to_thread(self.store.close)
 
@@ -108,6 +127,7 @@ class Application:
             async with server.running():
                 yield
 
+        self._server = server
         self._gate = Gate(server)
         self._starlette = Starlette(lifespan=lifespan)
 
@@ -115,5 +135,7 @@ class Application:
         """One request, connection or lifespan."""
         if scope["type"] == "http":
             await self._gate(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await sockets.serve(self._server, scope, receive, send)
         else:
             await self._starlette(scope, receive, send)

@@ -55,6 +55,24 @@ class Metrics:
             registry=self._registry,
         )
 
+        self._deliveries = Counter(
+            "ojs_webhook_deliveries",
+            "Attempts to deliver a webhook, by event type and what came of it.",
+            ("event_type", "status"),
+            registry=self._registry,
+        )
+        self._delivery_times = Histogram(
+            "ojs_webhook_delivery_duration_seconds",
+            "How long targets of webhooks took to answer.",
+            registry=self._registry,
+            buckets=_LATENCIES,
+        )
+
+    def observe_delivery(self, event_type: str, status: str, seconds: float) -> None:
+        """One attempt to deliver a webhook."""
+        self._deliveries.labels(event_type, status).inc()
+        self._delivery_times.observe(seconds)
+
     def observe_streams(self, count: int) -> None:
         """How many event streams are open, as of now."""
         self._streams.set(count)

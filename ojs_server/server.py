@@ -10,10 +10,14 @@ from types import FrameType
 import uvicorn
 
 from ojs_server.app import Application, Server
-from ojs_server.http.protocol import BoundedHttp
+from ojs_server.http.protocol import BoundedHttp, BoundedSocket
 from ojs_server.settings import Settings
 
 GRACE_S = 30
+# What a client says on a WebSocket is short.
+MAX_MESSAGE = 64 * 1024
+PING_S = 20.0
+PONG_S = 10.0
 
 
 class OjsUvicorn(uvicorn.Server):
@@ -64,6 +68,11 @@ def serve(server: Server, settings: Settings, on_start: Callable[[int], None]) -
         port=settings.port,
         loop="uvloop",
         http=BoundedHttp,
+        ws=BoundedSocket,
+        ws_max_size=MAX_MESSAGE,
+        ws_ping_interval=PING_S,
+        ws_ping_timeout=PONG_S,
+        ws_per_message_deflate=False,
         lifespan="on",
         log_config=None,
         access_log=False,

@@ -11,6 +11,7 @@ import msgspec
 from ojs_server.domain.naming import nearest
 from ojs_server.domain.rate_limit import RETRY_PRIORITIES
 from ojs_server.domain.retention import Retention
+from ojs_server.domain.target import Reach
 from ojs_server.http.auth import Keys, parse_keys
 from ojs_server.ops.work import Rules
 from ojs_wire.values import parse_duration
@@ -41,6 +42,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     max_waiting: int = 10_000
     max_streams: int = 1000
     stream_buffer: int = 1000
+    webhook_private: bool = False
+    webhook_plain: bool = False
+    webhook_timeout_ms: int = 30_000
+    webhook_concurrency: int = 32
     visibility_timeout_ms: int = 1_800_000
     default_execution_timeout_ms: int | None = None
     heartbeat_interval_ms: int = 5_000
@@ -48,6 +53,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     retry_priority: Literal["equal", "prefer_retry", "prefer_new"] = "equal"
     keep: Retention = Retention()
     keys: Keys = Keys()
+
+    @property
+    def reach(self) -> Reach:
+        """Where webhooks may go."""
+        return Reach(private=self.webhook_private, plain=self.webhook_plain)
 
     @property
     def source(self) -> str:
@@ -127,6 +137,25 @@ TABLE: Final[tuple[Setting, ...]] = (
         most=100_000,
     ),
     Setting(
+        "webhook_private",
+        "flag",
+        "let webhooks go to private and loopback addresses, too",
+    ),
+    Setting("webhook_plain", "flag", "let webhooks go to http:// addresses, too"),
+    Setting(
+        "webhook_timeout",
+        "duration",
+        "how long a webhook's target may take to answer, 5 s to 60 s",
+        field="webhook_timeout_ms",
+    ),
+    Setting(
+        "webhook_concurrency",
+        "number",
+        "webhook deliveries that this node sends at a time",
+        least=1,
+        most=1000,
+    ),
+    Setting(
         "visibility_timeout",
         "duration",
         "how long a fetched job is hidden without a heartbeat (seconds, or 30m, PT30M)",
@@ -181,6 +210,7 @@ TABLE: Final[tuple[Setting, ...]] = (
     ),
     Setting("keep_idempotency_keys", "retention", "keep idempotency keys", field="idempotency_ms"),
     Setting("keep_workers", "retention", "keep workers that are gone", field="workers_ms"),
+    Setting("keep_deliveries", "retention", "keep ended webhook deliveries", field="deliveries_ms"),
     Setting("keep_workflows", "retention", "keep finished workflows", field="workflows_ms"),
 )
 KEYS_ENV: Final = "OJS_KEYS"
@@ -226,6 +256,8 @@ def _checked(settings: Settings) -> Settings:
             f"Set {KEYS_ENV} (for example {KEYS_ENV}=admin:KEY, 16 characters or more), "
             "listen on 127.0.0.1, or say --insecure"
         )
+    if not 5_000 <= settings.webhook_timeout_ms <= 60_000:
+        raise SettingError("webhook_timeout must lie between 5 and 60 seconds")
     if settings.heartbeat_timeout_ms < 3 * settings.heartbeat_interval_ms:
         raise SettingError(
             "heartbeat_timeout must be at least three times heartbeat_interval, "

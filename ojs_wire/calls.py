@@ -262,3 +262,20 @@ class PurgeRequest(msgspec.Struct):
 
 class EmptyRequest(msgspec.Struct):
     """A call that needs no body and takes an empty object."""
+
+
+class WebhookRequest(msgspec.Struct):
+    """A subscription to a webhook, or a change of one. What each member may hold is said later."""
+
+    url: Any = None
+    events: Any = None
+    filter: Any = None
+    metadata: Any = None
+    active: Any = None
+    secret: Any = None
+
+
+class SecretRequest(msgspec.Struct):
+    """A new secret, where the client has one of its own."""
+
+    secret: Any = None

@@ -6,6 +6,7 @@ from msgspec import Raw
 
 from ojs_server.domain.beside import Checkpoint, Progress
 from ojs_server.domain.cron_entry import CronEntry, definition_of
+from ojs_server.domain.delivery import Delivery
 from ojs_server.domain.faults import Fault
 from ojs_server.domain.job import Event, Job, Lease, State
 from ojs_wire import codec
@@ -254,6 +255,26 @@ def overflowed(job: Job, depth: int, bound: int) -> Event:
 def worker(kind: str, worker_id: str, **data: Any) -> Event:
     """`worker.started`, `worker.quiet` or `worker.stopped`."""
     return Event(kind, worker_id, None, None, codec.encode({"worker_id": worker_id, **data}))
+
+
+def of_webhook(kind: str, webhook_id: str) -> Event:
+    """`webhook.subscription.created` or `.deleted`."""
+    return Event(kind, webhook_id, None, None, codec.encode({"subscription_id": webhook_id}))
+
+
+def of_delivery(kind: str, delivery: Delivery) -> Event:
+    """`webhook.delivered`, `webhook.failed` or `webhook.dead`: what came of an attempt."""
+    told = {
+        "delivery_id": delivery.id,
+        "subscription_id": delivery.webhook_id,
+        "event_id": delivery.event_id,
+        "event_type": delivery.event_type,
+        "attempt": delivery.attempt,
+        "status_code": delivery.answer,
+        "error": delivery.error,
+        "next_attempt_at": None if delivery.due_at is None else format_timestamp(delivery.due_at),
+    }
+    return Event(kind, delivery.webhook_id, None, None, codec.encode(told))
 
 
 def cron_triggered(entry: CronEntry, job: Job, run_at: int, now: int, *, manual: bool) -> Event:

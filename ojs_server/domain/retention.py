@@ -23,3 +23,4 @@ class Retention(msgspec.Struct, frozen=True):
     dead_letters: int = 10_000
     events: int = 1_000_000
     workflows_ms: int = 7 * DAY
+    deliveries_ms: int = 7 * DAY

@@ -69,6 +69,10 @@ ALIASES: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
     ("PATCH", "/ojs/v1/admin/queues/{name}/config"): ("PATCH", "/ojs/v1/queues/{name}/config"),
     ("PUT", "/ojs/v1/admin/queues/{name}/rate-limit"): ("PUT", "/ojs/v1/queues/{name}/rate-limit"),
     ("DELETE", "/ojs/v1/admin/queues/{name}/jobs"): ("DELETE", "/ojs/v1/queues/{name}/jobs"),
+    ("PUT", "/ojs/v1/webhooks/subscriptions/{id}"): (
+        "PATCH",
+        "/ojs/v1/webhooks/subscriptions/{id}",
+    ),
     ("GET", "/health"): ("GET", "/ojs/v1/health"),
     ("GET", "/healthz"): ("GET", "/ojs/v1/health"),
     ("GET", "/readyz"): ("GET", "/ready"),
@@ -162,3 +166,13 @@ def workflow_list(shown: list[dict[str, Any]], pagination: dict[str, Any]) -> di
     """A page of workflows, under the names that the SDKs and the admin UI read."""
     named = [workflow(one) for one in shown]
     return {"workflows": named, "items": named, "count": len(named), "pagination": pagination}
+
+
+def webhook_answer(webhook: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """One subscription: wrapped, as the cases read it, and flat, as the specification shows it."""
+    return {"subscription": webhook, **webhook, **more}
+
+
+def delivery_answer(delivery: dict[str, Any]) -> dict[str, Any]:
+    """One delivery, wrapped and flat like a subscription."""
+    return {"delivery": delivery, **delivery}

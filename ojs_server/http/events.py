@@ -3,9 +3,10 @@
 from ojs_server.http import streams
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import number
-from ojs_server.http.placed import cursor_of, envelope, names, position
+from ojs_server.http.placed import cursor_of, names, position
 from ojs_server.http.sse import EVENT_STREAM
 from ojs_server.http.views import array
+from ojs_server.ops.envelope import envelope
 from ojs_server.store.records import EventFilter
 
 _LIMIT = 100

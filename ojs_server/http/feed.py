@@ -1,16 +1,17 @@
 """What one event stream sends: what was missed first, then what happens."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
-from typing import Any, Final, Literal
+from collections.abc import AsyncGenerator, Coroutine, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
 from ojs_server.domain.job import TERMINAL, Event, Job
 from ojs_server.domain.realtime import STATE_CHANGED, realtime, state_changed
-from ojs_server.http.call import Call, Stream
-from ojs_server.http.placed import cursor_of, envelope, event_id
+from ojs_server.http.call import Stream
+from ojs_server.http.placed import cursor_of
 from ojs_server.http.sse import ENDING, OPENING, comment, frame, heartbeat
+from ojs_server.ops.envelope import envelope, event_id
 from ojs_server.ops.tail import Entry, Follower, Lost
 from ojs_server.store.base import Reader
 from ojs_server.store.clock import wall_ms
@@ -18,6 +19,9 @@ from ojs_server.store.event_log import is_type
 from ojs_server.store.records import EventFilter, EventPage
 from ojs_wire.codec import encode
 from ojs_wire.values import format_timestamp
+
+if TYPE_CHECKING:
+    from ojs_server.app import Server
 
 HEARTBEAT_S: Final = 10.0
 REPLAY: Final = 200
@@ -40,14 +44,21 @@ class Subscription(msgspec.Struct, frozen=True):
 class EventStream(Stream):
     """One stream: what was missed first, then what happens."""
 
-    def __init__(self, call: Call, asked: Subscription, follower: Follower) -> None:
+    def __init__(
+        self,
+        server: "Server",
+        asked: Subscription,
+        follower: Follower,
+        left: Coroutine[Any, Any, None],
+    ) -> None:
+        """`left` ends when the client has gone."""
         self.job: Job | None = None
         self.cursor = asked.after or 0
-        self._engine = call.server.engine
-        self._source = call.server.settings.source
+        self._engine = server.engine
+        self._source = server.settings.source
         self._asked = asked
         self._follower = follower
-        self._left = asyncio.ensure_future(call.disconnected())
+        self._left = asyncio.ensure_future(left)
         self._left.add_done_callback(lambda _: follower.close())
         self._follows = False
         self._ended = False
@@ -67,7 +78,7 @@ class EventStream(Stream):
 
     async def pieces(self) -> AsyncGenerator[bytes, None]:
         """Frames, as they are to be sent."""
-        yield OPENING
+        yield self._opening()
         if self._asked.unknown is not None:
             yield self._gap(self._asked.unknown, self.cursor)
         ended = self.job is not None and self.job.state in TERMINAL
@@ -125,12 +136,12 @@ class EventStream(Stream):
                 return
             if self._follower.closed:
                 if self._engine.tail.closed:
-                    yield frame("server.shutdown", encode({"reason": "stopping"}))
+                    yield self._shutdown()
                 return
             if not await self._follower.wait(HEARTBEAT_S):
                 # All that the others have read was taken: so far this stream has seen the log.
                 self.cursor = max(self.cursor, self._engine.tail.cursor)
-                yield heartbeat(cursor_of(self.cursor))
+                yield self._heartbeat()
 
     def _frames(self, entries: Sequence[Entry]) -> bytes:
         frames = []
@@ -159,6 +170,15 @@ class EventStream(Stream):
                 name, data = placed.event.type, envelope(placed, self._source)
             made = entry.frames[form] = (name, frame(name, data, event_id(placed)))
         return made
+
+    def _opening(self) -> bytes:
+        return OPENING
+
+    def _heartbeat(self) -> bytes:
+        return heartbeat(cursor_of(self.cursor))
+
+    def _shutdown(self) -> bytes:
+        return frame("server.shutdown", encode({"reason": "stopping"}))
 
     def _state_now(self) -> bytes:
         """Where an ended job stands; its end is in the log, before the client's place."""

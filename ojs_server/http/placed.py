@@ -1,35 +1,11 @@
-"""Events and their places in the log, as the wire shows and names them."""
+"""Places in the log, as the wire names them."""
 
 from typing import Final
 
 from ojs_server.domain.errors import invalid
-from ojs_server.store.records import PlacedEvent
-from ojs_wire.codec import encode
-from ojs_wire.values import UUID7, format_timestamp, position_of, position_uuid
+from ojs_wire.values import UUID7, position_of, position_uuid
 
 _NAMES: Final = 100
-
-
-def envelope(placed: PlacedEvent, source: str) -> bytes:
-    """One event as JSON."""
-    event = placed.event
-    head = encode(
-        {
-            "specversion": "1.0",
-            "id": event_id(placed),
-            "type": event.type,
-            "source": source,
-            "time": format_timestamp(placed.at),
-            "subject": event.subject,
-            "datacontenttype": "application/json",
-        }
-    )
-    return head[:-1] + b',"data":' + event.data + b"}"
-
-
-def event_id(placed: PlacedEvent) -> str:
-    """An id that carries the event's place in the log."""
-    return "evt_" + position_uuid(placed.at, placed.position)
 
 
 def cursor_of(place: int) -> str:

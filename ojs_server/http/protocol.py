@@ -5,6 +5,7 @@ from random import getrandbits
 from typing import Final, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.websockets.wsproto_impl import WSProtocol
 
 from ojs_server.domain.errors import InvalidRequest
 from ojs_server.http.call import new_request_id
@@ -74,3 +75,21 @@ class BoundedHttp(HttpToolsProtocol):
         )
         self.transport.write(head.encode() + body)
         self.transport.close()
+
+
+class BoundedSocket(WSProtocol):
+    """uvicorn's WebSocket, which a client that reads nothing does not hold open for ever."""
+
+    def shutdown(self) -> None:
+        """The server stops: what was sent may still be read, but not for ever."""
+        super().shutdown()
+        self.loop.call_later(UNREAD_S, self._abandon)
+
+    def keepalive_timeout(self) -> None:
+        """No pong has come: nobody is there, so nothing is left to be read."""
+        super().keepalive_timeout()
+        self.transport.abort()
+
+    def _abandon(self) -> None:
+        if self.transport.get_write_buffer_size():
+            self.transport.abort()

@@ -23,6 +23,7 @@ from ojs_server.http import (
     settle,
     streams,
     system,
+    webhooks,
     workers,
     workflows,
 )
@@ -52,6 +53,9 @@ _OPERATE: Final = frozenset({Role.OPERATOR})
 _ADMIN: Final = frozenset({Role.ADMIN})
 
 V1: Final = "/ojs/v1"
+SOCKET: Final = f"{V1}/ws"
+# Who may read events, and so open a WebSocket.
+READERS: Final = _READ
 
 
 def _route(
@@ -129,6 +133,17 @@ CANONICAL: Final[tuple[Route, ...]] = (
     _route("GET", f"{V1}/events/stream", streams.everything, _READ, waits=True),
     _route("GET", f"{V1}/queues/{{name}}/events", streams.of_queue, _READ, waits=True),
     _route("GET", f"{V1}/jobs/{{id}}/events", streams.of_job, _READ, waits=True),
+    _route("GET", SOCKET, streams.not_upgraded, _READ),
+    _route("POST", f"{V1}/webhooks/subscriptions", webhooks.subscribe, _OPERATE),
+    _route("GET", f"{V1}/webhooks/subscriptions", webhooks.listing, _OPERATE),
+    _route("GET", f"{V1}/webhooks/subscriptions/{{id}}", webhooks.detail, _OPERATE),
+    _route("PATCH", f"{V1}/webhooks/subscriptions/{{id}}", webhooks.amend, _OPERATE),
+    _route("DELETE", f"{V1}/webhooks/subscriptions/{{id}}", webhooks.delete, _OPERATE),
+    _route("POST", f"{V1}/webhooks/subscriptions/{{id}}/rotate-secret", webhooks.rotate, _OPERATE),
+    _route("POST", f"{V1}/webhooks/subscriptions/{{id}}/test", webhooks.test, _OPERATE, waits=True),
+    _route("GET", f"{V1}/webhooks/deliveries", webhooks.deliveries, _OPERATE),
+    _route("GET", f"{V1}/webhooks/deliveries/{{id}}", webhooks.delivery, _OPERATE),
+    _route("POST", f"{V1}/webhooks/deliveries/{{id}}/retry", webhooks.replay, _OPERATE),
     _route("POST", f"{V1}/admin/workers/directive", admin.direct_all, _ADMIN),
     _route("POST", f"{V1}/admin/workers/{{id}}/quiet", admin.quiet, _ADMIN),
     _route("POST", f"{V1}/admin/workers/{{id}}/resume", admin.resume, _ADMIN),

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from ojs_server.domain.errors import invalid
+from ojs_server.domain.errors import Unsupported, invalid
 from ojs_server.domain.job import Job
 from ojs_server.domain.naming import nearest
 from ojs_server.http.call import Answer, Call
@@ -30,6 +30,14 @@ async def everything(call: Call) -> Answer:
         words = ("all", "job:ID", "queue:NAME")
         raise invalid("channel", f"must be one of {', '.join(words)}{nearest(channel, words)}")
     return await _open(call, _asked(call, "all", "catalogue", EventFilter()))
+
+
+async def not_upgraded(call: Call) -> Answer:
+    """The WebSocket's path, called without one."""
+    raise Unsupported(
+        "this path is a WebSocket; connect to it with ws:// or wss://",
+        headers={"Upgrade": "websocket"},
+    )
 
 
 async def of_queue(call: Call) -> Answer:
@@ -67,7 +75,7 @@ async def _open(
 ) -> Answer:
     tail = call.server.engine.tail
     follower = tail.admit(asked.wanted)
-    stream = EventStream(call, asked, follower)
+    stream = EventStream(call.server, asked, follower, call.disconnected())
     try:
         # What happens during a long replay is in the log; only a job's few events can wait here.
         if asked.after is None or find is not None:

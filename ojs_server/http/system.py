@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from ojs_server import __version__
 from ojs_server.domain.checkpoint import MAX_STATE
+from ojs_server.domain.delivery import MAX_ATTEMPTS
 from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.job import State
 from ojs_server.domain.progress import MAX_DATA
@@ -43,7 +44,8 @@ CAPABILITIES: Final = {
     "rate_limiting": True,
     "schema_validation": False,
     "unique_jobs": True,
-    "webhooks": False,
+    "webhooks": True,
+    "websocket": True,
     "worker_directives": True,
     "worker_registration": True,
     "workflows": True,
@@ -62,6 +64,7 @@ EXTENSIONS: Final[Mapping[str, Mapping[str, Any]]] = {
         "name": "dead-letter",
         "prefixes": ["/ojs/v1/dead-letter", "/ojs/v1/admin/dead-letter"],
     },
+    "urn:ojs:ext:webhooks": {"version": "1.0.0", "max_attempts": MAX_ATTEMPTS},
     "urn:ojs:ext:bulk-operations": {"name": "bulk-operations", "prefixes": ["/ojs/v1/jobs/bulk"]},
 }
 

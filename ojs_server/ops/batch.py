@@ -16,6 +16,7 @@ from ojs_server.ops import (
     claim,
     control,
     cron,
+    deliveries,
     enqueue,
     move,
     opening,
@@ -23,6 +24,7 @@ from ojs_server.ops import (
     progress,
     settle,
     sweep,
+    webhooks,
     workflow,
     workflow_moves,
 )
@@ -54,6 +56,18 @@ Handler = Callable[[Work, Sequence[Any]], Sequence[Outcome]]
 # In this order inside a transaction: what was just enqueued or given back can be claimed.
 HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
     ((control.SetPaused, control.Configure, control.Reset), control.run),
+    # Their rows are nobody else's, so it does not matter when they are locked.
+    (
+        (
+            webhooks.Subscribe,
+            webhooks.AmendWebhook,
+            webhooks.RotateSecret,
+            webhooks.Unsubscribe,
+            webhooks.Replay,
+        ),
+        webhooks.run,
+    ),
+    ((deliveries.Spread, deliveries.Take, deliveries.Report), deliveries.run),
     # Before every group that locks jobs: see the order of locks in store/base.py.
     ((cron.Register, cron.Amend, cron.Forget, cron.Trigger, cron.Fire), cron.run),
     ((enqueue.Enqueue,), enqueue.run),
@@ -87,7 +101,7 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
     ((opening.Open, opening.Override), opening.run),
 )
 # The first groups lock rows of their own, which come before all others in the order of locks.
-_LOCK_AFTER: Final = 2
+_LOCK_AFTER: Final = 4
 _ENQUEUES: Final = (enqueue.Enqueue, bulk_enqueue.BulkEnqueue, workflow.Start)
 _ON_JOB: Final = (
     *get_args(settle.OnJob),

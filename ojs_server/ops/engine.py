@@ -6,8 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, TypeVar, overload
 
 from ojs_server.domain.beside import Checkpoint
+from ojs_server.domain.delivery import Delivery
 from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.job import Change
+from ojs_server.domain.webhook import Webhook
 from ojs_server.ops import (
     batch,
     beat,
@@ -17,6 +19,7 @@ from ojs_server.ops import (
     claim,
     control,
     cron,
+    deliveries,
     enqueue,
     exchange,
     move,
@@ -25,6 +28,7 @@ from ojs_server.ops import (
     progress,
     settle,
     sweep,
+    webhooks,
     workflow,
 )
 from ojs_server.ops.group_commit import GroupCommit
@@ -66,6 +70,8 @@ class Engine:
         )
         self.rooms = Wakeups()
         self.on_due: Callable[[int], None] = lambda moment: None
+        # The event log has grown by a commit of this node.
+        self.on_logged: Callable[[], None] = lambda: None
         luck = luck or chance()
         self._reading = ThreadPoolExecutor(READERS, thread_name_prefix="ojs-reader")
         self._commits = GroupCommit(
@@ -125,6 +131,22 @@ class Engine:
     async def run(self, operation: opening.Open) -> opening.Opened: ...
     @overload
     async def run(self, operation: opening.Override) -> opening.Overridden: ...
+    @overload
+    async def run(
+        self,
+        operation: webhooks.Subscribe
+        | webhooks.AmendWebhook
+        | webhooks.RotateSecret
+        | webhooks.Unsubscribe,
+    ) -> Webhook: ...
+    @overload
+    async def run(self, operation: webhooks.Replay) -> Delivery: ...
+    @overload
+    async def run(
+        self, operation: deliveries.Spread | deliveries.Report
+    ) -> deliveries.Reported: ...
+    @overload
+    async def run(self, operation: deliveries.Take) -> deliveries.Due: ...
     async def run(self, operation: batch.Operation) -> Any:
         """Carry out one operation; answers after its commit, raises what it was refused with."""
         return await self._commits.submit(operation)
@@ -172,5 +194,6 @@ class Engine:
             self.endings.wake_all(committed.ended)
         if committed.logged:
             self.tail.wake(committed.logged)
+            self.on_logged()
         if committed.due_at is not None:
             self.on_due(committed.due_at)

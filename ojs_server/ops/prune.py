@@ -34,6 +34,7 @@ def prune(work: Work) -> Pruned:
         work.tx.delete_workers(work.now - keep.workers_ms, STEP),
         work.tx.prune_limits(work.now - LIMITS_MS, STEP),
         _workflows(work),
+        work.tx.prune_deliveries(work.now - keep.deliveries_ms, STEP),
     )
     return Pruned(sum(counts), behind or max(counts) >= STEP)
 

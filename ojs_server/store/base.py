@@ -36,6 +36,7 @@ from ojs_server.store.records import (
     Span,
     WorkerLoad,
 )
+from ojs_server.store.webhooks import WebhookReader, WebhookTx
 from ojs_server.store.workflows import WorkflowFilter, WorkflowPage, WorkflowTx
 
 Clock = Callable[[], int]
@@ -65,6 +66,8 @@ WIPED = (
     "checkpoints",
     "progress",
     "limits",
+    "webhooks",
+    "deliveries",
 )
 
 # Beside the states, the counters of a queue hold how many bytes wait.
@@ -87,7 +90,7 @@ class SchemaError(Exception):
     """The database's schema is newer than this program, or missing."""
 
 
-class Tx(WorkflowTx, Protocol):
+class Tx(WorkflowTx, WebhookTx, Protocol):
     """One write transaction. Nothing is visible to others before it commits."""
 
     now: int
@@ -345,7 +348,7 @@ class Tx(WorkflowTx, Protocol):
         """Remove everything; for conformance runs only."""
 
 
-class Reader(Protocol):
+class Reader(WebhookReader, Protocol):
     """Reads outside of a transaction; each sees everything that was committed before."""
 
     def now(self) -> int:

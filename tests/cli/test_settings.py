@@ -31,6 +31,9 @@ def example(setting: Setting) -> tuple[str, object]:
             return "true", True
         case "number" | "kept":
             return "77", 77
+        case "duration" if setting.name == "webhook_timeout":
+            # A target that may take longer would hold its place for as long.
+            return "PT40S", 40_000
         case "duration" | "retention":
             return "PT10H", 36_000_000
         case _:
@@ -62,6 +65,12 @@ def test_every_setting_is_read_from_every_source(setting: Setting, tmp_path: Pat
     written = text if setting.kind in ("flag", "number") else f'"{text}"'
     file = toml(tmp_path, f"{setting.name} = {written}\n")
     assert read(load(env=beside, file=file), setting) == value
+
+
+@pytest.mark.parametrize("given", ["4s", "61s"])
+def test_a_webhooks_time_limit_has_bounds(given: str) -> None:
+    with pytest.raises(SettingError, match="webhook_timeout"):
+        load({"webhook_timeout": given})
 
 
 def test_flags_win_over_the_environment_and_that_over_the_file(tmp_path: Path) -> None:

@@ -9,7 +9,16 @@ from conformance.runner import Plan, run
 from conformance.verdict import Verdict
 from tests.e2e.node import running
 
-QUICK = ("envelope", "enqueue", "settle", "idempotency", "dead_letter", "jobs", "queues")
+QUICK = (
+    "envelope",
+    "enqueue",
+    "settle",
+    "idempotency",
+    "dead_letter",
+    "jobs",
+    "queues",
+    "webhooks",
+)
 
 
 async def test_quick_cases_pass(store_url: str) -> None:

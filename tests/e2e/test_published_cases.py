@@ -26,6 +26,7 @@ FOLDERS = (
     "ext-backpressure",
     "ext-rate-limiting",
     "ext-dead-letter",
+    "ext-webhooks",
 )
 
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason=f"no published cases at {FOLDER}")

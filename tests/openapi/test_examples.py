@@ -6,6 +6,12 @@ from typing import Any
 import httpx
 import pytest
 
+from ojs_server.app import Server
+from ojs_server.domain.delivery import Delivery
+from ojs_server.domain.target import Reach
+from ojs_server.domain.webhook_request import parse_changes
+from ojs_server.domain.webhook_request import subscribed as webhook_of
+from ojs_server.store.base import Store
 from tests.http.contract import Contract, contract, document, escape
 from tests.http.steps import JOBS, V1, WORKERS
 from tests.openapi.operations import OPERATIONS, Operation
@@ -13,6 +19,8 @@ from tests.openapi.operations import OPERATIONS, Operation
 RESPONSES = document()["components"]["responses"]
 JOB_ID = document()["components"]["parameters"]["JobId"]["example"]
 WORKFLOW_ID = document()["components"]["parameters"]["WorkflowId"]["example"]
+WEBHOOK_ID = document()["components"]["parameters"]["WebhookId"]["example"]
+DELIVERY_ID = document()["components"]["parameters"]["DeliveryId"]["example"]
 CRON_NAME = document()["components"]["parameters"]["CronName"]["example"]
 
 ANSWERS = [
@@ -92,6 +100,18 @@ async def saved(client: httpx.AsyncClient) -> None:
     assert response.status_code == 200
 
 
+def subscribed(store: Store) -> None:
+    """The subscription and the delivery of the examples are there, which name themselves."""
+    changes = parse_changes({"url": "https://example.com/", "events": ["*"]}, Reach())
+    webhook = webhook_of(changes, WEBHOOK_ID, "a-shared-secret", 1)
+    delivery = Delivery(
+        DELIVERY_ID, WEBHOOK_ID, "evt_" + JOB_ID, "job.failed", b"{}", "dead", 8, None, 1, 2
+    )
+    with store.transaction() as tx:
+        tx.insert_webhooks([webhook])
+        tx.insert_deliveries([delivery])
+
+
 # What must have happened before an operation's examples make sense.
 BEFORE: dict[str, Story] = {
     "activateJob": pending,
@@ -130,12 +150,14 @@ ENDING = [operation for operation in OPERATIONS if operation.id not in STREAMS]
 
 @pytest.mark.parametrize("operation", ENDING, ids=lambda operation: operation.id)
 async def test_a_documented_request_is_taken(
-    client: httpx.AsyncClient, operation: Operation
+    server: Server, client: httpx.AsyncClient, operation: Operation
 ) -> None:
     path, query, headers = operation.example()
     for name, body in operation.bodies():
         await client.post(f"{V1}/admin/reset")
         await BEFORE.get(operation.id, active)(client)
+        if "Webhooks" in operation.definition["tags"]:
+            subscribed(server.store)
         response = await client.request(
             operation.method, path, params=query, headers=headers, json=body
         )

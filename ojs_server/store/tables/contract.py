@@ -11,6 +11,7 @@ from ojs_server.store.tables.leases import LeaseWrites
 from ojs_server.store.tables.limits import LimitReads, LimitWrites
 from ojs_server.store.tables.queues import QueueReads, QueueWrites
 from ojs_server.store.tables.receipts import ReceiptWrites
+from ojs_server.store.tables.webhooks import WebhookReads, WebhookWrites
 from ojs_server.store.tables.workers import WorkerReads, WorkerWrites
 from ojs_server.store.tables.workflows import WorkflowReads, WorkflowWrites
 
@@ -27,6 +28,7 @@ class TableWrites(
     CronWrites,
     WorkflowWrites,
     LimitWrites,
+    WebhookWrites,
 ):
     """The write operations that both stores share."""
 
@@ -42,6 +44,7 @@ class TableReads(
     CronReads,
     WorkflowReads,
     LimitReads,
+    WebhookReads,
 ):
     """The read operations that both stores share."""
 

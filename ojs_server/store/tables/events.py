@@ -50,7 +50,15 @@ class EventWrites(Writing):
         return removed
 
 
-class EventReads(Statements):
+class LogSpans(Statements):
+    """How far the log reaches, which readers and writers ask alike."""
+
+    def log_span(self) -> LogSpan:
+        """From where to where the log can be read."""
+        return LogSpan(*self.all("log_span", bits=POSITION_BITS)[0])
+
+
+class EventReads(LogSpans):
     """The log outside of a transaction."""
 
     def events(self, after: int, wanted: EventFilter, limit: int) -> EventPage:
@@ -63,7 +71,3 @@ class EventReads(Statements):
             wanted,
             limit,
         )
-
-    def log_span(self) -> LogSpan:
-        """From where to where the log can be read."""
-        return LogSpan(*self.all("log_span", bits=POSITION_BITS)[0])

@@ -1,0 +1,86 @@
+"""Cases of webhooks: subscriptions and their secrets. What is sent only targets see."""
+
+from conformance.case import case
+from conformance.reply import Reply
+from conformance.stage import Stage
+
+WEBHOOKS = "webhooks"
+PATH = "webhooks/subscriptions"
+URL = "https://example.com/hook"
+
+
+async def subscribed(stage: Stage, **members: object) -> Reply:
+    """A new subscription, paused, so that nobody is called."""
+    body = {"url": URL, "events": ["job.failed"], "active": False, **members}
+    return (await stage.post(PATH, body)).expect(201, {"subscription.id": "string:nonempty"})
+
+
+@case("OJS-WHK-001", "OJS-WHK-002", "OJS-WHK-020", capability=WEBHOOKS)
+async def subscriptions(stage: Stage) -> None:
+    """A subscription is made, listed, read, changed and deleted."""
+    queue = stage.name()
+    made = await subscribed(stage, filter={"queues": [queue]}, metadata={"team": 7})
+    one = f"{PATH}/{made['subscription.id']}"
+    shown = {"subscription.url": {"$eq": URL}, "subscription.metadata": {"$eq": {"team": 7}}}
+    (await stage.get(one)).expect(200, {**shown, "subscription.active": {"$eq": False}})
+    listed = (await stage.get(PATH, limit=1000)).expect(200)
+    ids = [item["id"] for item in listed["subscriptions"]]
+    stage.check(made["subscription.id"] in ids, "the subscription in the list", ids)
+    changed = await stage.call("PATCH", one, json={"events": ["job.*", "queue.paused"]})
+    changed.expect(200, {**shown, "subscription.events": {"$eq": ["job.*", "queue.paused"]}})
+    (await stage.delete(one)).expect((200, 204))
+    (await stage.get(one)).error(404, "not_found")
+
+
+@case("OJS-WHK-003", "OJS-WHK-007", capability=WEBHOOKS)
+async def refusals(stage: Stage) -> None:
+    """What cannot be meant is refused."""
+    good = {"url": URL, "events": ["*"], "active": False}
+    wrong: tuple[dict[str, object], ...] = (
+        {"url": "https://user:word@example.com/"},
+        {"url": "https://example.com/#part"},
+        {"url": "ftp://example.com/"},
+        {"events": []},
+        {"events": ["No Name"]},
+        {"events": ["webhook.dead"]},
+    )
+    for members in wrong:
+        (await stage.post(PATH, {**good, **members})).error(400, "invalid_request")
+    (await stage.post(PATH, {**good, "filter": {"queue": "q"}})).error(422, "validation_error")
+
+
+@case("OJS-WHK-004", "OJS-WHK-005", capability=WEBHOOKS)
+async def secrets(stage: Stage) -> None:
+    """A secret is answered when it is made, and never again."""
+    made = await subscribed(stage)
+    one = f"{PATH}/{made['subscription.id']}"
+    first = made["subscription.secret"]
+    second = (await stage.post(f"{one}/rotate-secret")).expect(200)["subscription.secret"]
+    stage.check(first != second, "another secret", second)
+    own = await stage.post(f"{one}/rotate-secret", {"secret": "a-secret-of-mine"})
+    own.expect(200, {"subscription.secret": {"$eq": "a-secret-of-mine"}})
+    (await stage.post(PATH, {"url": URL, "events": ["*"], "secret": "short"})).error(
+        400, "invalid_request"
+    )
+    for reply in (await stage.get(one), await stage.delete(one)):
+        stage.check(not reply.has("subscription.secret"), "no secret", reply.json)
+
+
+@case("OJS-WHK-014", "OJS-WHK-017", capability=WEBHOOKS)
+async def what_is_told(stage: Stage) -> None:
+    """Deliveries are listed, and subscriptions are in the event log."""
+    made = await subscribed(stage)
+    name = made["subscription.id"]
+    (await stage.delete(f"{PATH}/{name}")).expect((200, 204))
+    found = await stage.get("webhooks/deliveries", subscription_id=name, status="dead")
+    found.expect(200, {"deliveries": {"$eq": []}})
+    (await stage.get("webhooks/deliveries", status="lost")).error(400, "invalid_request")
+    kinds = ("webhook.subscription.created", "webhook.subscription.deleted")
+    told: list[str] = []
+    cursor = ""
+    more = True
+    while more:
+        page = await stage.get("events", types=",".join(kinds), after=cursor)
+        told += [event["type"] for event in page["events"] if event["subject"] == name]
+        cursor, more = page["cursor"], page["has_more"]
+    stage.equal(told, list(kinds), "events")

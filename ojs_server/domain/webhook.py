@@ -1,0 +1,89 @@
+"""Webhooks: who wants to be told of which events, and with which secrets that is signed."""
+
+import hashlib
+import hmac
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from ojs_wire import codec
+from ojs_wire.values import RandomBits, uuid7
+
+# For how long the secret before the last is still signed with.
+OVERLAP_MS: Final = 24 * 3_600_000
+# The one event that no job causes: a call to see whether a target answers.
+TEST_EVENT: Final = "webhook.test"
+# What is told of webhooks is not told by webhooks, or each delivery would cause another.
+OWN_EVENTS: Final = "webhook."
+
+
+class Wish(msgspec.Struct, frozen=True):
+    """Which events a target wants; an event must meet all that is given.
+
+    `metadata` is the user's own.
+    """
+
+    events: tuple[str, ...]
+    queues: tuple[str, ...] = ()
+    job_types: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = {}
+
+
+class Webhook(msgspec.Struct, frozen=True):
+    """A subscription. Up to `cursor` in the event log its deliveries have been made."""
+
+    id: str
+    url: str
+    wish: bytes
+    active: bool
+    secret: str
+    old_secret: str | None
+    old_until: int | None
+    cursor: int
+    created_at: int
+    updated_at: int
+
+    def secrets(self, now: int) -> tuple[str, ...]:
+        """What a delivery at this moment is signed with, the newest first."""
+        if self.old_secret is None or self.old_until is None or self.old_until <= now:
+            return (self.secret,)
+        return self.secret, self.old_secret
+
+
+_wish = msgspec.json.Decoder(Wish)
+
+
+def wish_of(webhook: Webhook) -> Wish:
+    """What a subscription asks for."""
+    return _wish.decode(webhook.wish)
+
+
+def encoded(wish: Wish) -> bytes:
+    """A wish as it is stored."""
+    return codec.encode(wish)
+
+
+def webhook_id(now: int, bits: RandomBits) -> str:
+    """The name of a new subscription."""
+    return "sub_" + uuid7(now, bits)
+
+
+def rotated(webhook: Webhook, secret: str, now: int) -> Webhook:
+    """The subscription with a new secret; the one before is signed with for a day more."""
+    return msgspec.structs.replace(
+        webhook,
+        secret=secret,
+        old_secret=webhook.secret,
+        old_until=now + OVERLAP_MS,
+        updated_at=now,
+    )
+
+
+def signature(secrets: tuple[str, ...], timestamp: int, body: bytes) -> str:
+    """What a receiver compares: one signature for each secret, joined by commas."""
+    signed = b"%d." % timestamp + body
+    return ",".join(
+        "sha256=" + hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
+        for secret in secrets
+    )

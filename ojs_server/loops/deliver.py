@@ -1,0 +1,208 @@
+"""Sending webhooks: from the event log into deliveries, from deliveries to their targets.
+
+round: read what there is ─▶ spread news ─▶ take what is due ─▶ a task for each ─▶ report
+"""
+
+import asyncio
+import logging
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Final, Protocol
+
+from ojs_server.domain.delivery import Delivery, Reply, Status
+from ojs_server.domain.errors import OjsError
+from ojs_server.domain.webhook import Webhook
+from ojs_server.metrics import Metrics
+from ojs_server.ops.deliveries import MAX_WAITING, Report, Spread, Take, look
+from ojs_server.ops.engine import Engine
+from ojs_server.outbound import headers_of
+from ojs_server.store.clock import wall_ms
+from ojs_server.store.webhooks import WebhookLoad
+
+# Another node's events and subscriptions are not announced here.
+SLOW_POLL_S: Final = 1.0
+# A busy log is read in strides, not once for each commit.
+STRIDE_S: Final = 0.02
+# So many of a target's deliveries are on at a node at a time: one that hangs holds no more.
+AT_ONCE: Final = 4
+# After the time limit of an attempt, what its report may take.
+MARGIN_MS: Final = 30_000
+# A cursor that met nothing wanted is stored now and then only.
+LEAP: Final = 10
+
+log = logging.getLogger("ojs.webhooks")
+
+
+class Way(Protocol):
+    """The way to targets."""
+
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
+        """One attempt."""
+
+
+class Deliver:
+    """One node's sender."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        way: Way,
+        metrics: Metrics,
+        *,
+        source: str,
+        timeout_ms: int,
+        at_once: int,
+    ) -> None:
+        self._engine = engine
+        self._way = way
+        self._metrics = metrics
+        self._source = source
+        self._lease_ms = timeout_ms + MARGIN_MS
+        self._at_once = at_once
+        self._wake = asyncio.Event()
+        self._busy: Counter[str] = Counter()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._any = False
+        self._away = False
+        # How far cursors have been looked past without anything to store, and in how many pages.
+        self._passed: dict[str, tuple[int, int, int]] = {}
+
+    def nudge(self) -> None:
+        """The event log has grown; without a subscription that is nothing to this loop."""
+        if self._any:
+            self._wake.set()
+
+    def attend(self) -> None:
+        """A subscription or a delivery was changed by a call."""
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Until cancelled; attempts that are on are broken off, and made again by another node."""
+        try:
+            while True:
+                try:
+                    pause = await self.round()
+                    self._away = False
+                except OjsError as error:
+                    if not self._away:
+                        log.warning("webhooks wait for the store: %s", error.message)
+                    self._away = True
+                    pause = SLOW_POLL_S
+                await asyncio.sleep(STRIDE_S)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._wake.wait(), pause)
+        finally:
+            await self._break_off()
+
+    async def round(self) -> float:
+        """Do what there is to do; answers how many seconds may pass until the next round."""
+        self._wake.clear()
+        loads, now = await self._engine.read(
+            lambda reader: (reader.webhook_loads(MAX_WAITING), reader.now())
+        )
+        self._any = bool(loads)
+        more = await self._spread(loads)
+        taken = await self._take(loads, now)
+        if more or taken:
+            return 0.0
+        free = [load for load in loads if self._room(load.webhook) > 0]
+        # Whoever has no room is looked at when an attempt ends.
+        due = min((one.due_at for one in free if one.due_at is not None), default=None)
+        return SLOW_POLL_S if due is None else max(0.0, min(SLOW_POLL_S, (due - now) / 1000))
+
+    async def idle(self) -> None:
+        """Until no attempt is on."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def _spread(self, loads: list[WebhookLoad]) -> bool:
+        """Make deliveries of what the log has; whether there is more at once."""
+        groups: dict[int, list[Webhook]] = defaultdict(list)
+        for load in loads:
+            if load.waiting < MAX_WAITING:
+                groups[self._place(load.webhook)].append(load.webhook)
+        self._passed = {
+            load.webhook.id: self._passed[load.webhook.id]
+            for load in loads
+            if load.webhook.id in self._passed
+        }
+        more = False
+        for cursor, webhooks in groups.items():
+            more |= await self._spread_from(cursor, webhooks)
+        return more
+
+    async def _spread_from(self, cursor: int, webhooks: list[Webhook]) -> bool:
+        news = await self._engine.read(lambda reader: look(reader, webhooks, cursor))
+        if news.cursor == cursor:
+            return False
+        pages = 1 + max(self._pages(webhook) for webhook in webhooks)
+        if news.wanted or pages >= LEAP:
+            reported = await self._engine.run(Spread(news, self._source))
+            return bool(news.wanted) or news.has_more or not reported.kept
+        for webhook in webhooks:
+            self._passed[webhook.id] = (webhook.cursor, news.cursor, pages)
+        return news.has_more
+
+    def _place(self, webhook: Webhook) -> int:
+        stored, passed, _ = self._passed.get(webhook.id, (0, 0, 0))
+        return passed if stored == webhook.cursor and passed > stored else webhook.cursor
+
+    def _pages(self, webhook: Webhook) -> int:
+        stored, _, pages = self._passed.get(webhook.id, (0, 0, 0))
+        return pages if stored == webhook.cursor else 0
+
+    def _room(self, webhook: Webhook) -> int:
+        return min(AT_ONCE - self._busy[webhook.id], self._at_once - len(self._tasks))
+
+    async def _take(self, loads: list[WebhookLoad], now: int) -> int:
+        free = self._at_once - len(self._tasks)
+        rooms: list[tuple[str, int]] = []
+        due = [load for load in loads if load.due_at is not None and load.due_at <= now]
+        # Longest due first, so that none waits for ever behind the others.
+        for load in sorted(due, key=lambda one: one.due_at or 0):
+            room = min(free, self._room(load.webhook))
+            if room > 0:
+                rooms.append((load.webhook.id, room))
+                free -= room
+        if not rooms:
+            return 0
+        known = {load.webhook.id: load.webhook for load in loads}
+        took = await self._engine.run(Take(tuple(rooms), self._lease_ms))
+        for delivery in took.deliveries:
+            self._busy[delivery.webhook_id] += 1
+            task = asyncio.create_task(self._attempt(known[delivery.webhook_id], delivery))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        return len(took.deliveries)
+
+    async def _attempt(self, webhook: Webhook, delivery: Delivery) -> None:
+        try:
+            reply = await self._way.post(
+                webhook.url, headers_of(webhook, delivery, wall_ms()), delivery.body
+            )
+            reported = await self._engine.run(Report(delivery, reply))
+            if reported.kept and reported.delivery is not None:
+                self._observe(reported.delivery, reply)
+        except OjsError as error:
+            # Its moment comes again, as after a crash.
+            log.warning("the outcome of %s could not be stored: %s", delivery.id, error.message)
+        except Exception:
+            log.exception("an attempt at %s failed here", delivery.id)
+        finally:
+            self._busy[webhook.id] -= 1
+            if not self._busy[webhook.id]:
+                del self._busy[webhook.id]
+            self._wake.set()
+
+    def _observe(self, delivery: Delivery, reply: Reply) -> None:
+        status = "failed" if delivery.status == Status.PENDING else delivery.status
+        self._metrics.observe_delivery(delivery.event_type, status, reply.took_ms / 1000)
+        if delivery.status == Status.DEAD:
+            log.warning("%s is given up: %s", delivery.id, delivery.error)
+
+    async def _break_off(self) -> None:
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,166 @@
+"""Calls to webhook targets: addresses are checked after the name service, and nothing is followed.
+
+The name is asked for once, and the connection goes to the address that was checked. A second look
+by the HTTP library could be answered with another one.
+"""
+
+import asyncio
+import socket
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from email.utils import parsedate_to_datetime
+from ipaddress import ip_address
+from typing import Final
+
+import httpx
+
+from ojs_server.domain.delivery import Delivery, Reply
+from ojs_server.domain.errors import OjsError
+from ojs_server.domain.target import Reach, Target, is_public, parse_url
+from ojs_server.domain.webhook import Webhook, signature
+from ojs_server.store.clock import wall_ms
+
+# What is read of an answer; the rest is left unread and the connection is closed.
+MAX_EXCERPT: Final = 4096
+MAX_CALLS: Final = 1000
+# Each test that somebody waits for holds a connection for as long as a target may take.
+MAX_TESTS: Final = 4
+
+Resolve = Callable[[str, int], Awaitable[list[str]]]
+
+
+class Refused(Exception):
+    """The target may not be called; the text says why."""
+
+
+async def resolve(host: str, port: int) -> list[str]:
+    """The addresses of a host, as the system knows them."""
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+class Outbound:
+    """One node's way out."""
+
+    def __init__(self, reach: Reach, timeout_ms: int, resolve: Resolve = resolve) -> None:
+        self.tests = asyncio.Semaphore(MAX_TESTS)
+        self._reach = reach
+        self._timeout_s = timeout_ms / 1000
+        self._resolve = resolve
+        self._client: httpx.AsyncClient | None = None
+
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
+        """One attempt, within the time limit; whatever goes wrong is a reply, too."""
+        started = time.monotonic()
+        answer: int | None = None
+        error: str | None = None
+        excerpt, pause = "", None
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                response, excerpt = await self._call(url, headers, body)
+            answer = response.status_code
+            pause = _retry_after_ms(response.headers.get("retry-after"), wall_ms())
+            error = _fault(answer)
+        except TimeoutError:
+            error = f"no answer within {self._timeout_s:g} s"
+        except Refused as refusal:
+            error = str(refusal)
+        except OSError as failure:
+            error = f"the name of the host cannot be resolved ({type(failure).__name__})"
+        except (httpx.HTTPError, httpx.InvalidURL) as failure:
+            # Its text may repeat the URL, which may hold a token.
+            error = f"the call failed ({type(failure).__name__})"
+        took_ms = round((time.monotonic() - started) * 1000)
+        return Reply(answer, error, took_ms, pause, excerpt)
+
+    async def close(self) -> None:
+        """Let go of all connections."""
+        if self._client is not None:
+            await self._client.aclose()
+            self._client = None
+
+    async def _call(
+        self, url: str, headers: Mapping[str, str], body: bytes
+    ) -> tuple[httpx.Response, str]:
+        try:
+            # The operator's word may have changed since the subscription was made.
+            target = parse_url(url, self._reach)
+        except OjsError as refusal:
+            raise Refused(refusal.message) from None
+        address = await self._address(target)
+        host = f"[{address}]" if ":" in address else address
+        client = self._client = self._client or _client()
+        async with client.stream(
+            "POST",
+            f"{target.scheme}://{host}:{target.port}{target.path}",
+            headers={**headers, "Host": target.authority},
+            content=body,
+            extensions={"sni_hostname": target.host},
+        ) as response:
+            return response, await _beginning(response)
+
+    async def _address(self, target: Target) -> str:
+        addresses = await self._resolve(target.host, target.port)
+        if not addresses:
+            raise Refused("the host has no address")
+        if not self._reach.private and not all(map(is_public, addresses)):
+            # Not the public ones among them: which is used would be up to chance.
+            raise Refused("the host has a private or local address, where no webhook is sent")
+        # A scope, as in fe80::1%eth0, has no place in a URL.
+        return str(ip_address(addresses[0].partition("%")[0]))
+
+
+def headers_of(webhook: Webhook, delivery: Delivery, now: int) -> dict[str, str]:
+    """What stands beside an event on its way."""
+    timestamp = now // 1000
+    return {
+        "Content-Type": "application/json",
+        "User-Agent": "OJS-Webhook/1.0",
+        "X-OJS-Event-Type": delivery.event_type,
+        "X-OJS-Delivery-ID": delivery.id,
+        "X-OJS-Subscription-ID": webhook.id,
+        "X-OJS-Timestamp": str(timestamp),
+        "X-OJS-Signature": signature(webhook.secrets(now), timestamp, delivery.body),
+    }
+
+
+def _client() -> httpx.AsyncClient:
+    # No connection is kept: one that was verified for a host must not serve another one that
+    # shares its address. No proxy, no netrc: only what is said here counts.
+    return httpx.AsyncClient(
+        trust_env=False,
+        follow_redirects=False,
+        timeout=None,
+        limits=httpx.Limits(max_connections=MAX_CALLS, max_keepalive_connections=0),
+    )
+
+
+async def _beginning(response: httpx.Response) -> str:
+    read = b""
+    # As it comes: a small answer that unpacks to gigabytes is not unpacked.
+    async for chunk in response.aiter_raw(MAX_EXCERPT):
+        read += chunk
+        if len(read) >= MAX_EXCERPT:
+            break
+    return read[:MAX_EXCERPT].decode("utf-8", "replace")
+
+
+def _fault(answer: int) -> str | None:
+    if 200 <= answer < 300:
+        return None
+    if 300 <= answer < 400:
+        return f"the target answered {answer}; redirects are not followed"
+    return f"the target answered {answer}"
+
+
+def _retry_after_ms(value: str | None, now: int) -> int | None:
+    """A pause that the target asks for, in seconds or as a date."""
+    if value is None:
+        return None
+    if value.isascii() and value.isdigit() and len(value) < 10:
+        return int(value) * 1000
+    try:
+        return max(0, round(parsedate_to_datetime(value).timestamp() * 1000) - now)
+    except ValueError:
+        return None

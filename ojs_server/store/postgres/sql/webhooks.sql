@@ -1,0 +1,160 @@
+-- fragment: webhook
+-- A Webhook, in the order of its fields.
+webhooks.id, webhooks.url, webhooks.wish, webhooks.active, webhooks.secret,
+webhooks.old_secret, webhooks.old_until, webhooks.cursor, webhooks.created_at, webhooks.updated_at
+
+-- fragment: delivery
+-- A Delivery, in the order of its fields.
+id, webhook_id, event_id, event_type, body, status, attempt, due_at, created_at,
+finished_at, answer, error, took_ms
+
+-- name: insert_webhooks
+-- New subscriptions.
+-- row: text, text, bytea, bool, text, text, int8, int8, int8, int8
+INSERT INTO webhooks (
+    id, url, wish, active, secret, old_secret, old_until, cursor, created_at, updated_at
+)
+SELECT * FROM unnest({rows})
+
+-- name: count_webhooks
+-- How many there are.
+SELECT count(*) FROM webhooks
+
+-- name: load_webhooks
+-- Lock subscriptions by id.
+-- row: text
+SELECT {webhook} FROM webhooks WHERE id = ANY ({rows}) ORDER BY id FOR UPDATE
+
+-- name: update_webhooks
+-- Changed subscriptions, which this transaction has locked.
+-- row: text, text, bytea, bool, text, text, int8, int8, int8, int8
+UPDATE webhooks SET
+    url = changed.url, wish = changed.wish, active = changed.active, secret = changed.secret,
+    old_secret = changed.old_secret, old_until = changed.old_until, cursor = changed.cursor,
+    updated_at = changed.updated_at
+FROM unnest({rows}) AS changed (
+    id, url, wish, active, secret, old_secret, old_until, cursor, created_at, updated_at
+)
+WHERE webhooks.id = changed.id
+
+-- name: delete_webhooks
+-- Forget subscriptions.
+-- row: text
+DELETE FROM webhooks WHERE id = ANY ({rows})
+
+-- name: cancel_deliveries
+-- What was on its way to a target.
+WITH waiting AS (
+    SELECT id FROM deliveries
+    WHERE webhook_id = %(webhook_id)s::text AND due_at IS NOT NULL ORDER BY id FOR UPDATE
+)
+UPDATE deliveries SET status = 'cancelled', due_at = NULL, finished_at = %(now)s::int8
+FROM waiting WHERE deliveries.id = waiting.id AND deliveries.due_at IS NOT NULL
+
+-- name: insert_deliveries
+-- New deliveries.
+-- row: text, text, text, text, bytea, text, int8, int8, int8, int8, int8, text, int8
+INSERT INTO deliveries (
+    id, webhook_id, event_id, event_type, body, status, attempt, due_at, created_at,
+    finished_at, answer, error, took_ms
+)
+SELECT * FROM unnest({rows})
+
+-- name: load_deliveries
+-- Lock deliveries by id.
+-- row: text
+SELECT {delivery} FROM deliveries WHERE id = ANY ({rows}) ORDER BY id FOR UPDATE
+
+-- name: load_due_deliveries
+-- Those of a subscription whose time has come, without those that another node is taking.
+SELECT {delivery} FROM deliveries
+WHERE webhook_id = %(webhook_id)s::text AND due_at <= %(now)s::int8
+ORDER BY due_at, event_id LIMIT %(limit)s::int8
+FOR UPDATE SKIP LOCKED
+
+-- name: update_deliveries
+-- How far deliveries are, which this transaction has locked.
+-- row: text, text, int8, int8, int8, int8, text, int8
+UPDATE deliveries SET
+    status = changed.status, attempt = changed.attempt, due_at = changed.due_at,
+    finished_at = changed.finished_at, answer = changed.answer, error = changed.error,
+    took_ms = changed.took_ms
+FROM unnest({rows}) AS changed (
+    id, status, attempt, due_at, finished_at, answer, error, took_ms
+)
+WHERE deliveries.id = changed.id
+
+-- name: prune_deliveries
+-- Those that ended long ago.
+DELETE FROM deliveries WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM deliveries WHERE finished_at < %(before)s::int8
+    LIMIT %(limit)s::int8 FOR UPDATE SKIP LOCKED
+))
+
+-- name: list_webhooks
+-- All subscriptions, newest first.
+SELECT {webhook} FROM webhooks ORDER BY created_at DESC, id
+
+-- name: some_webhooks
+-- These subscriptions.
+-- row: text
+SELECT {webhook} FROM webhooks WHERE id = ANY ({rows}) ORDER BY created_at DESC, id
+
+-- name: webhook_loads
+-- What there is to do for each active subscription: its next moment, and how much waits.
+SELECT {webhook},
+    (
+        SELECT min(due_at) FROM deliveries
+        WHERE webhook_id = webhooks.id AND due_at IS NOT NULL
+    ),
+    (
+        SELECT count(*) FROM (
+            SELECT 1 FROM deliveries
+            WHERE webhook_id = webhooks.id AND due_at IS NOT NULL LIMIT %(most)s::int8
+        ) AS waiting
+    )
+FROM webhooks WHERE active ORDER BY id
+
+-- name: some_deliveries
+-- These deliveries.
+-- row: text
+SELECT {delivery} FROM deliveries WHERE id = ANY ({rows})
+
+-- fragment: newest_deliveries
+-- A page, newest first, from a place on.
+(created_at, id) < (%(moment)s::int8, %(after)s::text)
+ORDER BY created_at DESC, id DESC LIMIT %(limit)s::int8 OFFSET %(offset)s::int8
+
+-- fragment: of_webhook
+-- Those of a subscription, and of a status where one is given.
+webhook_id = %(webhook_id)s::text
+    AND (%(status)s::text IS NULL OR status = %(status)s::text)
+
+-- name: deliveries
+-- All of them.
+SELECT {delivery} FROM deliveries WHERE {newest_deliveries}
+
+-- name: deliveries_of_webhook
+-- Those of a subscription.
+SELECT {delivery} FROM deliveries WHERE {of_webhook} AND {newest_deliveries}
+
+-- name: deliveries_of_status
+-- Those of a status.
+SELECT {delivery} FROM deliveries
+WHERE status = %(status)s::text AND {newest_deliveries}
+
+-- name: count_deliveries
+-- How many there are, no more than are worth counting.
+SELECT count(*) FROM (SELECT 1 FROM deliveries LIMIT %(most)s::int8) AS found
+
+-- name: count_deliveries_of_webhook
+-- How many there are of a subscription.
+SELECT count(*) FROM (
+    SELECT 1 FROM deliveries WHERE {of_webhook} LIMIT %(most)s::int8
+) AS found
+
+-- name: count_deliveries_of_status
+-- How many there are of a status.
+SELECT count(*) FROM (
+    SELECT 1 FROM deliveries WHERE status = %(status)s::text LIMIT %(most)s::int8
+) AS found

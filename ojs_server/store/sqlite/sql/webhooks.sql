@@ -1,0 +1,159 @@
+-- fragment: webhook
+-- A Webhook, in the order of its fields.
+webhooks.id, webhooks.url, CAST(webhooks.wish AS BLOB), webhooks.active, webhooks.secret,
+webhooks.old_secret, webhooks.old_until, webhooks.cursor, webhooks.created_at, webhooks.updated_at
+
+-- fragment: delivery
+-- A Delivery, in the order of its fields.
+id, webhook_id, event_id, event_type, CAST(body AS BLOB), status, attempt, due_at, created_at,
+finished_at, answer, error, took_ms
+
+-- name: insert_webhooks
+-- New subscriptions.
+-- row: (?,?,CAST(? AS TEXT),?,?,?,?,?,?,?)
+INSERT INTO webhooks (
+    id, url, wish, active, secret, old_secret, old_until, cursor, created_at, updated_at
+)
+VALUES {rows}
+
+-- name: count_webhooks
+-- How many there are.
+SELECT count(*) FROM webhooks
+
+-- name: load_webhooks
+-- Subscriptions by id.
+-- row: ?
+SELECT {webhook} FROM webhooks WHERE id IN ({rows})
+
+-- name: update_webhooks
+-- Changed subscriptions.
+-- row: (?,?,CAST(? AS TEXT),?,?,?,?,?,?,?)
+UPDATE webhooks SET
+    url = changed.url, wish = changed.wish, active = changed.active, secret = changed.secret,
+    old_secret = changed.old_secret, old_until = changed.old_until, cursor = changed.cursor,
+    updated_at = changed.updated_at
+FROM (
+    WITH changed (id, url, wish, active, secret, old_secret, old_until, cursor, created_at, updated_at) AS (
+        VALUES {rows}
+    )
+    SELECT * FROM changed
+) AS changed
+WHERE webhooks.id = changed.id
+
+-- name: delete_webhooks
+-- Forget subscriptions.
+-- row: ?
+DELETE FROM webhooks WHERE id IN ({rows})
+
+-- name: cancel_deliveries
+-- What was on its way to a target.
+UPDATE deliveries SET status = 'cancelled', due_at = NULL, finished_at = :now
+WHERE webhook_id = :webhook_id AND due_at IS NOT NULL
+
+-- name: insert_deliveries
+-- New deliveries.
+-- row: (?,?,?,?,CAST(? AS TEXT),?,?,?,?,?,?,?,?)
+INSERT INTO deliveries (
+    id, webhook_id, event_id, event_type, body, status, attempt, due_at, created_at,
+    finished_at, answer, error, took_ms
+)
+VALUES {rows}
+
+-- name: load_deliveries
+-- Deliveries by id.
+-- row: ?
+SELECT {delivery} FROM deliveries WHERE id IN ({rows})
+
+-- name: load_due_deliveries
+-- Those of a subscription whose time has come, in the order in which it came.
+SELECT {delivery} FROM deliveries
+WHERE webhook_id = :webhook_id AND due_at <= :now ORDER BY due_at, event_id LIMIT :limit
+
+-- name: update_deliveries
+-- How far deliveries are.
+-- row: (?,?,?,?,?,?,?,?)
+UPDATE deliveries SET
+    status = changed.status, attempt = changed.attempt, due_at = changed.due_at,
+    finished_at = changed.finished_at, answer = changed.answer, error = changed.error,
+    took_ms = changed.took_ms
+FROM (
+    WITH changed (id, status, attempt, due_at, finished_at, answer, error, took_ms) AS (
+        VALUES {rows}
+    )
+    SELECT * FROM changed
+) AS changed
+WHERE deliveries.id = changed.id
+
+-- name: prune_deliveries
+-- Those that ended long ago.
+DELETE FROM deliveries WHERE rowid IN (
+    SELECT rowid FROM deliveries WHERE finished_at < :before LIMIT :limit
+)
+
+-- name: list_webhooks
+-- All subscriptions, newest first.
+SELECT {webhook} FROM webhooks ORDER BY created_at DESC, id
+
+-- name: some_webhooks
+-- These subscriptions.
+-- row: ?
+SELECT {webhook} FROM webhooks WHERE id IN ({rows}) ORDER BY created_at DESC, id
+
+-- name: webhook_loads
+-- What there is to do for each active subscription: its next moment, and how much waits.
+SELECT {webhook},
+    (
+        SELECT min(due_at) FROM deliveries
+        WHERE webhook_id = webhooks.id AND due_at IS NOT NULL
+    ),
+    (
+        SELECT count(*) FROM (
+            SELECT 1 FROM deliveries
+            WHERE webhook_id = webhooks.id AND due_at IS NOT NULL LIMIT :most
+        ) AS waiting
+    )
+FROM webhooks WHERE active ORDER BY id
+
+-- name: some_deliveries
+-- These deliveries.
+-- row: ?
+SELECT {delivery} FROM deliveries WHERE id IN ({rows})
+
+-- fragment: newest_deliveries
+-- A page, newest first, from a place on.
+(created_at, id) < (:moment, :after)
+ORDER BY created_at DESC, id DESC LIMIT :limit OFFSET :offset
+
+-- fragment: of_webhook
+-- Those of a subscription, and of a status where one is given.
+webhook_id = :webhook_id
+    AND (:status IS NULL OR status = :status)
+
+-- name: deliveries
+-- All of them.
+SELECT {delivery} FROM deliveries WHERE {newest_deliveries}
+
+-- name: deliveries_of_webhook
+-- Those of a subscription.
+SELECT {delivery} FROM deliveries WHERE {of_webhook} AND {newest_deliveries}
+
+-- name: deliveries_of_status
+-- Those of a status.
+SELECT {delivery} FROM deliveries
+WHERE status = :status AND {newest_deliveries}
+
+-- name: count_deliveries
+-- How many there are, no more than are worth counting.
+SELECT count(*) FROM (SELECT 1 FROM deliveries LIMIT :most) AS found
+
+-- name: count_deliveries_of_webhook
+-- How many there are of a subscription.
+SELECT count(*) FROM (
+    SELECT 1 FROM deliveries WHERE {of_webhook} LIMIT :most
+) AS found
+
+-- name: count_deliveries_of_status
+-- How many there are of a status.
+SELECT count(*) FROM (
+    SELECT 1 FROM deliveries WHERE status = :status LIMIT :most
+) AS found
