@@ -20,6 +20,7 @@ from ojs_server.ops import (
     move,
     opening,
     presence,
+    priority,
     progress,
     settle,
     sweep,
@@ -53,7 +54,16 @@ Handler = Callable[[Work, Sequence[Any]], Sequence[Outcome]]
 
 # In this order inside a transaction: what was just enqueued or given back can be claimed.
 HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
-    ((control.SetPaused, control.Configure, control.Reset), control.run),
+    (
+        (
+            control.SetPaused,
+            control.Configure,
+            control.Maintain,
+            control.Collect,
+            control.Reset,
+        ),
+        control.run,
+    ),
     # Before every group that locks jobs: see the order of locks in store/base.py.
     ((cron.Register, cron.Amend, cron.Forget, cron.Trigger, cron.Fire), cron.run),
     ((enqueue.Enqueue,), enqueue.run),
@@ -66,6 +76,7 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
             settle.Cancel,
             settle.Activate,
             settle.Revive,
+            settle.Rerun,
             settle.Remove,
             RepeatableAck,
             RepeatableFail,
@@ -74,6 +85,7 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
     ),
     ((checkpoint.Save, checkpoint.Clear), checkpoint.run),
     ((progress.Advance,), progress.run),
+    ((priority.Prioritize,), priority.run),
     ((control.Purge, control.Drop), control.run),
     ((move.Move,), move.run),
     ((bulk.Bulk,), bulk.run),
@@ -89,7 +101,12 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
 # The first groups lock rows of their own, which come before all others in the order of locks.
 _LOCK_AFTER: Final = 2
 _ON_JOB: Final = (
-    settle.OnJob | settle.Remove | checkpoint.Save | checkpoint.Clear | progress.Advance
+    settle.OnJob
+    | settle.Remove
+    | checkpoint.Save
+    | checkpoint.Clear
+    | progress.Advance
+    | priority.Prioritize
 )
 _BY_WORKER: Final = claim.Claim | beat.Beat | presence.Coming
 _GROUP_OF: Final = {kind: index for index, (kinds, _) in enumerate(HANDLERS) for kind in kinds}
