@@ -18,7 +18,7 @@ COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-h
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test bench-scheduled bench-worker lint format check conformance lock clean again
+.PHONY: help setup run demo test bench-scheduled bench-worker lint format check conformance faults lock clean again
 .DELETE_ON_ERROR:
 
 help: ## List the targets
@@ -53,8 +53,11 @@ format: $(VENV)/.dev ## Rewrite the code in the house format
 
 check: lint test ## What must hold before a change is handed in
 
-conformance: $(VENV)/.dev ## Judge the server on both stores by the conformance suite; reports in build/conformance
-	$(BIN)/python -m tests.e2e.judged sqlite postgres $(ARGS)
+conformance: $(VENV)/.dev ## Judge the server on both stores, and the worker; reports in build/conformance
+	$(BIN)/python -m tests.e2e.judged sqlite postgres worker $(ARGS)
+
+faults: $(VENV)/.dev ## Plant each known fault and see that the conformance suite catches it (ARGS="NAME" selects)
+	$(BIN)/python -m tests.faulty $(ARGS)
 
 lock: ## Renew the locks within pyproject.toml's ranges (needs uv; ARGS=--upgrade for newer versions)
 	$(COMPILE) pyproject.toml requirements/build.in --output-file requirements/run.txt

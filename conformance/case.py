@@ -1,27 +1,34 @@
-"""Own cases: functions that play client against a server, registered by name and clause."""
+"""Own cases: functions that play against a server or a worker, registered by name and clause."""
 
 import importlib
 import pkgutil
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 if TYPE_CHECKING:
     from conformance.stage import Stage
+    from conformance.worker_stage import WorkerStage
 
 Play = Callable[["Stage"], Awaitable[None]]
+PlayWorker = Callable[["WorkerStage"], Awaitable[None]]
 
 
-class OwnCase(msgspec.Struct, frozen=True, kw_only=True):
-    """A case: what it shows, the clauses it is about, and what it needs of the server."""
+class Titled(msgspec.Struct, frozen=True, kw_only=True):
+    """What every case has: a permanent id, what it shows, and the clauses it is about."""
 
     id: str
     suite: str
     title: str
     clauses: tuple[str, ...]
-    play: Play
     path: str
+
+
+class OwnCase(Titled, frozen=True, kw_only=True):
+    """A case of servers, and what it needs of the server."""
+
+    play: Play
     level: int = 0
     capability: str = ""
     alone: bool = False  # no other case may run at the same time
@@ -29,8 +36,17 @@ class OwnCase(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 60.0
 
 
+class WorkerCase(Titled, frozen=True, kw_only=True):
+    """A case of workers, and how long it may take, whatever the scale of the times is."""
+
+    play: PlayWorker
+    seconds: float = 60.0
+    scaled_s: float = 0.0  # what comes to that at the protocol's own times
+
+
 MAIN: Final = "main"  # the variant that `--server-cmd` gives
 _CASES: Final[dict[str, OwnCase]] = {}
+_WORKER_CASES: Final[dict[str, WorkerCase]] = {}
 
 
 def case(
@@ -44,31 +60,65 @@ def case(
     """Register a function as the case of these clauses; its name is the permanent id."""
 
     def register(play: Play) -> Play:
-        suite = play.__module__.rpartition(".")[2]
-        name = f"{suite}.{play.__name__}"
-        if name in _CASES or not play.__doc__ or not clauses:
-            raise ValueError(f"case {name}: needs a name of its own, a docstring and a clause")
-        _CASES[name] = OwnCase(
-            id=name,
-            suite=suite,
-            title=" ".join(play.__doc__.split("\n\n")[0].split()),
-            clauses=clauses,
+        made = OwnCase(
+            **_title(play, clauses),
             play=play,
-            path=f"{play.__module__.replace('.', '/')}.py",
             level=level,
             capability=capability,
             alone=alone,
             own_server=own_server,
             seconds=seconds,
         )
+        _CASES[made.id] = made
+        return play
+
+    return register
+
+
+def worker_case(
+    *clauses: str, seconds: float = 60.0, scaled_s: float = 0.0
+) -> Callable[[PlayWorker], PlayWorker]:
+    """Register a function as the case of these clauses that bind workers."""
+
+    def register(play: PlayWorker) -> PlayWorker:
+        made = WorkerCase(**_title(play, clauses), play=play, seconds=seconds, scaled_s=scaled_s)
+        _WORKER_CASES[made.id] = made
         return play
 
     return register
 
 
 def own_cases() -> list[OwnCase]:
-    """Return every own case, in the order of the spec's files and then of writing."""
-    package = importlib.import_module("conformance.cases")
-    for module in pkgutil.iter_modules(package.__path__):
-        importlib.import_module(f"conformance.cases.{module.name}")
+    """Return every own case of servers, in the order of modules and then of writing."""
+    _load("conformance.cases")
     return list(_CASES.values())
+
+
+def worker_cases() -> list[WorkerCase]:
+    """Return every case of workers, in the order of modules and then of writing."""
+    _load("conformance.worker_cases")
+    return list(_WORKER_CASES.values())
+
+
+def all_cases() -> list[Titled]:
+    """Return the cases of both sides."""
+    return [*own_cases(), *worker_cases()]
+
+
+def _title(play: Callable[..., Any], clauses: tuple[str, ...]) -> dict[str, Any]:
+    suite = play.__module__.rpartition(".")[2]
+    name = f"{suite}.{play.__name__}"
+    if name in _CASES or name in _WORKER_CASES or not play.__doc__ or not clauses:
+        raise ValueError(f"case {name}: needs a name of its own, a docstring and a clause")
+    return {
+        "id": name,
+        "suite": suite,
+        "title": " ".join(play.__doc__.split("\n\n")[0].split()),
+        "clauses": clauses,
+        "path": f"{play.__module__.replace('.', '/')}.py",
+    }
+
+
+def _load(package: str) -> None:
+    for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
+        importlib.import_module(f"{package}.{module.name}")

@@ -2,29 +2,43 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Final
 
 import httpx
 
 from conformance.case import MAIN
 from conformance.commands import FAILED, MISUSED, PASSED, Misuse, compare, cover
-from conformance.run_command import REPORTS, RunOptions, run_command
+from conformance.report.files import REPORTS
+from conformance.run_command import RunOptions, run_command
 from conformance.spec.commands import check_command, diff_command
+from conformance.worker_command import WORKER_REPORTS, WorkerOptions, worker_command
 
 __all__ = ["FAILED", "MISUSED", "PASSED", "main"]
+
+_CASE_HELP: Final = "only cases with this id, or about this clause"
+_PLACEHOLDERS: Final = (
+    "In COMMAND {url} is the played server, {beat}, {grace} and {poll} are times in seconds, "
+    "{beat_ms} and so on the same in milliseconds, {queues} and {concurrency} what to serve. "
+    "The environment has them too, as OJS_CONFORMANCE_URL and so on, and as OJS_URL, "
+    "OJS_HEARTBEAT_INTERVAL, OJS_GRACE_PERIOD, OJS_POLL_INTERVAL, OJS_QUEUES, OJS_CONCURRENCY."
+)
 
 
 def main(
     arguments: Sequence[str] | None = None, *, transport: httpx.AsyncBaseTransport | None = None
 ) -> int:
     """Run the command line and return the exit code; a transport stands in for the network."""
-    parsed = vars(_parser().parse_args(arguments))
+    given, worker = _cut_off(sys.argv[1:] if arguments is None else arguments)
+    parsed = vars(_parser().parse_args(given))
     command = parsed.pop("command")
     _show_any_character()
     try:
         if command == "run":
             return run_command(RunOptions(**parsed), transport)
+        if command == "worker":
+            return worker_command(WorkerOptions(**parsed, worker=worker))
         if command == "compare":
             return compare(**parsed)
         if command == "coverage":
@@ -41,10 +55,19 @@ def main(
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="ojs-conformance", description="Judge an Open Job Spec server."
+        prog="ojs-conformance", description="Judge an Open Job Spec server or worker."
     )
     commands = parser.add_subparsers(dest="command", required=True)
     _add_run(commands.add_parser("run", help="play cases against a server"))
+    _add_worker(
+        commands.add_parser(
+            "worker",
+            help="play the server to a worker process",
+            usage="ojs-conformance worker [options] -- COMMAND ...",
+            description="Start a worker with COMMAND for each case, play its server, and judge it.",
+            epilog=_PLACEHOLDERS,
+        )
+    )
     add = commands.add_parser("compare", help="say what changed between two JSON reports")
     add.add_argument("old", type=Path)
     add.add_argument("new", type=Path)
@@ -59,6 +82,45 @@ def _parser() -> argparse.ArgumentParser:
     add.add_argument("old", type=Path, metavar="OLD")
     add.add_argument("new", type=Path, metavar="NEW")
     return parser
+
+
+def _add_worker(worker: argparse.ArgumentParser) -> None:
+    add = worker.add_argument
+    add(
+        "--time-scale",
+        type=_scale,
+        default=1.0,
+        metavar="F",
+        help="multiply the times that the worker is told with this, from 0.02 to 1 (1)",
+    )
+    add("--suite", action="append", default=[], metavar="NAME", help="only cases of this suite")
+    add("--case", action="append", default=[], metavar="ID", help=_CASE_HELP)
+    add("--must-only", action="store_true", help="leave out cases of what a worker should do")
+    add("--jobs", type=_positive, default=4, metavar="N", help="cases at the same time (4)")
+    add(
+        "--start-timeout",
+        type=_positive,
+        default=30,
+        metavar="SECONDS",
+        help="how long a worker may take to its first request (30)",
+    )
+    _add_reports(worker, WORKER_REPORTS)
+
+
+def _add_reports(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
+    """What both sides share: the contract, and where reports go."""
+    add = parser.add_argument
+    add("--openapi", type=Path, metavar="FILE", help="the contract (default: ours)")
+    add(
+        "--contract",
+        choices=("report", "fail", "off"),
+        default="report",
+        help="what a message that differs from the contract means (report)",
+    )
+    for name in names:
+        add(f"--{name}", type=Path, metavar="FILE", help=f"also write {REPORTS[name][0]}")
+    add("--report-dir", type=Path, metavar="DIR", help="write all reports here")
+    add("--list", action="store_true", help="name the cases that would run, and run none")
 
 
 def _add_run(run: argparse.ArgumentParser) -> None:
@@ -94,13 +156,7 @@ def _add_run(run: argparse.ArgumentParser) -> None:
         help="only cases of exactly this level; 99: extensions",
     )
     add("--suite", action="append", default=[], metavar="NAME", help="only cases of this suite")
-    add(
-        "--case",
-        action="append",
-        default=[],
-        metavar="ID",
-        help="only cases with this id, or about this clause",
-    )
+    add("--case", action="append", default=[], metavar="ID", help=_CASE_HELP)
     add(
         "--reset-url",
         metavar="PATH_OR_URL",
@@ -109,17 +165,26 @@ def _add_run(run: argparse.ArgumentParser) -> None:
     add("--jobs", type=_positive, default=4, metavar="N", help="cases at the same time (4)")
     add("--timeout", type=_positive, default=30, metavar="SECONDS", help="for each request (30)")
     add("--compat", action="store_true", help="judge as the published runner does, faults included")
-    add("--openapi", type=Path, metavar="FILE", help="the contract (default: ours)")
-    add(
-        "--contract",
-        choices=("report", "fail", "off"),
-        default="report",
-        help="what an answer that differs from the contract means (report)",
-    )
-    for name, (what, _) in REPORTS.items():
-        add(f"--{name}", type=Path, metavar="FILE", help=f"also write {what}")
-    add("--report-dir", type=Path, metavar="DIR", help="write all reports here")
-    add("--list", action="store_true", help="name the cases that would run, and run none")
+    _add_reports(run, REPORTS)
+
+
+def _cut_off(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Take the worker's command, which may have options of any kind, out of the line."""
+    line = list(arguments)
+    if line[:1] != ["worker"] or "--" not in line:
+        return line, []
+    at = line.index("--")
+    return line[:at], line[at + 1 :]
+
+
+def _scale(text: str) -> float:
+    try:
+        scale = float(text)
+    except ValueError:
+        scale = 0.0
+    if not 0.02 <= scale <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 0.02 to 1")
+    return scale
 
 
 def _server_url(text: str) -> str:

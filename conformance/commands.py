@@ -3,7 +3,9 @@
 from pathlib import Path
 from typing import Final
 
-from conformance.case import own_cases
+from conformance.case import all_cases
+from conformance.contract import Contract, ContractError, load_contract, own_contract
+from conformance.nearest import nearest
 from conformance.report.compare import compare_lines
 from conformance.report.document import BadReport, read_report
 from conformance.spec.clauses import Spec, SpecError, own_spec, read_spec
@@ -31,9 +33,25 @@ def compare(old: Path, new: Path) -> int:
 def cover(spec: Path | None) -> int:
     """List clauses and cases; a hole is a failure."""
     read = spec_at(spec)
-    found = coverage(read, own_cases())
+    found = coverage(read, all_cases())
     print("\n".join(coverage_lines(read, found)))
     return FAILED if found.holes or found.problems else PASSED
+
+
+def contract_at(path: Path | None, *, wanted: bool = True) -> Contract | None:
+    """Read the contract at a place, or the one of this package where one is wanted."""
+    try:
+        if path is not None:
+            return load_contract(path)
+        return own_contract() if wanted else None
+    except ContractError as error:
+        raise Misuse(str(error)) from error
+
+
+def known_name(what: str, name: str, known: set[str]) -> None:
+    """Refuse a name that there is not, and tell the nearest one."""
+    if name not in known:
+        raise Misuse(f"no {what} {name!r} ({nearest(name, known)})")
 
 
 def spec_at(folder: Path | None) -> Spec:

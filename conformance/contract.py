@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
@@ -30,8 +31,9 @@ class BadPointer(ContractError):
     """A JSON pointer that leads to nothing."""
 
 
+@cache
 def own_contract() -> "Contract":
-    """Return the contract that comes with this package."""
+    """Return the contract that comes with this package; reading it takes a while."""
     return load_contract(Path(str(files("conformance") / "data" / "openapi.yaml")))
 
 
@@ -72,8 +74,15 @@ class Contract:
 
     def findings(self, sent: httpx.Request, received: Received) -> list[Finding]:
         """Say where an exchange differs; a request counts where the server accepted it."""
+        return self._told(sent, self._findings(sent, received))
+
+    def request_findings(self, sent: httpx.Request) -> list[Finding]:
+        """Say where a request differs, whatever it was answered with."""
+        return self._told(sent, self._request_findings(sent))
+
+    def _told(self, sent: httpx.Request, found: Iterator[Finding]) -> list[Finding]:
         try:
-            return list(self._findings(sent, received))
+            return list(found)
         except (Unresolvable, SchemaError, BadPointer, RecursionError) as error:
             where = f"{sent.method} {sent.url.path}"
             told = f"the contract itself cannot be used here: {type(error).__name__}: {error}"
@@ -122,6 +131,22 @@ class Contract:
         if status < 300:
             yield from self._request(label, where, operation, sent, name)
 
+    def _request_findings(self, sent: httpx.Request) -> Iterator[Finding]:
+        label = f"{sent.method} {sent.url.path}"
+        name = self.path_of(sent.url.path)
+        if name is None:
+            told = "path not documented"
+            yield Finding(operation=label, pointer="#/paths", message=told, side="request")
+            return
+        where = f"#/paths/{escaped(name)}/{sent.method.lower()}"
+        operation = self.document["paths"][name].get(sent.method.lower())
+        if not isinstance(operation, dict):
+            told = "method not documented"
+            pointer = where.rpartition("/")[0]
+            yield Finding(operation=label, pointer=pointer, message=told, side="request")
+            return
+        yield from self._request(label, where, operation, sent, name, though="")
+
     def _response(
         self, label: str, where: str, operation: Any, received: Received, *, head: bool
     ) -> Iterator[Finding]:
@@ -163,27 +188,35 @@ class Contract:
                 yield Finding(operation=label, pointer=place, at=name, message=told)
 
     def _request(
-        self, label: str, where: str, operation: Any, sent: httpx.Request, name: str
+        self,
+        label: str,
+        where: str,
+        operation: Any,
+        sent: httpx.Request,
+        name: str,
+        though: str = "accepted, though ",
     ) -> Iterator[Finding]:
         item = where.rpartition("/")[0]
         counts = [(item, self.document["paths"][name]), (where, operation)]
         for place, holder in counts:
             for at in range(len(holder.get("parameters") or ())):
-                yield from self._parameter(label, f"{place}/parameters/{at}", sent)
+                yield from self._parameter(label, f"{place}/parameters/{at}", sent, though)
         if not sent.content or "requestBody" not in operation:
             return
         pointer, body = self._resolved(f"{where}/requestBody")
         given = sent.headers.get("content-type", "application/openjobspec+json")
         media = given.partition(";")[0].strip().lower()
         if media not in body.get("content", {}):
-            told = f"accepted, though Content-Type {given!r} is not documented"
+            told = f"{though}Content-Type {given!r} is not documented"
             place = f"{pointer}/content"
             yield Finding(operation=label, pointer=place, message=told, side="request")
             return
         schema = f"{pointer}/content/{escaped(media)}/schema"
         yield from self._body(label, schema, sent.content, "request")
 
-    def _parameter(self, label: str, where: str, sent: httpx.Request) -> Iterator[Finding]:
+    def _parameter(
+        self, label: str, where: str, sent: httpx.Request, though: str
+    ) -> Iterator[Finding]:
         pointer, parameter = self._resolved(where)
         name, place = parameter.get("name", ""), parameter.get("in")
         values = {"query": sent.url.params, "header": sent.headers}.get(str(place))
@@ -192,7 +225,7 @@ class Contract:
         if not given or "schema" not in parameter:
             return
         for error in self._errors(f"{pointer}/schema", _typed(given, parameter["schema"])):
-            told = f"accepted, though the {place} parameter {name}: {error.message}"
+            told = f"{though}the {place} parameter {name}: {error.message}"
             schema = f"{pointer}/schema"
             yield Finding(operation=label, pointer=schema, at=name, message=told, side="request")
 

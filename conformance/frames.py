@@ -53,10 +53,14 @@ class Frames:
         raise self._failed("an event", "the end of the stream")
 
     async def events_to_the_end(self, within_s: float = 15.0) -> list[Frame]:
-        """All frames up to the end of the stream."""
+        """All frames up to the end of the stream; one that goes on fails the case."""
         found = []
-        while (frame := await self.next(within_s)) is not None:
-            found.append(frame)
+        try:
+            async with asyncio.timeout(within_s):
+                while (frame := await self._queue.get()) is not None:
+                    found.append(frame)
+        except TimeoutError:
+            raise self._failed("the end of the stream", f"none within {within_s:g} s") from None
         return found
 
     def close(self) -> None:

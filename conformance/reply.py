@@ -96,7 +96,7 @@ class Reply(msgspec.Struct, frozen=True):
         found = paths.find(path, self.json)
         if isinstance(found, Missing):
             self.fail(path, "a value", show(found))
-        return found
+        return _demanding(found, self)
 
     def fail(self, field: str, expected: str, actual: str) -> NoReturn:
         """Fail the case because of this answer."""
@@ -147,6 +147,16 @@ def record(value: Any, reply: Reply) -> Record:
     """Take an object out of an answer."""
     if not isinstance(value, dict):
         reply.fail("item", "an object", show(value))
-    made = Record(value)
-    made.label, made.exchange = reply.label, reply.exchange
+    made: Record = _demanding(value, reply)
     return made
+
+
+def _demanding(value: Any, reply: Reply) -> Any:
+    """The same value, in which every object demands the members that it is asked for."""
+    if isinstance(value, dict):
+        made = Record({name: _demanding(item, reply) for name, item in value.items()})
+        made.label, made.exchange = reply.label, reply.exchange
+        return made
+    if isinstance(value, list):
+        return [_demanding(item, reply) for item in value]
+    return value

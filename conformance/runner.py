@@ -1,7 +1,6 @@
 """Runs published and own cases against one server: isolation, order, and what spares a case."""
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from typing import Any, Literal
@@ -14,12 +13,12 @@ from conformance.claims import Claims, read_claims
 from conformance.compat.play import play_as_published
 from conformance.execute import described, run_case
 from conformance.isolate import drain, isolated, uses_common_queue
+from conformance.judgement import by_contract, judged, result_of
 from conformance.model import CaseFile
-from conformance.reply import CheckFailed, Skipped
 from conformance.reset import Reset, http_reset
 from conformance.stage import Stage
 from conformance.target import Process, StartError
-from conformance.verdict import CaseResult, FailedCheck, SkipReason, Verdict
+from conformance.verdict import CaseResult, SkipReason, Verdict
 from conformance.wire import SECONDS_PER_REQUEST, Broken, Checker, Wire, parse_body
 
 _PREFLIGHT_S = 10.0
@@ -89,6 +88,7 @@ def _client(
         timeout=httpx.Timeout(plan.seconds_per_request, connect=5.0),
         limits=httpx.Limits(max_connections=None, max_keepalive_connections=50),
         trust_env=False,
+        verify=url.startswith("https"),  # reading the certificates costs more than a short case
     )
 
 
@@ -156,7 +156,9 @@ class _Session:
         await asyncio.gather(*(one(case) for case in cases))
 
     async def _ended(self, running: Awaitable[CaseResult]) -> None:
-        result = _by_contract(await running) if self._plan.contract == "fail" else await running
+        result = await running
+        if self._plan.contract == "fail":
+            result = by_contract(result, "response")
         if result.exchanges:
             deaf = all(exchange.trouble for exchange in result.exchanges)
             self._deaf = self._deaf + 1 if deaf else 0
@@ -232,65 +234,19 @@ class _Session:
 
 async def play_own(case: OwnCase, stage: Stage) -> CaseResult:
     """Play one own case; a fault in the case is an error, never a verdict on the server."""
-    started = time.perf_counter()
-    verdict, skipped, reason = Verdict.PASS, None, ""
-    failures: list[FailedCheck] = []
-    try:
-        async with asyncio.timeout(case.seconds):
-            await case.play(stage)
-    except Skipped as error:
-        verdict, skipped, reason = Verdict.SKIPPED, error.skipped, error.why
-    except CheckFailed as error:
-        verdict, failures = Verdict.FAIL, [error.failure]
-    except TimeoutError:
-        verdict, reason = Verdict.FAIL, f"the case did not end within {case.seconds:g} seconds"
-    except StartError as error:
-        verdict, reason = Verdict.FAIL, f"the server did not start again: {error}"
-    except Exception as error:
-        told = f"{type(error).__name__}: {error}"
-        verdict, reason = Verdict.ERROR, f"the case itself is at fault: {told}"
+    judgement = await judged(case.play(stage), case.seconds, _did_not_restart)
     await stage.wire.check()
     return _own_result(
         case,
-        verdict=verdict,
-        skipped=skipped,
-        reason=reason,
-        failures=tuple(failures),
         findings=tuple(stage.wire.findings),
         exchanges=tuple(stage.wire.exchanges),
-        duration_ms=int((time.perf_counter() - started) * 1000),
+        **judgement,
     )
+
+
+def _did_not_restart(error: StartError) -> tuple[Verdict, str]:
+    return Verdict.FAIL, f"the server did not start again: {error}"
 
 
 def _own_result(case: OwnCase, **outcome: Any) -> CaseResult:
-    return CaseResult(
-        path=case.path,
-        test_id=case.id,
-        name=case.title,
-        suite=f"own/{case.suite}",
-        level=case.level,
-        category=case.suite,
-        spec_ref=", ".join(case.clauses),
-        clauses=case.clauses,
-        **outcome,
-    )
-
-
-def _by_contract(result: CaseResult) -> CaseResult:
-    """Turn deviations of the server's answers into failures of the case."""
-    wrong = [finding for finding in result.findings if finding.side == "response"]
-    if not wrong or result.verdict is not Verdict.PASS:
-        return result
-    failures = tuple(
-        FailedCheck(
-            step_id=finding.operation,
-            field="contract",
-            at=finding.at,
-            expected=finding.pointer,
-            actual=finding.message,
-            exchange=finding.exchange,
-        )
-        for finding in wrong
-    )
-    reason = "an answer differs from the OpenAPI document"
-    return msgspec.structs.replace(result, verdict=Verdict.FAIL, reason=reason, failures=failures)
+    return result_of(case, f"own/{case.suite}", level=case.level, **outcome)

@@ -11,17 +11,18 @@ from typing import Any
 import httpx
 import msgspec
 
-from conformance.reply import CheckFailed, Record, Reply, Skipped, record, reply_of
+from conformance.demands import Demands
+from conformance.reply import CheckFailed, Record, Reply, record, reply_of
 from conformance.target import Process
-from conformance.values import same, show
-from conformance.verdict import FailedCheck, SkipReason
+from conformance.values import show
+from conformance.verdict import FailedCheck
 from conformance.wire import Broken, Wire
 
 JSON = "application/json"
 V1 = "/ojs/v1"
 
 
-class Stage:
+class Stage(Demands):
     """One case's view of one server, with names that no other case uses."""
 
     def __init__(
@@ -226,24 +227,9 @@ class Stage:
 
     # ------------------------------------------------------------------ expectations
 
-    def check(self, holds: bool, expected: str, actual: object) -> None:
-        """Demand that something holds."""
-        if not holds:
-            told = actual if isinstance(actual, str) else show(actual)
-            last = len(self.wire.exchanges) - 1
-            raise CheckFailed(
-                FailedCheck(
-                    step_id="check",
-                    field="claim",
-                    expected=expected,
-                    actual=told,
-                    exchange=last if last >= 0 else None,
-                )
-            )
-
-    def equal(self, actual: object, wanted: object, what: str) -> None:
-        """Demand that two JSON values are the same."""
-        self.check(same(actual, wanted), f"{what}: {show(wanted)}", show(actual))
+    def latest(self) -> int | None:
+        """The last exchange."""
+        return len(self.wire.exchanges) - 1 if self.wire.exchanges else None
 
     async def until(self, met: Callable[[], Awaitable[bool]], within_s: float, what: str) -> float:
         """Ask again until something holds; return how many seconds that took."""
@@ -264,12 +250,7 @@ class Stage:
 
         return await self.until(is_there, within_s, f"job {_id(job)} is {state}")
 
-    # ------------------------------------------------------------------ preconditions
-
-    def need(self, holds: bool, why: str) -> None:
-        """Skip the case where the server cannot be asked to show the clause."""
-        if not holds:
-            raise Skipped(SkipReason.PRECONDITION, why)
+    # ------------------------------------------------------------------ processes
 
     async def crash(self) -> None:
         """Kill the server and start it again on what it has stored."""

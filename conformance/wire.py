@@ -181,7 +181,7 @@ def _sent(request: httpx.Request) -> Exchange:
         method=request.method,
         url=str(request.url),
         request_headers=dict(request.headers),
-        request_body=_cut(request.content),
+        request_body=cut(request.content),
     )
 
 
@@ -190,12 +190,13 @@ def _answered(exchange: Exchange, received: Received) -> Exchange:
         exchange,
         status=received.status,
         headers=received.headers,
-        body=_cut(received.content),
+        body=cut(received.content),
         duration_ms=received.duration_ms,
     )
 
 
-def _cut(content: bytes) -> str:
+def cut(content: bytes) -> str:
+    """A body as reports keep it."""
     text = content[: 4 * _KEPT_CHARACTERS].decode(errors="replace")
     if len(text) <= _KEPT_CHARACTERS:
         return text

@@ -10,6 +10,7 @@ from uuid import uuid4
 import pytest
 
 from ojs_server.store.open import open_store
+from tests.faulty.tenth import TENTHS, VARIABLE, tenth_on, today
 from tests.postgres import Database, Run, Server, programs_15, programs_18, shared_server
 
 RUN_VARIABLE = "OJS_TEST_RUN"
@@ -72,6 +73,11 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     """Close the run: no server outlives it."""
     if RUN in config.stash:
         config.stash[RUN].close()
+
+
+def pytest_report_header() -> str:
+    """Say which of the planted faults this run judges."""
+    return f"faults: tenth {tenth_on(today())} of {TENTHS} ({VARIABLE} chooses)"
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m selects

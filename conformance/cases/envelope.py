@@ -244,14 +244,14 @@ async def holders_are_shown(stage: Stage) -> None:
 async def errors_and_delays(stage: Stage) -> None:
     """After a failure the job shows the error, its history and when it will be tried again."""
     queue = stage.name()
-    retry = {"max_attempts": 3, "initial_interval": "PT0.3S", "jitter": False}
+    retry = {"max_attempts": 3, "initial_interval": "PT1.5S", "jitter": False}
     job = await stage.enqueue(queue, retry=retry)
     await stage.take(queue)
     error = {"code": "broken", "message": "first", "type": "Broken", "details": {"a": [1]}}
     (await stage.fail(job, error=error)).expect(200, {"state": "retryable"})
     seen = await stage.look(job)
     stage.equal(seen["error"]["message"], "first", "error.message")
-    stage.equal(seen["retry_delay_ms"], 300, "retry_delay_ms")
+    stage.equal(seen["retry_delay_ms"], 1500, "retry_delay_ms")
     stage.check("next_attempt_at" in seen, "next_attempt_at", seen)
     (entry,) = seen["errors"]
     wanted = {"code": "broken", "type": "Broken", "message": "first", "attempt": 1}
@@ -260,7 +260,7 @@ async def errors_and_delays(stage: Stage) -> None:
     stage.check("occurred_at" in entry and "retryable" in entry, "when, and retryable", entry)
     await stage.until_state(job, "available")
     again = await stage.take(queue)
-    stage.equal(again["retry_delay_ms"], 300, "retry_delay_ms while it is tried again")
+    stage.equal(again["retry_delay_ms"], 1500, "retry_delay_ms while it is tried again")
     (await stage.fail(job, error={"message": "second"})).expect(200)
     told = [entry["message"] for entry in (await stage.look(job))["errors"]]
     stage.equal(told, ["first", "second"], "history, oldest first")

@@ -73,6 +73,10 @@ async def order(stage: Stage) -> None:
     taken = await stage.fetch([first, second], count=10)
     wanted = [other["id"], high["id"], *(job["id"] for job in plain), low["id"]]
     stage.equal([job["id"] for job in taken], wanted, "order")
+    for job in taken:
+        (await stage.fail(job, requeue=True)).expect(200)
+    singly = [(await stage.take([first, second]))["id"] for _ in wanted]
+    stage.equal(singly, wanted, "order, one at a time")
 
 
 @case("OJS-QUE-001", "OJS-FET-008")

@@ -107,17 +107,17 @@ async def total_times(stage: Stage) -> None:
 async def silent_holders(stage: Stage) -> None:
     """A job whose holder is silent for too long is taken away, however long the lease."""
     queue, worker = stage.name(), stage.name("w")
-    job = await stage.enqueue(queue, heartbeat_timeout="PT2S", retry=SLOW)
+    job = await stage.enqueue(queue, heartbeat_timeout="PT4S", retry=SLOW)
     await stage.take(queue, worker, visibility_timeout_ms=600_000)
-    for _ in range(4):
-        await asyncio.sleep(0.8)
+    for _ in range(5):
+        await asyncio.sleep(0.9)
         await stage.beat(worker, [job], visibility_timeout_ms=600_000)
     stage.equal((await stage.look(job))["state"], "active", "state of a job that is beaten")
-    await stage.until_state(job, "retryable", 8)
+    await stage.until_state(job, "retryable", 10)
     entry = (await stage.look(job))["errors"][-1]
     told: dict[str, Any] = {"code": "stalled", "type": "stalled", "timeout_kind": "stalled"}
     stage.equal({name: entry.get(name) for name in told}, told, "the entry")
-    stage.equal(entry["limit_seconds"], 2, "limit_seconds")
+    stage.equal(entry["limit_seconds"], 4, "limit_seconds")
     plain = await stage.enqueue(queue, heartbeat_timeout="PT1H")
     await stage.take(queue, worker, visibility_timeout_ms=400)
     await stage.until_state(plain, "available", 5)

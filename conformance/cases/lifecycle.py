@@ -191,7 +191,7 @@ async def fail_retries_or_discards(stage: Stage) -> None:
 async def requeue_gives_back(stage: Stage) -> None:
     """FAIL with requeue puts the job back at once, at its place, free of charge."""
     queue = stage.name()
-    jobs = await stage.enqueue_many(queue, 2, retry={"max_attempts": 1})
+    jobs = await stage.enqueue_many(queue, 2, retry={"max_attempts": 2})
     for attempt in (1, 2, 3):
         taken = await stage.take(queue)
         stage.equal(taken["id"], jobs[0]["id"], "the first job again")
@@ -200,9 +200,18 @@ async def requeue_gives_back(stage: Stage) -> None:
         reply.expect(200, {"state": "available"})
     back = await stage.look(jobs[0])
     stage.check("error" not in back and not back.get("errors"), "no error recorded", back)
+    (await stage.fail(await stage.take(queue))).expect(200, {"state": "retryable"})
 
 
-@case("OJS-LIF-009", "OJS-RET-017", "OJS-VIS-005", "OJS-VIS-006", "OJS-VIS-007", level=1)
+@case(
+    "OJS-LIF-009",
+    "OJS-RET-005",
+    "OJS-RET-017",
+    "OJS-VIS-005",
+    "OJS-VIS-006",
+    "OJS-VIS-007",
+    level=1,
+)
 async def lost_leases_go_back(stage: Stage) -> None:
     """A job whose lease ends is available again by itself, at its old place, without a delay."""
     queue = stage.name()
@@ -219,7 +228,7 @@ async def lost_leases_go_back(stage: Stage) -> None:
     stage.equal(again["attempt"], 2, "attempt")
 
 
-@case("OJS-LIF-010", "OJS-VIS-015", "OJS-VIS-016", "OJS-VIS-017", level=1)
+@case("OJS-LIF-010", "OJS-RET-005", "OJS-VIS-015", "OJS-VIS-016", "OJS-VIS-017", level=1)
 async def timeouts_fail(stage: Stage) -> None:
     """A job over its timeout fails by itself with `timeout`, whatever its worker says."""
     queue, worker = stage.name(), stage.name("w")
@@ -237,6 +246,7 @@ async def timeouts_fail(stage: Stage) -> None:
     stage.equal(entry["limit_seconds"], 0.5, "limit_seconds")
     stage.check(entry["elapsed_seconds"] >= 0.5, "elapsed_seconds", entry)
     stage.check("next_attempt_at" in seen, "a delay by the policy", seen)
+    stage.equal(seen["attempt"], 1, "attempt")
 
 
 @case("OJS-LIF-011", "OJS-RET-009", "OJS-RET-010", level=1)

@@ -40,6 +40,37 @@ async def the_manifest(stage: Stage) -> None:
         (await stage.get(path)).expect(200)
 
 
+# A call of each capability that has one of its own; whatever it answers, it is there.
+CALLS = {
+    "backpressure": "queues/{queue}/stats",
+    "checkpoints": "jobs/{job}/checkpoint",
+    "cron_jobs": "cron",
+    "dead_letter": "dead-letter",
+    "events": "events",
+    "job_result": "jobs/{job}/result",
+    "progress": "jobs/{job}/progress",
+    "queue_config": "queues/{queue}/config",
+    "rate_limiting": "rate-limits",
+    "workflows": "workflows",
+}
+
+
+@case("OJS-MAN-002", "OJS-HTP-005")
+async def claims_have_their_calls(stage: Stage) -> None:
+    """What the manifest claims is there; a path that is not there has a 404 of another kind."""
+    claimed = (await stage.get("/ojs/manifest")).expect(200)["capabilities"]
+    queue = stage.name()
+    job = await stage.enqueue(queue)
+    nothing = (await stage.get("nothing/here")).error(404, "not_found")
+    stage.check(not nothing.has("error.details.resource_type"), "no resource", nothing.text)
+    for name, path in CALLS.items():
+        if claimed.get(name) is not True:
+            continue
+        reply = await stage.get(path.format(queue=queue, job=job["id"]))
+        there = reply.status < 400 or reply.has("error.details.resource_type")
+        stage.check(there, f"a call of {name}, which is claimed", reply.text[:300])
+
+
 @case("OJS-MAN-004", "OJS-LIM-003", "OJS-LIM-007")
 async def limits_are_as_told(stage: Stage) -> None:
     """A body over the told limit is 413 with the limit, and is not read to its end."""

@@ -213,7 +213,7 @@ async def asked_outcomes(stage: Stage) -> None:
 async def snooze(stage: Stage) -> None:
     """A snoozed job is scheduled for later, free of charge and without an error."""
     queue = stage.name()
-    job = await stage.enqueue(queue, retry={"max_attempts": 1})
+    job = await stage.enqueue(queue, retry={"max_attempts": 2})
     for attempt in (1, 2):
         taken = await stage.take(queue)
         stage.equal(taken["attempt"], attempt, "attempt")
@@ -223,3 +223,4 @@ async def snooze(stage: Stage) -> None:
         stage.check("error" not in seen and not seen.get("errors"), "no error", seen)
         await stage.empty(queue)
         await stage.until_state(job, "available", 6)
+    (await stage.fail(await stage.take(queue))).expect(200, {"state": "retryable"})

@@ -1,8 +1,8 @@
-"""An SVG badge that says how far a server conforms."""
+"""An SVG badge that says how far a server conforms, or whether a worker does."""
 
 from html import escape
 
-from conformance.report.document import Report
+from conformance.report.document import WORKER_MODE, Report
 
 _HEIGHT, _LETTER, _MARGIN = 20, 6.6, 10
 
@@ -10,13 +10,15 @@ _HEIGHT, _LETTER, _MARGIN = 20, 6.6, 10
 def badge_svg(report: Report) -> str:
     """Draw the badge; a run of chosen cases says how many passed, not a level."""
     good = report.conformant and report.results.passed > 0
-    if report.selection:
+    colour = "#2a7f3f" if good else "#b3541e" if report.conformant_level >= 0 else "#b3261e"
+    if report.mode == WORKER_MODE and not report.selection:
+        right = "worker conformant" if good else "worker not conformant"
+    elif report.selection:
         right = f"{report.results.passed} of {report.results.total} cases"
     elif report.conformant_level >= 0:
         right = f"Conformant Level {report.conformant_level}"
     else:
-        right, good = "not conformant", False
-    colour = "#2a7f3f" if good else "#b3541e" if report.conformant_level >= 0 else "#b3261e"
+        right, colour = "not conformant", "#b3261e"
     return _drawn("OJS", right, colour)
 
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import msgspec
 from conformance.verdict import CaseResult, Verdict
 
 SCHEMA = "ojs-conformance/1"
+WORKER_MODE = "worker"  # the judge played the server, so that its requests are the worker's
 LEVEL_NAMES = {0: "Core", 1: "Reliable", 2: "Scheduled", 3: "Orchestration", 4: "Advanced"}
 
 
@@ -78,6 +80,11 @@ def build_report(
         conformant_level=_level(by_level),
         cases=[_lightened(result) for result in ordered],
     )
+
+
+def moment(at: datetime) -> str:
+    """A moment as reports write it."""
+    return at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def totals(results: Sequence[CaseResult]) -> Totals:

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from html import escape
 
-from conformance.report.document import LEVEL_NAMES, Report, Totals
+from conformance.report.document import LEVEL_NAMES, WORKER_MODE, Report, Totals
 from conformance.spec.clauses import Clause
 from conformance.verdict import CaseResult, FailedCheck, Verdict
 from conformance.wire import Exchange
@@ -65,20 +65,22 @@ def _body(report: Report, clauses: Mapping[str, Clause], title: str) -> Iterator
         f"{escape(report.run_at)} - {report.duration_ms / 1000:.1f} s"
         f"{' - only ' + escape(report.selection) if report.selection else ''}</span></p>"
     )
-    yield "<h2>Levels</h2>"
+    yield f"<h2>{'Levels' if report.by_level else 'Verdicts'}</h2>"
     yield _table(
         ("Level", "Cases", "Passed", "Failed", "Not judged", "Skipped", "Defective"),
         [*_level_rows(report.by_level), _row("all", report.results)],
     )
+    # What a worker sent cannot be sent again: the server that it went to was played.
+    again = report.mode != WORKER_MODE
     bad = [case for case in report.cases if case.is_bad]
     if bad:
         yield f"<h2>Failures ({len(bad)})</h2>"
-        yield from map(_failed_case, bad)
+        yield from (_failed_case(case, again) for case in bad)
     odd = [case for case in report.cases if case.verdict is Verdict.DEFECTIVE]
     if odd:
         yield f"<h2>Defective cases ({len(odd)})</h2>"
         yield "<p>These demand what their own input makes impossible; they say nothing here.</p>"
-        yield from map(_failed_case, odd)
+        yield from (_failed_case(case, again) for case in odd)
     yield from _findings(report)
     yield from _requirements(report, clauses)
     yield "<h2>All cases</h2>"
@@ -111,7 +113,7 @@ def _row(label: str, counts: Totals) -> str:
     return f"<tr><td>{escape(label)}</td>{cells}</tr>"
 
 
-def _failed_case(case: CaseResult) -> str:
+def _failed_case(case: CaseResult, again: bool) -> str:
     parts = [
         f'<details open><summary><span class="v {case.verdict}">{case.verdict}</span> '
         f"<code>{escape(case.test_id)}</code> {escape(case.name)} "
@@ -120,22 +122,22 @@ def _failed_case(case: CaseResult) -> str:
     ]
     if case.reason:
         parts.append(f"<p>{escape(case.reason)}</p>")
-    parts += [_failure(case, failure) for failure in case.failures]
+    parts += [_failure(case, failure, again) for failure in case.failures]
     return "\n".join([*parts, "</details>"])
 
 
-def _failure(case: CaseResult, failure: FailedCheck) -> str:
+def _failure(case: CaseResult, failure: FailedCheck, again: bool) -> str:
     at = failure.exchange
     exchange = case.exchanges[at] if at is not None and 0 <= at < len(case.exchanges) else None
     return (
         f"<dl><dt>where</dt><dd>[{escape(failure.step_id)}] {escape(failure.field)}"
         f"{escape(failure.at)}</dd><dt>expected</dt><dd>{escape(failure.expected)}</dd>"
         f"<dt>actual</dt><dd>{escape(failure.actual)}</dd></dl>"
-        f"{_exchange(exchange) if exchange else ''}"
+        f"{_exchange(exchange, again) if exchange else ''}"
     )
 
 
-def _exchange(exchange: Exchange) -> str:
+def _exchange(exchange: Exchange, again: bool) -> str:
     sent = _message(
         f"{exchange.method} {exchange.url}", exchange.request_headers, exchange.request_body
     )
@@ -144,7 +146,8 @@ def _exchange(exchange: Exchange) -> str:
     )
     return (
         f"<details><summary>request and response</summary><pre>{escape(sent)}</pre>"
-        f"<pre>{escape(came)}</pre></details><pre>{escape(curl_line(exchange))}</pre>"
+        f"<pre>{escape(came)}</pre></details>"
+        f"{f'<pre>{escape(curl_line(exchange))}</pre>' if again else ''}"
     )
 
 

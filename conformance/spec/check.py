@@ -7,7 +7,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from conformance.case import OwnCase
+from conformance.case import OwnCase, Titled
 from conformance.contract import Contract
 from conformance.nearest import nearest
 from conformance.spec.clauses import SIDES, STRENGTHS, Spec
@@ -27,7 +27,7 @@ _CALLS = {"get": "GET", "post": "POST", "delete": "DELETE"}
 def check_lines(
     spec: Spec,
     contract: Contract,
-    cases: Iterable[OwnCase],
+    cases: Iterable[Titled],
     unseen: Mapping[str, str] = UNSEEN,
 ) -> list[str]:
     """Return everything that is not in order, in plain words."""
@@ -39,7 +39,12 @@ def check_lines(
         *_source_problems(spec),
         *_reference_problems(spec),
         *example_problems(contract),
-        *(problem for case in cases for problem in _case_problems(case, contract)),
+        *(
+            problem
+            for case in cases
+            if isinstance(case, OwnCase)
+            for problem in _case_problems(case, contract)
+        ),
         *found.problems,
         *(f"{clause.file}:{clause.line}: {clause.id} has no case" for clause in found.holes),
     ]

@@ -39,6 +39,16 @@ class Clause(msgspec.Struct, frozen=True, kw_only=True):
         return self.strength == "must" and self.side == "server"
 
     @property
+    def binds_workers(self) -> bool:
+        """Tell whether a worker that does otherwise is not conforming."""
+        return self.strength == "must" and self.side == "worker"
+
+    @property
+    def is_judged(self) -> bool:
+        """Tell whether a case must stand for it."""
+        return self.binds_servers or self.binds_workers
+
+    @property
     def summary(self) -> str:
         """The text on one line, without markup."""
         return " ".join(self.text.replace("`", "").split())

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from conformance.case import own_cases
-from conformance.commands import FAILED, PASSED, Misuse, spec_at
-from conformance.contract import Contract, ContractError, load_contract, own_contract
+from conformance.case import all_cases
+from conformance.commands import FAILED, PASSED, contract_at, spec_at
+from conformance.contract import Contract
 from conformance.spec.check import check_lines
 from conformance.spec.clauses import Spec
 from conformance.spec.diff import contract_lines, diff_lines
@@ -13,7 +13,7 @@ from conformance.spec.diff import contract_lines, diff_lines
 def check_command(spec: Path | None, openapi: Path | None) -> int:
     """Say what is not in order; anything is a failure."""
     read = spec_at(spec)
-    lines = check_lines(read, _contract_at(openapi), own_cases())
+    lines = check_lines(read, _contract(openapi), all_cases())
     print("\n".join(lines))
     print(f"{len(read.clauses)} clauses, {len(lines)} problems")
     return FAILED if lines else PASSED
@@ -22,7 +22,7 @@ def check_command(spec: Path | None, openapi: Path | None) -> int:
 def diff_command(old: Path, new: Path) -> int:
     """Say what changed between two folders of clauses, or two trees that hold spec/."""
     before, after = _tree(old), _tree(new)
-    lines = diff_lines(before[0], after[0], own_cases())
+    lines = diff_lines(before[0], after[0], all_cases())
     if before[1] is not None and after[1] is not None:
         lines += contract_lines(before[1], after[1])
     print("\n".join(lines) or "nothing changed")
@@ -34,12 +34,11 @@ def _tree(folder: Path) -> tuple[Spec, Contract | None]:
     read = spec_at(spec if spec.is_dir() else folder)
     for place in (folder / "openapi.yaml", folder.parent / "openapi.yaml"):
         if place.is_file():
-            return read, _contract_at(place)
+            return read, _contract(place)
     return read, None
 
 
-def _contract_at(path: Path | None) -> Contract:
-    try:
-        return own_contract() if path is None else load_contract(path)
-    except ContractError as error:
-        raise Misuse(str(error)) from error
+def _contract(path: Path | None) -> Contract:
+    read = contract_at(path)
+    assert read is not None
+    return read

@@ -1,17 +1,17 @@
-"""Which cases stand for which clause; a clause that binds servers and has none is a hole."""
+"""Which cases stand for which clause; one that binds servers or workers and has none is a hole."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from conformance.case import OwnCase
+from conformance.case import Titled, WorkerCase
 from conformance.nearest import nearest
 from conformance.spec.clauses import Clause, Spec
 from conformance.spec.unseen import UNSEEN
 
 
 class Coverage(msgspec.Struct, frozen=True):
-    """The clauses that bind servers, the cases of each, and what does not fit."""
+    """The clauses that are judged, the cases of each, and what does not fit."""
 
     cases: dict[str, list[str]]
     unseen: dict[str, str]
@@ -19,16 +19,19 @@ class Coverage(msgspec.Struct, frozen=True):
     problems: list[str]
 
 
-def coverage(spec: Spec, cases: Iterable[OwnCase], unseen: Mapping[str, str] = UNSEEN) -> Coverage:
+def coverage(spec: Spec, cases: Iterable[Titled], unseen: Mapping[str, str] = UNSEEN) -> Coverage:
     """Bring clauses and cases together."""
     known = spec.by_id()
-    found: dict[str, list[str]] = {clause.id: [] for clause in spec.clauses if clause.binds_servers}
+    found: dict[str, list[str]] = {clause.id: [] for clause in spec.clauses if clause.is_judged}
     problems = []
     for case in cases:
         for clause in case.clauses:
             if clause not in known:
                 told = f"case {case.id} names {clause}, which is no clause"
                 problems.append(f"{told} ({nearest(clause, known)})")
+            elif known[clause].binds_workers and not isinstance(case, WorkerCase):
+                # Whoever plays the client itself shows nothing about a worker.
+                problems.append(f"case {case.id} is played with a server; {clause} binds workers")
             else:
                 found.setdefault(clause, []).append(case.id)
     for clause in unseen:
@@ -39,7 +42,7 @@ def coverage(spec: Spec, cases: Iterable[OwnCase], unseen: Mapping[str, str] = U
     holes = [
         clause
         for clause in spec.clauses
-        if clause.binds_servers and not found[clause.id] and clause.id not in unseen
+        if clause.is_judged and not found[clause.id] and clause.id not in unseen
     ]
     return Coverage(
         found, {name: unseen[name] for name in unseen if name in known}, holes, problems
@@ -54,15 +57,18 @@ def coverage_lines(spec: Spec, found: Coverage) -> Iterator[str]:
             yield f"{clause.id}  {', '.join(cases)}"
         elif clause.id in found.unseen:
             yield f"{clause.id}  (not visible from outside: {found.unseen[clause.id]})"
-        elif clause.binds_servers:
+        elif clause.is_judged:
             yield f"{clause.id}  HOLE"
     yield ""
     for clause in found.holes:
         yield f"{clause.file}:{clause.line}: {clause.id} has no case: {clause.summary[:90]}"
     yield from found.problems
-    binding = [clause for clause in spec.clauses if clause.binds_servers]
-    covered = sum(bool(found.cases[clause.id]) for clause in binding)
-    yield (
-        f"{len(binding)} clauses bind servers: {covered} have cases, "
-        f"{len(found.unseen)} cannot be seen from outside, {len(found.holes)} are holes"
-    )
+    for side in ("server", "worker"):
+        binding = [clause for clause in spec.clauses if clause.is_judged and clause.side == side]
+        unseen = sum(clause.id in found.unseen for clause in binding)
+        holes = sum(clause.side == side for clause in found.holes)
+        covered = sum(bool(found.cases[clause.id]) for clause in binding)
+        yield (
+            f"{len(binding)} clauses bind {side}s: {covered} have cases, "
+            f"{unseen} cannot be seen from outside, {holes} are holes"
+        )

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Iterator
 
-from conformance.case import OwnCase
+from conformance.case import Titled
 from conformance.contract import Contract
 from conformance.spec.clauses import Clause, Spec
 
 
-def diff_lines(old: Spec, new: Spec, cases: Iterable[OwnCase]) -> list[str]:
+def diff_lines(old: Spec, new: Spec, cases: Iterable[Titled]) -> list[str]:
     """Return what was added, dropped and changed, clause by clause."""
     before, after = old.by_id(), new.by_id()
     by_clause: dict[str, list[str]] = {}

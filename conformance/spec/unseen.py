@@ -12,5 +12,6 @@ UNSEEN: Final[dict[str, str]] = {
     "OJS-STR-021": "how much the networks between hold back is not known",
     "OJS-STR-022": "how much the networks between hold back is not known",
     "OJS-STR-024": "it takes as many streams as the operator allows",
+    "OJS-ADM-015": "it takes several servers, and a crash between events and their count",
     "OJS-CRN-027": "the zone of a stored entry would have to vanish from the machine",
 }

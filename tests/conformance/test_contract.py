@@ -75,6 +75,7 @@ def found(
 
 
 GET = "#/paths/~1jobs~1{id}/get"
+POST = "#/paths/~1jobs~1{id}/post/requestBody"
 JOB = "#/components/responses/Job"
 
 
@@ -140,6 +141,49 @@ JOB = "#/components/responses/Job"
 )
 def test_deviations(exchange: dict[str, Any], finding: Any) -> None:
     assert found(**exchange) == ([finding] if finding else [])
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "content", "kind", "finding"),
+    [
+        ("POST", "/jobs/j-1", b'{"type":"t"}', "application/json", None),
+        ("GET", "/jobs/j-1?limit=3", b"", "", None),
+        ("POST", "/nothing", b"", "", ("#/paths", "path not documented")),
+        ("PUT", "/jobs/j-1", b"", "", ("#/paths/~1jobs~1{id}", "method not documented")),
+        (
+            "POST",
+            "/jobs/j-1",
+            b"{}",
+            "text/plain",
+            (f"{POST}/content", "Content-Type 'text/plain' is not documented"),
+        ),
+        (
+            "POST",
+            "/jobs/j-1",
+            b"{}",
+            "application/json",
+            (f"{POST}/content/application~1json/schema/required", "'type' is a required property"),
+        ),
+        (
+            "POST",
+            "/jobs/j-1?limit=0",
+            b"",
+            "",
+            (
+                "#/paths/~1jobs~1{id}/parameters/0/schema",
+                "the query parameter limit: 0 is less than the minimum of 1",
+            ),
+        ),
+    ],
+)
+def test_requests_alone(
+    method: str, path: str, content: bytes, kind: str, finding: tuple[str, str] | None
+) -> None:
+    headers = {"content-type": kind} if kind else {}
+    sent = httpx.Request(method, f"http://server{path}", content=content, headers=headers)
+    told = Contract(DOCUMENT).request_findings(sent)
+    assert [(one.pointer, one.message) for one in told] == ([finding] if finding else [])
+    assert all(one.side == "request" for one in told)
 
 
 def test_bodies_that_are_no_json_are_told() -> None:

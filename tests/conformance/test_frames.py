@@ -57,6 +57,12 @@ async def test_silence_and_an_early_end_fail_the_case() -> None:
             await frames.event()
 
 
+async def test_a_stream_that_goes_on_where_it_should_end_fails_the_case() -> None:
+    async with streaming(stage_of(Said(b":hello\n\n", silent=True)), "events/stream") as frames:
+        with pytest.raises(CheckFailed, match=r"expected the end of the stream, got none within"):
+            await frames.events_to_the_end(within_s=0.05)
+
+
 async def test_a_stream_that_is_refused_fails_the_case() -> None:
     with pytest.raises(CheckFailed, match="status of GET events/stream: 200"):
         async with streaming(stage_of(Said(b"{}"), 503), "events/stream"):

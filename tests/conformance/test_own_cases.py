@@ -115,6 +115,27 @@ async def test_a_case_that_does_not_end_fails() -> None:
     )
 
 
+async def test_a_call_that_is_not_answered_in_its_time_fails() -> None:
+    async def play(stage: Stage) -> None:
+        await asyncio.wait_for(asyncio.Event().wait(), 0.01)
+
+    result = await judged(play)
+    assert (result.verdict, result.reason) == (Verdict.FAIL, "")
+    told = "[waiting] time: expected the answer to a call that waits, got none yet"
+    assert [str(failure) for failure in result.failures] == [told]
+
+
+async def test_members_that_are_missing_deep_inside_fail() -> None:
+    async def play(stage: Stage) -> None:
+        job = await stage.enqueue("q")
+        stage.equal(job["errors"][0]["code"], "c", "code")
+
+    reply = Reply(201, json={"job": {**JOB, "errors": [{"type": "T"}]}})
+    result = await judged(play, {"POST /ojs/v1/jobs": reply})
+    told = "[POST jobs] code: expected this member, got nothing (members: type)"
+    assert [str(failure) for failure in result.failures] == [told]
+
+
 async def test_a_missing_precondition_skips() -> None:
     async def play(stage: Stage) -> None:
         stage.need(False, "no such thing here")

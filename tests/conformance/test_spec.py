@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from conformance.case import OwnCase, own_cases
+from conformance.case import OwnCase, WorkerCase, all_cases
 from conformance.cli import main
 from conformance.contract import Contract, own_contract
 from conformance.spec.check import check_lines
 from conformance.spec.clauses import SpecError, own_spec, read_spec
 from conformance.spec.coverage import coverage, coverage_lines
 from conformance.stage import Stage
+from conformance.worker_stage import WorkerStage
 
 README = "| `core` | x |\n"
 CLAUSE = "**OJS-ENV-001** (must, server; core) A job has an id."
@@ -33,6 +34,10 @@ async def nothing(stage: Stage) -> None:
     """A case that calls nothing."""
 
 
+async def no_worker(stage: WorkerStage) -> None:
+    """A case that calls nothing."""
+
+
 async def strange(stage: Stage) -> None:
     """A case that calls what the contract does not have."""
     await stage.get("jobs/x/nothing")
@@ -49,7 +54,7 @@ def problems(spec: Path, cases: Sequence[OwnCase] = (own("OJS-ENV-001"),)) -> li
 
 
 def test_our_own_specification_is_in_order() -> None:
-    lines = check_lines(own_spec(), own_contract(), own_cases())
+    lines = check_lines(own_spec(), own_contract(), all_cases())
     assert lines == []
 
 
@@ -164,7 +169,25 @@ def test_coverage_tells_holes_and_what_cannot_be_seen(tmp_path: Path) -> None:
         "01-envelope.md:7: OJS-ENV-003 has no case: A job has an id.",
         "OJS-ENV-001 is listed as not visible from outside, and has a case",
         "3 clauses bind servers: 1 have cases, 2 cannot be seen from outside, 1 are holes",
+        "0 clauses bind workers: 0 have cases, 0 cannot be seen from outside, 0 are holes",
     ]
+
+
+def test_what_binds_workers_is_shown_by_cases_of_workers_alone(tmp_path: Path) -> None:
+    must = CLAUSE.replace("server", "worker")
+    should = must.replace("001", "002").replace("must", "should")
+    spec = read_spec(tree(tmp_path, f"{must}\n\n{should}"))
+    assert [clause.id for clause in coverage(spec, [], {}).holes] == ["OJS-ENV-001"]
+    assert not coverage(spec, [], {"OJS-ENV-001": "it takes a day"}).holes
+    found = coverage(spec, [own("OJS-ENV-001")], {})
+    assert found.problems == ["case t.x is played with a server; OJS-ENV-001 binds workers"]
+    assert [clause.id for clause in found.holes] == ["OJS-ENV-001"]
+    judged = WorkerCase(
+        id="w.x", suite="w", title="x", clauses=("OJS-ENV-001",), play=no_worker, path="w.py"
+    )
+    found = coverage(spec, [judged], {})
+    assert (found.holes, found.problems, found.cases) == ([], [], {"OJS-ENV-001": ["w.x"]})
+    assert list(coverage_lines(spec, found))[-1].startswith("1 clauses bind workers: 1 have cases")
 
 
 def test_diff_tells_what_changed_and_which_cases_it_touches(

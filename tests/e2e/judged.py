@@ -1,4 +1,4 @@
-"""Lets `ojs-conformance` judge our own server: ``python -m tests.e2e.judged sqlite postgres``.
+"""Lets `ojs-conformance` judge what is ours: ``python -m tests.e2e.judged sqlite postgres worker``.
 
 The judge starts servers by command lines, in several variants. For PostgreSQL each folder that the
 judge gives a server stands for a database of its own, which `serve` makes before it starts one.
@@ -15,6 +15,7 @@ from pathlib import Path
 import psycopg
 from psycopg import sql
 
+from conformance.case import MAIN
 from conformance.cases.access import ROLES, key_of
 from conformance.cli import main
 from tests.postgres import Run, Server, programs_18
@@ -23,7 +24,25 @@ ROOT = Path(__file__).parents[2]
 SAMPLE = Path(os.environ.get("OJS_OFFICIAL_SAMPLE", ROOT / "../shared/official-sample"))
 REPORTS = ROOT / "build" / "conformance"
 STORES = ("sqlite", "postgres")
+WORKER = "worker"
 BRIEF = "--keep-completed 2s --keep-cancelled 2s --keep-discarded 2s --keep-events 2s"
+
+
+class Beside:
+    """A run of the judge beside another one; what it says is shown at its end."""
+
+    def __init__(self, arguments: Sequence[str], reports: Path) -> None:
+        reports.mkdir(parents=True, exist_ok=True)
+        self._log = reports / "log"
+        with self._log.open("wb") as log:
+            command = [sys.executable, "-m", "conformance", *arguments]
+            self._process = subprocess.Popen(command, cwd=ROOT, stdout=log)
+
+    def end(self) -> int:
+        """Wait for its end, and show it."""
+        code = self._process.wait()
+        print(self._log.read_text(encoding="utf-8", errors="replace"))
+        return code
 
 
 def judge(store: str, reports: Path, more: Sequence[str]) -> int:
@@ -41,6 +60,13 @@ def judge(store: str, reports: Path, more: Sequence[str]) -> int:
         run.close()
 
 
+def judging_worker(reports: Path, more: Sequence[str]) -> Beside:
+    """Judge the worker strictly, with short times and many cases at once: it mostly waits."""
+    options = ["worker", "--time-scale", "0.1", "--jobs", "6", "--contract", "fail"]
+    demo = [sys.executable, "-m", "ojs_worker", "demo"]
+    return Beside([*options, "--report-dir", str(reports), *more, "--", *demo], reports)
+
+
 def serve(server_url: str, folder: str, port: str, options: Sequence[str]) -> None:
     """Become a job server on the database that belongs to a folder."""
     name = Path(folder).name.replace("-", "_")
@@ -54,34 +80,34 @@ def serve(server_url: str, folder: str, port: str, options: Sequence[str]) -> No
     os.execv(sys.executable, [sys.executable, "-m", "ojs_server", *given])
 
 
-def _judged(start: str, reports: Path, more: Sequence[str], *, several_nodes: bool) -> int:
+def variants(start: str) -> dict[str, str]:
+    """The commands of one server in every way in which cases ask for it."""
     keys = ",".join(f"{role}:{key_of(role)}" for role in ROLES)
-    variants = {
+    return {
+        MAIN: f"{start} --conformance",
         "keys": f"env OJS_KEYS={keys} {start}",
         "strict": f"{start} --strict",
         "brief": f"{start} {BRIEF}",
-        **({"nodes": start} if several_nodes else {}),
     }
-    options = ["run", "--server-cmd", f"{start} --conformance", "--jobs", "8"]
-    options += [part for name, each in variants.items() for part in ("--variant", f"{name}={each}")]
+
+
+def _judged(start: str, reports: Path, more: Sequence[str], *, several_nodes: bool) -> int:
+    commands = {**variants(start), **({"nodes": start} if several_nodes else {})}
+    options = ["run", "--server-cmd", commands.pop(MAIN), "--jobs", "8"]
+    options += [part for name, each in commands.items() for part in ("--variant", f"{name}={each}")]
     published = None if more else _published(options, reports / "published")
     own = main([*options, "--contract", "fail", "--report-dir", str(reports / "own"), *more])
     if published is None:
         return own
-    code = published.wait()
-    print((reports / "published" / "log").read_text(encoding="utf-8"))
-    return max(own, code)
+    return max(own, published.end())
 
 
-def _published(options: Sequence[str], reports: Path) -> subprocess.Popen[bytes] | None:
+def _published(options: Sequence[str], reports: Path) -> Beside | None:
     """Judge by the published cases beside the own ones, on a server of their own."""
     if not SAMPLE.is_dir():
         return None
-    reports.mkdir(parents=True, exist_ok=True)
     chosen = ["--suites", str(SAMPLE), "--reset-url", "/ojs/v1/admin/reset"]
-    command = [sys.executable, "-m", "conformance", *options, *chosen]
-    with (reports / "log").open("wb") as log:
-        return subprocess.Popen([*command, "--report-dir", str(reports)], cwd=ROOT, stdout=log)
+    return Beside([*options, *chosen, "--report-dir", str(reports)], reports)
 
 
 def _command(*parts: str) -> str:
@@ -93,9 +119,14 @@ if __name__ == "__main__":
         case ["serve", url, folder, port, *options]:
             serve(url, folder, port, options)
         case arguments:
-            stores = [name for name in arguments if name in STORES]
-            rest = [part for part in arguments if part not in STORES]
-            if not stores:
-                sys.exit(f"say which store: {' or '.join(STORES)}")
-            # Both are judged, whatever becomes of the first.
-            sys.exit(max([judge(store, REPORTS / store, rest) for store in stores]))
+            chosen = [name for name in arguments if name in (*STORES, WORKER)]
+            rest = [part for part in arguments if part not in chosen]
+            if not chosen:
+                sys.exit(f"say what to judge: {', '.join((*STORES, WORKER))}")
+            stores = [name for name in chosen if name in STORES]
+            # What chooses cases of servers chooses none of workers.
+            with_worker = WORKER in chosen and not (stores and rest)
+            worker = judging_worker(REPORTS / WORKER, rest) if with_worker else None
+            # All are judged, whatever becomes of the first.
+            codes = [judge(name, REPORTS / name, rest) for name in stores]
+            sys.exit(max([*codes, *([worker.end()] if worker else [])]))

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from tests.openapi.served import ROOT, serving
-from tests.openapi.unsayable import is_unsayable
+from tests.openapi.unsayable import is_absent, is_unsayable
 
 LIMIT_S = 240
 ROUNDS = 8
@@ -69,6 +69,23 @@ def test_single_calls_keep_the_contract(store_url: str) -> None:
     phases = "examples,fuzzing" if postgres else "examples,coverage,fuzzing"
     with serving(store_url) as url:
         played(url, "--phases", phases, "--seed", str(int(postgres)))
+
+
+@pytest.mark.parametrize(
+    ("body", "absent"),
+    [
+        ({"outer": None}, True),
+        ({}, True),
+        ({"outer": {"inner": ["x"]}}, False),
+        ({"outer": {"inner": None}}, True),
+        ({"outer": "no object"}, False),
+        ([], False),
+    ],
+)
+def test_what_is_not_there_cannot_be_wrong(body: object, absent: bool) -> None:
+    told = "in body - violates `format` at /properties/outer/properties/inner/items"
+    assert is_absent(f"Invalid data\nInvalid component: {told}", body) is absent
+    assert not is_absent("in body - violates `type` at /properties/outer", body)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any, Final
 import schemathesis
 from hypothesis import strategies as st
 from schemathesis import Case, HookContext, Response
-from schemathesis.core.failures import Failure
+from schemathesis.core.failures import AcceptedNegativeData, Failure
 from schemathesis.openapi.checks import RejectedPositiveData
 
 DURATIONS: Final = st.one_of(
@@ -92,8 +92,21 @@ BETWEEN_STEPS: Final = re.compile(
 def filter_failure(
     context: HookContext, failure: Failure, case: Case[Any], response: Response
 ) -> bool:
-    """Whether a failure counts: not where a valid body broke a rule that no schema can hold."""
+    """Whether a failure counts: not where a valid body broke a rule that no schema can hold, and
+    not where a body that is said to be wrong does not have what would be wrong about it."""
+    if isinstance(failure, AcceptedNegativeData):
+        return not is_absent(failure.message, case.body)
     return not (isinstance(failure, RejectedPositiveData) and is_unsayable(response.json()))
+
+
+def is_absent(message: str, body: object) -> bool:
+    """Whether what a failure blames lies inside of an object that the body has as null, or not."""
+    around = re.findall(r"/properties/([^/\s]+)(?=/)", message)
+    for name in around:
+        body = body.get(name) if isinstance(body, dict) else body
+        if body is None:
+            return True
+    return False
 
 
 def is_unsayable(answer: dict[str, Any]) -> bool:

@@ -1,0 +1,37 @@
+"""What cases demand: claims that hold, or fail the case with what was expected and what came."""
+
+from conformance.reply import CheckFailed, Skipped
+from conformance.values import same, show
+from conformance.verdict import FailedCheck, SkipReason
+
+
+class Demands:
+    """The demands of one case, in order."""
+
+    def latest(self) -> int | None:
+        """The number of the exchange that a claim is about unless it says otherwise."""
+        return None
+
+    def check(
+        self, holds: bool, expected: str, actual: object, exchange: int | None = None
+    ) -> None:
+        """Demand that something holds."""
+        if not holds:
+            raise CheckFailed(
+                FailedCheck(
+                    step_id="check",
+                    field="claim",
+                    expected=expected,
+                    actual=actual if isinstance(actual, str) else show(actual),
+                    exchange=self.latest() if exchange is None else exchange,
+                )
+            )
+
+    def equal(self, actual: object, wanted: object, what: str, exchange: int | None = None) -> None:
+        """Demand that two JSON values are the same."""
+        self.check(same(actual, wanted), f"{what}: {show(wanted)}", show(actual), exchange)
+
+    def need(self, holds: bool, why: str) -> None:
+        """Skip the case where its clause cannot be shown here."""
+        if not holds:
+            raise Skipped(SkipReason.PRECONDITION, why)

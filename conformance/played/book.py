@@ -1,0 +1,152 @@
+"""The played server's jobs: offered, handed out, settled, taken back. No I/O, no clock."""
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any, Final
+
+import msgspec
+
+from conformance.played.record import Settlement
+
+
+class Held(StrEnum):
+    """Where a job is."""
+
+    WAITING = "available"
+    OUT = "active"
+    COMPLETED = "completed"
+    RETRYABLE = "retryable"
+    DISCARDED = "discarded"
+    CANCELLED = "cancelled"
+
+
+ENDED: Final = frozenset({Held.COMPLETED, Held.DISCARDED, Held.CANCELLED, Held.RETRYABLE})
+
+
+class Refused(Exception):
+    """A call that an honest server refuses."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+
+
+class Job(msgspec.Struct, kw_only=True):
+    """One job, and where it has been."""
+
+    id: str
+    type: str
+    args: list[Any]
+    queue: str = ""  # empty: it lies in whichever queue a worker asks for first
+    max_attempts: int = 1
+    again: bool = True  # whether it is handed out once more after a FAIL that leaves attempts
+    members: dict[str, Any] = {}  # further members of the envelope
+    state: Held = Held.WAITING
+    attempt: int = 0
+    worker_id: str = ""
+    fetch_id: str = ""
+    outs: list[float] = []  # when each delivery was decided
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """What a FETCH asks for."""
+
+    queues: Sequence[str]
+    count: int = 1
+    worker_id: str = ""
+    fetch_id: str = ""
+    job_types: Sequence[str] | None = None
+
+
+class Book:
+    """All jobs of a case, in the order in which they were offered."""
+
+    def __init__(self) -> None:
+        self.jobs: dict[str, Job] = {}
+        self.generous = False  # hands out what waits, whatever `count` says
+
+    def offer(self, job: Job) -> None:
+        """Have a job fetched."""
+        self.jobs[job.id] = job
+
+    def waiting(self) -> list[Job]:
+        """The jobs that nobody has."""
+        return [job for job in self.jobs.values() if job.state is Held.WAITING]
+
+    def claim(self, wanted: Wanted, now: float) -> list[Job]:
+        """Hand jobs out, or those once more that the same FETCH was given before."""
+        if wanted.fetch_id:
+            same = [
+                job
+                for job in self.jobs.values()
+                if job.state is Held.OUT
+                and (job.worker_id, job.fetch_id) == (wanted.worker_id, wanted.fetch_id)
+            ]
+            if same:
+                return same
+        found = [job for queue in wanted.queues for job in self._fitting(queue, wanted)]
+        taken = list({job.id: job for job in found}.values())
+        if not self.generous:
+            taken = taken[: wanted.count]
+        for job in taken:
+            job.state, job.attempt = Held.OUT, job.attempt + 1
+            job.worker_id, job.fetch_id = wanted.worker_id, wanted.fetch_id
+            job.queue = job.queue or wanted.queues[0]
+            job.outs = [*job.outs, now]
+        return taken
+
+    def _fitting(self, queue: str, wanted: Wanted) -> list[Job]:
+        return [
+            job
+            for job in self.waiting()
+            if job.queue in ("", queue)
+            and (wanted.job_types is None or job.type in wanted.job_types)
+        ]
+
+    def settle(self, told: Settlement) -> Job:
+        """Take an ACK or FAIL, or raise why not."""
+        job = self.jobs.get(told.job_id)
+        if job is None:
+            raise Refused(404, "not_found", f"there is no job {told.job_id}")
+        if job.state is not Held.OUT:
+            raise Refused(409, "conflict", f"job {job.id} is {job.state}, not active")
+        if told.worker_id and job.worker_id and told.worker_id != job.worker_id:
+            raise Refused(409, "conflict", f"job {job.id} is held by {job.worker_id}")
+        if told.attempt is not None and told.attempt != job.attempt:
+            raise Refused(409, "conflict", f"job {job.id} is at attempt {job.attempt}")
+        job.state = _after(job, told)
+        return job
+
+    def settled_before(self, told: Settlement) -> bool:
+        """Tell whether this very delivery was settled already."""
+        job = self.jobs.get(told.job_id)
+        return job is not None and job.attempt == told.attempt and job.state in ENDED
+
+    def take_back(self, job_id: str, state: Held = Held.RETRYABLE) -> None:
+        """Take a job from whoever holds it."""
+        self.jobs[job_id].state = state
+
+    def verdicts(self, worker_id: str, listed: Sequence[str]) -> dict[str, list[str]]:
+        """Say of each listed job whether that worker holds it, lost it, or it was cancelled."""
+        told: dict[str, list[str]] = {"jobs_extended": [], "jobs_lost": [], "cancelled_jobs": []}
+        for job_id in dict.fromkeys(listed):
+            job = self.jobs.get(job_id)
+            if job is not None and job.state is Held.CANCELLED:
+                told["cancelled_jobs"].append(job_id)
+            elif job is not None and job.state is Held.OUT and job.worker_id in ("", worker_id):
+                told["jobs_extended"].append(job_id)
+            else:
+                told["jobs_lost"].append(job_id)
+        return told
+
+
+def _after(job: Job, told: Settlement) -> Held:
+    if told.outcome == "ack":
+        return Held.COMPLETED
+    if told.requeue:
+        return Held.WAITING
+    error: Mapping[str, Any] = told.error if isinstance(told.error, dict) else {}
+    if error.get("retryable") is False or job.attempt >= job.max_attempts:
+        return Held.DISCARDED
+    return Held.WAITING if job.again else Held.RETRYABLE

@@ -1,0 +1,43 @@
+"""Where a worker's requests differ from the OpenAPI document."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import httpx
+import msgspec
+
+from conformance.contract import Contract
+from conformance.played.record import Asked
+from conformance.wire import Finding
+
+_CHECKED_OF_A_KIND: Final = 50
+
+
+def request_of(asked: Asked) -> httpx.Request:
+    """A recorded request as the contract looks at one."""
+    url = httpx.URL(f"http://played{asked.path}").copy_with(query=asked.query.encode() or None)
+    return httpx.Request(asked.method, url, headers=asked.headers, content=asked.content)
+
+
+def request_findings(checker: Contract, all_asked: Sequence[Asked]) -> list[Finding]:
+    """Hold requests to the contract; each deviation is told once."""
+    found: dict[tuple[str, str, str], Finding] = {}
+    seen: dict[str, int] = {}
+    for asked in all_asked:
+        seen[asked.kind] = seen.get(asked.kind, 0) + 1
+        # A flood of equal calls has nothing new to tell.
+        if seen[asked.kind] > _CHECKED_OF_A_KIND:
+            continue
+        for finding in _of_one(checker, asked):
+            key = (finding.pointer, finding.at, finding.message)
+            found.setdefault(key, msgspec.structs.replace(finding, exchange=asked.number))
+    return list(found.values())
+
+
+def _of_one(checker: Contract, asked: Asked) -> list[Finding]:
+    try:
+        sent = request_of(asked)
+    except (httpx.InvalidURL, UnicodeError, ValueError) as error:
+        told = f"the request's line or headers cannot be read: {error}"
+        return [Finding(operation=asked.label, pointer="#", message=told, side="request")]
+    return checker.request_findings(sent)

@@ -1,0 +1,87 @@
+"""How a case has the played server misbehave: what to do instead of answering honestly."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from conformance.played.calls import Kind
+from conformance.played.record import Asked
+
+
+class Odd(msgspec.Struct, frozen=True, kw_only=True):
+    """One departure from the honest answer. Without `carry_out` the call has no effect."""
+
+    status: int | None = None
+    code: str = "unavailable"
+    headers: dict[str, str] = {}
+    raw: bytes | None = None
+    breaks: bool = False  # the connection is reset
+    carry_out: bool = False  # the call takes effect all the same
+    delay_s: float = 0.0
+    members: dict[str, Any] = {}  # put into the honest answer; None takes a member out
+
+
+Rule = Callable[[Asked], Odd | None]
+
+
+def refused(status: int, code: str = "unavailable", **headers: str) -> Odd:
+    """An error; headers are keyword arguments, `_` for `-`."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Odd(status=status, code=code, headers=named)
+
+
+def reset() -> Odd:
+    """The connection breaks, and the call was not heard."""
+    return Odd(breaks=True)
+
+
+def unheard_answer() -> Odd:
+    """The call takes effect, and its answer is lost."""
+    return Odd(breaks=True, carry_out=True)
+
+
+def garbage(raw: bytes = b"\x16\x03\x01 this is no HTTP\r\n\r\n") -> Odd:
+    """Bytes that are no answer."""
+    return Odd(raw=raw)
+
+
+def late(seconds: float) -> Odd:
+    """The honest answer, after a while."""
+    return Odd(delay_s=seconds, carry_out=True)
+
+
+def told(**members: Any) -> Odd:
+    """The honest answer with other members."""
+    return Odd(members=members, carry_out=True)
+
+
+class Script:
+    """The departures in force, by kind of call; the newest one counts."""
+
+    def __init__(self) -> None:
+        self._rules: list[tuple[frozenset[Kind], Rule]] = []
+
+    def add(self, *kinds: Kind, do: Odd | Rule, times: int | None = None) -> Callable[[], None]:
+        """Depart from honesty in these calls, so many times or until the returned end."""
+        left = times
+
+        def rule(asked: Asked) -> Odd | None:
+            nonlocal left
+            if left == 0:
+                return None
+            odd = do if isinstance(do, Odd) else do(asked)
+            if odd is not None and left is not None:
+                left -= 1
+            return odd
+
+        entry = (frozenset(kinds), rule)
+        self._rules.append(entry)
+        return lambda: self._rules.remove(entry)
+
+    def odd(self, asked: Asked) -> Odd | None:
+        """What to do instead of the honest answer, or None."""
+        for kinds, rule in reversed(self._rules):
+            if asked.kind in kinds and (found := rule(asked)) is not None:
+                return found
+        return None

@@ -1,0 +1,127 @@
+"""A program that the judge starts: in a process group of its own, its output kept in bounds."""
+
+import asyncio
+import os
+import signal
+from collections import deque
+from collections.abc import Mapping, Sequence
+
+_KEPT_BYTES = 1024 * 1024
+_TOLD_LINES = 30
+_TOLD_CHARACTERS = 4_000
+
+
+class StartError(Exception):
+    """The command cannot be run, ended, or does not do what it was started for."""
+
+
+class Tail:
+    """The last of what a program printed, however much that is."""
+
+    def __init__(self, most_bytes: int = _KEPT_BYTES) -> None:
+        self.total = 0
+        self._most = most_bytes
+        self._held = 0
+        self._chunks: deque[bytes] = deque()
+
+    def feed(self, chunk: bytes) -> None:
+        """Take note of what was printed next."""
+        self.total += len(chunk)
+        self._held += len(chunk)
+        self._chunks.append(chunk)
+        while self._held - len(self._chunks[0]) >= self._most:
+            self._held -= len(self._chunks.popleft())
+
+    @property
+    def text(self) -> str:
+        """What is still there; a first line of which only the end is left is left out."""
+        kept = b"".join(self._chunks)
+        if self.total > self._held:
+            kept = kept.partition(b"\n")[2] or kept
+        return kept.decode(errors="replace").replace("\r\n", "\n").removesuffix("\n")
+
+    def told(self) -> str:
+        """The newest lines, as they stand below a message."""
+        text = self.text
+        if not text:
+            return ""
+        lines = text[-_TOLD_CHARACTERS:].split("\n")[-_TOLD_LINES:]
+        return "".join(f"\n    {line}" for line in lines)
+
+
+class Program:
+    """One process and all that it starts in its group."""
+
+    def __init__(self, parts: Sequence[str], environ: Mapping[str, str]) -> None:
+        self.tail = Tail()
+        self._parts = list(parts)
+        self._environ = dict(environ)
+        self._process: asyncio.subprocess.Process | None = None
+        self._reader: asyncio.Task[None] | None = None
+
+    @property
+    def code(self) -> int | None:
+        """Its exit code, below zero for the signal that killed it; None while it runs."""
+        return None if self._process is None else self._process.returncode
+
+    @property
+    def pid(self) -> int:
+        """The id of the process, and of its group."""
+        assert self._process is not None
+        return self._process.pid
+
+    async def start(self) -> None:
+        """Start it, with no input."""
+        try:
+            self._process = await asyncio.create_subprocess_exec(
+                *self._parts,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.STDOUT,
+                env={**os.environ, **self._environ},
+                start_new_session=True,  # so that a wrapper and what it starts die together
+            )
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else str(error)
+            raise StartError(f"cannot run {self._parts[0]!r}: {why}") from error
+        self._reader = asyncio.create_task(self._read(self._process))
+
+    def send(self, which: signal.Signals) -> None:
+        """Send a signal to the process alone, as a supervisor does."""
+        if self._process is not None and self._process.returncode is None:
+            self._process.send_signal(which)
+
+    def send_all(self, which: signal.Signals) -> None:
+        """Send a signal to the process and all that it started."""
+        if self._process is not None:
+            try:
+                os.killpg(self._process.pid, which)
+            except (ProcessLookupError, PermissionError):
+                return
+
+    async def ended(self, within_s: float | None = None) -> int | None:
+        """Wait for its end; the exit code, or None where it runs on."""
+        if self._process is None:
+            return None
+        try:
+            async with asyncio.timeout(within_s):
+                await self._process.wait()
+        except TimeoutError:
+            return None
+        await self._drained()
+        return self.code
+
+    async def kill(self) -> None:
+        """End it at once, and everything in its group."""
+        self.send_all(signal.SIGKILL)
+        await self.ended()
+
+    async def _drained(self) -> None:
+        # What it left running may hold the pipe open for ever.
+        if self._reader is not None:
+            await asyncio.wait({self._reader}, timeout=1)
+
+    async def _read(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdout is not None
+        while chunk := await process.stdout.read(65536):
+            self.tail.feed(chunk)

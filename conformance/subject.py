@@ -1,0 +1,169 @@
+"""The worker under test: a process made by a command, with the settings that a case wants."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from conformance.program import Program, Tail
+
+QUEUES = ("conformance-high", "conformance-low")
+CONCURRENCY = 3
+HEARD = (signal.SIGTERM, signal.SIGINT, signal.SIGTSTP, signal.SIGCONT)
+# How long a machine under load may take for what should happen at once.
+PATIENCE_S = 10.0
+# What a worker may need beyond its grace period, so that both fit into 30 seconds.
+MARGIN_S = 5.0
+
+
+class Times(msgspec.Struct, frozen=True, kw_only=True):
+    """The times that a worker keeps, in seconds; `--time-scale` makes them shorter."""
+
+    scale: float = 1.0
+    beat_s: float = 5.0
+    grace_s: float = 25.0
+    poll_s: float = 1.0
+    patience_s: float = PATIENCE_S
+
+
+def times(scale: float = 1.0, patience_s: float = PATIENCE_S) -> Times:
+    """The protocol's times, so many times as long."""
+    usual = Times()
+    return Times(
+        patience_s=patience_s,
+        scale=scale,
+        beat_s=usual.beat_s * scale,
+        grace_s=usual.grace_s * scale,
+        poll_s=usual.poll_s * scale,
+    )
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """What the judge asks of a worker: where the server is, what to serve, and the times."""
+
+    url: str
+    beat_s: float
+    grace_s: float
+    poll_s: float
+    queues: tuple[str, ...] = QUEUES
+    concurrency: int = CONCURRENCY
+
+    def words(self) -> dict[str, str]:
+        """What the placeholders of a command stand for, by their names."""
+        return {
+            "url": self.url,
+            "queues": ",".join(self.queues),
+            "concurrency": str(self.concurrency),
+            **{name: f"{seconds:g}" for name, seconds in self._seconds().items()},
+            **{f"{name}_ms": f"{seconds * 1000:.0f}" for name, seconds in self._seconds().items()},
+        }
+
+    def _seconds(self) -> dict[str, float]:
+        return {"beat": self.beat_s, "grace": self.grace_s, "poll": self.poll_s}
+
+    def environ(self, inherited: Mapping[str, str] = os.environ) -> dict[str, str]:
+        """The same as environment variables: under our own names, and those that workers read."""
+        words = self.words()
+        own = {f"OJS_CONFORMANCE_{name.upper()}": word for name, word in words.items()}
+        by_passed = [part for part in (inherited.get("NO_PROXY"), "127.0.0.1,localhost") if part]
+        return {
+            **own,
+            "OJS_URL": words["url"],
+            "OJS_BACKEND_URL": words["url"],
+            "OJS_QUEUES": words["queues"],
+            "OJS_CONCURRENCY": words["concurrency"],
+            "OJS_GRACE_PERIOD": words["grace"],
+            "OJS_SHUTDOWN_GRACE_PERIOD": f"{words['grace']}s",
+            "OJS_SHUTDOWN_TIMEOUT": words["grace"],
+            "OJS_HEARTBEAT_INTERVAL": words["beat"],
+            "OJS_POLL_INTERVAL": words["poll"],
+            # A proxy of the reader's must not stand between the judge and the worker.
+            "NO_PROXY": ",".join(by_passed),
+            "no_proxy": ",".join(by_passed),
+        }
+
+
+def filled(command: Sequence[str], settings: Settings) -> list[str]:
+    """The command with its placeholders filled in; other braces stay as they are."""
+    parts = list(command)
+    for name, word in settings.words().items():
+        parts = [part.replace(f"{{{name}}}", word) for part in parts]
+    return parts
+
+
+@contextlib.contextmanager
+def signals_for_children() -> Iterator[None]:
+    """Let workers have their signals: what this process ignores, they would ignore from birth."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    ignored = [each for each in HEARD if signal.getsignal(each) is signal.SIG_IGN]
+    for each in ignored:
+        # A handler does not outlive the start of another program, and ignoring does.
+        signal.signal(each, lambda number, frame: None)
+    try:
+        yield
+    finally:
+        for each in ignored:
+            signal.signal(each, signal.SIG_IGN)
+
+
+class Subject:
+    """One process of the worker under test."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        settings: Settings,
+        on_end: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.settings = settings
+        self._on_end = on_end
+        self._watch: asyncio.Task[None] | None = None
+        self._program = Program(filled(command, settings), settings.environ())
+
+    @property
+    def code(self) -> int | None:
+        """Its exit code as a shell counts, 128 and a signal that killed it; None while it runs."""
+        return _as_shell(self._program.code)
+
+    @property
+    def alive(self) -> bool:
+        """Whether it has not ended."""
+        return self._program.code is None
+
+    @property
+    def tail(self) -> Tail:
+        """What it printed last."""
+        return self._program.tail
+
+    async def start(self) -> None:
+        """Start it."""
+        await self._program.start()
+        self._watch = asyncio.create_task(self._watched())
+
+    def send(self, which: signal.Signals) -> None:
+        """Send a signal to the process alone, as a supervisor does."""
+        self._program.send(which)
+
+    async def ended(self, within_s: float | None = None) -> int | None:
+        """Wait for its end; the exit code, or None where it runs on."""
+        return _as_shell(await self._program.ended(within_s))
+
+    async def close(self) -> None:
+        """Kill it, and everything that it started."""
+        await self._program.kill()
+        if self._watch is not None:
+            await self._watch
+
+    async def _watched(self) -> None:
+        await self._program.ended()
+        self._on_end()
+
+
+def _as_shell(code: int | None) -> int | None:
+    return 128 - code if code is not None and code < 0 else code

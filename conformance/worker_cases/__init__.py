@@ -1,0 +1,1 @@
+"""The cases of workers, one module a subject."""

@@ -1,0 +1,136 @@
+"""What a worker's BEATs say, and when they come."""
+
+import signal
+
+from conformance.case import worker_case
+from conformance.played.book import Job
+from conformance.played.calls import SETTLING, Kind
+from conformance.played.record import Asked
+from conformance.played.script import Odd, garbage, refused, reset, told
+from conformance.worker_stage import LONG_GRACE_S, WorkerStage
+
+_STATES = ("running", "quiet", "terminate")
+# How much of the interval may be missing, or more, on average.
+_TOLERANCE = 0.2
+_MACHINE_S = 1.0
+
+
+def _at_the_interval(stage: WorkerStage, beats: list[Asked]) -> None:
+    """Demand that BEATs came in the interval; on average, because single ones may be held up."""
+    gaps = len(beats) - 1
+    took, wanted = beats[-1].at - beats[0].at, gaps * stage.times.beat_s
+    most = wanted * (1 + _TOLERANCE) + _MACHINE_S
+    told = f"{gaps + 1} BEATs at intervals of {stage.times.beat_s:g} s"
+    stage.check(took <= most, f"{told}, within {most:.2f} s", round(took, 2), beats[-1].number)
+    least = wanted / 2
+    stage.check(took >= least, f"{told}, in no less than {least:.2f} s", round(took, 2))
+
+
+@worker_case("OJS-WPR-014", scaled_s=60)
+async def interval_when_idle(stage: WorkerStage) -> None:
+    """BEATs of an idle worker come in the interval."""
+    await stage.started()
+    await stage.beats(1)
+    _at_the_interval(stage, await stage.beats(6))
+
+
+@worker_case("OJS-WRK-002", "OJS-WPR-012", "OJS-WPR-014", scaled_s=60)
+async def jobs_are_listed(stage: WorkerStage) -> None:
+    """BEATs come in the interval while handlers run, and list every job that runs."""
+    await stage.started()
+    jobs = [stage.endless() for _ in range(stage.places)]
+    await stage.held(*jobs)
+    await stage.beats(1)
+    beats = await stage.beats(6)
+    _at_the_interval(stage, beats)
+    for beat in beats[1:]:
+        _lists(stage, beat, *jobs)
+
+
+@worker_case("OJS-WPR-012", scaled_s=60)
+async def finished_jobs_are_not_listed(stage: WorkerStage) -> None:
+    """Jobs that were settled, well or badly, are in no BEAT any more."""
+    await stage.started()
+    ended = [stage.offer("test.echo", 1), stage.offer("test.fail_always"), stage.slow(0.1)]
+    for job in ended:
+        await stage.settled(job)
+    job = stage.endless()
+    await stage.held(job)
+    await stage.beats(1)
+    for beat in (await stage.beats(3))[1:]:
+        _lists(stage, beat, job)
+
+
+@worker_case("OJS-WPR-012", "OJS-WPR-022", scaled_s=60)
+async def held_until_the_answer(stage: WorkerStage) -> None:
+    """A job whose ACK is not answered yet is held, and listed."""
+    await stage.started()
+    heal = stage.server.script.add(*SETTLING, do=refused(503))
+    job = stage.offer("test.echo", 1)
+    await stage.until(lambda: stage.told(job), "an ACK")
+    await stage.beats(1)
+    for beat in (await stage.beats(2))[1:]:
+        _lists(stage, beat, job)
+    heal()
+    await stage.acked(job, stage.soon_s + 20)
+
+
+def _lists(stage: WorkerStage, beat: Asked, *jobs: Job) -> None:
+    wanted = sorted(job.id for job in jobs)
+    stage.equal(sorted(beat.listed), wanted, "active_job_ids", beat.number)
+
+
+@worker_case("OJS-WPR-013", scaled_s=60)
+async def states_are_true(stage: WorkerStage) -> None:
+    """`state` is running, then quiet where the worker fetches no more, and no other word."""
+    await stage.started(grace_s=LONG_GRACE_S)
+    for beat in await stage.beats(2):
+        stage.equal(beat.body.get("state"), "running", "state", beat.number)
+    job = stage.slow(3 * stage.times.beat_s + 0.5)
+    await stage.held(job)
+    stage.worker.send(signal.SIGTERM)
+    quiet = await stage.beat(state="quiet")
+    await stage.end(LONG_GRACE_S - 5)
+    for beat in stage.server.record.of(Kind.BEAT):
+        state = beat.body.get("state")
+        stage.check(state in _STATES, f"one of {', '.join(_STATES)}", state, beat.number)
+        late = state == "running" and beat.number > quiet.number
+        stage.check(not late, "no running after the end began", state, beat.number)
+
+
+@worker_case("OJS-WPR-015", scaled_s=60)
+async def unknown_words(stage: WorkerStage) -> None:
+    """Words that the worker does not know, and none at all, change nothing."""
+    await stage.started()
+    for odd in (
+        told(state="dancing", directive="hop"),
+        told(state="dancing", directive=None),
+        told(state=None, directive=None),
+        told(state=None, directive=None, jobs_lost=None, cancelled_jobs=None),
+        told(state="active", directive="continue"),
+    ):
+        end = stage.server.script.add(Kind.BEAT, do=odd)
+        await stage.beats(2)
+        await stage.acked(stage.offer("test.echo", 1))
+        end()
+    for beat in stage.server.record.of(Kind.BEAT):
+        stage.equal(beat.body.get("state"), "running", "state", beat.number)
+
+
+@worker_case("OJS-WRK-017", scaled_s=90)
+async def unanswered_beats(stage: WorkerStage) -> None:
+    """BEATs that are refused, broken off or answered with nonsense change nothing."""
+    await stage.started()
+    job = stage.endless()
+    await stage.held(job)
+    for odd in (refused(500), refused(503), reset(), garbage(), _half()):
+        end = stage.server.script.add(Kind.BEAT, do=odd)
+        await stage.beats(2)
+        end()
+        beat = await stage.beat(state="running")
+        _lists(stage, beat, job)
+        await stage.acked(stage.offer("test.echo", 1))
+
+
+def _half() -> Odd:
+    return garbage(b'HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{"state": "ter')

@@ -1,0 +1,124 @@
+"""What becomes of jobs: done, failed, panicked, unknown, too slow, and delivered again."""
+
+from typing import Any
+
+from conformance.case import worker_case
+from conformance.played.book import ENDED, Job
+from conformance.played.record import Settlement
+from conformance.worker_stage import WorkerStage
+
+_TWICE = ["fail", "fail", "ack"]
+
+
+@worker_case("OJS-WPR-016")
+async def the_result(stage: WorkerStage) -> None:
+    """An ACK carries what the handler returned."""
+    await stage.started()
+    args = ["plain", "ä \U0001f600", 7, -1.5, None, True, [], {"deep": [{"x": "y"}]}]
+    ack = await stage.acked(stage.offer("test.echo", *args))
+    stage.equal(ack.result, args, "result", ack.asked.number)
+
+
+@worker_case("OJS-WPR-016", seconds=90)
+async def each_is_settled_once(stage: WorkerStage) -> None:
+    """Of many jobs, good and bad, each delivery brings one ACK or one FAIL and nothing more."""
+    await stage.started()
+    good = [stage.offer("test.echo", n) for n in range(20)]
+    good += [stage.slow(0.03 * (n % 4)) for n in range(12)]
+    bad = [stage.offer("test.fail_always") for _ in range(8)]
+    await stage.until(lambda: all(job.state in ENDED for job in good + bad), "all jobs settled", 60)
+    await stage.beats(2)
+    for jobs, outcome in ((good, "ack"), (bad, "fail")):
+        for job in jobs:
+            stage.equal([one.outcome for one in stage.told(job)], [outcome], f"told of {job.type}")
+
+
+@worker_case("OJS-WPR-017")
+async def a_failure(stage: WorkerStage) -> None:
+    """A handler that fails makes a FAIL that says why, and leaves the way to another try."""
+    await stage.started()
+    job = stage.offer("test.fail_always", max_attempts=5, again=False)
+    fail = await _failed(stage, job)
+    error = _error(stage, fail)
+    text = error.get("message")
+    stage.check(isinstance(text, str) and text != "", "a message", text, fail.asked.number)
+    named = [error.get(name) for name in ("type", "code") if error.get(name)]
+    stage.check(
+        bool(named) and all(isinstance(name, str) for name in named), "a type or code", named
+    )
+    stage.check(error.get("retryable") is not False, "an error that may be tried again", error)
+
+
+@worker_case("OJS-WPR-018")
+async def a_panic(stage: WorkerStage) -> None:
+    """A handler that ends as badly as it can fails its job, and hurts nobody else."""
+    await stage.started()
+    beside = stage.slow(1.0)
+    await stage.held(beside)
+    for _ in range(2):
+        fail = await _failed(stage, stage.offer("test.panic"))
+        _error(stage, fail)
+    await stage.acked(beside)
+    await stage.acked(stage.offer("test.echo", 1))
+
+
+@worker_case("OJS-WPR-019")
+async def an_unknown_type(stage: WorkerStage) -> None:
+    """A job without a handler is failed or given back, and the worker goes on."""
+    await stage.started()
+    job = stage.offer("test.there_is_no_such_handler", max_attempts=5, again=False)
+    known = stage.server.number
+    echo = stage.offer("test.echo", 1)
+    await stage.acked(echo)
+    if any(one.body.get("job_types") for one in stage.server.record.fetches(known)):
+        stage.check(not stage.told(job), "no word about a job of another worker", "there is one")
+        return
+    await _failed(stage, job)
+    await stage.acked(stage.offer("test.echo", 2))
+
+
+@worker_case("OJS-WPR-020")
+async def too_slow(stage: WorkerStage) -> None:
+    """A handler over its job's timeout is stopped, and the job failed with `timeout`."""
+    await stage.started()
+    job = stage.offer("test.timeout", timeout=1, timeout_ms=1000, max_attempts=5, again=False)
+    fail = await _failed(stage, job)
+    took = fail.at - job.outs[-1]
+    stage.check(took >= 0.9, "a second for the handler", round(took, 2), fail.asked.number)
+    stage.equal(_error(stage, fail).get("type"), "timeout", "error.type", fail.asked.number)
+
+
+@worker_case("OJS-VIS-008")
+async def delivered_again(stage: WorkerStage) -> None:
+    """A job that comes again, to the same worker, is done again."""
+    await stage.started()
+    for type_, wanted in (("test.fail_once", ["fail", "ack"]), ("test.fail_twice", _TWICE)):
+        job = stage.offer(type_, max_attempts=5)
+        await stage.until(lambda job=job: job.state in ENDED, "an ACK")  # type: ignore[misc]
+        stage.equal([one.outcome for one in stage.told(job)], wanted, f"told of {type_}")
+
+
+@worker_case("OJS-SET-007", "OJS-WPR-021")
+async def whose_and_which(stage: WorkerStage) -> None:
+    """FETCH, ACK and FAIL name the worker; ACK and FAIL also which delivery they are about."""
+    await stage.started()
+    job = stage.offer("test.fail_twice", max_attempts=5)
+    await stage.until(lambda: job.state in ENDED, "an ACK after two FAILs")
+    stage.equal([one.attempt for one in stage.told(job)], [1, 2, 3], "attempt")
+    stage.check(job.worker_id != "", "a worker_id in FETCH", "none")
+    for one in stage.told(job):
+        stage.equal(one.worker_id, job.worker_id, "worker_id", one.asked.number)
+
+
+async def _failed(stage: WorkerStage, job: Job) -> Settlement:
+    told = await stage.settled(job)
+    number = told.asked.number
+    stage.equal(told.outcome, "fail", f"what became of the {job.type} job", number)
+    return told
+
+
+def _error(stage: WorkerStage, fail: Settlement) -> dict[str, Any]:
+    error = fail.error
+    stage.check(isinstance(error, dict), "an error object", error, fail.asked.number)
+    assert isinstance(error, dict)
+    return error

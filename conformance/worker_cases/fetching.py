@@ -1,0 +1,176 @@
+"""How a worker asks for jobs: which queues, how many, how often."""
+
+import itertools
+import signal
+
+from conformance.case import worker_case
+from conformance.played.book import ENDED, Job
+from conformance.played.calls import Kind
+from conformance.played.record import Asked, wants
+from conformance.played.script import Odd, late, unheard_answer
+from conformance.subject import QUEUES
+from conformance.worker_stage import CROSSED_S, WorkerStage
+
+
+@worker_case("OJS-WPR-008")
+async def queues_in_order(stage: WorkerStage) -> None:
+    """Every FETCH names the queues in the order that the worker was given."""
+    await stage.started()
+    for number in range(3):
+        await stage.acked(stage.offer("test.echo", number))
+    asked = [one for one in stage.server.record.all if one.kind is Kind.FETCH]
+    first = asked[0].body.get("queues")
+    for one in asked:
+        stage.equal(one.body.get("queues"), first, "queues, as in the first FETCH", one.number)
+    same = isinstance(first, list) and set(map(str, first)) == set(QUEUES)
+    stage.need(same, "the worker takes its queues neither from {queues} nor from OJS_QUEUES")
+    stage.equal(first, list(QUEUES), "queues", asked[0].number)
+
+
+@worker_case("OJS-FET-013", scaled_s=30)
+async def as_many_as_there_are_places(stage: WorkerStage) -> None:
+    """A worker asks for no more jobs than it has free places, and not at all when it has none."""
+    await stage.started()
+    places = stage.places
+    short = stage.slow(1.5 + 2 * stage.times.beat_s)
+    long = [stage.endless() for _ in range(places - 1)]
+    await stage.out(short, *long)
+    full = stage.server.number
+    told = await stage.settled(short, stage.soon_s + 2 * stage.times.beat_s)
+    early = [one for one in stage.server.record.fetches(full) if one.number < told.asked.number]
+    early = [one for one in early if told.at - one.at > CROSSED_S]
+    number = early[0].number if early else None
+    stage.check(not early, f"no FETCH while all {places} places are taken", len(early), number)
+    await stage.until(
+        lambda: stage.server.record.fetches(told.asked.number), "a FETCH once a place is free"
+    )
+    await stage.beats(1)
+    _within_places(stage, places)
+
+
+@worker_case("OJS-FET-013", seconds=90)
+async def under_a_stream_of_jobs(stage: WorkerStage) -> None:
+    """Many short jobs never make a worker ask for more than it has places for."""
+    await stage.started()
+    jobs = [stage.slow(0.02 * (n % 5)) if n % 3 else stage.offer("test.noop") for n in range(60)]
+    await stage.until(lambda: all(job.state in ENDED for job in jobs), "all 60 jobs done", 60)
+    _within_places(stage, stage.places)
+
+
+def _within_places(stage: WorkerStage, places: int) -> None:
+    for fetch in stage.server.record.fetches():
+        open_ones, held = _taken(stage, fetch)
+        total = wants(fetch) + open_ones + held
+        told = f"{wants(fetch)} asked for beside {open_ones} asked for already and {held} held"
+        stage.check(total <= places, f"at most {places} jobs at once", told, fetch.number)
+
+
+def _taken(stage: WorkerStage, fetch: Asked) -> tuple[int, int]:
+    """How many jobs other FETCHes may still bring at that moment, and how many are held."""
+    record, at = stage.server.record, fetch.at
+    others = [one for one in record.fetches() if one.number < fetch.number]
+    open_ones = sum(wants(one) for one in others if one.ended_at is None or one.ended_at > at)
+    given = [
+        job_id for one in others if one.ended_at and one.ended_at <= at for job_id in one.given
+    ]
+    ended = [one.job_id for one in record.settled() if one.at <= at + CROSSED_S]
+    return open_ones, max(0, len(given) - len(ended))
+
+
+@worker_case("OJS-WPR-009", scaled_s=30)
+async def more_than_was_asked_for(stage: WorkerStage) -> None:
+    """A server that hands out too much does not make a worker run or keep too much."""
+    await stage.started()
+    places = stage.places
+    stage.server.book.generous = True
+    jobs = [stage.slow(0.5 + 3 * stage.times.beat_s) for _ in range(places + 2)]
+    await stage.out(*jobs)
+    stage.server.book.generous = False
+    known = stage.server.number
+    for job in jobs:
+        await stage.acked(job, stage.soon_s + 20 * stage.times.beat_s)
+    beats = stage.server.record.of(Kind.BEAT, after=known)
+    for before, beat in itertools.pairwise(beats):
+        # One BEAT may tell of jobs that are about to be given back.
+        over = min(len(before.listed), len(beat.listed)) > places
+        stage.check(not over, f"at most {places} jobs held", len(beat.listed), beat.number)
+
+
+@worker_case("OJS-WPR-010", scaled_s=10)
+async def pauses_when_idle(stage: WorkerStage) -> None:
+    """A worker without jobs does not ask without end, where the server does not let it wait."""
+    stage.server.holds_fetches = False
+    await stage.started()
+    known = stage.server.number
+    window = max(1.0, 5 * stage.times.poll_s)
+    await stage.rest(window)
+    came = len(stage.server.record.fetches(known))
+    most = round(2 * window / stage.times.poll_s) + 2
+    stage.check(came <= most, f"at most {most} FETCHes in {window:g} s", came)
+    stage.check(came > 0, "FETCHes that go on", came)
+
+
+@worker_case("OJS-WPR-011")
+async def answered_too_late(stage: WorkerStage) -> None:
+    """A job in the answer to the FETCH that was under way when the end began is not dropped."""
+    await stage.started()
+    jobs: list[Job] = []
+
+    def hand_out(asked: Asked) -> Odd | None:
+        # Before the BEAT is answered, the worker cannot have hung up for the answer's sake.
+        if asked.body.get("state") != "running" and not jobs:
+            jobs.append(stage.offer("test.echo", "late"))
+        return None
+
+    if not _waiting(stage):
+        # A worker whose FETCHes do not wait is made to wait for an answer.
+        stage.server.script.add(Kind.FETCH, do=late(0.5))
+    await stage.until(lambda: _waiting(stage), "a FETCH")
+    stage.server.script.add(Kind.BEAT, do=hand_out)
+    stage.worker.send(signal.SIGTERM)
+    await stage.end(stage.last_s)
+    stage.check(bool(jobs), "a BEAT that says so at once", "none came")
+    (job,) = jobs
+    came = any(one.well and job.id in one.given for one in stage.server.record.fetches())
+    stage.check(
+        not came or bool(stage.told(job)), "an ACK or FAIL of the job that came late", "neither"
+    )
+
+
+def _waiting(stage: WorkerStage) -> list[Asked]:
+    return [one for one in stage.server.record.fetches() if one.ended_at is None]
+
+
+@worker_case("OJS-FET-022")
+async def repeats_a_fetch(stage: WorkerStage) -> None:
+    """A FETCH whose answer was lost is sent again with the same fetch_id; a new one has its own."""
+    await stage.started()
+    await stage.acked(stage.offer("test.echo", 0))
+    lost: list[Asked] = []
+
+    def lose(asked: Asked) -> Odd | None:
+        # Only an answer with jobs is worth losing.
+        if lost or not stage.server.book.waiting():
+            return None
+        lost.append(asked)
+        return unheard_answer()
+
+    # A FETCH that waits has been let in already, so that it is ended first.
+    stage.server.holds_fetches = False
+    stage.server.notify()
+    await stage.until(lambda: not _waiting(stage), "an end of the FETCH that waits")
+    stage.server.script.add(Kind.FETCH, do=lose)
+    job = stage.offer("test.echo", 1)
+    await stage.until(
+        lambda: lost and stage.server.record.of(Kind.FETCH, after=lost[0].number + 1),
+        "the FETCH once more",
+    )
+    again = stage.server.record.of(Kind.FETCH, after=lost[0].number + 1)[0]
+    name = lost[0].body.get("fetch_id")
+    stage.check(isinstance(name, str) and name != "", "a fetch_id", "none", lost[0].number)
+    stage.equal(again.body.get("fetch_id"), name, "fetch_id of the repeated FETCH", again.number)
+    await stage.acked(job)
+    stage.equal(job.attempt, 1, "deliveries of the job")
+    fetches = stage.server.record.of(Kind.FETCH)
+    others = [one.body.get("fetch_id") for one in fetches if one not in (lost[0], again)]
+    stage.check(name not in others, "another fetch_id for another FETCH", name)

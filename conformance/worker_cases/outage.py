@@ -1,0 +1,88 @@
+"""What a worker does while its server is away, and once it is back."""
+
+import signal
+
+from conformance.case import worker_case
+from conformance.played.book import Held
+from conformance.played.calls import Kind
+from conformance.subject import MARGIN_S
+from conformance.worker_stage import WorkerStage
+
+# How long a worker that has given up hope for now may take to try again.
+_BACK_S = 30.0
+
+
+@worker_case("OJS-WPR-027", seconds=120, scaled_s=40)
+async def results_are_kept(stage: WorkerStage) -> None:
+    """Jobs that end while the server is away are told of once it is back, each once."""
+    await stage.started()
+    # One place is left, so that it can be seen quickly that these have arrived.
+    count = max(1, min(2, stage.places - 1))
+    jobs = [stage.slow(1.0 + 0.3 * number + stage.times.beat_s) for number in range(count)]
+    await stage.held(*jobs)
+    await stage.server.close()
+    await stage.rest(2.5 + stage.times.beat_s)
+    stage.check(stage.worker.alive, "a worker that lives on", f"it ended: {stage.worker.code}")
+    for job in jobs:
+        stage.silent(job, "while the server is away")
+    known = stage.server.number
+    await stage.server.open()
+    for job in jobs:
+        await stage.acked(job, _BACK_S)
+    await stage.until(
+        lambda: (
+            stage.server.record.of(Kind.BEAT, after=known) and stage.server.record.fetches(known)
+        ),
+        "a BEAT and a FETCH once the server is back",
+        _BACK_S,
+    )
+    await stage.acked(stage.offer("test.echo", "after"), _BACK_S)
+    await stage.beats(2)
+    for job in jobs:
+        stage.equal([one.outcome for one in stage.told(job)], ["ack"], "told of each job")
+
+
+@worker_case("OJS-WPR-027", seconds=120, scaled_s=40)
+async def broken_off(stage: WorkerStage) -> None:
+    """A server that goes away in the middle of many jobs and comes back loses none of them."""
+    await stage.started()
+    jobs = [stage.slow(0.02 * (number % 3)) for number in range(40)]
+    await stage.until(
+        lambda: sum(job.state is Held.COMPLETED for job in jobs) >= 10, "the first ten jobs"
+    )
+    await stage.server.close()
+    await stage.rest(0.5)
+    await stage.server.open()
+
+    def settled() -> bool:
+        _deliver_again(stage)
+        return all(job.state is Held.COMPLETED for job in jobs)
+
+    await stage.until(settled, "all 40 jobs", _BACK_S + 30)
+    accepted = [one.job_id for one in stage.server.record.settled() if one.asked.well]
+    twice = len(accepted) - len(set(accepted))
+    stage.check(not twice, "each job acknowledged once", f"{twice} of them twice")
+
+
+def _deliver_again(stage: WorkerStage) -> None:
+    """Do what a lease that ends does, for jobs whose FETCH was broken off with the answer."""
+    beats = stage.server.record.of(Kind.BEAT)[-2:]
+    listed = {job_id for beat in beats for job_id in beat.listed}
+    lost = {job_id for one in stage.server.record.fetches() if one.trouble for job_id in one.given}
+    for job_id in lost - listed:
+        job = stage.server.book.jobs[job_id]
+        if job.state is Held.OUT and not stage.told(job):
+            job.state = Held.WAITING
+
+
+@worker_case("OJS-WPR-028", seconds=90, scaled_s=40)
+async def ends_without_a_server(stage: WorkerStage) -> None:
+    """A worker that is told to end while its server is away ends, idle or not."""
+    await stage.started()
+    job = stage.endless()
+    await stage.held(job)
+    await stage.server.close()
+    await stage.rest(1.0)
+    stage.check(stage.worker.alive, "a worker that lives on", f"it ended: {stage.worker.code}")
+    stage.worker.send(signal.SIGTERM)
+    await stage.end(stage.times.grace_s + MARGIN_S + 3)

@@ -1,0 +1,101 @@
+"""The call that settles many jobs: used where the server has it, and only there."""
+
+from conformance.case import worker_case
+from conformance.played.book import ENDED, Held
+from conformance.played.calls import ALL, Kind
+from conformance.played.record import Asked
+from conformance.played.script import Odd, refused, reset, told, unheard_answer
+from conformance.worker_stage import WorkerStage
+
+
+@worker_case("OJS-STL-002")
+async def not_where_it_is_missing(stage: WorkerStage) -> None:
+    """A worker whose server does not announce the call makes single calls."""
+    await stage.started()
+    for job in [stage.offer("test.echo", number) for number in range(10)]:
+        await stage.acked(job)
+    found = stage.server.record.of(Kind.SETTLE)
+    number = found[0].number if found else None
+    stage.check(not found, "no settle call", f"{len(found)} of them", number)
+
+
+async def _settling(stage: WorkerStage) -> None:
+    """Start a worker with a server that has the call; one that does not use it is not judged."""
+    stage.serves({*ALL, Kind.SETTLE})
+    await stage.started()
+    for job in [stage.offer("test.echo", number) for number in range(6)]:
+        await stage.acked(job)
+    if not stage.server.record.of(Kind.SETTLE):
+        stage.unsupported("the worker does not use the settle call")
+
+
+@worker_case("OJS-STL-003", "OJS-STL-004", "OJS-WPR-016", seconds=90)
+async def each_once(stage: WorkerStage) -> None:
+    """In calls that settle many jobs, each delivery is named whole, and told once."""
+    await _settling(stage)
+    jobs = [stage.offer("test.echo", number) for number in range(30)]
+    jobs += [stage.offer("test.fail_always") for _ in range(5)]
+    await stage.until(lambda: all(job.state in ENDED for job in jobs), "all jobs settled", 60)
+    await stage.beats(1)
+    for job in jobs:
+        (one, *more) = stage.told(job)
+        stage.check(not more, "each outcome told once", f"{len(more)} more", one.asked.number)
+        wanted = (1, job.worker_id)
+        named = (one.attempt, one.worker_id)
+        stage.check(named == wanted, f"attempt and worker {wanted}", f"{named}", one.asked.number)
+    for asked in stage.server.record.of(Kind.SETTLE):
+        results = asked.body.get("results") or []
+        stage.check(len(results) <= 1000, "at most 1000 results", len(results), asked.number)
+
+
+@worker_case("OJS-STL-013", seconds=90)
+async def repeated_whole(stage: WorkerStage) -> None:
+    """A call without an answer is sent again as it was, with the same fetch_id."""
+    await _settling(stage)
+    for odd in (unheard_answer(), reset(), refused(503)):
+        marked: list[Asked] = []
+
+        def lose(asked: Asked, odd: Odd = odd, marked: list[Asked] = marked) -> Odd | None:
+            if marked or not asked.body.get("results"):
+                return None
+            marked.append(asked)
+            return odd
+
+        end = stage.server.script.add(Kind.SETTLE, do=lose)
+        job = stage.offer("test.echo", "again")
+        await stage.until(
+            lambda marked=marked: marked and _next(stage, marked[0]),  # type: ignore[misc]
+            "the call once more",
+            stage.soon_s + 20,
+        )
+        end()
+        again = _next(stage, marked[0])[0]
+        stage.equal(again.body, marked[0].body, "the call once more", again.number)
+        await stage.settled(job)
+
+
+def _next(stage: WorkerStage, lost: Asked) -> list[Asked]:
+    return [
+        one
+        for one in stage.server.record.of(Kind.SETTLE, after=lost.number + 1)
+        if one.body.get("results")
+    ]
+
+
+@worker_case("OJS-STL-016", scaled_s=40)
+async def one_refused_among_many(stage: WorkerStage) -> None:
+    """A result that is refused is given up; the others are told no more."""
+    await _settling(stage)
+    # No BEAT tells of the loss, so that the worker cannot know.
+    stage.server.script.add(Kind.BEAT, do=told(jobs_lost=[]))
+    job, others = stage.slow(0.7), [stage.slow(0.7) for _ in range(stage.places - 1)]
+    await stage.out(job, *others)
+    stage.server.book.take_back(job.id, Held.RETRYABLE)
+    for other in others:
+        await stage.acked(other)
+    await stage.beats(2)
+    await stage.acked(stage.offer("test.echo", 1))
+    for one in (job, *others):
+        stage.equal(len(stage.told(one)), 1, f"how often the outcome of {one.id} was told")
+    beat = (await stage.beats(1))[0]
+    stage.check(job.id not in beat.listed, "a BEAT without the job", beat.listed, beat.number)

@@ -1,0 +1,183 @@
+"""How outcomes are told: refused, unanswered, too late, and how often it is tried."""
+
+import itertools
+import time
+from collections.abc import Sequence
+
+from conformance.case import worker_case
+from conformance.played.book import Held, Job
+from conformance.played.calls import SETTLING, Kind
+from conformance.played.script import Odd, garbage, refused, reset, told, unheard_answer
+from conformance.worker_stage import WorkerStage
+
+# Long enough for several tries of a worker that pauses in between.
+_WATCHED_S = 4.0
+_AT_ONCE_S = 0.1
+_TRIES = 5
+_MEASURED_S = 0.5
+_SPREAD = 0.1
+
+
+async def _given_up(stage: WorkerStage, job: Job) -> None:
+    """Demand that an outcome that was refused is not told again, and that the worker goes on."""
+    await stage.until(lambda: stage.told(job), "an ACK")
+    await stage.acked(stage.offer("test.echo", "after"))
+    await stage.beats(2)
+    await stage.rest(1.0)
+    tries = stage.told(job)
+    number = tries[-1].asked.number
+    stage.equal(len(tries), 1, "ACKs of a job that is not this worker's any more", number)
+    beat = (await stage.beats(1))[0]
+    stage.check(job.id not in beat.listed, "a BEAT without the job", beat.listed, beat.number)
+
+
+@worker_case("OJS-SET-010", scaled_s=40)
+async def refused_with_409(stage: WorkerStage) -> None:
+    """A worker whose ACK is refused with 409 gives the job up."""
+    await stage.started()
+    stage.server.script.add(*SETTLING, do=refused(409, "conflict"), times=1)
+    await _given_up(stage, stage.offer("test.echo", 1))
+
+
+@worker_case("OJS-WPR-023", scaled_s=40)
+async def refused_with_404(stage: WorkerStage) -> None:
+    """A worker whose ACK is refused with 404 gives the job up."""
+    await stage.started()
+    stage.server.script.add(*SETTLING, do=refused(404, "not_found"), times=1)
+    await _given_up(stage, stage.offer("test.echo", 1))
+
+
+@worker_case("OJS-SET-010", scaled_s=40)
+async def after_the_lease(stage: WorkerStage) -> None:
+    """An ACK after the lease was lost is the last word; the next delivery is another matter."""
+    await stage.started()
+    # No BEAT tells of the loss, so that the worker cannot know.
+    stage.server.script.add(Kind.BEAT, do=told(jobs_lost=[]))
+    job = stage.slow(0.7)
+    await stage.out(job)
+    stage.server.book.take_back(job.id)
+    await _given_up(stage, job)
+    job.state = Held.WAITING
+    stage.server.notify()
+    await stage.until(lambda: job.state is Held.COMPLETED, "an ACK of the second delivery")
+    stage.equal([one.outcome for one in stage.told(job)], ["ack", "ack"], "told of two deliveries")
+    last = stage.told(job)[-1]
+    stage.check(last.attempt in (None, 2), "attempt 2", last.attempt, last.asked.number)
+
+
+@worker_case("OJS-WPR-022", "OJS-WPR-016", seconds=120, scaled_s=20)
+async def until_there_is_an_answer(stage: WorkerStage) -> None:
+    """An ACK or FAIL that was not heard is sent again, the same, until it is."""
+    await stage.started()
+    for odd in (refused(500), refused(503), refused(429), reset(), garbage()):
+        for type_, outcome in (("test.echo", "ack"), ("test.fail_always", "fail")):
+            end = stage.server.script.add(*SETTLING, do=odd, times=2)
+            job = stage.offer(type_)
+            for count in (1, 2, 3):
+                await stage.until(
+                    lambda job=job, count=count: len(stage.told(job)) >= count,  # type: ignore[misc]
+                    f"try {count} to tell of the {type_} job",
+                )
+            await stage.settled(job)
+            end()
+            tries = stage.told(job)
+            stage.equal([one.outcome for one in tries], [outcome] * 3, "what was told")
+            for one in tries[1:]:
+                same = (one.attempt, one.result, one.error) == (
+                    tries[0].attempt,
+                    tries[0].result,
+                    tries[0].error,
+                )
+                stage.check(same, "the same as at first", "something else", one.asked.number)
+    await stage.beats(1)
+
+
+@worker_case("OJS-WPR-022", "OJS-SET-010", scaled_s=40)
+async def an_answer_that_was_lost(stage: WorkerStage) -> None:
+    """An ACK that was heard and whose answer was lost is told again, and refused at last."""
+    await stage.started()
+    stage.server.script.add(*SETTLING, do=unheard_answer(), times=1)
+    job = stage.offer("test.echo", 1)
+    await stage.until(lambda: len(stage.told(job)) == 2, "the ACK once more", stage.soon_s + 20)
+    await stage.beats(2)
+    stage.equal(len(stage.told(job)), 2, "ACKs; the second one is refused with 409")
+    await stage.acked(stage.offer("test.echo", 2))
+
+
+@worker_case("OJS-WPR-024", scaled_s=20)
+async def pauses_that_grow(stage: WorkerStage) -> None:
+    """The tries of a call that fails come less and less often."""
+    await stage.started()
+    await stage.acked(stage.offer("test.echo", 0))
+    stage.server.script.add(*SETTLING, do=refused(503))
+    job = stage.offer("test.echo", 1)
+    await stage.until(lambda: stage.told(job), "an ACK")
+    await stage.rest(_WATCHED_S)
+    _grow(stage, [one.at for one in stage.told(job)], "ACK")
+    stage.server.script.add(Kind.FETCH, do=refused(503))
+    stage.server.holds_fetches = False
+    stage.server.notify()
+    known = stage.server.number
+    await stage.until(lambda: stage.server.record.of(Kind.FETCH, after=known), "a FETCH")
+    await stage.rest(_WATCHED_S)
+    _grow(stage, [one.at for one in stage.server.record.of(Kind.FETCH, after=known)], "FETCH")
+
+
+def _grow(stage: WorkerStage, moments: list[float], call: str) -> None:
+    first = moments[0]
+    at_once = sum(at - first <= _AT_ONCE_S for at in moments)
+    stage.check(at_once <= 3, f"no {call} more than twice again at once", at_once)
+    gaps = _gaps(moments)
+    # The pause that is still running counts as long as it has lasted.
+    gaps.append(time.monotonic() - moments[-1])
+    shown = f"pauses of {', '.join(f'{gap:.2f}' for gap in gaps[:20])} s"
+    stage.check(len(gaps) > 1, f"{call} once more", f"none within {_WATCHED_S:g} s")
+    grown = max(gaps[len(gaps) // 2 :]) > 1.3 * min(gaps[: (len(gaps) + 1) // 2])
+    stage.check(grown and len(gaps) < 20, f"pauses between {call}s that grow", shown)
+
+
+@worker_case("OJS-WPR-025", seconds=90)
+async def pauses_by_chance(stage: WorkerStage) -> None:
+    """Workers and jobs whose server fails at the same moment do not come back in step."""
+    stage.server.script.add(*SETTLING, do=refused(503))
+    series = []
+    for _ in range(2):
+        await stage.started()
+        jobs = [stage.offer("test.echo", number, again=False) for number in range(stage.places)]
+        await stage.until(
+            lambda jobs=jobs: all(len(stage.told(job)) >= _TRIES for job in jobs),  # type: ignore[misc]
+            f"{_TRIES} tries for each job",
+            stage.soon_s + 20,
+        )
+        await stage.worker.close()
+        series += [_gaps([one.at for one in stage.told(job)])[: _TRIES - 1] for job in jobs]
+    shown = "; ".join(", ".join(f"{gap:.2f}" for gap in gaps) for gaps in series)
+    stage.check(not in_step(series), "pauses that differ", f"{shown} s")
+
+
+def in_step(series: Sequence[Sequence[float]]) -> bool:
+    """Tell whether the pauses of several callers are the same, as far as can be measured."""
+    for gaps in zip(*series, strict=True):
+        longest = max(gaps)
+        # A short pause differs by what the machine does, not by chance.
+        if longest >= _MEASURED_S and longest - min(gaps) > _SPREAD * longest:
+            return False
+    return True
+
+
+def _gaps(moments: Sequence[float]) -> list[float]:
+    return [late - early for early, late in itertools.pairwise(moments)]
+
+
+@worker_case("OJS-WPR-026")
+async def retry_after(stage: WorkerStage) -> None:
+    """A try that is answered with Retry-After is not made again before that."""
+    await stage.started()
+    odd: Odd = refused(503, Retry_After="2")
+    stage.server.script.add(*SETTLING, do=odd, times=1)
+    job = stage.offer("test.echo", 1)
+    await stage.acked(job, stage.soon_s + 10)
+    first, second = stage.told(job)[:2]
+    # The header is in whole seconds, and a clock may be a little off.
+    waited = second.at - first.at
+    stage.check(waited >= 1.9, "2 s before the next try", round(waited, 2), second.asked.number)

@@ -1,0 +1,106 @@
+"""Runs the cases of workers: each with a played server and worker processes of its own."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from conformance.case import WorkerCase
+from conformance.contract import Contract
+from conformance.judgement import by_contract, judged, result_of
+from conformance.played.deviations import request_findings
+from conformance.program import StartError
+from conformance.subject import PATIENCE_S, signals_for_children, times
+from conformance.verdict import CaseResult, Verdict
+from conformance.wire import Finding
+from conformance.worker_stage import START_S, WorkerStage
+
+_MUTE_AFTER = 3  # cases in a row without any request, after which the worker counts as broken
+
+OnResult = Callable[[CaseResult], None]
+
+
+class WorkerPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """Which cases to play, with which worker, and how."""
+
+    command: Sequence[str]
+    cases: Sequence[WorkerCase]
+    time_scale: float = 1.0
+    jobs: int = 4
+    start_s: float = START_S
+    patience_s: float = PATIENCE_S
+    checker: Contract | None = None
+    contract: Literal["fail", "report"] = "report"
+
+
+async def run_worker(plan: WorkerPlan, on_result: OnResult = lambda _: None) -> list[CaseResult]:
+    """Run the plan; whatever the worker does, every case has a result."""
+    session = _Session(plan, on_result)
+    free = asyncio.Semaphore(max(1, plan.jobs))
+
+    async def one(case: WorkerCase) -> None:
+        async with free:
+            await session.play(case)
+
+    # The longest begin first, so that nobody waits for a single one at the end.
+    ordered = sorted(plan.cases, key=lambda case: -_seconds(case, plan.time_scale))
+    with signals_for_children():
+        await asyncio.gather(*(one(case) for case in ordered))
+    return session.results
+
+
+class _Session:
+    """One run, and whether it makes sense to go on with it."""
+
+    def __init__(self, plan: WorkerPlan, on_result: OnResult) -> None:
+        self.results: list[CaseResult] = []
+        self._plan = plan
+        self._on_result = on_result
+        self._mute = 0
+        self._heard = False
+
+    async def play(self, case: WorkerCase) -> None:
+        """Play one case, unless the worker never says anything."""
+        if self._mute >= _MUTE_AFTER and not self._heard:
+            told = f"not run: the worker sent nothing in the {self._mute} cases before"
+            result = _result(case, verdict=Verdict.ERROR, reason=told)
+        else:
+            result = await self._played(case)
+            self._heard = self._heard or bool(result.exchanges)
+            self._mute = 0 if result.exchanges else self._mute + 1
+        self.results.append(result)
+        self._on_result(result)
+
+    async def _played(self, case: WorkerCase) -> CaseResult:
+        plan = self._plan
+        kept = times(plan.time_scale, plan.patience_s)
+        stage = WorkerStage(plan.command, kept, start_s=plan.start_s, checker=plan.checker)
+        try:
+            judgement = await judged(case.play(stage), _seconds(case, plan.time_scale), _unstarted)
+            if stage.server.fault is not None:
+                raise stage.server.fault
+        except Exception as error:
+            told = f"the case itself is at fault: {type(error).__name__}: {error}"
+            judgement = {"verdict": Verdict.ERROR, "reason": told}
+        finally:
+            await stage.close()
+        exchanges = tuple(stage.server.record.exchanges(stage.server.url))
+        findings: tuple[Finding, ...] = ()
+        if plan.checker is not None:
+            asked = stage.server.record.all
+            findings = tuple(await asyncio.to_thread(request_findings, plan.checker, asked))
+        result = _result(case, findings=findings, exchanges=exchanges, **judgement)
+        return by_contract(result, "request") if plan.contract == "fail" else result
+
+
+def _seconds(case: WorkerCase, scale: float) -> float:
+    return case.seconds + case.scaled_s * scale
+
+
+def _unstarted(error: StartError) -> tuple[Verdict, str]:
+    return Verdict.ERROR, str(error)
+
+
+def _result(case: WorkerCase, **outcome: Any) -> CaseResult:
+    return result_of(case, f"worker/{case.suite}", **outcome)

@@ -1,0 +1,83 @@
+"""Programs that the judge starts: their output in bounds, their end and that of their children."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from conformance.program import Program, StartError, Tail
+
+
+def test_a_tail_keeps_what_is_short() -> None:
+    tail = Tail()
+    assert tail.told() == ""
+    for piece in (b"one\r\ntw", b"o\nthree\n"):
+        tail.feed(piece)
+    assert tail.text == "one\ntwo\nthree"
+    assert tail.told() == "\n    one\n    two\n    three"
+
+
+def test_a_tail_keeps_the_end_of_what_is_long() -> None:
+    tail = Tail(most_bytes=100)
+    for number in range(1000):
+        tail.feed(b"line %d\n" % number)
+    assert tail.total == sum(len(f"line {n}\n") for n in range(1000))
+    lines = tail.text.split("\n")
+    assert lines[-1] == "line 999"
+    assert all(line.startswith("line ") for line in lines)
+    assert len(tail.text) < 130
+
+
+def test_a_line_without_an_end_stays_in_bounds() -> None:
+    tail = Tail(most_bytes=1000)
+    for _ in range(100):
+        tail.feed(b"\xff" * 500)
+    assert 0 < len(tail.text) <= 1500
+    assert len(tail.told()) < 5000
+
+
+async def test_a_flood_of_output_is_read_and_not_kept() -> None:
+    script = "import os\nfor _ in range(1000): os.write(1, b'x' * 65536)\nos.write(1, b'\\nend')"
+    program = Program([sys.executable, "-I", "-c", script], {})
+    await program.start()
+    assert await program.ended(60) == 0
+    assert program.tail.total == 65_536_004
+    assert program.tail.text == "end"
+
+
+async def test_the_whole_group_ends(tmp_path: Path) -> None:
+    place = tmp_path / "child"
+    os.mkfifo(place)
+    end = os.open(place, os.O_RDONLY | os.O_NONBLOCK)
+    child = f"(trap '' TERM; exec 3> {place}; echo up >&3; sleep 300) &"
+    program = Program(["/bin/sh", "-c", f"trap '' TERM; {child} wait"], {})
+    await program.start()
+    assert await heard(end, b"up\n") == b"up\n"
+    program.send(signal.SIGTERM)
+    assert await program.ended(0.2) is None
+    await program.kill()
+    assert program.code == -signal.SIGKILL
+    # Nobody holds the other end any more.
+    assert await heard(end, b"") == b""
+    os.close(end)
+
+
+async def heard(end: int, wanted: bytes) -> bytes | None:
+    """Read from a pipe until it says what is wanted: nothing, once nobody writes to it."""
+    said: bytes | None = None
+    async with asyncio.timeout(30):
+        while said != wanted:
+            await asyncio.sleep(0.01)
+            with contextlib.suppress(BlockingIOError):
+                said = os.read(end, 100)
+    return said
+
+
+@pytest.mark.parametrize("command", ["/no/such/program", "/", "\0"])
+async def test_what_cannot_be_run_is_told(command: str) -> None:
+    with pytest.raises(StartError, match="cannot run"):
+        await Program([command], {}).start()

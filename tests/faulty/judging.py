@@ -1,0 +1,200 @@
+"""Judges a target with a fault by the cases of its clause: a fault is caught, or a case is weak."""
+
+import asyncio
+import contextlib
+import shlex
+import sys
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+from conformance.case import OwnCase, Titled, own_cases, worker_cases
+from conformance.contract import Contract
+from conformance.runner import Plan, run
+from conformance.verdict import CaseResult, Verdict
+from conformance.worker_runner import WorkerPlan, run_worker
+from tests.e2e.judged import variants
+from tests.faulty.fault import UNBROKEN, Fault, Kind
+
+# Cases that nearly every server passes: one that fails them all is a wreck and proves nothing.
+# A worker that is a wreck sends nothing, which the judge of workers tells by itself.
+SMOKE: Final[dict[Kind, tuple[str, ...]]] = {
+    "servers": ("queues.queues_apart", "errors.nearest_words", "jobs.cancelling"),
+    "workers": (),
+}
+# Cases side by side. Each case of workers has a process of its own, in vain once one has caught.
+AT_ONCE: Final[dict[Kind, int]] = {"servers": 6, "workers": 3}
+# What five seconds are between BEATs, and 25 before the end, is a tenth of that here.
+TIME_SCALE: Final = 0.1
+_CONTRACT: Final = "contract"
+
+
+class Found(StrEnum):
+    """What became of a fault."""
+
+    CAUGHT = "caught"
+    MISSED = "missed"
+    ERROR = "error"
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One fault after its run: the case that caught it, or why none did."""
+
+    fault: Fault
+    found: Found
+    case: str = ""
+    why: str = ""
+    used: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+
+def server_commands(name: str) -> dict[str, str]:
+    """How the judge starts the server with a fault, in every variant; times are scaled."""
+    start = shlex.join((sys.executable, "-m", "tests.faulty.serve", name, "--port", "{port}"))
+    scaled = "--heartbeat-interval 1s --heartbeat-timeout 6s --log-level error"
+    return variants(f"{start} --database {{dir}}/ojs.db {scaled}")
+
+
+def worker_command(name: str) -> tuple[str, ...]:
+    """How the judge starts the worker with a fault, with the handlers that its cases need."""
+    return (sys.executable, "-m", "tests.faulty.work", name, "demo", "--log-level", "error")
+
+
+def cases_of(fault: Fault) -> Sequence[Titled]:
+    """The cases that name the clause of a fault."""
+    known: Sequence[Titled] = own_cases() if fault.kind == "servers" else worker_cases()
+    return [case for case in known if fault.clause in case.clauses]
+
+
+def shared_cases(faults: Iterable[Fault]) -> dict[Kind, set[str]]:
+    """The cases that faults are judged by at once: all that start no servers of their own."""
+    found: dict[Kind, set[str]] = {}
+    for fault in faults:
+        names = found.setdefault(fault.kind, set(SMOKE[fault.kind]))
+        names.update(case.id for case in cases_of(fault) if not _is_apart(case))
+    return found
+
+
+async def judged(fault: Fault, checker: Contract | None) -> Finding:
+    """Judge one fault until it is caught; cases that start servers of their own come last."""
+    started = time.monotonic()
+    cases = cases_of(fault)
+    apart = {case.id for case in cases if _is_apart(case)}
+
+    def caught(results: Sequence[CaseResult]) -> bool:
+        return verdict_on(fault, results).found is Found.CAUGHT
+
+    finding = Finding(fault, Found.ERROR, why=f"no case names {fault.clause}")
+    if cases:
+        names = shared_cases([fault])[fault.kind]
+        results = await played(fault.kind, fault.name, names, checker, caught)
+        finding = verdict_on(fault, results)
+        if finding.found is Found.MISSED and apart:
+            before = results
+            more = await played(
+                fault.kind, fault.name, apart, checker, lambda found: caught([*before, *found])
+            )
+            results = [*before, *more]
+            finding = verdict_on(fault, results)
+        finding = msgspec.structs.replace(finding, used=tuple(one.test_id for one in results))
+    return msgspec.structs.replace(finding, seconds=time.monotonic() - started)
+
+
+async def not_passed(
+    kind: Kind, names: Collection[str], checker: Contract | None
+) -> list[CaseResult]:
+    """Which of these cases the target without a fault does not pass."""
+    results = await played(kind, UNBROKEN, names, checker) if names else []
+    return [result for result in results if result.is_bad]
+
+
+def verdict_on(fault: Fault, results: Sequence[CaseResult]) -> Finding:
+    """Read the results: only a case of the fault's own clause catches it, and no crash does."""
+    if errors := [result for result in results if result.verdict is Verdict.ERROR]:
+        return Finding(fault, Found.ERROR, errors[0].test_id, errors[0].reason)
+    if SMOKE[fault.kind] and not any(_is_sound(result) for result in results):
+        return Finding(fault, Found.ERROR, why="no case at all passes: the server is a wreck")
+    mine = [result for result in results if fault.clause in result.clauses]
+    for result in mine:
+        if _is_catch(result, fault.kind):
+            return Finding(fault, Found.CAUGHT, result.test_id, str(result.failures[0]))
+    told = [f"{result.test_id}: {result.verdict} {result.reason}".strip() for result in mine]
+    return Finding(fault, Found.MISSED, why="; ".join(told))
+
+
+def _is_catch(result: CaseResult, kind: Kind) -> bool:
+    """A demand that was not met, by a target that went on answering."""
+    if result.verdict is not Verdict.FAIL or not result.failures:
+        return False
+    if kind == "servers" and any(exchange.status == 500 for exchange in result.exchanges):
+        return False
+    return all(failure.field != "transport" for failure in result.failures)
+
+
+def _is_sound(result: CaseResult) -> bool:
+    return result.verdict is Verdict.PASS or (
+        bool(result.failures) and all(each.field == _CONTRACT for each in result.failures)
+    )
+
+
+def _is_apart(case: Titled) -> bool:
+    return isinstance(case, OwnCase) and bool(case.own_server)
+
+
+async def played(
+    kind: Kind,
+    name: str,
+    cases: Collection[str],
+    checker: Contract | None,
+    enough: Callable[[Sequence[CaseResult]], bool] = lambda _: False,
+) -> list[CaseResult]:
+    """Play cases against a target with a fault, until there are results enough."""
+    results: list[CaseResult] = []
+    ends = asyncio.Event()
+
+    def note(result: CaseResult) -> None:
+        results.append(result)
+        if enough(results):
+            ends.set()
+
+    running = asyncio.ensure_future(_run(kind, name, cases, checker, note))
+    ended = asyncio.create_task(ends.wait())
+    await asyncio.wait({running, ended}, return_when=asyncio.FIRST_COMPLETED)
+    if not ends.is_set():
+        ended.cancel()
+        await running
+    running.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await running
+    return results
+
+
+async def _run(
+    kind: Kind,
+    name: str,
+    cases: Collection[str],
+    checker: Contract | None,
+    note: Callable[[CaseResult], None],
+) -> None:
+    if kind == "servers":
+        plan = Plan(
+            own=[case for case in own_cases() if case.id in cases],
+            commands=server_commands(name),
+            checker=checker,
+            contract="fail",
+            jobs=AT_ONCE[kind],
+        )
+        await run(plan, note)
+    else:
+        worker_plan = WorkerPlan(
+            command=worker_command(name),
+            cases=[case for case in worker_cases() if case.id in cases],
+            time_scale=TIME_SCALE,
+            jobs=AT_ONCE[kind],
+            checker=checker,
+            contract="fail",
+        )
+        await run_worker(worker_plan, note)

@@ -1,0 +1,177 @@
+"""Faults of HTTP: statuses, headers, values, errors, access, and what the manifest says."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from ojs_server.http import call as calls
+from ojs_server.http import dialects, gate
+from ojs_server.http.auth import Keys, Role
+from ojs_server.http.call import Call
+from ojs_server.http.routes import Router
+from tests.faulty.fault import fault
+from tests.faulty.planting import put, wrap
+from tests.faulty.traffic import V1, answered, queried, unsaid
+
+
+@fault("OJS-JOB-003")
+def missing_jobs_are_well() -> None:
+    """A job that is not there is answered with 200."""
+    answered(f"{V1}/jobs/.*", status=404, becomes=200)
+
+
+@fault("OJS-HTP-005")
+def missing_paths_are_wrong_requests() -> None:
+    """A path that is not there is answered with 400."""
+    answered(f"{V1}/nothing.*", status=404, becomes=400)
+
+
+@fault("OJS-HTP-005")
+def methods_are_not_told() -> None:
+    """405 does not say which methods there are."""
+    unsaid("Allow")
+
+
+@fault("OJS-HTP-013")
+def media_type_is_plain_json() -> None:
+    """Every answer is `application/json`."""
+    put(dialects, "media_type", lambda *_: "application/json")
+
+
+@fault("OJS-HTP-015")
+def version_is_missing() -> None:
+    """Answers do not say their version."""
+    unsaid("OJS-Version")
+
+
+@fault("OJS-HTP-016")
+def every_version_is_spoken() -> None:
+    """A request in a version to come is answered."""
+    put(dialects, "check_version", lambda version: None)
+
+
+@fault("OJS-HTP-017")
+def request_id_is_missing() -> None:
+    """Answers have no X-Request-Id."""
+    unsaid("X-Request-Id")
+
+
+@fault("OJS-HTP-017")
+def request_ids_are_replaced() -> None:
+    """A request's own id is not kept."""
+    put(gate, "MAX_REQUEST_ID", 0)
+
+
+@fault("OJS-HTP-018")
+def location_is_missing() -> None:
+    """The answer to an enqueue does not say where the job is."""
+    unsaid("Location")
+
+
+@fault("OJS-HTP-021")
+def pages_have_no_limit() -> None:
+    """`limit` is ignored."""
+    queried(lambda query: query.pop("limit", None))
+
+
+@fault("OJS-HTP-023")
+def totals_count_the_page() -> None:
+    """The total of a list is the length of its page."""
+
+    def short(body: dict[str, Any]) -> None:
+        body["pagination"]["total"] = len(body["jobs"]) - 1
+
+    answered(f"{V1}/dead-letter", short, status=200)
+
+
+@fault("OJS-HTP-012")
+def strict_servers_are_lenient() -> None:
+    """A strict server takes calls with unknown members."""
+    put(calls, "_refuse_unknown", lambda value, wanted: None)
+
+
+@fault("OJS-ENV-025")
+def times_have_no_zone() -> None:
+    """Timestamps end without `Z`."""
+
+    def strip(body: dict[str, Any]) -> None:
+        job = body.get("job", {})
+        for name, value in job.items():
+            if isinstance(value, str) and re.fullmatch(r"\d{4}-.*T.*Z", value):
+                job[name] = value[:-1]
+
+    answered(f"{V1}/jobs", strip, status=201)
+
+
+@fault("OJS-ENV-013")
+def empty_members_are_null() -> None:
+    """A member without a value is answered as null."""
+
+    def add(body: dict[str, Any]) -> None:
+        body["job"].setdefault("started_at", None)
+
+    answered(f"{V1}/jobs", add, status=201)
+
+
+def _errors(change: Callable[[dict[str, Any]], object]) -> None:
+    answered(".*", lambda body: change(body["error"]) if "error" in body else None)
+
+
+@fault("OJS-ERR-001")
+def errors_have_no_code() -> None:
+    """The error object lacks its code."""
+    _errors(lambda error: error.pop("code"))
+
+
+@fault("OJS-ERR-002")
+def nothing_may_be_repeated() -> None:
+    """No error says that the request may succeed later."""
+    _errors(lambda error: error.update(retryable=False))
+
+
+@fault("OJS-ERR-004")
+def errors_name_another_request() -> None:
+    """The request_id of an error is not that of the answer."""
+    _errors(lambda error: error.update(request_id="req_unknown"))
+
+
+@fault("OJS-ERR-005")
+def what_is_missing_is_not_told() -> None:
+    """A 404 does not say what is not there."""
+    answered(".*", lambda body: body["error"].pop("details", None), status=404)
+
+
+@fault("OJS-MAN-002")
+def claims_are_empty() -> None:
+    """The manifest claims workflows, and their paths are not there."""
+
+    def make(find: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda self, path: None if "workflows" in path else find(self, path)
+
+    wrap(Router, "find", make)
+
+
+@fault("OJS-ACC-004")
+def roles_do_not_matter() -> None:
+    """Every key may do everything."""
+    wrap(
+        Keys,
+        "admit",
+        lambda admit: (
+            lambda self, shown, allowed: admit(
+                self, shown, allowed if Role.ANYONE in allowed else frozenset(Role) - {Role.ANYONE}
+            )
+        ),
+    )
+
+
+@fault("OJS-ACC-003")
+def keys_are_not_asked_for() -> None:
+    """401 does not say how to prove oneself."""
+    unsaid("WWW-Authenticate")
+
+
+@fault("OJS-HTP-010")
+def calls_need_a_body() -> None:
+    """Calls that need nothing are refused without a body."""
+    put(Call, "optional_json", Call.json)

@@ -1,0 +1,88 @@
+"""Faults of cron entries."""
+
+from typing import Any
+
+import msgspec
+
+from ojs_server.domain import cron_entry
+from ojs_server.domain.cron_entry import CronEntry, Meeting
+from ojs_server.ops import cron, cron_firing
+from ojs_server.ops.cron_firing import Firing
+from tests.faulty.fault import fault
+from tests.faulty.planting import after, put, wrap
+from tests.faulty.traffic import V1, answered, asked
+
+
+@fault("OJS-CRN-021")
+def due_times_fire_twice() -> None:
+    """Each due time makes two jobs."""
+
+    def twice(carry_out: Any) -> Any:
+        def fire(self: Firing, entry: CronEntry) -> Any:
+            self.run(entry, entry.next_run_at or 0)
+            return carry_out(self, entry)
+
+        return fire
+
+    wrap(Firing, "carry_out", twice)
+
+
+@fault("OJS-CRN-029")
+def runs_overlap() -> None:
+    """A due time makes a job whatever the overlap policy says."""
+    put(cron_firing, "meet", lambda entry, outstanding: Meeting.RUN)
+
+
+@fault("OJS-CRN-019")
+def every_place_has_one_time() -> None:
+    """The time zone of an entry is checked, and UTC is used."""
+
+    def utc(parse: Any) -> Any:
+        def zone(name: str) -> Any:
+            parse(name)
+            return parse("UTC")
+
+        return zone
+
+    wrap(cron_entry, "parse_zone", utc)
+
+
+@fault("OJS-CRN-012")
+def weeks_begin_on_monday() -> None:
+    """Days of the week are counted from Monday."""
+
+    def shift(body: dict[str, Any], _: object) -> None:
+        expression = body.get("expression")
+        if isinstance(expression, str) and expression.endswith((" 0", " 7", " sun")):
+            body["expression"] = f"{expression.rsplit(' ', 1)[0]} 1"
+
+    asked("/cron", shift)
+
+
+@fault("OJS-CRN-004")
+def registering_again_forgets_the_runs() -> None:
+    """Registering a known name counts its runs from zero."""
+    after(cron, "registered", lambda entry, *_, **__: msgspec.structs.replace(entry, run_count=0))
+
+
+@fault("OJS-CRN-025")
+def runs_do_not_say_for_when() -> None:
+    """The meta of a fired job lacks its due time."""
+    after(
+        cron_firing,
+        "draft_of",
+        lambda draft, *_, **__: msgspec.structs.replace(
+            draft, meta=draft.meta.replace(b'"cron_scheduled_at"', b'"scheduled_at"')
+        ),
+    )
+
+
+@fault("OJS-CRN-008")
+def disabled_entries_have_a_next_run() -> None:
+    """A disabled entry still says when it would run."""
+
+    def pretend(body: dict[str, Any]) -> None:
+        for name in ("cron", "cron_job"):
+            body[name]["next_run_at"] = body[name]["next_run_at"] or body[name]["created_at"]
+
+    answered(f"{V1}/cron/[^/]+", pretend, status=200)

@@ -1,0 +1,172 @@
+"""Faults of enqueueing: one job, batches, and requests that are sent twice."""
+
+import asyncio
+import re
+from typing import Any, Final
+
+import msgspec
+
+from ojs_server import cli
+from ojs_server.domain import fields, validate
+from ojs_server.domain.errors import Duplicate, OjsError
+from ojs_server.domain.options import KNOWN
+from ojs_server.domain.validate import parse_draft
+from ojs_server.http import batches, jobs
+from ojs_server.http.call import Call
+from ojs_server.ops import enqueue
+from ojs_wire.values import JOB_TYPE
+from tests.faulty.fault import fault
+from tests.faulty.planting import after, put, wrap
+from tests.faulty.traffic import V1, answered, asked, unheard
+
+JOBS = "/jobs"
+BATCH = "/jobs/batch"
+
+
+@fault("OJS-ENQ-003")
+def answers_come_before_the_disk() -> None:
+    """What was answered is in memory only."""
+    wrap(cli, "open_store", lambda opened: lambda _, **more: opened(":memory:", **more))
+
+
+@fault("OJS-ENQ-004")
+def options_are_outranked() -> None:
+    """Where an option stands in both places the top level wins."""
+
+    def outrank(body: dict[str, Any], _: Call) -> None:
+        options = body.get("options")
+        if isinstance(options, dict):
+            options.update({name: body[name] for name in options if name in body})
+
+    asked(JOBS, outrank)
+
+
+@fault("OJS-ENQ-007")
+def metadata_is_dropped() -> None:
+    """`options.metadata` is not merged into meta."""
+
+    def drop(body: dict[str, Any], _: Call) -> None:
+        if isinstance(options := body.get("options"), dict):
+            options.pop("metadata", None)
+
+    asked(JOBS, drop)
+
+
+@fault("OJS-ENQ-011")
+def nobody_waits_for_activation() -> None:
+    """`pending` is ignored."""
+    asked(JOBS, lambda body, _: body.pop("pending", None))
+
+
+@fault("OJS-ENQ-014")
+def wrong_members_are_not_named() -> None:
+    """The details of a refusal do not name the member."""
+    answered(f"{V1}/jobs", lambda body: body["error"].pop("details", None), status=400)
+
+
+@fault("OJS-ENV-004")
+def capitals_are_accepted() -> None:
+    """Types of jobs may have capital letters."""
+    insensitive = re.compile(JOB_TYPE.pattern, re.ASCII | re.IGNORECASE)
+    put(fields, "JOB_TYPE", insensitive)
+
+
+@fault("OJS-ENV-011")
+def own_members_are_dropped() -> None:
+    """Members of a job that the protocol does not know are not stored."""
+    wrap(
+        validate,
+        "_spec",
+        lambda spec: (
+            lambda body, *more: spec(
+                {name: value for name, value in body.items() if name in KNOWN}, *more
+            )
+        ),
+    )
+
+
+@fault("OJS-ENV-005")
+def large_numbers_are_rounded() -> None:
+    """Integers pass through a floating point number."""
+
+    def rounded(value: Any) -> Any:
+        if isinstance(value, list):
+            return [rounded(item) for item in value]
+        return float(value) if type(value) is int else value
+
+    asked(JOBS, lambda body, _: body.update({"args": rounded(body.get("args"))}))
+
+
+_STORING: Final[set["asyncio.Task[Any]"]] = set()
+
+
+@fault("OJS-ENQ-019")
+def batches_are_stored_in_part() -> None:
+    """Of a batch with a wrong job the good ones are stored."""
+
+    def store_good(body: dict[str, Any], call: Call) -> None:
+        drafts = []
+        for job in body["jobs"] if isinstance(body.get("jobs"), list) else ():
+            try:
+                drafts.append(parse_draft(job))
+            except OjsError:
+                continue
+        if drafts and len(drafts) < len(body["jobs"]):
+            stored = call.server.engine.run(enqueue.Enqueue(tuple(drafts)))
+            _STORING.add(asyncio.ensure_future(stored))
+
+    asked(BATCH, store_good)
+
+
+@fault("OJS-ENQ-022")
+def batches_have_no_limit() -> None:
+    """A batch of more than a thousand jobs is accepted."""
+    put(batches, "MAX_BATCH", 10_000)
+
+
+@fault("OJS-ENQ-024")
+def batches_are_turned_round() -> None:
+    """The jobs of a batch are stored from behind."""
+    asked(BATCH, lambda body, _: body.get("jobs", []).reverse())
+
+
+@fault("OJS-IDM-002")
+def keys_are_not_heard() -> None:
+    """`Idempotency-Key` is ignored."""
+    unheard("idempotency-key")
+
+
+@fault("OJS-IDM-003")
+def keys_take_any_request() -> None:
+    """A key is good for a different request as well."""
+    put(jobs, "hash_of", lambda body: b"")
+
+
+@fault("OJS-IDM-004")
+def known_ids_are_refused() -> None:
+    """An equal request with a known id is a duplicate."""
+
+    def refuse(verdict: object, *_: object) -> object:
+        return verdict if verdict is None else Duplicate("this id is known")
+
+    after(enqueue, "_known_id", refuse)
+
+
+@fault("OJS-IDM-007")
+def repetitions_are_not_told() -> None:
+    """The answer to a repeated enqueue does not say so."""
+    answered(f"{V1}/jobs", lambda body: body.pop("deduplicated", None), status=200)
+
+
+@fault("OJS-LIF-003")
+def later_jobs_come_at_once() -> None:
+    """A job with a time in the future is available."""
+
+    def now(new: Any, *_: object) -> Any:
+        job = new.job
+        if job.state != "scheduled":
+            return new
+        job = msgspec.structs.replace(job, state="available", due_at=job.expires_at)
+        return msgspec.structs.replace(new, job=job)
+
+    after(enqueue, "born", now)

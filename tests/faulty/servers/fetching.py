@@ -1,0 +1,122 @@
+"""Faults of FETCH: what is handed out, to whom, in which order, and how it waits."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from ojs_server.http import workers
+from ojs_server.http.call import Call
+from ojs_server.ops import claim, enqueue
+from ojs_server.ops import fetch as waiting
+from ojs_server.ops.wakeups import Wakeups
+from ojs_server.store.sqlite.statements import QUERIES
+from ojs_server.store.tables.queues import QueueWrites
+from tests.faulty.fault import fault
+from tests.faulty.planting import after, put, wrap
+from tests.faulty.traffic import V1, answered, dropped
+
+FETCH = "/workers/fetch"
+
+
+@fault("OJS-FET-002")
+def fetches_bring_one_job() -> None:
+    """`count` is ignored."""
+    dropped(FETCH, "count")
+
+
+@fault("OJS-FET-004")
+def types_are_not_chosen() -> None:
+    """`job_types` is ignored."""
+    dropped(FETCH, "job_types")
+
+
+@fault("OJS-FET-014")
+def nobody_waits() -> None:
+    """`wait_ms` is ignored."""
+    dropped(FETCH, "wait_ms")
+
+
+@fault("OJS-FET-020")
+def asking_again_is_asking_for_more() -> None:
+    """`fetch_id` is ignored."""
+    dropped(FETCH, "fetch_id")
+
+
+@fault("OJS-QUE-001")
+def last_in_is_first_out() -> None:
+    """A queue hands out its newest job first."""
+    after(
+        enqueue,
+        "born",
+        lambda new, *_: msgspec.structs.replace(
+            new, job=msgspec.structs.replace(new.job, seq=-new.job.seq)
+        ),
+    )
+
+
+@fault("OJS-FET-008")
+def low_priority_goes_first() -> None:
+    """Jobs of lower priority are handed out before those of higher."""
+    for name in ("claim", "claim_types"):
+        query = QUERIES[name]
+        row, sql = (text.replace("priority DESC", "priority") for text in (query.row, query.sql))
+        QUERIES[name] = msgspec.structs.replace(query, row=row, sql=sql)
+
+
+@fault("OJS-FET-008")
+def queues_are_turned_round() -> None:
+    """Queues are looked at in another order than FETCH names them."""
+    after(
+        workers,
+        "claim_of",
+        lambda wanted, *_: msgspec.structs.replace(wanted, queues=wanted.queues[::-1]),
+    )
+
+
+@fault("OJS-FET-009")
+def deliveries_are_given_twice() -> None:
+    """A FETCH that finds nothing is given the jobs of the one before."""
+    before: list[Any] = []
+
+    def repeat(body: dict[str, Any]) -> None:
+        if body.get("jobs"):
+            before[:] = body["jobs"]
+        elif before:
+            body["jobs"] = list(before)
+            before.clear()
+
+    answered(V1 + FETCH, repeat, status=200)
+
+
+@fault("OJS-FET-011")
+def paused_queues_go_on() -> None:
+    """A pause is answered and told, and the queue hands out as before."""
+    put(QueueWrites, "set_paused", lambda *_: None)
+
+
+@fault("OJS-FET-012")
+def quiet_workers_are_served() -> None:
+    """A worker that reported quiet is given jobs."""
+    for module in (claim, waiting):
+        put(module, "may_fetch", lambda worker: True)
+
+
+@fault("OJS-FET-016")
+def nobody_is_woken() -> None:
+    """A job that becomes available wakes no FETCH that waits."""
+    put(Wakeups, "wake", lambda *_: None)
+
+
+@fault("OJS-FET-018")
+def who_hung_up_is_served() -> None:
+    """A FETCH whose connection has closed goes on waiting, and is given a job."""
+
+    def make(_: Callable[..., Any]) -> Callable[..., Any]:
+        async def never(self: Call) -> None:
+            await asyncio.Event().wait()
+
+        return never
+
+    wrap(Call, "disconnected", make)

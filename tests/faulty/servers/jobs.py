@@ -1,0 +1,201 @@
+"""Faults of stored jobs: reading, cancelling, counting, listing, dead letters, and many at once."""
+
+from typing import Any
+
+import msgspec
+
+from ojs_server.domain import lifecycle
+from ojs_server.domain.job import WAITING, Change, Job, State
+from ojs_server.http import jobs, queue_config, queues
+from ojs_server.ops import enqueue
+from ojs_server.ops.work import Work
+from tests.faulty.fault import fault
+from tests.faulty.planting import after, put, wrap
+from tests.faulty.traffic import V1, answered, asked, dropped
+
+DEAD = f"{V1}/dead-letter"
+
+
+@fault("OJS-LIF-012")
+def held_jobs_cannot_be_cancelled() -> None:
+    """A cancel of a job that a worker holds is answered, and nothing happens."""
+
+    def nothing(change: Change, job: Job, *_: object) -> Change:
+        return Change(job, job, ()) if job.state == State.ACTIVE else change
+
+    after(lifecycle, "cancel", nothing)
+
+
+@fault("OJS-LIF-001")
+def a_state_is_misspelt() -> None:
+    """A cancelled job is `canceled`."""
+
+    def misspell(body: dict[str, Any]) -> None:
+        for part in (body, body.get("job")):
+            if isinstance(part, dict) and part.get("state") == "cancelled":
+                part["state"] = "canceled"
+
+    answered(f"{V1}/jobs.*", misspell, status=200)
+
+
+@fault("OJS-LIF-004")
+def time_promotes_nothing() -> None:
+    """A scheduled job stays scheduled when its time has come."""
+    wrap(
+        lifecycle,
+        "mature",
+        lambda mature: (
+            lambda job, *more: (
+                Change(job, msgspec.structs.replace(job, due_at=job.due_at + 3_600_000), ())
+                if job.state == State.SCHEDULED and job.scheduled_at == job.due_at
+                else mature(job, *more)
+            )
+        ),
+    )
+
+
+@fault("OJS-LIF-013")
+def activation_jumps_the_queue() -> None:
+    """An activated job comes before those that wait."""
+    after(
+        lifecycle,
+        "activate",
+        lambda change, *_: msgspec.structs.replace(
+            change, after=msgspec.structs.replace(change.after, seq=-1)
+        ),
+    )
+
+
+@fault("OJS-JOB-009")
+def results_come_too_early() -> None:
+    """The result of a job that has not ended is answered with 200."""
+    answered(f"{V1}/jobs/[^/]+/result", status=202, becomes=200)
+
+
+@fault("OJS-JOB-010")
+def nobody_waits_for_results() -> None:
+    """`wait=true` is ignored."""
+    put(jobs, "_wait", lambda call: 0)
+
+
+def _counted(change: Any) -> None:
+    def both(body: dict[str, Any]) -> None:
+        if isinstance(body.get("queue"), dict):
+            change(body["queue"])
+
+    answered(f"{V1}/queues/[^/]+/stats", both, status=200)
+
+
+@fault("OJS-QUE-006")
+def counts_mix_states() -> None:
+    """Held jobs are counted as available."""
+
+    def mix(counts: dict[str, Any]) -> None:
+        counts["available"] += counts["active"]
+        counts["active"] = 0
+
+    _counted(mix)
+
+
+@fault("OJS-QUE-009")
+def counts_forget_the_cancelled() -> None:
+    """A cancelled job is in no count."""
+    _counted(lambda counts: counts.update(cancelled=0))
+
+
+@fault("OJS-QUE-008")
+def depth_counts_held_jobs() -> None:
+    """The depth of a queue has the jobs in it that workers hold."""
+    put(queues, "WAITING", (*WAITING, State.ACTIVE))
+
+
+@fault("OJS-QCF-014")
+def purges_take_held_jobs() -> None:
+    """A purge removes jobs that workers hold."""
+    put(queue_config, "PURGEABLE", (*queue_config.PURGEABLE, State.ACTIVE))
+
+
+@fault("OJS-QCF-013")
+def purges_need_no_word() -> None:
+    """A purge is carried out without `confirm`."""
+    asked("/queues/[^/]+/jobs", lambda body, _: body.update(confirm=True))
+
+
+@fault("OJS-QCF-012")
+def queues_take_every_type() -> None:
+    """`allowed_job_types` is stored, and does not count."""
+    put(enqueue, "require_type", lambda *_: None)
+
+
+@fault("OJS-BLK-017")
+def pages_overlap() -> None:
+    """The next page of a list of jobs begins with the last job of the one before."""
+
+    def step_back(body: dict[str, Any]) -> None:
+        if len(body["jobs"]) > 1 and "next_cursor" in body["pagination"]:
+            body["pagination"]["next_cursor"] = body["jobs"][-2]["id"]
+
+    answered(f"{V1}/jobs", step_back, status=200)
+
+
+@fault("OJS-BLK-007")
+def filters_need_no_word() -> None:
+    """A call by filter is carried out without `confirm`."""
+    asked("/jobs/bulk/.*", lambda body, _: body.update(confirm=True))
+
+
+@fault("OJS-BLK-002")
+def all_or_nothing_is_some() -> None:
+    """`atomicity` is ignored."""
+    dropped("/jobs/bulk", "atomicity")
+
+
+@fault("OJS-DLQ-001")
+def some_letters_are_not_listed() -> None:
+    """Only jobs whose policy says `dead_letter` are listed."""
+
+    def choose(body: dict[str, Any]) -> None:
+        wanted = "dead_letter"
+        body["jobs"] = [
+            job for job in body["jobs"] if job.get("retry", {}).get("on_exhaustion") == wanted
+        ]
+
+    answered(DEAD, choose, status=200)
+
+
+@fault("OJS-DLQ-004")
+def old_letters_come_first() -> None:
+    """Dead letters are listed with the longest discarded first."""
+    answered(DEAD, lambda body: body["jobs"].reverse(), status=200)
+
+
+def _revived(**members: Any) -> None:
+    def keep(change: Change, job: Job, *_: object) -> Change:
+        kept = {name: make(job) for name, make in members.items()}
+        return msgspec.structs.replace(change, after=msgspec.structs.replace(change.after, **kept))
+
+    after(lifecycle, "revive", keep)
+
+
+@fault("OJS-DLQ-006")
+def replays_keep_the_attempt() -> None:
+    """A dead letter that is tried again has its attempts behind it."""
+    _revived(attempt=lambda job: job.attempt)
+
+
+@fault("OJS-DLQ-006")
+def replays_forget_the_history() -> None:
+    """A dead letter that is tried again has no errors."""
+    _revived(errors=lambda job: None)
+
+
+@fault("OJS-DLQ-008")
+def deleted_letters_stay() -> None:
+    """A delete is answered, and the job is still there."""
+    put(Work, "remove", lambda self, jobs: None)
+
+
+@fault("OJS-DLQ-016")
+def replays_change_nothing() -> None:
+    """`override` is ignored."""
+    dropped("/dead-letter/[^/]+/retry", "override")

@@ -1,0 +1,131 @@
+"""Faults of retries: how often, when, and what is remembered."""
+
+import re
+
+import msgspec
+
+from ojs_server.domain import faults as stored
+from ojs_server.domain import lifecycle, retry
+from ojs_server.domain.job import Change, Job
+from ojs_server.domain.retry import RetryPolicy
+from tests.faulty.fault import fault
+from tests.faulty.planting import after, put, wrap
+
+
+@fault("OJS-RET-004")
+def one_attempt_too_many() -> None:
+    """A job may fail once more than max_attempts says."""
+
+    def exhausted(job: Job) -> bool:
+        return job.attempt - job.releases > max(1, job.max_attempts)
+
+    put(lifecycle, "_exhausted", exhausted)
+
+
+def _delays(change: str, by: float) -> None:
+    """Compute delays under another policy than the job's."""
+
+    def other(policy: RetryPolicy) -> RetryPolicy:
+        value = type(getattr(policy, change))(getattr(policy, change) * by)
+        return msgspec.structs.replace(policy, **{change: value})
+
+    wrap(
+        retry,
+        "next_delay",
+        lambda delay: lambda policy, failed, dice: delay(other(policy), failed, dice),
+    )
+
+
+@fault("OJS-RET-008")
+def delays_have_no_jitter() -> None:
+    """Jitter is ignored."""
+    _delays("jitter", 0)
+
+
+@fault("OJS-RET-008")
+def jitter_passes_the_longest() -> None:
+    """A delay with jitter may be longer than max_interval."""
+    _delays("max_ms", 10)
+
+
+@fault("OJS-RET-007")
+def delays_grow_too_early() -> None:
+    """The first delay is already that of the second failure."""
+    wrap(
+        retry,
+        "next_delay",
+        lambda delay: lambda policy, failed, dice: delay(policy, failed + 1, dice),
+    )
+
+
+@fault("OJS-RET-007")
+def delays_grow_for_ever() -> None:
+    """max_interval does not cut the delays."""
+    _delays("max_ms", 1000)
+
+
+@fault("OJS-RET-009")
+def retries_come_at_once() -> None:
+    """A delay is answered, and the job is handed out without it."""
+
+    def at_once(
+        change: Change, job: Job, lease: object, cause: object, now: int, *_: object
+    ) -> Change:
+        if change.after.state != "retryable":
+            return change
+        return msgspec.structs.replace(
+            change, after=msgspec.structs.replace(change.after, due_at=now)
+        )
+
+    after(lifecycle, "_failed", at_once)
+
+
+@fault("OJS-RET-013")
+def prefixes_match_words() -> None:
+    """`Auth.*` matches `Authority`."""
+    after(
+        retry,
+        "_matches",
+        lambda found, pattern, name: (
+            found or (pattern.endswith(".*") and name.startswith(pattern[:-2]))
+        ),
+    )
+
+
+@fault("OJS-RET-014")
+def expressions_match_parts() -> None:
+    """A regular expression matches a name that only holds what it describes."""
+
+    def matches(found: bool, pattern: str, name: str) -> bool:
+        signs = bool(re.search(r"[\[\]+]", pattern))
+        return found or (signs and re.search(pattern, name) is not None)
+
+    after(retry, "_matches", matches)
+
+
+@fault("OJS-RET-015")
+def expressions_may_run_for_ever() -> None:
+    """No regular expression is refused."""
+    put(retry, "_check_regex", lambda field, pattern: None)
+
+
+@fault("OJS-RET-019")
+def history_is_lost() -> None:
+    """Only the newest error is kept."""
+    put(lifecycle, "append_entry", lambda history, new: b"[" + new + b"]")
+
+
+@fault("OJS-RET-019")
+def history_never_ends() -> None:
+    """All errors are kept."""
+    put(stored, "HISTORY", 1000)
+
+
+@fault("OJS-RET-020")
+def history_counts_from_zero() -> None:
+    """The first delivery that failed has the number 0 in the history."""
+    wrap(
+        lifecycle,
+        "entry",
+        lambda entry: lambda cause, attempt, now: entry(cause, attempt - 1, now),
+    )

@@ -1,0 +1,160 @@
+"""Faults of ACK, FAIL and the call that settles many jobs."""
+
+from typing import Any
+
+import msgspec
+
+from ojs_server.domain import lifecycle
+from ojs_server.domain.faults import Fault
+from ojs_server.domain.job import Change, Job, State
+from ojs_server.http import workers
+from ojs_server.ops import exchange, settle
+from tests.faulty.fault import fault
+from tests.faulty.planting import after, put, wrap
+from tests.faulty.traffic import V1, answered, asked, dropped
+
+ACK = "/workers/ack"
+NACK = "/workers/nack"
+
+
+def _also_legal(call: str, state: State) -> None:
+    put(lifecycle, "LEGAL", {**lifecycle.LEGAL, call: lifecycle.LEGAL[call] | {state}})
+
+
+@fault("OJS-SET-002")
+def acks_are_accepted_twice() -> None:
+    """A completed job may be completed again."""
+    _also_legal("ack", State.COMPLETED)
+
+
+@fault("OJS-SET-008")
+def late_acks_are_accepted() -> None:
+    """An ACK after the lease was lost completes a job that waits."""
+    _also_legal("ack", State.AVAILABLE)
+
+
+@fault("OJS-SET-003")
+def anybody_settles() -> None:
+    """Any worker may settle the job of another one."""
+    wrap(
+        lifecycle,
+        "require_holder",
+        lambda require: lambda job, lease, worker_id, attempt: require(job, lease, None, attempt),
+    )
+
+
+@fault("OJS-SET-006")
+def any_delivery_settles() -> None:
+    """The number of the delivery is not looked at."""
+    wrap(
+        lifecycle,
+        "require_holder",
+        lambda require: lambda job, lease, worker_id, attempt: require(job, lease, worker_id, None),
+    )
+
+
+@fault("OJS-SET-012")
+def results_get_lost() -> None:
+    """An ACK's result is not stored."""
+    dropped(ACK, "result")
+
+
+@fault("OJS-SET-013")
+def errors_outlive_success() -> None:
+    """A completed job still shows the error of an earlier attempt."""
+
+    def keep(change: Change, job: Job, *_: object, **__: object) -> Change:
+        completed = msgspec.structs.replace(change.after, error=job.error)
+        return msgspec.structs.replace(change, after=completed)
+
+    after(lifecycle, "acknowledge", keep)
+
+
+@fault("OJS-SET-014")
+def large_results_are_kept() -> None:
+    """A result may be twice as large as the manifest says."""
+    wrap(workers, "result_of", lambda check: lambda given, limit: check(given, 2 * limit))
+
+
+@fault("OJS-SET-011")
+def acks_do_not_say_when() -> None:
+    """The answer to an ACK has no completed_at."""
+    answered(V1 + ACK, lambda body: body.pop("completed_at", None), status=200)
+
+
+@fault("OJS-SET-021")
+def requeues_cost_an_attempt() -> None:
+    """A requeued delivery counts against max_attempts."""
+    after(lifecycle, "_release", lambda change, job, _: _with_releases(change, job))
+
+
+@fault("OJS-SET-023")
+def snoozes_cost_an_attempt() -> None:
+    """A snoozed delivery counts against max_attempts."""
+    after(lifecycle, "_snooze", lambda change, job, *_: _with_releases(change, job))
+
+
+def _with_releases(change: Change, job: Job) -> Change:
+    counted = msgspec.structs.replace(change.after, releases=job.releases)
+    return msgspec.structs.replace(change, after=counted)
+
+
+@fault("OJS-QUE-002")
+def requeued_jobs_join_the_end() -> None:
+    """A requeued job loses its place in the queue."""
+
+    def last(change: Change, op: Any, work: Any, *_: object) -> Change:
+        if not op.requeue:
+            return change
+        moved = msgspec.structs.replace(change.after, seq=work.tx.position())
+        return msgspec.structs.replace(change, after=moved)
+
+    after(settle.Fail, "decide", last)
+
+
+@fault("OJS-RET-011")
+def final_errors_are_retried() -> None:
+    """A FAIL that says `retryable: false` is retried."""
+    asked(NACK, lambda body, _: _error(body).pop("retryable", None))
+
+
+@fault("OJS-SET-022")
+def handlers_have_no_say() -> None:
+    """The outcome that a handler asks for is ignored."""
+    put(Fault, "action", property(lambda _: "retry"))
+
+
+def _error(body: dict[str, Any]) -> dict[str, Any]:
+    error = body.get("error")
+    return error if isinstance(error, dict) else {}
+
+
+@fault("OJS-STL-006")
+def failures_are_settled_as_done() -> None:
+    """Among many results a failure counts as a success."""
+
+    def all_done(body: dict[str, Any]) -> None:
+        for result in body.get("results", ()):
+            result["outcome"] = "ack"
+
+    asked("/workers/settle", lambda body, _: all_done(body))
+
+
+@fault("OJS-STL-007")
+def one_refusal_refuses_all() -> None:
+    """Where one of many results is refused all are answered as refused."""
+
+    def refuse(body: dict[str, Any]) -> None:
+        refused = [result["error"] for result in body.get("results", ()) if "error" in result]
+        for result in body.get("results", ()) if refused else ():
+            result.pop("state", None)
+            result["error"] = refused[0]
+
+    answered(f"{V1}/workers/settle", refuse, status=200)
+
+
+@fault("OJS-STL-014")
+def repetitions_are_refused() -> None:
+    """A settlement that is sent again among many is a conflict."""
+    put(exchange, "acknowledged_before", lambda *_: False)
+    put(exchange, "failed_before", lambda *_, **__: False)

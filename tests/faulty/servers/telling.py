@@ -1,0 +1,177 @@
+"""Faults of events, streams, progress and checkpoints: what is told of jobs."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from ojs_server.domain import progress
+from ojs_server.http import feed, jobs
+from ojs_server.http import progress as reports
+from ojs_server.ops import claim
+from ojs_server.ops.work import Work
+from ojs_server.store.tables.beside import BesideWrites
+from tests.faulty.fault import fault
+from tests.faulty.planting import after, put, wrap
+from tests.faulty.traffic import V1, answered, queried, unheard
+
+EVENTS = f"{V1}/events"
+
+
+@fault("OJS-EVT-006")
+def newest_events_come_first() -> None:
+    """Events are answered newest first."""
+    answered(EVENTS, lambda body: body["events"].reverse(), status=200)
+
+
+@fault("OJS-EVT-008")
+def cursors_skip_an_event() -> None:
+    """Each page of several events loses its last one."""
+    answered(EVENTS, lambda body: len(body["events"]) > 1 and body["events"].pop(), status=200)
+
+
+@fault("OJS-EVT-009")
+def stars_are_letters() -> None:
+    """A star at the end of a type stands for nothing."""
+
+    def strip(query: dict[str, str]) -> None:
+        if "types" in query:
+            query["types"] = query["types"].replace("*", "")
+
+    queried(strip)
+
+
+def _silent(kinds: str) -> None:
+    """Tell nothing of certain types of events."""
+
+    def make(flush: Callable[..., Any]) -> Callable[..., Any]:
+        def without(self: Any) -> None:
+            self._events = [event for event in self._events if not event.type.startswith(kinds)]
+            flush(self)
+
+        return without
+
+    wrap(Work, "flush", make)
+
+
+@fault("OJS-EVT-005")
+def retries_are_not_told() -> None:
+    """A failure that will be retried has no job.retrying."""
+    _silent("job.retrying")
+
+
+@fault("OJS-EVT-004")
+def pauses_are_not_told() -> None:
+    """A queue that is paused or resumed has no event."""
+    _silent("queue.")
+
+
+@fault("OJS-WFL-035")
+def workflows_are_not_told() -> None:
+    """The steps of a workflow end without an event."""
+    _silent("workflow.step")
+
+
+def _data(change: Callable[[dict[str, Any]], object]) -> None:
+    answered(EVENTS, lambda body: [change(event["data"]) for event in body["events"]], status=200)
+
+
+@fault("OJS-EVT-003")
+def events_name_no_attempt() -> None:
+    """The data of events do not say which delivery they are about."""
+    _data(lambda data: data.pop("attempt", None))
+
+
+@fault("OJS-EVT-014")
+def traces_are_dropped() -> None:
+    """Events do not name the trace of their job."""
+    _data(lambda data: data.pop("trace_id", None))
+
+
+@fault("OJS-STR-014")
+def coming_back_is_beginning() -> None:
+    """`Last-Event-ID` is ignored."""
+    unheard("last-event-id")
+
+
+@fault("OJS-STR-006")
+def frames_have_no_id() -> None:
+    """The frames of a stream do not name their event."""
+    wrap(feed, "frame", lambda frame: lambda name, data, *_: frame(name, data))
+
+
+@fault("OJS-STR-005")
+def streams_are_not_sifted() -> None:
+    """Types that a stream asks for are ignored."""
+
+    def all_types(query: dict[str, str]) -> None:
+        query.pop("types", None)
+        query.pop("event_types", None)
+
+    queried(all_types)
+
+
+@fault("OJS-STR-017")
+def streams_outlive_their_job() -> None:
+    """The stream of a job goes on when the job has ended."""
+    put(feed, "_ENDS", frozenset())
+
+
+def _advances(value: Callable[[float, float], float]) -> None:
+    """Keep another value than the rules say, made of theirs and of what was reported."""
+
+    def change(kept: Any, job: Any, lease: Any, before: Any, report: Any, **_: Any) -> Any:
+        if kept is None or report.value is None:
+            return kept
+        return msgspec.structs.replace(kept, value=value(kept.value, report.value))
+
+    after(progress, "advance", change)
+
+
+@fault("OJS-PRG-004")
+def progress_passes_the_end() -> None:
+    """A value above 1 is kept."""
+    _advances(max)
+
+
+@fault("OJS-PRG-005")
+def progress_falls() -> None:
+    """A lower value replaces a higher one."""
+    _advances(lambda kept, reported: min(1.0, max(0.0, reported)))
+
+
+@fault("OJS-PRG-012")
+def progress_outlives_the_attempt() -> None:
+    """A new attempt shows how far the one before it was."""
+
+    def show(shown: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda job, known: shown(
+            job, known and msgspec.structs.replace(known, attempt=job.attempt)
+        )
+
+    for module in (jobs, reports):
+        wrap(module, "shown", show)
+
+
+@fault("OJS-CHK-011")
+def checkpoints_get_lost() -> None:
+    """A job is handed out without its checkpoint."""
+    put(claim, "_with_left", lambda work, answers: [*answers])
+
+
+@fault("OJS-CHK-004")
+def checkpoints_are_not_counted() -> None:
+    """Every checkpoint is the first."""
+
+    def first(body: dict[str, Any]) -> None:
+        for part in (body, body.get("checkpoint")):
+            if isinstance(part, dict) and "sequence" in part:
+                part["sequence"] = 1
+
+    answered(f"{V1}/jobs/[^/]+/checkpoint", first, status=200)
+
+
+@fault("OJS-CHK-013")
+def deleted_checkpoints_stay() -> None:
+    """A delete is answered, and the checkpoint is still there."""
+    put(BesideWrites, "drop_checkpoints", lambda tx, ids: None)

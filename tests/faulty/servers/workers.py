@@ -1,0 +1,107 @@
+"""Faults of BEAT, of directives, and of workers that come, go and die."""
+
+from typing import Any
+
+import msgspec
+
+from ojs_server.domain.workers import Worker
+from ojs_server.ops import beat, claim, presence, sweep
+from ojs_server.store.tables.leases import LeaseWrites
+from tests.faulty.fault import fault
+from tests.faulty.planting import after, put, wrap
+from tests.faulty.traffic import V1, answered
+
+BEAT = f"{V1}/workers/heartbeat"
+
+
+@fault("OJS-WRK-033")
+def the_dead_keep_their_jobs() -> None:
+    """Nobody looks for workers that fell silent."""
+    put(sweep, "_bury", lambda work, since: 0)
+
+
+@fault("OJS-WRK-031")
+def fetching_counts_as_registering() -> None:
+    """A worker that only fetched is judged as if it had been silent since it registered."""
+    wrap(claim, "Worker", lambda made: lambda **members: made(**members, alive_at=1))
+
+
+@fault("OJS-WRK-020")
+def directives_are_told_once() -> None:
+    """A directive is forgotten after one BEAT."""
+    put(beat, "standing_directive", lambda directive, reported: None)
+
+
+@fault("OJS-WRK-021")
+def resuming_never_ends() -> None:
+    """A resume stands after the worker runs again."""
+    put(beat, "standing_directive", lambda directive, reported: directive)
+
+
+@fault("OJS-WRK-015")
+def quiet_is_not_answered() -> None:
+    """A worker that reports quiet is told to run."""
+    wrap(
+        beat,
+        "directed_state",
+        lambda directed: lambda reported, *more: directed(type(reported)("running"), *more),
+    )
+
+
+@fault("OJS-WRK-010")
+def lost_jobs_are_not_told() -> None:
+    """A BEAT never says that a job is lost."""
+    answered(BEAT, lambda body: body.update(jobs_lost=[]), status=200)
+
+
+@fault("OJS-WRK-011")
+def cancelled_jobs_are_told_as_lost() -> None:
+    """A cancelled job is among the lost ones."""
+
+    def mix(body: dict[str, Any]) -> None:
+        body["jobs_lost"] += body.pop("cancelled_jobs")
+        body["cancelled_jobs"] = []
+
+    answered(BEAT, mix, status=200)
+
+
+@fault("OJS-WRK-018")
+def everybody_is_known() -> None:
+    """A BEAT from a worker that nobody knew is answered as one from a known worker."""
+    answered(BEAT, lambda body: body.update(registered=True), status=200)
+
+
+@fault("OJS-WRK-028")
+def leavers_keep_their_jobs() -> None:
+    """Deregistering gives no job back."""
+    put(LeaseWrites, "load_held", lambda tx, workers: [])
+
+
+def _registered(change: Any) -> None:
+    after(
+        presence,
+        "_registered",
+        lambda worker, work, op, known: msgspec.structs.replace(worker, **change(worker, known)),
+    )
+
+
+@fault("OJS-WRK-027")
+def registering_is_a_beat() -> None:
+    """A registration sets the moment of the last BEAT."""
+    _registered(lambda worker, known: {"beat_at": worker.alive_at})
+
+
+@fault("OJS-WRK-026")
+def lives_are_not_counted() -> None:
+    """Registering again leaves the incarnation as it was."""
+
+    def same(worker: Worker, known: Worker | None) -> dict[str, Any]:
+        return {"incarnation": known.incarnation if known else worker.incarnation}
+
+    _registered(same)
+
+
+@fault("OJS-WRK-039")
+def everybody_is_well() -> None:
+    """The health of a worker is always 200."""
+    answered(f"{V1}/workers/[^/]+/health", becomes=200)

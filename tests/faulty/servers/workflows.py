@@ -1,0 +1,94 @@
+"""Faults of workflows."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from ojs_server.domain import workflow, workflow_graph
+from ojs_server.domain.workflow_plan import ENDED, Callback, Node
+from ojs_server.ops import workflow_moves
+from tests.faulty.fault import fault
+from tests.faulty.planting import after, put, wrap
+
+Run = workflow._Run
+
+
+@fault("OJS-WFL-016")
+def steps_do_not_wait() -> None:
+    """All steps are enqueued at the start."""
+
+    def make(launch: Callable[..., Any]) -> Callable[..., Any]:
+        def eager(self: Any, index: int) -> None:
+            launch(self, index)
+            for member in self._plan.nodes[index].members:
+                if self._plan.nodes[member].needs:
+                    eager(self, member)
+
+        return eager
+
+    wrap(Run, "launch", make)
+
+
+def _decides(wrong: Callable[[Node, list[Any]], bool | None]) -> None:
+    """Decide otherwise about some of the nodes whose needs have all ended."""
+
+    def make(decide: Callable[..., Any]) -> Callable[..., Any]:
+        def may_run(self: Any, node: Node) -> bool | None:
+            states = [self.states[need] for need in node.needs]
+            said = wrong(node, states) if all(state in ENDED for state in states) else None
+            decided: bool | None = decide(self, node) if said is None else said
+            return decided
+
+        return may_run
+
+    wrap(Run, "_may_run", make)
+
+
+@fault("OJS-WFL-014")
+def failures_stop_nothing() -> None:
+    """A step runs though one that it waited for has failed."""
+    _decides(lambda node, states: True if node.fires is None else None)
+
+
+@fault("OJS-WFL-017")
+def success_is_always_told() -> None:
+    """`on_success` runs though a job of the batch has failed."""
+    _decides(lambda node, states: True if node.fires is Callback.ON_SUCCESS else None)
+
+
+@fault("OJS-WFL-017")
+def callbacks_fire_twice() -> None:
+    """Each callback is enqueued two times."""
+
+    def again(effects: Any, self: Any, *_: object) -> Any:
+        fired = tuple(one for one in effects.enqueue if self._plan.nodes[one.node].fires)
+        return msgspec.structs.replace(effects, enqueue=(*effects.enqueue, *fired))
+
+    after(Run, "effects", again)
+
+
+@fault("OJS-WFL-022")
+def nothing_is_handed_on() -> None:
+    """Steps are given no results of those before them."""
+    after(
+        workflow_moves,
+        "hand_on",
+        lambda found, *_: (found[0], dict.fromkeys(found[1], b"[]")),
+    )
+
+
+@fault("OJS-WFL-033")
+def cancelled_workflows_go_on() -> None:
+    """The waiting jobs of a cancelled workflow stay in their queues."""
+    after(
+        workflow,
+        "cancel",
+        lambda effects, *_: msgspec.structs.replace(effects, revoked=()),
+    )
+
+
+@fault("OJS-WFL-008")
+def circles_are_accepted() -> None:
+    """Steps may wait for each other in a circle."""
+    put(workflow_graph, "_refuse_cycle", lambda steps, at: None)

@@ -1,0 +1,94 @@
+"""Ways to plant a fault in what the server hears and says: changed requests, changed answers."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from ojs_server.http import gate
+from ojs_server.http.call import Answer, Call, Stream
+from ojs_wire.codec import MalformedJSON, decode, encode
+from tests.faulty.planting import after, wrap
+
+V1 = "/ojs/v1"
+Body = dict[str, Any]
+
+
+def asked(path: str, change: Callable[[Body, Call], object]) -> None:
+    """Change the JSON objects sent to paths that match, before the server reads them."""
+
+    def make(read: Callable[..., Any]) -> Callable[..., Any]:
+        async def body(self: Call, limit: int | None = None) -> bytes:
+            content: bytes = await read(self, limit)
+            if not re.fullmatch(V1 + path, self.scope["path"]):
+                return content
+            try:
+                value = decode(content)
+            except MalformedJSON:
+                return content
+            if not isinstance(value, dict):
+                return content
+            change(value, self)
+            return encode(value)
+
+        return body
+
+    wrap(Call, "body", make)
+
+
+def dropped(path: str, *members: str) -> None:
+    """Take no notice of members of the requests to paths that match."""
+    asked(path, lambda body, _: [body.pop(name, None) for name in members])
+
+
+def unheard(name: str) -> None:
+    """Take no notice of a header."""
+
+    def make(read: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda self, asked_for: None if asked_for == name else read(self, asked_for)
+
+    wrap(Call, "header", make)
+
+
+def queried(change: Callable[[dict[str, str]], object]) -> None:
+    """Change the parameters of the query."""
+
+    def make(found: dict[str, str], _: Call) -> dict[str, str]:
+        change(found)
+        return found
+
+    after(Call, "query", make)
+
+
+def answered(
+    path: str,
+    change: Callable[[Body], object] = lambda _: None,
+    *,
+    status: int | None = None,
+    becomes: int | None = None,
+) -> None:
+    """Change JSON answers of paths that match, or of one status of them, and perhaps the status."""
+
+    def crooked(answer: Answer) -> Answer:
+        if answer.media_type is not None or not answer.body or isinstance(answer.body, Stream):
+            return answer
+        body = decode(answer.body if isinstance(answer.body, bytes) else encode(answer.body))
+        change(body)
+        return msgspec.structs.replace(answer, body=body, status=becomes or answer.status)
+
+    def make(send_answer: Callable[..., Any]) -> Callable[..., Any]:
+        async def send(send: Any, call: Call, answer: Answer) -> None:
+            if re.fullmatch(path, call.scope["path"]) and status in (None, answer.status):
+                answer = crooked(answer)
+            await send_answer(send, call, answer)
+
+        return send
+
+    wrap(gate, "_send", make)
+
+
+def unsaid(header: str) -> None:
+    """Leave a header out of every answer."""
+    name = header.lower().encode()
+    after(gate, "_headers", lambda headers, *_: [one for one in headers if one[0] != name])

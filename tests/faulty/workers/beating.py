@@ -1,0 +1,139 @@
+"""Faults of registering and of BEATs: when they come and what they say."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+
+from ojs_worker.beats import Beats, Report
+from ojs_worker.delivery import Delivery, Ledger
+from ojs_worker.engine import Engine
+from ojs_worker.machine import State
+from tests.faulty.fault import fault
+from tests.faulty.planting import after, put, wrap
+
+
+def _every(factor: float) -> None:
+    """Beat in another interval than the one that the server told."""
+
+    def make(learn: Any) -> Any:
+        def otherwise(self: Beats, body: bytes) -> None:
+            learn(self, body)
+            self._interval_s *= factor
+
+        return otherwise
+
+    wrap(Beats, "_learn_interval", make)
+
+
+@fault("OJS-WPR-014")
+def beats_are_rare() -> None:
+    """BEATs come three times as seldom as they should."""
+    _every(3)
+
+
+@fault("OJS-WPR-014")
+def beats_are_frequent() -> None:
+    """BEATs come twenty times as often as they should."""
+    _every(0.05)
+
+
+@fault("OJS-WPR-004")
+def first_beat_comes_late() -> None:
+    """A worker fetches before it has sent a BEAT."""
+
+    def make(run: Any) -> Any:
+        async def late(self: Beats) -> None:
+            self.introduced.set()
+            await asyncio.sleep(self._interval_s / 2)
+            await run(self)
+
+        return late
+
+    wrap(Beats, "run", make)
+
+
+@fault("OJS-WRK-023")
+def nobody_registers() -> None:
+    """A worker begins without a registration."""
+
+    async def nothing(self: Beats) -> None:
+        self._tell_profile = True
+
+    put(Beats, "_register", nothing)
+
+
+@fault("OJS-WPR-005")
+def registrations_boast() -> None:
+    """A worker registers one place more than it has."""
+
+    def make(register: Any) -> Any:
+        async def boast(self: Beats) -> None:
+            known = dict(self._profile)
+            self._profile = {**known, "concurrency": known["concurrency"] + 1}
+            await register(self)
+
+        return boast
+
+    wrap(Beats, "_register", make)
+
+
+def _reports(change: Any) -> None:
+    after(
+        Engine,
+        "report",
+        lambda report, engine: msgspec.structs.replace(report, **change(report, engine)),
+    )
+
+
+@fault("OJS-WRK-002")
+def beats_list_nothing() -> None:
+    """A BEAT names none of the jobs that are held."""
+    _reports(lambda report, engine: {"held": {}})
+
+
+@fault("OJS-WPR-012")
+def beats_list_what_is_finished() -> None:
+    """A BEAT names every job that the worker ever had."""
+    ever: dict[str, int] = {}
+
+    def noting(add: Any) -> Any:
+        def noted(self: Ledger, delivery: Delivery) -> None:
+            ever[delivery.job.id] = delivery.job.attempt
+            add(self, delivery)
+
+        return noted
+
+    wrap(Ledger, "add", noting)
+    _reports(lambda report, engine: {"held": dict(ever)})
+
+
+@fault("OJS-WPR-012")
+def beats_forget_what_is_being_told() -> None:
+    """A job whose ACK is on its way is listed no more."""
+
+    def others(report: Report, engine: Engine) -> dict[str, Any]:
+        telling = {one.job.id for one in engine._ledger if one.settling}
+        return {"held": {job: n for job, n in report.held.items() if job not in telling}}
+
+    _reports(others)
+
+
+@fault("OJS-WPR-013")
+def beats_always_say_running() -> None:
+    """A quiet worker says that it is running."""
+    _reports(lambda report, engine: {"state": State.RUNNING})
+
+
+@fault("OJS-WPR-001")
+def names_change() -> None:
+    """A worker gives another name in each BEAT."""
+
+    def make(send: Any) -> Any:
+        async def renamed(self: Beats, report: Report) -> Any:
+            self._worker_id += "x"
+            return await send(self, report)
+
+        return renamed
+
+    wrap(Beats, "_send", make)

@@ -1,0 +1,197 @@
+"""Faults of handlers' ends, and of telling them: what an ACK or FAIL says, and how often."""
+
+import json
+import os
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from ojs_worker import backoff, exchanging, faults, settling
+from ojs_worker.errors import Unreachable
+from ojs_worker.executing import Executor
+from ojs_worker.job import Job
+from ojs_worker.settling import Done, Outcome, SingleSettler, Verdict
+from ojs_worker.transport import Reply
+from tests.faulty.fault import fault
+from tests.faulty.planting import after, put, wrap
+
+
+def _settles(otherwise: Callable[[Callable[[], Any]], Any]) -> None:
+    """Settle in another way, which is given the settler's own."""
+
+    def make(settle: Any) -> Any:
+        async def other(self: SingleSettler, *outcome: Any, **named: Any) -> Any:
+            return await otherwise(lambda: settle(self, *outcome, **named))
+
+        return other
+
+    wrap(SingleSettler, "settle", make)
+
+
+@fault("OJS-WPR-016")
+def acks_are_sent_twice() -> None:
+    """What was accepted is told once more."""
+
+    async def twice(settle: Callable[[], Any]) -> Any:
+        await settle()
+        return await settle()
+
+    _settles(twice)
+
+
+@fault("OJS-SET-010")
+def refusals_are_not_believed() -> None:
+    """An ACK that was refused with 409 is sent again."""
+
+    async def insist(settle: Callable[[], Any]) -> Any:
+        verdict = await settle()
+        return await settle() if verdict is Verdict.GONE else verdict
+
+    _settles(insist)
+
+
+def _says(change: Callable[[dict[str, Any]], object]) -> None:
+    """Change the body of every ACK and FAIL."""
+
+    def changed(body: bytes, *_: object) -> bytes:
+        said = json.loads(body)
+        change(said)
+        return json.dumps(said).encode()
+
+    for module in (settling, exchanging):
+        after(module, "written", changed)
+
+
+@fault("OJS-WPR-016")
+def results_are_kept_back() -> None:
+    """An ACK carries null, whatever the handler returned."""
+    _says(lambda said: said.update(result=None) if "result" in said else None)
+
+
+@fault("OJS-SET-007")
+def deliveries_are_not_named() -> None:
+    """ACK and FAIL do not say which delivery they are about."""
+    _says(lambda said: said.pop("attempt", None))
+
+
+@fault("OJS-WPR-021")
+def workers_are_not_named() -> None:
+    """ACK and FAIL do not say whose they are."""
+    _says(lambda said: said.pop("worker_id", None))
+
+
+@fault("OJS-WPR-017")
+def failures_say_nothing() -> None:
+    """A FAIL has no message."""
+    _says(lambda said: said.get("error", {}).pop("message", None))
+
+
+@fault("OJS-WPR-017")
+def failures_are_final() -> None:
+    """Every FAIL says that another try is of no use."""
+    _says(lambda said: said.get("error", {}).update(retryable=False))
+
+
+class _Pleased:
+    """A way to the server on which some failures count as an answer that all is well."""
+
+    def __init__(self, transport: Any, pleases: Callable[[Reply | None], bool]) -> None:
+        self._transport = transport
+        self._pleases = pleases
+
+    async def send(self, *arguments: Any, **named: Any) -> Any:
+        """Send once."""
+        try:
+            reply = await self._transport.send(*arguments, **named)
+        except Unreachable:
+            if not self._pleases(None):
+                raise
+            reply = None
+        return Reply(200) if self._pleases(reply) else reply
+
+
+def _pleased(pleases: Callable[[Reply | None], bool]) -> None:
+    def make(begin: Any) -> Any:
+        def easy(self: SingleSettler, transport: Any, *more: Any, **named: Any) -> None:
+            begin(self, _Pleased(transport, pleases), *more, **named)
+
+        return easy
+
+    wrap(SingleSettler, "__init__", make)
+
+
+@fault("OJS-WPR-027")
+def outages_swallow_results() -> None:
+    """What ends while the server is away is never told."""
+    _pleased(lambda reply: reply is None)
+
+
+@fault("OJS-WPR-022")
+def server_faults_end_the_telling() -> None:
+    """An ACK that is answered with a status of 500 and above counts as heard."""
+    _pleased(lambda reply: reply is not None and reply.status >= 500)
+
+
+def _pauses(change: Callable[..., float]) -> None:
+    wrap(backoff, "pause", lambda pause: lambda failures, dice: change(pause, failures, dice))
+
+
+@fault("OJS-WPR-024")
+def tries_follow_without_a_pause() -> None:
+    """A call that failed is repeated at once."""
+    _pauses(lambda pause, failures, dice: 0.0)
+
+
+@fault("OJS-WPR-024")
+def pauses_do_not_grow() -> None:
+    """The pause after the tenth failure is that after the first."""
+    _pauses(lambda pause, failures, dice: pause(1, dice))
+
+
+@fault("OJS-WPR-026")
+def retry_after_is_ignored() -> None:
+    """A server that asks for patience is asked again soon."""
+    put(Reply, "retry_after_s", None)
+
+
+@fault("OJS-WPR-018")
+def panics_end_the_worker() -> None:
+    """A handler that raises SystemExit ends the worker."""
+
+    def make(call: Any) -> Any:
+        async def fragile(self: Executor, delivery: Any) -> Any:
+            try:
+                return await call(self, delivery)
+            except SystemExit:
+                os._exit(1)
+
+        return fragile
+
+    wrap(Executor, "_call", make)
+
+
+@fault("OJS-WPR-019")
+def unknown_types_are_done() -> None:
+    """A job without a handler is acknowledged."""
+
+    async def nothing(self: Executor, job: Job) -> Outcome:
+        return Done(b"null")
+
+    put(Executor, "_unknown", nothing)
+
+
+@fault("OJS-WPR-020")
+def timeouts_are_ignored() -> None:
+    """A handler may run on when the job's time is over."""
+    put(Job, "limit_s", None)
+
+
+@fault("OJS-WPR-032")
+def leftovers_have_another_reason() -> None:
+    """What outlasts the grace period is failed like any error of a handler."""
+    after(
+        faults,
+        "shut_down",
+        lambda given, *_: msgspec.structs.replace(given, type="error", code="error"),
+    )
