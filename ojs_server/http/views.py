@@ -1,7 +1,7 @@
 """How jobs look on the wire. Stored payloads pass through as the bytes they are."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -141,6 +141,17 @@ def changed_answer(change: Change, **more: Any) -> dict[str, Any]:
     """The same for a job after a transition, without its payload."""
     shown = {**msgspec.to_builtins(summary(change)), **more}
     return {"job": shown, **_top(change.after)}
+
+
+_MOMENTS: Final = ("created_at", "enqueued_at", "scheduled_at", "started_at", "completed_at")
+
+
+def times(job: Job) -> bytes:
+    """The moments of a job by themselves, null where there is none, as JSON."""
+    moments = {name: timestamp(getattr(job, name)) for name in _MOMENTS}
+    for name, state in (("cancelled_at", State.CANCELLED), ("discarded_at", State.DISCARDED)):
+        moments[name] = timestamp(job.finished_at if job.state == state else None)
+    return encode(moments)
 
 
 def enqueued_at(change: Change) -> str | None:

@@ -21,6 +21,7 @@ from ojs_server.ops import (
     move,
     opening,
     presence,
+    priority,
     progress,
     settle,
     sweep,
@@ -55,7 +56,16 @@ Handler = Callable[[Work, Sequence[Any]], Sequence[Outcome]]
 
 # In this order inside a transaction: what was just enqueued or given back can be claimed.
 HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
-    ((control.SetPaused, control.Configure, control.Reset), control.run),
+    (
+        (
+            control.SetPaused,
+            control.Configure,
+            control.Maintain,
+            control.Collect,
+            control.Reset,
+        ),
+        control.run,
+    ),
     # Their rows are nobody else's, so it does not matter when they are locked.
     (
         (
@@ -80,6 +90,7 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
             settle.Cancel,
             settle.Activate,
             settle.Revive,
+            settle.Rerun,
             settle.Remove,
             RepeatableAck,
             RepeatableFail,
@@ -88,6 +99,7 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
     ),
     ((checkpoint.Save, checkpoint.Clear), checkpoint.run),
     ((progress.Advance,), progress.run),
+    ((priority.Prioritize,), priority.run),
     ((control.Purge, control.Drop), control.run),
     ((move.Move,), move.run),
     ((bulk.Bulk,), bulk.run),
@@ -111,6 +123,7 @@ _ON_JOB: Final = (
     checkpoint.Save,
     checkpoint.Clear,
     progress.Advance,
+    priority.Prioritize,
 )
 _BY_WORKER: Final = (claim.Claim, beat.Beat, *get_args(presence.Coming))
 _GROUP_OF: Final = {kind: index for index, (kinds, _) in enumerate(HANDLERS) for kind in kinds}
