@@ -77,6 +77,8 @@ def connection(filled: str) -> Iterator[psycopg.Connection[Any]]:
         register(connection)
         connection.execute(STATEMENTS["begin"].sql.encode())
         yield connection
+        # The server would come to it by itself, but perhaps after the next test has begun.
+        connection.execute("ROLLBACK")
 
 
 def explained(
