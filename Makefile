@@ -6,6 +6,7 @@ PYTHON ?= python3
 # Many tests wait for a moment or a process, so a few more processes than cores are not too many.
 JOBS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 2)")
 ARGS ?=
+LOAD ?=
 PACKAGES := ojs_wire ojs_server ojs_worker pytest_ojs conformance benchmarks
 VENV := .venv
 BIN := $(VENV)/bin
@@ -18,7 +19,7 @@ COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-h
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test bench-scheduled bench-worker lint format check conformance faults lock clean again
+.PHONY: help setup run demo test bench bench-scheduled bench-worker lint format check conformance faults lock clean again
 .DELETE_ON_ERROR:
 
 help: ## List the targets
@@ -35,6 +36,9 @@ demo: $(VENV)/.run ## Play a hand-over: a worker ends in the middle of 200 jobs,
 
 test: $(VENV)/.dev ## Run the whole test suite on both stores (ARGS="-k claim" selects)
 	$(BIN)/pytest --numprocesses=$(JOBS) --dist=worksteal --durations=10 $(ARGS)
+
+bench: $(VENV)/.dev ## Measure the hot calls on both stores beside the floor (LOAD=program of the load generator)
+	$(BIN)/python -m benchmarks.throughput --load "$(LOAD)" $(ARGS)
 
 bench-scheduled: $(VENV)/.dev ## Measure a million scheduled jobs on both stores (4 minutes)
 	$(BIN)/python -m benchmarks.scheduled $(ARGS)

@@ -1,6 +1,7 @@
 """A server process on a fresh store, and a plain client: what every measurement stands on."""
 
 import http.client
+import os
 import re
 import subprocess
 import sys
@@ -56,16 +57,36 @@ def database(kind: StoreKind) -> Iterator[str]:
         run.close()
 
 
+class Served(msgspec.Struct, frozen=True):
+    """A process that answers on a port."""
+
+    port: int
+    process: int
+
+    def cpu_s(self) -> float:
+        """Seconds of processor time that it has used; as Linux tells it."""
+        stat = Path(f"/proc/{self.process}/stat").read_text(encoding="utf-8")
+        user, system = stat.rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
 @contextmanager
 def serving(address: str) -> Iterator[int]:
     """The server as a process of its own; answers its port, ends it at the end."""
-    command = (sys.executable, "-m", "ojs_server", "--port", "0", "--database", address)
+    with running("ojs_server", address) as served:
+        yield served.port
+
+
+@contextmanager
+def running(module: str, address: str) -> Iterator[Served]:
+    """A module that serves as a process of its own."""
+    command = (sys.executable, "-m", module, "--port", "0", "--database", address)
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert process.stdout is not None
     try:
         for line in process.stdout:
             if listens := _LISTENS.search(line):
-                yield int(listens[1])
+                yield Served(int(listens[1]), process.pid)
                 return
         raise RuntimeError(f"the server did not start; it exited {process.wait()}")
     finally:

@@ -252,6 +252,14 @@ class DeleteQueueRequest(msgspec.Struct):
     target_queue: str | None = None
 
 
+class MaintenanceRequest(msgspec.Struct):
+    """Maintenance on or off."""
+
+    enabled: Any = None
+    reason: Any = None
+    estimated_duration: Any = None
+
+
 class PurgeRequest(msgspec.Struct):
     """Which jobs of a queue are to be removed."""
 

@@ -71,6 +71,8 @@ def _second_text(second: int) -> str:
     return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S").rjust(19, "0")
 
 
+# One commit's jobs share their moments.
+@lru_cache(maxsize=256)
 def format_timestamp(moment: int) -> str:
     """RFC 3339 in UTC; the fraction is left out when zero, else three digits."""
     second, fraction = divmod(moment, 1000)

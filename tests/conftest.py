@@ -8,10 +8,15 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from ojs_server.store.open import open_store
 from tests.faulty.tenth import TENTHS, VARIABLE, tenth_on, today
 from tests.postgres import Database, Run, Server, programs_15, programs_18, shared_server
+
+# How long an example takes tells of the machine and its load, and not of the code.
+settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suite")
 
 RUN_VARIABLE = "OJS_TEST_RUN"
 SERVER_VARIABLE = "OJS_TEST_POSTGRES"

@@ -22,6 +22,7 @@ UNSEEN: Final[dict[str, str]] = {
     "OJS-WHK-016": "it takes a target",
     "OJS-WHK-018": "whether anything is sent is seen by a target only",
     "OJS-WHK-019": "it takes an event of that size, and a target",
+    "OJS-ADM-015": "it takes several servers, and a crash between events and their count",
     "OJS-CRN-027": "the zone of a stored entry would have to vanish from the machine",
     "OJS-WSK-001": "the judge speaks no WebSocket",
     "OJS-WSK-002": "the judge speaks no WebSocket",

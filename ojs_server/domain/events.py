@@ -118,6 +118,11 @@ def removed(job: Job) -> Event:
     return _of(job, kind, {"total_attempts": job.attempt})
 
 
+def prioritized(job: Job, before: int) -> Event:
+    """A job that waits was given another priority."""
+    return _of(job, "job.prioritized", {"priority": job.priority, "previous_priority": before})
+
+
 def pruned(job: Job, reason: str) -> Event:
     """A dead letter has gone, by `age` or as one too many of its queue (`count`)."""
     return _of(job, "dead_letter.pruned", {"total_attempts": job.attempt, "reason": reason})
@@ -235,6 +240,12 @@ def queue(kind: str, name: str) -> Event:
 def of_queue(kind: str, name: str, **data: Any) -> Event:
     """Something about a queue: its configuration, its bounds, a purge."""
     return Event(kind, name, name, None, codec.encode({"queue": name, **data}))
+
+
+def maintenance(word: str, reason: str | None) -> Event:
+    """Maintenance has `started`, `changed` or `ended`."""
+    data = {"maintenance_reason": reason}
+    return Event(f"maintenance.{word}", "maintenance", None, None, codec.encode(data))
 
 
 def of_limit(kind: str, key: str, **data: Any) -> Event:

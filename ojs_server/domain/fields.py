@@ -54,16 +54,13 @@ def args(body: Mapping[str, Any]) -> list[Any]:
     return value
 
 
-def meta(body: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge the metadata of both spellings."""
-    merged: dict[str, Any] = {}
-    for field, value in (("meta", body.get("meta")), ("metadata", given.get("metadata"))):
-        if value is None:
-            continue
-        if not isinstance(value, dict):
-            raise invalid(field, f"must be an object, not {kind_of(value)}")
-        merged.update(value)
-    return merged
+def object_of(field: str, value: object) -> Mapping[str, Any]:
+    """Check metadata, which may be given under two names; empty when it is not given."""
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise invalid(field, f"must be an object, not {kind_of(value)}")
+    return value
 
 
 def client_id(body: Mapping[str, Any]) -> str | None:

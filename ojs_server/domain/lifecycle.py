@@ -42,6 +42,7 @@ LEGAL: Final = {
     "put_off": frozenset({State.AVAILABLE}),
     "rerun": frozenset({State.DISCARDED, State.RETRYABLE}),
     "delete": TERMINAL,
+    "prioritize": frozenset(State) - TERMINAL - {State.ACTIVE},
 }
 
 Positions = Callable[[], int]

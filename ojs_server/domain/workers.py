@@ -165,3 +165,9 @@ def presence(worker: Worker, now: int, thresholds: Thresholds) -> Presence:
     if worker.state == WorkerState.TERMINATED or silent >= thresholds.offline_ms:
         return Presence.OFFLINE
     return Presence.UNREACHABLE if silent >= thresholds.unreachable_ms else Presence.ONLINE
+
+
+def is_stale(worker: Worker, now: int, timeout_ms: int) -> bool:
+    """Whether a worker has gone, or has been silent for longer than a heartbeat may take."""
+    seen = worker.alive_at if worker.alive_at is not None else worker.seen_at
+    return worker.gone_at is not None or now - seen >= timeout_ms

@@ -4,8 +4,6 @@ from ojs_server.domain.errors import NotFound, invalid
 from ojs_server.domain.naming import nearest
 from ojs_server.domain.workers import Directive, parse_worker_id
 from ojs_server.http.call import Answer, Call
-from ojs_server.http.jobs import load_job
-from ojs_server.http.views import envelope
 from ojs_server.ops.control import Reset
 from ojs_server.ops.presence import Direct
 from ojs_wire.calls import DirectiveRequest, EmptyRequest
@@ -37,12 +35,6 @@ async def direct_all(call: Call) -> Answer:
     directive = Directive(request.directive)
     done = await call.server.engine.run(Direct(directive))
     return Answer({"directive": directive, "updated": done.updated})
-
-
-async def job(call: Call) -> Answer:
-    """One job, its members at the top level."""
-    stored, lease = await load_job(call)
-    return Answer(envelope(stored, lease))
 
 
 async def reset(call: Call) -> Answer:

@@ -1,28 +1,32 @@
 """Jobs by filter, newest first."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from ojs_server.domain.errors import invalid
 from ojs_server.domain.job import StoredJob
 from ojs_server.domain.job_filter import MEMBERS, JobFilter, from_query, parse_filter
 from ojs_server.http.call import Answer, Call
-from ojs_server.http.paging import page_of
+from ojs_server.http.paging import Page, page_of
 from ojs_server.http.views import array, envelope
 from ojs_server.store.base import Reader
 from ojs_server.store.records import JobIds
 from ojs_wire.values import UUID7
 
 # What a query can say; `meta` is for bodies.
-_FILTERS: Final = MEMBERS - {"meta"}
+FILTERS: Final = MEMBERS - {"meta"}
 # Beyond this many jobs a page is named by its cursor, or each would read all before it.
 MAX_OFFSET: Final = 10_000
 
 
 async def listing(call: Call) -> Answer:
     """Jobs of any state, with filters."""
-    query = call.query()
-    given = from_query(query, _FILTERS)
-    page = page_of(call)
+    return await list_jobs(call, "jobs", page_of(call), call.query())
+
+
+async def list_jobs(call: Call, name: str, page: Page, query: Mapping[str, str]) -> Answer:
+    """A page of them, under a name."""
+    given = from_query(query, FILTERS)
     # Unlike in other lists a number is no cursor here, since offsets have an end.
     if (cursor := query.get("cursor")) and not UUID7.fullmatch(cursor):
         raise invalid("cursor", "must be the next_cursor of an earlier page")
@@ -39,7 +43,7 @@ async def listing(call: Call) -> Answer:
     pagination = page.describe(
         known if total is None else total, part.after, total_is_exact=total is not None
     )
-    return Answer(array("jobs", map(envelope, jobs), pagination=pagination))
+    return Answer(array(name, map(envelope, jobs), pagination=pagination))
 
 
 def _total(reader: Reader, wanted: JobFilter) -> int | None:

@@ -108,6 +108,14 @@ async def activate(call: Call) -> Answer:
     return Answer(changed_answer(change, activated_at=enqueued_at(change)))
 
 
+async def retries(call: Call) -> Answer:
+    """The attempts that failed so far, and how many there may be."""
+    stored, _ = await load_job(call)
+    job = stored.job
+    counts = {"job_id": job.id, "attempt": job.attempt, "max_attempts": job.max_attempts}
+    return Answer(b'{"retries":' + (job.errors or b"[]") + b"," + encode(counts)[1:])
+
+
 async def result(call: Call) -> Answer:
     """The result of a finished job; `wait=true` waits for it up to `timeout` seconds."""
     stored, _ = await load_job(call)

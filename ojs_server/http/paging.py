@@ -90,11 +90,11 @@ def _read_place(cursor: str) -> tuple[int, str]:
         raise invalid("cursor", "must be the next_cursor of an earlier page") from None
 
 
-def page_of(call: Call, default: int = DEFAULT) -> Page:
+def page_of(call: Call, default: int = DEFAULT, largest: int = LARGEST) -> Page:
     """The page that the query asks for. A cursor of digits is an offset."""
     query = call.query()
-    limit = number(query, "limit", default, 1, LARGEST)
-    limit = number(query, "per_page", limit, 1, LARGEST)
+    limit = number(query, "limit", default, 1, largest)
+    limit = number(query, "per_page", limit, 1, largest)
     offset = number(query, "offset", 0, 0, 2**53)
     if query.get("page"):
         offset = (number(query, "page", 1, 1, 2**31) - 1) * limit

@@ -1,7 +1,8 @@
 """HTTP/1.1 before there is a request: heads are bounded, and bad ones get the error object."""
 
+import asyncio
 from random import getrandbits
-from typing import Final
+from typing import Final, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.websockets.wsproto_impl import WSProtocol
@@ -10,6 +11,7 @@ from ojs_server.domain.errors import InvalidRequest
 from ojs_server.http.call import new_request_id
 from ojs_server.http.dialects import OPENJOBSPEC, VERSION
 from ojs_server.http.errors import answer_of
+from ojs_server.http.transport import TogetherTransport
 from ojs_wire.codec import encode
 
 MAX_HEAD: Final = 64 * 1024
@@ -24,6 +26,10 @@ class BoundedHttp(HttpToolsProtocol):
 
     _head = 0
     _in_head = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """A client has come."""
+        super().connection_made(cast("asyncio.Transport", TogetherTransport(transport, self.loop)))
 
     def data_received(self, data: bytes) -> None:
         """Parse what came; end the connection when a head does not end."""

@@ -19,6 +19,7 @@ from ojs_wire.calls import MAX_RESULTS
 
 # Every name that clients look for; true only where it is built and tested on both stores.
 CAPABILITIES: Final = {
+    "admin_api": True,
     "backpressure": True,
     "batch_enqueue": True,
     "bulk_operations": True,
@@ -53,6 +54,7 @@ CAPABILITIES: Final = {
 
 # The extensions that are there, each with what a client may want to know of it.
 EXTENSIONS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "urn:ojs:ext:admin-api": {"version": "1.0.0", "prefix": "/ojs/v1/admin"},
     "urn:ojs:ext:backpressure": {"strategies": list(STRATEGIES)},
     "urn:ojs:ext:durable-execution": {"version": "1.0.0", "max_state_bytes": MAX_STATE},
     "urn:ojs:ext:progress": {"version": "1.0.0", "max_data_bytes": MAX_DATA, "streams": False},

@@ -1,7 +1,7 @@
 """How jobs look on the wire. Stored payloads pass through as the bytes they are."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -56,38 +56,54 @@ def envelope(
     In a list of enqueued jobs, `deduplicated` tells those that were there before.
     """
     job = stored.job
-    text = encode(
-        _Envelope(
-            specversion="1.0",
-            id=job.id,
-            type=job.type,
-            queue=job.queue,
-            state=job.state,
-            args=Raw(stored.args),
-            meta=Raw(stored.meta),
-            priority=job.priority,
-            attempt=job.attempt,
-            max_attempts=job.max_attempts,
-            created_at=format_timestamp(job.created_at),
-            enqueued_at=_moment(job.enqueued_at),
-            scheduled_at=_moment(job.scheduled_at),
-            expires_at=_moment(job.expires_at),
-            started_at=_moment(job.started_at),
-            completed_at=_moment(job.completed_at),
-            cancelled_at=_moment(job.finished_at if job.state == State.CANCELLED else None),
-            discarded_at=_moment(job.finished_at if job.state == State.DISCARDED else None),
-            next_attempt_at=_moment(_retry_at(job)),
-            retry_delay_ms=UNSET if job.retry_delay_ms is None else job.retry_delay_ms,
-            worker_id=UNSET if lease is None or lease.worker_id is None else lease.worker_id,
-            lease_expires_at=UNSET if lease is None else format_timestamp(lease.expires_at),
-            error=_raw(job.error),
-            errors=_raw(job.errors),
-            result=_raw(stored.result),
-            deduplicated=deduplicated or UNSET,
-            workflow_id=UNSET if job.workflow_id is None else job.workflow_id,
-            parent_results=_raw(stored.parent_results),
-        )
+    shown = _Envelope(
+        "1.0",
+        job.id,
+        job.type,
+        job.queue,
+        job.state,
+        Raw(stored.args),
+        Raw(stored.meta),
+        job.priority,
+        job.attempt,
+        job.max_attempts,
+        format_timestamp(job.created_at),
     )
+    # Most jobs lack most of the rest, and what is not passed on costs nothing.
+    if job.enqueued_at is not None:
+        shown.enqueued_at = format_timestamp(job.enqueued_at)
+    if job.scheduled_at is not None:
+        shown.scheduled_at = format_timestamp(job.scheduled_at)
+    if job.expires_at is not None:
+        shown.expires_at = format_timestamp(job.expires_at)
+    if job.started_at is not None:
+        shown.started_at = format_timestamp(job.started_at)
+    if job.completed_at is not None:
+        shown.completed_at = format_timestamp(job.completed_at)
+    if job.finished_at is not None and job.state == State.CANCELLED:
+        shown.cancelled_at = format_timestamp(job.finished_at)
+    if job.finished_at is not None and job.state == State.DISCARDED:
+        shown.discarded_at = format_timestamp(job.finished_at)
+    if (retry_at := _retry_at(job)) is not None:
+        shown.next_attempt_at = format_timestamp(retry_at)
+    if job.retry_delay_ms is not None:
+        shown.retry_delay_ms = job.retry_delay_ms
+    if lease is not None:
+        shown.worker_id = UNSET if lease.worker_id is None else lease.worker_id
+        shown.lease_expires_at = format_timestamp(lease.expires_at)
+    if job.error is not None:
+        shown.error = Raw(job.error)
+    if job.errors is not None:
+        shown.errors = Raw(job.errors)
+    if stored.result is not None:
+        shown.result = Raw(stored.result)
+    if deduplicated:
+        shown.deduplicated = True
+    if job.workflow_id is not None:
+        shown.workflow_id = job.workflow_id
+    if stored.parent_results is not None:
+        shown.parent_results = Raw(stored.parent_results)
+    text = encode(shown)
     if beside:
         text = text[:-1] + b"," + beside + b"}"
     return text if job.spec == b"{}" else text[:-1] + b"," + job.spec[1:]
@@ -125,6 +141,17 @@ def changed_answer(change: Change, **more: Any) -> dict[str, Any]:
     """The same for a job after a transition, without its payload."""
     shown = {**msgspec.to_builtins(summary(change)), **more}
     return {"job": shown, **_top(change.after)}
+
+
+_MOMENTS: Final = ("created_at", "enqueued_at", "scheduled_at", "started_at", "completed_at")
+
+
+def times(job: Job) -> bytes:
+    """The moments of a job by themselves, null where there is none, as JSON."""
+    moments = {name: timestamp(getattr(job, name)) for name in _MOMENTS}
+    for name, state in (("cancelled_at", State.CANCELLED), ("discarded_at", State.DISCARDED)):
+        moments[name] = timestamp(job.finished_at if job.state == state else None)
+    return encode(moments)
 
 
 def enqueued_at(change: Change) -> str | None:
@@ -192,14 +219,6 @@ def _retry_at(job: Job) -> int | None:
     return job.due_at if retries else None
 
 
-def _moment(at: int | None) -> str | UnsetType:
-    return UNSET if at is None else format_timestamp(at)
-
-
 def timestamp(at: int | None) -> str | None:
     """A moment that may be missing."""
     return None if at is None else format_timestamp(at)
-
-
-def _raw(text: bytes | None) -> Raw | UnsetType:
-    return UNSET if text is None else Raw(text)

@@ -1,6 +1,6 @@
 """Workers: FETCH, ACK, FAIL, BEAT, coming and going, and who is there."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -20,7 +20,7 @@ from ojs_server.domain.workers import (
 )
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import holder_of, job_id_of, worker_id_of
-from ojs_server.http.paging import page_of
+from ojs_server.http.paging import Page, page_of
 from ojs_server.http.views import array, envelope, left_members, summary
 from ojs_server.ops.beat import Beat, Beaten
 from ojs_server.ops.claim import Claim, Deliveries
@@ -50,6 +50,7 @@ from ojs_wire.values import (
     uuid7,
 )
 
+Shown = dict[str, Any]
 _PROFILE = WorkerProfile.__struct_fields__
 
 
@@ -187,6 +188,12 @@ async def deregister(call: Call) -> Answer:
 
 async def listing(call: Call) -> Answer:
     """All workers, newest first."""
+    shown, pagination = await page_of_workers(call, page_of(call))
+    return Answer({"workers": shown, "pagination": pagination})
+
+
+async def page_of_workers(call: Call, page: Page) -> tuple[Sequence[Shown], dict[str, Any]]:
+    """A page of the workers that the query means."""
     query = call.query()
     loads, now = await call.server.engine.read(lambda reader: (reader.workers(), reader.now()))
     created = {load.worker.id: load.worker.created_at for load in loads}
@@ -200,16 +207,17 @@ async def listing(call: Call) -> Answer:
         shown = [worker for worker in shown if queue in worker.get("queues", ())]
     if label := query.get("label"):
         shown = [worker for worker in shown if label in worker.get("labels", ())]
-    part, pagination = page_of(call).follow(
-        shown, lambda worker: (created[worker["id"]], worker["id"])
-    )
-    return Answer({"workers": part, "pagination": pagination})
+    return page.follow(shown, lambda worker: (created[worker["id"]], worker["id"]))
 
 
 async def detail(call: Call) -> Answer:
     """One worker: what it is told, what is seen of it, what it holds."""
-    load, now = await _known(call)
-    return Answer({"worker": _shown(call, load, now)})
+    return Answer({"worker": await shown_worker(call)})
+
+
+async def shown_worker(call: Call) -> Shown:
+    """The worker that the path names."""
+    return _shown(call, *await _known(call))
 
 
 async def health(call: Call) -> Answer:

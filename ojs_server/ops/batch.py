@@ -1,9 +1,9 @@
 """Carrying out a batch of operations in one transaction."""
 
 import logging
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, get_args
 
 import msgspec
 
@@ -21,6 +21,7 @@ from ojs_server.ops import (
     move,
     opening,
     presence,
+    priority,
     progress,
     settle,
     sweep,
@@ -55,7 +56,16 @@ Handler = Callable[[Work, Sequence[Any]], Sequence[Outcome]]
 
 # In this order inside a transaction: what was just enqueued or given back can be claimed.
 HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
-    ((control.SetPaused, control.Configure, control.Reset), control.run),
+    (
+        (
+            control.SetPaused,
+            control.Configure,
+            control.Maintain,
+            control.Collect,
+            control.Reset,
+        ),
+        control.run,
+    ),
     # Their rows are nobody else's, so it does not matter when they are locked.
     (
         (
@@ -80,6 +90,7 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
             settle.Cancel,
             settle.Activate,
             settle.Revive,
+            settle.Rerun,
             settle.Remove,
             RepeatableAck,
             RepeatableFail,
@@ -88,6 +99,7 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
     ),
     ((checkpoint.Save, checkpoint.Clear), checkpoint.run),
     ((progress.Advance,), progress.run),
+    ((priority.Prioritize,), priority.run),
     ((control.Purge, control.Drop), control.run),
     ((move.Move,), move.run),
     ((bulk.Bulk,), bulk.run),
@@ -102,10 +114,18 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
 )
 # The first groups lock rows of their own, which come before all others in the order of locks.
 _LOCK_AFTER: Final = 4
+_ENQUEUES: Final = (enqueue.Enqueue, bulk_enqueue.BulkEnqueue, workflow.Start)
 _ON_JOB: Final = (
-    settle.OnJob | settle.Remove | checkpoint.Save | checkpoint.Clear | progress.Advance
+    *get_args(settle.OnJob),
+    RepeatableAck,
+    RepeatableFail,
+    settle.Remove,
+    checkpoint.Save,
+    checkpoint.Clear,
+    progress.Advance,
+    priority.Prioritize,
 )
-_BY_WORKER: Final = claim.Claim | beat.Beat | presence.Coming
+_BY_WORKER: Final = (claim.Claim, beat.Beat, *get_args(presence.Coming))
 _GROUP_OF: Final = {kind: index for index, (kinds, _) in enumerate(HANDLERS) for kind in kinds}
 
 
@@ -230,28 +250,29 @@ def _transact(store: Store, rules: Rules, luck: Chance, ops: Sequence[Operation]
 def _lock(work: Work, ops: Sequence[Operation]) -> None:
     """Take the locks of different kinds of operations in one order, not in each kind's own."""
     tx = work.tx
-    enqueues = [
-        op
-        for op in ops
-        if isinstance(op, enqueue.Enqueue | bulk_enqueue.BulkEnqueue | workflow.Start)
-    ]
+    sorts: defaultdict[type, list[Any]] = defaultdict(list)
+    for op in ops:
+        sorts[type(op)].append(op)
+
+    def those(*kinds: type) -> list[Any]:
+        return [op for kind in kinds if kind in sorts for op in sorts[kind]]
+
+    enqueues = those(*_ENQUEUES)
     uniques = [draft.unique.key for op in enqueues for draft in op.drafts if draft and draft.unique]
     if uniques:
         tx.lock_unique(uniques)
-    jobs = {op.job_id for op in ops if isinstance(op, _ON_JOB)}
-    jobs.update(
-        job_id for op in ops if isinstance(op, control.Purge | move.Move) for job_id in op.job_ids
-    )
-    jobs.update(job_id for op in ops if isinstance(op, bulk.Bulk) for job_id in op.ids)
-    if called_off := {op.workflow_id for op in ops if isinstance(op, workflow.Cancel)}:
+    jobs = {op.job_id for op in those(*_ON_JOB)}
+    jobs.update(job_id for op in those(control.Purge, move.Move) for job_id in op.job_ids)
+    jobs.update(job_id for op in those(bulk.Bulk) for job_id in op.ids)
+    if called_off := {op.workflow_id for op in those(workflow.Cancel)}:
         jobs |= workflow.lock_members(tx, called_off)
-    held = {job_id for op in ops if isinstance(op, beat.Beat) for job_id in op.active_ids or ()}
-    workers = {op.worker_id for op in ops if isinstance(op, _BY_WORKER) and op.worker_id}
-    leaving = {op.worker_id for op in ops if isinstance(op, presence.Deregister)}
+    held = {job_id for op in those(beat.Beat) for job_id in op.active_ids or ()}
+    workers = {op.worker_id for op in those(*_BY_WORKER) if op.worker_id}
+    leaving = {op.worker_id for op in those(presence.Deregister)}
     tx.lock(workers, jobs, jobs | held, leaving)
     if tx.configs:
         queues = {draft.queue for op in enqueues for draft in op.drafts if draft}
-        queues.update(name for op in ops if isinstance(op, claim.Claim) for name in op.queues)
+        queues.update(name for op in those(claim.Claim) for name in op.queues)
         work.gates.settle(guarded(tx.configs, queues))
 
 

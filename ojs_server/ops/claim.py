@@ -53,7 +53,7 @@ def run(work: Work, ops: Sequence[Claim]) -> list[Deliveries | OjsError]:
     answers: dict[int, Deliveries] = _repeated(work, ops)
     wanted: dict[tuple[tuple[str, ...], tuple[str, ...] | None], list[int]] = {}
     for index, op in enumerate(ops):
-        if index not in answers and op.worker_id not in barred:
+        if index not in answers and op.worker_id not in barred and work.tx.maintenance is None:
             wanted.setdefault((op.queues, op.job_types), []).append(index)
     admission = Admission(work, [queue for queues, _ in wanted for queue in queues])
     leases: list[Lease] = []

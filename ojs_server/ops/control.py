@@ -8,7 +8,9 @@ import msgspec
 from ojs_server.domain import events, lifecycle
 from ojs_server.domain.errors import Conflict, OjsError
 from ojs_server.domain.job import State
+from ojs_server.domain.maintenance import Maintenance, MaintenanceOrder
 from ojs_server.domain.queue_config import NO_CONFIG, QueueConfig, as_wire
+from ojs_server.ops.prune import COUNT_STEP
 from ojs_server.ops.work import Work
 
 
@@ -55,6 +57,26 @@ class Purge(msgspec.Struct, frozen=True):
         return self.job_ids
 
 
+class Maintain(msgspec.Struct, frozen=True):
+    """Begin, change or end the maintenance of all nodes."""
+
+    order: MaintenanceOrder
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        """What may not be touched twice in one transaction."""
+        return ("maintenance",)
+
+
+class Collect(msgspec.Struct, frozen=True):
+    """Count what has happened into the statistics, a step at most."""
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        """What may not be touched twice in one transaction."""
+        return ("collect",)
+
+
 class Drop(msgspec.Struct, frozen=True):
     """Forget the settings of a queue, and the queue itself where it has no jobs."""
 
@@ -87,6 +109,12 @@ class Configured(Controlled, frozen=True):
     config: QueueConfig
 
 
+class Maintained(Controlled, frozen=True):
+    """The maintenance that is on now."""
+
+    maintenance: Maintenance | None
+
+
 class Gone(Controlled, frozen=True):
     """How many jobs have left the queue."""
 
@@ -102,7 +130,7 @@ class Dropped(Controlled, frozen=True):
 # Everybody who waits may find something now.
 _ALL: Final = 1_000_000
 
-Control = SetPaused | Configure | Purge | Drop | Reset
+Control = SetPaused | Configure | Maintain | Collect | Purge | Drop | Reset
 
 
 def run(work: Work, ops: Sequence[Control]) -> list[Controlled | OjsError]:
@@ -113,6 +141,11 @@ def run(work: Work, ops: Sequence[Control]) -> list[Controlled | OjsError]:
 def _carry_out(work: Work, op: Control) -> Controlled | OjsError:
     if isinstance(op, Configure):
         return _configure(work, op)
+    if isinstance(op, Maintain):
+        return _maintain(work, op)
+    if isinstance(op, Collect):
+        work.tx.tally_events(COUNT_STEP)
+        return Controlled(work.now)
     if isinstance(op, Purge):
         return _purge(work, op)
     if isinstance(op, Drop):
@@ -145,6 +178,16 @@ def _configure(work: Work, op: Configure) -> Configured | OjsError:
     work.wakes[op.queue] += _ALL
     work.rooms[op.queue] += _ALL
     return Configured(work.now, config)
+
+
+def _maintain(work: Work, op: Maintain) -> Maintained:
+    before = work.tx.maintenance
+    after = op.order.applied(before, work.now)
+    if after != before:
+        work.tx.save_maintenance(after)
+        word = "ended" if after is None else "started" if before is None else "changed"
+        work.note(events.maintenance(word, after.reason if after else None))
+    return Maintained(work.now, after)
 
 
 def _drop(work: Work, op: Drop) -> Dropped:

@@ -119,7 +119,7 @@ def _carry_out(work: Work, op: Operation) -> Answer:
         case Trigger():
             return _trigger(work, _load(work, op.name))
         case Fire():
-            return _fire(work)
+            return _fire(work) if work.tx.maintenance is None else Fired(work.now)
 
 
 def _load(work: Work, name: str) -> CronEntry:

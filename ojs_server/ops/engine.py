@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar, overload
 from ojs_server.domain.beside import Checkpoint
 from ojs_server.domain.delivery import Delivery
 from ojs_server.domain.errors import Unavailable
-from ojs_server.domain.job import Change
+from ojs_server.domain.job import Change, Job
 from ojs_server.domain.webhook import Webhook
 from ojs_server.ops import (
     batch,
@@ -25,6 +25,7 @@ from ojs_server.ops import (
     move,
     opening,
     presence,
+    priority,
     progress,
     settle,
     sweep,
@@ -102,6 +103,8 @@ class Engine:
     @overload
     async def run(self, operation: checkpoint.Clear) -> checkpoint.Cleared: ...
     @overload
+    async def run(self, operation: priority.Prioritize) -> Job: ...
+    @overload
     async def run(self, operation: progress.Advance) -> progress.Advanced: ...
     @overload
     async def run(self, operation: beat.Beat) -> beat.Beaten: ...
@@ -120,9 +123,13 @@ class Engine:
     @overload
     async def run(self, operation: workflow.Cancel) -> workflow.Cancelled: ...
     @overload
-    async def run(self, operation: control.SetPaused | control.Reset) -> control.Controlled: ...
+    async def run(
+        self, operation: control.SetPaused | control.Collect | control.Reset
+    ) -> control.Controlled: ...
     @overload
     async def run(self, operation: control.Configure) -> control.Configured: ...
+    @overload
+    async def run(self, operation: control.Maintain) -> control.Maintained: ...
     @overload
     async def run(self, operation: control.Purge | move.Move) -> control.Gone: ...
     @overload

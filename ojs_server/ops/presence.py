@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 
 from ojs_server.domain import events, lifecycle
-from ojs_server.domain.errors import NotFound, OjsError
+from ojs_server.domain.errors import Conflict, NotFound, OjsError
 from ojs_server.domain.faults import Fault
 from ojs_server.domain.job import Event
-from ojs_server.domain.workers import Directive, Worker, WorkerState
+from ojs_server.domain.workers import Directive, Worker, WorkerState, is_stale
 from ojs_server.ops.work import Work
 from ojs_wire.codec import encode
 
@@ -29,9 +29,13 @@ class Register(msgspec.Struct, frozen=True):
 
 
 class Deregister(msgspec.Struct, frozen=True):
-    """A worker says goodbye; what it still holds goes back to its queues."""
+    """A worker says goodbye, or is sent away; what it still holds goes back to its queues.
+
+    With `silent` only one that was not heard of for as long as a dead one is sent away.
+    """
 
     worker_id: str
+    silent: bool = False
 
     @property
     def keys(self) -> tuple[object, ...]:
@@ -78,6 +82,16 @@ def _one(work: Work, op: Coming) -> Known | OjsError:
         return unknown_worker(op.worker_id)
     elif isinstance(op, Direct):
         worker = msgspec.structs.replace(known, directive=op.directive)
+    elif (
+        op.silent
+        and known.gone_at is None
+        and not is_stale(known, work.now, work.rules.heartbeat_timeout_ms)
+    ):
+        return Conflict(
+            f"worker {op.worker_id} is there",
+            details={"resource_type": "worker", "resource_id": op.worker_id},
+            hint="only a worker whose heartbeat is overdue can be removed; tell this one to end",
+        )
     else:
         worker = known if known.gone_at is not None else leave(work, [known], _GOODBYE)[0]
     work.tx.save_workers([worker])

@@ -1,10 +1,11 @@
-"""Removing what is too old or too much, in steps: events, dead letters, keys, workers, limits."""
+"""Removing what is too old or too much, in steps: events, dead letters, keys, statistics …"""
 
 from typing import Final
 
 import msgspec
 
 from ojs_server.domain import events
+from ojs_server.domain.statistics import KEPT
 from ojs_server.ops.work import Work
 
 STEP: Final = 500
@@ -35,8 +36,13 @@ def prune(work: Work) -> Pruned:
         work.tx.prune_limits(work.now - LIMITS_MS, STEP),
         _workflows(work),
         work.tx.prune_deliveries(work.now - keep.deliveries_ms, STEP),
+        _statistics(work),
     )
     return Pruned(sum(counts), behind or max(counts) >= STEP)
+
+
+def _statistics(work: Work) -> int:
+    return max(work.tx.prune_statistics(step, work.now - kept, STEP) for step, kept in KEPT.items())
 
 
 def _workflows(work: Work) -> int:

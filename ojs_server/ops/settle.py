@@ -107,6 +107,14 @@ class Revive(_OnJob, frozen=True):
         return msgspec.structs.replace(change, before=job)
 
 
+class Rerun(_OnJob, frozen=True):
+    """A discarded job starts over, one that waits for its retry waits no longer."""
+
+    def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
+        """Into the queue."""
+        return lifecycle.rerun(job, work.now, work.places(job))
+
+
 class Remove(_OnJob, frozen=True):
     """A discarded job is deleted."""
 
@@ -116,7 +124,7 @@ class Remove(_OnJob, frozen=True):
         return Change(job, job, (events.removed(job),))
 
 
-OnJob = Ack | Fail | Cancel | Activate | Revive
+OnJob = Ack | Fail | Cancel | Activate | Revive | Rerun
 _DEAD_LETTER = (Revive, Remove)
 
 

@@ -59,7 +59,8 @@ def run(work: Work, ops: Sequence[Sweep]) -> list[Swept | OjsError]:
 def _sweep(work: Work, op: Sweep) -> Swept:
     if work.now - op.asked_at > STALE_MS:
         return Swept(work.now, stale=True)
-    matured, removed = _mature(work)
+    # In maintenance nothing becomes due but the leases of those who still work.
+    matured, removed = _mature(work) if work.tx.maintenance is None else (0, 0)
     lapsed = _lapse(work, op.judged_since)
     dead = _bury(work, op.judged_since)
     pruned = prune(work) if op.prune else Pruned()

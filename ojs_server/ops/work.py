@@ -1,7 +1,7 @@
 """What one transaction does: the changes, and what must be said about them once it commits."""
 
 import random
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -64,7 +64,7 @@ class Work:
         # The place of the last event, once they are written.
         self.logged = 0
         self._events: list[Event] = []
-        self._counts: dict[str, Counter[str]] = {}
+        self._counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
         # Room that producers may wait for, by queue.
         self.rooms: Counter[str] = Counter()
         # How many jobs no longer wait, whatever has come in their place.
@@ -143,7 +143,7 @@ class Work:
 
     def moved(self, job: Job, before: str, happened: Event) -> None:
         """Note a transition that the store made by itself (the claim)."""
-        counts = self._counts.setdefault(job.queue, Counter())
+        counts = self._counts[job.queue]
         counts[before] -= 1
         counts[job.state] += 1
         # It waited, and does no more.
@@ -219,7 +219,7 @@ class Work:
             self._ended_members.append((workflow_id, change))
 
     def _count(self, job: Job, by: int) -> None:
-        counts = self._counts.setdefault(job.queue, Counter())
+        counts = self._counts[job.queue]
         counts[job.state] += by
         if job.state in WAITING:
             counts[BYTES] += by * job.size

@@ -14,7 +14,9 @@ from ojs_server.domain.dead_letter import Mark
 from ojs_server.domain.job import Change, Event, Job, Lease, StoredJob
 from ojs_server.domain.job_filter import JobFilter
 from ojs_server.domain.limit import Limit
+from ojs_server.domain.maintenance import Maintenance
 from ojs_server.domain.queue_config import QueueConfig
+from ojs_server.domain.statistics import Count
 from ojs_server.domain.workers import Worker
 from ojs_server.domain.workflow_record import MemberProgress, WorkflowView
 from ojs_server.store.records import (
@@ -68,6 +70,8 @@ WIPED = (
     "limits",
     "webhooks",
     "deliveries",
+    "statistics",
+    "maintenance",
 )
 
 # Beside the states, the counters of a queue hold how many bytes wait.
@@ -96,6 +100,8 @@ class Tx(WorkflowTx, WebhookTx, Protocol):
     now: int
     # The configured queues, as they were when the transaction began.
     configs: Mapping[str, QueueConfig]
+    # The maintenance that was on then.
+    maintenance: Maintenance | None
 
     def position(self) -> int:
         """The next place in commit order."""
@@ -148,6 +154,9 @@ class Tx(WorkflowTx, WebhookTx, Protocol):
 
     def override_jobs(self, jobs: Sequence[StoredJob]) -> None:
         """Store the queue, policies, payload and fingerprint of locked jobs as they are now."""
+
+    def save_priorities(self, jobs: Sequence[Job]) -> None:
+        """Store the priorities of locked jobs."""
 
     def load_surplus(self, most: int, own: Mapping[str, int], limit: int) -> list[Job]:
         """Lock dead letters that are kept beyond `most` of their queue, each queue's oldest first.
@@ -291,7 +300,16 @@ class Tx(WorkflowTx, WebhookTx, Protocol):
         """
 
     def tally_events(self, limit: int) -> EventTally | None:
-        """Count up to `limit` events more; None while another node is at it."""
+        """Count up to `limit` events more, also into the statistics.
+
+        None while another node is at it.
+        """
+
+    def prune_statistics(self, step: int, before: int, limit: int) -> int:
+        """Remove the statistics of spans from before a moment."""
+
+    def save_maintenance(self, maintenance: Maintenance | None) -> None:
+        """Begin, change or end maintenance."""
 
     def delete_events(self, before: int, surplus: int, limit: int) -> int:
         """Remove the oldest events that are counted: those before a moment, and `surplus` more."""
@@ -396,6 +414,17 @@ class Reader(WebhookReader, Protocol):
 
     def limits(self, limit: int, offset: int) -> LimitPage:
         """The limits of keys, by name."""
+
+    def statistics(
+        self, step: int, queues: Iterable[str], since: int, until: int
+    ) -> Sequence[Count]:
+        """What happened in queues by spans of a step, each at its beginning, oldest first."""
+
+    def oldest_available(self, queue: str) -> int | None:
+        """When the job of a queue that has been available for the longest joined it."""
+
+    def maintenance(self) -> Maintenance | None:
+        """The maintenance that is on."""
 
     def workers(self, ids: Sequence[str] | None = None) -> list[WorkerLoad]:
         """All workers by age, or these, each with the jobs it holds."""

@@ -23,13 +23,16 @@ class Query(msgspec.Struct, frozen=True):
     sql: str
     row: str = ""
 
-    def of_rows(self, count: int) -> str:
-        """The statement for this many rows."""
-        return _expand(self.sql, self.row, count)
+    def of_rows(self, count: int, empty: tuple[int, ...] = ()) -> str:
+        """The statement for this many rows, with NULL for the values at these places of each."""
+        return _expand(self.sql, self.row, count, empty)
 
 
 @lru_cache(maxsize=2048)
-def _expand(sql: str, row: str, count: int) -> str:
+def _expand(sql: str, row: str, count: int, empty: tuple[int, ...]) -> str:
+    first, *rest = row.split("?")
+    values = ("NULL" if place in empty else "?" for place in range(len(rest)))
+    row = first + "".join(value + text for value, text in zip(values, rest, strict=True))
     return sql.replace("{rows}", ", ".join([row] * count))
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ojs_server.domain.cron import Schedule, missed, next_fire, parse_cron
@@ -110,7 +110,6 @@ def plain_runs(expression: Expression, start: int, minutes: int, zone: ZoneInfo)
     return found
 
 
-@settings(deadline=None)
 @given(
     EXPRESSIONS, st.sampled_from(DAYS), st.sampled_from(ZONES), st.integers(0, 1440),
     st.integers(60, 3000),
@@ -136,7 +135,6 @@ def test_a_schedule_fires_when_every_single_minute_is_looked_at(
     assert missed(schedule, start, end, zone) == (expected[-1] if expected else None)
 
 
-@settings(deadline=None)
 @given(
     st.sampled_from(["*/15 * * * *", "30 2 * * *", "0 0 L * *", "0 12 15W * FRI#2", "7 7 29 2 *"]),
     st.integers(0, 4_000_000_000_000),
@@ -156,7 +154,6 @@ def test_a_later_question_never_gets_an_earlier_answer(
     assert next_fire(schedule, first - 1, zone) == first
 
 
-@settings(deadline=None)
 @given(st.integers(1980, 2100), st.integers(1, 12), st.integers(0, 6), st.integers(1, 5))
 def test_nth_and_last_weekdays_agree_with_the_calendar(
     year: int, month: int, weekday: int, nth: int
@@ -175,7 +172,6 @@ def test_nth_and_last_weekdays_agree_with_the_calendar(
         assert first_day(f"{weekday}#{nth}") == f"{year}-{month:02}-{days[nth - 1]:02}"
 
 
-@settings(deadline=None)
 @given(st.integers(1980, 2100), st.integers(1, 12), st.integers(1, 28))
 def test_the_nearest_weekday_is_one_and_is_near(year: int, month: int, day: int) -> None:
     start = parse_timestamp(f"{year}-{month:02}-01T00:00:00Z") - 1
@@ -189,7 +185,6 @@ def test_the_nearest_weekday_is_one_and_is_near(year: int, month: int, day: int)
         assert found.day == day
 
 
-@settings(deadline=None)
 @given(st.text("0123456789*/,-LW#SUNMOJA@every hm ", max_size=30))
 def test_any_text_is_read_or_refused(text: str) -> None:
     schedule = read(text)

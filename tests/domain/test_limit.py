@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ojs_server.domain import limit as limits
@@ -31,7 +31,6 @@ def played(limit: Limit, asked: Sequence[tuple[int, int]]) -> list[int]:
 
 
 # A busy machine may take its time.
-@settings(deadline=None)
 @given(windows, steps)
 def test_no_stretch_of_a_period_holds_more_starts_than_the_rate(
     window: Window, asked: list[tuple[int, int]]
@@ -42,7 +41,6 @@ def test_no_stretch_of_a_period_holds_more_starts_than_the_rate(
         assert len(inside) <= window.limit
 
 
-@settings(deadline=None)
 @given(st.integers(MOMENTS, 300), st.integers(1, 20))
 def test_a_rate_with_many_starts_stays_within_its_limit_and_memory(most: int, pause: int) -> None:
     limit = Limit("k", Policy(rate=Window(most, 1000)))

@@ -4,7 +4,7 @@ from random import Random
 from typing import Any, Final
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ojs_server.domain.workflow import Outcome, advance, cancel, culprit, start, tally
@@ -106,7 +106,6 @@ def kept(progress: Progress) -> Progress:
     return msgspec.json.decode(msgspec.json.encode(progress), type=Progress)
 
 
-@settings(deadline=None)
 @given(requests(), st.floats(0, 1), st.integers(0, 2**32))
 def test_every_order_of_ends_comes_to_what_the_request_says(
     body: dict[str, Any], share: float, seed: int
@@ -130,7 +129,6 @@ def test_every_order_of_ends_comes_to_what_the_request_says(
         assert run(plan, failing, dice) == (progress, notices)
 
 
-@settings(deadline=None)
 @given(requests(), st.floats(0, 0.5), st.integers(0, 30), st.integers(0, 2**32))
 def test_after_a_cancel_nothing_begins_and_what_is_held_may_finish(
     body: dict[str, Any], share: float, steps: int, seed: int

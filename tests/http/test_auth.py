@@ -29,6 +29,8 @@ async def test_open_routes_ask_for_none(keyed_client: httpx.AsyncClient) -> None
     assert {route.path for route in OPEN} == {
         "/ojs/manifest",
         f"{V1}/health",
+        f"{V1}/admin/observability/health",
+        "/v1/health",
         "/health",
         "/healthz",
         "/ready",

@@ -74,6 +74,12 @@ async def discarded(client: httpx.AsyncClient) -> None:
     await client.post(f"{WORKERS}/nack", json={"job_id": JOB_ID, "error": {"retryable": False}})
 
 
+async def gone(client: httpx.AsyncClient) -> None:
+    """worker-1 was here."""
+    for call in ("register", "deregister"):
+        await client.post(f"{WORKERS}/{call}", json={"worker_id": "worker-1"})
+
+
 async def limited(client: httpx.AsyncClient) -> None:
     """A job names the rate key of the examples."""
     policy = {"key": "stripe-api", "concurrency": 5}
@@ -115,6 +121,9 @@ def subscribed(store: Store) -> None:
 # What must have happened before an operation's examples make sense.
 BEFORE: dict[str, Story] = {
     "activateJob": pending,
+    **dict.fromkeys(("prioritizeJob", "patchJob"), pending),
+    "retryJobAsAdmin": discarded,
+    "removeWorker": gone,
     "getRateLimit": limited,
     "getDeadLetter": discarded,
     "deleteDeadLetter": discarded,

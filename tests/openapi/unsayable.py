@@ -80,6 +80,9 @@ RULES: Final = (
     "which the first object of `args` does not have",
     "as in the path; an entry keeps its name",
     "must be at most 10000; go on with next_cursor",
+    # It may stand in the query, too.
+    "is missing; it is needed with the strategy `move`",
+    "must be another queue than the one that is deleted",
 )
 
 # How it words what relates the steps of a workflow to each other.

@@ -340,7 +340,6 @@ def test_the_promises_hold_over_random_histories(with_rules: Any) -> None:
             max_examples=120,
             stateful_step_count=40,
             derandomize=True,
-            deadline=None,
             database=None,
             suppress_health_check=list(HealthCheck),
         ),

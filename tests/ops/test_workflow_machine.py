@@ -178,7 +178,6 @@ def test_every_workflow_keeps_to_its_request(bench: Bench) -> None:
             max_examples=50,
             stateful_step_count=30,
             derandomize=True,
-            deadline=None,
             database=None,
             suppress_health_check=list(HealthCheck),
         ),

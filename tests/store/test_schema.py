@@ -77,6 +77,8 @@ def connection(filled: str) -> Iterator[psycopg.Connection[Any]]:
         register(connection)
         connection.execute(STATEMENTS["begin"].sql.encode())
         yield connection
+        # The server would come to it by itself, but perhaps after the next test has begun.
+        connection.execute("ROLLBACK")
 
 
 def explained(
@@ -146,8 +148,23 @@ def test_the_oldest_jobs_of_a_queue_are_found_by_index_on_postgres(
     connection: psycopg.Connection[Any],
 ) -> None:
     bound = {"queue": "q1", "limit": LIMIT}
-    scans = explained(connection, STATEMENTS["oldest_waiting"].sql, bound)
-    assert all(scan.index and scan.rows <= 2 * LIMIT for scan in scans)
+    for name in ("oldest_waiting", "oldest_available"):
+        scans = explained(connection, STATEMENTS[name].sql, bound)
+        assert all(scan.index and scan.rows <= 2 * LIMIT for scan in scans)
+
+
+def test_statistics_are_found_by_index_on_postgres(connection: psycopg.Connection[Any]) -> None:
+    spans = "SELECT 60000, 'q' || n % 50, n, 'processed', 0, 1 FROM generate_series(1, 5000) AS n"
+    connection.execute(f"INSERT INTO statistics {spans}".encode())
+    statement = STATEMENTS["statistics"]
+    bound = statement.bind([(60_000, "q1", 4000, 6000), (60_000, "q2", 4000, 6000)])
+    scans = [one for one in explained(connection, statement.sql, bound) if one.table]
+    read = [one for one in scans if one.table == "statistics"]
+    assert {one.index for one in read} == {"statistics_pkey"}
+    assert sum(one.rows for one in read) == 40
+    sql = STATEMENTS["prune_statistics"].sql
+    scans = explained(connection, sql, {"step": 60_000, "before": 100, "limit": LIMIT})
+    assert Scan("statistics", "statistics_age", LIMIT) in scans
 
 
 NO_FILTER = dict.fromkeys(
@@ -257,6 +274,20 @@ def test_lists_of_jobs_are_read_by_index_on_sqlite(plan_of: Any, name: str, read
 
 
 @pytest.mark.parametrize(
+    ("sql", "read"),
+    [
+        (QUERIES["statistics"].of_rows(2), "queue=? AND at>? AND at<?"),
+        (QUERIES["prune_statistics"].sql, "statistics_age (step=? AND at<?)"),
+        (QUERIES["what_happened"].sql, "SEARCH events USING INTEGER PRIMARY KEY"),
+    ],
+)
+def test_statistics_are_found_by_index_on_sqlite(plan_of: Any, sql: str, read: str) -> None:
+    plan = plan_of(sql)
+    assert [line for line in plan if read in line]
+    assert not [line for line in plan if re.match(r"SCAN (known|statistics|events)\b", line)]
+
+
+@pytest.mark.parametrize(
     ("name", "read"),
     [
         ("load_due_cron", {"SEARCH cron USING INDEX cron_due (next_run_at<?)"}),
@@ -270,7 +301,7 @@ def test_cron_is_found_by_index_on_sqlite(plan_of: Any, name: str, read: set[str
     assert searches(plan, "cron") | searches(plan, "cron_runs") == read
 
 
-@pytest.mark.parametrize("name", ["open_gates", "oldest_waiting"])
+@pytest.mark.parametrize("name", ["open_gates", "oldest_waiting", "oldest_available"])
 def test_gated_and_oldest_jobs_are_found_by_index_on_sqlite(plan_of: Any, name: str) -> None:
     plan = plan_of(QUERIES[name].sql)
     assert not [line for line in plan if line.startswith("SCAN jobs")]
@@ -283,7 +314,7 @@ def test_no_statement_of_a_batch_reads_a_table_whole_on_sqlite(plan_of: Any) -> 
             plan = plan_of(statement.of_rows(3))
             tables = (
                 r"SCAN (jobs|leases|workers|queues|queue_counts|events|receipts|cron|cron_runs"
-                r"|limits)\b"
+                r"|limits|statistics)\b"
             )
             assert not [line for line in plan if re.match(tables, line)], statement.name
 

@@ -46,7 +46,7 @@ def codec() -> Encryption:
     return Encryption(BOTH, "new")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(values, max_size=3), st.booleans())
 def test_what_is_sealed_is_opened_again(args: list[Any], compress: bool) -> None:
     codec = Encryption(BOTH, "new", compress=compress)

@@ -246,4 +246,4 @@ class WorkerStates(RuleBasedStateMachine):
 
 
 TestWorkerStates = WorkerStates.TestCase
-TestWorkerStates.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestWorkerStates.settings = settings(max_examples=60, stateful_step_count=30)

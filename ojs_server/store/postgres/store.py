@@ -11,6 +11,7 @@ from typing import Final
 import psycopg
 from psycopg_pool import ConnectionPool
 
+from ojs_server.domain.maintenance import Maintenance
 from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.store.base import Clock, OnDue, OnLog, OnWake, unheard
 from ojs_server.store.postgres.connect import Address, address_of, set_up
@@ -54,6 +55,7 @@ class PostgresStore:
         self._clock = clock
         self._configs: Mapping[str, QueueConfig] = {}
         self._configs_read = -1
+        self._maintenance: Maintenance | None = None
         self._writer = Writer(address, patience_s)
         try:
             connection = self._writer.connection()
@@ -74,7 +76,9 @@ class PostgresStore:
             tx = PostgresTx(begun.cursor, now, begun.base, self._place, self._configs)
             if begun.configs != self._configs_read:
                 tx.configs = self._configs = tx.all_configs()
+                self._maintenance = tx.stored_maintenance()
                 self._configs_read = begun.configs
+            tx.maintenance = self._maintenance
             yield tx
 
     @contextmanager

@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+from ojs_server.domain.maintenance import Maintenance
 from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.store.base import (
     POSITION_BITS,
@@ -63,7 +64,9 @@ class SqliteStore:
             self._writer = self._connect()
             migrate(self._writer, PACKAGE, apply=migrations)
             self._clock = clock or self._rising_clock()
-            self._configs: Mapping[str, QueueConfig] = self._stored_configs()
+            begun = SqliteTx(self._writer, 0, 0, self._node, {})
+            self._configs: Mapping[str, QueueConfig] = begun.all_configs()
+            self._maintenance: Maintenance | None = begun.stored_maintenance()
             self._number = max(self._last_position() >> POSITION_BITS, self._clock())
         except sqlite3.DatabaseError as error:
             self.close()
@@ -81,10 +84,12 @@ class SqliteStore:
                 self._number += 1
                 base = self._number << POSITION_BITS
                 tx = SqliteTx(self._writer, self._clock(), base, self._node, self._configs)
+                tx.maintenance = self._maintenance
                 yield tx
                 self._writer.execute("COMMIT")
                 if tx.changed_configs:
                     self._configs = tx.configs
+                    self._maintenance = tx.maintenance
             except BaseException:
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
@@ -162,9 +167,6 @@ class SqliteStore:
     def _rising_clock(self) -> RisingClock:
         row = self._writer.execute("SELECT at FROM events ORDER BY pos DESC LIMIT 1").fetchone()
         return RisingClock(not_before=row[0] if row else 0)
-
-    def _stored_configs(self) -> Mapping[str, QueueConfig]:
-        return SqliteTx(self._writer, 0, 0, self._node, {}).all_configs()
 
     def _last_position(self) -> int:
         return int(self._writer.execute(QUERIES["last_position"].sql).fetchone()[0])

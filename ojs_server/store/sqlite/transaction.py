@@ -115,5 +115,6 @@ class SqliteTx(SqliteStatements, TableWrites):
         for table in WIPED:
             self._connection.execute(f"DELETE FROM {table}")
         self.configs = {}
+        self.maintenance = None
         self.configs_changed()
         self.run("begin_tally")

@@ -11,6 +11,7 @@ from ojs_server.store.tables.leases import LeaseWrites
 from ojs_server.store.tables.limits import LimitReads, LimitWrites
 from ojs_server.store.tables.queues import QueueReads, QueueWrites
 from ojs_server.store.tables.receipts import ReceiptWrites
+from ojs_server.store.tables.statistics import StatisticsReads
 from ojs_server.store.tables.webhooks import WebhookReads, WebhookWrites
 from ojs_server.store.tables.workers import WorkerReads, WorkerWrites
 from ojs_server.store.tables.workflows import WorkflowReads, WorkflowWrites
@@ -45,6 +46,7 @@ class TableReads(
     WorkflowReads,
     LimitReads,
     WebhookReads,
+    StatisticsReads,
 ):
     """The read operations that both stores share."""
 

@@ -6,10 +6,11 @@ from ojs_server.domain.job import Event
 from ojs_server.store.base import POSITION_BITS
 from ojs_server.store.event_log import read_page
 from ojs_server.store.records import EventFilter, EventPage, EventTally, LogSpan
-from ojs_server.store.tables.statements import Statements, Writing
+from ojs_server.store.tables.statements import Statements
+from ojs_server.store.tables.statistics import StatisticsWrites
 
 
-class EventWrites(Writing):
+class EventWrites(StatisticsWrites):
     """The log in a write transaction."""
 
     def insert_events(self, events: Sequence[Event]) -> int:
@@ -30,7 +31,7 @@ class EventWrites(Writing):
         return rows[-1][0] if rows else 0
 
     def tally_events(self, limit: int) -> EventTally | None:
-        """Count on from where the last count ended."""
+        """Count on from where the last count ended, and what happened there."""
         known = self.all("load_tally")
         if not known:
             return None
@@ -40,6 +41,7 @@ class EventWrites(Writing):
         counted, last = self.all("count_events", **bound)[0]
         if counted:
             self.run("save_tally", upto=last, total=total + counted)
+            self.count_happenings(upto, last)
         return EventTally(total + counted, counted == limit)
 
     def delete_events(self, before: int, surplus: int, limit: int) -> int:

@@ -30,6 +30,10 @@ class JobWrites(Writing):
         """Jobs with their payloads."""
         return {row[0]: stored_of(row) for row in self.of_ids("load_whole", ids)}
 
+    def save_priorities(self, jobs: Sequence[Job]) -> None:
+        """Store the priorities of jobs."""
+        self.run_rows("save_priorities", [(job.id, job.priority) for job in jobs])
+
     def load_states(self, ids: Iterable[str]) -> dict[str, str]:
         """The states of jobs."""
         return {row[0]: row[1] for row in self.of_ids("load_states", ids)}

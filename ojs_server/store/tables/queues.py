@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from ojs_server.domain.job import Job
+from ojs_server.domain.maintenance import Maintenance
 from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.store.base import BYTES
 from ojs_server.store.records import QueueCounts, QueueLoad, Span
@@ -15,6 +16,7 @@ class QueueWrites(Writing):
     """Queues in a write transaction."""
 
     configs: Mapping[str, QueueConfig]
+    maintenance: Maintenance | None = None
 
     def set_paused(self, queue: str, paused: bool) -> None:
         """Pause or resume a queue."""
@@ -49,6 +51,20 @@ class QueueWrites(Writing):
         self.configs = {name: one for name, one in self.configs.items() if name != queue}
         self.configs_changed()
 
+    def save_maintenance(self, maintenance: Maintenance | None) -> None:
+        """Begin, change or end maintenance; every transaction after this one knows."""
+        if maintenance is None:
+            self.run("end_maintenance")
+        else:
+            bound = {"since": maintenance.since, "until": maintenance.until}
+            self.run("begin_maintenance", reason=maintenance.reason, **bound)
+        self.maintenance = maintenance
+        self.configs_changed()
+
+    def stored_maintenance(self) -> Maintenance | None:
+        """The maintenance that is on, as it is stored."""
+        return _maintenance(self)
+
     def configs_changed(self) -> None:
         """Let every transaction after this one know."""
         raise NotImplementedError
@@ -79,6 +95,15 @@ class QueueReads(Statements):
         rows = self.all("queues") if names is None else self.of_ids("some_queues", names)
         return [queue_of(row) for row in rows]
 
+    def oldest_available(self, queue: str) -> int | None:
+        """Since when the first available job of a queue has been in it."""
+        rows = self.all("oldest_available", queue=queue, limit=1)
+        return rows[0][0] if rows else None
+
+    def maintenance(self) -> Maintenance | None:
+        """The maintenance that is on."""
+        return _maintenance(self)
+
     def span(self, queue: str, after: str, size: int) -> Span | None:
         """The jobs of a queue in the next stretch of all jobs; None where there are no more."""
         last = self.all("span_end", after=after, span=size)[0][0]
@@ -86,3 +111,8 @@ class QueueReads(Statements):
             return None
         rows = self.all("jobs_in_span", after=after, last=last, queue=queue)
         return Span([(row[0], row[1], row[2]) for row in rows], last)
+
+
+def _maintenance(statements: Statements) -> Maintenance | None:
+    rows = statements.all("load_maintenance")
+    return Maintenance(*rows[0]) if rows else None

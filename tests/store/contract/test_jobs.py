@@ -51,6 +51,19 @@ def test_a_job_with_nothing_optional_comes_back_as_it_was_stored(store: Store) -
     assert whole(store, "bare") == bare
 
 
+@ON_ALL_VERSIONS
+def test_jobs_of_one_batch_may_each_lack_something_else(store: Store) -> None:
+    jobs = [
+        a_job("bare-1"),
+        FULL,
+        a_job("due", due_at=START + 1, error=b'{"type":"x"}'),
+        a_job("bare-2", args='["☃"]'.encode()),
+        a_job("expires", expires_at=START + 2, result=b"0", priority=0),
+    ]
+    put(store, *jobs)
+    assert [whole(store, one.job.id) for one in jobs] == jobs
+
+
 @pytest.mark.parametrize(
     "payload",
     [

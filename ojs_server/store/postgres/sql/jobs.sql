@@ -149,6 +149,12 @@ SELECT {job}, {payload}, {lease}
 FROM jobs LEFT JOIN leases ON leases.job_id = jobs.id
 WHERE jobs.id = %(job_id)s::text
 
+-- name: save_priorities
+-- Other priorities for locked jobs.
+-- row: text, int8
+UPDATE jobs SET priority = job.priority
+FROM unnest({rows}) AS job (id, priority) WHERE jobs.id = job.id
+
 -- name: load_states
 -- The states of jobs.
 -- row: text

@@ -84,9 +84,8 @@ SELECT
     queue, sum(active)::int8, sum(available + scheduled + retryable)::int8, sum(bytes)::int8
 FROM queue_counts WHERE queue = ANY ({rows}) GROUP BY queue
 
--- name: oldest_waiting
--- Lock the jobs that were available first: of each priority the first, and the first that are
--- gated. What another node is busy with is passed over; it is about to leave anyhow.
+-- fragment: oldest
+-- Which jobs were available first: of each priority the first, and the first that are gated.
 WITH RECURSIVE steps (priority) AS (
     (
         SELECT priority FROM jobs
@@ -116,9 +115,19 @@ WITH RECURSIVE steps (priority) AS (
 ), oldest AS MATERIALIZED (
     SELECT id FROM first ORDER BY seq LIMIT %(limit)s::int8
 )
+
+-- name: oldest_waiting
+-- Lock the jobs that were available first: of each priority the first, and the first that are
+-- gated. What another node is busy with is passed over; it is about to leave anyhow.
+{oldest}
 SELECT {job} FROM jobs
 WHERE id = ANY (ARRAY(SELECT id FROM oldest)) AND state = 'available'
 ORDER BY id FOR UPDATE SKIP LOCKED
+
+-- name: oldest_available
+-- When the job that has been available for the longest joined its queue.
+{oldest}
+SELECT COALESCE(enqueued_at, created_at) FROM jobs WHERE id = ANY (ARRAY(SELECT id FROM oldest))
 
 -- name: delete_queue
 -- Forget what was set for a queue, and its counters.

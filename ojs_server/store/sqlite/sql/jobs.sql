@@ -107,6 +107,11 @@ SELECT {job}, {payload}, {lease}
 FROM jobs LEFT JOIN leases ON leases.job_id = jobs.id
 WHERE jobs.id = :job_id
 
+-- name: save_priorities
+-- Other priorities for jobs.
+-- row: (?,?)
+UPDATE jobs SET priority = job.column2 FROM (VALUES {rows}) AS job WHERE jobs.id = job.column1
+
 -- name: load_states
 -- The states of jobs.
 -- row: ?

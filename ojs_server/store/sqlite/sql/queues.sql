@@ -66,8 +66,8 @@ SELECT name, CAST(config AS BLOB) FROM queues WHERE config IS NOT NULL
 SELECT queue, sum(active), sum(available + scheduled + retryable), sum(bytes)
 FROM queue_counts WHERE queue IN ({rows}) GROUP BY queue
 
--- name: oldest_waiting
--- The jobs that were available first: of each priority the first, and the first that are gated.
+-- fragment: oldest
+-- The priorities that available jobs of a queue have.
 WITH RECURSIVE steps (priority) AS (
     SELECT max(priority) FROM jobs WHERE state = 'available' AND gated = 0 AND queue = :queue
     UNION ALL
@@ -78,7 +78,9 @@ WITH RECURSIVE steps (priority) AS (
     )
     FROM steps WHERE steps.priority IS NOT NULL
 )
-SELECT {job} FROM jobs WHERE id IN (
+
+-- fragment: oldest_ids
+-- Of each priority the first, and the first that are gated.
     SELECT id FROM (
         SELECT first.id, first.seq FROM steps JOIN jobs AS first ON first.id IN (
             SELECT same.id FROM jobs AS same
@@ -93,6 +95,19 @@ SELECT {job} FROM jobs WHERE id IN (
         )
     )
     ORDER BY seq LIMIT :limit
+
+-- name: oldest_waiting
+-- The jobs that were available first: of each priority the first, and the first that are gated.
+{oldest}
+SELECT {job} FROM jobs WHERE id IN (
+{oldest_ids}
+)
+
+-- name: oldest_available
+-- When the job that has been available for the longest joined its queue.
+{oldest}
+SELECT COALESCE(enqueued_at, created_at) FROM jobs WHERE id IN (
+{oldest_ids}
 )
 
 -- name: delete_queue

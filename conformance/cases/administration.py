@@ -1,0 +1,165 @@
+"""Cases of the admin API: lists, one job or worker, statistics, maintenance and settings."""
+
+import asyncio
+
+from conformance.case import case
+from conformance.stage import Stage
+
+ADMIN = "admin_api"
+LISTS = ("admin/queues", "admin/jobs", "admin/workers")
+MAINTENANCE = "admin/system/maintenance"
+
+
+@case("OJS-ADM-001", "OJS-ADM-002", "OJS-ADM-003", level=1, capability=ADMIN)
+async def pages(stage: Stage) -> None:
+    """Lists come in pages; one beyond the end is empty, and an unknown parameter is refused."""
+    queue = stage.name()
+    await stage.enqueue(queue)
+    await stage.take(queue)
+    for path in LISTS:
+        first = (await stage.get(path)).expect(200, {"pagination.per_page": 20})
+        stage.check(len(first.json["items"]) >= 1, "an item", first.text)
+        many = (await stage.get(path, per_page=5000)).expect(200, {"pagination.per_page": 100})
+        beyond = (await stage.get(path, page=90, per_page=100)).expect(
+            200, {"pagination.page": 90, "pagination.has_more": False}
+        )
+        stage.equal(beyond.json["items"], [], f"items of {path}")
+        stage.check(many.json["pagination"]["total"] >= 1, "a total", many.text)
+    for path in (*LISTS, "admin/stats", "admin/stats/history"):
+        reply = await stage.get(path, qeue=queue)
+        reply.error(422, "validation_error", field="qeue")
+    (await stage.get("admin/jobs", offset=10_001)).error(400, "invalid_request", field="offset")
+
+
+@case("OJS-ADM-004", "OJS-ADM-005", level=1, capability=ADMIN)
+async def jobs(stage: Stage) -> None:
+    """Jobs are found by filters, the newest first, and each is shown with what tools rely on."""
+    queue = stage.name()
+    made = [(await stage.enqueue(queue))["id"] for _ in range(3)]
+    page = await stage.get("admin/jobs", queue=queue, sort="created_at", order="desc")
+    stage.equal([item["id"] for item in page.json["items"]], made[::-1], "ids")
+    for name, word in (("sort", "priority"), ("order", "asc")):
+        reply = await stage.get("admin/jobs", **{name: word})
+        reply.error(400, "invalid_request", field=name)
+    shown = (await stage.get(f"admin/jobs/{made[0]}")).expect(200, {"id": {"$eq": made[0]}})
+    stage.equal((shown.json["meta"], shown.json["errors"]), ({}, []), "meta and errors")
+    stage.equal(shown.json["metadata"]["created_at"], shown.json["created_at"], "created_at")
+
+
+@case("OJS-ADM-006", "OJS-ADM-007", "OJS-ADM-008", "OJS-EVT-018", level=1, capability=ADMIN)
+async def changes(stage: Stage) -> None:
+    """A job is retried, goes first by another priority, and keeps its failures."""
+    queue = stage.name()
+    dead = await stage.discarded(queue)
+    retries = await stage.get(f"jobs/{dead['id']}/retries")
+    stage.equal(len(retries.json["retries"]), 1, "failed attempts")
+    path = f"admin/jobs/{dead['id']}"
+    (await stage.post(f"{path}/retry")).expect(200, {"state": "available", "job.attempt": 0})
+    (await stage.post(f"{path}/retry")).error(409, "conflict", current_state="available")
+    late = await stage.enqueue(queue)
+    for where, priority in (("jobs", 4), ("admin/jobs", 5)):
+        reply = await stage.call("PATCH", f"{where}/{late['id']}", {"priority": priority})
+        reply.expect(200, {"job.priority": priority})
+    told = [one["data"] for one in await stage.events(queue) if one["type"] == "job.prioritized"]
+    stage.equal(
+        [(one["previous_priority"], one["priority"]) for one in told], [(0, 4), (4, 5)], "events"
+    )
+    stage.equal((await stage.take(queue))["id"], late["id"], "the first job")
+    reply = await stage.call("PATCH", f"admin/jobs/{late['id']}", {"priority": 1})
+    reply.error(409, "conflict", current_state="active")
+    reply = await stage.call("PATCH", path, {"queue": "other"})
+    reply.error(422, "validation_error", field="queue")
+    (await stage.post(f"{path}/cancel")).expect(200, {"state": "cancelled"})
+
+
+@case(
+    *("OJS-ADM-009", "OJS-ADM-012", "OJS-ADM-013", "OJS-ADM-014", "OJS-ADM-016"),
+    level=1,
+    capability=ADMIN,
+)
+async def statistics(stage: Stage) -> None:
+    """What happened in a queue is counted, now and over time."""
+    queue = stage.name()
+    await stage.done(queue)
+    await stage.discarded(queue)
+    first = await stage.enqueue(queue)
+
+    async def counted() -> bool:
+        data = (await stage.get("admin/stats/history", queue=queue, period="1h")).json["data"]
+        sums = [sum(one[kind] for one in data) for kind in ("enqueued", "processed", "failed")]
+        return sums == [3, 1, 1]
+
+    await stage.until(counted, 60, "the statistics of the queue")
+    shown = (await stage.get(f"admin/queues/{queue}")).expect(
+        200, {"name": {"$eq": queue}, "state": "active", "counts.completed": 1}
+    )
+    stage.equal(shown.json["oldest_available_at"], first["enqueued_at"], "oldest_available_at")
+    stage.check(shown.json["latency_ms"]["p50"] is not None, "a run time", shown.text)
+    kinds = {name: {"$type": "number"} for name in ("queues", "workers", "jobs.available")}
+    (await stage.get("admin/stats")).expect(200, {**kinds, "uptime_seconds": {"$type": "number"}})
+    (await stage.get("admin/stats/history", period="2m")).error(
+        400, "invalid_request", field="period"
+    )
+    long = await stage.get("admin/stats/history", queue=queue, period="1m")
+    stage.check(len(long.json["data"]) in (60, 61, 62), "an hour of minutes", long.text)
+
+
+@case("OJS-ADM-010", "OJS-ADM-011", capability=ADMIN)
+async def workers(stage: Stage) -> None:
+    """Workers are summed up, and one that is heard of is not sent away."""
+    worker = stage.name("w")
+    await stage.post("workers/heartbeat", {"worker_id": worker})
+    page = await stage.get("admin/workers")
+    summary = page.json["summary"]
+    parts = sum(summary[kind] for kind in ("running", "quiet", "stale"))
+    stage.check(summary["total"] == parts >= 1, "a summary that adds up", page.text)
+    path = f"admin/workers/{worker}"
+    (await stage.get(path)).expect(200, {"id": {"$eq": worker}, "state": "running"})
+    (await stage.delete(path)).error(409, "conflict")
+    await stage.post("workers/deregister", {"worker_id": worker})
+    (await stage.delete(path)).expect(200, {"deleted": True})
+
+
+@case(
+    *("OJS-ADM-017", "OJS-ADM-018", "OJS-ADM-019", "OJS-EVT-018"),
+    level=2,
+    capability=ADMIN,
+    own_server="main",
+)
+async def maintenance(stage: Stage) -> None:
+    """In maintenance jobs come in and none goes out, until it ends, also through a crash."""
+    queue, worker = stage.name(), stage.name("w")
+    held = await stage.enqueue(queue)
+    await stage.take(queue, worker, fetch_id="again")
+    begun = (await stage.post(MAINTENANCE, {"enabled": True, "reason": "disk"})).expect(
+        200, {"maintenance": True, "reason": "disk", "enabled_at": "string:datetime"}
+    )
+    job = await stage.enqueue(queue)
+    later = await stage.enqueue(queue, scheduled_at="+PT0.2S")
+    await stage.empty(queue, stage.name("w"))
+    again = await stage.asked(queue, worker, fetch_id="again")
+    stage.equal([one["id"] for one in again.json["jobs"]], [held["id"]], "the repeated FETCH")
+    await stage.crash()
+    stage.equal((await stage.get(MAINTENANCE)).json, begun.json, "maintenance after the crash")
+    await asyncio.sleep(1)
+    stage.equal((await stage.look(later))["state"], "scheduled", "the later job")
+    waits = stage.asked(queue, stage.name("w"), wait_ms=20_000)
+    async with stage.waiting(waits) as (waiting,):
+        (await stage.post(MAINTENANCE, {"enabled": False})).expect(200, {"maintenance": False})
+        handed = (await waiting).json["jobs"]
+    stage.equal([one["id"] for one in handed], [job["id"]], "the jobs of the FETCH that waited")
+    await stage.until_state(later, "available")
+
+
+@case("OJS-ADM-020", "OJS-ADM-021", capability=ADMIN)
+async def settings_and_aliases(stage: Stage) -> None:
+    """The settings are shown without secrets, and other clients' paths are served alike."""
+    shown = (await stage.get("admin/system/config")).expect(200)
+    stage.check(not {"database", "keys"} & set(shown.json["config"]), "no secrets", shown.text)
+    stage.equal((await stage.get("admin/config")).json, shown.json, "the shorter path")
+    maintained = await stage.get(MAINTENANCE)
+    stage.equal((await stage.get("admin/maintenance")).json, maintained.json, "the shorter path")
+    for path in ("/v1/health", "/ojs/v1/admin/observability/health"):
+        (await stage.get(path)).expect(200, {"status": "ok"})
+    for path in ("/v1/queues", "/v1/dead-letter", "/v1/workers", "/ojs/v1/metrics"):
+        (await stage.get(path)).expect(200)

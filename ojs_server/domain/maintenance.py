@@ -1,0 +1,54 @@
+"""Maintenance: while it is on nothing is handed out or becomes due; enqueueing goes on."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from ojs_server.domain.errors import invalid
+from ojs_wire.values import kind_of, parse_duration
+
+MAX_REASON: Final = 1000
+
+
+class Maintenance(msgspec.Struct, frozen=True):
+    """One that is on: since when, why, and until when it is expected to last."""
+
+    since: int
+    reason: str | None = None
+    until: int | None = None
+
+
+class MaintenanceOrder(msgspec.Struct, frozen=True):
+    """What an operator asks for: on or off, why, and for about how long."""
+
+    enabled: bool
+    reason: str | None = None
+    for_ms: int | None = None
+
+    def applied(self, before: Maintenance | None, now: int) -> Maintenance | None:
+        """What is on after it. One that is on keeps its beginning, whoever asks for it again."""
+        if not self.enabled:
+            return None
+        since = now if before is None else before.since
+        return Maintenance(since, self.reason, None if self.for_ms is None else now + self.for_ms)
+
+
+def parse_order(given: Mapping[str, Any]) -> MaintenanceOrder:
+    """Check a request."""
+    enabled = given.get("enabled")
+    if not isinstance(enabled, bool):
+        raise invalid("enabled", f"must be true or false, not {kind_of(enabled)}")
+    reason = given.get("reason")
+    if reason is not None and (not isinstance(reason, str) or len(reason) > MAX_REASON):
+        raise invalid("reason", f"must be a text of at most {MAX_REASON} characters")
+    if reason is not None and "\0" in reason:
+        raise invalid("reason", "must not hold a NUL character")
+    duration = given.get("estimated_duration")
+    if duration is None:
+        return MaintenanceOrder(enabled, reason)
+    try:
+        for_ms = parse_duration(duration, 1000)
+    except ValueError as error:
+        raise invalid("estimated_duration", str(error)) from None
+    return MaintenanceOrder(enabled, reason, for_ms)

@@ -1,0 +1,110 @@
+"""Statistics: what happened in queues, counted by minute and hour, and what is made of it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+import msgspec
+
+MINUTE_MS: Final = 60_000
+HOUR_MS: Final = 3_600_000
+DAY_MS: Final = 86_400_000
+# Of each step so much is kept.
+KEPT: Final[Mapping[int, int]] = {MINUTE_MS: DAY_MS, HOUR_MS: 30 * DAY_MS}
+# Each period with the step that it is put together from.
+PERIODS: Final[Mapping[str, tuple[int, int]]] = {
+    "1m": (MINUTE_MS, MINUTE_MS),
+    "5m": (5 * MINUTE_MS, MINUTE_MS),
+    "1h": (HOUR_MS, HOUR_MS),
+    "1d": (DAY_MS, HOUR_MS),
+}
+# All queues together are counted under this name, which no queue has.
+ALL: Final = ""
+KINDS: Final[Mapping[str, str]] = {
+    "job.enqueued": "enqueued",
+    "job.completed": "processed",
+    "job.failed": "failed",
+}
+# Run times in milliseconds are told apart by these bounds. The stores' SQL has them, too.
+BOUNDS: Final = (
+    *(5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000),
+    *(60_000, 300_000, 1_800_000),
+)
+
+
+class Count(NamedTuple):
+    """How often something happened in one span, in one bucket of run times."""
+
+    queue: str
+    at: int
+    kind: str
+    bucket: int
+    times: int
+
+
+class Span(msgspec.Struct, frozen=True):
+    """What happened in one span."""
+
+    at: int
+    enqueued: int = 0
+    processed: int = 0
+    failed: int = 0
+    # Completed jobs by bucket of their run times.
+    runs: Mapping[int, int] = {}
+
+
+def with_totals(counts: Iterable[Count]) -> dict[tuple[int, str, int, str, int], int]:
+    """Counts of minutes as they are added to both steps, of each queue and of all."""
+    sums: dict[tuple[int, str, int, str, int], int] = {}
+    for one in counts:
+        for step in KEPT:
+            for queue in (one.queue, ALL):
+                key = (step, queue, one.at // step * step, one.kind, one.bucket)
+                sums[key] = sums.get(key, 0) + one.times
+    return sums
+
+
+def spans(counts: Iterable[Count], period_ms: int, since: int, until: int) -> list[Span]:
+    """Every span from one moment to another, empty ones too, oldest first."""
+    found: dict[int, dict[str, int]] = {}
+    runs: dict[int, dict[int, int]] = {}
+    for one in counts:
+        at = one.at // period_ms * period_ms
+        kinds = found.setdefault(at, {})
+        kinds[one.kind] = kinds.get(one.kind, 0) + one.times
+        if one.kind == "processed":
+            buckets = runs.setdefault(at, {})
+            buckets[one.bucket] = buckets.get(one.bucket, 0) + one.times
+    first = since // period_ms * period_ms
+    return [
+        Span(at, **found.get(at, {}), runs=runs.get(at, {}))
+        for at in range(first, until, period_ms)
+    ]
+
+
+def quantile(runs: Mapping[int, int], part: float) -> int | None:
+    """About how many milliseconds this part of the runs took at most; None without a run."""
+    total = sum(runs.values())
+    if not total:
+        return None
+    wanted = part * total
+    edges = list(pairwise((0, *BOUNDS, 2 * BOUNDS[-1])))
+    for bucket in sorted(runs):
+        if wanted <= runs[bucket]:
+            low, high = edges[bucket]
+            # Runs are taken to lie evenly between the bounds.
+            return round(low + (high - low) * wanted / runs[bucket])
+        wanted -= runs[bucket]
+    return edges[max(runs)][1]
+
+
+def per_minute(minutes: Sequence[Span], now: int, kind: str) -> float:
+    """How often something happened within the last minute, about.
+
+    Of the minute before the present one counts the share that is less than a minute old.
+    """
+    present = now // MINUTE_MS * MINUTE_MS
+    share = 1 - (now - present) / MINUTE_MS
+    parts = {present: 1.0, present - MINUTE_MS: share}
+    counted = sum(float(getattr(one, kind)) * parts.get(one.at, 0.0) for one in minutes)
+    return round(counted, 1)

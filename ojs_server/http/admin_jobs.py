@@ -1,0 +1,67 @@
+"""Jobs in the admin form: the list, one job, a retry, another priority."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from ojs_server.domain.errors import ValidationError, invalid
+from ojs_server.domain.fields import priority
+from ojs_server.domain.naming import nearest
+from ojs_server.http.admin_lists import admin_page
+from ojs_server.http.call import Answer, Call
+from ojs_server.http.ids import job_id_of
+from ojs_server.http.job_lists import FILTERS, list_jobs
+from ojs_server.http.jobs import load_job
+from ojs_server.http.views import changed_answer, enqueued_at, envelope, job_answer, times
+from ojs_server.ops.priority import Prioritize
+from ojs_server.ops.settle import Rerun
+from ojs_wire.calls import EmptyRequest
+
+# Lists of a million jobs are read in the order of ids, which is that of their making.
+_SORTS: Final = ("created_at",)
+_ORDERS: Final = ("desc",)
+
+
+async def listing(call: Call) -> Answer:
+    """Jobs of any state, newest first, with filters."""
+    page, query = admin_page(call, FILTERS | {"sort", "order"})
+    _check_word(query, "sort", _SORTS)
+    _check_word(query, "order", _ORDERS)
+    return await list_jobs(call, "items", page, query)
+
+
+async def detail(call: Call) -> Answer:
+    """One job, its members at the top level, with what operators' tools rely on."""
+    stored, lease = await load_job(call)
+    beside = b'"metadata":' + times(stored.job)
+    if stored.job.errors is None:
+        beside += b',"errors":[]'
+    return Answer(envelope(stored, lease, beside))
+
+
+def _check_word(query: Mapping[str, str], name: str, words: tuple[str, ...]) -> None:
+    word = query.get(name)
+    if word and word not in words:
+        raise invalid(name, f"must be {' or '.join(words)}{nearest(word, words)}")
+
+
+async def retry(call: Call) -> Answer:
+    """Fresh attempts for a discarded job; one that waits for its retry waits no longer."""
+    await call.read(EmptyRequest, optional=True)
+    change = await call.server.engine.run(Rerun(job_id_of(call)))
+    return Answer(changed_answer(change, re_enqueued_at=enqueued_at(change)))
+
+
+async def amend(call: Call) -> Answer:
+    """Another priority for a job that has not started; nothing else of it can be changed."""
+    body = await call.json()
+    for name in body:
+        if name != "priority":
+            raise ValidationError(
+                f"`{name[:100]}` cannot be changed; allowed: priority",
+                details={"field": name[:100], "allowed": ["priority"]},
+            )
+    if body.get("priority") is None:
+        raise invalid("priority", "is missing")
+    await call.server.engine.run(Prioritize(job_id_of(call), priority(body["priority"])))
+    stored, lease = await load_job(call)
+    return Answer(job_answer(stored, lease))

@@ -1,0 +1,33 @@
+"""What the lists of the admin API have in common: their pages, and what a query may say."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from ojs_server.domain.errors import ValidationError
+from ojs_server.domain.naming import nearest
+from ojs_server.http.call import Call
+from ojs_server.http.paging import Page, page_of
+
+_PER_PAGE: Final = 20
+_MOST: Final = 100
+_PAGING: Final = frozenset({"page", "per_page", "limit", "offset", "cursor"})
+
+
+def admin_page(call: Call, known: Iterable[str] = ()) -> tuple[Page, dict[str, str]]:
+    """The page that is asked for, and the query, which says nothing that is not known.
+
+    Passed over, a filter that is misspelt would widen what is meant.
+    """
+    return page_of(call, _PER_PAGE, _MOST), checked_query(call, _PAGING.union(known))
+
+
+def checked_query(call: Call, known: Iterable[str]) -> dict[str, str]:
+    """The query, once it holds known parameters only."""
+    query, names = call.query(), sorted(known)
+    for name in query:
+        if name not in names:
+            raise ValidationError(
+                f"`{name[:100]}` is not known{nearest(name, names)}",
+                details={"field": name[:100], "allowed": names},
+            )
+    return query

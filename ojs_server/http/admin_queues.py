@@ -1,0 +1,63 @@
+"""Queues in the admin form: counts, throughput and run times."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from ojs_server.domain.job import State
+from ojs_server.domain.statistics import Span, quantile
+from ojs_server.http.admin_lists import admin_page
+from ojs_server.http.call import Answer, Call
+from ojs_server.http.queue_config import shown
+from ojs_server.http.queues import known_queue
+from ojs_server.http.statistics import collect, lately, throughput
+from ojs_server.http.views import timestamp
+from ojs_server.store.records import QueueCounts
+from ojs_wire.values import format_timestamp
+
+_QUANTILES: Final = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+
+
+async def listing(call: Call) -> Answer:
+    """Every queue, newest first."""
+    page, _ = admin_page(call)
+    await collect(call)
+    queues = await call.server.engine.read(
+        lambda reader: sorted(reader.queues(), key=lambda queue: (-queue.created_at, queue.name))
+    )
+    part, pagination = page.follow(queues, lambda queue: (queue.created_at, queue.name))
+    return Answer({"items": await _shown(call, part), "pagination": pagination})
+
+
+async def detail(call: Call) -> Answer:
+    """One queue, with its settings and how long its first job has waited."""
+    queue, _ = await known_queue(call, call.params["name"])
+    await collect(call)
+    (item,) = await _shown(call, [queue])
+    oldest = await call.server.engine.read(lambda reader: reader.oldest_available(queue.name))
+    more = {"configuration": shown(queue.config), "oldest_available_at": timestamp(oldest)}
+    return Answer({**item, **more})
+
+
+async def _shown(call: Call, queues: Sequence[QueueCounts]) -> list[dict[str, Any]]:
+    minutes, hours, now = await lately(call, [queue.name for queue in queues])
+    return [
+        {
+            "name": queue.name,
+            "state": "paused" if queue.paused else "active",
+            "paused": queue.paused,
+            "counts": {state: queue.counts[state] for state in State},
+            "throughput": throughput(minutes.get(queue.name, ()), now),
+            "latency_ms": _run_times(hours.get(queue.name, ())),
+            "created_at": format_timestamp(queue.created_at),
+        }
+        for queue in queues
+    ]
+
+
+def _run_times(hours: Sequence[Span]) -> Mapping[str, int | None]:
+    """How long the jobs of this hour and the one before it ran."""
+    runs: dict[int, int] = {}
+    for span in hours:
+        for bucket, count in span.runs.items():
+            runs[bucket] = runs.get(bucket, 0) + count
+    return {name: quantile(runs, part) for name, part in _QUANTILES.items()}

@@ -1,0 +1,54 @@
+"""The server as a whole: maintenance, and how it is set."""
+
+from typing import Any, Final
+
+from ojs_server.domain.maintenance import Maintenance, parse_order
+from ojs_server.http.call import Answer, Call
+from ojs_server.http.views import timestamp
+from ojs_server.ops.control import Maintain
+from ojs_server.settings import TABLE
+from ojs_wire.calls import MaintenanceRequest
+
+# Where passwords can stand.
+_SECRET: Final = frozenset({"database", "listen_url"})
+
+
+async def read(call: Call) -> Answer:
+    """Whether maintenance is on."""
+    found = await call.server.engine.read(lambda reader: reader.maintenance())
+    return Answer(_shown(found))
+
+
+async def change(call: Call) -> Answer:
+    """Begin or end it: nothing is handed out or becomes due, and enqueueing goes on."""
+    body = await call.json()
+    call.check_members(body, MaintenanceRequest)
+    done = await call.server.engine.run(Maintain(parse_order(body)))
+    if done.maintenance is None:
+        # Whoever waits for jobs may find some now. Other nodes look by themselves.
+        call.server.engine.wakeups.wake_all()
+    return Answer(_shown(done.maintenance))
+
+
+async def config(call: Call) -> Answer:
+    """The settings that the server runs with, without what is secret."""
+    settings = call.server.settings
+    shown: dict[str, Any] = {"backend": call.server.engine.store.kind}
+    for setting in TABLE:
+        if setting.name in _SECRET:
+            continue
+        holder = settings.keep if setting.kind in ("retention", "kept") else settings
+        unit = "_ms" if setting.kind in ("duration", "retention") else ""
+        shown[setting.name + unit] = getattr(holder, setting.field or setting.name)
+    return Answer({"config": {**shown, "keys_needed": settings.keys.needed}})
+
+
+def _shown(maintenance: Maintenance | None) -> dict[str, Any]:
+    on = maintenance is not None
+    return {
+        "maintenance": on,
+        "enabled": on,
+        "reason": maintenance.reason if maintenance else None,
+        "enabled_at": timestamp(maintenance.since if maintenance else None),
+        "estimated_end": timestamp(maintenance.until if maintenance else None),
+    }

@@ -1,0 +1,138 @@
+"""Statistics of the whole server, now and over time."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from ojs_server.domain.errors import invalid
+from ojs_server.domain.fields import parse_queue
+from ojs_server.domain.job import State
+from ojs_server.domain.naming import nearest
+from ojs_server.domain.statistics import (
+    ALL,
+    HOUR_MS,
+    KEPT,
+    MINUTE_MS,
+    PERIODS,
+    Count,
+    Span,
+    per_minute,
+    quantile,
+    spans,
+)
+from ojs_server.domain.workers import is_stale
+from ojs_server.http.admin_lists import checked_query
+from ojs_server.http.call import Answer, Call
+from ojs_server.ops.control import Collect
+from ojs_server.store.base import Reader
+from ojs_wire.values import format_timestamp, parse_timestamp
+
+_PERIOD: Final = "5m"
+# So many spans are shown at most.
+_MOST: Final = 1500
+
+Spans = Mapping[str, Sequence[Span]]
+
+
+async def now(call: Call) -> Answer:
+    """How many queues, workers and jobs there are, and what went through in the last minute."""
+    checked_query(call, ())
+    await collect(call)
+    minutes, _, moment = await lately(call, [ALL])
+    queues, loads = await call.server.engine.read(
+        lambda reader: (reader.queues(), reader.workers())
+    )
+    timeout_ms = call.server.engine.rules.heartbeat_timeout_ms
+    here = sum(not is_stale(load.worker, moment, timeout_ms) for load in loads)
+    return Answer(
+        {
+            "queues": len(queues),
+            "workers": here,
+            "jobs": {state: sum(queue.counts[state] for queue in queues) for state in State},
+            "throughput": throughput(minutes.get(ALL, ()), moment),
+            "uptime_seconds": call.server.uptime_s(),
+        }
+    )
+
+
+async def history(call: Call) -> Answer:
+    """What happened in each span of time, the oldest first."""
+    query = checked_query(call, ("period", "since", "until", "queue"))
+    period = query.get("period") or _PERIOD
+    if period not in PERIODS:
+        hint = nearest(period, PERIODS)
+        raise invalid("period", f"must be one of {', '.join(PERIODS)}{hint}")
+    queue = parse_queue("queue", query["queue"]) if query.get("queue") else ALL
+    period_ms, step = PERIODS[period]
+    await collect(call)
+    moment = await call.server.engine.read(lambda reader: reader.now())
+    until = _moment(query, "until", moment)
+    since = _moment(query, "since", until - max(HOUR_MS, period_ms))
+    # What lies before is not kept, and what lies ahead is not known.
+    first = max(since, moment - KEPT[step]) // period_ms * period_ms
+    until = min(until, moment + 1)
+    if (until - first) / period_ms > _MOST:
+        raise invalid("since", f"must be at most {_MOST} periods of {period} before `until`")
+    counts = await call.server.engine.read(
+        lambda reader: reader.statistics(step, [queue], first, until)
+    )
+    return Answer(
+        {"period": period, "data": [_shown(one) for one in spans(counts, period_ms, first, until)]}
+    )
+
+
+async def collect(call: Call) -> None:
+    """Have the statistics take in what has happened since they last did."""
+    await call.server.engine.run(Collect())
+
+
+async def lately(call: Call, queues: Sequence[str]) -> tuple[Spans, Spans, int]:
+    """This minute and hour and those before, of each of these queues, and the store's time."""
+
+    def read(reader: Reader) -> tuple[Sequence[Count], Sequence[Count], int]:
+        moment = reader.now()
+        minutes = reader.statistics(MINUTE_MS, queues, moment - 2 * MINUTE_MS, moment + 1)
+        hours = reader.statistics(HOUR_MS, queues, moment - 2 * HOUR_MS, moment + 1)
+        return minutes, hours, moment
+
+    minutes, hours, moment = await call.server.engine.read(read)
+    return (
+        _by_queue(minutes, MINUTE_MS, moment),
+        _by_queue(hours, HOUR_MS, moment),
+        moment,
+    )
+
+
+def throughput(minutes: Sequence[Span], moment: int) -> Mapping[str, float]:
+    """What went through within a minute, about."""
+    return {
+        f"{kind}_per_minute": per_minute(minutes, moment, kind)
+        for kind in ("processed", "failed", "enqueued")
+    }
+
+
+def _by_queue(counts: Sequence[Count], step: int, moment: int) -> Spans:
+    apart: dict[str, list[Count]] = {}
+    for one in counts:
+        apart.setdefault(one.queue, []).append(one)
+    first = moment // step * step - step
+    return {name: spans(part, step, first, moment + 1) for name, part in apart.items()}
+
+
+def _shown(span: Span) -> dict[str, Any]:
+    return {
+        "timestamp": format_timestamp(span.at),
+        "processed": span.processed,
+        "failed": span.failed,
+        "enqueued": span.enqueued,
+        "latency_p50_ms": quantile(span.runs, 0.5),
+        "latency_p99_ms": quantile(span.runs, 0.99),
+    }
+
+
+def _moment(query: Mapping[str, str], name: str, default: int) -> int:
+    if not (text := query.get(name)):
+        return default
+    try:
+        return parse_timestamp(text)
+    except ValueError as error:
+        raise invalid(name, str(error)) from None

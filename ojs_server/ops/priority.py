@@ -1,0 +1,48 @@
+"""Another priority for a job that has not started."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from ojs_server.domain import events, lifecycle
+from ojs_server.domain.errors import OjsError
+from ojs_server.domain.job import Job
+from ojs_server.ops.settle import missing
+from ojs_server.ops.work import Work
+
+
+class Prioritize(msgspec.Struct, frozen=True):
+    """Let a job go before or behind others of its queue."""
+
+    job_id: str
+    priority: int
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        """What may not be touched twice in one transaction."""
+        return (self.job_id,)
+
+
+def run(work: Work, ops: Sequence[Prioritize]) -> list[Job | OjsError]:
+    """All of a batch with one read and one write."""
+    found = work.tx.load_jobs(sorted({op.job_id for op in ops}))
+    outcomes: list[Job | OjsError] = []
+    changed: list[Job] = []
+    for op in ops:
+        stored = found.get(op.job_id)
+        if stored is None:
+            outcomes.append(missing(op.job_id))
+            continue
+        try:
+            lifecycle.require(stored[0], "prioritize")
+        except OjsError as error:
+            outcomes.append(error)
+            continue
+        job = msgspec.structs.replace(stored[0], priority=op.priority)
+        if job != stored[0]:
+            changed.append(job)
+            work.note(events.prioritized(job, stored[0].priority))
+        outcomes.append(job)
+    if changed:
+        work.tx.save_priorities(changed)
+    return outcomes

@@ -1,0 +1,44 @@
+-- name: what_happened
+-- How often each kind of event lies in the next stretch of the log, by minute and run time.
+SELECT queue, at / 60000 * 60000 AS minute, type, {bucket} AS bucket, count(*)::int8
+FROM events
+WHERE pos > %(upto)s::int8 AND pos <= %(last)s::int8
+    AND type IN ('job.enqueued', 'job.completed', 'job.failed')
+GROUP BY queue, minute, type, bucket
+
+-- fragment: bucket
+-- How many of the bounds (domain/statistics.py) the run time of a completed job lies beyond. Not
+-- read as JSON, which PostgreSQL refuses where a text in it has a NUL.
+CASE WHEN type = 'job.completed' THEN
+    width_bucket(
+        COALESCE(
+            substring(convert_from(data, 'UTF8') FROM '"duration_ms":([0-9]+)')::int8, 0
+        ) - 1,
+        ARRAY[
+            5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000, 30000, 60000, 300000, 1800000
+        ]::int8[]
+    )::int8
+ELSE 0 END
+
+-- name: add_statistics
+-- Add to what is known of spans.
+-- row: int8, text, int8, text, int8, int8
+INSERT INTO statistics AS known (step, queue, at, kind, bucket, count)
+SELECT * FROM unnest({rows})
+ON CONFLICT (step, queue, at, kind, bucket) DO UPDATE SET count = known.count + excluded.count
+
+-- name: statistics
+-- What happened in queues, each in a stretch of spans.
+-- row: int8, text, int8, int8
+SELECT known.queue, known.at, known.kind, known.bucket, known.count
+FROM unnest({rows}) AS wanted (step, queue, since, until)
+JOIN statistics AS known ON known.step = wanted.step
+    AND known.queue = wanted.queue AND known.at >= wanted.since AND known.at < wanted.until
+ORDER BY known.at
+
+-- name: prune_statistics
+-- Spans that are kept no longer.
+DELETE FROM statistics WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM statistics WHERE step = %(step)s::int8 AND at < %(before)s::int8
+    LIMIT %(limit)s::int8 FOR UPDATE SKIP LOCKED
+))

@@ -1,0 +1,40 @@
+-- name: what_happened
+-- How often each kind of event lies in the next stretch of the log, by minute and run time.
+WITH happened AS MATERIALIZED (
+    SELECT
+        queue, at / 60000 * 60000 AS minute, type,
+        CASE WHEN type = 'job.completed' THEN COALESCE(json_extract(data, '$.duration_ms'), 0)
+        ELSE 0 END AS ms
+    FROM events
+    WHERE pos > :upto AND pos <= :last
+        AND type IN ('job.enqueued', 'job.completed', 'job.failed')
+)
+SELECT queue, minute, type, {bucket} AS bucket, count(*)
+FROM happened GROUP BY queue, minute, type, bucket
+
+-- fragment: bucket
+-- How many of the bounds (domain/statistics.py) a run time lies beyond.
+(ms > 5) + (ms > 10) + (ms > 25) + (ms > 50) + (ms > 100) + (ms > 250) + (ms > 500)
+    + (ms > 1000) + (ms > 2500) + (ms > 5000) + (ms > 10000) + (ms > 30000) + (ms > 60000)
+    + (ms > 300000) + (ms > 1800000)
+
+-- name: add_statistics
+-- Add to what is known of spans.
+-- row: (?,?,?,?,?,?)
+INSERT INTO statistics (step, queue, at, kind, bucket, count) VALUES {rows}
+ON CONFLICT (step, queue, at, kind, bucket) DO UPDATE SET count = count + excluded.count
+
+-- name: statistics
+-- What happened in queues, each in a stretch of spans.
+-- row: (?,?,?,?)
+WITH wanted (step, queue, since, until) AS (VALUES {rows})
+SELECT known.queue, known.at, known.kind, known.bucket, known.count
+FROM wanted CROSS JOIN statistics AS known ON known.step = wanted.step
+    AND known.queue = wanted.queue AND known.at >= wanted.since AND known.at < wanted.until
+ORDER BY known.at
+
+-- name: prune_statistics
+-- Spans that are kept no longer.
+DELETE FROM statistics WHERE rowid IN (
+    SELECT rowid FROM statistics WHERE step = :step AND at < :before LIMIT :limit
+)

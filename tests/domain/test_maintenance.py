@@ -1,0 +1,41 @@
+"""What an operator may say about maintenance, and what comes of it."""
+
+from typing import Any
+
+import pytest
+
+from ojs_server.domain.errors import InvalidRequest
+from ojs_server.domain.maintenance import Maintenance, MaintenanceOrder, parse_order
+
+NOW = 1_750_000_000_000
+
+
+def test_maintenance_begins_changes_and_ends() -> None:
+    begun = MaintenanceOrder(True, "disk", 60_000).applied(None, NOW)
+    assert begun == Maintenance(NOW, "disk", NOW + 60_000)
+    again = MaintenanceOrder(True, "network").applied(begun, NOW + 5)
+    assert again == Maintenance(NOW, "network", None)
+    assert MaintenanceOrder(False).applied(again, NOW + 9) is None
+
+
+def test_an_order_is_read() -> None:
+    given = {"enabled": True, "reason": "disk", "estimated_duration": "PT30M"}
+    assert parse_order(given) == MaintenanceOrder(True, "disk", 1_800_000)
+    assert parse_order({"enabled": False, "reason": None}) == MaintenanceOrder(False)
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({}, "enabled"),
+        ({"enabled": "yes"}, "enabled"),
+        ({"enabled": True, "reason": 5}, "reason"),
+        ({"enabled": True, "reason": "x" * 1001}, "reason"),
+        ({"enabled": True, "reason": "\0"}, "reason"),
+        ({"enabled": True, "estimated_duration": "soon"}, "estimated_duration"),
+    ],
+)
+def test_what_is_no_order_is_refused(given: dict[str, Any], field: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        parse_order(given)
+    assert (caught.value.details or {})["field"] == field
