@@ -56,6 +56,11 @@ CRON: Final = st.one_of(
 )
 ZONES: Final = st.sampled_from(["UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata"])
 
+URLS: Final = st.from_regex(
+    r"https://[a-z]{1,20}\.example(:[1-9][0-9]{0,3})?(/[!-\"$-~]{0,40})?", fullmatch=True
+).filter(lambda url: "\\" not in url)
+
+schemathesis.openapi.format("ojs-url", URLS)
 schemathesis.openapi.format("ojs-cron", CRON)
 schemathesis.openapi.format("ojs-zone", ZONES)
 schemathesis.openapi.format("ojs-duration", DURATIONS)
