@@ -163,7 +163,7 @@ LACKING: list[tuple[str, str, list[str]]] = [
     ("OPTIONS", JOBS, ["GET", "HEAD", "POST"]),
     ("HEAD", f"{JOBS}/batch", ["POST"]),
     ("TRACE", f"{V1}/queues", ["GET", "HEAD", "POST"]),
-    ("POST", f"{JOBS}/01a1f0c0-0000-7000-8000-000000000001", ["DELETE", "GET", "HEAD"]),
+    ("POST", f"{JOBS}/01a1f0c0-0000-7000-8000-000000000001", ["DELETE", "GET", "HEAD", "PATCH"]),
     ("GET", f"{V1}/workers/fetch", ["POST"]),
     ("PUT", f"{V1}/workers/worker-1", ["DELETE", "GET", "HEAD", "PATCH"]),
     ("POST", f"{V1}/health", ["GET", "HEAD"]),

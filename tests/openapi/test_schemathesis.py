@@ -64,9 +64,10 @@ def test_stories_keep_the_contract(store_url: str) -> None:
 
 @pytest.mark.timeout(LIMIT_S)
 def test_single_calls_keep_the_contract(store_url: str) -> None:
-    # The stores share the time: what systematic calls try is judged before a store is asked.
+    # What systematic calls try is judged before a store is asked, so that one store is enough.
+    # Each example of the contract is sent to both stores by tests of their own.
     postgres = store_url.startswith("postgres")
-    phases = "examples,fuzzing" if postgres else "examples,coverage,fuzzing"
+    phases = "fuzzing" if postgres else "coverage,fuzzing"
     with serving(store_url) as url:
         played(url, "--phases", phases, "--seed", str(int(postgres)))
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from ojs_server import cli
-from ojs_server.domain import fields, validate
+from ojs_server.domain import fields, shape
 from ojs_server.domain.errors import Duplicate, OjsError
 from ojs_server.domain.options import KNOWN
 from ojs_server.domain.validate import parse_draft
@@ -75,7 +75,7 @@ def capitals_are_accepted() -> None:
 def own_members_are_dropped() -> None:
     """Members of a job that the protocol does not know are not stored."""
     wrap(
-        validate,
+        shape,
         "_spec",
         lambda spec: (
             lambda body, *more: spec(

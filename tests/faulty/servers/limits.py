@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from ojs_server.domain import limit, validate
+from ojs_server.domain import limit, shape
 from ojs_server.domain.rate_limit import Policy, RateLimit
 from ojs_server.http import jobs
 from ojs_server.ops.backpressure import Intake
@@ -63,7 +63,7 @@ def dropping_is_waiting() -> None:
         drops = given is not None and given.on_limit == "drop"
         return msgspec.structs.replace(given, on_limit="wait") if given and drops else given
 
-    after(validate, "parse_rate_limit", wait)
+    after(shape, "parse_rate_limit", wait)
 
 
 @fault("OJS-RLM-016")
