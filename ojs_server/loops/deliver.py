@@ -7,7 +7,6 @@ import asyncio
 import logging
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Final, Protocol
 
 from ojs_server.domain.delivery import Delivery, Reply, Status
@@ -16,6 +15,7 @@ from ojs_server.domain.webhook import Webhook
 from ojs_server.metrics import Metrics
 from ojs_server.ops.deliveries import MAX_WAITING, Report, Spread, Take, look
 from ojs_server.ops.engine import Engine
+from ojs_server.ops.patience import at_most
 from ojs_server.outbound import headers_of
 from ojs_server.store.clock import wall_ms
 from ojs_server.store.webhooks import WebhookLoad
@@ -90,7 +90,7 @@ class Deliver:
                     self._away = True
                     pause = SLOW_POLL_S
                 await asyncio.sleep(STRIDE_S)
-                await self.rest(pause)
+                await at_most(self._wake.wait(), pause)
         finally:
             await self._break_off()
 
@@ -109,13 +109,6 @@ class Deliver:
         # Whoever has no room is looked at when an attempt ends.
         due = min((one.due_at for one in free if one.due_at is not None), default=None)
         return SLOW_POLL_S if due is None else max(0.0, min(SLOW_POLL_S, (due - now) / 1000))
-
-    async def rest(self, pause: float) -> None:
-        """Until there is something to do, or the pause is over."""
-        # Not wait_for: before Python 3.12 it loses a cancellation that meets a wake-up.
-        with suppress(TimeoutError):
-            async with asyncio.timeout(pause):
-                await self._wake.wait()
 
     async def idle(self) -> None:
         """Until no attempt is on."""

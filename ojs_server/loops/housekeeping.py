@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from contextlib import suppress
 from typing import Final
 
 from ojs_server.domain.errors import OjsError
@@ -10,6 +9,7 @@ from ojs_server.loops.reachability import Reachability
 from ojs_server.ops.cron import Fire
 from ojs_server.ops.engine import Engine
 from ojs_server.ops.opening import Open
+from ojs_server.ops.patience import at_most
 from ojs_server.ops.sweep import Sweep, Swept
 from ojs_server.ops.work import NEAR_MS
 from ojs_server.store.base import Reader
@@ -74,8 +74,7 @@ class Housekeeping:
             except Exception:
                 log.exception("a round of housekeeping failed; the next follows")
                 pause = SLOW_POLL_S
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), pause)
+            await at_most(self._wake.wait(), pause)
 
     async def _round(self) -> float:
         """Do what is due; answers how many seconds may pass until the next round."""

@@ -1,10 +1,10 @@
 """Waiting until a job has ended."""
 
 import asyncio
-from contextlib import suppress
 
 from ojs_server.domain.job import TERMINAL, StoredJob
 from ojs_server.ops.engine import Engine
+from ojs_server.ops.patience import at_most
 
 # Another node may end the job, and its news does not travel.
 SLOW_POLL_S = 1.0
@@ -24,7 +24,6 @@ async def wait_for_end(engine: Engine, stored: StoredJob, wait_s: float) -> Stor
             ended = found is None or stored.job.state in TERMINAL
             if ended or remaining <= 0 or engine.endings.closed:
                 return stored
-            with suppress(TimeoutError):
-                await asyncio.wait_for(waiter.wait(), min(remaining, SLOW_POLL_S))
+            await at_most(waiter.wait(), min(remaining, SLOW_POLL_S))
     finally:
         engine.endings.leave(waiter)

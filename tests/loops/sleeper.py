@@ -58,13 +58,13 @@ class Surroundings:
 
 
 class Sleeper:
-    """Takes the place of `wait_for`: says for how long, and sleeps until the test or a wake."""
+    """Takes the place of `at_most`: says for how long, and sleeps until the test or a wake."""
 
     def __init__(self) -> None:
         self._pauses: asyncio.Queue[float] = asyncio.Queue()
         self._ends: asyncio.Queue[None] = asyncio.Queue()
 
-    async def wait_for(self, wake: Awaitable[Any], pause: float) -> None:
+    async def at_most(self, wake: Awaitable[Any], pause: float) -> None:
         """Until a wake, or until the test says that the pause is over."""
         self._pauses.put_nowait(pause)
         waits = {asyncio.ensure_future(wake), asyncio.ensure_future(self._ends.get())}

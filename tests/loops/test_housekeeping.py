@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from types import SimpleNamespace
 
 import pytest
 
@@ -38,9 +37,7 @@ def around() -> Surroundings:
 async def night(around: Surroundings, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Night]:
     """A sweeper of a store without other nodes, past its first round, which prunes."""
     sleeper = Sleeper()
-    monkeypatch.setattr(
-        housekeeping, "asyncio", SimpleNamespace(Event=asyncio.Event, wait_for=sleeper.wait_for)
-    )
+    monkeypatch.setattr(housekeeping, "at_most", sleeper.at_most)
     night = Night(around, sleeper, shared=False)
     assert await sleeper.pause() == PAUSE_S
     yield night
@@ -184,9 +181,7 @@ async def test_the_node_of_a_shared_store_helps_its_waiting_fetches(
     around: Surroundings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sleeper = Sleeper()
-    monkeypatch.setattr(
-        housekeeping, "asyncio", SimpleNamespace(Event=asyncio.Event, wait_for=sleeper.wait_for)
-    )
+    monkeypatch.setattr(housekeeping, "at_most", sleeper.at_most)
     waiters = [around.wakeups.enter((queue,)) for queue in ("full", "empty", "paused")]
     around.queues = [
         QueueCounts("full", False, AT, None, {"available": 2}),

@@ -3,8 +3,6 @@
 import asyncio
 from collections.abc import Awaitable
 from contextlib import closing
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -14,6 +12,7 @@ from ojs_server.loops.runner import Loops
 from ojs_server.ops.claim import Claim
 from ojs_server.ops.engine import Engine
 from ojs_server.ops.fetch import fetch
+from ojs_server.ops.patience import at_most
 from ojs_server.ops.work import Rules
 from ojs_server.store.open import open_store
 from tests.ops.bench import enqueue
@@ -26,15 +25,13 @@ async def test_another_node_promotes_the_jobs_of_one_that_is_gone(
 ) -> None:
     asleep = asyncio.Event()
 
-    async def wait_for(wake: Awaitable[Any], pause: float) -> Any:
+    async def noted(wake: Awaitable[object], pause: float) -> None:
         if pause > LIMIT_S:
             asleep.set()
-        return await asyncio.wait_for(wake, pause)
+        await at_most(wake, pause)
 
     monkeypatch.setattr(housekeeping, "SLOW_POLL_S", 10.0 * LIMIT_S)
-    monkeypatch.setattr(
-        housekeeping, "asyncio", SimpleNamespace(Event=asyncio.Event, wait_for=wait_for)
-    )
+    monkeypatch.setattr(housekeeping, "at_most", noted)
     listens = asyncio.Event()
     loops = Loops()
     with closing(open_store(postgres_url)) as store, closing(open_store(postgres_url)) as other:

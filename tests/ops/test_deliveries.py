@@ -299,16 +299,6 @@ async def test_a_target_that_hangs_holds_up_no_other(engine: Engine, bench: Benc
     await asyncio.gather(running, return_exceptions=True)
 
 
-async def test_a_stop_that_meets_a_wake_up_stops(engine: Engine) -> None:
-    node = Node(engine)
-    resting = asyncio.create_task(node.loop.rest(60))
-    await asyncio.sleep(0)
-    node.loop.attend()
-    resting.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await resting
-
-
 async def test_a_backlog_stays_in_the_log(
     engine: Engine, bench: Bench, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
