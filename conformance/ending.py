@@ -1,7 +1,7 @@
 """Clean-up that is not broken off: what was started is ended, whoever loses patience meanwhile."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -21,3 +21,22 @@ async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
     if cancelled is not None:
         raise cancelled
     return task.result()
+
+
+async def side_by_side(
+    works: Iterable[Callable[[], Coroutine[Any, Any, None]]], at_once: int
+) -> None:
+    """Do all of these, so many at a time; broken off, it waits until each has cleaned up."""
+    free = asyncio.Semaphore(at_once)
+
+    async def one(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        async with free:
+            await work()
+
+    # Not gather: cancelled, it is over as soon as the first of them is.
+    try:
+        async with asyncio.TaskGroup() as group:
+            for work in works:
+                group.create_task(one(work))
+    except BaseExceptionGroup as failed:
+        raise failed.exceptions[0] from None

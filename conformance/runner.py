@@ -1,8 +1,8 @@
 """Runs published and own cases against one server: isolation, order, and what spares a case."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
+from functools import partial
 from typing import Any, Literal
 
 import httpx
@@ -11,6 +11,7 @@ import msgspec
 from conformance.case import MAIN, OwnCase
 from conformance.claims import Claims, read_claims
 from conformance.compat.play import play_as_published
+from conformance.ending import side_by_side
 from conformance.execute import described, run_case
 from conformance.isolate import drain, isolated, uses_common_queue
 from conformance.judgement import by_contract, judged, result_of
@@ -124,39 +125,36 @@ class _Session:
     async def play(self) -> None:
         """Play the cases that may disturb each other one by one, the others side by side."""
         files = list(self._plan.files)
+        jobs = max(1, self._plan.jobs)
         one_by_one = self._reset is not None or self._plan.compat
         for file in files:
             if one_by_one or uses_common_queue(file):
-                await self._ended(self._published(file))
+                await self._play_published(file)
         if not one_by_one:
             rest = [file for file in files if not uses_common_queue(file)]
-            await self._side_by_side([self._published(file) for file in rest])
+            await side_by_side([partial(self._play_published, file) for file in rest], jobs)
         own = self._plan.own
         beside = [case for case in own if not case.alone]
         # The longest begin first, so that nobody waits for a single one at the end. Servers that
         # start and crash take time from cases that measure it: there are few of them at once.
         beside.sort(key=lambda case: -case.seconds)
-        shared = [self._own(case) for case in beside if not case.own_server]
-        apart = [self._own(case) for case in beside if case.own_server]
+        shared = [partial(self._play_own, case) for case in beside if not case.own_server]
+        apart = [partial(self._play_own, case) for case in beside if case.own_server]
         few = max(1, self._plan.jobs // 3)
-        await asyncio.gather(self._side_by_side(shared), self._side_by_side(apart, few))
+        await side_by_side(
+            [partial(side_by_side, shared, jobs), partial(side_by_side, apart, few)], 2
+        )
         for case in own:
             if case.alone:
-                await self._ended(self._own(case))
+                await self._play_own(case)
 
-    async def _side_by_side(
-        self, cases: Sequence[Awaitable[CaseResult]], at_once: int | None = None
-    ) -> None:
-        free = asyncio.Semaphore(at_once or max(1, self._plan.jobs))
+    async def _play_published(self, file: CaseFile) -> None:
+        self._ended(await self._published(file))
 
-        async def one(running: Awaitable[CaseResult]) -> None:
-            async with free:
-                await self._ended(running)
+    async def _play_own(self, case: OwnCase) -> None:
+        self._ended(await self._own(case))
 
-        await asyncio.gather(*(one(case) for case in cases))
-
-    async def _ended(self, running: Awaitable[CaseResult]) -> None:
-        result = await running
+    def _ended(self, result: CaseResult) -> None:
         if self._plan.contract == "fail":
             result = by_contract(result, "response")
         if result.exchanges:

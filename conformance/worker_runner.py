@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import msgspec
 
 from conformance.case import WorkerCase
 from conformance.contract import Contract
+from conformance.ending import side_by_side
 from conformance.judgement import by_contract, judged, result_of
 from conformance.played.deviations import request_findings
 from conformance.program import StartError
@@ -37,16 +39,10 @@ class WorkerPlan(msgspec.Struct, frozen=True, kw_only=True):
 async def run_worker(plan: WorkerPlan, on_result: OnResult = lambda _: None) -> list[CaseResult]:
     """Run the plan; whatever the worker does, every case has a result."""
     session = _Session(plan, on_result)
-    free = asyncio.Semaphore(max(1, plan.jobs))
-
-    async def one(case: WorkerCase) -> None:
-        async with free:
-            await session.play(case)
-
     # The longest begin first, so that nobody waits for a single one at the end.
     ordered = sorted(plan.cases, key=lambda case: -_seconds(case, plan.time_scale))
     with signals_for_children():
-        await asyncio.gather(*(one(case) for case in ordered))
+        await side_by_side([partial(session.play, case) for case in ordered], max(1, plan.jobs))
     return session.results
 
 
