@@ -55,7 +55,8 @@ format: $(VENV)/.dev ## Rewrite the code in the house format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-check: lint test ## What must hold before a change is handed in
+check: lint test ## What must hold before a change is handed in, with a tenth of the planted faults
+	$(BIN)/python -m tests.faulty --tenth today
 
 conformance: $(VENV)/.dev ## Judge the server on both stores, and the worker; reports in build/conformance
 	$(BIN)/python -m tests.e2e.judged sqlite postgres worker $(ARGS)

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from ojs_server.store.open import open_store
-from tests.faulty.tenth import TENTHS, VARIABLE, tenth_on, today
 from tests.postgres import Database, Run, Server, programs_15, programs_18, shared_server
 
 # How long an example takes tells of the machine and its load, and not of the code.
@@ -78,11 +77,6 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     """Close the run: no server outlives it."""
     if RUN in config.stash:
         config.stash[RUN].close()
-
-
-def pytest_report_header() -> str:
-    """Say which of the planted faults this run judges."""
-    return f"faults: tenth {tenth_on(today())} of {TENTHS} ({VARIABLE} chooses)"
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m selects

@@ -12,7 +12,7 @@ from conformance.verdict import CaseResult
 from tests.faulty.fault import Fault, all_faults
 from tests.faulty.judging import Finding, Found, judged, not_passed, shared_cases
 from tests.faulty.table import last_line, listed, row, told_of_unbroken
-from tests.faulty.tenth import TENTHS, tenth_of
+from tests.faulty.tenth import TENTHS, VARIABLE, tenth_of, tenth_on, today
 
 SIDE_BY_SIDE: Final = 6
 Tell = Callable[[str], None]
@@ -30,7 +30,8 @@ def main(arguments: Sequence[str] | None = None, tell: Tell = print) -> int:
     chosen = [fault for fault in known if not options.name or fault.name in options.name]
     if options.tenth is not None:
         chosen = tenth_of(chosen, options.tenth)
-        tell(f"tenth {options.tenth % TENTHS} of {TENTHS}: {len(chosen)} faults")
+        told = f"{len(chosen)} faults ({VARIABLE} chooses another day's)"
+        tell(f"tenth {options.tenth % TENTHS} of {TENTHS}: {told}")
     if options.list:
         tell("\n".join(listed(chosen)))
         return 0
@@ -65,7 +66,12 @@ async def judge(chosen: Sequence[Fault], checker: Contract | None, jobs: int, te
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.faulty", description=__doc__)
     parser.add_argument("name", nargs="*", help="faults to plant; all without any name")
-    parser.add_argument("--tenth", type=int, metavar="N", help="only each tenth fault from N on")
+    parser.add_argument(
+        "--tenth",
+        type=lambda given: tenth_on(today()) if given == "today" else int(given),
+        metavar="N",
+        help="only each tenth fault from N on; `today` for those of the day",
+    )
     parser.add_argument("--list", action="store_true", help="only say what is planted")
     parser.add_argument("--jobs", type=int, default=SIDE_BY_SIDE, help="faults side by side")
     return parser
