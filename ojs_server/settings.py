@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from ojs_server.domain.late import MODES, LateAck
 from ojs_server.domain.naming import nearest
 from ojs_server.domain.rate_limit import RETRY_PRIORITIES
 from ojs_server.domain.retention import Retention
@@ -51,6 +52,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     heartbeat_interval_ms: int = 5_000
     heartbeat_timeout_ms: int = 30_000
     retry_priority: Literal["equal", "prefer_retry", "prefer_new"] = "equal"
+    late_ack: LateAck = "reject"
     keep: Retention = Retention()
     keys: Keys = Keys()
 
@@ -73,6 +75,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             heartbeat_timeout_ms=self.heartbeat_timeout_ms,
             keep=self.keep,
             retry_priority=self.retry_priority,
+            late_ack=self.late_ack,
             conformance=self.conformance,
         )
 
@@ -184,6 +187,12 @@ TABLE: Final[tuple[Setting, ...]] = (
         "text",
         "which jobs go first where a rate limit holds them back: retries, new ones, or neither",
         RETRY_PRIORITIES,
+    ),
+    Setting(
+        "late_ack",
+        "text",
+        "an ACK after the lease was lost: refused, or accepted while nobody has completed the job",
+        MODES,
     ),
     Setting("keep_completed", "retention", "keep completed jobs", field="completed_ms"),
     Setting("keep_cancelled", "retention", "keep cancelled jobs", field="cancelled_ms"),

@@ -36,6 +36,7 @@ CAPABILITIES: Final = {
     "job_result": True,
     "job_ttl": True,
     "job_versioning": False,
+    "late_completion": True,
     "long_poll": True,
     "multi_tenancy": False,
     "pause_resume": True,

@@ -70,6 +70,7 @@ def claim_of(terms: FetchTerms, worker_id: str | None) -> Claim:
         job_types=_job_types(terms.job_types),
         lease_ms=_lease_ms(terms),
         fetch_id=_fetch_id(terms.fetch_id),
+        late_ack=terms.late_ack,
     )
 
 
@@ -100,7 +101,8 @@ async def ack(call: Call) -> Answer:
             result=result_of(request.result, call.server.settings.max_result_bytes),
         )
     )
-    return Answer({"acknowledged": True, **_settled(change)})
+    # A late ACK is about an earlier delivery than the one that is under way.
+    return Answer({"acknowledged": True, **_settled(change), "attempt": change.after.attempt})
 
 
 def result_of(given: object, limit: int) -> bytes | None:
@@ -254,6 +256,7 @@ def _beat(call: Call, request: BeatRequest) -> Beat:
         # An id of another form names no job; it is reported as lost like any other stranger.
         active_ids=None if ids is None else tuple(dict.fromkeys(item[:100] for item in ids)),
         lease_ms=request.visibility_timeout_ms or None,
+        extend=request.extend is not False,
         profile=_profile(request),
     )
 

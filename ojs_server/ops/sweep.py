@@ -101,6 +101,7 @@ def _lapsed(work: Work, job: Job, lease: Lease) -> Change:
         lease,
         why.fault,
         backoff=why.backoff,
+        free=why.free,
         now=work.now,
         dice=work.luck.dice(),
         keep=work.keep(job.queue),

@@ -9,6 +9,7 @@ import msgspec
 
 from ojs_server.domain.dead_letter import marks_of
 from ojs_server.domain.job import TERMINAL, WAITING, Change, Event, Job, State, StoredJob
+from ojs_server.domain.late import LateAck
 from ojs_server.domain.rate_limit import place_of_retry
 from ojs_server.domain.retention import Retention
 from ojs_server.domain.workers import Thresholds
@@ -33,6 +34,7 @@ class Rules(msgspec.Struct, frozen=True):
     thresholds: Thresholds = Thresholds()
     conformance: bool = False
     retry_priority: str = "equal"
+    late_ack: LateAck = "reject"
 
 
 class Chance(msgspec.Struct, frozen=True):
@@ -99,6 +101,8 @@ class Work:
         left = [change.before.id for change in changes if change.before.state == State.ACTIVE]
         if left:
             self.tx.drop_leases(left)
+        if lost := [change for change in changes if change.lost is not None]:
+            beside.note_lost(self.tx, lost)
         if marks := marks_of(changes):
             self.tx.mark_dead(marks)
         for change in changes:
