@@ -75,7 +75,7 @@ def _hand_over(work: Work, claimed: Claimed, op: Claim) -> Delivery:
     config = work.tx.configs.get(job.queue, NO_CONFIG)
     duration, deadline_at, stall_ms = deadlines.delivery(
         job,
-        op.lease_ms or job.lease_ms or config.lease_ms or work.rules.lease_ms,
+        op.lease_ms or job.lease_ms or config.lease_ms or work.rules.profile.lease_ms,
         job.run_ms or config.run_ms or work.rules.run_ms,
         work.now,
     )
