@@ -7,12 +7,8 @@ Only deliveries of a FETCH in the mode `accept_unfinished` are noted.
 """
 
 from collections.abc import Iterable
-from typing import Final, Literal
 
 from ojs_server.domain.job import Earlier, Job, Lease
-
-LateAck = Literal["reject", "accept_unfinished"]
-MODES: Final = ("reject", "accept_unfinished")
 
 
 def earlier_of(job: Job, lease: Lease) -> Earlier | None:

@@ -103,7 +103,7 @@ async def manifest(call: Call) -> Answer:
                 "max_body_bytes": settings.max_body_bytes,
                 "max_result_bytes": settings.max_result_bytes,
                 "max_batch_size": 1000,
-                "max_wait_ms": settings.max_wait_ms,
+                "max_wait_ms": settings.profile.max_wait_ms,
             },
         }
     )
@@ -153,7 +153,7 @@ async def metrics(call: Call) -> Answer:
     )
     seen: dict[str, int] = dict.fromkeys(Presence, 0)
     for load in loads:
-        seen[presence(load.worker, now, call.server.engine.rules.thresholds)] += 1
+        seen[presence(load.worker, now, call.server.engine.rules.profile.thresholds)] += 1
     call.server.metrics.observe_workers(seen)
     call.server.metrics.observe_waiting(len(call.server.engine.wakeups))
     call.server.metrics.observe_streams(len(call.server.engine.tail))

@@ -76,7 +76,7 @@ def claim_of(terms: FetchTerms, worker_id: str | None) -> Claim:
 
 async def wait_for_jobs(call: Call, claim: Claim, wait_ms: int | None) -> Deliveries:
     """The jobs of a FETCH, as soon as there are some within its wait."""
-    wait_ms = min(wait_ms or 0, call.server.settings.max_wait_ms)
+    wait_ms = min(wait_ms or 0, call.server.engine.rules.profile.max_wait_ms)
     gone = call.disconnected() if wait_ms else None
     return await fetch_or_wait(call.server.engine, claim, wait_ms, gone)
 
@@ -159,16 +159,18 @@ async def register(call: Call) -> Answer:
         else parse_worker_id(request.worker_id)
     )
     known = await call.server.engine.run(Register(worker_id, _profile(request)))
-    rules = call.server.engine.rules
+    profile = call.server.engine.rules.profile
     return Answer(
         {
             "ok": True,
             "worker_id": worker_id,
             "state": WorkerState.RUNNING,
             "server_time": format_timestamp(known.now),
-            "heartbeat_interval": in_seconds(rules.heartbeat_interval_ms),
-            "heartbeat_timeout": in_seconds(rules.heartbeat_timeout_ms),
-            "visibility_timeout_default": in_seconds(rules.lease_ms),
+            "heartbeat_interval": in_seconds(profile.heartbeat_interval_ms),
+            "heartbeat_timeout": (
+                None if profile.dead_after_ms is None else in_seconds(profile.dead_after_ms)
+            ),
+            "visibility_timeout_default": in_seconds(profile.lease_ms),
         }
     )
 
@@ -226,7 +228,7 @@ async def health(call: Call) -> Answer:
     """200 while the worker takes work, 503 when it does not, with the reason."""
     load, now = await _known(call)
     worker = load.worker
-    seen = presence(worker, now, call.server.engine.rules.thresholds)
+    seen = presence(worker, now, call.server.engine.rules.profile.thresholds)
     state = "draining" if worker.draining else worker.state
     well = state == WorkerState.RUNNING and seen is Presence.ONLINE
     return Answer(
@@ -263,7 +265,7 @@ def _beat(call: Call, request: BeatRequest) -> Beat:
 
 def _beaten(call: Call, done: Beaten) -> dict[str, Any]:
     directive = "" if done.state is WorkerState.RUNNING else done.state
-    lease_ms = call.server.engine.rules.lease_ms
+    lease_ms = call.server.engine.rules.profile.lease_ms
     return {
         "acknowledged": True,
         "worker_id": done.worker.id,
@@ -310,7 +312,7 @@ def _shown(call: Call, load: WorkerLoad, now: int) -> dict[str, Any]:
         "id": worker.id,
         "worker_id": worker.id,
         "state": worker.state,
-        "presence": presence(worker, now, call.server.engine.rules.thresholds),
+        "presence": presence(worker, now, call.server.engine.rules.profile.thresholds),
         "draining": worker.draining,
         "directive": worker.directive,
         "incarnation": worker.incarnation,

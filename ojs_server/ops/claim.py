@@ -8,7 +8,7 @@ import msgspec
 from ojs_server.domain import deadlines, events
 from ojs_server.domain.errors import OjsError
 from ojs_server.domain.job import Job, Lease, State
-from ojs_server.domain.late import LateAck
+from ojs_server.domain.profile import LateAck
 from ojs_server.domain.queue_config import NO_CONFIG
 from ojs_server.domain.workers import Worker, may_fetch
 from ojs_server.ops.admission import Admission
@@ -77,7 +77,7 @@ def _hand_over(work: Work, claimed: Claimed, op: Claim) -> Delivery:
     config = work.tx.configs.get(job.queue, NO_CONFIG)
     duration, deadline_at, stall_ms = deadlines.delivery(
         job,
-        op.lease_ms or job.lease_ms or config.lease_ms or work.rules.lease_ms,
+        op.lease_ms or job.lease_ms or config.lease_ms or work.rules.profile.lease_ms,
         job.run_ms or config.run_ms or work.rules.run_ms,
         work.now,
     )
@@ -93,7 +93,7 @@ def _hand_over(work: Work, claimed: Claimed, op: Claim) -> Delivery:
         fetch_id=op.fetch_id,
         stall_ms=stall_ms,
         trace_id=job.trace_id,
-        late_ack=(op.late_ack or work.rules.late_ack) == "accept_unfinished",
+        late_ack=(op.late_ack or work.rules.profile.late_ack) == "accept_unfinished",
     )
     work.moved(job, State.AVAILABLE, events.started(job, op.worker_id))
     work.expect(lease.expires_at)

@@ -9,10 +9,9 @@ import msgspec
 
 from ojs_server.domain.dead_letter import marks_of
 from ojs_server.domain.job import TERMINAL, WAITING, Change, Event, Job, State, StoredJob
-from ojs_server.domain.late import LateAck
+from ojs_server.domain.profile import OJS, Profile
 from ojs_server.domain.rate_limit import place_of_retry
 from ojs_server.domain.retention import Retention
-from ojs_server.domain.workers import Thresholds
 from ojs_server.ops import beside
 from ojs_server.ops.backpressure import note_room
 from ojs_server.ops.gates import Gates
@@ -26,15 +25,11 @@ NEAR_MS: Final = 500
 class Rules(msgspec.Struct, frozen=True):
     """The server's settings that decide how operations end."""
 
-    lease_ms: int = 1_800_000
+    profile: Profile = OJS
     run_ms: int | None = None
-    heartbeat_interval_ms: int = 5_000
-    heartbeat_timeout_ms: int = 30_000
     keep: Retention = Retention()
-    thresholds: Thresholds = Thresholds()
     conformance: bool = False
     retry_priority: str = "equal"
-    late_ack: LateAck = "reject"
 
 
 class Chance(msgspec.Struct, frozen=True):

@@ -73,6 +73,8 @@ WIPED = (
     "deliveries",
     "statistics",
     "maintenance",
+    "job_kinds",
+    "worker_kinds",
 )
 
 # Beside the states, the counters of a queue hold how many bytes wait.

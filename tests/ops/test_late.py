@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from ojs_server.domain.errors import Conflict
+from ojs_server.domain.profile import PROFILES
 from ojs_server.ops.exchange import Exchange, RepeatableAck, SettledBefore
 from ojs_server.ops.settle import Revive
 from ojs_server.ops.work import Rules
@@ -90,7 +91,7 @@ def test_without_the_mode_a_late_ack_is_refused(bench: Bench, mode: Any) -> None
 
 
 def test_the_server_may_set_the_mode(with_rules: Any) -> None:
-    bench: Bench = with_rules(Rules(late_ack="accept_unfinished"))
+    bench: Bench = with_rules(Rules(profile=PROFILES["zeebe"]))
     job_id = bench.put()
     taken(bench, late_ack=None)
     lapse(bench)
