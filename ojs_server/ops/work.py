@@ -3,11 +3,12 @@
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, TypeVar, TypeVarTuple
 
 import msgspec
 
 from ojs_server.domain.dead_letter import marks_of
+from ojs_server.domain.errors import OjsError
 from ojs_server.domain.job import TERMINAL, WAITING, Change, Event, Job, State, StoredJob
 from ojs_server.domain.rate_limit import place_of_retry
 from ojs_server.domain.retention import Retention
@@ -20,6 +21,9 @@ from ojs_wire.values import uuid7
 
 # Every node looks this often what falls due; of what falls due sooner the others are told.
 NEAR_MS: Final = 500
+
+Asked = TypeVarTuple("Asked")
+Answer = TypeVar("Answer")
 
 
 class Rules(msgspec.Struct, frozen=True):
@@ -40,6 +44,14 @@ class Chance(msgspec.Struct, frozen=True):
 
     bits: Callable[[int], int]
     dice: Callable[[], float]
+
+
+def outcome_of(decide: Callable[[*Asked], Answer], *asked: *Asked) -> Answer | OjsError:
+    """What an operation comes to: its result, or the error that its caller is to see."""
+    try:
+        return decide(*asked)
+    except OjsError as error:
+        return error
 
 
 def chance() -> Chance:
