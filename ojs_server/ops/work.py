@@ -163,6 +163,11 @@ class Work:
         self.departed[job.queue] += 1
         self._events.append(happened)
 
+    @property
+    def events(self) -> Sequence[Event]:
+        """What has happened so far."""
+        return self._events
+
     def note(self, event: Event) -> None:
         """Append an event that no job change carries."""
         self._events.append(event)
