@@ -58,7 +58,11 @@ async def fetch(call: Call) -> Answer:
     """Hand out available jobs; with `wait_ms`, wait for the first."""
     request = await call.read(FetchRequest)
     claim = claim_of(request, holder_of(request.worker_id))
-    return Answer(array("jobs", fetched(await wait_for_jobs(call, claim, request.wait_ms))))
+    jobs = array("jobs", fetched(await wait_for_jobs(call, claim, request.wait_ms)))
+    granted = call.server.engine.rules.profile.max_wait_ms
+    if (request.wait_ms or 0) > granted:
+        jobs = b'{"granted_wait_ms":%d,%b' % (granted, jobs[1:])
+    return Answer(jobs)
 
 
 def claim_of(terms: FetchTerms, worker_id: str | None) -> Claim:
