@@ -7,6 +7,7 @@ import msgspec
 
 from ojs_server.domain.fields import args, object_of, parse_queue
 from ojs_server.domain.job import Change, Job, State, StoredJob
+from ojs_server.domain.lifecycle import policy_of
 from ojs_server.domain.naming import refuse_unknown
 from ojs_server.domain.retry import RetryPolicy, parse_policy
 from ojs_server.domain.unique import refingerprinted
@@ -74,6 +75,12 @@ def parse_override(value: object) -> Override | None:
         meta=meta,
         retry=None if retry is None else parse_policy(retry),
     )
+
+
+def limited(stored: StoredJob, max_attempts: int) -> StoredJob:
+    """The job with another limit of attempts, and the rest of its retry policy as it was."""
+    policy = msgspec.structs.replace(policy_of(stored.job), max_attempts=max_attempts)
+    return overridden(stored, Override(retry=policy))
 
 
 def overridden(stored: StoredJob, override: Override) -> StoredJob:

@@ -54,6 +54,7 @@ _MANAGED: Final = frozenset(
         "result",
         "worker_id",
         "lease_expires_at",
+        "releases",
         "deduplicated",
         "parent_results",
         "workflow_id",

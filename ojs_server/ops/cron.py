@@ -148,7 +148,7 @@ def _kept(work: Work, entry: CronEntry, known: CronEntry) -> Kept:
 
 
 def _require_type(work: Work, entry: CronEntry) -> None:
-    draft = draft_of(entry, work.now, work.now, lease_ms=work.rules.lease_ms)
+    draft = draft_of(entry, work.now, work.now, lease_ms=work.rules.profile.lease_ms)
     require_type(work.tx.configs.get(draft.queue, NO_CONFIG), draft.queue, draft.type)
 
 

@@ -10,9 +10,9 @@ import msgspec
 from ojs_server.domain.dead_letter import marks_of
 from ojs_server.domain.errors import OjsError
 from ojs_server.domain.job import TERMINAL, WAITING, Change, Event, Job, State, StoredJob
+from ojs_server.domain.profile import OJS, Profile
 from ojs_server.domain.rate_limit import place_of_retry
 from ojs_server.domain.retention import Retention
-from ojs_server.domain.workers import Thresholds
 from ojs_server.ops import beside
 from ojs_server.ops.backpressure import note_room
 from ojs_server.ops.gates import Gates
@@ -29,12 +29,9 @@ Answer = TypeVar("Answer")
 class Rules(msgspec.Struct, frozen=True):
     """The server's settings that decide how operations end."""
 
-    lease_ms: int = 1_800_000
+    profile: Profile = OJS
     run_ms: int | None = None
-    heartbeat_interval_ms: int = 5_000
-    heartbeat_timeout_ms: int = 30_000
     keep: Retention = Retention()
-    thresholds: Thresholds = Thresholds()
     conformance: bool = False
     retry_priority: str = "equal"
 
@@ -111,6 +108,8 @@ class Work:
         left = [change.before.id for change in changes if change.before.state == State.ACTIVE]
         if left:
             self.tx.drop_leases(left)
+        if lost := [change for change in changes if change.lost is not None]:
+            beside.note_lost(self.tx, lost)
         if marks := marks_of(changes):
             self.tx.mark_dead(marks)
         for change in changes:
