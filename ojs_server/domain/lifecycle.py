@@ -324,7 +324,9 @@ def _failed(
     if not _is_final(job, policy, fault):
         noted = entry(fault, job.attempt, now)
         errors = append_entry(errors, noted)
-        delay = retry.next_delay(policy, job.attempt - job.releases, dice)
+        delay = fault.retry_delay_ms
+        if delay is None:
+            delay = retry.next_delay(policy, job.attempt - job.releases, dice)
         late = deadlines.no_time_left(job, now + delay, now)
         if late is None:
             waiting = msgspec.structs.replace(

@@ -6,7 +6,7 @@ import msgspec
 
 from ojs_server.domain import events, lifecycle
 from ojs_server.domain.beside import HOLDERS
-from ojs_server.domain.dead_letter import Override, overridden
+from ojs_server.domain.dead_letter import Override, limited, overridden
 from ojs_server.domain.errors import Conflict, NotFound, OjsError
 from ojs_server.domain.faults import Fault
 from ojs_server.domain.job import TERMINAL, Change, Earlier, Job, Lease, State
@@ -71,6 +71,10 @@ class Fail(_OnJob, frozen=True):
 
     def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
         """Retry later, requeue, snooze or discard."""
+        left = self.fault.retries
+        if left is not None:
+            most = job.attempt - job.releases + left
+            job = msgspec.structs.replace(job, max_attempts=most)
         change = lifecycle.fail(
             job,
             lease,
@@ -83,6 +87,9 @@ class Fail(_OnJob, frozen=True):
             position=work.tx.position,
             keep=work.keep(job.queue),
         )
+        if left is not None:
+            whole = work.tx.load_whole([job.id])[job.id]
+            work.tx.override_jobs([limited(whole, job.max_attempts)])
         if self.fault.rate_limit_until is not None:
             work.gates.hold(job, self.fault.rate_limit_until)
         return change
