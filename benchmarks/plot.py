@@ -88,6 +88,7 @@ def svg(title: str, x: Axis, y: Axis, lines: Mapping[str, Points]) -> str:
 
 def _ticks(highest: float) -> list[float]:
     """Round values from 0 to at least the highest, no more than six."""
-    unit = 10.0 ** math.floor(math.log10(highest / 5)) if highest > 0 else 0.2
+    highest = highest or 1.0
+    unit = 10.0 ** math.floor(math.log10(highest / 5))
     step = next(unit * step for step in _STEPS if unit * step * 5 >= highest)
     return [step * n for n in range(math.ceil(highest / step) + 1)]
