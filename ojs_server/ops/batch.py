@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol, get_args
 
 import msgspec
@@ -131,6 +131,9 @@ _ON_JOB: Final = (
     progress.Advance,
     priority.Prioritize,
 )
+_USUAL: Final = {
+    *(enqueue.Enqueue, settle.Ack, settle.Fail, RepeatableAck, RepeatableFail, claim.Claim)
+}
 _BY_WORKER: Final = (claim.Claim, beat.Beat, *get_args(presence.Coming))
 _GROUP_OF: Final = {kind: index for index, (kinds, _) in enumerate(HANDLERS) for kind in kinds}
 
@@ -266,7 +269,10 @@ def _transact(
 
 
 def _lock(work: Work, ops: Sequence[Operation]) -> None:
-    """Take the locks of different kinds of operations in one order, not in each kind's own."""
+    """Take the locks of different kinds of operations in one order, not in each kind's own.
+
+    Where only ACKs and FAILs come back to jobs, they lock them no later by themselves.
+    """
     tx = work.tx
     sorts: defaultdict[type, list[Any]] = defaultdict(list)
     for op in ops:
@@ -279,7 +285,7 @@ def _lock(work: Work, ops: Sequence[Operation]) -> None:
     uniques = [draft.unique.key for op in enqueues for draft in op.drafts if draft and draft.unique]
     if uniques:
         tx.lock_unique(uniques)
-    jobs = {op.job_id for op in those(*_ON_JOB)}
+    jobs = set() if _waits_once(work, sorts) else {op.job_id for op in those(*_ON_JOB)}
     jobs.update(job_id for op in those(control.Purge, move.Move) for job_id in op.job_ids)
     jobs.update(job_id for op in those(bulk.Bulk) for job_id in op.ids)
     if called_off := {op.workflow_id for op in those(workflow.Cancel)}:
@@ -301,6 +307,19 @@ def _lock(work: Work, ops: Sequence[Operation]) -> None:
         names += guards(limited_tenants(tx.sharing, tenants))
     if names:
         work.gates.settle(names)
+
+
+def _waits_once(work: Work, sorts: Mapping[type, Sequence[Any]]) -> bool:
+    """Whether ACKs and FAILs are all that waits for anything but workers.
+
+    New jobs have ids that nobody else has, and a claim passes over what is locked.
+    """
+    return (
+        not work.tx.configs
+        and not work.tx.sharing.tenants
+        and sorts.keys() <= _USUAL
+        and not any(op.keys for op in sorts.get(enqueue.Enqueue, ()))
+    )
 
 
 def _answers(store: Store) -> bool:

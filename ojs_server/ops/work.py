@@ -108,12 +108,10 @@ class Work:
         """
         if not changes:
             return
-        self.tx.write_changes(changes)
+        left = [change.before.id for change in changes if change.before.state == State.ACTIVE]
+        self.tx.write_settled(changes, left)
         if marked := [change for change in changes if change.before.beside]:
             beside.start_over(self.tx, marked)
-        left = [change.before.id for change in changes if change.before.state == State.ACTIVE]
-        if left:
-            self.tx.drop_leases(left)
         if lost := [change for change in changes if change.lost is not None]:
             beside.note_lost(self.tx, lost)
         if marks := marks_of(changes):
@@ -219,11 +217,7 @@ class Work:
             note_room(self)
         self.gates.save()
         deltas = {queue: counts for queue, counts in self._counts.items() if any(counts.values())}
-        if deltas:
-            # In the order of names, so that two nodes lock counter rows alike.
-            self.tx.add_counts(dict(sorted(deltas.items())))
-        if self._events:
-            self.logged = self.tx.insert_events(self._events)
+        self.logged = self.tx.write_ledger(deltas, self._events)
         if self.wakes or self.rooms:
             self.tx.announce(self.wakes | self.rooms)
         if self._told_due is not None and self._told_due <= self.now + NEAR_MS:

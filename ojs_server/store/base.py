@@ -184,6 +184,9 @@ class Tx(WorkflowTx, WebhookTx, Protocol):
     def write_changes(self, changes: Sequence[Change]) -> None:
         """Store decided transitions, each guarded by the state and attempt it leaves."""
 
+    def write_settled(self, changes: Sequence[Change], left: Sequence[str]) -> None:
+        """The same, and end the leases of these jobs, which leave `active` by it."""
+
     def delete_jobs(self, ids: Sequence[str]) -> None:
         """Remove jobs for good."""
 
@@ -345,6 +348,9 @@ class Tx(WorkflowTx, WebhookTx, Protocol):
 
         Nodes that follow the log are told at commit.
         """
+
+    def write_ledger(self, deltas: Mapping[str, Mapping[str, int]], events: Sequence[Event]) -> int:
+        """Both `add_counts` and `insert_events`, at the end of a transaction."""
 
     def tally_events(self, limit: int) -> EventTally | None:
         """Count up to `limit` events more, also into the statistics.
