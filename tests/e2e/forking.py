@@ -35,20 +35,21 @@ class Forked:
     def __init__(self, pid: int, stdout: asyncio.StreamReader, end: asyncio.StreamReader) -> None:
         self.pid = pid
         self.stdout = stdout
-        self.returncode: int | None = None
-        self._end = end
+        self._end = asyncio.create_task(end.read())
+
+    @property
+    def returncode(self) -> int | None:
+        """The exit code, or the negated signal; None while it runs."""
+        return int(self._end.result()) if self._end.done() else None
 
     def send_signal(self, sig: signal.Signals) -> None:
         """Send a signal, unless its end is known."""
-        if self.returncode is None:
+        if not self._end.done():
             os.kill(self.pid, sig)
 
     async def wait(self) -> int:
         """Wait for its end; answers the exit code, or the negated signal."""
-        if told := await self._end.read():
-            self.returncode = int(told)
-        assert self.returncode is not None
-        return self.returncode
+        return int(await asyncio.shield(self._end))
 
 
 async def fork_server(arguments: Sequence[str], environ: dict[str, str]) -> Forked:
