@@ -6,10 +6,10 @@ from typing import Any, Final
 import msgspec
 
 from ojs_server.domain.dead_letter import error_type_of
-from ojs_server.domain.errors import ValidationError, invalid
+from ojs_server.domain.errors import invalid
 from ojs_server.domain.fields import PRIORITIES, parse_queue
 from ojs_server.domain.job import Job, State
-from ojs_server.domain.naming import nearest
+from ojs_server.domain.naming import nearest, refuse_unknown
 from ojs_wire import codec
 from ojs_wire.values import JOB_TYPE, MAX_NAME, kind_of, parse_duration, parse_timestamp
 
@@ -49,6 +49,7 @@ class JobFilter(msgspec.Struct, frozen=True):
     ended: bool = False
     error_type: str | None = None
     meta: dict[str, Any] | None = None
+    tenant: str | None = None
 
     @property
     def simple(self) -> bool:
@@ -61,6 +62,7 @@ class JobFilter(msgspec.Struct, frozen=True):
         moment = job.finished_at if self.ended else job.created_at
         return (
             (self.queue is None or job.queue == self.queue)
+            and (self.tenant is None or job.tenant == self.tenant)
             and (self.type is None or job.type == self.type)
             and (self.prefix is None or job.type.startswith(self.prefix))
             and (not self.states or job.state in self.states)
@@ -93,17 +95,13 @@ def parse_filter(
     states: tuple[State, ...] = (),
     allowed: Iterable[State] = tuple(State),
     ended: bool = False,
+    tenant: str | None = None,
 ) -> JobFilter:
     """Check a filter; `states` are what it means where it names none.
 
     A member that is not known is always refused: passed over, it would widen what is meant.
     """
-    for name in given:
-        if name not in MEMBERS:
-            raise ValidationError(
-                f"`{where}{name[:100]}` is not known{nearest(name, MEMBERS)}",
-                details={"field": f"{where}{name[:100]}", "allowed": sorted(MEMBERS)},
-            )
+    refuse_unknown(where, given, MEMBERS)
     queue = _text(given, "queue", where)
     job_type, prefix = _type(given, where)
     since = [_moment(given, name, where) for name in ("since", "enqueued_after")]
@@ -120,6 +118,7 @@ def parse_filter(
         ended=ended,
         error_type=_text(given, "error_type", where),
         meta=_meta(given, where),
+        tenant=tenant,
     )
 
 

@@ -2,9 +2,10 @@
 
 from collections import Counter
 
-from ojs_server.domain.workers import WorkerState, is_stale, parse_worker_id
+from ojs_server.domain.workers import WorkerState, is_stale
 from ojs_server.http.admin_lists import admin_page
 from ojs_server.http.call import Answer, Call
+from ojs_server.http.ids import known_as
 from ojs_server.http.workers import page_of_workers, shown_worker
 from ojs_server.ops.presence import Deregister
 from ojs_server.store.records import WorkerLoad
@@ -15,7 +16,7 @@ async def listing(call: Call) -> Answer:
     page, _ = admin_page(call, ("state", "presence", "queue", "label"))
     items, pagination = await page_of_workers(call, page)
     loads, now = await call.server.engine.read(lambda reader: (reader.workers(), reader.now()))
-    timeout_ms = call.server.engine.rules.heartbeat_timeout_ms
+    timeout_ms = call.server.engine.rules.profile.dead_after_ms
     kinds = Counter(_kind(load, now, timeout_ms) for load in loads)
     summary = {"total": len(loads)} | {kind: kinds[kind] for kind in ("running", "quiet", "stale")}
     # The admin UI looks through the queues without a question.
@@ -30,12 +31,12 @@ async def detail(call: Call) -> Answer:
 
 async def remove(call: Call) -> Answer:
     """Send a worker away whose heartbeat is overdue; its jobs go back to their queues."""
-    worker_id = parse_worker_id(call.params["id"])
+    worker_id = known_as(call, call.params["id"])
     await call.server.engine.run(Deregister(worker_id, silent=True))
-    return Answer({"deleted": True, "worker_id": worker_id})
+    return Answer({"deleted": True, "worker_id": call.params["id"]})
 
 
-def _kind(load: WorkerLoad, now: int, timeout_ms: int) -> str:
+def _kind(load: WorkerLoad, now: int, timeout_ms: int | None) -> str:
     if is_stale(load.worker, now, timeout_ms):
         return "stale"
     return "running" if load.worker.state == WorkerState.RUNNING else "quiet"

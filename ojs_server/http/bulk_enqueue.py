@@ -25,14 +25,17 @@ async def enqueue(call: Call) -> Answer:
     atomic = is_atomic(body)
     receipt = receipt_for(call, "bulk.enqueue", body.get("idempotency_key"))
     body_hash = hash_of(body) if receipt else b""
-    drafts, refused = _drafts(jobs, strict=call.server.settings.strict)
+    drafts, refused = _drafts(call, jobs)
     items: list[Outcome]
     if atomic:
         items = await _all_or_none(call, drafts, refused, receipt, body_hash)
     else:
         settled = await call.server.engine.run(BulkEnqueue(tuple(drafts), receipt, body_hash))
         items = [one or refused[index] for index, one in enumerate(settled.items)]
-    succeeded = sum(isinstance(item, Entry) for item in items)
+    stored = [item.stored for item in items if isinstance(item, Entry)]
+    if stored and call.server.tracing is not None:
+        call.server.tracing.enqueued(stored)
+    succeeded = len(stored)
     status = 201 if succeeded == len(items) else 207 if succeeded else 422
     numbers = {"total": len(items), "succeeded": succeeded, "failed": len(items) - succeeded}
     return Answer(
@@ -42,12 +45,13 @@ async def enqueue(call: Call) -> Answer:
     )
 
 
-def _drafts(jobs: Sequence[Any], *, strict: bool) -> tuple[list[Draft | None], dict[int, OjsError]]:
+def _drafts(call: Call, jobs: Sequence[Any]) -> tuple[list[Draft | None], dict[int, OjsError]]:
+    strict = call.server.settings.strict
     drafts: list[Draft | None] = []
     refused: dict[int, OjsError] = {}
     for index, item in enumerate(jobs):
         try:
-            drafts.append(parse_draft(item, strict=strict))
+            drafts.append(parse_draft(item, strict=strict, tenant=call.tenant))
         except OjsError as error:
             drafts.append(None)
             refused[index] = error

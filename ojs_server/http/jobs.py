@@ -1,6 +1,7 @@
 """Jobs: enqueue one or many, read, cancel, activate, result."""
 
 import re
+import time
 from collections.abc import Mapping
 
 from ojs_server.domain.errors import InvalidRequest, NotReady, OjsError, invalid
@@ -37,7 +38,7 @@ _SECONDS = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 async def enqueue(call: Call) -> Answer:
     """Store one job; the answer leaves after it is on disk."""
     body = await call.json()
-    draft = parse_draft(body, strict=call.server.settings.strict)
+    draft = parse_draft(body, strict=call.server.settings.strict, tenant=call.tenant)
     receipt = receipt_for(call, "enqueue")
     done = await _store(call, Enqueue((draft,), receipt, hash_of(body) if receipt else b""))
     stored = done.jobs[0]
@@ -59,7 +60,7 @@ async def enqueue_batch(call: Call) -> Answer:
     drafts = []
     for index, item in enumerate(jobs):
         try:
-            drafts.append(parse_draft(item, strict=call.server.settings.strict))
+            drafts.append(parse_draft(item, strict=call.server.settings.strict, tenant=call.tenant))
         except OjsError as error:
             details = {"index": index, **(error.details or {})}
             message = f"jobs[{index}]: {error.message}"
@@ -85,7 +86,7 @@ async def enqueue_batch(call: Call) -> Answer:
 
 async def read(call: Call) -> Answer:
     """The whole job as it is now, and how far it has come."""
-    job_id = job_id_of(call)
+    job_id = await job_id_of(call)
     found = await call.server.engine.read(lambda reader: with_progress(reader, job_id))
     if found is None:
         raise missing(job_id)
@@ -97,14 +98,14 @@ async def cancel(call: Call) -> Answer:
     """Cancel at once, whatever the job does."""
     if call.scope["method"] == "POST":
         await call.read(EmptyRequest, optional=True)
-    change = await call.server.engine.run(Cancel(job_id_of(call)))
+    change = await call.server.engine.run(Cancel(await job_id_of(call)))
     return Answer(changed_answer(change))
 
 
 async def activate(call: Call) -> Answer:
     """Put a pending job into its queue."""
     await call.read(EmptyRequest, optional=True)
-    change = await call.server.engine.run(Activate(job_id_of(call)))
+    change = await call.server.engine.run(Activate(await job_id_of(call)))
     return Answer(changed_answer(change, activated_at=enqueued_at(change)))
 
 
@@ -149,8 +150,13 @@ async def _store(call: Call, op: Enqueue) -> Enqueued:
             f"OJS-Block-Timeout must be a number of seconds from 0 to {MAX_TIMEOUT_S}",
             details={"header": "OJS-Block-Timeout"},
         )
-    most = call.server.settings.max_wait_ms
-    return await enqueue_or_wait(call.server.engine, op, min(wait_ms, most), call.disconnected)
+    most = call.server.engine.rules.profile.max_wait_ms
+    begun = time.perf_counter()
+    done = await enqueue_or_wait(call.server.engine, op, min(wait_ms, most), call.disconnected)
+    call.server.metrics.observe_enqueue(op.drafts[0].queue, time.perf_counter() - begun)
+    if call.server.tracing is not None:
+        call.server.tracing.enqueued(done.jobs)
+    return done
 
 
 def pressure_headers(done: Enqueued) -> Mapping[str, str]:
@@ -167,7 +173,7 @@ def pressure_headers(done: Enqueued) -> Mapping[str, str]:
 
 async def load_job(call: Call) -> tuple[StoredJob, Lease | None]:
     """The job that the path names, and who holds it."""
-    job_id = job_id_of(call)
+    job_id = await job_id_of(call)
     found = await call.server.engine.read(lambda reader: reader.job(job_id))
     if found is None:
         raise missing(job_id)
@@ -182,4 +188,4 @@ def _wait(call: Call) -> float:
     text = query.get("timeout", "30")
     if not _SECONDS.fullmatch(text) or not 0 <= float(text) <= MAX_TIMEOUT_S:
         raise invalid("timeout", f"must be a number of seconds from 0 to {MAX_TIMEOUT_S}")
-    return min(float(text), call.server.settings.max_wait_ms / 1000) if wait else 0
+    return min(float(text), call.server.engine.rules.profile.max_wait_ms / 1000) if wait else 0

@@ -2,8 +2,11 @@
 
 from typing import Any
 
+import msgspec
+
 from ojs_server.domain.errors import NotFound
 from ojs_server.domain.job import WAITING
+from ojs_server.domain.tenant import scoped
 from ojs_server.http import dialects
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import page_of
@@ -15,9 +18,11 @@ from ojs_wire.values import QUEUE, format_timestamp
 async def listing(call: Call) -> Answer:
     """Every queue, newest first."""
     page = page_of(call)
-    queues = await call.server.engine.read(
-        lambda reader: sorted(reader.queues(), key=lambda queue: (-queue.created_at, queue.name))
+    tenant = call.tenant
+    found = await call.server.engine.read(
+        lambda reader: reader.queues() if tenant is None else reader.queues_of_tenant(tenant)
     )
+    queues = sorted(found, key=lambda queue: (-queue.created_at, queue.name))
     part, pagination = page.follow(queues, lambda queue: (queue.created_at, queue.name))
     return Answer({"queues": [_shown(queue) for queue in part], "pagination": pagination})
 
@@ -32,10 +37,10 @@ async def stats(call: Call) -> Answer:
     """Jobs by state."""
     queue, now = await _known(call)
     counts: dict[str, Any] = dict(queue.counts)
-    depth = sum(queue.counts[state] for state in WAITING)
+    depth = _depth(queue)
     answer = {
         "queue": {"name": queue.name, **counts, "depth": depth, "paused": queue.paused},
-        "stats": {"queue": queue.name, **counts, "depth": depth, **_bounds(queue, depth)},
+        "stats": {"queue": queue.name, **counts, "depth": depth, **_bounds(queue)},
         "status": _status(queue),
         "computed_at": format_timestamp(now),
     }
@@ -63,23 +68,36 @@ async def _known(call: Call) -> tuple[QueueCounts, int]:
 
 
 async def known_queue(call: Call, name: str) -> tuple[QueueCounts, int]:
-    """A queue that is there, and the store's time."""
+    """A queue that is there, and the store's time; of a tenant's queue only what is its own."""
     # A name of another form names no queue.
     if not QUEUE.fullmatch(name):
         raise _missing(name)
-    found, now = await call.server.engine.read(lambda reader: (reader.queues([name]), reader.now()))
+    own = scoped(call.tenant, name)
+    found, now = await call.server.engine.read(lambda reader: (reader.queues([own]), reader.now()))
     if not found:
         raise _missing(name)
-    return found[0], now
+    return msgspec.structs.replace(found[0], name=name), now
 
 
-def _bounds(queue: QueueCounts, depth: int) -> dict[str, Any]:
-    """What bounds the queue, and how full it is by the bound that is nearer."""
+def pressure_of(queue: QueueCounts) -> float | None:
+    """How full a queue is by the bound that is nearer; None where nothing bounds it."""
     bounds = queue.config.bounds if queue.config else None
     if bounds is None:
+        return None
+    measures = ((_depth(queue), bounds.depth), (queue.bytes, bounds.bytes))
+    return max(used / bound for used, bound in measures if bound is not None)
+
+
+def _depth(queue: QueueCounts) -> int:
+    return sum(queue.counts[state] for state in WAITING)
+
+
+def _bounds(queue: QueueCounts) -> dict[str, Any]:
+    """What bounds the queue, and how full it is."""
+    bounds = queue.config.bounds if queue.config else None
+    pressure = pressure_of(queue)
+    if bounds is None or pressure is None:
         return {}
-    measures = ((depth, bounds.depth), (queue.bytes, bounds.bytes))
-    pressure = max(used / bound for used, bound in measures if bound is not None)
     return {
         "max_depth": bounds.depth,
         "bound": bounds.depth,

@@ -8,6 +8,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from ojs_server.domain.job import Change, Job, Lease, State, StoredJob
 from ojs_server.domain.progress import Shown
+from ojs_server.domain.tenant import unscoped
 from ojs_server.ops.beside import Left
 from ojs_wire.codec import encode
 from ojs_wire.values import format_timestamp
@@ -34,6 +35,7 @@ class _Envelope(msgspec.Struct):
     discarded_at: str | UnsetType = UNSET
     next_attempt_at: str | UnsetType = UNSET
     retry_delay_ms: int | UnsetType = UNSET
+    releases: int | UnsetType = UNSET
     worker_id: str | UnsetType = UNSET
     lease_expires_at: str | UnsetType = UNSET
     error: Raw | UnsetType = UNSET
@@ -88,8 +90,12 @@ def envelope(
         shown.next_attempt_at = format_timestamp(retry_at)
     if job.retry_delay_ms is not None:
         shown.retry_delay_ms = job.retry_delay_ms
+    if job.releases:
+        shown.releases = job.releases
     if lease is not None:
-        shown.worker_id = UNSET if lease.worker_id is None else lease.worker_id
+        shown.worker_id = (
+            UNSET if lease.worker_id is None else unscoped(job.tenant, lease.worker_id)
+        )
         shown.lease_expires_at = format_timestamp(lease.expires_at)
     if job.error is not None:
         shown.error = Raw(job.error)

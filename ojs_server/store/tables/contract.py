@@ -11,6 +11,7 @@ from ojs_server.store.tables.leases import LeaseWrites
 from ojs_server.store.tables.limits import LimitReads, LimitWrites
 from ojs_server.store.tables.queues import QueueReads, QueueWrites
 from ojs_server.store.tables.receipts import ReceiptWrites
+from ojs_server.store.tables.sharing import SharingReads, SharingWrites
 from ojs_server.store.tables.statistics import StatisticsReads
 from ojs_server.store.tables.webhooks import WebhookReads, WebhookWrites
 from ojs_server.store.tables.workers import WorkerReads, WorkerWrites
@@ -30,6 +31,7 @@ class TableWrites(
     WorkflowWrites,
     LimitWrites,
     WebhookWrites,
+    SharingWrites,
 ):
     """The write operations that both stores share."""
 
@@ -47,6 +49,7 @@ class TableReads(
     LimitReads,
     WebhookReads,
     StatisticsReads,
+    SharingReads,
 ):
     """The read operations that both stores share."""
 
