@@ -22,8 +22,7 @@ def played(url: str, *more: str) -> None:
     report = subprocess.run(
         [*command, "--no-color", *more],
         cwd=ROOT,
-        # Nothing else: each call would look through all variables for a proxy.
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         timeout=LIMIT_S,
