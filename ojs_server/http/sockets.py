@@ -109,6 +109,7 @@ class Socket:
         self._receive = receive
         self._send = send
         self._channels: dict[str, Channel] = {}
+        self._stopped: set[str] = set()  # the channels that have said that the server stops
         # Where channels begin that this connection has not had yet, after a resume.
         self._after: int | None = None
 
@@ -211,7 +212,10 @@ class Socket:
                 async for piece in pieces:
                     await self._tell(piece)
             if self._server.engine.tail.closed:
-                await self._send({"type": "websocket.close", "code": _GOING_AWAY})
+                # The last one closes: what another channel has to say would be cut off.
+                self._stopped.add(name)
+                if self._stopped >= self._channels.keys():
+                    await self._send({"type": "websocket.close", "code": _GOING_AWAY})
         except OjsError as error:
             await self._say(
                 type="error", code=error.answer_code.name, message=error.message, channel=name
