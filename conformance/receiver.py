@@ -62,7 +62,7 @@ class Target:
         """Answer what waits, and everything from here on."""
         self._free.set()
 
-    async def called(self, count: int = 1, within_s: float = 20.0) -> list[Call]:
+    async def called(self, count: int = 1, within_s: float = 10.0) -> list[Call]:
         """Wait until there were so many calls; return all of them."""
         try:
             async with asyncio.timeout(within_s), self._called:

@@ -100,6 +100,8 @@ def _plan(options: RunOptions, files: Sequence[CaseFile], own: Sequence[OwnCase]
 def _callback_port(options: RunOptions) -> int:
     """Where to listen: the port of the URL unless another one is given, as behind a proxy."""
     if options.callback_url is None:
+        if options.callback_port is not None:
+            raise Misuse("--callback-port says where to listen for what comes to --callback-url")
         return 0
     url = httpx.URL(options.callback_url)
     return options.callback_port or url.port or (443 if url.scheme == "https" else 80)
