@@ -109,7 +109,6 @@ class Socket:
         self._receive = receive
         self._send = send
         self._channels: dict[str, Channel] = {}
-        self._stopped: set[str] = set()  # the channels that have said that the server stops
         # Where channels begin that this connection has not had yet, after a resume.
         self._after: int | None = None
 
@@ -124,11 +123,21 @@ class Socket:
                     )
                     return
                 await self._obey(text)
+            if self._server.stopping:
+                await self._take_leave()
         finally:
-            tasks = [channel.task for channel in self._channels.values()]
+            tasks = self._pumps()
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _take_leave(self) -> None:
+        """Let every channel say that the server stops, and close the connection."""
+        await asyncio.gather(*self._pumps())
+        await self._send({"type": "websocket.close", "code": _GOING_AWAY})
+
+    def _pumps(self) -> list[asyncio.Task[None]]:
+        return [channel.task for channel in self._channels.values()]
 
     async def _obey(self, text: str) -> None:
         try:
@@ -211,11 +220,6 @@ class Socket:
             async with aclosing(stream.pieces()) as pieces:
                 async for piece in pieces:
                     await self._tell(piece)
-            if self._server.engine.tail.closed:
-                # The last one closes: what another channel has to say would be cut off.
-                self._stopped.add(name)
-                if self._stopped >= self._channels.keys():
-                    await self._send({"type": "websocket.close", "code": _GOING_AWAY})
         except OjsError as error:
             await self._say(
                 type="error", code=error.answer_code.name, message=error.message, channel=name

@@ -91,7 +91,7 @@ class Talking:
             case "websocket.close":
                 self.closed = message["code"]
                 self.leave()
-            case _ if self.closed is None:  # nothing gets through behind a close
+            case _:
                 await self._reading.wait()
                 self._heard.put_nowait(msgspec.json.decode(message["text"]))
 
