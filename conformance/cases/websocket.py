@@ -10,8 +10,9 @@ from conformance.stage import Stage
 
 WEBSOCKET = "websocket"
 MOST_CHANNELS = 100
+# A server may hang up behind a refusal, so that the connection is not used again.
 HANDSHAKE = {
-    "Connection": "Upgrade",
+    "Connection": "Upgrade, close",
     "Upgrade": "websocket",
     "Sec-WebSocket-Version": "13",
     "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
