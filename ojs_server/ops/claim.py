@@ -14,6 +14,7 @@ from ojs_server.domain.workers import Presence, Worker, is_deleted, may_fetch, p
 from ojs_server.ops.admission import Admission
 from ojs_server.ops.beside import NOTHING_LEFT, Left, left_for
 from ojs_server.ops.presence import seen, unknown_worker
+from ojs_server.ops.sharing import Wish
 from ojs_server.ops.work import Work
 from ojs_server.store.records import Claimed
 
@@ -34,6 +35,7 @@ class Claim(msgspec.Struct, frozen=True):
     lease_ms: int | None = None
     fetch_id: str | None = None
     late_ack: LateAck | None = None
+    tenant: str | None = None
     # Only for a worker that is known; otherwise whoever asks becomes known by that.
     known: bool = False
 
@@ -60,15 +62,16 @@ def run(work: Work, ops: Sequence[Claim]) -> list[Deliveries | OjsError]:
     barred, unknown = _barred(work, ops)
     answers: dict[int, Deliveries] = _repeated(work, ops)
     everywhere = tuple(work.tx.queue_names()) if any(not op.queues for op in ops) else ()
-    wanted: dict[tuple[tuple[str, ...], tuple[str, ...] | None], list[int]] = {}
+    wanted: dict[Wish, list[int]] = {}
     for index, op in enumerate(ops):
         if index not in answers and op.worker_id not in barred and work.tx.maintenance is None:
-            wanted.setdefault((op.queues or everywhere, op.job_types), []).append(index)
-    admission = Admission(work, [queue for queues, _ in wanted for queue in queues])
+            wish = Wish(op.queues or everywhere, op.job_types, op.tenant)
+            wanted.setdefault(wish, []).append(index)
+    admission = Admission(work, list(wanted))
     leases: list[Lease] = []
-    for (queues, job_types), indexes in wanted.items():
+    for wish, indexes in wanted.items():
         limit = sum(ops[index].count for index in indexes)
-        claimed = deque(admission.take(queues, job_types, limit))
+        claimed = deque(admission.take(wish, limit))
         for index in indexes:
             share = [claimed.popleft() for _ in range(min(ops[index].count, len(claimed)))]
             answers[index] = tuple(_hand_over(work, one, ops[index]) for one in share)
