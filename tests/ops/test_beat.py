@@ -174,7 +174,8 @@ def test_a_worker_that_was_gone_returns_as_a_new_incarnation(bench: Bench) -> No
     assert (worker.incarnation, worker.gone_at, worker.state) == (2, None, "running")
     assert worker.directive is None
     assert bench.beat().registered
-    assert bench.happened("w") == ["worker.started", "worker.stopped", "worker.started"]
+    gone, back = ["worker.offline", "worker.stopped"], ["worker.started", "worker.online"]
+    assert bench.happened("w") == ["worker.started", *gone, *back]
 
 
 @pytest.mark.parametrize(("conformance", "told"), [(True, "terminate"), (False, "running")])
