@@ -101,6 +101,7 @@ async def test_queues_and_workers_are_told_of(client: httpx.AsyncClient) -> None
     assert await types_of(client, "worker-1") == [
         "worker.started",
         "worker.quiet",
+        "worker.offline",
         "worker.stopped",
     ]
 
