@@ -14,10 +14,11 @@ from typing import Final
 
 import httpx
 
+from ojs_server.domain.cloud_event import MEDIA_TYPE, cloud_event
 from ojs_server.domain.delivery import Delivery, Reply
 from ojs_server.domain.errors import OjsError
 from ojs_server.domain.target import Reach, Target, is_public, parse_url
-from ojs_server.domain.webhook import Webhook, signature
+from ojs_server.domain.webhook import Format, Webhook, signature, wish_of
 from ojs_server.store.clock import wall_ms
 
 # What is read of an answer; the rest is left unread and the connection is closed.
@@ -111,18 +112,21 @@ class Outbound:
         return str(ip_address(addresses[0].partition("%")[0]))
 
 
-def headers_of(webhook: Webhook, delivery: Delivery, now: int) -> dict[str, str]:
-    """What stands beside an event on its way."""
-    timestamp = now // 1000
-    return {
-        "Content-Type": "application/json",
+def message_of(webhook: Webhook, delivery: Delivery, now: int) -> tuple[dict[str, str], bytes]:
+    """An event in the form that its target wants, and what stands beside it."""
+    timestamp, body, media_type = now // 1000, delivery.body, "application/json"
+    if wish_of(webhook).format is Format.CLOUD_EVENTS:
+        body, media_type = cloud_event(body), MEDIA_TYPE
+    headers = {
+        "Content-Type": media_type,
         "User-Agent": "OJS-Webhook/1.0",
         "X-OJS-Event-Type": delivery.event_type,
         "X-OJS-Delivery-ID": delivery.id,
         "X-OJS-Subscription-ID": webhook.id,
         "X-OJS-Timestamp": str(timestamp),
-        "X-OJS-Signature": signature(webhook.secrets(now), timestamp, delivery.body),
+        "X-OJS-Signature": signature(webhook.secrets(now), timestamp, body),
     }
+    return headers, body
 
 
 def _client() -> httpx.AsyncClient:

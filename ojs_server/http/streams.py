@@ -1,7 +1,7 @@
 """Event streams: what is asked for."""
 
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, get_args
 
 from ojs_server.domain.errors import Unsupported, invalid
 from ojs_server.domain.job import Job
@@ -15,7 +15,7 @@ from ojs_server.ops.settle import missing
 from ojs_server.store.records import EventFilter
 from ojs_wire.values import UUID7
 
-_FORMATS: Final = ("catalogue", "realtime")
+_FORMATS: Final[tuple[Form, ...]] = get_args(Form)
 
 
 async def everything(call: Call) -> Answer:
@@ -90,10 +90,12 @@ async def _open(
 
 def _asked(call: Call, channel: str, form: Form, wanted: EventFilter) -> Subscription:
     query = call.query()
-    given = query.get("format") or form
-    if given not in _FORMATS:
-        raise invalid("format", f"must be one of {', '.join(_FORMATS)}{nearest(given, _FORMATS)}")
-    form = "realtime" if given == "realtime" else "catalogue"
+    if given := query.get("format"):
+        known = next((one for one in _FORMATS if one == given), None)
+        if known is None:
+            allowed = ", ".join(_FORMATS)
+            raise invalid("format", f"must be one of {allowed}{nearest(given, _FORMATS)}")
+        form = known
     kinds = names(query, "types") + names(query, "event_types")
     # A job's stream must see its end, and moves have names of their own: these are sifted later.
     sifted = form == "realtime" or wanted.subject is not None
