@@ -6,6 +6,7 @@ by the HTTP library could be answered with another one.
 
 import asyncio
 import socket
+import ssl
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from email.utils import parsedate_to_datetime
@@ -44,11 +45,14 @@ async def resolve(host: str, port: int) -> list[str]:
 class Outbound:
     """One node's way out."""
 
-    def __init__(self, reach: Reach, timeout_ms: int, resolve: Resolve = resolve) -> None:
+    def __init__(
+        self, reach: Reach, timeout_ms: int, resolve: Resolve = resolve, ca: str | None = None
+    ) -> None:
         self.tests = asyncio.Semaphore(MAX_TESTS)
         self._reach = reach
         self._timeout_s = timeout_ms / 1000
         self._resolve = resolve
+        self._ca = ca
         self._client: httpx.AsyncClient | None = None
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
@@ -91,7 +95,7 @@ class Outbound:
             raise Refused(refusal.message) from None
         address = await self._address(target)
         host = f"[{address}]" if ":" in address else address
-        client = self._client = self._client or _client()
+        client = self._client = self._client or _client(self._ca)
         async with client.stream(
             "POST",
             f"{target.scheme}://{host}:{target.port}{target.path}",
@@ -129,10 +133,19 @@ def message_of(webhook: Webhook, delivery: Delivery, now: int) -> tuple[dict[str
     return headers, body
 
 
-def _client() -> httpx.AsyncClient:
+def trusted(ca: str | None) -> ssl.SSLContext:
+    """What certificates of targets are checked by: the public authorities, and those in a file."""
+    context = httpx.create_ssl_context(trust_env=False)
+    if ca is not None:
+        context.load_verify_locations(ca)
+    return context
+
+
+def _client(ca: str | None) -> httpx.AsyncClient:
     # No connection is kept: one that was verified for a host must not serve another one that
     # shares its address. No proxy, no netrc: only what is said here counts.
     return httpx.AsyncClient(
+        verify=trusted(ca),
         trust_env=False,
         follow_redirects=False,
         timeout=None,

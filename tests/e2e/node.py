@@ -18,12 +18,19 @@ _ADDRESS = re.compile(r"listens on (http://\S+:(\d+))")
 class Node:
     """One `ojs-server` process; its port stays the same over restarts."""
 
-    def __init__(self, database: str, *options: str, wrapper: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        database: str,
+        *options: str,
+        wrapper: Sequence[str] = (),
+        module: str = "ojs_server",
+    ) -> None:
         self.database = database
         self.url = ""
         self.output: list[str] = []
         self._options = options
         self._wrapper = wrapper
+        self._module = module
         self._port = "0"
         self._process: asyncio.subprocess.Process | None = None
         self._reader: asyncio.Task[None] | None = None
@@ -38,7 +45,7 @@ class Node:
         """Start, and return when the server says that it listens."""
         self._process = await asyncio.create_subprocess_exec(
             *self._wrapper,
-            *(sys.executable, "-m", "ojs_server", "--port", self._port),
+            *(sys.executable, "-m", self._module, "--port", self._port),
             *("--database", self.database, *self._options),
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
@@ -120,9 +127,11 @@ async def until(met: Callable[[], Awaitable[bool]], within_s: float) -> None:
 
 
 @asynccontextmanager
-async def running(database: str, *options: str, wrapper: Sequence[str] = ()) -> AsyncIterator[Node]:
+async def running(
+    database: str, *options: str, wrapper: Sequence[str] = (), module: str = "ojs_server"
+) -> AsyncIterator[Node]:
     """A node for one test; killed at its end if it still runs."""
-    node = Node(database, *options, wrapper=wrapper)
+    node = Node(database, *options, wrapper=wrapper, module=module)
     await node.start()
     try:
         yield node
