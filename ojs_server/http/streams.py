@@ -3,12 +3,15 @@
 from collections.abc import Awaitable, Callable
 from typing import Final, get_args
 
+import msgspec
+
 from ojs_server.domain.errors import Unsupported, invalid
 from ojs_server.domain.job import Job
 from ojs_server.domain.naming import nearest
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.feed import EventStream, Form, Subscription
 from ojs_server.http.placed import is_place, names, position
+from ojs_server.http.progress_stream import NAMES, ProgressStream
 from ojs_server.http.queues import known_queue
 from ojs_server.http.sse import EVENT_STREAM, HEADERS
 from ojs_server.ops.settle import missing
@@ -50,16 +53,29 @@ async def of_job(call: Call) -> Answer:
     return await _job(call, call.params["id"], "realtime")
 
 
+async def of_progress(call: Call) -> Answer:
+    """How far one job is, until it ends."""
+    return await _job(call, call.params["id"], "catalogue", ProgressStream, tuple(NAMES))
+
+
 async def _queue(call: Call, name: str, form: Form) -> Answer:
     asked = _asked(call, f"queue:{name}", form, EventFilter(queues=(name,)))
     await known_queue(call, name)
     return await _open(call, asked)
 
 
-async def _job(call: Call, job_id: str, form: Form) -> Answer:
+async def _job(
+    call: Call,
+    job_id: str,
+    form: Form,
+    stream: type[EventStream] = EventStream,
+    kinds: tuple[str, ...] | None = None,
+) -> Answer:
     if not UUID7.fullmatch(job_id):
         raise missing(job_id[:100])
     asked = _asked(call, f"job:{job_id}", form, EventFilter(subject=job_id))
+    if kinds is not None:
+        asked = msgspec.structs.replace(asked, kinds=kinds)
 
     async def find() -> Job:
         found = await call.server.engine.read(lambda reader: reader.job(job_id))
@@ -67,15 +83,18 @@ async def _job(call: Call, job_id: str, form: Form) -> Answer:
             raise missing(job_id)
         return found[0].job
 
-    return await _open(call, asked, find)
+    return await _open(call, asked, find, stream)
 
 
 async def _open(
-    call: Call, asked: Subscription, find: Callable[[], Awaitable[Job]] | None = None
+    call: Call,
+    asked: Subscription,
+    find: Callable[[], Awaitable[Job]] | None = None,
+    kind: type[EventStream] = EventStream,
 ) -> Answer:
     tail = call.server.engine.tail
     follower = tail.admit(asked.wanted)
-    stream = EventStream(call.server, asked, follower, call.disconnected())
+    stream = kind(call.server, asked, follower, call.disconnected())
     try:
         # What happens during a long replay is in the log; only a job's few events can wait here.
         if asked.after is None or find is not None:

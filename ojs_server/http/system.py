@@ -64,7 +64,7 @@ EXTENSIONS: Final[Mapping[str, Mapping[str, Any]]] = {
     "urn:ojs:ext:durable-execution": {"version": "1.0.0", "max_state_bytes": MAX_STATE},
     "urn:ojs:ext:distributed-tracing": {"version": "1.0.0", "propagation": list(PROPAGATED)},
     "urn:ojs:ext:observability": {"version": "1.0.0", "metrics": "/metrics"},
-    "urn:ojs:ext:progress": {"version": "1.0.0", "max_data_bytes": MAX_DATA, "streams": False},
+    "urn:ojs:ext:progress": {"version": "1.0.0", "max_data_bytes": MAX_DATA, "streams": True},
     "urn:ojs:ext:rate-limiting": {"on_limit": list(ACTIONS), "window": "sliding"},
     "urn:ojs:ext:timeouts": {"version": "1.0.0"},
     # No specification knows this one.
