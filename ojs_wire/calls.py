@@ -26,6 +26,7 @@ class FetchTerms(msgspec.Struct):
     wait_ms: Milliseconds | None = None
     job_types: Names | None = None
     fetch_id: Annotated[str, Meta(min_length=1, max_length=MAX_NAME)] | None = None
+    late_ack: Literal["reject", "accept_unfinished"] | None = None
 
 
 class FetchRequest(FetchTerms):
@@ -121,6 +122,7 @@ class BeatRequest(WorkerProfile, omit_defaults=True):
     job_id: str | None = None
     visibility_timeout_ms: Milliseconds | None = None
     shutdown: bool | None = None
+    extend: bool | None = None
 
 
 class RegisterRequest(WorkerProfile, omit_defaults=True):

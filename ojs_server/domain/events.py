@@ -33,13 +33,13 @@ def started(job: Job, worker_id: str | None) -> Event:
     return _of(job, "job.started", told)
 
 
-def completed(job: Job, lease: Lease | None, now: int) -> Event:
+def completed(job: Job, worker_id: str | None, now: int) -> Event:
     """A worker's result was accepted."""
     return _of(
         job,
         "job.completed",
         {
-            "worker_id": lease.worker_id if lease else None,
+            "worker_id": worker_id,
             "attempt": job.attempt,
             "duration_ms": _duration(job, now),
         },

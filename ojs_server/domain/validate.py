@@ -50,7 +50,7 @@ def parse_draft(body: object, *, strict: bool = False) -> Draft:
         raise InvalidRequest(f"a job must be a JSON object, not {kind_of(body)}")
     shape = shape_of(body, strict=strict)
     args = fields.args(body)
-    meta = {**fields.object_of("meta", body.get("meta")), **shape.metadata}
+    meta = {**(fields.object_of("meta", body.get("meta")) or {}), **shape.metadata}
     client_id = fields.client_id(body)
     unique = None
     if shape.outranked is not None:

@@ -150,7 +150,7 @@ async def _store(call: Call, op: Enqueue) -> Enqueued:
             f"OJS-Block-Timeout must be a number of seconds from 0 to {MAX_TIMEOUT_S}",
             details={"header": "OJS-Block-Timeout"},
         )
-    most = call.server.settings.max_wait_ms
+    most = call.server.engine.rules.profile.max_wait_ms
     begun = time.perf_counter()
     done = await enqueue_or_wait(call.server.engine, op, min(wait_ms, most), call.disconnected)
     call.server.metrics.observe_enqueue(op.drafts[0].queue, time.perf_counter() - begun)
@@ -188,4 +188,4 @@ def _wait(call: Call) -> float:
     text = query.get("timeout", "30")
     if not _SECONDS.fullmatch(text) or not 0 <= float(text) <= MAX_TIMEOUT_S:
         raise invalid("timeout", f"must be a number of seconds from 0 to {MAX_TIMEOUT_S}")
-    return min(float(text), call.server.settings.max_wait_ms / 1000) if wait else 0
+    return min(float(text), call.server.engine.rules.profile.max_wait_ms / 1000) if wait else 0

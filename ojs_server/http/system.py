@@ -40,6 +40,7 @@ CAPABILITIES: Final = {
     "job_result": True,
     "job_ttl": True,
     "job_versioning": False,
+    "late_completion": True,
     "long_poll": True,
     "multi_tenancy": False,
     "observability": True,
@@ -109,7 +110,7 @@ async def manifest(call: Call) -> Answer:
                 "max_body_bytes": settings.max_body_bytes,
                 "max_result_bytes": settings.max_result_bytes,
                 "max_batch_size": 1000,
-                "max_wait_ms": settings.max_wait_ms,
+                "max_wait_ms": settings.profile.max_wait_ms,
             },
         }
     )
@@ -164,7 +165,7 @@ async def exposition(call: Call) -> Answer:
     seen: dict[str, int] = dict.fromkeys(Presence, 0)
     busy: Counter[str] = Counter()
     for load in loads:
-        seen[presence(load.worker, now, call.server.engine.rules.thresholds)] += 1
+        seen[presence(load.worker, now, call.server.engine.rules.profile.thresholds)] += 1
         if load.job_ids:
             busy.update(profile_of(load.worker).get("queues", ()))
     metrics.observe_workers(seen, busy)
