@@ -47,7 +47,7 @@ def parse_changes(body: Mapping[str, Any], reach: Reach) -> WebhookChanges:
         raise invalid("active", f"must be true or false, not {kind_of(active)}")
     form = body.get("format")
     if form is not None and form not in FORMATS:
-        raise invalid("format", f"must be one of {', '.join(FORMATS)}{nearest(str(form), FORMATS)}")
+        raise invalid("format", f"must be one of {', '.join(FORMATS)}{nearest(form, FORMATS)}")
     events = body.get("events")
     return WebhookChanges(
         url=url,
