@@ -13,6 +13,7 @@ from ojs_server.domain.queue_config import NO_CONFIG
 from ojs_server.domain.workers import Worker, may_fetch
 from ojs_server.ops.admission import Admission
 from ojs_server.ops.beside import NOTHING_LEFT, Left, left_for
+from ojs_server.ops.sharing import Wish
 from ojs_server.ops.work import Work
 from ojs_server.store.records import Claimed
 
@@ -30,6 +31,7 @@ class Claim(msgspec.Struct, frozen=True):
     lease_ms: int | None = None
     fetch_id: str | None = None
     late_ack: LateAck | None = None
+    tenant: str | None = None
 
     @property
     def keys(self) -> tuple[object, ...]:
@@ -53,16 +55,15 @@ def run(work: Work, ops: Sequence[Claim]) -> list[Deliveries | OjsError]:
     # Workers first: their locks keep two nodes from answering the same fetch_id at once.
     barred = _barred(work, ops)
     answers: dict[int, Deliveries] = _repeated(work, ops)
-    wanted: dict[tuple[tuple[str, ...], tuple[str, ...] | None], list[int]] = {}
+    wanted: dict[Wish, list[int]] = {}
     for index, op in enumerate(ops):
         if index not in answers and op.worker_id not in barred and work.tx.maintenance is None:
-            wanted.setdefault((op.queues, op.job_types), []).append(index)
-    admission = Admission(work, [queue for queues, _ in wanted for queue in queues])
+            wanted.setdefault(Wish(op.queues, op.job_types, op.tenant), []).append(index)
+    admission = Admission(work, list(wanted))
     leases: list[Lease] = []
-    for indexes in wanted.values():
-        first = ops[indexes[0]]
+    for wish, indexes in wanted.items():
         limit = sum(ops[index].count for index in indexes)
-        claimed = deque(admission.take(first.queues, first.job_types, limit))
+        claimed = deque(admission.take(wish, limit))
         for index in indexes:
             share = [claimed.popleft() for _ in range(min(ops[index].count, len(claimed)))]
             answers[index] = tuple(_hand_over(work, one, ops[index]) for one in share)
