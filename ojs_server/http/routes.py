@@ -150,6 +150,7 @@ CANONICAL: Final[tuple[Route, ...]] = (
     _route("GET", f"{V1}/events/stream", streams.everything, _READ, waits=True),
     _route("GET", f"{V1}/queues/{{name}}/events", streams.of_queue, _READ, waits=True),
     _route("GET", f"{V1}/jobs/{{id}}/events", streams.of_job, _READ, waits=True),
+    _route("GET", f"{V1}/jobs/{{id}}/progress/stream", streams.of_progress, _READ, waits=True),
     _route("GET", SOCKET, streams.not_upgraded, _READ),
     _route("POST", f"{V1}/webhooks/subscriptions", webhooks.subscribe, _OPERATE),
     _route("GET", f"{V1}/webhooks/subscriptions", webhooks.listing, _OPERATE),
