@@ -3,14 +3,28 @@
 from collections.abc import Callable
 
 from ojs_server.domain.job import Job, State, StoredJob
+from ojs_server.domain.tenant import scoped
 from ojs_server.domain.validate import Draft
 from ojs_wire.values import parse_moment
 
 
+def rate_key_of(draft: Draft) -> str | None:
+    """The key that limits the job: its tenant's own, or one for all."""
+    limit = draft.rate_limit
+    if limit is None:
+        return None
+    return limit.key if limit.common else scoped(draft.tenant, limit.key)
+
+
 def born(
-    draft: Draft, now: int, position: Callable[[], int], new_id: Callable[[], str]
+    draft: Draft,
+    now: int,
+    position: Callable[[], int],
+    new_id: Callable[[], str],
+    max_attempts: int | None = None,
 ) -> StoredJob:
-    """The job that a draft becomes in the transaction that stores it."""
+    """The job that a draft becomes in the transaction that stores it; `max_attempts` is the
+    server's, for jobs without a retry policy."""
     scheduled_at = None if draft.scheduled_at is None else parse_moment(draft.scheduled_at, now)
     expires_at = None if draft.expires_at is None else parse_moment(draft.expires_at, now)
     expires_at = draft.limits.expiry(expires_at, now)
@@ -31,7 +45,9 @@ def born(
         seq=position(),
         attempt=0,
         releases=0,
-        max_attempts=draft.max_attempts,
+        max_attempts=draft.max_attempts
+        if max_attempts is None or b'"retry":' in draft.spec
+        else max_attempts,
         created_at=now,
         enqueued_at=now if state is State.AVAILABLE else None,
         scheduled_at=scheduled_at,
@@ -41,9 +57,10 @@ def born(
         run_ms=draft.limits.run_ms,
         spec=draft.spec,
         trace_id=draft.trace_id,
-        rate_key=None if draft.rate_limit is None else draft.rate_limit.key,
+        rate_key=rate_key_of(draft),
         on_limit=None if draft.rate_limit is None else draft.rate_limit.on_limit,
         size=len(draft.args) + len(draft.meta) + len(draft.spec),
+        tenant=draft.tenant,
     )
     return StoredJob(
         job=job,

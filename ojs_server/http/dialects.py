@@ -41,7 +41,8 @@ ALIASES: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
     ("POST", "/ojs/v1/jobs/{id}/cancel"): ("DELETE", "/ojs/v1/jobs/{id}"),
     ("POST", "/ojs/v1/workers/beat"): ("POST", "/ojs/v1/workers/heartbeat"),
     ("PATCH", "/ojs/v1/workers/{id}"): ("POST", "/ojs/v1/workers/{id}/ping"),
-    ("DELETE", "/ojs/v1/workers/{id}"): ("POST", "/ojs/v1/workers/deregister"),
+    ("GET", "/ojs/v1/workers/{id}/function-blocks"): ("GET", "/ojs/v1/workers/{id}/capabilities"),
+    ("PUT", "/ojs/v1/workers/{id}/function-blocks"): ("PUT", "/ojs/v1/workers/{id}/capabilities"),
     ("POST", "/ojs/v1/workers/{id}/unregister"): ("POST", "/ojs/v1/workers/deregister"),
     ("POST", "/ojs/v1/workers/progress"): ("PUT", "/ojs/v1/jobs/{id}/progress"),
     ("POST", _CHECKPOINT): ("PUT", _CHECKPOINT),
@@ -96,6 +97,12 @@ def media_type(version: str | None, accept: str | None) -> str:
     if accept and PLAIN_JSON in accept and OPENJOBSPEC not in accept:
         return PLAIN_JSON
     return OPENJOBSPEC if version is None else WITH_ALTERNATIVE
+
+
+def tenant_header(call: Call) -> str | None:
+    """The tenant that a request names; one text on HTTP has a longer name for the header."""
+    named = call.header("x-ojs-tenant")
+    return call.header("x-ojs-tenant-id") if named is None else named
 
 
 def check_version(version: str | None) -> None:

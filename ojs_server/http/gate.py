@@ -9,13 +9,15 @@ from asyncio import CancelledError
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 from starlette.types import Receive, Scope, Send
 
 from ojs_server.domain.errors import MethodNotAllowed, NotFound, OjsError
 from ojs_server.http import dialects
 from ojs_server.http.call import Answer, Call, Disconnected, Stream, new_request_id
 from ojs_server.http.errors import answer_of
-from ojs_server.http.routes import ROUTES, Route, Router
+from ojs_server.http.routes import ROUTES, TENANTED, Route, Router, at_root
+from ojs_server.http.tenancy import denied, identify
 from ojs_wire.codec import encode
 
 if TYPE_CHECKING:
@@ -33,8 +35,9 @@ class Gate:
 
     def __init__(self, server: "Server") -> None:
         self._server = server
+        routes = ROUTES + at_root(server.settings.profile.at_root)
         tracing = server.tracing
-        self._router = Router(ROUTES if tracing is None else tracing.traced(ROUTES))
+        self._router = Router(routes if tracing is None else tracing.traced(routes))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -46,14 +49,16 @@ class Gate:
             try:
                 route = self._route(call)
                 dialects.check_version(call.header("ojs-version"))
-                call.principal = self._server.settings.keys.admit(
-                    call.header("authorization"), route.roles
-                )
+                identify(call, route.roles)
+                if call.tenant is not None and route.handler not in TENANTED:
+                    raise denied("this is not for single tenants")
                 answer = await route.handler(call)
             except (Disconnected, CancelledError):
                 raise
             except Exception as error:
                 answer = answer_of(error, call.request_id)
+            if route is not None and route.plain and answer.media_type is None:
+                answer = msgspec.structs.replace(answer, media_type=dialects.PLAIN_JSON)
             await _send(send, call, answer)
         except Disconnected:
             return

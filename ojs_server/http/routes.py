@@ -1,7 +1,7 @@
 """The one path table: every method and path, its handler, and the role that may call it."""
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -28,7 +28,9 @@ from ojs_server.http import (
     statistics,
     streams,
     system,
+    tenants,
     webhooks,
+    worker_management,
     workers,
     workflows,
 )
@@ -40,7 +42,8 @@ Handler = Callable[[Call], Awaitable[Answer]]
 
 
 class Route(msgspec.Struct, frozen=True):
-    """One row of the table. `waits` marks calls whose duration says nothing about the server."""
+    """One row of the table. `waits` marks calls whose duration says nothing about the server,
+    `plain` those of systems that know no media type of OJS."""
 
     method: str
     path: str
@@ -48,6 +51,7 @@ class Route(msgspec.Struct, frozen=True):
     roles: frozenset[Role]
     alias_of: tuple[str, str] | None = None
     waits: bool = False
+    plain: bool = False
 
 
 _ANYONE: Final = frozenset({Role.ANYONE})
@@ -55,6 +59,7 @@ _ENQUEUE: Final = frozenset({Role.PRODUCER, Role.OPERATOR})
 _WORK: Final = frozenset({Role.WORKER})
 _READ: Final = frozenset({Role.PRODUCER, Role.WORKER, Role.OPERATOR})
 _OPERATE: Final = frozenset({Role.OPERATOR})
+_SEE: Final = _OPERATE | _WORK
 _ADMIN: Final = frozenset({Role.ADMIN})
 
 V1: Final = "/ojs/v1"
@@ -95,7 +100,14 @@ CANONICAL: Final[tuple[Route, ...]] = (
     _route("POST", f"{V1}/workers/register", workers.register, _WORK),
     _route("POST", f"{V1}/workers/deregister", workers.deregister, _WORK),
     _route("GET", f"{V1}/workers", workers.listing, _OPERATE),
+    _route("GET", f"{V1}/workers/online", worker_management.online, _OPERATE),
+    _route("POST", f"{V1}/workers/cleanup", worker_management.cleanup, _ADMIN),
+    _route("POST", f"{V1}/workers/cleanup-offline", worker_management.cleanup_offline, _ADMIN),
     _route("GET", f"{V1}/workers/{{id}}", workers.detail, _OPERATE | _WORK),
+    _route("DELETE", f"{V1}/workers/{{id}}", worker_management.delete, _SEE),
+    _route("GET", f"{V1}/workers/{{id}}/capabilities", worker_management.capabilities, _SEE),
+    _route("PUT", f"{V1}/workers/{{id}}/capabilities", worker_management.describe, _WORK),
+    _route("GET", f"{V1}/workers/{{id}}/jobs", worker_management.jobs, _SEE),
     _route("GET", f"{V1}/workers/{{id}}/health", workers.health, _OPERATE | _WORK),
     _route("POST", f"{V1}/workers/{{id}}/ping", workers.ping, _WORK),
     _route("GET", f"{V1}/queues", queues.listing, _READ),
@@ -172,11 +184,43 @@ CANONICAL: Final[tuple[Route, ...]] = (
     _route("GET", f"{V1}/jobs/{{id}}/retries", jobs.retries, _READ),
     _route("GET", f"{V1}/admin/dead-letter", dead_letter.admin_listing, _OPERATE),
     _route("DELETE", f"{V1}/admin/dead-letter/{{id}}", dead_letter.admin_delete, _OPERATE),
+    _route("GET", f"{V1}/admin/tenants", tenants.listing, _OPERATE),
+    _route("GET", f"{V1}/admin/tenants/{{id}}", tenants.detail, _OPERATE),
+    _route("PUT", f"{V1}/admin/tenants/{{id}}", tenants.replace, _ADMIN),
+    _route("DELETE", f"{V1}/admin/tenants/{{id}}", tenants.delete, _ADMIN),
+    _route("PUT", f"{V1}/admin/tenants/{{id}}/limits", tenants.limit, _ADMIN),
+    _route("GET", f"{V1}/admin/tenants/{{id}}/stats", tenants.stats, _OPERATE),
+    _route("GET", f"{V1}/admin/tenants/{{id}}/jobs", tenants.jobs, _OPERATE),
     _route("POST", f"{V1}/admin/reset", admin.reset, _ADMIN),
     _route("GET", "/ojs/manifest", system.manifest, _ANYONE),
     _route("GET", f"{V1}/health", system.health, _ANYONE),
     _route("GET", "/ready", system.ready, _ANYONE),
     _route("GET", "/metrics", system.exposition, _READ),
+)
+
+
+# What shows and changes nothing but the caller's own where that is a tenant. All other calls are
+# about everybody, and refused to tenants.
+TENANTED: Final[frozenset[Handler]] = frozenset(
+    {
+        *(jobs.enqueue, jobs.enqueue_batch, jobs.read, jobs.cancel, jobs.activate),
+        *(jobs.result, jobs.retries, job_lists.listing, bulk_enqueue.enqueue),
+        *(bulk.cancel, bulk.retry, bulk.delete),
+        *(workers.fetch, workers.ack, workers.nack, workers.beat, workers.register),
+        *(workers.deregister, workers.ping, workers.listing, workers.detail, workers.health),
+        *(settle.settle, progress.report, progress.read),
+        *(checkpoints.save, checkpoints.read, checkpoints.clear),
+        *(queues.listing, queues.detail, queues.stats),
+        *(rate_limits.listing, rate_limits.detail, rate_limits.override),
+        *(dead_letter.listing, dead_letter.detail, dead_letter.retry, dead_letter.delete),
+        *(dead_letter.retry_many, dead_letter.purge),
+        *(dead_letter.admin_listing, dead_letter.admin_delete),
+        *(events.poll, streams.everything, streams.of_queue, streams.of_job),
+        *(admin_jobs.listing, admin_jobs.detail, admin_jobs.amend, admin_jobs.retry),
+        *(admin.quiet, admin.resume, admin.terminate, admin_workers.remove),
+        *(tenants.detail, tenants.stats, tenants.jobs),
+        *(system.manifest, system.health, system.ready),
+    }
 )
 
 
@@ -189,6 +233,16 @@ def _with_aliases(canonical: tuple[Route, ...]) -> tuple[Route, ...]:
 
 
 ROUTES: Final = _with_aliases(CANONICAL)
+
+
+def at_root(parts: Sequence[str]) -> tuple[Route, ...]:
+    """The routes of these parts of the API once more, without its prefix, for a profile."""
+    return tuple(
+        msgspec.structs.replace(route, path=route.path.removeprefix(V1), plain=True)
+        for route in ROUTES
+        for part in parts
+        if route.path == f"{V1}/{part}" or route.path.startswith(f"{V1}/{part}/")
+    )
 
 
 class Router:

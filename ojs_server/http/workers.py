@@ -10,6 +10,7 @@ from ojs_server.domain.faults import parse_fault
 from ojs_server.domain.fields import parse_queue
 from ojs_server.domain.job import Change, StoredJob
 from ojs_server.domain.naming import nearest
+from ojs_server.domain.tenant import scoped, unscoped
 from ojs_server.domain.validate import MAX_META
 from ojs_server.domain.workers import (
     Presence,
@@ -18,9 +19,11 @@ from ojs_server.domain.workers import (
     parse_worker_id,
     presence,
 )
+from ojs_server.http.blocks import parse_blocks
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import holder_of, job_id_of, worker_id_of
 from ojs_server.http.paging import Page, page_of
+from ojs_server.http.tenancy import strangers
 from ojs_server.http.views import array, envelope, left_members, summary
 from ojs_server.ops.beat import Beat, Beaten
 from ojs_server.ops.claim import Claim, Deliveries
@@ -57,7 +60,7 @@ _PROFILE = WorkerProfile.__struct_fields__
 async def fetch(call: Call) -> Answer:
     """Hand out available jobs; with `wait_ms`, wait for the first."""
     request = await call.read(FetchRequest)
-    claim = claim_of(request, holder_of(request.worker_id))
+    claim = claim_of(call, request, holder_of(call, request.worker_id))
     deliveries = await wait_for_jobs(call, claim, request.wait_ms)
     jobs = array("jobs", fetched(call, deliveries))
     granted = call.server.engine.rules.profile.max_wait_ms
@@ -66,16 +69,19 @@ async def fetch(call: Call) -> Answer:
     return Answer(jobs)
 
 
-def claim_of(terms: FetchTerms, worker_id: str | None) -> Claim:
-    """What a FETCH asks for."""
+def claim_of(call: Call, terms: FetchTerms, worker_id: str | None) -> Claim:
+    """What a FETCH asks for; one that names job types need not name queues."""
+    if terms.queues is None and not terms.job_types:
+        raise invalid("queues", "is missing; without `job_types` it is needed")
     return Claim(
-        queues=tuple(dict.fromkeys(parse_queue("queues", name) for name in terms.queues)),
+        queues=tuple(dict.fromkeys(parse_queue("queues", name) for name in terms.queues or ())),
         count=terms.count or 1,
         worker_id=worker_id,
         job_types=_job_types(terms.job_types),
         lease_ms=_lease_ms(terms),
         fetch_id=_fetch_id(terms.fetch_id),
         late_ack=terms.late_ack,
+        tenant=call.tenant,
     )
 
 
@@ -102,8 +108,8 @@ async def ack(call: Call) -> Answer:
     request = await call.read(AckRequest, optional="id" in call.params)
     change = await call.server.engine.run(
         Ack(
-            job_id_of(call, request.job_id),
-            worker_id=holder_of(request.worker_id),
+            await job_id_of(call, request.job_id),
+            worker_id=holder_of(call, request.worker_id),
             attempt=request.attempt,
             result=result_of(request.result, call.server.settings.max_result_bytes),
         )
@@ -131,9 +137,9 @@ async def nack(call: Call) -> Answer:
     request = await call.read(NackRequest, optional="id" in call.params)
     change = await call.server.engine.run(
         Fail(
-            job_id_of(call, request.job_id),
+            await job_id_of(call, request.job_id),
             parse_fault(request.error),
-            worker_id=holder_of(request.worker_id),
+            worker_id=holder_of(call, request.worker_id),
             attempt=request.attempt,
             requeue=bool(request.requeue),
         )
@@ -143,18 +149,12 @@ async def nack(call: Call) -> Answer:
 
 async def beat(call: Call) -> Answer:
     """A sign of life: keeps the listed jobs, answers what the worker should do."""
-    request = await call.read(BeatRequest, optional="id" in call.params)
-    done = await call.server.engine.run(_beat(call, request))
-    return Answer(_beaten(call, done))
+    return await _beat(call, await call.read(BeatRequest, optional="id" in call.params))
 
 
 async def ping(call: Call) -> Answer:
     """A BEAT by path, for workers that must be told when they are no longer known."""
-    worker_id = parse_worker_id(call.params["id"])
-    known = await call.server.engine.read(lambda reader: reader.workers([worker_id]))
-    if not known or known[0].worker.gone_at is not None:
-        raise unknown_worker(worker_id)
-    return await beat(call)
+    return await _beat(call, await call.read(BeatRequest, optional=True), known=True)
 
 
 async def register(call: Call) -> Answer:
@@ -165,7 +165,10 @@ async def register(call: Call) -> Answer:
         if request.worker_id is None
         else parse_worker_id(request.worker_id)
     )
-    known = await call.server.engine.run(Register(worker_id, _profile(request)))
+    kinds = parse_blocks(request.functionBlocks)
+    known = await call.server.engine.run(
+        Register(scoped(call.tenant, worker_id), _profile(request), call.principal or None, kinds)
+    )
     profile = call.server.engine.rules.profile
     return Answer(
         {
@@ -190,7 +193,7 @@ async def deregister(call: Call) -> Answer:
     return Answer(
         {
             "ok": True,
-            "worker_id": worker_id,
+            "worker_id": unscoped(call.tenant, worker_id),
             "state": WorkerState.TERMINATED,
             "server_time": format_timestamp(known.now),
         }
@@ -203,17 +206,23 @@ async def listing(call: Call) -> Answer:
     return Answer({"workers": shown, "pagination": pagination})
 
 
-async def page_of_workers(call: Call, page: Page) -> tuple[Sequence[Shown], dict[str, Any]]:
-    """A page of the workers that the query means."""
-    query = call.query()
+async def page_of_workers(
+    call: Call, page: Page, **fixed: str
+) -> tuple[Sequence[Shown], dict[str, Any]]:
+    """A page of the workers that the query means; deleted ones only where it asks for them."""
+    query = {**call.query(), **fixed}
     loads, now = await call.server.engine.read(lambda reader: (reader.workers(), reader.now()))
-    created = {load.worker.id: load.worker.created_at for load in loads}
-    shown = [_shown(call, load, now) for load in loads]
+    own = [load for load in loads if load.worker.id.startswith(scoped(call.tenant, ""))]
+    created = {unscoped(call.tenant, load.worker.id): load.worker.created_at for load in own}
+    shown = [_shown(call, load, now) for load in own]
     for field, words in (("state", tuple(WorkerState)), ("presence", tuple(Presence))):
         if word := query.get(field):
             if word not in words:
                 raise invalid(field, f"must be one of {', '.join(words)}{nearest(word, words)}")
             shown = [worker for worker in shown if worker[field] == word]
+    asked = (query.get("findDeleted"), query.get("presence") or None)
+    if asked[0] not in ("true", "1") and asked[1] != Presence.DELETED:
+        shown = [worker for worker in shown if worker["presence"] != Presence.DELETED]
     if queue := query.get("queue"):
         shown = [worker for worker in shown if queue in worker.get("queues", ())]
     if label := query.get("label"):
@@ -228,19 +237,19 @@ async def detail(call: Call) -> Answer:
 
 async def shown_worker(call: Call) -> Shown:
     """The worker that the path names."""
-    return _shown(call, *await _known(call))
+    return _shown(call, *await known_worker(call))
 
 
 async def health(call: Call) -> Answer:
     """200 while the worker takes work, 503 when it does not, with the reason."""
-    load, now = await _known(call)
+    load, now = await known_worker(call)
     worker = load.worker
     seen = presence(worker, now, call.server.engine.rules.profile.thresholds)
     state = "draining" if worker.draining else worker.state
     well = state == WorkerState.RUNNING and seen is Presence.ONLINE
     return Answer(
         {
-            "worker_id": worker.id,
+            "worker_id": unscoped(call.tenant, worker.id),
             "status": "ok" if well else "unavailable",
             "state": state,
             "presence": seen,
@@ -251,7 +260,17 @@ async def health(call: Call) -> Answer:
     )
 
 
-def _beat(call: Call, request: BeatRequest) -> Beat:
+async def _beat(call: Call, request: BeatRequest, *, known: bool = False) -> Answer:
+    op = _sign_of_life(call, request, known)
+    unknown = await strangers(call, op.active_ids or ())
+    if unknown and op.active_ids is not None:
+        own = tuple(job_id for job_id in op.active_ids if job_id not in unknown)
+        op = msgspec.structs.replace(op, active_ids=own)
+    done = await call.server.engine.run(op)
+    return Answer(_beaten(call, done, sorted(unknown)))
+
+
+def _sign_of_life(call: Call, request: BeatRequest, known: bool) -> Beat:
     ids = request.active_job_ids
     if ids is None and isinstance(request.active_jobs, list):
         ids = request.active_jobs
@@ -266,23 +285,24 @@ def _beat(call: Call, request: BeatRequest) -> Beat:
         active_ids=None if ids is None else tuple(dict.fromkeys(item[:100] for item in ids)),
         lease_ms=request.visibility_timeout_ms or None,
         extend=request.extend is not False,
+        known=known,
         profile=_profile(request),
     )
 
 
-def _beaten(call: Call, done: Beaten) -> dict[str, Any]:
+def _beaten(call: Call, done: Beaten, unknown: Sequence[str]) -> dict[str, Any]:
     directive = "" if done.state is WorkerState.RUNNING else done.state
     lease_ms = call.server.engine.rules.profile.lease_ms
     return {
         "acknowledged": True,
-        "worker_id": done.worker.id,
+        "worker_id": unscoped(call.tenant, done.worker.id),
         "state": done.state,
         "directive": directive,
         "server_time": format_timestamp(done.now),
         "visibility_timeout": in_seconds(lease_ms),
         "visibility_timeout_ms": lease_ms,
         "jobs_extended": done.extended,
-        "jobs_lost": done.lost,
+        "jobs_lost": [*done.lost, *unknown],
         "cancelled_jobs": done.cancelled,
         "registered": done.registered,
         "last_heartbeat_at": format_timestamp(done.now),
@@ -316,8 +336,8 @@ def _shown(call: Call, load: WorkerLoad, now: int) -> dict[str, Any]:
     profile = profile_of(worker)
     return {
         **profile,
-        "id": worker.id,
-        "worker_id": worker.id,
+        "id": unscoped(call.tenant, worker.id),
+        "worker_id": unscoped(call.tenant, worker.id),
         "state": worker.state,
         "presence": presence(worker, now, call.server.engine.rules.profile.thresholds),
         "draining": worker.draining,
@@ -330,15 +350,17 @@ def _shown(call: Call, load: WorkerLoad, now: int) -> dict[str, Any]:
         "last_seen_at": format_timestamp(worker.seen_at),
         "last_heartbeat_at": None if worker.beat_at is None else format_timestamp(worker.beat_at),
         "terminated_at": None if worker.gone_at is None else format_timestamp(worker.gone_at),
+        "deleted_at": None if worker.deleted_at is None else format_timestamp(worker.deleted_at),
     }
 
 
-async def _known(call: Call) -> tuple[WorkerLoad, int]:
+async def known_worker(call: Call) -> tuple[WorkerLoad, int]:
+    """The worker that the path names."""
     worker_id = call.params["id"]
     if not worker_id.isprintable():
         raise unknown_worker("with such an id")
     loads, now = await call.server.engine.read(
-        lambda reader: (reader.workers([worker_id]), reader.now())
+        lambda reader: (reader.workers([scoped(call.tenant, worker_id)]), reader.now())
     )
     if not loads:
         raise unknown_worker(worker_id[:100])

@@ -9,6 +9,8 @@ import msgspec
 
 from ojs_server.domain.errors import OjsError, Unavailable
 from ojs_server.domain.job import Event
+from ojs_server.domain.tenant import DEFAULT
+from ojs_server.domain.turns import Rota
 from ojs_server.ops import (
     beat,
     bulk,
@@ -25,6 +27,7 @@ from ojs_server.ops import (
     priority,
     progress,
     settle,
+    sharers,
     sweep,
     webhooks,
     workflow,
@@ -32,6 +35,7 @@ from ojs_server.ops import (
 )
 from ojs_server.ops.exchange import Exchange, RepeatableAck, RepeatableFail
 from ojs_server.ops.gates import guarded
+from ojs_server.ops.sharing import guards, limited_tenants
 from ojs_server.ops.work import Chance, Rules, Work
 from ojs_server.store.base import OutcomeUnknown, StaleWrite, Store, StoreUnavailable
 from ojs_wire import codes
@@ -67,6 +71,7 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
         ),
         control.run,
     ),
+    (get_args(sharers.Operation), sharers.run),
     # Their rows are nobody else's, so it does not matter when they are locked.
     (
         (
@@ -104,7 +109,8 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
     ((control.Purge, control.Drop), control.run),
     ((move.Move,), move.run),
     ((bulk.Bulk,), bulk.run),
-    ((presence.Register, presence.Deregister, presence.Direct), presence.run),
+    (get_args(presence.Coming), presence.run),
+    ((presence.Cleanup,), presence.clean_up),
     ((beat.Beat,), beat.run),
     ((sweep.Sweep,), sweep.run),
     ((claim.Claim,), claim.run),
@@ -114,7 +120,7 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
     ((opening.Open, opening.Override), opening.run),
 )
 # The first groups lock rows of their own, which come before all others in the order of locks.
-_LOCK_AFTER: Final = 4
+_LOCK_AFTER: Final = 5
 _ENQUEUES: Final = (enqueue.Enqueue, bulk_enqueue.BulkEnqueue, workflow.Start)
 _ON_JOB: Final = (
     *get_args(settle.OnJob),
@@ -149,18 +155,26 @@ class Committed(msgspec.Struct, frozen=True):
     logged: int = 0
     rooms: dict[str, int] = {}
     events: Sequence[Event] = ()
+    presences: dict[str, int] = {}
 
 
 def apply(
-    store: Store, rules: Rules, luck: Chance, ops: Sequence[Operation], tries: int = TRIES
+    store: Store,
+    rules: Rules,
+    luck: Chance,
+    ops: Sequence[Operation],
+    tries: int = TRIES,
+    *,
+    rota: Rota | None = None,
 ) -> Committed:
     """Commit all operations together; if that fails, each by itself.
 
     A domain refusal is an outcome like any other. Only an operation that the database cannot
     take fails, and it fails alone.
     """
+    rota = rota or Rota()
     try:
-        return _whole(ops, _transact(store, rules, luck, _parts(ops)))
+        return _whole(ops, _transact(store, rules, luck, rota, _parts(ops)))
     except OutcomeUnknown as error:
         log.error("%s", error)
         return Committed([_unavailable(str(error)) for _ in ops])
@@ -168,7 +182,7 @@ def apply(
         # Another node was faster; what was decided on is to be looked at again.
         if len(ops) == 1:
             if tries > 1:
-                return apply(store, rules, luck, ops, tries - 1)
+                return apply(store, rules, luck, ops, tries - 1, rota=rota)
             return Committed([_unavailable(f"other nodes were faster each time: {error}")])
     except StoreUnavailable as error:
         if len(ops) == 1 or not _answers(store):
@@ -179,7 +193,7 @@ def apply(
         if len(ops) == 1 and ops == _parts(ops):
             return Committed([error])
     smaller = _parts(ops) if len(ops) == 1 else ops
-    done = _merged([apply(store, rules, luck, [op]) for op in smaller])
+    done = _merged([apply(store, rules, luck, [op], rota=rota) for op in smaller])
     return done if smaller is ops else _whole(ops, done)
 
 
@@ -205,9 +219,11 @@ def _whole(ops: Sequence[Operation], done: Committed) -> Committed:
 def _merged(parts: Sequence[Committed]) -> Committed:
     wakes: Counter[str] = Counter()
     rooms: Counter[str] = Counter()
+    presences: Counter[str] = Counter()
     for part in parts:
         wakes.update(part.wakes)
         rooms.update(part.rooms)
+        presences.update(part.presences)
     return Committed(
         outcomes=[outcome for part in parts for outcome in part.outcomes],
         now=parts[-1].now,
@@ -219,16 +235,19 @@ def _merged(parts: Sequence[Committed]) -> Committed:
         logged=max(part.logged for part in parts),
         rooms=rooms,
         events=[event for part in parts for event in part.events],
+        presences=presences,
     )
 
 
-def _transact(store: Store, rules: Rules, luck: Chance, ops: Sequence[Operation]) -> Committed:
+def _transact(
+    store: Store, rules: Rules, luck: Chance, rota: Rota, ops: Sequence[Operation]
+) -> Committed:
     groups: list[list[int]] = [[] for _ in HANDLERS]
     for index, op in enumerate(ops):
         groups[_GROUP_OF[type(op)]].append(index)
     outcomes: list[Outcome] = [None] * len(ops)
     with store.transaction() as tx:
-        work = Work(tx, rules, luck)
+        work = Work(tx, rules, luck, rota)
         mixed = sum(map(bool, groups)) > 1
         for place, ((_, handler), indexes) in enumerate(zip(HANDLERS, groups, strict=True)):
             if mixed and place == _LOCK_AFTER:
@@ -251,6 +270,7 @@ def _transact(store: Store, rules: Rules, luck: Chance, ops: Sequence[Operation]
         logged=work.logged,
         rooms=dict(work.rooms),
         events=work.events,
+        presences=dict(work.presences),
     )
 
 
@@ -278,12 +298,23 @@ def _lock(work: Work, ops: Sequence[Operation]) -> None:
         jobs |= workflow.lock_members(tx, called_off)
     held = {job_id for op in those(beat.Beat) for job_id in op.active_ids or ()}
     workers = {op.worker_id for op in those(*_BY_WORKER) if op.worker_id}
-    leaving = {op.worker_id for op in those(presence.Deregister)}
+    leaving = {op.worker_id for op in those(presence.Deregister, presence.Delete)}
+    if work.rules.profile.renewal == "all":
+        leaving |= {op.worker_id for op in those(beat.Beat)}
     tx.lock(workers, jobs, jobs | held, leaving)
+    claims = those(claim.Claim)
+    drafts = [draft for op in enqueues for draft in op.drafts if draft]
+    names: list[str] = []
     if tx.configs:
-        queues = {draft.queue for op in enqueues for draft in op.drafts if draft}
-        queues.update(name for op in those(claim.Claim) for name in op.queues)
-        work.gates.settle(guarded(tx.configs, queues))
+        queues = {draft.queue for draft in drafts}
+        queues.update(name for op in claims for name in op.queues)
+        names += guarded(tx.configs, queues)
+    if tx.sharing.tenants:
+        # Which tenants a claim will meet is known too late.
+        tenants = None if claims else {draft.tenant or DEFAULT for draft in drafts}
+        names += guards(limited_tenants(tx.sharing, tenants))
+    if names:
+        work.gates.settle(names)
 
 
 def _waits_once(work: Work, sorts: Mapping[type, Sequence[Any]]) -> bool:
@@ -293,6 +324,7 @@ def _waits_once(work: Work, sorts: Mapping[type, Sequence[Any]]) -> bool:
     """
     return (
         not work.tx.configs
+        and not work.tx.sharing.tenants
         and sorts.keys() <= _USUAL
         and not any(op.keys for op in sorts.get(enqueue.Enqueue, ()))
     )

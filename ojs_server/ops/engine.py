@@ -1,7 +1,7 @@
 """The operations as the rest of the server calls them: writes in groups, reads in threads."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, TypeVar, overload
 
@@ -9,6 +9,7 @@ from ojs_server.domain.beside import Checkpoint
 from ojs_server.domain.delivery import Delivery
 from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.job import Change, Event, Job
+from ojs_server.domain.turns import Rota
 from ojs_server.domain.webhook import Webhook
 from ojs_server.ops import (
     batch,
@@ -28,6 +29,7 @@ from ojs_server.ops import (
     priority,
     progress,
     settle,
+    sharers,
     sweep,
     webhooks,
     workflow,
@@ -73,12 +75,15 @@ class Engine:
         self.on_due: Callable[[int], None] = lambda moment: None
         # What a commit of this node has made happen.
         self.on_events: Callable[[Sequence[Event]], None] = lambda events: None
+        # So many workers have come to be online, unreachable, offline or deleted.
+        self.on_presence: Callable[[Mapping[str, int]], None] = lambda counts: None
         # The event log has grown by a commit of this node.
         self.on_logged: Callable[[], None] = lambda: None
         luck = luck or chance()
         self._reading = ThreadPoolExecutor(READERS, thread_name_prefix="ojs-reader")
+        rota = Rota()
         self._commits = GroupCommit(
-            lambda ops: batch.apply(store, rules, luck, ops),
+            lambda ops: batch.apply(store, rules, luck, ops, rota=rota),
             self._committed,
             max_waiting=max_waiting,
         )
@@ -113,6 +118,8 @@ class Engine:
     @overload
     async def run(self, operation: presence.Coming) -> presence.Known: ...
     @overload
+    async def run(self, operation: presence.Cleanup) -> presence.Cleaned: ...
+    @overload
     async def run(self, operation: sweep.Sweep) -> sweep.Swept: ...
     @overload
     async def run(self, operation: cron.Register | cron.Amend | cron.Forget) -> cron.Kept: ...
@@ -136,6 +143,8 @@ class Engine:
     async def run(self, operation: control.Purge | move.Move) -> control.Gone: ...
     @overload
     async def run(self, operation: control.Drop) -> control.Dropped: ...
+    @overload
+    async def run(self, operation: sharers.Operation) -> sharers.Saved: ...
     @overload
     async def run(self, operation: opening.Open) -> opening.Opened: ...
     @overload
@@ -203,6 +212,8 @@ class Engine:
             self.endings.wake_all(committed.ended)
         if committed.events:
             self.on_events(committed.events)
+        if committed.presences:
+            self.on_presence(committed.presences)
         if committed.logged:
             self.tail.wake(committed.logged)
             self.on_logged()

@@ -9,14 +9,19 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from ojs_server.domain.beside import Checkpoint, Progress
+from ojs_server.domain.choice import Candidate
 from ojs_server.domain.cron_entry import CronEntry, CronRun
 from ojs_server.domain.dead_letter import Mark
 from ojs_server.domain.job import Change, Earlier, Event, Job, Lease, StoredJob
 from ojs_server.domain.job_filter import JobFilter
+from ojs_server.domain.kind import Kind
 from ojs_server.domain.limit import Limit
 from ojs_server.domain.maintenance import Maintenance
+from ojs_server.domain.pool import Pool
 from ojs_server.domain.queue_config import QueueConfig
+from ojs_server.domain.sharing import Sharing
 from ojs_server.domain.statistics import Count
+from ojs_server.domain.tenant import Tenant
 from ojs_server.domain.workers import Worker
 from ojs_server.domain.workflow_record import MemberProgress, WorkflowView
 from ojs_server.store.records import (
@@ -28,6 +33,7 @@ from ojs_server.store.records import (
     EventTally,
     JobIds,
     JobPage,
+    Lane,
     LimitPage,
     LogSpan,
     Opened,
@@ -36,6 +42,7 @@ from ojs_server.store.records import (
     QueueLoad,
     Receipt,
     Span,
+    Stamped,
     WorkerLoad,
 )
 from ojs_server.store.webhooks import WebhookReader, WebhookTx
@@ -75,6 +82,8 @@ WIPED = (
     "maintenance",
     "job_kinds",
     "worker_kinds",
+    "tenants",
+    "pools",
 )
 
 # Beside the states, the counters of a queue hold how many bytes wait.
@@ -105,6 +114,8 @@ class Tx(WorkflowTx, WebhookTx, Protocol):
     configs: Mapping[str, QueueConfig]
     # The maintenance that was on then.
     maintenance: Maintenance | None
+    # What tenants and pools there were then.
+    sharing: Sharing
 
     def position(self) -> int:
         """The next place in commit order."""
@@ -145,6 +156,31 @@ class Tx(WorkflowTx, WebhookTx, Protocol):
         self, queues: Sequence[str], job_types: Sequence[str] | None, limit: int
     ) -> list[Claimed]:
         """Make up to `limit` available jobs active: queues in order, priority, then FIFO."""
+
+    # Claims that share look first, choose, and take what they chose; see ops/sharing.py.
+    def tenants_waiting(self, queues: Mapping[str, str], limit: int) -> list[tuple[str, str]]:
+        """Up to `limit` tenants of each queue that wait there, with the queue, after a name."""
+
+    def waiting(self, lanes: Sequence[Lane], limit: int) -> list[Candidate]:
+        """The first `limit` jobs of each lane that a claim may take, without locking them."""
+
+    def claim_chosen(self, ids: Sequence[str]) -> list[Claimed]:
+        """Make those of these jobs active that are still available and that nobody has locked."""
+
+    def begin_tenancy(self) -> None:
+        """The first job of a tenant is being stored; every transaction after this one knows."""
+
+    def save_tenant(self, name: str, tenant: Tenant) -> None:
+        """Configure a tenant."""
+
+    def delete_tenant(self, name: str) -> None:
+        """Forget what was set for a tenant."""
+
+    def save_pool(self, name: str, pool: Pool) -> None:
+        """Make or change a pool."""
+
+    def delete_pool(self, name: str) -> None:
+        """Forget a pool."""
 
     def write_changes(self, changes: Sequence[Change]) -> None:
         """Store decided transitions, each guarded by the state and attempt it leaves."""
@@ -248,11 +284,30 @@ class Tx(WorkflowTx, WebhookTx, Protocol):
     def load_silent_workers(self, before: int, limit: int) -> list[Worker]:
         """Lock those not gone, not heard of after `before`, longest first; fetch-only never."""
 
+    def load_changed_workers(
+        self, unreachable: int, offline: int, deleted: int, limit: int
+    ) -> list[Worker]:
+        """Lock those whose last sign of life is from before one of these moments, and of whom
+        that has not been told yet."""
+
+    def load_offline_workers(self, silent: int, gone: int, limit: int) -> list[Worker]:
+        """Lock those not deleted, not heard of after `silent` or gone by `gone`."""
+
     def save_workers(self, workers: Sequence[Worker]) -> None:
         """Insert or replace workers."""
 
-    def delete_workers(self, gone_before: int, limit: int) -> int:
-        """Remove workers that went before a moment."""
+    def delete_workers(self, before: int, limit: int) -> int:
+        """Remove workers that were deleted before a moment, or went and were not."""
+
+    # Kinds of jobs that workers name.
+    def save_kinds(self, kinds: Sequence[Kind]) -> None:
+        """Store kinds; one that exists keeps its type, and what the new one does not say."""
+
+    def link_kinds(self, links: Iterable[tuple[str, str, str]]) -> None:
+        """Note that workers run kinds, each (worker, room, name)."""
+
+    def unlink_kinds(self, worker_ids: Iterable[str]) -> None:
+        """These workers run nothing any more."""
 
     # Queues, events, keys.
     def set_paused(self, queue: str, paused: bool) -> None:
@@ -263,6 +318,9 @@ class Tx(WorkflowTx, WebhookTx, Protocol):
 
     def delete_queue(self, queue: str) -> None:
         """Forget a queue's configuration and counters; it has no jobs."""
+
+    def queue_names(self) -> list[str]:
+        """All queues, by name."""
 
     def queue_loads(self, names: Iterable[str]) -> dict[str, QueueLoad]:
         """What runs and waits in queues, without what this transaction has not written yet."""
@@ -421,6 +479,18 @@ class Reader(WebhookReader, Protocol):
     def whole_jobs(self, ids: Sequence[str]) -> list[StoredJob]:
         """Those of these jobs that exist, newest first by id."""
 
+    def tenants_of(self, ids: Iterable[str]) -> dict[str, str | None]:
+        """Whose those of these jobs are that exist."""
+
+    def tenants(self) -> list[tuple[str, Tenant | None, Stamped | None]]:
+        """Every tenant that was configured or ever had jobs, by name."""
+
+    def pools(self) -> list[tuple[str, Pool, Stamped]]:
+        """Every pool, by name."""
+
+    def queues_of_tenant(self, tenant: str) -> list[QueueCounts]:
+        """The queues in which a tenant has ever had jobs, each with what is its own."""
+
     def queues(self, names: Sequence[str] | None = None) -> list[QueueCounts]:
         """All queues by name, or these."""
 
@@ -430,8 +500,8 @@ class Reader(WebhookReader, Protocol):
     def limit(self, name: str) -> tuple[Limit, int] | None:
         """One limit, and how many available jobs have its key."""
 
-    def limits(self, limit: int, offset: int) -> LimitPage:
-        """The limits of keys, by name."""
+    def limits(self, limit: int, offset: int, prefix: str = "") -> LimitPage:
+        """The limits of keys, by name; of those that begin so."""
 
     def statistics(
         self, step: int, queues: Iterable[str], since: int, until: int
@@ -446,6 +516,12 @@ class Reader(WebhookReader, Protocol):
 
     def workers(self, ids: Sequence[str] | None = None) -> list[WorkerLoad]:
         """All workers by age, or these, each with the jobs it holds."""
+
+    def kinds_of(self, worker_id: str) -> list[Kind]:
+        """What a worker runs, by room and name."""
+
+    def kind_of_type(self, room: str, job_type: str) -> Kind | None:
+        """The kind of a room that jobs of a type are of."""
 
     def events(self, after: int, wanted: EventFilter, limit: int) -> EventPage:
         """Events after a position, oldest first, up to what every node has committed."""

@@ -11,6 +11,8 @@ from typing import Any
 
 import httpx
 
+from tests.e2e.forking import Forked, fork_server
+
 START_S = 30
 _ADDRESS = re.compile(r"listens on (http://\S+:(\d+))")
 
@@ -25,7 +27,7 @@ class Node:
         self._options = options
         self._wrapper = wrapper
         self._port = "0"
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: asyncio.subprocess.Process | Forked | None = None
         self._reader: asyncio.Task[None] | None = None
 
     @property
@@ -36,16 +38,17 @@ class Node:
 
     async def start(self) -> None:
         """Start, and return when the server says that it listens."""
-        self._process = await asyncio.create_subprocess_exec(
-            *self._wrapper,
-            *(sys.executable, "-m", "ojs_server", "--port", self._port),
-            *("--database", self.database, *self._options),
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
-            # A tracer does not pass signals on; with it, they go to the whole group.
-            start_new_session=bool(self._wrapper),
-        )
+        arguments = ("--port", self._port, "--database", self.database, *self._options)
+        if self._wrapper:
+            self._process = await asyncio.create_subprocess_exec(
+                *(*self._wrapper, sys.executable, "-m", "ojs_server", *arguments),
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.STDOUT,
+                # A tracer does not pass signals on; with it, they go to the whole group.
+                start_new_session=True,
+            )
+        else:
+            self._process = await fork_server(arguments, dict(os.environ))
         listening = asyncio.Event()
         self._reader = asyncio.create_task(self._read(self._process, listening))
         waiting = asyncio.create_task(listening.wait())
@@ -88,7 +91,9 @@ class Node:
             await self._reader
         return code
 
-    async def _read(self, process: asyncio.subprocess.Process, listening: asyncio.Event) -> None:
+    async def _read(
+        self, process: asyncio.subprocess.Process | Forked, listening: asyncio.Event
+    ) -> None:
         assert process.stdout is not None
         async for line in process.stdout:
             text = line.decode(errors="replace").rstrip()

@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 from ojs_server.domain.errors import Unavailable
+from ojs_server.domain.tenant import Tenant
 from ojs_server.ops import batch
 from ojs_server.ops.claim import Claim
 from ojs_server.ops.control import Reset, SetPaused
 from ojs_server.ops.engine import Engine
 from ojs_server.ops.settle import Ack, Cancel
+from ojs_server.ops.sharers import SaveTenant
 from ojs_server.ops.work import Rules
 from ojs_server.store.base import OutcomeUnknown, StaleWrite, Store, StoreUnavailable
 from ojs_server.store.postgres.transaction import PostgresTx
@@ -162,16 +164,18 @@ async def test_an_engine_finishes_what_it_took_and_takes_no_more(
 
 
 USUAL = [Ack("j1"), Claim(("none",)), enqueue()]
-JOIN = [
-    (USUAL, False),
-    ([*USUAL, enqueue(id="01890a5d-ac96-774b-bcce-b302099a8057")], True),
-    ([*USUAL, Cancel("j2")], True),
-]
+LIMITED = SaveTenant("t", Tenant(max_concurrency=1))
+BATCHES = {
+    "usual": ([], USUAL, False),
+    "an id of a client": ([], [*USUAL, enqueue(id="01890a5d-ac96-774b-bcce-b302099a8057")], True),
+    "a cancel": ([], [*USUAL, Cancel("j2")], True),
+    "a limited tenant": ([LIMITED], USUAL, True),
+}
 
 
-@pytest.mark.parametrize(("ops", "first"), JOIN, ids=["usual", "an id of a client", "a cancel"])
+@pytest.mark.parametrize(("before", "ops", "first"), BATCHES.values(), ids=BATCHES.keys())
 def test_a_batch_locks_jobs_first_only_where_it_comes_back_to_them(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, ops: list[Any], first: bool
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, before: list[Any], ops: list[Any], first: bool
 ) -> None:
     """A round trip less for what is asked most."""
     locked: list[set[str]] = []
@@ -179,6 +183,8 @@ def test_a_batch_locks_jobs_first_only_where_it_comes_back_to_them(
     def watching(self: Any, workers: Any, jobs: set[str], *rest: Any) -> None:
         locked.append(set(jobs))
 
+    if before:
+        commit(bench.store, *before)
     for kind in (SqliteTx, PostgresTx):
         monkeypatch.setattr(kind, "lock", watching)
     commit(bench.store, *ops)

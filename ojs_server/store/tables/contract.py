@@ -10,10 +10,12 @@ from ojs_server.store.tables.dead_letters import DeadLetterReads, DeadLetterWrit
 from ojs_server.store.tables.events import EventReads, EventWrites
 from ojs_server.store.tables.job_lists import JobListReads
 from ojs_server.store.tables.jobs import JobReads, JobWrites
+from ojs_server.store.tables.kinds import KindReads, KindWrites
 from ojs_server.store.tables.leases import LeaseWrites
 from ojs_server.store.tables.limits import LimitReads, LimitWrites
 from ojs_server.store.tables.queues import QueueReads, QueueWrites
 from ojs_server.store.tables.receipts import ReceiptWrites
+from ojs_server.store.tables.sharing import SharingReads, SharingWrites
 from ojs_server.store.tables.statistics import StatisticsReads
 from ojs_server.store.tables.webhooks import WebhookReads, WebhookWrites
 from ojs_server.store.tables.workers import WorkerReads, WorkerWrites
@@ -26,6 +28,7 @@ class TableWrites(
     DeadLetterWrites,
     LeaseWrites,
     WorkerWrites,
+    KindWrites,
     QueueWrites,
     EventWrites,
     ReceiptWrites,
@@ -33,6 +36,7 @@ class TableWrites(
     WorkflowWrites,
     LimitWrites,
     WebhookWrites,
+    SharingWrites,
 ):
     """The write operations that both stores share."""
 
@@ -53,6 +57,7 @@ class TableReads(
     DeadLetterReads,
     BesideReads,
     WorkerReads,
+    KindReads,
     QueueReads,
     EventReads,
     CronReads,
@@ -60,6 +65,7 @@ class TableReads(
     LimitReads,
     WebhookReads,
     StatisticsReads,
+    SharingReads,
 ):
     """The read operations that both stores share."""
 

@@ -66,13 +66,13 @@ class QueueWrites(Writing):
         """The maintenance that is on, as it is stored."""
         return _maintenance(self)
 
-    def configs_changed(self) -> None:
-        """Let every transaction after this one know."""
-        raise NotImplementedError
-
     def all_configs(self) -> dict[str, QueueConfig]:
         """The configured queues as they are stored."""
         return {row[0]: config_of(row[1]) for row in self.all("queue_configs")}
+
+    def queue_names(self) -> list[str]:
+        """All queues, by name."""
+        return [name for (name,) in self.all("queue_names")]
 
     def queue_loads(self, names: Iterable[str]) -> dict[str, QueueLoad]:
         """What runs and waits in queues, as the last commit left it."""
