@@ -26,6 +26,7 @@ CAPABILITIES: Final = {
     "admin_api": True,
     "backpressure": True,
     "batch_enqueue": True,
+    "blackboard": True,
     "bulk_operations": True,
     "bulk_settle": True,
     "checkpoints": True,
