@@ -42,6 +42,12 @@ class Metrics:
             ("presence",),
             registry=self._registry,
         )
+        self._presences = Counter(
+            "ojs_workers_presence_changes",
+            "How often a worker came to be online again, unreachable, offline or deleted.",
+            ("presence",),
+            registry=self._registry,
+        )
 
         self._waiting = Gauge(
             "ojs_waiting_fetches",
@@ -104,6 +110,11 @@ class Metrics:
         """Workers by presence, as of now."""
         for presence, count in counts.items():
             self._workers.labels(presence).set(count)
+
+    def observe_presences(self, counts: Mapping[str, int]) -> None:
+        """Workers have changed their presence."""
+        for presence, count in counts.items():
+            self._presences.labels(presence).inc(count)
 
     def render(self) -> bytes:
         """The exposition text."""

@@ -9,13 +9,14 @@ from asyncio import CancelledError
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 from starlette.types import Receive, Scope, Send
 
 from ojs_server.domain.errors import MethodNotAllowed, NotFound, OjsError
 from ojs_server.http import dialects
 from ojs_server.http.call import Answer, Call, Disconnected, Stream, new_request_id
 from ojs_server.http.errors import answer_of
-from ojs_server.http.routes import Route, Router
+from ojs_server.http.routes import ROUTES, Route, Router, at_root
 from ojs_wire.codec import encode
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class Gate:
 
     def __init__(self, server: "Server") -> None:
         self._server = server
-        self._router = Router()
+        self._router = Router(ROUTES + at_root(server.settings.profile.at_root))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -53,6 +54,8 @@ class Gate:
                 raise
             except Exception as error:
                 answer = answer_of(error, call.request_id)
+            if route is not None and route.plain and answer.media_type is None:
+                answer = msgspec.structs.replace(answer, media_type=dialects.PLAIN_JSON)
             await _send(send, call, answer)
         except Disconnected:
             return

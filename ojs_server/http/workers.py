@@ -18,6 +18,7 @@ from ojs_server.domain.workers import (
     parse_worker_id,
     presence,
 )
+from ojs_server.http.blocks import parse_blocks
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import holder_of, job_id_of, worker_id_of
 from ojs_server.http.paging import Page, page_of
@@ -66,9 +67,11 @@ async def fetch(call: Call) -> Answer:
 
 
 def claim_of(terms: FetchTerms, worker_id: str | None) -> Claim:
-    """What a FETCH asks for."""
+    """What a FETCH asks for; one that names job types need not name queues."""
+    if terms.queues is None and not terms.job_types:
+        raise invalid("queues", "is missing; without `job_types` it is needed")
     return Claim(
-        queues=tuple(dict.fromkeys(parse_queue("queues", name) for name in terms.queues)),
+        queues=tuple(dict.fromkeys(parse_queue("queues", name) for name in terms.queues or ())),
         count=terms.count or 1,
         worker_id=worker_id,
         job_types=_job_types(terms.job_types),
@@ -147,11 +150,9 @@ async def beat(call: Call) -> Answer:
 
 async def ping(call: Call) -> Answer:
     """A BEAT by path, for workers that must be told when they are no longer known."""
-    worker_id = parse_worker_id(call.params["id"])
-    known = await call.server.engine.read(lambda reader: reader.workers([worker_id]))
-    if not known or known[0].worker.gone_at is not None:
-        raise unknown_worker(worker_id)
-    return await beat(call)
+    request = await call.read(BeatRequest, optional=True)
+    pinged = msgspec.structs.replace(_beat(call, request), known=True)
+    return Answer(_beaten(call, await call.server.engine.run(pinged)))
 
 
 async def register(call: Call) -> Answer:
@@ -162,7 +163,10 @@ async def register(call: Call) -> Answer:
         if request.worker_id is None
         else parse_worker_id(request.worker_id)
     )
-    known = await call.server.engine.run(Register(worker_id, _profile(request)))
+    kinds = parse_blocks(request.functionBlocks)
+    known = await call.server.engine.run(
+        Register(worker_id, _profile(request), call.principal or None, kinds)
+    )
     profile = call.server.engine.rules.profile
     return Answer(
         {
@@ -200,9 +204,11 @@ async def listing(call: Call) -> Answer:
     return Answer({"workers": shown, "pagination": pagination})
 
 
-async def page_of_workers(call: Call, page: Page) -> tuple[Sequence[Shown], dict[str, Any]]:
-    """A page of the workers that the query means."""
-    query = call.query()
+async def page_of_workers(
+    call: Call, page: Page, **fixed: str
+) -> tuple[Sequence[Shown], dict[str, Any]]:
+    """A page of the workers that the query means; deleted ones only where it asks for them."""
+    query = {**call.query(), **fixed}
     loads, now = await call.server.engine.read(lambda reader: (reader.workers(), reader.now()))
     created = {load.worker.id: load.worker.created_at for load in loads}
     shown = [_shown(call, load, now) for load in loads]
@@ -211,6 +217,9 @@ async def page_of_workers(call: Call, page: Page) -> tuple[Sequence[Shown], dict
             if word not in words:
                 raise invalid(field, f"must be one of {', '.join(words)}{nearest(word, words)}")
             shown = [worker for worker in shown if worker[field] == word]
+    asked = (query.get("findDeleted"), query.get("presence") or None)
+    if asked[0] not in ("true", "1") and asked[1] != Presence.DELETED:
+        shown = [worker for worker in shown if worker["presence"] != Presence.DELETED]
     if queue := query.get("queue"):
         shown = [worker for worker in shown if queue in worker.get("queues", ())]
     if label := query.get("label"):
@@ -225,12 +234,12 @@ async def detail(call: Call) -> Answer:
 
 async def shown_worker(call: Call) -> Shown:
     """The worker that the path names."""
-    return _shown(call, *await _known(call))
+    return _shown(call, *await known_worker(call))
 
 
 async def health(call: Call) -> Answer:
     """200 while the worker takes work, 503 when it does not, with the reason."""
-    load, now = await _known(call)
+    load, now = await known_worker(call)
     worker = load.worker
     seen = presence(worker, now, call.server.engine.rules.profile.thresholds)
     state = "draining" if worker.draining else worker.state
@@ -327,10 +336,12 @@ def _shown(call: Call, load: WorkerLoad, now: int) -> dict[str, Any]:
         "last_seen_at": format_timestamp(worker.seen_at),
         "last_heartbeat_at": None if worker.beat_at is None else format_timestamp(worker.beat_at),
         "terminated_at": None if worker.gone_at is None else format_timestamp(worker.gone_at),
+        "deleted_at": None if worker.deleted_at is None else format_timestamp(worker.deleted_at),
     }
 
 
-async def _known(call: Call) -> tuple[WorkerLoad, int]:
+async def known_worker(call: Call) -> tuple[WorkerLoad, int]:
+    """The worker that the path names."""
     worker_id = call.params["id"]
     if not worker_id.isprintable():
         raise unknown_worker("with such an id")

@@ -103,7 +103,8 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
     ((control.Purge, control.Drop), control.run),
     ((move.Move,), move.run),
     ((bulk.Bulk,), bulk.run),
-    ((presence.Register, presence.Deregister, presence.Direct), presence.run),
+    (get_args(presence.Coming), presence.run),
+    ((presence.Cleanup,), presence.clean_up),
     ((beat.Beat,), beat.run),
     ((sweep.Sweep,), sweep.run),
     ((claim.Claim,), claim.run),
@@ -144,6 +145,7 @@ class Committed(msgspec.Struct, frozen=True):
     # How far the event log reaches now; 0 where nothing was added.
     logged: int = 0
     rooms: dict[str, int] = {}
+    presences: dict[str, int] = {}
 
 
 def apply(
@@ -200,9 +202,11 @@ def _whole(ops: Sequence[Operation], done: Committed) -> Committed:
 def _merged(parts: Sequence[Committed]) -> Committed:
     wakes: Counter[str] = Counter()
     rooms: Counter[str] = Counter()
+    presences: Counter[str] = Counter()
     for part in parts:
         wakes.update(part.wakes)
         rooms.update(part.rooms)
+        presences.update(part.presences)
     return Committed(
         outcomes=[outcome for part in parts for outcome in part.outcomes],
         now=parts[-1].now,
@@ -213,6 +217,7 @@ def _merged(parts: Sequence[Committed]) -> Committed:
         refused=parts[-1].refused if all(part.refused for part in parts) else None,
         logged=max(part.logged for part in parts),
         rooms=rooms,
+        presences=presences,
     )
 
 
@@ -244,6 +249,7 @@ def _transact(store: Store, rules: Rules, luck: Chance, ops: Sequence[Operation]
         ended=work.ended,
         logged=work.logged,
         rooms=dict(work.rooms),
+        presences=dict(work.presences),
     )
 
 
@@ -268,7 +274,9 @@ def _lock(work: Work, ops: Sequence[Operation]) -> None:
         jobs |= workflow.lock_members(tx, called_off)
     held = {job_id for op in those(beat.Beat) for job_id in op.active_ids or ()}
     workers = {op.worker_id for op in those(*_BY_WORKER) if op.worker_id}
-    leaving = {op.worker_id for op in those(presence.Deregister)}
+    leaving = {op.worker_id for op in those(presence.Deregister, presence.Delete)}
+    if work.rules.profile.renewal == "all":
+        leaving |= {op.worker_id for op in those(beat.Beat)}
     tx.lock(workers, jobs, jobs | held, leaving)
     if tx.configs:
         queues = {draft.queue for op in enqueues for draft in op.drafts if draft}

@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from ojs_server.app import Application, Server
+from ojs_server.domain.profile import OJS, Profile
 from ojs_server.http.auth import Keys, parse_keys
 from ojs_server.settings import Settings
 from ojs_server.store.base import Clock
@@ -30,12 +31,14 @@ def serve(store_url: str) -> Serve:
         conformance: bool = True,
         keys: Keys = NO_KEYS,
         max_body_bytes: int = 16 * 1024 * 1024,
+        profile: Profile = OJS,
     ) -> AsyncIterator[Server]:
         settings = Settings(
             conformance=conformance,
             strict=strict,
             keys=keys,
             max_body_bytes=max_body_bytes,
+            profile=profile,
         )
         server = Server(settings, open_store(store_url, clock=clock))
         async with server.running():
