@@ -49,7 +49,7 @@ bench-worker: $(VENV)/.dev ## Measure one worker process on both stores, and oth
 lint: $(VENV)/.dev ## Check format, lint rules and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy $(PACKAGES) demo tests
+	$(BIN)/mypy $(PACKAGES) demo examples tests
 
 format: $(VENV)/.dev ## Rewrite the code in the house format
 	$(BIN)/ruff format .

@@ -27,11 +27,7 @@ async def listing(call: Call) -> Answer:
 async def list_jobs(call: Call, name: str, page: Page, query: Mapping[str, str]) -> Answer:
     """A page of them, under a name."""
     given = from_query(query, FILTERS)
-    # Unlike in other lists a number is no cursor here, since offsets have an end.
-    if (cursor := query.get("cursor")) and not UUID7.fullmatch(cursor):
-        raise invalid("cursor", "must be the next_cursor of an earlier page")
-    if page.offset > MAX_OFFSET:
-        raise invalid("offset", f"must be at most {MAX_OFFSET}; go on with next_cursor")
+    check_place(page, query)
 
     def read(reader: Reader) -> tuple[JobIds, list[StoredJob], int | None]:
         wanted = parse_filter(given, reader.now(), where="")
@@ -44,6 +40,15 @@ async def list_jobs(call: Call, name: str, page: Page, query: Mapping[str, str])
         known if total is None else total, part.after, total_is_exact=total is not None
     )
     return Answer(array(name, map(envelope, jobs), pagination=pagination))
+
+
+def check_place(page: Page, query: Mapping[str, str]) -> None:
+    """Refuse places that no list of jobs has."""
+    # Unlike in other lists a number is no cursor here, since offsets have an end.
+    if (cursor := query.get("cursor")) and not UUID7.fullmatch(cursor):
+        raise invalid("cursor", "must be the next_cursor of an earlier page")
+    if page.offset > MAX_OFFSET:
+        raise invalid("offset", f"must be at most {MAX_OFFSET}; go on with next_cursor")
 
 
 def _total(reader: Reader, wanted: JobFilter) -> int | None:

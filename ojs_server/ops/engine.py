@@ -10,6 +10,7 @@ from ojs_server.domain.delivery import Delivery
 from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.job import Change, Job
 from ojs_server.domain.webhook import Webhook
+from ojs_server.domain.workers import Worker
 from ojs_server.ops import (
     batch,
     beat,
@@ -27,6 +28,7 @@ from ojs_server.ops import (
     presence,
     priority,
     progress,
+    rooms,
     settle,
     sweep,
     webhooks,
@@ -114,6 +116,10 @@ class Engine:
     async def run(self, operation: presence.Coming) -> presence.Known: ...
     @overload
     async def run(self, operation: presence.Cleanup) -> presence.Cleaned: ...
+    @overload
+    async def run(self, operation: rooms.Join) -> Worker: ...
+    @overload
+    async def run(self, operation: rooms.Begin) -> rooms.Begun: ...
     @overload
     async def run(self, operation: sweep.Sweep) -> sweep.Swept: ...
     @overload
