@@ -4,7 +4,7 @@ import argparse
 import logging
 import sys
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ojs_server import __version__
 from ojs_server.app import Server
@@ -26,6 +26,9 @@ from ojs_server.settings import (
 from ojs_server.store.base import SchemaError, Store, StoreUnavailable
 from ojs_server.store.open import open_store
 from ojs_wire.values import format_duration
+
+if TYPE_CHECKING:
+    from ojs_server.http.tracing import Tracing
 
 log = logging.getLogger("ojs.server")
 
@@ -81,6 +84,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _serve(settings: Settings, store: Store) -> int:
+    try:
+        tracing = _tracing() if settings.traces else None
+    except ImportError as error:
+        store.close()
+        print(f"ojs-server: {error}", file=sys.stderr)
+        return 2
+
     def announce(port: int) -> None:
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         url = f"http://{host}:{port}"
@@ -96,7 +106,18 @@ def _serve(settings: Settings, store: Store) -> int:
         for warning in store.durability_warnings():
             log.warning("%s", warning)
 
-    return serve(Server(settings, store), settings, announce)
+    try:
+        return serve(Server(settings, store, tracing=tracing), settings, announce)
+    finally:
+        if tracing is not None:
+            tracing.close()
+
+
+def _tracing() -> "Tracing":
+    # What it needs is not always installed.
+    from ojs_server.http import tracing
+
+    return tracing.set_up()
 
 
 def _cascade(profile: Profile) -> str:

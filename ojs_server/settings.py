@@ -45,6 +45,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     strict: bool = False
     log_format: Literal["text", "json"] = "text"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_jobs: bool = False
+    traces: bool = False
     max_body_bytes: int = 16 * 1024 * 1024
     max_result_bytes: int = 1024 * 1024
     max_waiting: int = 10_000
@@ -143,6 +145,8 @@ TABLE: Final[tuple[Setting, ...]] = (
     Setting("strict", "flag", "refuse unknown members of options, retry, unique and of requests"),
     Setting("log_format", "text", "log lines for people or for machines", ("text", "json")),
     Setting("log_level", "text", "least level that is logged", _LEVELS),
+    Setting("log_jobs", "flag", "log a line for each step of each job"),
+    Setting("traces", "flag", "send OpenTelemetry traces to where the variables OTEL_* say"),
     Setting(
         "profile",
         "text",

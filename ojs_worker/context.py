@@ -7,6 +7,7 @@ from contextvars import ContextVar
 from enum import StrEnum
 from typing import Any, Final, Protocol, TypeVar
 
+from ojs_wire.tracing import trace_of
 from ojs_worker.job import Job
 from ojs_worker.settling import Outcome, Verdict
 
@@ -102,12 +103,14 @@ class JobContext:
     def log(self) -> JobLog:
         """A log whose lines name the job."""
         if self._log is None:
-            extra = {
+            extra: dict[str, Any] = {
                 "job_id": self.job.id,
                 "job_type": self.job.type,
                 "queue": self.job.queue,
                 "attempt": self.job.attempt,
             }
+            if (trace_id := trace_of(self.job.meta)) is not None:
+                extra["trace_id"] = trace_id
             self._log = JobLog(log, extra)
         return self._log
 

@@ -6,6 +6,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from ojs_server.domain.errors import TooLarge, invalid
+from ojs_server.domain.fields import object_of
 from ojs_wire import codec
 from ojs_wire.values import format_timestamp, kind_of, parse_duration, parse_timestamp
 
@@ -128,9 +129,7 @@ def parse_fault(given: object) -> Fault:
     if not isinstance(given, dict):
         raise invalid("error", f"must be an object or a string, not {kind_of(given)}")
     code, kind = _name(given, "code"), _name(given, "type")
-    details = given.get("details")
-    if details is not None and not isinstance(details, dict):
-        raise invalid("error.details", f"must be an object, not {kind_of(details)}")
+    details = object_of("error.details", given.get("details"))
     if details is not None and (size := len(codec.encode(details))) > MAX_DETAILS:
         raise TooLarge(
             f"`error.details` has {size} bytes; at most {MAX_DETAILS} are allowed",

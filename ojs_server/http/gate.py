@@ -34,7 +34,9 @@ class Gate:
 
     def __init__(self, server: "Server") -> None:
         self._server = server
-        self._router = Router(ROUTES + at_root(server.settings.profile.at_root))
+        routes = ROUTES + at_root(server.settings.profile.at_root)
+        tracing = server.tracing
+        self._router = Router(routes if tracing is None else tracing.traced(routes))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -65,7 +67,11 @@ class Gate:
         self._server.metrics.observe_request(path, answer.status, seconds)
         if log.isEnabledFor(logging.DEBUG):
             log.debug(
-                "%s %s %d", scope["method"], path, answer.status, extra={"id": call.request_id}
+                "%s %s %d",
+                scope["method"],
+                path,
+                answer.status,
+                extra={"request_id": call.request_id},
             )
 
     def _route(self, call: Call) -> Route:

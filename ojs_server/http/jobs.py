@@ -1,6 +1,7 @@
 """Jobs: enqueue one or many, read, cancel, activate, result."""
 
 import re
+import time
 from collections.abc import Mapping
 
 from ojs_server.domain.errors import InvalidRequest, NotReady, OjsError, invalid
@@ -150,7 +151,12 @@ async def _store(call: Call, op: Enqueue) -> Enqueued:
             details={"header": "OJS-Block-Timeout"},
         )
     most = call.server.engine.rules.profile.max_wait_ms
-    return await enqueue_or_wait(call.server.engine, op, min(wait_ms, most), call.disconnected)
+    begun = time.perf_counter()
+    done = await enqueue_or_wait(call.server.engine, op, min(wait_ms, most), call.disconnected)
+    call.server.metrics.observe_enqueue(op.drafts[0].queue, time.perf_counter() - begun)
+    if call.server.tracing is not None:
+        call.server.tracing.enqueued(done.jobs)
+    return done
 
 
 def pressure_headers(done: Enqueued) -> Mapping[str, str]:

@@ -1,7 +1,7 @@
 """The one path table: every method and path, its handler, and the role that may call it."""
 
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -11,6 +11,7 @@ from ojs_server.http import (
     admin_jobs,
     admin_queues,
     admin_workers,
+    blackboard,
     bulk,
     bulk_enqueue,
     checkpoints,
@@ -118,6 +119,10 @@ CANONICAL: Final[tuple[Route, ...]] = (
     _route("GET", f"{V1}/rooms/{{room}}/jobs", rooms.list_jobs, _READ),
     _route("POST", f"{V1}/rooms/{{room}}/tasks", rooms.submit, _ENQUEUE),
     _route("GET", f"{V1}/rooms/{{room}}/tasks", rooms.list_tasks, _READ),
+    _route("POST", f"{V1}/blackboard/jobs", blackboard.put, _ENQUEUE),
+    _route("POST", f"{V1}/blackboard/job", blackboard.poll, _WORK),
+    _route("POST", f"{V1}/blackboard/job/result", blackboard.result, _WORK),
+    _route("GET", f"{V1}/blackboard/job/{{id}}", blackboard.read, _READ),
     _route("GET", f"{V1}/queues", queues.listing, _READ),
     _route("POST", f"{V1}/queues", queue_config.create, _ADMIN),
     _route("GET", f"{V1}/queues/{{name}}", queues.detail, _READ),
@@ -196,7 +201,7 @@ CANONICAL: Final[tuple[Route, ...]] = (
     _route("GET", "/ojs/manifest", system.manifest, _ANYONE),
     _route("GET", f"{V1}/health", system.health, _ANYONE),
     _route("GET", "/ready", system.ready, _ANYONE),
-    _route("GET", "/metrics", system.metrics, _READ),
+    _route("GET", "/metrics", system.exposition, _READ),
 )
 
 
@@ -224,7 +229,7 @@ def at_root(parts: Sequence[str]) -> tuple[Route, ...]:
 class Router:
     """Finds the route of a request: fixed paths in one look-up, the others by pattern."""
 
-    def __init__(self, routes: tuple[Route, ...] = ROUTES) -> None:
+    def __init__(self, routes: Iterable[Route] = ROUTES) -> None:
         self._fixed: dict[str, dict[str, Route]] = {}
         patterns: dict[str, dict[str, Route]] = {}
         for route in routes:

@@ -1,6 +1,7 @@
 """The server about itself: manifest, health, readiness, metrics."""
 
 import time
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -14,14 +15,18 @@ from ojs_server.domain.queue_config import STRATEGIES
 from ojs_server.domain.rate_limit import ACTIONS
 from ojs_server.domain.workers import Presence, presence
 from ojs_server.http.call import Answer, Call
+from ojs_server.http.queues import pressure_of
 from ojs_server.metrics import CONTENT_TYPE
+from ojs_server.ops.presence import profile_of
 from ojs_wire.calls import MAX_RESULTS
+from ojs_wire.tracing import PROPAGATED
 
 # Every name that clients look for; true only where it is built and tested on both stores.
 CAPABILITIES: Final = {
     "admin_api": True,
     "backpressure": True,
     "batch_enqueue": True,
+    "blackboard": True,
     "bulk_operations": True,
     "bulk_settle": True,
     "checkpoints": True,
@@ -39,6 +44,7 @@ CAPABILITIES: Final = {
     "late_completion": True,
     "long_poll": True,
     "multi_tenancy": False,
+    "observability": True,
     "pause_resume": True,
     "priority_queues": True,
     "progress": True,
@@ -60,6 +66,8 @@ EXTENSIONS: Final[Mapping[str, Mapping[str, Any]]] = {
     "urn:ojs:ext:admin-api": {"version": "1.0.0", "prefix": "/ojs/v1/admin"},
     "urn:ojs:ext:backpressure": {"strategies": list(STRATEGIES)},
     "urn:ojs:ext:durable-execution": {"version": "1.0.0", "max_state_bytes": MAX_STATE},
+    "urn:ojs:ext:distributed-tracing": {"version": "1.0.0", "propagation": list(PROPAGATED)},
+    "urn:ojs:ext:observability": {"version": "1.0.0", "metrics": "/metrics"},
     "urn:ojs:ext:progress": {"version": "1.0.0", "max_data_bytes": MAX_DATA, "streams": False},
     "urn:ojs:ext:rate-limiting": {"on_limit": list(ACTIONS), "window": "sliding"},
     "urn:ojs:ext:timeouts": {"version": "1.0.0"},
@@ -146,21 +154,29 @@ async def ready(call: Call) -> Answer:
     return await health(call)
 
 
-async def metrics(call: Call) -> Answer:
+async def exposition(call: Call) -> Answer:
     """Prometheus text; a plain `Accept: text/plain` gets exactly that type."""
     queues = await call.server.engine.read(lambda reader: reader.queues())
     loads, now = await call.server.engine.read(lambda reader: (reader.workers(), reader.now()))
-    call.server.metrics.observe_queues(
+    webhooks = await call.server.engine.read(lambda reader: reader.webhooks())
+    metrics = call.server.metrics
+    metrics.observe_queues(
         {(queue.name, state): queue.counts[state] for queue in queues for state in State}
     )
+    pressures = {queue.name: pressure_of(queue) for queue in queues}
+    metrics.observe_pressure({name: one for name, one in pressures.items() if one is not None})
     seen: dict[str, int] = dict.fromkeys(Presence, 0)
+    busy: Counter[str] = Counter()
     for load in loads:
         seen[presence(load.worker, now, call.server.engine.rules.profile.thresholds)] += 1
-    call.server.metrics.observe_workers(seen)
-    call.server.metrics.observe_waiting(len(call.server.engine.wakeups))
-    call.server.metrics.observe_streams(len(call.server.engine.tail))
+        if load.job_ids:
+            busy.update(profile_of(load.worker).get("queues", ()))
+    metrics.observe_workers(seen, busy)
+    metrics.observe_webhooks(len(webhooks))
+    metrics.observe_waiting(len(call.server.engine.wakeups))
+    metrics.observe_streams(len(call.server.engine.tail))
     plain = (call.header("accept") or "").strip() == "text/plain"
     return Answer(
-        call.server.metrics.render(),
+        metrics.render(),
         media_type="text/plain" if plain else CONTENT_TYPE,
     )

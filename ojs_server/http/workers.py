@@ -59,7 +59,8 @@ async def fetch(call: Call) -> Answer:
     """Hand out available jobs; with `wait_ms`, wait for the first."""
     request = await call.read(FetchRequest)
     claim = claim_of(request, holder_of(request.worker_id))
-    jobs = array("jobs", fetched(await wait_for_jobs(call, claim, request.wait_ms)))
+    deliveries = await wait_for_jobs(call, claim, request.wait_ms)
+    jobs = array("jobs", fetched(call, deliveries))
     granted = call.server.engine.rules.profile.max_wait_ms
     if (request.wait_ms or 0) > granted:
         jobs = b'{"granted_wait_ms":%d,%b' % (granted, jobs[1:])
@@ -88,8 +89,10 @@ async def wait_for_jobs(call: Call, claim: Claim, wait_ms: int | None) -> Delive
     return await fetch_or_wait(call.server.engine, claim, wait_ms, gone)
 
 
-def fetched(deliveries: Deliveries) -> Iterator[bytes]:
+def fetched(call: Call, deliveries: Deliveries) -> Iterator[bytes]:
     """Jobs as FETCH hands them out."""
+    if deliveries and call.server.tracing is not None:
+        call.server.tracing.fetched(deliveries)
     return (envelope(_stored(one.claimed), one.lease, left_members(one.left)) for one in deliveries)
 
 

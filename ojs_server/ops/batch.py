@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol, get_args
 import msgspec
 
 from ojs_server.domain.errors import OjsError, Unavailable
+from ojs_server.domain.job import Event
 from ojs_server.ops import (
     beat,
     bulk,
@@ -149,7 +150,7 @@ class Committed(msgspec.Struct, frozen=True):
     # How far the event log reaches now; 0 where nothing was added.
     logged: int = 0
     rooms: dict[str, int] = {}
-    presences: dict[str, int] = {}
+    events: Sequence[Event] = ()
 
 
 def apply(
@@ -206,11 +207,9 @@ def _whole(ops: Sequence[Operation], done: Committed) -> Committed:
 def _merged(parts: Sequence[Committed]) -> Committed:
     wakes: Counter[str] = Counter()
     rooms: Counter[str] = Counter()
-    presences: Counter[str] = Counter()
     for part in parts:
         wakes.update(part.wakes)
         rooms.update(part.rooms)
-        presences.update(part.presences)
     return Committed(
         outcomes=[outcome for part in parts for outcome in part.outcomes],
         now=parts[-1].now,
@@ -221,7 +220,7 @@ def _merged(parts: Sequence[Committed]) -> Committed:
         refused=parts[-1].refused if all(part.refused for part in parts) else None,
         logged=max(part.logged for part in parts),
         rooms=rooms,
-        presences=presences,
+        events=[event for part in parts for event in part.events],
     )
 
 
@@ -253,7 +252,7 @@ def _transact(store: Store, rules: Rules, luck: Chance, ops: Sequence[Operation]
         ended=work.ended,
         logged=work.logged,
         rooms=dict(work.rooms),
-        presences=dict(work.presences),
+        events=work.events,
     )
 
 

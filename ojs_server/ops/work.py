@@ -3,12 +3,13 @@
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, TypeVar, TypeVarTuple
 
 import msgspec
 
 from ojs_server.domain.birth import born
 from ojs_server.domain.dead_letter import marks_of
+from ojs_server.domain.errors import OjsError
 from ojs_server.domain.job import TERMINAL, WAITING, Change, Event, Job, State, StoredJob
 from ojs_server.domain.profile import OJS, Profile
 from ojs_server.domain.rate_limit import place_of_retry
@@ -22,6 +23,9 @@ from ojs_wire.values import uuid7
 
 # Every node looks this often what falls due; of what falls due sooner the others are told.
 NEAR_MS: Final = 500
+
+Asked = TypeVarTuple("Asked")
+Answer = TypeVar("Answer")
 
 
 class Rules(msgspec.Struct, frozen=True):
@@ -39,6 +43,14 @@ class Chance(msgspec.Struct, frozen=True):
 
     bits: Callable[[int], int]
     dice: Callable[[], float]
+
+
+def outcome_of(decide: Callable[[*Asked], Answer], *asked: *Asked) -> Answer | OjsError:
+    """What an operation comes to: its result, or the error that its caller is to see."""
+    try:
+        return decide(*asked)
+    except OjsError as error:
+        return error
 
 
 def chance() -> Chance:
@@ -60,8 +72,6 @@ class Work:
         self.due_at: int | None = None
         self._told_due: int | None = None
         self._ended_members: list[tuple[str, Change]] = []
-        # How many workers have come to which presence.
-        self.presences: Counter[str] = Counter()
         # The place of the last event, once they are written.
         self.logged = 0
         self._events: list[Event] = []
@@ -158,6 +168,11 @@ class Work:
         counts[BYTES] -= job.size
         self.departed[job.queue] += 1
         self._events.append(happened)
+
+    @property
+    def events(self) -> Sequence[Event]:
+        """What has happened so far."""
+        return self._events
 
     def note(self, event: Event) -> None:
         """Append an event that no job change carries."""

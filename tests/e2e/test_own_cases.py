@@ -21,6 +21,7 @@ QUICK = (
     "late_completion",
     "rooms",
     "presence",
+    "blackboard",
 )
 
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from ojs_server.domain import events
-from ojs_server.domain.tracing import MAX_TRACE_ID, trace_of
 from ojs_server.domain.validate import parse_draft
+from ojs_wire.tracing import MAX_TRACE_ID, trace_of
 from tests.domain.jobs import NOW, data, job, lease
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
