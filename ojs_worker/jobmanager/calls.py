@@ -1,15 +1,12 @@
 """Every call of a job manager: its request, and how its answer is read."""
 
-from typing import Any, Final
+from typing import Any
 from urllib.parse import quote, urlencode
 
 import msgspec
 
-from ojs_worker.client.calls import Call, Json, encoded
-from ojs_worker.errors import decoded, refusal
-from ojs_worker.transport import Reply, Request
-
-V1: Final = "/ojs/v1"
+from ojs_worker.client.calls import V1, Call, Json, answer_as, encoded, no_answer
+from ojs_worker.transport import Request
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,12 +64,6 @@ _jobs = msgspec.json.Decoder(_Jobs)
 _claimed = msgspec.json.Decoder(_Claimed)
 
 
-def _read(reply: Reply, decoder: Any) -> Any:
-    if not reply.well:
-        raise refusal(reply.status, reply.body, reply.retry_after_s)
-    return decoded(reply.body, decoder)
-
-
 def put_job(
     room: str, name: str, category: str | None, schema: Json | None, worker_id: str | None
 ) -> Call[RoomJob]:
@@ -80,7 +71,7 @@ def put_job(
     body = {"name": name, "category": category, "schema": schema, "worker_id": worker_id}
     return Call(
         Request("PUT", f"{_room(room)}/jobs", encoded(body, "the job")),
-        lambda reply: _read(reply, _job),
+        lambda reply: answer_as(reply, _job),
         # Without an id each call makes another worker.
         repeatable=worker_id is not None,
     )
@@ -88,34 +79,36 @@ def put_job(
 
 def list_jobs(room: str) -> Call[list[RoomJob]]:
     """The jobs of a room."""
-    return Call(Request("GET", f"{_room(room)}/jobs"), lambda reply: _read(reply, _jobs).jobs)
+    return Call(Request("GET", f"{_room(room)}/jobs"), lambda reply: answer_as(reply, _jobs).jobs)
 
 
 def submit(room: str, job: str, payload: Json, task_id: str) -> Call[Task]:
     """Have a job done; the id is the client's, so it may be sent again."""
     body = encoded({"job": job, "payload": payload, "id": task_id}, "the payload")
-    return Call(Request("POST", f"{_room(room)}/tasks", body), lambda reply: _read(reply, _task))
+    return Call(
+        Request("POST", f"{_room(room)}/tasks", body), lambda reply: answer_as(reply, _task)
+    )
 
 
 def list_tasks(room: str, status: str | None) -> Call[list[Task]]:
     """The tasks of a room, newest first."""
     query = "" if status is None else "?" + urlencode({"status": status})
     return Call(
-        Request("GET", f"{_room(room)}/tasks{query}"), lambda reply: _read(reply, _tasks).tasks
+        Request("GET", f"{_room(room)}/tasks{query}"), lambda reply: answer_as(reply, _tasks).tasks
     )
 
 
 def get_task(task_id: str, wait_s: float = 0.0) -> Call[Task]:
     """A task; with `wait_s` as soon as it has ended within that time."""
     query = f"?wait={wait_s:g}" if wait_s else ""
-    return Call(Request("GET", _task_path(task_id) + query), lambda reply: _read(reply, _task))
+    return Call(Request("GET", _task_path(task_id) + query), lambda reply: answer_as(reply, _task))
 
 
 def cancel_task(task_id: str) -> Call[Task]:
     """Nobody wants the task any more."""
     return Call(
         Request("DELETE", _task_path(task_id)),
-        lambda reply: _read(reply, _task),
+        lambda reply: answer_as(reply, _task),
         repeatable=False,
     )
 
@@ -126,7 +119,7 @@ def claim(worker_id: str) -> Call[Task | None]:
     body = encoded({"worker_id": worker_id}, "the claim")
     return Call(
         Request("POST", f"{V1}/tasks/claim", body),
-        lambda reply: _read(reply, _claimed).task,
+        lambda reply: answer_as(reply, _claimed).task,
         repeatable=False,
     )
 
@@ -142,24 +135,19 @@ def move(
         given["error"] = error
     return Call(
         Request("PATCH", _task_path(task_id), encoded(given, "the result")),
-        lambda reply: _read(reply, _task),
+        lambda reply: answer_as(reply, _task),
         repeatable=False,
     )
 
 
 def beat(worker_id: str) -> Call[None]:
     """A sign of life; 404 where the server has forgotten the worker."""
-    return Call(Request("PATCH", _worker_path(worker_id), b"{}"), _nothing)
+    return Call(Request("PATCH", _worker_path(worker_id), b"{}"), no_answer)
 
 
 def leave(worker_id: str) -> Call[None]:
     """The worker goes, and what it had fails."""
-    return Call(Request("DELETE", _worker_path(worker_id)), _nothing, repeatable=False)
-
-
-def _nothing(reply: Reply) -> None:
-    if not reply.well:
-        raise refusal(reply.status, reply.body, reply.retry_after_s)
+    return Call(Request("DELETE", _worker_path(worker_id)), no_answer, repeatable=False)
 
 
 def _room(room: str) -> str:

@@ -82,6 +82,14 @@ async def claimed(world: World, worker_id: str) -> Any:
     return (await world.call("POST", "/tasks/claim", {"worker_id": worker_id}))["task"]
 
 
+async def held(world: World, client: JobManagerClient) -> tuple[str, Task]:
+    """A worker by its id, and the task that it has claimed."""
+    worker_id: str = (await put(world))["worker_id"]
+    task = await client.submit(ROOM, "modifiers:Rotate")
+    await claimed(world, worker_id)
+    return worker_id, task
+
+
 async def status(world: World, task: Task) -> str:
     """What a task is."""
     found: str = (await world.call("GET", f"/tasks/{task.id}"))["status"]
@@ -370,10 +378,8 @@ async def test_1_23_deleting_a_worker_fails_its_tasks_and_its_orphans_go(
 async def test_1_24_the_error_says_that_the_worker_went(
     world: World, client: JobManagerClient
 ) -> None:
-    made = await put(world)
-    task = await client.submit(ROOM, "modifiers:Rotate")
-    await claimed(world, made["worker_id"])
-    await world.call("DELETE", f"/workers/{made['worker_id']}")
+    worker_id, task = await held(world, client)
+    await world.call("DELETE", f"/workers/{worker_id}")
     error = (await client.task(task.id)).error
     assert error is not None
     assert "worker" in error
@@ -382,9 +388,7 @@ async def test_1_24_the_error_says_that_the_worker_went(
 async def test_1_25_a_silent_worker_is_swept_after_a_minute(
     world: World, client: JobManagerClient
 ) -> None:
-    made = await put(world)
-    task = await client.submit(ROOM, "modifiers:Rotate")
-    await claimed(world, made["worker_id"])
+    worker_id, task = await held(world, client)
     assert (await world.pass_time(59)).dead == 0
     assert (await world.pass_time(1)).dead == 1
     assert await status(world, task) == "failed"
@@ -401,11 +405,9 @@ async def test_1_26_a_dropped_connection_is_found_by_its_silence(world: World) -
 async def test_1_27_how_long_until_a_task_fails(
     world: World, client: JobManagerClient, goes: str, latency_s: int
 ) -> None:
-    made = await put(world)
-    task = await client.submit(ROOM, "modifiers:Rotate")
-    await claimed(world, made["worker_id"])
+    worker_id, task = await held(world, client)
     if goes == "DELETE":
-        await world.call("DELETE", f"/workers/{made['worker_id']}")
+        await world.call("DELETE", f"/workers/{worker_id}")
     await world.pass_time(latency_s)
     assert await status(world, task) == "failed"
 
@@ -426,13 +428,11 @@ async def test_1_28_an_api_object_of_the_program_works_as_it_is(
 async def test_1_29_changes_are_told_after_they_are_made(
     world: World, client: JobManagerClient
 ) -> None:
-    made = await put(world)
-    task = await client.submit(ROOM, "modifiers:Rotate")
-    await claimed(world, made["worker_id"])
-    await world.call("DELETE", f"/workers/{made['worker_id']}")
+    worker_id, task = await held(world, client)
+    await world.call("DELETE", f"/workers/{worker_id}")
     assert await world.told(ROOM) == ["job_types.changed"] * 2
     assert (await world.told(task.id))[:3] == ["job.enqueued", "job.started", "job.failed"]
-    assert (await world.told(made["worker_id"]))[0] == "worker.started"
+    assert (await world.told(worker_id))[0] == "worker.started"
 
 
 async def test_1_30_what_a_worker_says_of_itself_goes_with_it(world: World) -> None:
@@ -487,22 +487,18 @@ async def test_1_32_the_extension_is_a_ready_object(world: World, client: JobMan
 async def test_1_33_heartbeats_alone_keep_a_task_of_45_minutes(
     world: World, client: JobManagerClient
 ) -> None:
-    made = await put(world)
-    task = await client.submit(ROOM, "modifiers:Rotate")
-    await claimed(world, made["worker_id"])
+    worker_id, task = await held(world, client)
     for _ in range(90):
-        await world.call("PATCH", f"/workers/{made['worker_id']}")
+        await world.call("PATCH", f"/workers/{worker_id}")
         await world.pass_time(30)
     assert await status(world, task) == "claimed"
 
 
 async def test_1_34_failed_is_final(world: World, client: JobManagerClient) -> None:
-    made = await put(world)
-    task = await client.submit(ROOM, "modifiers:Rotate")
-    await claimed(world, made["worker_id"])
+    worker_id, task = await held(world, client)
     await world.call("PATCH", f"/tasks/{task.id}", {"status": "failed"})
     await world.pass_time(0)
-    assert await claimed(world, made["worker_id"]) is None
+    assert await claimed(world, worker_id) is None
     for word in ("running", "completed", "failed"):
         await world.call("PATCH", f"/tasks/{task.id}", {"status": word}, status=409)
 

@@ -4,12 +4,12 @@ from ojs_server.domain.kind import Kind
 from ojs_server.store.base import Store
 from tests.store.records import ON_ALL_VERSIONS, START, a_job, a_lease, claim, hold, put
 
-STAMPS = {"created_at": START, "updated_at": START}
-
 
 def kind(room: str, name: str) -> Kind:
     """A kind whose queue and type are called as it is."""
-    return Kind(room, name, f"t.{name}", queue=f"q.{room}", schema=b"{}", **STAMPS)
+    return Kind(
+        room, name, f"t.{name}", queue=f"q.{room}", schema=b"{}", created_at=START, updated_at=START
+    )
 
 
 def linked(store: Store, *links: tuple[str, Kind]) -> None:
