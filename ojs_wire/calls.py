@@ -172,6 +172,38 @@ class DeregisterRequest(msgspec.Struct):
     reason: str | None = None
 
 
+class RoomJobRequest(msgspec.Struct):
+    """A worker runs a job of a room."""
+
+    name: str
+    category: str | None = None
+    schema: Any = None
+    worker_id: str | None = None
+
+
+class TaskRequest(msgspec.Struct):
+    """A job of a room is to be done."""
+
+    job: str
+    payload: Any = {}
+    id: str | None = None
+
+
+class ClaimRequest(msgspec.Struct):
+    """A worker asks for a task."""
+
+    worker_id: str
+
+
+class TaskMove(msgspec.Struct):
+    """What a worker says of a task."""
+
+    status: str
+    worker_id: str | None = None
+    result: Any = msgspec.UNSET
+    error: str | dict[str, Any] | None = None
+
+
 class BatchRequest(msgspec.Struct):
     """Many jobs at once, each in the dialects of a single one."""
 

@@ -50,6 +50,7 @@ CAPABILITIES: Final = {
     "progress": True,
     "queue_config": True,
     "rate_limiting": True,
+    "rooms": True,
     "schema_validation": False,
     "unique_jobs": True,
     "webhooks": True,

@@ -26,6 +26,7 @@ from ojs_server.ops import (
     presence,
     priority,
     progress,
+    rooms,
     settle,
     sharers,
     sweep,
@@ -103,6 +104,7 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
         ),
         settle.run,
     ),
+    ((rooms.Begin,), rooms.begin),
     ((checkpoint.Save, checkpoint.Clear), checkpoint.run),
     ((progress.Advance,), progress.run),
     ((priority.Prioritize,), priority.run),
@@ -111,6 +113,7 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
     ((bulk.Bulk,), bulk.run),
     (get_args(presence.Coming), presence.run),
     ((presence.Cleanup,), presence.clean_up),
+    ((rooms.Join,), rooms.join),
     ((beat.Beat,), beat.run),
     ((sweep.Sweep,), sweep.run),
     ((claim.Claim,), claim.run),
@@ -131,11 +134,12 @@ _ON_JOB: Final = (
     checkpoint.Clear,
     progress.Advance,
     priority.Prioritize,
+    rooms.Begin,
 )
 _USUAL: Final = {
     *(enqueue.Enqueue, settle.Ack, settle.Fail, RepeatableAck, RepeatableFail, claim.Claim)
 }
-_BY_WORKER: Final = (claim.Claim, beat.Beat, *get_args(presence.Coming))
+_BY_WORKER: Final = (claim.Claim, beat.Beat, rooms.Join, *get_args(presence.Coming))
 _GROUP_OF: Final = {kind: index for index, (kinds, _) in enumerate(HANDLERS) for kind in kinds}
 
 

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Sequence
+from itertools import chain
 
 import msgspec
 
@@ -36,6 +37,8 @@ class Claim(msgspec.Struct, frozen=True):
     fetch_id: str | None = None
     late_ack: LateAck | None = None
     tenant: str | None = None
+    # The oldest job over what the worker is linked to; `queues` and `job_types` are then empty.
+    linked: bool = False
     # Only for a worker that is known; otherwise whoever asks becomes known by that.
     known: bool = False
 
@@ -61,14 +64,22 @@ def run(work: Work, ops: Sequence[Claim]) -> list[Deliveries | OjsError]:
     # Workers first: their locks keep two nodes from answering the same fetch_id at once.
     barred, unknown = _barred(work, ops)
     answers: dict[int, Deliveries] = _repeated(work, ops)
-    everywhere = tuple(work.tx.queue_names()) if any(not op.queues for op in ops) else ()
+    everywhere = tuple(work.tx.queue_names()) if any(map(_is_everywhere, ops)) else ()
     wanted: dict[Wish, list[int]] = {}
+    lanes: dict[int, list[Wish]] = {}
     for index, op in enumerate(ops):
         if index not in answers and op.worker_id not in barred and work.tx.maintenance is None:
-            wish = Wish(op.queues or everywhere, op.job_types, op.tenant)
-            wanted.setdefault(wish, []).append(index)
-    admission = Admission(work, list(wanted))
+            if op.linked and op.worker_id is not None:
+                found = work.tx.oldest_lanes(op.worker_id)
+                lanes[index] = [Wish((queue,), (job_type,)) for queue, job_type in found]
+            else:
+                wish = Wish(op.queues or everywhere, op.job_types, op.tenant)
+                wanted.setdefault(wish, []).append(index)
+    admission = Admission(work, [*wanted, *chain.from_iterable(lanes.values())])
     leases: list[Lease] = []
+    for index, wishes in lanes.items():
+        answers[index] = _oldest(work, admission, ops[index], wishes)
+        leases += [delivery.lease for delivery in answers[index]]
     for wish, indexes in wanted.items():
         limit = sum(ops[index].count for index in indexes)
         claimed = deque(admission.take(wish, limit))
@@ -78,13 +89,25 @@ def run(work: Work, ops: Sequence[Claim]) -> list[Deliveries | OjsError]:
             leases += [delivery.lease for delivery in answers[index]]
     if leases:
         work.tx.insert_leases(leases)
-    found = _with_left(work, [answers.get(index, ()) for index in range(len(ops))])
+    shown = _with_left(work, [answers.get(index, ()) for index in range(len(ops))])
     if not unknown:
-        return found
+        return shown
     return [
         unknown_worker(op.worker_id) if op.worker_id in unknown and op.known else one
-        for op, one in zip(ops, found, strict=True)
+        for op, one in zip(ops, shown, strict=True)
     ]
+
+
+def _is_everywhere(op: Claim) -> bool:
+    return not (op.queues or op.linked)
+
+
+def _oldest(work: Work, admission: Admission, op: Claim, lanes: Sequence[Wish]) -> Deliveries:
+    """One job of what a worker is linked to, the oldest that no limit holds back."""
+    for wish in lanes:
+        if claimed := admission.take(wish, 1):
+            return tuple(_hand_over(work, one, op) for one in claimed)
+    return ()
 
 
 def _hand_over(work: Work, claimed: Claimed, op: Claim) -> Delivery:

@@ -11,6 +11,7 @@ from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.job import Change, Event, Job
 from ojs_server.domain.turns import Rota
 from ojs_server.domain.webhook import Webhook
+from ojs_server.domain.workers import Worker
 from ojs_server.ops import (
     batch,
     beat,
@@ -28,6 +29,7 @@ from ojs_server.ops import (
     presence,
     priority,
     progress,
+    rooms,
     settle,
     sharers,
     sweep,
@@ -117,6 +119,10 @@ class Engine:
     async def run(self, operation: presence.Coming) -> presence.Known: ...
     @overload
     async def run(self, operation: presence.Cleanup) -> presence.Cleaned: ...
+    @overload
+    async def run(self, operation: rooms.Join) -> Worker: ...
+    @overload
+    async def run(self, operation: rooms.Begin) -> rooms.Begun: ...
     @overload
     async def run(self, operation: sweep.Sweep) -> sweep.Swept: ...
     @overload

@@ -42,6 +42,7 @@ from ojs_server.store.records import (
     QueueLoad,
     Receipt,
     Span,
+    Staffed,
     Stamped,
     WorkerLoad,
 )
@@ -309,6 +310,19 @@ class Tx(WorkflowTx, WebhookTx, Protocol):
     def unlink_kinds(self, worker_ids: Iterable[str]) -> None:
         """These workers run nothing any more."""
 
+    def oldest_lanes(self, worker_id: str) -> list[tuple[str, str]]:
+        """The queues and types that a worker is linked to and that have a job to hand out: the one
+        whose first job has waited longest comes first."""
+
+    def linked(self, worker_ids: Iterable[str]) -> set[tuple[str, str]]:
+        """The rooms and names of what these workers run."""
+
+    def retire_kinds(self, names: Iterable[tuple[str, str]]) -> None:
+        """Of these kinds of rooms, delete those that nobody runs and no job waits for."""
+
+    def start_lease(self, job_id: str) -> None:
+        """The holder of a locked job has begun."""
+
     # Queues, events, keys.
     def set_paused(self, queue: str, paused: bool) -> None:
         """Pause or resume a queue, known or not."""
@@ -516,6 +530,12 @@ class Reader(WebhookReader, Protocol):
 
     def workers(self, ids: Sequence[str] | None = None) -> list[WorkerLoad]:
         """All workers by age, or these, each with the jobs it holds."""
+
+    def kinds_in(self, room: str) -> list[Staffed]:
+        """The kinds of a room by name, each with the workers that run it."""
+
+    def kind_named(self, room: str, name: str) -> Kind | None:
+        """A kind of a room."""
 
     def kinds_of(self, worker_id: str) -> list[Kind]:
         """What a worker runs, by room and name."""

@@ -15,6 +15,7 @@ from ojs_server.store.tables.leases import LeaseWrites
 from ojs_server.store.tables.limits import LimitReads, LimitWrites
 from ojs_server.store.tables.queues import QueueReads, QueueWrites
 from ojs_server.store.tables.receipts import ReceiptWrites
+from ojs_server.store.tables.rooms import RoomReads, RoomWrites
 from ojs_server.store.tables.sharing import SharingReads, SharingWrites
 from ojs_server.store.tables.statistics import StatisticsReads
 from ojs_server.store.tables.webhooks import WebhookReads, WebhookWrites
@@ -29,6 +30,7 @@ class TableWrites(
     LeaseWrites,
     WorkerWrites,
     KindWrites,
+    RoomWrites,
     QueueWrites,
     EventWrites,
     ReceiptWrites,
@@ -58,6 +60,7 @@ class TableReads(
     BesideReads,
     WorkerReads,
     KindReads,
+    RoomReads,
     QueueReads,
     EventReads,
     CronReads,
