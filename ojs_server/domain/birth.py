@@ -44,6 +44,7 @@ def born(
         rate_key=None if draft.rate_limit is None else draft.rate_limit.key,
         on_limit=None if draft.rate_limit is None else draft.rate_limit.on_limit,
         size=len(draft.args) + len(draft.meta) + len(draft.spec),
+        demand=draft.demand,
     )
     return StoredJob(
         job=job,

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
+from ojs_server.domain.demand import demand_of
 from ojs_server.domain.errors import ValidationError, invalid
 from ojs_server.domain.fields import args, parse_queue
 from ojs_server.domain.job import Change, Job, State, StoredJob
@@ -12,6 +13,7 @@ from ojs_server.domain.naming import nearest
 from ojs_server.domain.retry import RetryPolicy, parse_policy
 from ojs_server.domain.unique import refingerprinted
 from ojs_server.domain.validate import check_sizes
+from ojs_server.domain.version import read_version
 from ojs_wire import codec
 from ojs_wire.values import kind_of
 
@@ -97,6 +99,9 @@ def overridden(stored: StoredJob, override: Override) -> StoredJob:
         job = msgspec.structs.replace(
             job, spec=codec.encode(spec), max_attempts=override.retry.max_attempts
         )
+    if override.meta:
+        demand = demand_of(job.type, read_version(spec.get("version")), meta)
+        job = msgspec.structs.replace(job, demand=demand)
     changed = msgspec.structs.replace(
         stored,
         job=job,

@@ -7,6 +7,7 @@ import msgspec
 
 from ojs_server.domain import fields
 from ojs_server.domain.deadlines import Limits
+from ojs_server.domain.demand import demand_of
 from ojs_server.domain.errors import InvalidRequest, TooLarge
 from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.domain.rate_limit import RateLimit
@@ -14,6 +15,7 @@ from ojs_server.domain.retry import parse_policy
 from ojs_server.domain.shape import shape_of
 from ojs_server.domain.tracing import trace_of
 from ojs_server.domain.unique import Unique, unique_of
+from ojs_server.domain.version import Version
 from ojs_wire import codec, codes
 from ojs_wire.values import kind_of
 
@@ -40,6 +42,8 @@ class Draft(msgspec.Struct, frozen=True):
     trace_id: str | None
     unique: Unique | None
     rate_limit: RateLimit | None = None
+    version: Version | None = None
+    demand: str | None = None
 
 
 def parse_draft(body: object, *, strict: bool = False) -> Draft:
@@ -52,9 +56,9 @@ def parse_draft(body: object, *, strict: bool = False) -> Draft:
     client_id = fields.client_id(body)
     unique = None
     if shape.outranked is not None:
-        unique_of(shape.outranked, shape.type, shape.queue, args, meta)
+        unique_of(shape.outranked, shape.type, shape.queue, args, meta, shape.version)
     if shape.unique is not None:
-        unique = unique_of(shape.unique, shape.type, shape.queue, args, meta)
+        unique = unique_of(shape.unique, shape.type, shape.queue, args, meta, shape.version)
     draft = Draft(
         type=shape.type,
         queue=shape.queue,
@@ -72,6 +76,8 @@ def parse_draft(body: object, *, strict: bool = False) -> Draft:
         trace_id=trace_of(meta),
         unique=unique,
         rate_limit=shape.rate_limit,
+        version=shape.version,
+        demand=demand_of(shape.type, shape.version, meta),
     )
     check_sizes(draft.args, draft.meta, draft.spec)
     return draft

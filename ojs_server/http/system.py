@@ -35,7 +35,7 @@ CAPABILITIES: Final = {
     "idempotency_keys": True,
     "job_result": True,
     "job_ttl": True,
-    "job_versioning": False,
+    "job_versioning": True,
     "long_poll": True,
     "multi_tenancy": False,
     "pause_resume": True,
@@ -55,6 +55,7 @@ CAPABILITIES: Final = {
 # The extensions that are there, each with what a client may want to know of it.
 EXTENSIONS: Final[Mapping[str, Mapping[str, Any]]] = {
     "urn:ojs:ext:admin-api": {"version": "1.0.0", "prefix": "/ojs/v1/admin"},
+    "urn:ojs:ext:experimental:job-versioning": {"version": "0.1.0", "routing": True},
     "urn:ojs:ext:backpressure": {"strategies": list(STRATEGIES)},
     "urn:ojs:ext:durable-execution": {"version": "1.0.0", "max_state_bytes": MAX_STATE},
     "urn:ojs:ext:progress": {"version": "1.0.0", "max_data_bytes": MAX_DATA, "streams": False},

@@ -9,6 +9,7 @@ from ojs_server.domain import limit as limits
 from ojs_server.domain.limit import Limit
 from ojs_server.domain.rate_limit import OF_QUEUE
 from ojs_server.ops.gates import guarded
+from ojs_server.ops.matching import Wants
 from ojs_server.ops.work import Work
 from ojs_server.store.records import Claimed
 
@@ -29,12 +30,10 @@ class Admission:
         # Read under the lock: whoever claims from these queues has committed, or waits for us.
         self._loads = work.tx.queue_loads(self._limited) if self._limited else {}
 
-    def take(
-        self, queues: Sequence[str], job_types: Sequence[str] | None, limit: int
-    ) -> list[Claimed]:
+    def take(self, queues: Sequence[str], wants: Wants, limit: int) -> list[Claimed]:
         """Claim up to so many jobs that every limit allows."""
         if self._limited.isdisjoint(queues):
-            return self._take(queues, job_types, limit)
+            return self._take(queues, wants, limit)
         taken: list[Claimed] = []
         for names in self._stretches(queues):
             left = limit - len(taken)
@@ -42,9 +41,9 @@ class Admission:
                 break
             (first, *_) = names
             if first in self._limited:
-                taken += self._take_limited(first, job_types, left)
+                taken += self._take_limited(first, wants, left)
             else:
-                taken += self._take(names, job_types, left)
+                taken += self._take(names, wants, left)
         return taken
 
     def _stretches(self, queues: Sequence[str]) -> Iterator[list[str]]:
@@ -61,15 +60,13 @@ class Admission:
         if free:
             yield free
 
-    def _take_limited(
-        self, queue: str, job_types: Sequence[str] | None, limit: int
-    ) -> list[Claimed]:
+    def _take_limited(self, queue: str, wants: Wants, limit: int) -> list[Claimed]:
         row = self._row(queue)
         free = limits.room(row, self._work.now)
         taken: list[Claimed] = []
         if free.count != 0:
             most = limit if free.count is None else min(limit, free.count)
-            taken = self._take([queue], job_types, most)
+            taken = self._take([queue], wants, most)
             row = limits.start(row, self._work.now, len(taken)) if taken else row
             free = limits.room(row, self._work.now)
         # Whoever waits here is woken when time allows more.
@@ -88,13 +85,11 @@ class Admission:
             active=active,
         )
 
-    def _take(
-        self, queues: Sequence[str], job_types: Sequence[str] | None, limit: int
-    ) -> list[Claimed]:
+    def _take(self, queues: Sequence[str], wants: Wants, limit: int) -> list[Claimed]:
         work = self._work
         kept: list[Claimed] = []
         for _ in range(ROUNDS):
-            claimed = work.tx.claim(queues, job_types, limit - len(kept))
+            claimed = wants.claim(work.tx, queues, limit - len(kept))
             if not any(one.job.rate_key is not None for one in claimed):
                 return kept + claimed
             admitted, back = work.gates.admit(claimed)

@@ -1,17 +1,19 @@
 """FETCH: hand out available jobs, each to one worker."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from ojs_server.domain import deadlines, events
+from ojs_server.domain.demand import ability_of
 from ojs_server.domain.errors import OjsError
 from ojs_server.domain.job import Job, Lease, State
 from ojs_server.domain.queue_config import NO_CONFIG
 from ojs_server.domain.workers import Worker, may_fetch
 from ojs_server.ops.admission import Admission
 from ojs_server.ops.beside import NOTHING_LEFT, Left, left_for
+from ojs_server.ops.matching import Wants
 from ojs_server.ops.work import Work
 from ojs_server.store.records import Claimed
 
@@ -28,6 +30,8 @@ class Claim(msgspec.Struct, frozen=True):
     job_types: tuple[str, ...] | None = None
     lease_ms: int | None = None
     fetch_id: str | None = None
+    # What the FETCH says of the worker's runtime; None where it says nothing.
+    tags: tuple[str, ...] | None = None
 
     @property
     def keys(self) -> tuple[object, ...]:
@@ -49,18 +53,21 @@ Deliveries = tuple[Delivery, ...]
 def run(work: Work, ops: Sequence[Claim]) -> list[Deliveries | OjsError]:
     """Answer many fetches; those that want the same are one claim."""
     # Workers first: their locks keep two nodes from answering the same fetch_id at once.
-    barred = _barred(work, ops)
+    workers = _workers(work, ops)
     answers: dict[int, Deliveries] = _repeated(work, ops)
-    wanted: dict[tuple[tuple[str, ...], tuple[str, ...] | None], list[int]] = {}
+    wanted: dict[tuple[tuple[str, ...], Wants], list[int]] = {}
     for index, op in enumerate(ops):
-        if index not in answers and op.worker_id not in barred and work.tx.maintenance is None:
-            wanted.setdefault((op.queues, op.job_types), []).append(index)
+        if index in answers or work.tx.maintenance is not None:
+            continue
+        worker = workers.get(op.worker_id) if op.worker_id else None
+        if worker is None or may_fetch(worker):
+            ability = ability_of(worker.profile if worker else None, op.tags)
+            wanted.setdefault((op.queues, Wants(op.job_types, ability)), []).append(index)
     admission = Admission(work, [queue for queues, _ in wanted for queue in queues])
     leases: list[Lease] = []
-    for indexes in wanted.values():
-        first = ops[indexes[0]]
+    for (queues, wants), indexes in wanted.items():
         limit = sum(ops[index].count for index in indexes)
-        claimed = deque(admission.take(first.queues, first.job_types, limit))
+        claimed = deque(admission.take(queues, wants, limit))
         for index in indexes:
             share = [claimed.popleft() for _ in range(min(ops[index].count, len(claimed)))]
             answers[index] = tuple(_hand_over(work, one, ops[index]) for one in share)
@@ -139,11 +146,11 @@ def _rank(op: Claim, job: Job) -> tuple[int, int, int]:
     return (lane, -job.priority, job.seq)
 
 
-def _barred(work: Work, ops: Sequence[Claim]) -> set[str | None]:
-    """The workers that get nothing: quiet, terminating or gone. Unknown ones are noted."""
+def _workers(work: Work, ops: Sequence[Claim]) -> Mapping[str, Worker]:
+    """The workers that were known before, locked. Unknown ones are noted."""
     ids = sorted({op.worker_id for op in ops if op.worker_id})
     if not ids:
-        return set()
+        return {}
     workers = work.tx.load_workers(ids)
     stale = [
         Worker(id=worker_id, seen_at=work.now, created_at=work.now)
@@ -154,4 +161,4 @@ def _barred(work: Work, ops: Sequence[Claim]) -> set[str | None]:
     ]
     if stale:
         work.tx.save_workers(stale)
-    return {worker.id for worker in workers.values() if not may_fetch(worker)}
+    return workers

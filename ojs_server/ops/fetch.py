@@ -5,9 +5,10 @@ from collections.abc import Awaitable
 from contextlib import suppress
 from typing import Final
 
+from ojs_server.domain.demand import ability_of
 from ojs_server.domain.errors import Conflict
 from ojs_server.domain.faults import Fault
-from ojs_server.domain.workers import may_fetch
+from ojs_server.domain.workers import Worker, may_fetch
 from ojs_server.ops.claim import Claim, Deliveries
 from ojs_server.ops.engine import Engine
 from ojs_server.ops.settle import Fail
@@ -26,7 +27,8 @@ async def fetch(
     if wait_ms <= 0:
         return await engine.run(claim)
     deadline = asyncio.get_running_loop().time() + wait_ms / 1000
-    waiter = engine.wakeups.enter(claim.queues, picky=claim.job_types is not None)
+    picky = claim.job_types is not None or claim.tags is not None
+    waiter = engine.wakeups.enter(claim.queues, picky=picky)
     left = asyncio.ensure_future(gone) if gone is not None else None
     try:
         while True:
@@ -43,9 +45,13 @@ async def fetch(
             remaining = deadline - asyncio.get_running_loop().time()
             if deliveries or remaining <= 0 or engine.wakeups.closed:
                 return deliveries
-            if claim.worker_id is not None and await _is_barred(engine, claim.worker_id):
+            worker = None if claim.worker_id is None else await _worker(engine, claim.worker_id)
+            if worker is not None and not may_fetch(worker):
                 await _hold(engine, waiter, left, remaining)
                 return ()
+            waiter.picky = picky or (
+                worker is not None and ability_of(worker.profile, None) is not None
+            )
             await first(waiter.wait(), left, remaining)
             if left is not None and left.done():
                 return ()
@@ -66,9 +72,9 @@ async def _give_back(engine: Engine, deliveries: Deliveries) -> None:
             await engine.run(release)
 
 
-async def _is_barred(engine: Engine, worker_id: str) -> bool:
+async def _worker(engine: Engine, worker_id: str) -> Worker | None:
     loads = await engine.read(lambda reader: reader.workers([worker_id]))
-    return any(not may_fetch(load.worker) for load in loads)
+    return loads[0].worker if loads else None
 
 
 async def _hold(

@@ -51,6 +51,9 @@ MAX_POSITIONS = 1 << POSITION_BITS
 # After a start or a stall a lease is judged when its holder could be heard for this long.
 JUDGED_AFTER_MS = 30_000
 
+# How many demands of the jobs in a transaction's queues are told apart.
+MAX_DEMANDS = 1000
+
 # What a wipe empties.
 WIPED = (
     "jobs",
@@ -72,6 +75,7 @@ WIPED = (
     "deliveries",
     "statistics",
     "maintenance",
+    "schemas",
 )
 
 # Beside the states, the counters of a queue hold how many bytes wait.
@@ -142,6 +146,25 @@ class Tx(WorkflowTx, WebhookTx, Protocol):
         self, queues: Sequence[str], job_types: Sequence[str] | None, limit: int
     ) -> list[Claimed]:
         """Make up to `limit` available jobs active: queues in order, priority, then FIFO."""
+
+    def demands(self, queues: Iterable[str]) -> list[tuple[str, str]]:
+        """What the available jobs of queues ask of their worker, each (queue, demand) once.
+
+        Of more than `MAX_DEMANDS` some are left out.
+        """
+
+    def claim_meeting(
+        self,
+        queues: Sequence[str],
+        job_types: Sequence[str] | None,
+        met: Sequence[tuple[str, str]],
+        limit: int,
+    ) -> list[Claimed]:
+        """Claim jobs that ask for nothing, or for one of `met`.
+
+        Those that ask for nothing are found among the first jobs of a queue and type only, so
+        that many that ask for something else cost no more than that.
+        """
 
     def write_changes(self, changes: Sequence[Change]) -> None:
         """Store decided transitions, each guarded by the state and attempt it leaves."""

@@ -104,6 +104,7 @@ def insert_row(stored: StoredJob) -> tuple[Any, ...]:
         job.on_limit,
         job.size,
         job.gated,
+        job.demand,
     )
 
 

@@ -4,6 +4,7 @@ from ojs_server.store.records import DueTimes
 from ojs_server.store.tables.beside import BesideReads, BesideWrites
 from ojs_server.store.tables.cron import CronReads, CronWrites
 from ojs_server.store.tables.dead_letters import DeadLetterReads, DeadLetterWrites
+from ojs_server.store.tables.demands import DemandWrites
 from ojs_server.store.tables.events import EventReads, EventWrites
 from ojs_server.store.tables.job_lists import JobListReads
 from ojs_server.store.tables.jobs import JobReads, JobWrites
@@ -21,6 +22,7 @@ class TableWrites(
     JobWrites,
     BesideWrites,
     DeadLetterWrites,
+    DemandWrites,
     LeaseWrites,
     WorkerWrites,
     QueueWrites,
