@@ -11,6 +11,7 @@ import msgspec
 from ojs_server.domain.naming import nearest
 from ojs_server.domain.rate_limit import RETRY_PRIORITIES
 from ojs_server.domain.retention import Retention
+from ojs_server.domain.schema import MODES
 from ojs_server.domain.target import Reach
 from ojs_server.http.auth import Keys, parse_keys
 from ojs_server.ops.work import Rules
@@ -51,6 +52,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     heartbeat_interval_ms: int = 5_000
     heartbeat_timeout_ms: int = 30_000
     retry_priority: Literal["equal", "prefer_retry", "prefer_new"] = "equal"
+    schema_validation: Literal["off", "warn", "strict"] = "warn"
     keep: Retention = Retention()
     keys: Keys = Keys()
 
@@ -73,6 +75,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             heartbeat_timeout_ms=self.heartbeat_timeout_ms,
             keep=self.keep,
             retry_priority=self.retry_priority,
+            schema_validation=self.schema_validation,
             conformance=self.conformance,
         )
 
@@ -184,6 +187,12 @@ TABLE: Final[tuple[Setting, ...]] = (
         "text",
         "which jobs go first where a rate limit holds them back: retries, new ones, or neither",
         RETRY_PRIORITIES,
+    ),
+    Setting(
+        "schema_validation",
+        "text",
+        "what becomes of jobs that do not fit the schema of their type, where it does not say",
+        MODES,
     ),
     Setting("keep_completed", "retention", "keep completed jobs", field="completed_ms"),
     Setting("keep_cancelled", "retention", "keep cancelled jobs", field="cancelled_ms"),

@@ -291,6 +291,18 @@ class WebhookRequest(msgspec.Struct):
     secret: Any = None
 
 
+class SchemaRequest(msgspec.Struct):
+    """A schema to be registered, in all spellings. What each member may hold is said later."""
+
+    type: Any = None
+    job_type: Any = None
+    version: Any = None
+    uri: Any = None
+    schema: Any = None
+    args_schema: Any = None
+    mode: Any = None
+
+
 class SecretRequest(msgspec.Struct):
     """A new secret, where the client has one of its own."""
 

@@ -12,6 +12,7 @@ from ojs_server.domain.job import State
 from ojs_server.domain.progress import MAX_DATA
 from ojs_server.domain.queue_config import STRATEGIES
 from ojs_server.domain.rate_limit import ACTIONS
+from ojs_server.domain.schema import MAX_SCHEMA, MODES
 from ojs_server.domain.workers import Presence, presence
 from ojs_server.http.call import Answer, Call
 from ojs_server.metrics import CONTENT_TYPE
@@ -43,7 +44,7 @@ CAPABILITIES: Final = {
     "progress": True,
     "queue_config": True,
     "rate_limiting": True,
-    "schema_validation": False,
+    "schema_validation": True,
     "unique_jobs": True,
     "webhooks": True,
     "websocket": True,
@@ -60,6 +61,7 @@ EXTENSIONS: Final[Mapping[str, Mapping[str, Any]]] = {
     "urn:ojs:ext:durable-execution": {"version": "1.0.0", "max_state_bytes": MAX_STATE},
     "urn:ojs:ext:progress": {"version": "1.0.0", "max_data_bytes": MAX_DATA, "streams": False},
     "urn:ojs:ext:rate-limiting": {"on_limit": list(ACTIONS), "window": "sliding"},
+    "urn:ojs:ext:schema-registry": {"modes": list(MODES), "max_schema_bytes": MAX_SCHEMA},
     "urn:ojs:ext:timeouts": {"version": "1.0.0"},
     # No specification knows this one.
     "urn:ojs-server:ext:settle": {"path": "/ojs/v1/workers/settle", "max_results": MAX_RESULTS},

@@ -23,6 +23,7 @@ from ojs_server.ops import (
     presence,
     priority,
     progress,
+    schemas,
     settle,
     sweep,
     webhooks,
@@ -77,6 +78,7 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
         ),
         webhooks.run,
     ),
+    ((schemas.RegisterSchema, schemas.RemoveSchema), schemas.run),
     ((deliveries.Spread, deliveries.Take, deliveries.Report), deliveries.run),
     # Before every group that locks jobs: see the order of locks in store/base.py.
     ((cron.Register, cron.Amend, cron.Forget, cron.Trigger, cron.Fire), cron.run),
@@ -113,7 +115,7 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
     ((opening.Open, opening.Override), opening.run),
 )
 # The first groups lock rows of their own, which come before all others in the order of locks.
-_LOCK_AFTER: Final = 4
+_LOCK_AFTER: Final = 5
 _ENQUEUES: Final = (enqueue.Enqueue, bulk_enqueue.BulkEnqueue, workflow.Start)
 _ON_JOB: Final = (
     *get_args(settle.OnJob),

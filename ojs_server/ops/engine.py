@@ -9,6 +9,7 @@ from ojs_server.domain.beside import Checkpoint
 from ojs_server.domain.delivery import Delivery
 from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.job import Change, Job
+from ojs_server.domain.schema import Schema
 from ojs_server.domain.webhook import Webhook
 from ojs_server.ops import (
     batch,
@@ -27,6 +28,7 @@ from ojs_server.ops import (
     presence,
     priority,
     progress,
+    schemas,
     settle,
     sweep,
     webhooks,
@@ -138,6 +140,10 @@ class Engine:
     async def run(self, operation: opening.Open) -> opening.Opened: ...
     @overload
     async def run(self, operation: opening.Override) -> opening.Overridden: ...
+    @overload
+    async def run(self, operation: schemas.RegisterSchema) -> Schema: ...
+    @overload
+    async def run(self, operation: schemas.RemoveSchema) -> None: ...
     @overload
     async def run(
         self,

@@ -33,6 +33,7 @@ class Rules(msgspec.Struct, frozen=True):
     thresholds: Thresholds = Thresholds()
     conformance: bool = False
     retry_priority: str = "equal"
+    schema_validation: str = "warn"
 
 
 class Chance(msgspec.Struct, frozen=True):

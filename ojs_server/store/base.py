@@ -38,6 +38,7 @@ from ojs_server.store.records import (
     Span,
     WorkerLoad,
 )
+from ojs_server.store.schemas import SchemaReader, SchemaTx
 from ojs_server.store.webhooks import WebhookReader, WebhookTx
 from ojs_server.store.workflows import WorkflowFilter, WorkflowPage, WorkflowTx
 
@@ -98,7 +99,7 @@ class SchemaError(Exception):
     """The database's schema is newer than this program, or missing."""
 
 
-class Tx(WorkflowTx, WebhookTx, Protocol):
+class Tx(WorkflowTx, WebhookTx, SchemaTx, Protocol):
     """One write transaction. Nothing is visible to others before it commits."""
 
     now: int
@@ -389,7 +390,7 @@ class Tx(WorkflowTx, WebhookTx, Protocol):
         """Remove everything; for conformance runs only."""
 
 
-class Reader(WebhookReader, Protocol):
+class Reader(WebhookReader, SchemaReader, Protocol):
     """Reads outside of a transaction; each sees everything that was committed before."""
 
     def now(self) -> int:

@@ -28,8 +28,8 @@ FOLDERS = (
     "ext-dead-letter",
     "ext-webhooks",
     # Small ones share a server.
-    "ext-job-versioning ext-federation ext-ml-resources ext-ai-agents ext-encryption"
-    " ext-serverless wasi ext-middleware ext-graceful-shutdown",
+    "ext-job-versioning ext-schema-registry ext-federation ext-ml-resources ext-ai-agents"
+    " ext-encryption ext-serverless wasi ext-middleware ext-graceful-shutdown",
 )
 
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason=f"no published cases at {FOLDER}")

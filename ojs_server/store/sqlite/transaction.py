@@ -115,6 +115,6 @@ class SqliteTx(SqliteStatements, TableWrites):
         for table in WIPED:
             self._connection.execute(f"DELETE FROM {table}")
         self.configs = {}
-        self.maintenance = None
+        self.maintenance, self.schemas = None, {}
         self.configs_changed()
         self.run("begin_tally")

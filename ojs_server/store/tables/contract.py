@@ -12,6 +12,7 @@ from ojs_server.store.tables.leases import LeaseWrites
 from ojs_server.store.tables.limits import LimitReads, LimitWrites
 from ojs_server.store.tables.queues import QueueReads, QueueWrites
 from ojs_server.store.tables.receipts import ReceiptWrites
+from ojs_server.store.tables.schemas import SchemaReads, SchemaWrites
 from ojs_server.store.tables.statistics import StatisticsReads
 from ojs_server.store.tables.webhooks import WebhookReads, WebhookWrites
 from ojs_server.store.tables.workers import WorkerReads, WorkerWrites
@@ -32,6 +33,7 @@ class TableWrites(
     WorkflowWrites,
     LimitWrites,
     WebhookWrites,
+    SchemaWrites,
 ):
     """The write operations that both stores share."""
 
@@ -49,6 +51,7 @@ class TableReads(
     LimitReads,
     WebhookReads,
     StatisticsReads,
+    SchemaReads,
 ):
     """The read operations that both stores share."""
 

@@ -7,18 +7,16 @@ CREATE INDEX jobs_demand ON jobs (queue, demand, priority DESC, seq)
     WHERE state = 'available' AND NOT gated AND demand IS NOT NULL;
 
 -- A version of a type's schema is never changed: it is removed, and another one is registered.
--- `number` rises with each registration, so that a node can tell what it has compiled.
+-- The digest is that of the document, so that a node can tell what it has compiled.
 CREATE TABLE schemas (
     type text COLLATE "C" NOT NULL,
     major int8 NOT NULL,
     minor int8 NOT NULL,
     patch int8 NOT NULL,
-    number int8 NOT NULL,
-    version bytea NOT NULL,
     mode text COLLATE "C",
-    document bytea NOT NULL,
+    digest bytea NOT NULL,
+    written bytea NOT NULL,
     created_at int8 NOT NULL,
+    document bytea NOT NULL,
     PRIMARY KEY (type, major, minor, patch)
 );
-
-CREATE UNIQUE INDEX schemas_number ON schemas (number);

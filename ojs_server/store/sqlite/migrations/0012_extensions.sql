@@ -7,18 +7,16 @@ CREATE INDEX jobs_demand ON jobs (queue, demand, priority DESC, seq)
     WHERE state = 'available' AND gated = 0 AND demand IS NOT NULL;
 
 -- A version of a type's schema is never changed: it is removed, and another one is registered.
--- `number` rises with each registration, so that a node can tell what it has compiled.
+-- The digest is that of the document, so that a node can tell what it has compiled.
 CREATE TABLE schemas (
     type TEXT NOT NULL,
     major INTEGER NOT NULL,
     minor INTEGER NOT NULL,
     patch INTEGER NOT NULL,
-    number INTEGER NOT NULL,
-    version TEXT NOT NULL,
     mode TEXT,
-    document TEXT NOT NULL,
+    digest BLOB NOT NULL,
+    written TEXT NOT NULL,
     created_at INTEGER NOT NULL,
+    document TEXT NOT NULL,
     PRIMARY KEY (type, major, minor, patch)
 ) STRICT;
-
-CREATE UNIQUE INDEX schemas_number ON schemas (number);
