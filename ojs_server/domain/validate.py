@@ -8,7 +8,7 @@ import msgspec
 from ojs_server.domain import fields
 from ojs_server.domain.deadlines import Limits
 from ojs_server.domain.demand import demand_of
-from ojs_server.domain.errors import InvalidRequest, TooLarge
+from ojs_server.domain.errors import InvalidRequest, TooLarge, ValidationError
 from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.domain.rate_limit import RateLimit
 from ojs_server.domain.retry import parse_policy
@@ -21,6 +21,8 @@ from ojs_wire.values import kind_of
 
 MAX_META: Final = 64 * 1024
 MAX_ENVELOPE: Final = 1024 * 1024
+# Where a producer says so in `meta`, a job without arguments is a mistake.
+VALIDATED: Final = "ojs_validate"
 
 
 class Draft(msgspec.Struct, frozen=True):
@@ -53,6 +55,11 @@ def parse_draft(body: object, *, strict: bool = False) -> Draft:
     shape = shape_of(body, strict=strict)
     args = fields.args(body)
     meta = {**fields.object_of("meta", body.get("meta")), **shape.metadata}
+    if meta.get(VALIDATED) is True and not args:
+        raise ValidationError(
+            f"`args` must not be empty where `meta.{VALIDATED}` is true",
+            details={"field": "args"},
+        )
     client_id = fields.client_id(body)
     unique = None
     if shape.outranked is not None:

@@ -7,6 +7,7 @@ from typing import Any, Final
 from ojs_server import __version__
 from ojs_server.domain.checkpoint import MAX_STATE
 from ojs_server.domain.delivery import MAX_ATTEMPTS
+from ojs_server.domain.demand import RUNTIME
 from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.job import State
 from ojs_server.domain.progress import MAX_DATA
@@ -56,6 +57,14 @@ CAPABILITIES: Final = {
 # The extensions that are there, each with what a client may want to know of it.
 EXTENSIONS: Final[Mapping[str, Mapping[str, Any]]] = {
     "urn:ojs:ext:admin-api": {"version": "1.0.0", "prefix": "/ojs/v1/admin"},
+    "urn:ojs:ext:graceful-shutdown": {"version": "1.0.0"},
+    # What these send stays with the job as it is; the rest of them is up to clients and workers.
+    "urn:ojs:ext:encryption": {"args_and_meta": "kept"},
+    "urn:ojs:ext:experimental:federation": {"meta": "kept"},
+    "urn:ojs:ext:experimental:ai-agents": {"ext_agent_*": "kept"},
+    "urn:ojs:ext:experimental:ml-resources": {"ext_ml_*": "kept"},
+    "urn:ojs:ext:experimental:serverless": {"meta": "kept", "push": False},
+    "urn:ojs:ext:experimental:runtime": {"meta": RUNTIME, "tags": True},
     "urn:ojs:ext:experimental:job-versioning": {"version": "0.1.0", "routing": True},
     "urn:ojs:ext:backpressure": {"strategies": list(STRATEGIES)},
     "urn:ojs:ext:durable-execution": {"version": "1.0.0", "max_state_bytes": MAX_STATE},
