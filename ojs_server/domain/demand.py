@@ -12,10 +12,11 @@ from typing import Any, Final
 import msgspec
 
 from ojs_server.domain.errors import invalid
+from ojs_server.domain.fields import object_of
 from ojs_server.domain.version import Version, parse_range, parse_version, within
 from ojs_wire.calls import HandlerTerms
 from ojs_wire.codec import encode
-from ojs_wire.values import JOB_TYPE, kind_of
+from ojs_wire.values import JOB_TYPE
 
 # The member of `meta` that says what a job needs to run in.
 RUNTIME: Final = "ojs.ext_runtime"
@@ -60,8 +61,7 @@ _profile: Final = msgspec.json.Decoder(_Profile)
 
 def demand_of(job_type: str, version: Version | None, meta: Mapping[str, Any]) -> str | None:
     """What a job asks for, as it is stored; None for one that every worker may run."""
-    field = f"meta.{RUNTIME}"
-    tags = () if (needed := meta.get(RUNTIME)) is None else parse_runtime(field, needed)
+    tags = parse_runtime(f"meta.{RUNTIME}", meta.get(RUNTIME))
     if version is None and not tags:
         return None
     return encode(Demand(job_type, None if version is None else str(version), tags)).decode()
@@ -75,9 +75,7 @@ def read_demand(text: str) -> Demand:
 
 def parse_runtime(field: str, given: object) -> tuple[str, ...]:
     """The tags of a runtime, in their order."""
-    if not isinstance(given, dict):
-        raise invalid(field, f"must be an object, not {kind_of(given)}")
-    tags = given.get("tags")
+    tags = (object_of(field, given) or {}).get("tags")
     if tags is None:
         return ()
     if not isinstance(tags, list) or len(tags) > MAX_TAGS:

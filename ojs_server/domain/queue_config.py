@@ -7,11 +7,12 @@ from typing import Any, Final
 import msgspec
 
 from ojs_server.domain.errors import InvalidRequest, Unsupported, ValidationError, invalid
-from ojs_server.domain.naming import nearest
+from ojs_server.domain.fields import object_of
+from ojs_server.domain.naming import nearest, refuse_unknown
 from ojs_server.domain.rate_limit import LIMITS, NO_LIMITS, Policy, parse_policy
 from ojs_server.domain.retention import Retention
 from ojs_server.domain.retry import parse_policy as parse_retry
-from ojs_wire.values import format_duration, in_seconds, kind_of, parse_duration
+from ojs_wire.values import format_duration, in_seconds, parse_duration
 
 STRATEGIES: Final = ("reject", "block", "drop_oldest")
 MAX_BOUND: Final = 2**53
@@ -102,7 +103,7 @@ def parse_config(body: Mapping[str, Any], *, strict: bool, base: QueueConfig) ->
                 details={"field": name, "supported": sorted(MEMBERS)},
             )
     if strict:
-        _refuse_unknown("", body, MEMBERS)
+        refuse_unknown("", body, MEMBERS)
     if body.get("producers") not in (None, ALL):
         raise Unsupported(
             "`producers` cannot be limited for a queue: the server's keys say who may enqueue",
@@ -120,7 +121,7 @@ def parse_config(body: Mapping[str, Any], *, strict: bool, base: QueueConfig) ->
 def parse_limits(body: Mapping[str, Any], *, strict: bool, base: QueueConfig) -> QueueConfig:
     """Check a queue's limits as their own endpoint takes them; they replace those of `base`."""
     if strict:
-        _refuse_unknown("", body, LIMITS)
+        refuse_unknown("", body, LIMITS)
     return msgspec.structs.replace(base, policy=parse_policy("", body))
 
 
@@ -156,9 +157,9 @@ def as_wire(config: QueueConfig) -> dict[str, Any]:
 
 
 def _policy(body: Mapping[str, Any], strict: bool, base: QueueConfig) -> Policy:
-    nested = _object(body, "rate_limit")
+    nested = object_of("rate_limit", body.get("rate_limit")) or {}
     if strict:
-        _refuse_unknown("rate_limit.", nested, LIMITS)
+        refuse_unknown("rate_limit.", nested, LIMITS)
     outer = parse_policy("", {name: body.get(name) for name in LIMITS & body.keys()})
     inner = parse_policy("rate_limit", nested)
     concurrency = inner.concurrency if outer.concurrency is None else outer.concurrency
@@ -175,9 +176,9 @@ def _policy(body: Mapping[str, Any], strict: bool, base: QueueConfig) -> Policy:
 
 
 def _bounds(body: Mapping[str, Any], strict: bool) -> Bounds | None:
-    nested = _object(body, "backpressure")
+    nested = object_of("backpressure", body.get("backpressure")) or {}
     if strict:
-        _refuse_unknown("backpressure.", nested, _BOUNDS)
+        refuse_unknown("backpressure.", nested, _BOUNDS)
     # Every spelling is checked, also where another one wins.
     depths = (
         _bound(nested, "backpressure.max_depth", "max_depth"),
@@ -266,9 +267,9 @@ def _retry(body: Mapping[str, Any], strict: bool) -> dict[str, Any] | None:
 
 
 def _retention(body: Mapping[str, Any], strict: bool) -> dict[str, int]:
-    given = _object(body, "retention")
+    given = object_of("retention", body.get("retention")) or {}
     if strict:
-        _refuse_unknown("retention.", given, frozenset(_RETENTION))
+        refuse_unknown("retention.", given, frozenset(_RETENTION))
     return {
         name: _period(f"retention.{name}", given[name], 1000)
         for name in _RETENTION
@@ -317,24 +318,6 @@ _READERS: Final[Mapping[str, Callable[[Mapping[str, Any], bool], Any]]] = {
     "dead_letters": _dead_letters,
     "job_types": _job_types,
 }
-
-
-def _object(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    value = body.get(name)
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise invalid(name, f"must be an object, not {kind_of(value)}")
-    return value
-
-
-def _refuse_unknown(where: str, given: Mapping[str, Any], known: frozenset[str]) -> None:
-    for name in given:
-        if name not in known:
-            raise ValidationError(
-                f"`{where}{name[:100]}` is not known{nearest(name, known)}",
-                details={"field": f"{where}{name[:100]}", "allowed": sorted(known)},
-            )
 
 
 def require_type(config: QueueConfig, queue: str, job_type: str) -> None:

@@ -13,16 +13,18 @@ from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.domain.rate_limit import RateLimit
 from ojs_server.domain.retry import parse_policy
 from ojs_server.domain.shape import shape_of
-from ojs_server.domain.tracing import trace_of
 from ojs_server.domain.unique import Unique, unique_of
 from ojs_server.domain.version import Version
 from ojs_wire import codec, codes
+from ojs_wire.tracing import trace_of
 from ojs_wire.values import kind_of
 
 MAX_META: Final = 64 * 1024
 MAX_ENVELOPE: Final = 1024 * 1024
 # Where a producer says so in `meta`, a job without arguments is a mistake.
 VALIDATED: Final = "ojs_validate"
+# Whoever asks again does so in another span.
+_SPAN: Final = frozenset({"traceparent", "tracestate"})
 
 
 class Draft(msgspec.Struct, frozen=True):
@@ -54,7 +56,7 @@ def parse_draft(body: object, *, strict: bool = False) -> Draft:
         raise InvalidRequest(f"a job must be a JSON object, not {kind_of(body)}")
     shape = shape_of(body, strict=strict)
     args = fields.args(body)
-    meta = {**fields.object_of("meta", body.get("meta")), **shape.metadata}
+    meta = {**(fields.object_of("meta", body.get("meta")) or {}), **shape.metadata}
     if meta.get(VALIDATED) is True and not args:
         raise ValidationError(
             f"`args` must not be empty where `meta.{VALIDATED}` is true",
@@ -103,8 +105,24 @@ def configured(draft: Draft, config: QueueConfig) -> Draft:
 
 
 def hash_of(body: object) -> bytes:
-    """A fingerprint of a request that ignores spelling: key order, spaces, escapes."""
-    return hashlib.sha256(codec.canonical(body)).digest()
+    """A fingerprint of a request that ignores spelling: key order, spaces, escapes.
+
+    It ignores the spans of its jobs, too (OJS-TRC-002).
+    """
+    return hashlib.sha256(codec.canonical(_untraced(body))).digest()
+
+
+def _untraced(body: object) -> object:
+    if not isinstance(body, dict):
+        return body
+    meta, jobs = body.get("meta"), body.get("jobs")
+    if isinstance(meta, dict) and not _SPAN.isdisjoint(meta):
+        left = {name: value for name, value in meta.items() if name not in _SPAN}
+        body = {name: value for name, value in body.items() if name != "meta"}
+        body |= {"meta": left} if left else {}
+    if isinstance(jobs, list):
+        body = {**body, "jobs": [_untraced(job) for job in jobs]}
+    return body
 
 
 def check_sizes(args: bytes, meta: bytes, spec: bytes) -> None:

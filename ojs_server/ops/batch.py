@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol, get_args
 import msgspec
 
 from ojs_server.domain.errors import OjsError, Unavailable
+from ojs_server.domain.job import Event
 from ojs_server.ops import (
     beat,
     bulk,
@@ -146,6 +147,7 @@ class Committed(msgspec.Struct, frozen=True):
     # How far the event log reaches now; 0 where nothing was added.
     logged: int = 0
     rooms: dict[str, int] = {}
+    events: Sequence[Event] = ()
 
 
 def apply(
@@ -215,6 +217,7 @@ def _merged(parts: Sequence[Committed]) -> Committed:
         refused=parts[-1].refused if all(part.refused for part in parts) else None,
         logged=max(part.logged for part in parts),
         rooms=rooms,
+        events=[event for part in parts for event in part.events],
     )
 
 
@@ -246,6 +249,7 @@ def _transact(store: Store, rules: Rules, luck: Chance, ops: Sequence[Operation]
         ended=work.ended,
         logged=work.logged,
         rooms=dict(work.rooms),
+        events=work.events,
     )
 
 

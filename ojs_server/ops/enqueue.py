@@ -13,7 +13,7 @@ from ojs_server.domain.validate import Draft, configured
 from ojs_server.ops.backpressure import Intake, Newcomers, Pressure
 from ojs_server.ops.schemas import Complaint, hold
 from ojs_server.ops.unique import Judged, judge
-from ojs_server.ops.work import Work
+from ojs_server.ops.work import Work, outcome_of
 from ojs_server.store.records import Receipt
 
 ReceiptKey = tuple[str, str, str]
@@ -106,11 +106,11 @@ def _held(
     """What is wrong with the arguments of requests; those that strict schemas refuse are noted."""
     found: dict[int, tuple[Complaint, ...]] = {}
     for index, op in enumerate(ops) if work.tx.schemas else ():
-        try:
-            if complaints := hold(work, op.drafts):
-                found[index] = complaints
-        except OjsError as error:
-            refused.setdefault(index, error)
+        verdict = outcome_of(hold, work, op.drafts)
+        if isinstance(verdict, OjsError):
+            refused.setdefault(index, verdict)
+        elif verdict:
+            found[index] = verdict
     return found
 
 

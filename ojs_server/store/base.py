@@ -11,7 +11,7 @@ from typing import Protocol
 from ojs_server.domain.beside import Checkpoint, Progress
 from ojs_server.domain.cron_entry import CronEntry, CronRun
 from ojs_server.domain.dead_letter import Mark
-from ojs_server.domain.job import Change, Event, Job, Lease, StoredJob
+from ojs_server.domain.job import Change, Earlier, Event, Job, Lease, StoredJob
 from ojs_server.domain.job_filter import JobFilter
 from ojs_server.domain.limit import Limit
 from ojs_server.domain.maintenance import Maintenance
@@ -71,12 +71,15 @@ WIPED = (
     "workflow_jobs",
     "checkpoints",
     "progress",
+    "earlier_holders",
     "limits",
     "webhooks",
     "deliveries",
     "statistics",
     "maintenance",
     "schemas",
+    "job_kinds",
+    "worker_kinds",
 )
 
 # Beside the states, the counters of a queue hold how many bytes wait.
@@ -216,6 +219,15 @@ class Tx(WorkflowTx, WebhookTx, SchemaTx, Protocol):
 
     def drop_progress(self, ids: Sequence[str]) -> None:
         """Remove the progress of jobs."""
+
+    def insert_earlier(self, earlier: Sequence[Earlier]) -> None:
+        """Note deliveries that were lost and may still be completed."""
+
+    def load_earlier(self, job_id: str) -> list[Earlier]:
+        """The lost deliveries of a job that may still be completed."""
+
+    def drop_earlier(self, ids: Sequence[str]) -> None:
+        """Forget the lost deliveries of jobs."""
 
     # Leases.
     def insert_leases(self, leases: Sequence[Lease]) -> None:

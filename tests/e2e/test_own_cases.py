@@ -20,6 +20,7 @@ QUICK = (
     "webhooks",
     "versioning",
     "schemas",
+    "late_completion",
 )
 
 

@@ -31,7 +31,6 @@ LEAST = 150
 NOT_BUILT = (
     "tenant",
     "schema registry",
-    "accept_unfinished",
 )
 CLAUSES = all_clauses()
 IDS = {clause.id for clause in CLAUSES}
