@@ -73,6 +73,11 @@ def read_demand(text: str) -> Demand:
     return _demand.decode(text)
 
 
+def may_run(ability: Ability | None, demand: str | None) -> bool:
+    """Whether a worker that has said this, or nothing, may run a job that asks for that."""
+    return ability is None or demand is None or ability.meets(read_demand(demand))
+
+
 def parse_runtime(field: str, given: object) -> tuple[str, ...]:
     """The tags of a runtime, in their order."""
     tags = (object_of(field, given) or {}).get("tags")

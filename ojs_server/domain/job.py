@@ -65,6 +65,7 @@ class Job(msgspec.Struct, frozen=True):
     on_limit: str | None = None
     size: int = 0
     demand: str | None = None
+    tenant: str | None = None
 
     @property
     def gated(self) -> bool:

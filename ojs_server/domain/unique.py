@@ -10,6 +10,7 @@ from ojs_server.domain.fields import object_of
 from ojs_server.domain.fingerprint import fingerprint
 from ojs_server.domain.job import TERMINAL, Job, State, StoredJob
 from ojs_server.domain.naming import nearest
+from ojs_server.domain.tenant import MEMBER
 from ojs_server.domain.version import Version, read_version
 from ojs_wire.values import format_duration, parse_duration
 
@@ -113,10 +114,12 @@ def unique_of(
     meta: Mapping[str, Any],
     version: Version | None = None,
 ) -> Unique:
-    """Fingerprint the dimensions that a policy chooses; type and version always count."""
+    """Fingerprint what a policy chooses; type, version and tenant are always among it."""
     chosen: dict[str, Any] = {"type": job_type}
     if version is not None:
         chosen["version"] = str(version)
+    if (tenant := meta.get(MEMBER)) is not None:
+        chosen["tenant"] = tenant
     if "queue" in policy.keys:
         chosen["queue"] = queue
     if "args" in policy.keys:

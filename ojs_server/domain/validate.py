@@ -13,6 +13,7 @@ from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.domain.rate_limit import RateLimit
 from ojs_server.domain.retry import parse_policy
 from ojs_server.domain.shape import shape_of
+from ojs_server.domain.tenant import scoped, tenant_in, with_tenant
 from ojs_server.domain.unique import Unique, unique_of
 from ojs_server.domain.version import Version
 from ojs_wire import codec, codes
@@ -48,15 +49,18 @@ class Draft(msgspec.Struct, frozen=True):
     rate_limit: RateLimit | None = None
     version: Version | None = None
     demand: str | None = None
+    tenant: str | None = None
 
 
-def parse_draft(body: object, *, strict: bool = False) -> Draft:
-    """Check one enqueue request."""
+def parse_draft(body: object, *, strict: bool = False, tenant: str | None = None) -> Draft:
+    """Check one enqueue request; `tenant` is whose it is, where the caller is known as one."""
     if not isinstance(body, dict):
         raise InvalidRequest(f"a job must be a JSON object, not {kind_of(body)}")
     shape = shape_of(body, strict=strict)
     args = fields.args(body)
-    meta = {**(fields.object_of("meta", body.get("meta")) or {}), **shape.metadata}
+    given = fields.object_of("meta", body.get("meta")) or {}
+    meta = with_tenant({**given, **shape.metadata}, tenant)
+    tenant = tenant_in(meta)
     if meta.get(VALIDATED) is True and not args:
         raise ValidationError(
             f"`args` must not be empty where `meta.{VALIDATED}` is true",
@@ -77,7 +81,7 @@ def parse_draft(body: object, *, strict: bool = False) -> Draft:
         priority=shape.priority,
         max_attempts=shape.max_attempts,
         id=client_id,
-        request_hash=hash_of(body) if client_id else None,
+        request_hash=hash_of(body, tenant) if client_id else None,
         scheduled_at=shape.scheduled_at,
         expires_at=shape.expires_at,
         pending=shape.pending,
@@ -87,6 +91,7 @@ def parse_draft(body: object, *, strict: bool = False) -> Draft:
         rate_limit=shape.rate_limit,
         version=shape.version,
         demand=demand_of(shape.type, shape.version, meta),
+        tenant=tenant,
     )
     check_sizes(draft.args, draft.meta, draft.spec)
     return draft
@@ -104,12 +109,13 @@ def configured(draft: Draft, config: QueueConfig) -> Draft:
     return msgspec.structs.replace(draft, spec=codec.encode(spec), max_attempts=attempts)
 
 
-def hash_of(body: object) -> bytes:
+def hash_of(body: object, tenant: str | None = None) -> bytes:
     """A fingerprint of a request that ignores spelling: key order, spaces, escapes.
 
     It ignores the spans of its jobs, too (OJS-TRC-002).
     """
-    return hashlib.sha256(codec.canonical(_untraced(body))).digest()
+    text = codec.canonical(_untraced(body))
+    return hashlib.sha256(text if tenant is None else scoped(tenant, "").encode() + text).digest()
 
 
 def _untraced(body: object) -> object:

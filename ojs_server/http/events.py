@@ -24,6 +24,7 @@ async def poll(call: Call) -> Answer:
         types=names(query, "types"),
         queues=names(query, "queues"),
         job_types=names(query, "job_types"),
+        tenant=call.tenant,
     )
     page = await call.server.engine.read(lambda reader: reader.events(after, wanted, limit))
     source = call.server.settings.source

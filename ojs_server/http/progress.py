@@ -24,9 +24,9 @@ async def report(call: Call) -> Answer:
     request = await call.read(ProgressRequest)
     done = await call.server.engine.run(
         Advance(
-            job_id_of(call, request.job_id),
+            await job_id_of(call, request.job_id),
             _report(request),
-            worker_id=holder_of(request.worker_id),
+            worker_id=holder_of(call, request.worker_id),
             attempt=request.attempt,
         )
     )
@@ -35,7 +35,7 @@ async def report(call: Call) -> Answer:
 
 async def read(call: Call) -> Answer:
     """How far a job is; nulls where nobody has said."""
-    job_id = job_id_of(call)
+    job_id = await job_id_of(call)
     found = await call.server.engine.read(lambda reader: with_progress(reader, job_id))
     if found is None:
         raise missing(job_id)

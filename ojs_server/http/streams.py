@@ -11,6 +11,7 @@ from ojs_server.http.feed import EventStream, Form, Subscription
 from ojs_server.http.placed import is_place, names, position
 from ojs_server.http.queues import known_queue
 from ojs_server.http.sse import EVENT_STREAM, HEADERS
+from ojs_server.http.tenancy import require_own
 from ojs_server.ops.settle import missing
 from ojs_server.store.records import EventFilter
 from ojs_wire.values import UUID7
@@ -59,6 +60,7 @@ async def _queue(call: Call, name: str, form: Form) -> Answer:
 async def _job(call: Call, job_id: str, form: Form) -> Answer:
     if not UUID7.fullmatch(job_id):
         raise missing(job_id[:100])
+    await require_own(call, job_id)
     asked = _asked(call, f"job:{job_id}", form, EventFilter(subject=job_id))
 
     async def find() -> Job:
@@ -102,6 +104,7 @@ def _asked(call: Call, channel: str, form: Form, wanted: EventFilter) -> Subscri
         queues=wanted.queues or names(query, "queues") + names(query, "queue"),
         job_types=names(query, "job_types"),
         subject=wanted.subject,
+        tenant=call.tenant,
     )
     after: int | None = None
     for parameter in ("since", "last_event_id", "after"):

@@ -11,6 +11,7 @@ from ojs_server.domain.faults import parse_fault
 from ojs_server.domain.fields import parse_queue
 from ojs_server.domain.job import Change, StoredJob
 from ojs_server.domain.naming import nearest
+from ojs_server.domain.tenant import scoped, unscoped
 from ojs_server.domain.validate import MAX_META
 from ojs_server.domain.workers import (
     Presence,
@@ -20,8 +21,9 @@ from ojs_server.domain.workers import (
     presence,
 )
 from ojs_server.http.call import Answer, Call
-from ojs_server.http.ids import holder_of, job_id_of, worker_id_of
+from ojs_server.http.ids import holder_of, job_id_of, known_as, worker_id_of
 from ojs_server.http.paging import Page, page_of
+from ojs_server.http.tenancy import strangers
 from ojs_server.http.views import array, envelope, left_members, summary
 from ojs_server.ops.beat import Beat, Beaten
 from ojs_server.ops.claim import Claim, Deliveries
@@ -58,7 +60,7 @@ _PROFILE = WorkerProfile.__struct_fields__
 async def fetch(call: Call) -> Answer:
     """Hand out available jobs; with `wait_ms`, wait for the first."""
     request = await call.read(FetchRequest)
-    claim = claim_of(request, holder_of(request.worker_id))
+    claim = claim_of(call, request, holder_of(call, request.worker_id))
     deliveries = await wait_for_jobs(call, claim, request.wait_ms)
     jobs = array("jobs", fetched(call, deliveries))
     granted = call.server.engine.rules.profile.max_wait_ms
@@ -67,7 +69,7 @@ async def fetch(call: Call) -> Answer:
     return Answer(jobs)
 
 
-def claim_of(terms: FetchTerms, worker_id: str | None) -> Claim:
+def claim_of(call: Call, terms: FetchTerms, worker_id: str | None) -> Claim:
     """What a FETCH asks for."""
     return Claim(
         queues=tuple(dict.fromkeys(parse_queue("queues", name) for name in terms.queues)),
@@ -78,6 +80,7 @@ def claim_of(terms: FetchTerms, worker_id: str | None) -> Claim:
         fetch_id=_fetch_id(terms.fetch_id),
         tags=None if terms.runtime is None else parse_runtime("runtime", terms.runtime),
         late_ack=terms.late_ack,
+        tenant=call.tenant,
     )
 
 
@@ -104,8 +107,8 @@ async def ack(call: Call) -> Answer:
     request = await call.read(AckRequest, optional="id" in call.params)
     change = await call.server.engine.run(
         Ack(
-            job_id_of(call, request.job_id),
-            worker_id=holder_of(request.worker_id),
+            await job_id_of(call, request.job_id),
+            worker_id=holder_of(call, request.worker_id),
             attempt=request.attempt,
             result=result_of(request.result, call.server.settings.max_result_bytes),
         )
@@ -133,9 +136,9 @@ async def nack(call: Call) -> Answer:
     request = await call.read(NackRequest, optional="id" in call.params)
     change = await call.server.engine.run(
         Fail(
-            job_id_of(call, request.job_id),
+            await job_id_of(call, request.job_id),
             parse_fault(request.error),
-            worker_id=holder_of(request.worker_id),
+            worker_id=holder_of(call, request.worker_id),
             attempt=request.attempt,
             requeue=bool(request.requeue),
         )
@@ -146,16 +149,21 @@ async def nack(call: Call) -> Answer:
 async def beat(call: Call) -> Answer:
     """A sign of life: keeps the listed jobs, answers what the worker should do."""
     request = await call.read(BeatRequest, optional="id" in call.params)
-    done = await call.server.engine.run(_beat(call, request))
-    return Answer(_beaten(call, done))
+    op = _beat(call, request)
+    unknown = await strangers(call, op.active_ids or ())
+    if unknown and op.active_ids is not None:
+        own = tuple(job_id for job_id in op.active_ids if job_id not in unknown)
+        op = msgspec.structs.replace(op, active_ids=own)
+    done = await call.server.engine.run(op)
+    return Answer(_beaten(call, done, sorted(unknown)))
 
 
 async def ping(call: Call) -> Answer:
     """A BEAT by path, for workers that must be told when they are no longer known."""
-    worker_id = parse_worker_id(call.params["id"])
+    worker_id = known_as(call, call.params["id"])
     known = await call.server.engine.read(lambda reader: reader.workers([worker_id]))
     if not known or known[0].worker.gone_at is not None:
-        raise unknown_worker(worker_id)
+        raise unknown_worker(call.params["id"])
     return await beat(call)
 
 
@@ -167,7 +175,9 @@ async def register(call: Call) -> Answer:
         if request.worker_id is None
         else parse_worker_id(request.worker_id)
     )
-    known = await call.server.engine.run(Register(worker_id, _profile(request)))
+    known = await call.server.engine.run(
+        Register(scoped(call.tenant, worker_id), _profile(request))
+    )
     profile = call.server.engine.rules.profile
     return Answer(
         {
@@ -192,7 +202,7 @@ async def deregister(call: Call) -> Answer:
     return Answer(
         {
             "ok": True,
-            "worker_id": worker_id,
+            "worker_id": unscoped(call.tenant, worker_id),
             "state": WorkerState.TERMINATED,
             "server_time": format_timestamp(known.now),
         }
@@ -209,8 +219,9 @@ async def page_of_workers(call: Call, page: Page) -> tuple[Sequence[Shown], dict
     """A page of the workers that the query means."""
     query = call.query()
     loads, now = await call.server.engine.read(lambda reader: (reader.workers(), reader.now()))
-    created = {load.worker.id: load.worker.created_at for load in loads}
-    shown = [_shown(call, load, now) for load in loads]
+    own = [load for load in loads if load.worker.id.startswith(scoped(call.tenant, ""))]
+    created = {unscoped(call.tenant, load.worker.id): load.worker.created_at for load in own}
+    shown = [_shown(call, load, now) for load in own]
     for field, words in (("state", tuple(WorkerState)), ("presence", tuple(Presence))):
         if word := query.get(field):
             if word not in words:
@@ -242,7 +253,7 @@ async def health(call: Call) -> Answer:
     well = state == WorkerState.RUNNING and seen is Presence.ONLINE
     return Answer(
         {
-            "worker_id": worker.id,
+            "worker_id": unscoped(call.tenant, worker.id),
             "status": "ok" if well else "unavailable",
             "state": state,
             "presence": seen,
@@ -272,19 +283,19 @@ def _beat(call: Call, request: BeatRequest) -> Beat:
     )
 
 
-def _beaten(call: Call, done: Beaten) -> dict[str, Any]:
+def _beaten(call: Call, done: Beaten, unknown: Sequence[str]) -> dict[str, Any]:
     directive = "" if done.state is WorkerState.RUNNING else done.state
     lease_ms = call.server.engine.rules.profile.lease_ms
     return {
         "acknowledged": True,
-        "worker_id": done.worker.id,
+        "worker_id": unscoped(call.tenant, done.worker.id),
         "state": done.state,
         "directive": directive,
         "server_time": format_timestamp(done.now),
         "visibility_timeout": in_seconds(lease_ms),
         "visibility_timeout_ms": lease_ms,
         "jobs_extended": done.extended,
-        "jobs_lost": done.lost,
+        "jobs_lost": [*done.lost, *unknown],
         "cancelled_jobs": done.cancelled,
         "registered": done.registered,
         "last_heartbeat_at": format_timestamp(done.now),
@@ -318,8 +329,8 @@ def _shown(call: Call, load: WorkerLoad, now: int) -> dict[str, Any]:
     profile = profile_of(worker)
     return {
         **profile,
-        "id": worker.id,
-        "worker_id": worker.id,
+        "id": unscoped(call.tenant, worker.id),
+        "worker_id": unscoped(call.tenant, worker.id),
         "state": worker.state,
         "presence": presence(worker, now, call.server.engine.rules.profile.thresholds),
         "draining": worker.draining,
@@ -340,7 +351,7 @@ async def _known(call: Call) -> tuple[WorkerLoad, int]:
     if not worker_id.isprintable():
         raise unknown_worker("with such an id")
     loads, now = await call.server.engine.read(
-        lambda reader: (reader.workers([worker_id]), reader.now())
+        lambda reader: (reader.workers([scoped(call.tenant, worker_id)]), reader.now())
     )
     if not loads:
         raise unknown_worker(worker_id[:100])

@@ -14,7 +14,7 @@ from ojs_server.domain.queue_config import NO_CONFIG
 from ojs_server.domain.workers import Worker, may_fetch
 from ojs_server.ops.admission import Admission
 from ojs_server.ops.beside import NOTHING_LEFT, Left, left_for
-from ojs_server.ops.matching import Wants
+from ojs_server.ops.sharing import Wish
 from ojs_server.ops.work import Work
 from ojs_server.store.records import Claimed
 
@@ -32,6 +32,7 @@ class Claim(msgspec.Struct, frozen=True):
     lease_ms: int | None = None
     fetch_id: str | None = None
     late_ack: LateAck | None = None
+    tenant: str | None = None
     # What the FETCH says of the worker's runtime; None where it says nothing.
     tags: tuple[str, ...] | None = None
 
@@ -57,19 +58,20 @@ def run(work: Work, ops: Sequence[Claim]) -> list[Deliveries | OjsError]:
     # Workers first: their locks keep two nodes from answering the same fetch_id at once.
     workers = _workers(work, ops)
     answers: dict[int, Deliveries] = _repeated(work, ops)
-    wanted: dict[tuple[tuple[str, ...], Wants], list[int]] = {}
+    wanted: dict[Wish, list[int]] = {}
     for index, op in enumerate(ops):
         if index in answers or work.tx.maintenance is not None:
             continue
         worker = workers.get(op.worker_id) if op.worker_id else None
         if worker is None or may_fetch(worker):
             ability = ability_of(worker.profile if worker else None, op.tags)
-            wanted.setdefault((op.queues, Wants(op.job_types, ability)), []).append(index)
-    admission = Admission(work, [queue for queues, _ in wanted for queue in queues])
+            wish = Wish(op.queues, op.job_types, op.tenant, ability)
+            wanted.setdefault(wish, []).append(index)
+    admission = Admission(work, list(wanted))
     leases: list[Lease] = []
-    for (queues, wants), indexes in wanted.items():
+    for wish, indexes in wanted.items():
         limit = sum(ops[index].count for index in indexes)
-        claimed = deque(admission.take(queues, wants, limit))
+        claimed = deque(admission.take(wish, limit))
         for index in indexes:
             share = [claimed.popleft() for _ in range(min(ops[index].count, len(claimed)))]
             answers[index] = tuple(_hand_over(work, one, ops[index]) for one in share)

@@ -27,8 +27,7 @@ async def fetch(
     if wait_ms <= 0:
         return await engine.run(claim)
     deadline = asyncio.get_running_loop().time() + wait_ms / 1000
-    picky = claim.job_types is not None or claim.tags is not None
-    waiter = engine.wakeups.enter(claim.queues, picky=picky)
+    waiter = engine.wakeups.enter(claim.queues, picky=is_picky(claim))
     left = asyncio.ensure_future(gone) if gone is not None else None
     try:
         while True:
@@ -49,7 +48,7 @@ async def fetch(
             if worker is not None and not may_fetch(worker):
                 await _hold(engine, waiter, left, remaining)
                 return ()
-            waiter.picky = picky or (
+            waiter.picky = is_picky(claim) or (
                 worker is not None and ability_of(worker.profile, None) is not None
             )
             await first(waiter.wait(), left, remaining)
@@ -59,6 +58,11 @@ async def fetch(
         engine.wakeups.leave(waiter)
         if left is not None:
             left.cancel()
+
+
+def is_picky(claim: Claim) -> bool:
+    """Whether a job of its queues may be none for this fetch."""
+    return any(one is not None for one in (claim.job_types, claim.tenant, claim.tags))
 
 
 async def _give_back(engine: Engine, deliveries: Deliveries) -> None:

@@ -29,6 +29,7 @@ FOLDERS = (
     "ext-rate-limiting",
     "ext-dead-letter",
     "ext-webhooks",
+    "ext-multi-tenancy",
     # Small ones share a server.
     "ext-job-versioning ext-schema-registry ext-federation ext-ml-resources ext-ai-agents"
     " ext-encryption ext-serverless wasi ext-middleware ext-graceful-shutdown",

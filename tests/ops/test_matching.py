@@ -89,3 +89,16 @@ def test_a_retry_with_another_meta_asks_for_something_else(bench: Bench) -> None
     bench.do(Revive(job_id, override=Override(meta=tagged("net")["meta"])))
     assert bench.take_ids("w", tags=("gpu",)) == []
     assert bench.take_ids("w", tags=("net",)) == [job_id]
+
+
+def test_tenants_jobs_are_kept_from_who_may_not_run_them(bench: Bench) -> None:
+    bench.do(Register("w", handlers(("t", "1"))))
+
+    def of(tenant: str, **more: Any) -> str:
+        return bench.put(meta={"tenant_id": tenant}, **more)
+
+    unmet = [of("a", version=2) for _ in range(3)]
+    mine, other = of("a", version=1), of("b")
+    assert bench.take_ids("w", 9, tenant="a") == [mine]
+    assert bench.take_ids("w", 9) == [other]
+    assert bench.take_ids("says-nothing", 9) == unmet

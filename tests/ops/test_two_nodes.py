@@ -14,7 +14,7 @@ from ojs_server.ops.checkpoint import Save
 from ojs_server.ops.claim import Claim
 from ojs_server.ops.presence import Register
 from ojs_server.ops.progress import Advance
-from ojs_server.ops.settle import Ack
+from ojs_server.ops.settle import Ack, Cancel
 from ojs_server.ops.work import Rules, chance
 from ojs_server.store.base import Tx
 from tests.ops.counted import Counted
@@ -25,6 +25,10 @@ MIXED: list[tuple[list[batch.Operation], list[batch.Operation]]] = [
     (
         [Ack("j1", "w1"), Claim(("none",), worker_id="w1")],
         [Beat("w1", WorkerState.RUNNING, False, ("j1", "j2"))],
+    ),
+    (
+        [Ack("j1", "w1"), Ack("j2", "w2"), Claim(("none",), worker_id="w1")],
+        [Cancel("j2"), Ack("j1", "w1"), Claim(("none",), worker_id="w2")],
     ),
     (
         [Ack("j1", "w1"), Beat("w2", WorkerState.RUNNING, False, ("j2",))],
@@ -48,7 +52,15 @@ MIXED: list[tuple[list[batch.Operation], list[batch.Operation]]] = [
     ),
 ]
 
-IDS = ["settle and beat", "beats", "workers", "reports and beats", "reports", "checkpoints"]
+IDS = [
+    "settle and beat",
+    "settle and cancel",
+    "beats",
+    "workers",
+    "reports and beats",
+    "reports",
+    "checkpoints",
+]
 
 
 def renew(tx: Tx) -> None:

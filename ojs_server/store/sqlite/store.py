@@ -10,6 +10,7 @@ from typing import Final
 
 from ojs_server.domain.maintenance import Maintenance
 from ojs_server.domain.queue_config import QueueConfig
+from ojs_server.domain.sharing import Sharing
 from ojs_server.store.base import (
     POSITION_BITS,
     Clock,
@@ -68,6 +69,7 @@ class SqliteStore:
             self._configs: Mapping[str, QueueConfig] = begun.all_configs()
             self._maintenance: Maintenance | None = begun.stored_maintenance()
             self._schemas = begun.all_schemas()
+            self._sharing: Sharing = begun.stored_sharing()
             self._number = max(self._last_position() >> POSITION_BITS, self._clock())
         except sqlite3.DatabaseError as error:
             self.close()
@@ -86,11 +88,13 @@ class SqliteStore:
                 base = self._number << POSITION_BITS
                 tx = SqliteTx(self._writer, self._clock(), base, self._node, self._configs)
                 tx.maintenance, tx.schemas = self._maintenance, self._schemas
+                tx.sharing = self._sharing
                 yield tx
                 self._writer.execute("COMMIT")
                 if tx.changed_configs:
                     self._configs = tx.configs
                     self._maintenance, self._schemas = tx.maintenance, tx.schemas
+                    self._sharing = tx.sharing
             except BaseException:
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")

@@ -1,10 +1,10 @@
 """Jobs that ask something of their worker: what they ask for, and claims that pass some over."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from ojs_server.store.records import Claimed
-from ojs_server.store.rows import JOB_FIELDS, Row, job_of
+from ojs_server.store.rows import Row
 from ojs_server.store.tables.statements import Writing
 
 # How many jobs of a queue (and type) a claim looks through for those that ask for nothing.
@@ -34,7 +34,13 @@ class DemandWrites(Writing):
                 for row in self._candidates(queue, job_types, met, limit)
             )
         found.sort()
-        return self._take([job_id for *_, job_id in found[:limit]], lanes)
+        claimed = self.claim_chosen([job_id for *_, job_id in found[:limit]]) if found else []
+        claimed.sort(key=lambda one: (lanes[one.job.queue], -one.job.priority, one.job.seq))
+        return claimed
+
+    def claim_chosen(self, ids: Sequence[str]) -> list[Claimed]:
+        """Hand out those of these jobs that are still available."""
+        raise NotImplementedError
 
     def _candidates(
         self,
@@ -54,9 +60,3 @@ class DemandWrites(Writing):
             if name == queue:
                 rows += self.all("demanding", **bound, demand=demand)
         return rows
-
-    def _take(self, ids: Sequence[str], lanes: Mapping[str, int]) -> list[Claimed]:
-        rows = self.all_rows("claim_jobs", [(job_id, self.now) for job_id in ids])
-        claimed = [Claimed(job_of(row), *row[JOB_FIELDS : JOB_FIELDS + 3]) for row in rows]
-        claimed.sort(key=lambda one: (lanes[one.job.queue], -one.job.priority, one.job.seq))
-        return claimed

@@ -50,19 +50,3 @@ WHERE demand IS NULL AND {standing}
 SELECT id, priority, seq FROM jobs
 WHERE state = 'available' AND NOT gated AND queue = %(queue)s::text AND demand = %(demand)s::text
     AND {standing}
-
--- name: claim_jobs
--- Hand out jobs that were just found, as of a moment, without those that another node has.
--- row: text, int8
-WITH picked AS MATERIALIZED (
-    SELECT jobs.id, wanted.now
-    FROM unnest({rows}) AS wanted (id, now) JOIN jobs ON jobs.id = wanted.id
-    WHERE jobs.state = 'available' AND NOT jobs.gated
-    FOR UPDATE OF jobs SKIP LOCKED
-)
-UPDATE jobs
-SET state = 'active', attempt = attempt + 1,
-    started_at = CASE WHEN rate_key IS NULL THEN picked.now ELSE started_at END,
-    due_at = CASE WHEN rate_key IS NULL THEN NULL ELSE due_at END
-FROM picked WHERE jobs.id = picked.id
-RETURNING {job}, jobs.args, jobs.meta, jobs.parent_results

@@ -50,14 +50,3 @@ WHERE demand IS NULL AND {standing}
 SELECT id, priority, seq FROM jobs
 WHERE state = 'available' AND gated = 0 AND queue = :queue AND demand = :demand
     AND {standing}
-
--- name: claim_jobs
--- Hand out jobs that were just found, as of a moment.
--- row: (?,?)
-UPDATE jobs
-SET state = 'active', attempt = attempt + 1,
-    started_at = CASE WHEN rate_key IS NULL THEN wanted.column2 ELSE started_at END,
-    due_at = CASE WHEN rate_key IS NULL THEN NULL ELSE due_at END
-FROM (VALUES {rows}) AS wanted
-WHERE jobs.id = wanted.column1 AND state = 'available' AND gated = 0
-RETURNING {job}, CAST(args AS BLOB), CAST(meta AS BLOB), CAST(parent_results AS BLOB)
