@@ -22,6 +22,7 @@ class Candidate(NamedTuple):
     tenant: str | None
     priority: int
     seq: int
+    demand: str | None = None
 
 
 class QueueOrder(Protocol):

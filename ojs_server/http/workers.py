@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from ojs_server.domain.demand import check_handlers, parse_runtime
 from ojs_server.domain.errors import TooLarge, invalid
 from ojs_server.domain.faults import parse_fault
 from ojs_server.domain.fields import parse_queue
@@ -80,6 +81,7 @@ def claim_of(call: Call, terms: FetchTerms, worker_id: str | None) -> Claim:
         job_types=_job_types(terms.job_types),
         lease_ms=_lease_ms(terms),
         fetch_id=_fetch_id(terms.fetch_id),
+        tags=None if terms.runtime is None else parse_runtime("runtime", terms.runtime),
         late_ack=terms.late_ack,
         tenant=call.tenant,
     )
@@ -373,6 +375,7 @@ def _profile(request: WorkerProfile) -> Mapping[str, object]:
             f"`metadata` has {size} bytes; at most {MAX_META} are allowed",
             details={"field": "metadata", "size": size, "limit": MAX_META},
         )
+    check_handlers(request.handlers or ())
     return {name: value for name in _PROFILE if (value := getattr(request, name)) is not None}
 
 

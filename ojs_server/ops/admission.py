@@ -9,6 +9,7 @@ from ojs_server.domain import limit as limits
 from ojs_server.domain.limit import Limit
 from ojs_server.domain.rate_limit import OF_QUEUE
 from ojs_server.domain.tenant import scoped
+from ojs_server.ops import matching
 from ojs_server.ops.gates import guarded
 from ojs_server.ops.sharing import Wish, guards, is_shared, tenants_met
 from ojs_server.ops.sharing import claim as claim_shared
@@ -123,7 +124,11 @@ class Admission:
     def _take(self, wish: Wish, limit: int) -> list[Claimed]:
         tx = self._work.tx
         return self._admitted(
-            wish, limit, lambda count, kept: tx.claim(wish.queues, wish.job_types, count)
+            wish,
+            limit,
+            lambda count, kept: matching.claim(
+                tx, wish.queues, wish.job_types, wish.ability, count
+            ),
         )
 
     def _admitted(self, wish: Wish, limit: int, claim: Claims) -> list[Claimed]:

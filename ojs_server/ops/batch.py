@@ -27,6 +27,7 @@ from ojs_server.ops import (
     priority,
     progress,
     rooms,
+    schemas,
     settle,
     sharers,
     sweep,
@@ -84,6 +85,7 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
         ),
         webhooks.run,
     ),
+    ((schemas.RegisterSchema, schemas.RemoveSchema), schemas.run),
     ((deliveries.Spread, deliveries.Take, deliveries.Report), deliveries.run),
     # Before every group that locks jobs: see the order of locks in store/base.py.
     ((cron.Register, cron.Amend, cron.Forget, cron.Trigger, cron.Fire), cron.run),

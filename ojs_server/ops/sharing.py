@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from ojs_server.domain.choice import InOrder, choose
+from ojs_server.domain.demand import Ability, may_run
 from ojs_server.domain.job import Job
 from ojs_server.domain.sharing import Sharing
 from ojs_server.domain.tenant import OF_TENANT, Tenant, scoped
+from ojs_server.ops import matching
 from ojs_server.store.records import Claimed, Lane
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 MOST_TENANTS: Final = 100
 # How often a claim looks again because other nodes were faster.
 LOOKS: Final = 3
+# Past so many jobs of a lane it looks that its worker may not run.
+MOST_PASSED: Final = 200
 
 
 class Wish(msgspec.Struct, frozen=True):
@@ -32,6 +36,7 @@ class Wish(msgspec.Struct, frozen=True):
     queues: tuple[str, ...]
     job_types: tuple[str, ...] | None = None
     tenant: str | None = None
+    ability: Ability | None = None
 
 
 def is_shared(wish: Wish, sharing: Sharing) -> bool:
@@ -74,12 +79,14 @@ def claim(
         return []
     taken: list[Claimed] = []
     lost: set[str] = set()
+    met = matching.met(work.tx, wish.queues, wish.job_types, wish.ability)
+    passed = 0 if met is None else MOST_PASSED
     for _ in range(LOOKS):
         used = Counter(name for one in (*kept, *taken) for name in counters_of(one.job))
         wanted = limit - len(taken)
-        found = work.tx.waiting(_lanes(work, wish), wanted + len(lost))
+        found = work.tx.waiting(_lanes(work, wish), wanted + len(lost) + passed)
         chosen = choose(
-            (one for one in found if one.id not in lost),
+            (one for one in found if one.id not in lost and may_run(wish.ability, one.demand)),
             wish.queues,
             wanted,
             order=InOrder(),

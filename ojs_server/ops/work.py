@@ -40,6 +40,7 @@ class Rules(msgspec.Struct, frozen=True):
     keep: Retention = Retention()
     conformance: bool = False
     retry_priority: str = "equal"
+    schema_validation: str = "warn"
 
 
 class Chance(msgspec.Struct, frozen=True):

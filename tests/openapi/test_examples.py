@@ -107,6 +107,12 @@ async def saved(client: httpx.AsyncClient) -> None:
     assert response.status_code == 200
 
 
+async def described(client: httpx.AsyncClient) -> None:
+    """The type of the examples has a schema."""
+    path = f"{V1}/admin/schemas/email.send/2"
+    assert (await client.put(path, json={"schema": {"type": "array"}})).status_code == 201
+
+
 def subscribed(store: Store) -> None:
     """The subscription and the delivery of the examples are there, which name themselves."""
     changes = parse_changes({"url": "https://example.com/", "events": ["*"]}, Reach())
@@ -149,6 +155,11 @@ BEFORE: dict[str, Story] = {
     **dict.fromkeys(("triggerCron", "getCronHistory"), registered),
     **dict.fromkeys(("getWorkflow", "getWorkflowProgress"), begun),
     **dict.fromkeys(("cancelWorkflow", "cancelWorkflowByPost"), begun),
+    **dict.fromkeys(("getSchema", "getSchemaVersions", "getSchemaVersion"), described),
+    **dict.fromkeys(("getSchemaForAdmin", "getSchemaVersionsForAdmin"), described),
+    **dict.fromkeys(
+        ("getSchemaVersionForAdmin", "removeSchema", "removeSchemaForAdmin"), described
+    ),
     "getCheckpoint": saved,
     "getCheckpointById": saved,
     "getCheckpointBySdk": saved,

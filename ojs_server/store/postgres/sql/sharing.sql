@@ -6,7 +6,7 @@ state = 'available' AND NOT gated AND queue = lane.queue
 
 -- fragment: candidate
 -- What is chosen by.
-job.id, job.queue, job.tenant, job.priority, job.seq
+job.id, job.queue, job.tenant, job.priority, job.seq, job.demand
 
 -- fragment: first_of_lane
 -- In the order in which a queue hands out.

@@ -6,7 +6,7 @@ state = 'available' AND gated = 0 AND queue = :queue
 
 -- fragment: candidate
 -- What is chosen by.
-id, queue, tenant, priority, seq
+id, queue, tenant, priority, seq, demand
 
 -- fragment: first_of_lane
 -- In the order in which a queue hands out.
