@@ -101,14 +101,15 @@ FROM picked WHERE jobs.id = picked.id
 RETURNING {job}, jobs.args, jobs.meta, jobs.parent_results, picked.lane
 
 -- name: claim_types
--- The same where the fetch names job types: a queue's types are merged in the queue's order.
+-- The same where the fetch names job types: a queue's types are merged in the queue's order. What
+-- was found is looked at once more, by its id: the state in a form that no other index fits.
 -- row: (SELECT id, priority, seq FROM jobs WHERE state = 'available' AND NOT gated AND queue = wanted.queue AND type = (%(types)s::text[])[{n}] ORDER BY priority DESC, seq)
 WITH picked AS MATERIALIZED (
     SELECT job.id, wanted.lane
     FROM unnest(%(queues)s::text[]) WITH ORDINALITY AS wanted (queue, lane)
     CROSS JOIN LATERAL (
         SELECT jobs.id FROM ({lanes}) AS next JOIN jobs ON jobs.id = next.id
-        WHERE jobs.state = 'available' AND NOT jobs.gated
+        WHERE jobs.state || '' = 'available' AND NOT jobs.gated
             AND (jobs.expires_at IS NULL OR jobs.expires_at > %(now)s::int8)
             AND NOT (SELECT COALESCE(bool_or(paused), false) FROM queues WHERE name = wanted.queue)
         ORDER BY next.priority DESC, next.seq
