@@ -54,6 +54,7 @@ CAPABILITIES: Final = {
     "webhooks": True,
     "websocket": True,
     "worker_directives": True,
+    "worker_management": True,
     "worker_registration": True,
     "workflows": True,
 }

@@ -109,7 +109,8 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
     ((control.Purge, control.Drop), control.run),
     ((move.Move,), move.run),
     ((bulk.Bulk,), bulk.run),
-    ((presence.Register, presence.Deregister, presence.Direct), presence.run),
+    (get_args(presence.Coming), presence.run),
+    ((presence.Cleanup,), presence.clean_up),
     ((beat.Beat,), beat.run),
     ((sweep.Sweep,), sweep.run),
     ((claim.Claim,), claim.run),
@@ -154,6 +155,7 @@ class Committed(msgspec.Struct, frozen=True):
     logged: int = 0
     rooms: dict[str, int] = {}
     events: Sequence[Event] = ()
+    presences: dict[str, int] = {}
 
 
 def apply(
@@ -217,9 +219,11 @@ def _whole(ops: Sequence[Operation], done: Committed) -> Committed:
 def _merged(parts: Sequence[Committed]) -> Committed:
     wakes: Counter[str] = Counter()
     rooms: Counter[str] = Counter()
+    presences: Counter[str] = Counter()
     for part in parts:
         wakes.update(part.wakes)
         rooms.update(part.rooms)
+        presences.update(part.presences)
     return Committed(
         outcomes=[outcome for part in parts for outcome in part.outcomes],
         now=parts[-1].now,
@@ -231,6 +235,7 @@ def _merged(parts: Sequence[Committed]) -> Committed:
         logged=max(part.logged for part in parts),
         rooms=rooms,
         events=[event for part in parts for event in part.events],
+        presences=presences,
     )
 
 
@@ -265,6 +270,7 @@ def _transact(
         logged=work.logged,
         rooms=dict(work.rooms),
         events=work.events,
+        presences=dict(work.presences),
     )
 
 
@@ -292,7 +298,9 @@ def _lock(work: Work, ops: Sequence[Operation]) -> None:
         jobs |= workflow.lock_members(tx, called_off)
     held = {job_id for op in those(beat.Beat) for job_id in op.active_ids or ()}
     workers = {op.worker_id for op in those(*_BY_WORKER) if op.worker_id}
-    leaving = {op.worker_id for op in those(presence.Deregister)}
+    leaving = {op.worker_id for op in those(presence.Deregister, presence.Delete)}
+    if work.rules.profile.renewal == "all":
+        leaving |= {op.worker_id for op in those(beat.Beat)}
     tx.lock(workers, jobs, jobs | held, leaving)
     claims = those(claim.Claim)
     drafts = [draft for op in enqueues for draft in op.drafts if draft]

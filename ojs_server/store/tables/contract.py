@@ -10,6 +10,7 @@ from ojs_server.store.tables.dead_letters import DeadLetterReads, DeadLetterWrit
 from ojs_server.store.tables.events import EventReads, EventWrites
 from ojs_server.store.tables.job_lists import JobListReads
 from ojs_server.store.tables.jobs import JobReads, JobWrites
+from ojs_server.store.tables.kinds import KindReads, KindWrites
 from ojs_server.store.tables.leases import LeaseWrites
 from ojs_server.store.tables.limits import LimitReads, LimitWrites
 from ojs_server.store.tables.queues import QueueReads, QueueWrites
@@ -27,6 +28,7 @@ class TableWrites(
     DeadLetterWrites,
     LeaseWrites,
     WorkerWrites,
+    KindWrites,
     QueueWrites,
     EventWrites,
     ReceiptWrites,
@@ -55,6 +57,7 @@ class TableReads(
     DeadLetterReads,
     BesideReads,
     WorkerReads,
+    KindReads,
     QueueReads,
     EventReads,
     CronReads,
