@@ -155,7 +155,6 @@ class Committed(msgspec.Struct, frozen=True):
     logged: int = 0
     rooms: dict[str, int] = {}
     events: Sequence[Event] = ()
-    presences: dict[str, int] = {}
 
 
 def apply(
@@ -219,11 +218,9 @@ def _whole(ops: Sequence[Operation], done: Committed) -> Committed:
 def _merged(parts: Sequence[Committed]) -> Committed:
     wakes: Counter[str] = Counter()
     rooms: Counter[str] = Counter()
-    presences: Counter[str] = Counter()
     for part in parts:
         wakes.update(part.wakes)
         rooms.update(part.rooms)
-        presences.update(part.presences)
     return Committed(
         outcomes=[outcome for part in parts for outcome in part.outcomes],
         now=parts[-1].now,
@@ -235,7 +232,6 @@ def _merged(parts: Sequence[Committed]) -> Committed:
         logged=max(part.logged for part in parts),
         rooms=rooms,
         events=[event for part in parts for event in part.events],
-        presences=presences,
     )
 
 
@@ -270,7 +266,6 @@ def _transact(
         logged=work.logged,
         rooms=dict(work.rooms),
         events=work.events,
-        presences=dict(work.presences),
     )
 
 

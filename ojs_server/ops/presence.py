@@ -322,7 +322,6 @@ def noticed(work: Work, worker: Worker) -> Worker:
             f"worker.{found}", worker.id, previous=worker.presence, last_heartbeat_at=heard
         )
     )
-    work.presences[found] += 1
     if found is Presence.DELETED:
         worker = msgspec.structs.replace(worker, deleted_at=work.now)
         work.tx.unlink_kinds([worker.id])

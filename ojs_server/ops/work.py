@@ -77,8 +77,6 @@ class Work:
         self.due_at: int | None = None
         self._told_due: int | None = None
         self._ended_members: list[tuple[str, Change]] = []
-        # How many workers have come to which presence.
-        self.presences: Counter[str] = Counter()
         # The place of the last event, once they are written.
         self.logged = 0
         self._events: list[Event] = []

@@ -20,6 +20,7 @@ QUICK = (
     "webhooks",
     "late_completion",
     "presence",
+    "blackboard",
 )
 
 

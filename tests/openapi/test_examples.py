@@ -120,7 +120,13 @@ def subscribed(store: Store) -> None:
 
 
 # What must have happened before an operation's examples make sense.
+async def able(client: httpx.AsyncClient) -> None:
+    """Somebody runs the function block of the examples."""
+    await client.post(f"{WORKERS}/register", json={"functionBlocks": ["configBackup"]})
+
+
 BEFORE: dict[str, Story] = {
+    "putBoardJob": able,
     "activateJob": pending,
     **dict.fromkeys(("prioritizeJob", "patchJob"), pending),
     "retryJobAsAdmin": discarded,
