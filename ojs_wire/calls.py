@@ -26,6 +26,8 @@ class FetchTerms(msgspec.Struct):
     wait_ms: Milliseconds | None = None
     job_types: Names | None = None
     fetch_id: Annotated[str, Meta(min_length=1, max_length=MAX_NAME)] | None = None
+    strategy: str | None = None
+    weights: dict[str, Any] | None = None
 
 
 class FetchRequest(FetchTerms):
@@ -107,6 +109,7 @@ class WorkerProfile(msgspec.Struct, omit_defaults=True):
     labels: Annotated[list[Text], Meta(max_length=100)] | None = None
     job_types: Annotated[list[Text], Meta(max_length=1000)] | None = None
     version: Text | None = None
+    pool: Text | None = None
     started_at: Annotated[str, Meta(max_length=64)] | None = None
     metadata: dict[str, Any] | None = None
 

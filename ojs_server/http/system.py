@@ -9,6 +9,7 @@ from ojs_server.domain.checkpoint import MAX_STATE
 from ojs_server.domain.delivery import MAX_ATTEMPTS
 from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.job import State
+from ojs_server.domain.pool import STRATEGIES as STRATEGIES_OF_POOLS
 from ojs_server.domain.progress import MAX_DATA
 from ojs_server.domain.queue_config import STRATEGIES
 from ojs_server.domain.rate_limit import ACTIONS
@@ -31,7 +32,7 @@ CAPABILITIES: Final = {
     "delayed_jobs": True,
     "event_streams": True,
     "events": True,
-    "fair_scheduling": False,
+    "fair_scheduling": True,
     "idempotency_keys": True,
     "job_result": True,
     "job_ttl": True,
@@ -57,6 +58,7 @@ EXTENSIONS: Final[Mapping[str, Mapping[str, Any]]] = {
     "urn:ojs:ext:admin-api": {"version": "1.0.0", "prefix": "/ojs/v1/admin"},
     "urn:ojs:ext:backpressure": {"strategies": list(STRATEGIES)},
     "urn:ojs:ext:durable-execution": {"version": "1.0.0", "max_state_bytes": MAX_STATE},
+    "urn:ojs:ext:fair-scheduling": {"version": "1.0.0", "strategies": list(STRATEGIES_OF_POOLS)},
     "urn:ojs:ext:multi-tenancy": {
         "version": "1.0.0",
         "header": "X-OJS-Tenant",

@@ -10,6 +10,7 @@ from ojs_server.domain.faults import parse_fault
 from ojs_server.domain.fields import parse_queue
 from ojs_server.domain.job import Change, StoredJob
 from ojs_server.domain.naming import nearest
+from ojs_server.domain.pool import parse_strategy, parse_weights
 from ojs_server.domain.tenant import scoped, unscoped
 from ojs_server.domain.validate import MAX_META
 from ojs_server.domain.workers import (
@@ -18,6 +19,7 @@ from ojs_server.domain.workers import (
     parse_reported,
     parse_worker_id,
     presence,
+    profile_of,
 )
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import holder_of, job_id_of, known_as, worker_id_of
@@ -27,8 +29,9 @@ from ojs_server.http.views import array, envelope, left_members, summary
 from ojs_server.ops.beat import Beat, Beaten
 from ojs_server.ops.claim import Claim, Deliveries
 from ojs_server.ops.fetch import fetch as fetch_or_wait
-from ojs_server.ops.presence import Deregister, Register, profile_of, unknown_worker
+from ojs_server.ops.presence import Deregister, Register, unknown_worker
 from ojs_server.ops.settle import Ack, Fail
+from ojs_server.ops.sharing import Way
 from ojs_server.store.clock import wall_ms
 from ojs_server.store.records import Claimed, WorkerLoad
 from ojs_wire import codes
@@ -73,6 +76,7 @@ def claim_of(call: Call, terms: FetchTerms, worker_id: str | None) -> Claim:
         lease_ms=_lease_ms(terms),
         fetch_id=_fetch_id(terms.fetch_id),
         tenant=call.tenant,
+        way=_way(terms),
     )
 
 
@@ -358,6 +362,15 @@ def _job_types(names: list[str] | None) -> tuple[str, ...] | None:
         if len(name) > MAX_NAME or not JOB_TYPE.fullmatch(name):
             raise invalid("job_types", "must hold job types, like email.send")
     return tuple(dict.fromkeys(names)) if names else None
+
+
+def _way(terms: FetchTerms) -> Way | None:
+    weights = parse_weights("weights", terms.weights or {})
+    strategy = parse_strategy("strategy", terms.strategy) or ("weighted" if weights else None)
+    # What is wanted anyhow needs no look at the queues.
+    if strategy is None or strategy == "strict":
+        return None
+    return Way(None, strategy, tuple(sorted(weights.items())))
 
 
 def _fetch_id(name: str | None) -> str | None:

@@ -34,7 +34,7 @@ from ojs_server.ops import (
 )
 from ojs_server.ops.exchange import Exchange, RepeatableAck, RepeatableFail
 from ojs_server.ops.gates import guarded
-from ojs_server.ops.sharing import guards, limited_tenants
+from ojs_server.ops.sharing import guards, limited_pools, limited_tenants
 from ojs_server.ops.work import Chance, Rules, Work
 from ojs_server.store.base import OutcomeUnknown, StaleWrite, Store, StoreUnavailable
 from ojs_wire import codes
@@ -291,10 +291,11 @@ def _lock(work: Work, ops: Sequence[Operation]) -> None:
         queues = {draft.queue for draft in drafts}
         queues.update(name for op in claims for name in op.queues)
         names += guarded(tx.configs, queues)
-    if tx.sharing.tenants:
-        # Which tenants a claim will meet is known too late.
+    if tx.sharing.tenants or tx.sharing.pools:
+        # Which tenants and pools a claim will meet is known too late.
         tenants = None if claims else {draft.tenant or DEFAULT for draft in drafts}
-        names += guards(limited_tenants(tx.sharing, tenants))
+        pools = limited_pools(tx.sharing) if claims else ()
+        names += guards(limited_tenants(tx.sharing, tenants), pools)
     if names:
         work.gates.settle(names)
 

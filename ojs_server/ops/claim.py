@@ -12,7 +12,7 @@ from ojs_server.domain.queue_config import NO_CONFIG
 from ojs_server.domain.workers import Worker, may_fetch
 from ojs_server.ops.admission import Admission
 from ojs_server.ops.beside import NOTHING_LEFT, Left, left_for
-from ojs_server.ops.sharing import Wish
+from ojs_server.ops.sharing import Way, Wish, wish_of
 from ojs_server.ops.work import Work
 from ojs_server.store.records import Claimed
 
@@ -30,6 +30,7 @@ class Claim(msgspec.Struct, frozen=True):
     lease_ms: int | None = None
     fetch_id: str | None = None
     tenant: str | None = None
+    way: Way | None = None
 
     @property
     def keys(self) -> tuple[object, ...]:
@@ -51,12 +52,18 @@ Deliveries = tuple[Delivery, ...]
 def run(work: Work, ops: Sequence[Claim]) -> list[Deliveries | OjsError]:
     """Answer many fetches; those that want the same are one claim."""
     # Workers first: their locks keep two nodes from answering the same fetch_id at once.
-    barred = _barred(work, ops)
+    workers = _heard_of(work, ops)
+    barred = {worker.id for worker in workers.values() if not may_fetch(worker)}
     answers: dict[int, Deliveries] = _repeated(work, ops)
     wanted: dict[Wish, list[int]] = {}
     for index, op in enumerate(ops):
         if index not in answers and op.worker_id not in barred and work.tx.maintenance is None:
-            wanted.setdefault(Wish(op.queues, op.job_types, op.tenant), []).append(index)
+            wish = wish_of(
+                work.tx.sharing,
+                Wish(op.queues, op.job_types, op.tenant, op.way),
+                workers.get(op.worker_id or ""),
+            )
+            wanted.setdefault(wish, []).append(index)
     admission = Admission(work, list(wanted))
     leases: list[Lease] = []
     for wish, indexes in wanted.items():
@@ -140,11 +147,11 @@ def _rank(op: Claim, job: Job) -> tuple[int, int, int]:
     return (lane, -job.priority, job.seq)
 
 
-def _barred(work: Work, ops: Sequence[Claim]) -> set[str | None]:
-    """The workers that get nothing: quiet, terminating or gone. Unknown ones are noted."""
+def _heard_of(work: Work, ops: Sequence[Claim]) -> dict[str, Worker]:
+    """The workers that fetch, as they are known; those that are not are noted."""
     ids = sorted({op.worker_id for op in ops if op.worker_id})
     if not ids:
-        return set()
+        return {}
     workers = work.tx.load_workers(ids)
     stale = [
         Worker(id=worker_id, seen_at=work.now, created_at=work.now)
@@ -155,4 +162,4 @@ def _barred(work: Work, ops: Sequence[Claim]) -> set[str | None]:
     ]
     if stale:
         work.tx.save_workers(stale)
-    return {worker.id for worker in workers.values() if not may_fetch(worker)}
+    return workers

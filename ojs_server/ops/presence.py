@@ -9,7 +9,7 @@ from ojs_server.domain import events, lifecycle
 from ojs_server.domain.errors import Conflict, NotFound, OjsError
 from ojs_server.domain.faults import Fault
 from ojs_server.domain.job import Event
-from ojs_server.domain.workers import Directive, Worker, WorkerState, is_stale
+from ojs_server.domain.workers import Directive, Worker, WorkerState, is_stale, profile_of
 from ojs_server.ops.work import Work
 from ojs_wire.codec import encode
 
@@ -199,8 +199,3 @@ def leave(work: Work, workers: Sequence[Worker], why: Farewell) -> list[Worker]:
 def merge_profile(stored: bytes, given: Mapping[str, object]) -> bytes:
     """What the worker says of itself, newest word last."""
     return encode({**_profile.decode(stored), **given}) if given else stored
-
-
-def profile_of(worker: Worker) -> dict[str, Any]:
-    """What the worker says of itself."""
-    return _profile.decode(worker.profile)

@@ -28,6 +28,7 @@ FOLDERS = (
     "ext-dead-letter",
     "ext-webhooks",
     "ext-multi-tenancy",
+    "ext-fair-scheduling",
 )
 
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason=f"no published cases at {FOLDER}")
