@@ -1,11 +1,14 @@
 """Finds demands that contradict a case's own input, which no honest server can meet."""
 
+from collections.abc import Iterable
+
 import msgspec
 
 from conformance import paths
 from conformance.model import Case, Step
 from conformance.template import has_reference
 from conformance.values import show
+from conformance.verdict import FailedCheck
 from conformance.words import BadMatcher, word_predicate
 
 
@@ -27,6 +30,17 @@ def contradictions(case: Case) -> dict[tuple[str, str], str]:
                 found[step.id, path] = f"{path} is to be {show(wanted)}, which no step ever sends"
         reported += _reports_error(step)
     return found
+
+
+def reasons_of(case: Case, failures: Iterable[FailedCheck]) -> list[str]:
+    """Return the reason for each failure that no honest server can avoid."""
+    impossible = contradictions(case)
+    # A history entry that is not there at all is the server's own failure.
+    return [
+        impossible[failure.step_id, failure.field]
+        for failure in failures
+        if (failure.step_id, failure.field) in impossible and not failure.absent
+    ]
 
 
 def _history_entry(path: str) -> int | None:

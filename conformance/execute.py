@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 
-from conformance.defects import contradictions
+from conformance.defects import reasons_of
 from conformance.exchange import Trouble, exchange
 from conformance.judge import Answer, failed_checks
 from conformance.model import Case, CaseFile, Step
@@ -122,13 +122,7 @@ class _Play:
     def _verdict(self, failures: list[FailedCheck]) -> _Judgement:
         if not failures:
             return Verdict.PASS, "", failures
-        impossible = contradictions(self._case)
-        # A history entry that is not there at all is the server's own failure.
-        reasons = [
-            impossible[failure.step_id, failure.field]
-            for failure in failures
-            if (failure.step_id, failure.field) in impossible and not failure.absent
-        ]
+        reasons = reasons_of(self._case, failures)
         if len(reasons) == len(failures):
             return Verdict.DEFECTIVE, "; ".join(reasons), failures
         return Verdict.FAIL, "", failures

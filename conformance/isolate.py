@@ -2,18 +2,22 @@
 
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 
+from conformance.load import decode_case
 from conformance.model import CaseFile, Step
 from conformance.wire import Wire, parse_body
 
-_QUEUE = re.compile(r"[a-z0-9](?:[a-z0-9_.-]*[a-z0-9])?")
+_NAME = re.compile(r"[a-z0-9](?:[a-z0-9_.-]*[a-z0-9])?")
 _UUID7 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 _IN_PATH = re.compile(r"/queues/([^/?{$]+)")
 _COMMON = "default"
+_SAYING = ("body", "assertions", "request", "expect")  # the parts of a step that have names
 _JSON = [(b"Content-Type", b"application/json")]
 _DRAIN_ROUNDS = 100
 
@@ -24,31 +28,39 @@ def uses_common_queue(file: CaseFile) -> bool:
         return False
     for step in file.case.all_steps:
         body = _body(step)
-        if isinstance(body, dict) and "type" in body and not _queue_of(body):
+        if isinstance(body, dict) and "type" in body and not _option(body, "queue"):
             return True
-    return _COMMON in _queues(file)
+    return _COMMON in _names(file.case.all_steps)
+
+
+async def known_workers(file: CaseFile, wire: Wire) -> list[str]:
+    """The workers of a case that the server knows already, as far as it tells."""
+    bodies = [_body(step) for step in file.case.all_steps] if file.case else []
+    named = {
+        str(body["worker_id"]) for body in bodies if isinstance(body, dict) and "worker_id" in body
+    }
+    known = []
+    for name in sorted(named):
+        received, _ = await wire.send("GET", f"/ojs/v1/workers/{quote(name, safe='')}")
+        if received.status == 200:
+            known.append(name)
+    return known
 
 
 def isolated(file: CaseFile) -> CaseFile:
-    """Return the case with fresh queue names and job ids; `default` stays, it has a meaning."""
+    """Return the case with names that nobody has used; `default` stays, it has a meaning."""
     if file.case is None:
         return file
     token = secrets.token_hex(3)
-    names = {name: f"{name}-{token}" for name in _queues(file) if name != _COMMON}
-    names |= {found: _fresh(found) for found in _ids(file)}
+    steps = file.case.all_steps
+    names = {name: f"{name}-{token}" for name in _names(steps) - {_COMMON}}
+    names |= {name: f"{name}_{token}" for name in _unique_types(steps)}
+    names |= {found: _fresh(found) for found in _ids(steps)}
     if not names:
         return file
-    rename = _renamer(names)
-    case = file.case
-    changed = msgspec.structs.replace(
-        case,
-        steps=tuple(map(rename, case.steps)),
-        setup=msgspec.structs.replace(case.setup, steps=tuple(map(rename, case.setup.steps))),
-        teardown=msgspec.structs.replace(
-            case.teardown, steps=tuple(map(rename, case.teardown.steps))
-        ),
-    )
-    return msgspec.structs.replace(file, case=changed)
+    content = msgspec.json.encode(_renamed(msgspec.json.decode(file.raw), names))
+    again = decode_case(content, Path(file.path))
+    return msgspec.structs.replace(again, suite=file.suite)
 
 
 async def drain(wire: Wire) -> None:
@@ -66,7 +78,8 @@ async def drain(wire: Wire) -> None:
             await wire.send("POST", "/ojs/v1/workers/ack", _JSON, content)
 
 
-def _renamer(names: dict[str, str]) -> Callable[[Step], Step]:
+def _renamed(case: Any, names: Mapping[str, str]) -> Any:
+    """The raw case with other names wherever its steps send, read or compare them."""
     whole = re.compile("|".join(map(re.escape, sorted(names, key=len, reverse=True))))
     bounded = re.compile(rf"(?<![\w.-])(?:{whole.pattern})(?![\w.-])")
 
@@ -75,38 +88,46 @@ def _renamer(names: dict[str, str]) -> Callable[[Step], Step]:
 
     def deep(value: Any) -> Any:
         if isinstance(value, str):
-            # Only a whole value is a name: the same word inside a sentence is left alone.
-            return names.get(value, value)
+            # Only a whole value is a name, or what a matcher such as `contains:x` is about: the
+            # same word inside a sentence is left alone.
+            kind, colon, name = value.rpartition(":")
+            return f"{kind}{colon}{names.get(name, name)}"
         if isinstance(value, list):
             return [deep(item) for item in value]
         if isinstance(value, dict):
             return {text(key) if "=" in key else key: deep(item) for key, item in value.items()}
         return value
 
-    def rename(step: Step) -> Step:
-        body = msgspec.Raw(msgspec.json.encode(deep(_body(step)))) if step.body_json else step.body
-        checks = step.assertions
-        if checks is not None:
-            checks = msgspec.convert(deep(msgspec.to_builtins(checks)), type(checks))
-        path = text(step.path) if step.path else step.path
-        return msgspec.structs.replace(step, body=body, assertions=checks, path=path)
+    def step(given: dict[str, Any]) -> dict[str, Any]:
+        changed = {name: deep(given[name]) for name in _SAYING if name in given}
+        path = {"path": text(given["path"])} if isinstance(given.get("path"), str) else {}
+        return {**given, **changed, **path}
 
-    return rename
+    def section(given: Any) -> Any:
+        steps = given.get("steps") if isinstance(given, dict) else None
+        return given if steps is None else {**given, "steps": [step(each) for each in steps]}
+
+    around = {name: section(case[name]) for name in ("setup", "teardown") if name in case}
+    return {**section(case), **around}
 
 
-def _queues(file: CaseFile) -> set[str]:
+def _names(steps: Iterable[Step]) -> set[str]:
+    """Names of queues, workers and cron entries."""
     found: set[str] = set()
-    for step in file.case.all_steps if file.case else ():
+    for step in steps:
+        body = _body(step)
         found.update(_IN_PATH.findall(step.path or ""))
-        found.update(_named(_body(step)))
-    return {name for name in found if _QUEUE.fullmatch(name)}
+        found.update(_named(body))
+        if isinstance(body, dict) and (step.path or "").endswith("/cron"):
+            found.add(str(body.get("name", "")))
+    return {name for name in found if _NAME.fullmatch(name)}
 
 
 def _named(value: Any) -> set[str]:
     found: set[str] = set()
     if isinstance(value, dict):
         for key, item in value.items():
-            if key == "queue" and isinstance(item, str):
+            if key in ("queue", "worker_id") and isinstance(item, str):
                 found.add(item)
             elif key == "queues" and isinstance(item, list):
                 found.update(name for name in item if isinstance(name, str))
@@ -118,8 +139,18 @@ def _named(value: Any) -> set[str]:
     return found
 
 
-def _ids(file: CaseFile) -> set[str]:
-    bodies = [_body(step) for step in file.case.all_steps] if file.case else []
+def _unique_types(steps: Iterable[Step]) -> set[str]:
+    """Types of jobs of which there may be one only, in whichever queue it is."""
+    found = set()
+    for step in steps:
+        body = _body(step)
+        if isinstance(body, dict) and (_option(body, "unique") or _option(body, "unique_policy")):
+            found.add(str(body.get("type", "")))
+    return found - {""}
+
+
+def _ids(steps: Iterable[Step]) -> set[str]:
+    bodies = map(_body, steps)
     ids = [body.get("id") for body in bodies if isinstance(body, dict)]
     return {found for found in ids if isinstance(found, str) and _UUID7.fullmatch(found)}
 
@@ -128,9 +159,9 @@ def _fresh(found: str) -> str:
     return f"{found[:-12]}{secrets.token_hex(6)}"
 
 
-def _queue_of(body: dict[str, Any]) -> Any:
+def _option(body: dict[str, Any], name: str) -> Any:
     options = body.get("options")
-    return body.get("queue") or (options.get("queue") if isinstance(options, dict) else None)
+    return body.get(name) or (options.get(name) if isinstance(options, dict) else None)
 
 
 def _body(step: Step) -> Any:

@@ -10,10 +10,12 @@ import msgspec
 
 from conformance.case import MAIN, OwnCase
 from conformance.claims import Claims, read_claims
+from conformance.compat.causes import Again, with_causes
 from conformance.compat.play import play_as_published
+from conformance.compat.quirks import Quirk, Quirks
 from conformance.ending import side_by_side
 from conformance.execute import described, run_case
-from conformance.isolate import drain, isolated, uses_common_queue
+from conformance.isolate import drain, isolated, known_workers, uses_common_queue
 from conformance.judgement import by_contract, judged, result_of
 from conformance.model import CaseFile
 from conformance.reset import Reset, http_reset
@@ -76,6 +78,8 @@ async def run(
         manifest = parse_body(received.content)
         session = _Session(plan, client, manifest, on_result)
         await session.play()
+        if plan.compat:
+            await session.explain()
         told = manifest if isinstance(manifest, dict) else None
         return Outcome(url, told, session.results)
 
@@ -118,6 +122,7 @@ class _Session:
         self._claims: Claims = read_claims(manifest)
         self._on_result = on_result
         self._deaf = 0
+        self._met: dict[str, list[str]] = {}  # workers of a case that the server knew before
         self._reset: Reset | None = (
             http_reset(client, plan.reset_url) if plan.reset_url is not None else None
         )
@@ -170,6 +175,9 @@ class _Session:
             seconds=self._plan.seconds_per_request,
         )
 
+    def _unchecked_wire(self) -> Wire:
+        return Wire(self._client, seconds=self._plan.seconds_per_request)
+
     @property
     def _gone(self) -> str:
         if self._deaf < _DEAF_AFTER:
@@ -180,17 +188,42 @@ class _Session:
         if self._gone:
             return described(file, verdict=Verdict.ERROR, reason=self._gone)
         if self._plan.compat:
+            if self._reset is None:
+                with suppress(Broken):
+                    self._met[file.path] = await known_workers(file, self._unchecked_wire())
             return await play_as_published(file, self._wire(), self._reset)
         if why := self._claims.lacks(file):
             return described(
                 file, verdict=Verdict.SKIPPED, skipped=SkipReason.NOT_SUPPORTED, reason=why
             )
-        if self._reset is None:
-            if uses_common_queue(file):
-                with suppress(Broken):
-                    await drain(Wire(self._client, seconds=self._plan.seconds_per_request))
-            file = isolated(file)
-        return await run_case(file, self._wire(), reset=self._reset)
+        return await run_case(await self._apart(file), self._wire(), reset=self._reset)
+
+    async def _apart(self, file: CaseFile) -> CaseFile:
+        """The case with names of its own, unless the server is wiped before it."""
+        if self._reset is not None:
+            return file
+        if uses_common_queue(file):
+            with suppress(Broken):
+                await drain(self._unchecked_wire())
+        return isolated(file)
+
+    async def explain(self) -> None:
+        """Find out why cases failed that were played as published; all of them are through."""
+
+        async def as_written(file: CaseFile, mended: frozenset[Quirk]) -> Again:
+            quirks = Quirks(mended)
+            found = await play_as_published(file, self._unchecked_wire(), self._reset, quirks)
+            return Again(found.failures, tuple(quirks.bites))
+
+        async def apart(file: CaseFile, mended: frozenset[Quirk]) -> Again:
+            return await as_written(await self._apart(file), mended)
+
+        if not self._gone:
+            again = as_written if self._reset is None else None
+            files = self._plan.files
+            self.results = await with_causes(
+                self.results, files, self._claims, self._met, again, apart
+            )
 
     async def _own(self, case: OwnCase) -> CaseResult:
         if self._gone:

@@ -1,6 +1,7 @@
 """The outcome of a case: five verdicts, each failed check with what was expected and what came."""
 
 from enum import StrEnum
+from typing import Literal
 
 import msgspec
 
@@ -53,6 +54,20 @@ class SkipReason(StrEnum):
     DEPRECATED = "deprecated"
 
 
+class Cause(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a published case failed, where that is no fault of the server."""
+
+    kind: Literal["not supported", "defective", "quirk"]
+    name: str = ""  # of the quirk
+    why: str
+    places: tuple[str, ...] = ()  # where in the case a quirk made the difference
+
+    def __str__(self) -> str:
+        told = f"{self.kind} {self.name}".rstrip()
+        at = f" (at {'; '.join(self.places)})" if self.places else ""
+        return f"{told}: {self.why}{at}"
+
+
 class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
     """One case after its run; results are told apart by path because published ids repeat."""
 
@@ -68,6 +83,7 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
     skipped: SkipReason | None = None
     reason: str = ""
     failures: tuple[FailedCheck, ...] = ()
+    causes: tuple[Cause, ...] = ()
     findings: tuple[Finding, ...] = ()
     exchanges: tuple[Exchange, ...] = ()
     duration_ms: int = 0

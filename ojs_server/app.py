@@ -3,12 +3,15 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.types import Receive, Scope, Send
 
+from ojs_server import job_log
+from ojs_server.domain.job import Event
 from ojs_server.http import sockets
 from ojs_server.http.gate import Gate
 from ojs_server.loops.deliver import Deliver
@@ -21,6 +24,10 @@ from ojs_server.outbound import Outbound
 from ojs_server.settings import Settings
 from ojs_server.store.base import Store
 
+if TYPE_CHECKING:
+    # What it needs is not always installed.
+    from ojs_server.http.tracing import Tracing
+
 log = logging.getLogger("ojs.server")
 
 
@@ -31,8 +38,15 @@ class Server:
     outbound: Outbound
     deliver: Deliver
 
-    def __init__(self, settings: Settings, store: Store, luck: Chance | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        store: Store,
+        luck: Chance | None = None,
+        tracing: "Tracing | None" = None,
+    ) -> None:
         self.settings = settings
+        self.tracing = tracing
         self.store = store
         self.luck = luck or chance()
         self.metrics = Metrics()
@@ -65,6 +79,12 @@ class Server:
             self.engine.wakeups.wake(queues)
             self.engine.rooms.wake(queues)
 
+    def _happened(self, events: Sequence[Event]) -> None:
+        """A commit of this node has made something happen."""
+        self.metrics.jobs.observe(events)
+        if self.settings.log_jobs:
+            job_log.write(events)
+
     def _falls_due(self, moment: int) -> None:
         """Another node has stored what falls due at this moment."""
         if self._housekeeping is not None:
@@ -94,6 +114,7 @@ class Server:
         self.engine.tail.shared = listener is not None
         self._housekeeping = housekeeping = Housekeeping(self.engine, shared=listener is not None)
         self.engine.on_due = housekeeping.expect
+        self.engine.on_events = self._happened
         self.engine.wakeups.on_first = housekeeping.nudge
         self.engine.rooms.on_first = housekeeping.nudge
         loops = Loops()

@@ -4,16 +4,16 @@ import argparse
 import logging
 import sys
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ojs_server import __version__
 from ojs_server.app import Server
 from ojs_server.domain.naming import nearest
+from ojs_server.domain.profile import Profile
 from ojs_server.logs import set_up
 from ojs_server.server import serve
 from ojs_server.settings import (
     CONFIG_ENV,
-    KEPT,
     KEYS_ENV,
     NO_MIGRATE_ENV,
     TABLE,
@@ -21,10 +21,14 @@ from ojs_server.settings import (
     SettingError,
     Settings,
     load_settings,
+    value_of,
 )
 from ojs_server.store.base import SchemaError, Store, StoreUnavailable
 from ojs_server.store.open import open_store
 from ojs_wire.values import format_duration
+
+if TYPE_CHECKING:
+    from ojs_server.http.tracing import Tracing
 
 log = logging.getLogger("ojs.server")
 
@@ -80,12 +84,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _serve(settings: Settings, store: Store) -> int:
+    try:
+        tracing = _tracing() if settings.traces else None
+    except ImportError as error:
+        store.close()
+        print(f"ojs-server: {error}", file=sys.stderr)
+        return 2
+
     def announce(port: int) -> None:
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         url = f"http://{host}:{port}"
         print(
             f"ojs-server {__version__} listens on {url}\n"
             f"  jobs are kept in {store.location} ({store.kind})\n"
+            f"  profile {settings.profile_name}: {_cascade(settings.profile)}\n"
             f"  manifest {url}/ojs/manifest · health {url}/ojs/v1/health · metrics {url}/metrics",
             flush=True,
         )
@@ -94,7 +106,34 @@ def _serve(settings: Settings, store: Store) -> int:
         for warning in store.durability_warnings():
             log.warning("%s", warning)
 
-    return serve(Server(settings, store), settings, announce)
+    try:
+        return serve(Server(settings, store, tracing=tracing), settings, announce)
+    finally:
+        if tracing is not None:
+            tracing.close()
+
+
+def _tracing() -> "Tracing":
+    # What it needs is not always installed.
+    from ojs_server.http import tracing
+
+    return tracing.set_up()
+
+
+def _cascade(profile: Profile) -> str:
+    """What becomes of silent workers and stuck jobs, as it is set."""
+    limits = profile.thresholds
+    steps = {
+        "dead": profile.dead_after_ms,
+        "unreachable": limits.unreachable_ms,
+        "offline": limits.offline_ms,
+        "stuck": profile.stuck_ms,
+        "deleted": limits.deleted_ms,
+        "looked for every": profile.check_interval_ms,
+    }
+    return " · ".join(
+        f"{name} {format_duration(ms)}" for name, ms in steps.items() if ms is not None
+    )
 
 
 def _refuse_unknown(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> None:
@@ -149,9 +188,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _default(defaults: Settings, setting: Setting) -> str:
     """What `--help` says of a setting that is not given."""
-    record = defaults.keep if setting.kind in KEPT else defaults
-    value = getattr(record, setting.field or setting.name)
-    if value in (None, False):
+    value = value_of(defaults, setting)
+    if value in (None, False, 0):
         return ""
     if setting.kind in ("duration", "retention"):
         value = format_duration(value)

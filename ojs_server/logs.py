@@ -2,15 +2,22 @@
 
 import logging
 import sys
+from typing import Final
 
 from ojs_wire.lines import JsonFormatter
+
+# What a line may say beside its message.
+NAMES: Final = (
+    *("job_id", "job_type", "queue", "attempt", "worker_id"),
+    *("trace_id", "span_id", "request_id"),
+)
 
 
 def set_up(log_format: str, level: str) -> None:
     """Send the program's log lines to standard error."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
-        JsonFormatter("server")
+        JsonFormatter("server", NAMES)
         if log_format == "json"
         else logging.Formatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
     )

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
+from ojs_server.job_metrics import MAX_SERIES, OTHER, JobMetrics
+
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 
 _LATENCIES = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
@@ -15,6 +17,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
+        self.jobs = JobMetrics(self._registry)
         self._requests = Counter(
             "ojs_http_requests",
             "Requests answered, by route and status.",
@@ -40,6 +43,32 @@ class Metrics:
             "ojs_workers_presence",
             "Workers by presence.",
             ("presence",),
+            registry=self._registry,
+        )
+
+        self._busy = Gauge(
+            "ojs_workers_busy",
+            "Workers that hold jobs, by the queues that they serve.",
+            ("queue",),
+            registry=self._registry,
+        )
+        self._pressure = Gauge(
+            "ojs_backpressure_pressure",
+            "How full bounded queues are, from 0 to 1.",
+            ("queue",),
+            registry=self._registry,
+        )
+        self._enqueues = Histogram(
+            "ojs_job_enqueue_duration_seconds",
+            "How long the store took to take the jobs of one request, by the first one's queue.",
+            ("queue",),
+            buckets=_LATENCIES,
+            registry=self._registry,
+        )
+        self._enqueue_times: dict[str, Histogram] = {}
+        self._webhooks = Gauge(
+            "ojs_webhook_subscriptions",
+            "Subscriptions to webhooks.",
             registry=self._registry,
         )
 
@@ -100,10 +129,32 @@ class Metrics:
         for (queue, state), count in depth.items():
             self._depth.labels(queue, state).set(count)
 
-    def observe_workers(self, counts: Mapping[str, int]) -> None:
-        """Workers by presence, as of now."""
+    def observe_pressure(self, pressures: Mapping[str, float]) -> None:
+        """How full each bounded queue is, as of now."""
+        self._pressure.clear()
+        for queue, pressure in pressures.items():
+            self._pressure.labels(queue).set(pressure)
+
+    def observe_workers(self, counts: Mapping[str, int], busy: Mapping[str, int]) -> None:
+        """Workers by presence, and those that hold jobs by queue, as of now."""
         for presence, count in counts.items():
             self._workers.labels(presence).set(count)
+        self._busy.clear()
+        for queue, count in busy.items():
+            self._busy.labels(queue).set(count)
+
+    def observe_webhooks(self, count: int) -> None:
+        """How many subscriptions there are, as of now."""
+        self._webhooks.set(count)
+
+    def observe_enqueue(self, queue: str, seconds: float) -> None:
+        """One request's jobs were taken by the store."""
+        observed = self._enqueue_times.get(queue)
+        if observed is None:
+            if len(self._enqueue_times) >= MAX_SERIES:
+                queue = OTHER
+            observed = self._enqueue_times[queue] = self._enqueues.labels(queue)
+        observed.observe(seconds)
 
     def render(self) -> bytes:
         """The exposition text."""

@@ -9,12 +9,21 @@ from typing import Any, Final, Literal
 import msgspec
 
 from ojs_server.domain.naming import nearest
+from ojs_server.domain.profile import (
+    LATE_ACKS,
+    OJS,
+    PROFILES,
+    Given,
+    Profile,
+    adjusted,
+    out_of_order,
+)
 from ojs_server.domain.rate_limit import RETRY_PRIORITIES
 from ojs_server.domain.retention import Retention
 from ojs_server.domain.target import Reach
 from ojs_server.http.auth import Keys, parse_keys
 from ojs_server.ops.work import Rules
-from ojs_wire.values import parse_duration
+from ojs_wire.values import format_duration, parse_duration
 
 DEFAULT_DATABASE: Final = "ojs.db"
 
@@ -36,7 +45,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     strict: bool = False
     log_format: Literal["text", "json"] = "text"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
-    max_wait_ms: int = 30_000
+    log_jobs: bool = False
+    traces: bool = False
     max_body_bytes: int = 16 * 1024 * 1024
     max_result_bytes: int = 1024 * 1024
     max_waiting: int = 10_000
@@ -46,10 +56,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     webhook_plain: bool = False
     webhook_timeout_ms: int = 30_000
     webhook_concurrency: int = 32
-    visibility_timeout_ms: int = 1_800_000
     default_execution_timeout_ms: int | None = None
-    heartbeat_interval_ms: int = 5_000
-    heartbeat_timeout_ms: int = 30_000
+    profile_name: str = "ojs"
+    # The profile of that name, under what was set beside it.
+    profile: Profile = OJS
     retry_priority: Literal["equal", "prefer_retry", "prefer_new"] = "equal"
     keep: Retention = Retention()
     keys: Keys = Keys()
@@ -67,10 +77,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def rules(self) -> Rules:
         """What the operations need of this."""
         return Rules(
-            lease_ms=self.visibility_timeout_ms,
+            profile=self.profile,
             run_ms=self.default_execution_timeout_ms,
-            heartbeat_interval_ms=self.heartbeat_interval_ms,
-            heartbeat_timeout_ms=self.heartbeat_timeout_ms,
             keep=self.keep,
             retry_priority=self.retry_priority,
             conformance=self.conformance,
@@ -88,6 +96,10 @@ class Setting(msgspec.Struct, frozen=True):
     most: int = 1 << 40
     field: str = ""
     variable: str = ""
+    # What a bare number counts, in milliseconds.
+    unit: int = 1000
+    # Part of the profile, whose default holds where nothing is set.
+    of_profile: bool = False
 
     @property
     def flag(self) -> str:
@@ -98,6 +110,17 @@ class Setting(msgspec.Struct, frozen=True):
     def env(self) -> str:
         """The environment's spelling."""
         return self.variable or "OJS_" + self.name.upper()
+
+
+def value_of(settings: Settings, setting: Setting) -> Any:
+    """What a setting is at."""
+    name = setting.field or setting.name
+    if setting.kind in KEPT:
+        return getattr(settings.keep, name)
+    if not setting.of_profile:
+        return getattr(settings, name)
+    thresholds = settings.profile.thresholds
+    return getattr(thresholds if hasattr(thresholds, name) else settings.profile, name)
 
 
 # What the record of retention holds: durations and counts.
@@ -122,7 +145,21 @@ TABLE: Final[tuple[Setting, ...]] = (
     Setting("strict", "flag", "refuse unknown members of options, retry, unique and of requests"),
     Setting("log_format", "text", "log lines for people or for machines", ("text", "json")),
     Setting("log_level", "text", "least level that is logged", _LEVELS),
-    Setting("max_wait_ms", "number", "longest that a FETCH may wait for a job"),
+    Setting("log_jobs", "flag", "log a line for each step of each job"),
+    Setting("traces", "flag", "send OpenTelemetry traces to where the variables OTEL_* say"),
+    Setting(
+        "profile",
+        "text",
+        "whose defaults and paths are served; every other setting wins over it",
+        tuple(PROFILES),
+        field="profile_name",
+    ),
+    Setting(
+        "max_wait_ms",
+        "number",
+        "longest that a FETCH may wait for a job",
+        of_profile=True,
+    ),
     Setting("max_body_bytes", "number", "largest request body", least=1),
     Setting("max_result_bytes", "number", "largest result of a job"),
     Setting(
@@ -159,7 +196,8 @@ TABLE: Final[tuple[Setting, ...]] = (
         "visibility_timeout",
         "duration",
         "how long a fetched job is hidden without a heartbeat (seconds, or 30m, PT30M)",
-        field="visibility_timeout_ms",
+        field="lease_ms",
+        of_profile=True,
     ),
     Setting(
         "default_execution_timeout",
@@ -172,12 +210,73 @@ TABLE: Final[tuple[Setting, ...]] = (
         "duration",
         "interval that workers are told",
         field="heartbeat_interval_ms",
+        of_profile=True,
     ),
     Setting(
         "heartbeat_timeout",
         "duration",
         "silence after which a worker counts as dead",
-        field="heartbeat_timeout_ms",
+        field="dead_after_ms",
+        of_profile=True,
+    ),
+    Setting(
+        "worker_unreachable_threshold",
+        "duration",
+        "silence after which a worker is unreachable (milliseconds, or 2m, PT2M)",
+        field="unreachable_ms",
+        variable="WORKER_UNREACHABLE_THRESHOLD_MS",
+        unit=1,
+        of_profile=True,
+    ),
+    Setting(
+        "worker_offline_threshold",
+        "duration",
+        "silence after which a worker is offline; unless set, 3 times the one before",
+        field="offline_ms",
+        variable="WORKER_OFFLINE_THRESHOLD_MS",
+        unit=1,
+        of_profile=True,
+    ),
+    Setting(
+        "worker_delete_threshold",
+        "duration",
+        "silence after which a worker is deleted",
+        field="deleted_ms",
+        variable="WORKER_OFFLINE_DELETE_THRESHOLD_MS",
+        unit=1,
+        of_profile=True,
+    ),
+    Setting(
+        "stuck_job_timeout",
+        "duration",
+        "how long a job may be with a worker whatever that says; unless set, 2 times offline",
+        field="stuck_ms",
+        variable="BLACKBOARD_STUCK_JOB_TIMEOUT",
+        unit=1,
+        of_profile=True,
+    ),
+    Setting(
+        "worker_check_interval",
+        "duration",
+        "how often changes of presence are looked for",
+        field="check_interval_ms",
+        variable="BLACKBOARD_JOB_CHECK_INTERVAL",
+        unit=1,
+        of_profile=True,
+    ),
+    Setting(
+        "sweep_interval",
+        "duration",
+        "least time between two looks for expired leases; without it each is seen at once",
+        field="sweep_interval_ms",
+        of_profile=True,
+    ),
+    Setting(
+        "late_ack",
+        "text",
+        "what an ACK meets whose lease is lost",
+        LATE_ACKS,
+        of_profile=True,
     ),
     Setting(
         "retry_priority",
@@ -226,6 +325,7 @@ def load_settings(flags: Mapping[str, Any], environ: Mapping[str, str] = os.envi
     file = _read_file(Path(config)) if config else {}
     values: dict[str, Any] = {}
     keep: dict[str, int] = {}
+    stated: dict[str, Any] = {}
     for setting in TABLE:
         given, where = _given(setting, flags, environ, file)
         if given is None:
@@ -233,9 +333,12 @@ def load_settings(flags: Mapping[str, Any], environ: Mapping[str, str] = os.envi
         value = _value(setting, given, where)
         if setting.kind in KEPT:
             keep[setting.field] = value
+        elif setting.of_profile:
+            stated[setting.field or setting.name] = value
         else:
             values[setting.field or setting.name] = value
     values["keep"] = Retention(**keep)
+    values["profile"] = adjusted(PROFILES[values.get("profile_name", "ojs")], Given(**stated))
     given, where = _given(_NO_MIGRATE, flags, environ, file)
     values["migrate"] = not _value(_NO_MIGRATE, given or False, where)
     table = file.get("keys", {})
@@ -258,12 +361,24 @@ def _checked(settings: Settings) -> Settings:
         )
     if not 5_000 <= settings.webhook_timeout_ms <= 60_000:
         raise SettingError("webhook_timeout must lie between 5 and 60 seconds")
-    if settings.heartbeat_timeout_ms < 3 * settings.heartbeat_interval_ms:
+    _check_profile(settings.profile)
+    return settings
+
+
+def _check_profile(profile: Profile) -> None:
+    dead_after_ms = profile.dead_after_ms
+    missed = profile.missed_beats
+    if dead_after_ms is not None and dead_after_ms < missed * profile.heartbeat_interval_ms:
         raise SettingError(
-            "heartbeat_timeout must be at least three times heartbeat_interval, "
+            f"heartbeat_timeout must be at least {missed} times heartbeat_interval, "
             "or a delayed heartbeat would count as a death"
         )
-    return settings
+    if wrong := out_of_order(profile):
+        (earlier, soon), (later, late) = wrong
+        raise SettingError(
+            f"{earlier} ({format_duration(soon)}) must be shorter than {later} "
+            f"({format_duration(late)})"
+        )
 
 
 def _given(
@@ -291,7 +406,7 @@ def _value(setting: Setting, given: Any, where: str) -> Any:
                     raise ValueError(f"must lie between {setting.least} and {setting.most}")
                 return number
             case "duration" | "retention":
-                milliseconds = parse_duration(_numeric(given), 1000)
+                milliseconds = parse_duration(_numeric(given), setting.unit)
                 if milliseconds <= 0:
                     raise ValueError("must be longer than zero")
                 return milliseconds

@@ -28,6 +28,7 @@ class FetchTerms(msgspec.Struct):
     fetch_id: Annotated[str, Meta(min_length=1, max_length=MAX_NAME)] | None = None
     strategy: str | None = None
     weights: dict[str, Any] | None = None
+    late_ack: Literal["reject", "accept_unfinished"] | None = None
 
 
 class FetchRequest(FetchTerms):
@@ -124,6 +125,7 @@ class BeatRequest(WorkerProfile, omit_defaults=True):
     job_id: str | None = None
     visibility_timeout_ms: Milliseconds | None = None
     shutdown: bool | None = None
+    extend: bool | None = None
 
 
 class RegisterRequest(WorkerProfile, omit_defaults=True):

@@ -11,7 +11,7 @@ import msgspec
 
 from ojs_wire.codec import encode
 from ojs_worker.backoff import Patience
-from ojs_worker.errors import UnexpectedAnswer, Unreachable, decoded, error_body
+from ojs_worker.errors import UnexpectedAnswer, Unreachable, decoded, error_body, refusal
 from ojs_worker.machine import State
 from ojs_worker.transport import NO_SUCH_CALL, Reply, Request, Transport
 
@@ -63,10 +63,13 @@ class Beats:
         heard: Callable[[Answer, Report], None],
         interval_s: float,
         timeout_s: float,
+        extends: bool = True,
     ) -> None:
         self._transport = transport
         self._worker_id = worker_id
         self._profile = profile
+        # What a BEAT says beside the jobs, where it is not to renew their leases.
+        self._terms: Mapping[str, Any] = {} if extends else {"extend": False}
         self._report = report
         self._heard = heard
         self._interval_s = interval_s
@@ -122,6 +125,20 @@ class Beats:
         if answer is not None:
             self._heard(answer, report)
 
+    async def renew(self, job_id: str, lease_ms: int) -> bool:
+        """Give one job a lease of another length; whether it is still held."""
+        body = {
+            "worker_id": self._worker_id,
+            "state": self._report().state,
+            "active_job_ids": [job_id],
+            "visibility_timeout_ms": lease_ms,
+        }
+        reply = await self._post(BEAT, encode(body))
+        if not reply.well:
+            raise refusal(reply.status, reply.body, reply.retry_after_s)
+        answer = decoded(reply.body, _answer)
+        return job_id not in {*(answer.jobs_lost or ()), *(answer.cancelled_jobs or ())}
+
     async def say_goodbye(self) -> None:
         """The last BEAT, and leaving the server's list; both only if the server can be reached."""
         await self.beat()
@@ -167,6 +184,7 @@ class Beats:
             "worker_id": self._worker_id,
             "state": report.state,
             "active_job_ids": ids,
+            **self._terms,
         }
         if self._list_twice:
             body["active_jobs"] = ids

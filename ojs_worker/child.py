@@ -21,7 +21,7 @@ from ojs_worker.faults import fault_of
 from ojs_worker.frames import Hello, Progress, Raised, Result, Run
 from ojs_worker.job import Job
 from ojs_worker.registry import Handler
-from ojs_worker.settling import done
+from ojs_worker.settling import Outcome, Verdict, done
 
 MAIN = "__main__"
 _job = msgspec.json.Decoder(Job)
@@ -39,6 +39,12 @@ class _Link:
         self._channel.sendall(frames.pack(Progress(body)))
 
     async def save_checkpoint(self, job: Job, data: Any) -> None:
+        raise NotImplementedError
+
+    async def settle_now(self, job: Job, outcome: Outcome) -> Verdict:
+        raise NotImplementedError
+
+    async def renew(self, job: Job, lease_ms: int) -> bool:
         raise NotImplementedError
 
     async def beat_now(self) -> None:

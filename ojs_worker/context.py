@@ -5,11 +5,14 @@ import logging
 from collections.abc import Callable, Coroutine, MutableMapping
 from contextvars import ContextVar
 from enum import StrEnum
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
+from ojs_wire.tracing import trace_of
 from ojs_worker.job import Job
+from ojs_worker.settling import Outcome, Verdict
 
 log = logging.getLogger("ojs.job")
+T = TypeVar("T")
 
 
 class StopReason(StrEnum):
@@ -41,6 +44,14 @@ class Link(Protocol):
         """Send a BEAT, and return when it was answered."""
         ...
 
+    async def settle_now(self, job: Job, outcome: Outcome) -> Verdict:
+        """Tell how the job ended, before its handler does."""
+        ...
+
+    async def renew(self, job: Job, lease_ms: int) -> bool:
+        """Give the job a lease of another length; whether it is still held."""
+        ...
+
 
 class JobLog(logging.LoggerAdapter[logging.Logger]):
     """Log lines that name their job."""
@@ -60,6 +71,8 @@ class JobContext:
         self.job: Final = job
         self.metadata: dict[str, Any] = {}
         self.stop_reason: StopReason | None = None
+        # The handler has told its outcome itself; what it returns is not told any more.
+        self.settled = False
         self._link = link
         self._log: JobLog | None = None
 
@@ -90,12 +103,14 @@ class JobContext:
     def log(self) -> JobLog:
         """A log whose lines name the job."""
         if self._log is None:
-            extra = {
+            extra: dict[str, Any] = {
                 "job_id": self.job.id,
                 "job_type": self.job.type,
                 "queue": self.job.queue,
                 "attempt": self.job.attempt,
             }
+            if (trace_id := trace_of(self.job.meta)) is not None:
+                extra["trace_id"] = trace_id
             self._log = JobLog(log, extra)
         return self._log
 
@@ -124,6 +139,19 @@ class JobContext:
         """Pass a progress report on."""
         self._link.report_progress(self.job, body)
 
+    async def settle(self, outcome: Outcome) -> Verdict:
+        """Tell the outcome now, once, in the worker's event loop; answers what the server made of
+        it. What the handler returns or raises after that is told to nobody."""
+        if self.settled:
+            raise RuntimeError(f"job {self.job.id} was settled already")
+        self.settled = True
+        return await self._link.settle_now(self.job, outcome)
+
+    async def renew(self, lease_ms: int) -> bool:
+        """Give the job a lease of another length, in the worker's event loop; whether it is still
+        held."""
+        return await self._link.renew(self.job, lease_ms)
+
 
 class Context(JobContext):
     """The context of a coroutine handler."""
@@ -146,18 +174,19 @@ class BlockingContext(JobContext):
 
     def checkpoint(self, data: Any) -> None:
         """Save how far the job is: the next delivery finds it in `last_checkpoint`."""
-        self._wait(self._link.save_checkpoint(self.job, data))
+        self.wait(self._link.save_checkpoint(self.job, data))
 
     def heartbeat(self) -> None:
         """Renew the leases of this worker now, and hear whether the job is still wanted."""
-        self._wait(self._link.beat_now())
+        self.wait(self._link.beat_now())
 
     def report_body(self, body: dict[str, Any]) -> None:
         """Pass a progress report on to the event loop."""
         self._loop.call_soon_threadsafe(self._link.report_progress, self.job, body)
 
-    def _wait(self, coroutine: Coroutine[Any, Any, None]) -> None:
-        asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+    def wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Have something done in the worker's event loop, and wait for it."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
 
 AnyContext = Context | BlockingContext

@@ -12,7 +12,7 @@ from ojs_worker.registry import Handler
 class Delivery:
     """A job, its handler, and how far it is."""
 
-    __slots__ = ("closed", "context", "handler", "job", "settling", "task", "timer", "warned")
+    __slots__ = ("_settling", "closed", "context", "handler", "job", "task", "timer", "warned")
 
     def __init__(self, job: Job, handler: Handler[..., Any] | None, context: JobContext) -> None:
         self.job = job
@@ -20,11 +20,19 @@ class Delivery:
         self.context = context
         self.task: asyncio.Task[None] | None = None
         self.timer: asyncio.TimerHandle | None = None
-        # The handler has ended, and the server is being told.
-        self.settling = False
+        self._settling = False
         # Nobody waits for the handler any more; it may still run.
         self.closed = False
         self.warned = False
+
+    @property
+    def settling(self) -> bool:
+        """Whether the handler has ended, or told its outcome itself, and the server is told."""
+        return self._settling or self.context.settled
+
+    @settling.setter
+    def settling(self, settling: bool) -> None:
+        self._settling = settling
 
     def stop_timer(self) -> None:
         """Its time does not matter any more."""
@@ -76,7 +84,9 @@ class Ledger:
         return self._held.get(job_id)
 
     def add(self, delivery: Delivery) -> None:
-        """Hold a job."""
+        """Hold a job. An earlier delivery of it that still runs here keeps its place."""
+        if (earlier := self._held.get(delivery.job.id)) is not None:
+            self._strays.add(earlier)
         self._held[delivery.job.id] = delivery
 
     def drop(self, delivery: Delivery) -> None:

@@ -20,7 +20,7 @@ from ojs_worker.processes import ProcessPool
 from ojs_worker.registry import Registry
 from ojs_worker.reports import Reports
 from ojs_worker.settings import Config
-from ojs_worker.settling import Failed, Outcome, Released, Settler
+from ojs_worker.settling import Failed, Outcome, Released, Settler, Verdict
 from ojs_worker.threads import ThreadPool
 from ojs_worker.watch import LoopWatch
 
@@ -209,6 +209,15 @@ class Engine:
         """Send a BEAT, and return when it was answered."""
         await self._beats.now()
 
+    async def settle_now(self, job: Job, outcome: Outcome) -> Verdict:
+        """A handler tells its outcome before it ends."""
+        await self._reports.flush(job.id)
+        return await self._settler.settle(job, outcome)
+
+    async def renew(self, job: Job, lease_ms: int) -> bool:
+        """A handler asks for a lease of another length."""
+        return await self._beats.renew(job.id, lease_ms)
+
     def _is_new(self, job: Job) -> bool:
         known = self._ledger.get(job.id)
         if known is None:
@@ -237,7 +246,7 @@ class Engine:
         outcome = await self._executor.execute(delivery)
         delivery.stop_timer()
         try:
-            if not delivery.closed:
+            if not delivery.closed and not delivery.settling:
                 delivery.settling = True
                 await self._reports.flush(delivery.job.id)
                 await self._settler.settle(delivery.job, outcome)

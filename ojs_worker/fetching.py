@@ -74,6 +74,7 @@ class Fetcher:
         timeout_s: float,
         lease_ms: int | None = None,
         job_types: Sequence[str] | None = None,
+        late_ack: str | None = None,
     ) -> None:
         self._transport = transport
         self._worker_id = worker_id
@@ -82,6 +83,8 @@ class Fetcher:
             self._wants["visibility_timeout_ms"] = lease_ms
         if job_types is not None:
             self._wants["job_types"] = list(job_types)
+        if late_ack is not None:
+            self._wants["late_ack"] = late_ack
         self._make_id = make_id
         self._hold_s = hold_s
         self._timeout_s = timeout_s

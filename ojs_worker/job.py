@@ -37,6 +37,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     cancelled_at: str | None = None
     discarded_at: str | None = None
     next_attempt_at: str | None = None
+    releases: int = 0
+    workflow_id: str | None = None
     worker_id: str | None = None
     lease_expires_at: str | None = None
 

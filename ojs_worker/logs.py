@@ -6,7 +6,7 @@ from typing import Final
 
 from ojs_wire.lines import JsonFormatter
 
-JOB: Final = ("job_id", "job_type", "queue", "attempt")
+JOB: Final = ("job_id", "job_type", "queue", "attempt", "trace_id")
 
 
 class TextFormatter(logging.Formatter):

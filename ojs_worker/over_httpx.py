@@ -1,5 +1,5 @@
-"""Requests over httpx: through proxies, to an application in this process, for programs without an
-event loop, and with the connections that a program has already."""
+"""Requests over httpx: through proxies, for programs without an event loop, and with connections
+that a program has already."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -26,12 +26,10 @@ class HttpTransport:
         *,
         headers: Headers | None = None,
         connect_s: float = CONNECT_S,
-        asgi_app: Any = None,
     ) -> None:
         self._url = base_url(url)
         self._access = Access(auth, headers)
         self._connect_s = connect_s
-        self._asgi_app = asgi_app
         self._client: httpx.AsyncClient | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -79,10 +77,7 @@ class HttpTransport:
         loop = asyncio.get_running_loop()
         if self._client is None or self._loop is not loop:
             self._loop = loop
-            app = self._asgi_app
-            self._client = httpx.AsyncClient(
-                limits=_CONNECTIONS, transport=httpx.ASGITransport(app=app) if app else None
-            )
+            self._client = httpx.AsyncClient(limits=_CONNECTIONS)
         return self._client
 
 

@@ -81,6 +81,7 @@ class Running:
             heard=self.engine.heard,
             interval_s=config.heartbeat_s,
             timeout_s=config.operation_s,
+            extends=config.auto_extend,
         )
         self.waker = StreamWaker(transport, config.queues, types, manifest.offers)
         self._following: asyncio.Task[None] | None = None
@@ -93,6 +94,7 @@ class Running:
             timeout_s=config.operation_s,
             lease_ms=round(config.visibility_s * 1000) if config.visibility_s else None,
             job_types=types,
+            late_ack=config.late_ack,
         )
         self.feed = Feed(
             self.fetcher,

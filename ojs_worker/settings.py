@@ -13,6 +13,7 @@ from ojs_worker.durations import Duration, milliseconds
 
 UnknownType = Literal["fail", "requeue", "discard"]
 ShutdownRelease = Literal["fail", "requeue"]
+LateAck = Literal["reject", "accept_unfinished"]
 Level = Literal["debug", "info", "warning", "error"]
 
 
@@ -42,6 +43,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     shutdown_release: ShutdownRelease = "fail"
     # Whether the handler of a job that the server took back is stopped, or runs on for a late ACK.
     stop_lost: bool = True
+    late_ack: LateAck | None = None
+    # Whether heartbeats renew the leases of what is held, or only hear what became of it.
+    auto_extend: bool = True
     health_port: int | None = None
     health_host: str = "0.0.0.0"
     log_format: Literal["text", "json"] = "text"
@@ -67,6 +71,8 @@ class Given(TypedDict, total=False):
     unknown_type: UnknownType
     shutdown_release: ShutdownRelease
     stop_lost: bool
+    late_ack: LateAck
+    auto_extend: bool
     health_port: int
     health_host: str
 
@@ -195,6 +201,14 @@ TABLE: Final[tuple[Setting, ...]] = (
         "what becomes of jobs that outlast the grace period: fail spends an attempt",
         choices=("fail", "requeue"),
     ),
+    _row(
+        "late_ack",
+        "late_ack",
+        "text",
+        "OJS_LATE_ACK",
+        "an ACK after the lease was lost: as the server has it, or as this says",
+        choices=("reject", "accept_unfinished"),
+    ),
     _row("health_port", "health_port", "number", "OJS_HEALTH_PORT", "port for probes", most=65535),
     _row("health_host", "health_host", "text", "OJS_HEALTH_HOST", "address for probes"),
     _row(
@@ -209,8 +223,15 @@ TABLE: Final[tuple[Setting, ...]] = (
     # The token is no flag, which every user of the machine could read; the others suit code only.
     _row("auth_token", "auth_token", "text", "OJS_AUTH_TOKEN", "key of the server"),
     _row("stop_lost", "stop_lost", "truth", "OJS_STOP_LOST", "stop the handler of a lost job"),
+    _row(
+        "auto_extend",
+        "auto_extend",
+        "truth",
+        "OJS_AUTO_EXTEND",
+        "renew leases with each heartbeat; without, the lease is all the time there is",
+    ),
 )
-NO_FLAG: Final = frozenset({"auth_token", "stop_lost"})
+NO_FLAG: Final = frozenset({"auth_token", "stop_lost", "auto_extend"})
 _TRUTH: Final = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
 

@@ -157,7 +157,8 @@ async def waiting_is_cut(stage: Stage) -> None:
         await asyncio.sleep(0.3)
         stage.check(not waiter.done(), "a FETCH that waits", "it was answered")
         await stage.enqueue(queue)
-        (await asyncio.wait_for(waiter, 5)).expect(200, {"jobs": {"$size": 1}})
+        told = {"jobs": {"$size": 1}, "granted_wait_ms": longest}
+        (await asyncio.wait_for(waiter, 5)).expect(200, told)
 
 
 @case("OJS-FET-016", capability="long_poll", alone=True)

@@ -120,6 +120,44 @@ async def health(stage: Stage) -> None:
         )
 
 
+COUNTERS = ("enqueued", "completed", "failed", "retried", "cancelled", "expired")
+TIMES = ("duration", "queue_time", "enqueue_duration")
+
+
+@case("OJS-MAN-014", "OJS-EVT-003", level=1, capability="observability")
+async def metrics_of_jobs(stage: Stage) -> None:
+    """What happens to a job is counted and timed in the metrics."""
+    queue, worker = stage.name(), stage.name("w")
+    before = _sums((await stage.get("/metrics")).expect(200).text)
+    job = await stage.enqueue(queue)
+    await stage.take(queue, worker)
+    (await stage.ack(job, worker)).expect(200)
+    reply = (await stage.get("/metrics")).expect(200)
+    after = _sums(reply.text)
+    for name in COUNTERS:
+        family = f"# TYPE ojs_job_{name}_total counter"
+        stage.check(family in reply.text, family, "it is not there")
+    rising = [f"ojs_job_{name}_total" for name in ("enqueued", "completed")]
+    rising += [f"ojs_job_{name}_seconds_count" for name in TIMES]
+    for name in rising:
+        rose = after.get(name, 0) > before.get(name, 0)
+        stage.check(rose, f"{name} above {before.get(name, 0):g}", f"{after.get(name, 0):g}")
+    depth = f'ojs_queue_depth{{queue="{queue}",state="completed"}} 1.0'
+    stage.check(depth in reply.text, depth, "it is not there")
+    events = [event for event in await stage.events(queue) if event["type"] == "job.started"]
+    waited = events[0]["data"]["queue_time_ms"] if events else None
+    stage.check(isinstance(waited, int) and waited >= 0, "queue_time_ms in job.started", waited)
+
+
+def _sums(text: str) -> dict[str, float]:
+    """Each metric, summed over its labels."""
+    sums: dict[str, float] = {}
+    for line in text.splitlines():
+        if not line.startswith("#") and (found := line.partition("{"))[1]:
+            sums[found[0]] = sums.get(found[0], 0) + float(line.rpartition("} ")[2])
+    return sums
+
+
 @case("OJS-MAN-011", "OJS-MAN-012")
 async def metrics(stage: Stage) -> None:
     """Metrics are Prometheus text, plain for those who ask so, and no label holds an id."""

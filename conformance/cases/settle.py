@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 from conformance.case import case
+from conformance.reply import Reply
 from conformance.stage import Stage
 
 
@@ -207,6 +208,46 @@ async def asked_outcomes(stage: Stage) -> None:
         job = await stage.enqueue(queue)
         await stage.take(queue)
         (await stage.fail(job, error={"message": "m", **error})).expect(200, {"state": state})
+
+
+@case("OJS-SET-024", "OJS-SET-025", "OJS-ENV-035", level=1)
+async def handlers_count_for_themselves(stage: Stage) -> None:
+    """A FAIL may say how many deliveries are left and when the next one is due."""
+    queue = stage.name()
+    job = await stage.enqueue(queue, retry={"max_attempts": 2, "initial_interval": "PT1H"})
+    released = await stage.take(queue)
+    (await stage.fail(released, requeue=True)).expect(200)
+
+    async def failed(**details: Any) -> Reply:
+        await stage.take(queue)
+        return await stage.fail(job, error={"message": "m", "details": details})
+
+    terms = {"action": "retry", "retries": 3, "retry_after_ms": 300}
+    reply = await failed(**terms)
+    # Two deliveries, of which one counts against no limit, and three more.
+    told = {"state": "retryable", "retry_delay_ms": 300, "max_attempts": 4}
+    reply.expect(200, told)
+    stage.equal((await stage.look(job))["releases"], 1, "releases")
+    await stage.until_state(job, "available")
+    for wrong in (-1, 1001, 1.5, "3", True):
+        await stage.take(queue)
+        reply = await stage.fail(job, error={"details": {**terms, "retries": wrong}})
+        reply.error(400, "invalid_request", field="error.details.retries")
+        stage.equal((await stage.look(job))["state"], "active", "state")
+        (await stage.fail(job, requeue=True)).expect(200)
+    (await failed(action="retry", retries=0)).expect(200, {"state": "discarded"})
+
+
+@case("OJS-SET-025", level=1)
+async def other_details_are_the_handlers_own(stage: Stage) -> None:
+    """Without the word the members mean nothing."""
+    queue = stage.name()
+    job = await stage.enqueue(queue, retry={"max_attempts": 2, "jitter": False})
+    await stage.take(queue)
+    details = {"retries": "none", "retry_after_ms": 1}
+    reply = await stage.fail(job, error={"message": "m", "details": details})
+    told = {"state": "retryable", "max_attempts": 2, "retry_delay_ms": 1000}
+    reply.expect(200, told)
 
 
 @case("OJS-SET-023", "OJS-RET-006", level=1)

@@ -2,7 +2,10 @@
 
 import re
 
+from conformance import match
+from conformance.compat.quirks import InForce, Quirk
 from conformance.values import is_number, kind, same, text_form
+from conformance.words import BadMatcher
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _UUID7 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
@@ -11,7 +14,7 @@ _RANGE = re.compile(r"number:range\(\s*(-?[\d.]+)\s*,\s*(-?[\d.]+)\s*\)")
 _LENGTH = re.compile(r"array:(length|min_length|min)(?::(\d+)|\((\d+)\))")
 
 
-def matches(wanted: object, value: object) -> bool:
+def matches(wanted: object, value: object, in_force: InForce = lambda _: True) -> bool:
     """Tell whether the published runner takes a value for what the matcher wants."""
     if wanted is None:
         return value is None
@@ -21,23 +24,31 @@ def matches(wanted: object, value: object) -> bool:
         return (
             isinstance(value, list)
             and len(value) == len(wanted)
-            and all(map(matches, wanted, value))
+            and all(matches(*pair, in_force) for pair in zip(wanted, value, strict=True))
         )
     if isinstance(wanted, dict):
-        return _object(wanted, value)
+        return _object(wanted, value, in_force)
     return same(wanted, value)
 
 
-def status_matches(wanted: object, status: int) -> bool:
+def status_matches(wanted: object, status: int, in_force: InForce = lambda _: True) -> bool:
     """Tell whether a status passes; the form of a bare array never does."""
     if isinstance(wanted, list):
-        return False
+        return status in wanted and not in_force(Quirk.STATUS_LIST)
     if isinstance(wanted, str) and wanted.startswith("one_of:"):
         return str(status) in [code.strip() for code in wanted[7:].split(",")]
-    return matches(wanted, status)
+    return matches(wanted, status, in_force)
 
 
-def _object(wanted: dict[str, object], value: object) -> bool:
+def as_meant(wanted: object, value: object) -> bool:
+    """Tell whether a matcher is met as it is meant, by the rules of the strict judge."""
+    try:
+        return match.match(wanted, value) is None
+    except BadMatcher:
+        return False
+
+
+def _object(wanted: dict[str, object], value: object, in_force: InForce) -> bool:
     # The first operator in this order counts, and the rest of the object is not looked at.
     if "$exists" in wanted:
         there = value is not None
@@ -50,20 +61,36 @@ def _object(wanted: dict[str, object], value: object) -> bool:
         if isinstance(options := wanted.get(name), list):
             if name == "$or" and "$size" in wanted:
                 break
-            return any(matches(option, value) for option in options)
+            return any(matches(option, value, in_force) for option in options)
     if "$size" in wanted:
-        return _size(wanted["$size"], value)
-    if "$empty" in wanted:
+        met = _size(wanted["$size"], value)
+    elif "$empty" in wanted:
         return True
-    if isinstance(bounds := wanted.get("range"), dict):
-        low, high = bounds.get("min", float("-inf")), bounds.get("max", float("inf"))
-        return is_number(value) and low <= value <= high
+    elif isinstance(bounds := wanted.get("range"), dict):
+        met = is_number(value) and _in_range(bounds, value)
+    else:
+        met = _members(wanted, value, in_force)
+    unknown = not met and any(name.startswith("$") for name in wanted)
+    return met or (unknown and as_meant(wanted, value) and not in_force(Quirk.OPERATORS))
+
+
+def _members(wanted: dict[str, object], value: object, in_force: InForce) -> bool:
     if not isinstance(value, dict):
         return False
-    return all(
-        name not in value if item == "absent" else name in value and matches(item, value[name])
-        for name, item in wanted.items()
-    )
+    for name, item in wanted.items():
+        if item == "absent":
+            met = name not in value
+        else:
+            met = name in value and matches(item, value[name], in_force)
+        nothing = value.get(name) is None and item in (None, "absent")
+        if not met and not (nothing and not in_force(Quirk.NULL_INSIDE)):
+            return False
+    return True
+
+
+def _in_range(bounds: dict[str, object], value: int | float) -> bool:
+    low, high = bounds.get("min", float("-inf")), bounds.get("max", float("inf"))
+    return is_number(low) and is_number(high) and low <= value <= high
 
 
 def _size(wanted: object, value: object) -> bool:

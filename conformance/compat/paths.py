@@ -4,8 +4,6 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 
-import msgspec
-
 from conformance.values import text_form
 
 _FILTER = re.compile(r"\?\(\s*@\.([^=\s]+)\s*==\s*(.*?)\s*\)", re.DOTALL)
@@ -23,6 +21,11 @@ def resolve(path: str, document: object) -> object:
     return _walk(_split(path.removeprefix("$").removeprefix(".")), document)
 
 
+def has_quoted_key(path: str) -> bool:
+    """Tell whether a path has a key in brackets and quotes, which is no index."""
+    return '["' in path or "['" in path
+
+
 def fill(text: str, bodies: Mapping[str, object]) -> str:
     """Insert values of earlier answers into text; what cannot be found stays as it is written."""
 
@@ -36,18 +39,6 @@ def fill(text: str, bodies: Mapping[str, object]) -> str:
         return place[0] if found is None else text_form(found)
 
     return _PLACE.sub(insert, text)
-
-
-def fill_json(value: object, bodies: Mapping[str, object]) -> object:
-    """Fill the JSON text of a matcher; text that is no JSON any more is a matcher error."""
-    text = msgspec.json.encode(value).decode()
-    filled = fill(text, bodies)
-    if filled == text:
-        return value
-    try:
-        return msgspec.json.decode(filled)
-    except msgspec.DecodeError as error:
-        raise PathError(f"the matcher is no JSON once it is filled: {error}") from error
 
 
 def _walk(parts: list[_Part], value: object) -> object:

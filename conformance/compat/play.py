@@ -9,15 +9,30 @@ from typing import Any
 import msgspec
 
 from conformance.compat import match
-from conformance.compat.paths import PathError, fill, fill_json, resolve
+from conformance.compat.meaning import Meaning
+from conformance.compat.paths import PathError
+from conformance.compat.quirks import Quirks
 from conformance.exchange import DEFAULT_CONTENT_TYPE
 from conformance.execute import described
+from conformance.match import Mismatch
 from conformance.model import CaseFile
 from conformance.order import groups
 from conformance.reset import Reset, ResetError
 from conformance.values import show
 from conformance.verdict import CaseResult, FailedCheck, Verdict
 from conformance.wire import Broken, Received, Wire, parse_body
+
+_Wrong = tuple[str, Mismatch]  # the field, and what is wrong with it
+
+
+class _Assertions(msgspec.Struct):
+    status: Any = None
+    status_in: list[int] | None = None
+    body: dict[str, Any] | None = None
+    body_absent: list[str] | None = None
+    body_contains: list[str] | None = None
+    headers: dict[str, Any] | None = None
+    timing_ms: dict[str, float] | None = None
 
 
 class _Step(msgspec.Struct):
@@ -29,7 +44,7 @@ class _Step(msgspec.Struct):
     delay_ms: float = 0
     duration_ms: float = 0
     parallel_with: str | None = None
-    assertions: dict[str, Any] | None = None
+    assertions: _Assertions | None = None
 
 
 class _Section(msgspec.Struct):
@@ -46,6 +61,7 @@ async def play_as_published(
     file: CaseFile,
     wire: Wire,
     reset: Reset | None = None,
+    quirks: Quirks | None = None,
     *,
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
 ) -> CaseResult:
@@ -70,7 +86,7 @@ async def play_as_published(
     if reset is not None:
         with suppress(ResetError):  # as published: a reset that fails is not noticed
             await reset()
-    play = _Play(wire, sleep)
+    play = _Play(wire, sleep, Meaning(None if file.problems else file.case, quirks or Quirks()))
     if failures := await play.steps(case.setup.steps if case.setup else []):
         return result(Verdict.ERROR, "setup failed", failures)
     failures = await play.steps(case.steps)
@@ -80,10 +96,12 @@ async def play_as_published(
 
 
 class _Play:
-    def __init__(self, wire: Wire, sleep: Callable[[float], Awaitable[object]]) -> None:
+    def __init__(
+        self, wire: Wire, sleep: Callable[[float], Awaitable[object]], meaning: Meaning
+    ) -> None:
         self._wire = wire
         self._sleep = sleep
-        self._bodies: dict[str, object] = {}
+        self._meaning = meaning
 
     async def steps(self, steps: list[_Step]) -> list[FailedCheck]:
         failures: list[FailedCheck] = []
@@ -97,98 +115,108 @@ class _Play:
             await self._sleep(step.delay_ms / 1000)
         if step.action == "WAIT":
             # As published: without a duration the delay is slept a second time.
-            await self._sleep((step.duration_ms or step.delay_ms) / 1000)
-            self._bodies[step.id] = None
+            again = not step.duration_ms and self._meaning.waits_twice(step.id, step.delay_ms)
+            await self._sleep((step.delay_ms if again else step.duration_ms) / 1000)
+            self._meaning.received(step.id, None)
             return []
-        body = bytes(step.body)
-        content = fill(body.decode(), self._bodies).encode() if body not in (b"", b"null") else None
+        failures = []
+        for _ in range(self._meaning.times(step.id)):
+            failures += await self._send(step)
+        return failures
+
+    async def _send(self, step: _Step) -> list[FailedCheck]:
+        content = self._meaning.content(step.id, bytes(step.body))
         headers = [(name.encode(), value.encode()) for name, value in step.headers.items()]
         if content is not None and b"content-type" not in {name.lower() for name, _ in headers}:
             headers.append((b"Content-Type", DEFAULT_CONTENT_TYPE.encode()))
-        path = fill(step.path, self._bodies)
+        path = self._meaning.text(step.path, f"[{step.id}] path")
         try:
             received, number = await self._wire.send(step.action or "GET", path, headers, content)
         except Broken as error:
-            return [_failure(step, "request", "an answer", error.why, None)]
+            return [_failure(step, "request", Mismatch("", "an answer", error.why), None)]
         parsed = parse_body(received.content)
         # Only an object counts as a body; anything else makes every check of the body pass.
-        self._bodies[step.id] = parsed if isinstance(parsed, dict) else None
+        self._meaning.received(step.id, parsed if isinstance(parsed, dict) else None)
         return [
-            _failure(step, field, expected, actual, number)
-            for field, expected, actual in self._failed(step, received, parsed)
+            _failure(step, field, bad, number)
+            for field, bad in self._failed(step, received, parsed)
         ]
 
-    def _failed(
-        self, step: _Step, received: Received, parsed: object
-    ) -> Iterator[tuple[str, str, str]]:
-        wanted = step.assertions or {}
-        if wanted.get("status") is not None and not match.status_matches(
-            wanted["status"], received.status
+    def _failed(self, step: _Step, received: Received, parsed: object) -> Iterator[_Wrong]:
+        wanted = step.assertions or _Assertions()
+        in_force = self._meaning.at(f"[{step.id}] status {show(wanted.status)}")
+        if wanted.status is not None and not match.status_matches(
+            wanted.status, received.status, in_force
         ):
-            yield "status", show(wanted["status"]), str(received.status)
-        if wanted.get("status_in") and received.status not in wanted["status_in"]:
-            yield "status", f"one of {show(wanted['status_in'])}", str(received.status)
-        body = wanted.get("body") or {}
+            yield "status", Mismatch("", show(wanted.status), str(received.status))
+        if wanted.status_in and received.status not in wanted.status_in:
+            expected = f"one of {show(wanted.status_in)}"
+            yield "status", Mismatch("", expected, str(received.status))
+        body = wanted.body or {}
         document = parsed if isinstance(parsed, dict) else {}
         if isinstance(body.get("$or"), list) and not any(
-            isinstance(each, dict) and not list(self._entries(each, document))
+            isinstance(each, dict) and not list(self._entries(step, each, document))
             for each in body["$or"]
         ):
-            yield "$or", "any alternative", "none"
+            yield "$or", Mismatch("", "any alternative", "none")
         if isinstance(parsed, dict):
-            yield from self._entries(body, parsed)
-            for path in wanted.get("body_absent") or ():
-                yield from self._entries({path: "absent"}, parsed)
-        for name, value in (wanted.get("headers") or {}).items():
+            yield from self._entries(step, body, parsed)
+            for path in wanted.body_absent or ():
+                yield from self._entries(step, {path: "absent"}, parsed)
+        for name, value in (wanted.headers or {}).items():
             yield from _header(name, value, received)
-        yield from _timing(wanted.get("timing_ms") or {}, received.duration_ms)
+        yield from _timing(wanted.timing_ms or {}, received.duration_ms)
         text = received.content.decode(errors="replace")
-        for part in wanted.get("body_contains") or ():
+        for part in wanted.body_contains or ():
             if part not in text:
-                yield "body_contains", part, text
+                yield "body_contains", Mismatch("", part, text)
 
     def _entries(
-        self, body: dict[str, object], document: dict[str, object]
-    ) -> Iterator[tuple[str, str, str]]:
+        self, step: _Step, body: dict[str, object], document: dict[str, object]
+    ) -> Iterator[_Wrong]:
         for path, matcher in body.items():
             if path.startswith("$") and not path.startswith("$."):
                 continue
+            place = f"[{step.id}] {path}"
             try:
-                filled = fill_json(matcher, self._bodies)
-                value = resolve(fill(path, self._bodies), document)
+                filled = self._meaning.matcher(matcher, place)
+                value = self._meaning.find(self._meaning.text(path, place), document, place)
             except PathError as error:
-                if matcher != "absent":
-                    yield path, show(matcher), str(error)
+                if self._meaning.is_wrong_at_a_dead_end(matcher, place):
+                    yield path, Mismatch("", show(matcher), str(error), absent=True)
                 continue
-            if not match.matches(filled, value):
-                yield path, show(filled), show(value)
+            if not match.matches(filled, value, self._meaning.at(place)):
+                yield path, Mismatch("", show(filled), show(value), absent=value is None)
 
 
-def _header(name: str, wanted: object, received: Received) -> Iterator[tuple[str, str, str]]:
+def _header(name: str, wanted: object, received: Received) -> Iterator[_Wrong]:
     value = received.headers.get(name.lower(), "")
     if isinstance(wanted, dict):
         # As published: `$exists` is dropped without a word.
         wrong = "$match" in wanted and not match.matches({"$match": wanted["$match"]}, value)
         if wrong or wanted.get("$eq", value) != value:
-            yield f"header:{name}", show(wanted), value
+            yield f"header:{name}", Mismatch("", show(wanted), value)
     elif wanted != value:
-        yield f"header:{name}", show(wanted), value
+        yield f"header:{name}", Mismatch("", show(wanted), value)
 
 
-def _timing(wanted: dict[str, float], took: int) -> Iterator[tuple[str, str, str]]:
+def _timing(wanted: dict[str, float], took: int) -> Iterator[_Wrong]:
     if (most := wanted.get("less_than")) is not None and took >= most:
-        yield "timing", f"< {most:g} ms", f"{took} ms"
+        yield "timing", Mismatch("", f"< {most:g} ms", f"{took} ms")
     if (least := wanted.get("greater_than")) is not None and took <= least:
-        yield "timing", f"> {least:g} ms", f"{took} ms"
+        yield "timing", Mismatch("", f"> {least:g} ms", f"{took} ms")
     if (around := wanted.get("approximate")) is not None:
         margin = max(around * 0.5, 100)
         if abs(took - around) > margin:
-            yield "timing", f"~{around:g} ms", f"{took} ms"
+            yield "timing", Mismatch("", f"~{around:g} ms", f"{took} ms")
 
 
-def _failure(
-    step: _Step, field: str, expected: str, actual: str, number: int | None
-) -> FailedCheck:
+def _failure(step: _Step, field: str, bad: Mismatch, number: int | None) -> FailedCheck:
     return FailedCheck(
-        step_id=step.id, field=field, expected=expected, actual=actual, exchange=number
+        step_id=step.id,
+        field=field,
+        expected=bad.expected,
+        actual=bad.actual,
+        absent=bad.absent,
+        exchange=number,
     )

@@ -37,11 +37,17 @@ def summary_lines(results: Sequence[CaseResult]) -> Iterator[str]:
             yield f"    {result.verdict}: {result.reason}"
         for failure in result.failures:
             yield from _failure_lines(failure)
+        for cause in result.causes:
+            yield f"    because: {_clipped(str(cause))}"
     yield from _finding_lines(results)
     counts = Counter(result.verdict for result in results)
     told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict])
     yield ""
     yield f"{len(results)} case{'' if len(results) == 1 else 's'}: {told}"
+    if caused := [result for result in results if result.causes]:
+        kinds = Counter(kind for each in caused for kind in {cause.kind for cause in each.causes})
+        told = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
+        yield f"{len(caused)} of {len(bad)} failures are no fault of the server: {told}"
 
 
 def _finding_lines(results: Sequence[CaseResult]) -> Iterator[str]:

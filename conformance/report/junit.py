@@ -37,7 +37,7 @@ def _case(suite: ElementTree.Element, case: CaseResult) -> None:
     made.set("classname", _clean(case.suite) or "cases")
     made.set("file", _clean(case.path))
     made.set("time", _seconds(case.duration_ms))
-    told = "\n".join(map(str, case.failures))
+    told = "\n".join(map(str, (*case.failures, *(f"because: {one}" for one in case.causes))))
     if case.verdict in (Verdict.FAIL, Verdict.ERROR):
         kind = "failure" if case.verdict is Verdict.FAIL else "error"
         found = ElementTree.SubElement(made, kind, type=str(case.verdict))

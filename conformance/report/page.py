@@ -122,6 +122,7 @@ def _failed_case(case: CaseResult, again: bool) -> str:
     ]
     if case.reason:
         parts.append(f"<p>{escape(case.reason)}</p>")
+    parts += [f"<p>because: {escape(str(cause))}</p>" for cause in case.causes]
     parts += [_failure(case, failure, again) for failure in case.failures]
     return "\n".join([*parts, "</details>"])
 

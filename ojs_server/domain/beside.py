@@ -10,6 +10,7 @@ import msgspec
 # The bits of `Job.beside`.
 CHECKPOINT: Final = 1
 PROGRESS: Final = 2
+HOLDERS: Final = 4
 
 
 class Checkpoint(msgspec.Struct, frozen=True):

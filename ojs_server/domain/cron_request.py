@@ -21,6 +21,7 @@ from ojs_server.domain.cron_entry import (
     encoded,
 )
 from ojs_server.domain.errors import OjsError, TooLarge, invalid
+from ojs_server.domain.fields import object_of
 from ojs_server.domain.naming import nearest
 from ojs_server.domain.options import OPTIONS
 from ojs_server.domain.zones import parse_zone
@@ -61,9 +62,7 @@ class CronChanges(msgspec.Struct, frozen=True):
 
 def parse_changes(body: Mapping[str, Any]) -> CronChanges:
     """Check what a registration or a change says, as far as it stands for itself."""
-    template = body.get("job_template")
-    if template is not None and not isinstance(template, dict):
-        raise invalid("job_template", f"must be an object, not {kind_of(template)}")
+    template = object_of("job_template", body.get("job_template"))
     name = body.get("name")
     return CronChanges(
         name=None if name is None else parse_name(name),
@@ -181,23 +180,15 @@ def _template(changes: CronChanges, base: Mapping[str, Any]) -> dict[str, Any]:
 
 def _whole(given: Mapping[str, Any]) -> dict[str, Any]:
     """The template with `args`, and with one `meta` from wherever it was put."""
-    options = given.get("options")
-    if options is not None and not isinstance(options, dict):
-        raise invalid("options", f"must be an object, not {kind_of(options)}")
+    options = object_of("options", given.get("options"))
+    sources = (given, options or {})
     for name in _NOT_IN_A_TEMPLATE:
-        if given.get(name) is not None or (options or {}).get(name) is not None:
+        if any(source.get(name) is not None for source in sources):
             raise invalid(name, "cannot be set for the jobs of a cron entry")
     meta: dict[str, Any] = {}
-    for source, name in (
-        (given, "meta"),
-        (given, "metadata"),
-        (options or {}, "meta"),
-        (options or {}, "metadata"),
-    ):
-        value = source.get(name)
-        if value is not None and not isinstance(value, dict):
-            raise invalid(name, f"must be an object, not {kind_of(value)}")
-        meta.update(value or {})
+    for source in sources:
+        for name in ("meta", "metadata"):
+            meta.update(object_of(name, source.get(name)) or {})
     template = {name: value for name, value in given.items() if name not in ("meta", "metadata")}
     if options is not None:
         template["options"] = {

@@ -5,16 +5,16 @@ from typing import Any, Final
 
 import msgspec
 
-from ojs_server.domain.errors import ValidationError, invalid
-from ojs_server.domain.fields import args, parse_queue
+from ojs_server.domain.errors import invalid
+from ojs_server.domain.fields import args, object_of, parse_queue
 from ojs_server.domain.job import Change, Job, State, StoredJob
-from ojs_server.domain.naming import nearest
+from ojs_server.domain.lifecycle import policy_of
+from ojs_server.domain.naming import refuse_unknown
 from ojs_server.domain.retry import RetryPolicy, parse_policy
 from ojs_server.domain.tenant import MEMBER
 from ojs_server.domain.unique import refingerprinted
 from ojs_server.domain.validate import check_sizes
 from ojs_wire import codec
-from ojs_wire.values import kind_of
 
 OVERRIDES: Final = frozenset({"queue", "args", "meta", "retry"})
 
@@ -62,28 +62,27 @@ def error_type_of(job: Job) -> str | None:
     return None if found is None else found.replace("\0", "")
 
 
-def parse_override(given: object) -> Override | None:
+def parse_override(value: object) -> Override | None:
     """Check what a retry is to change."""
+    given = object_of("override", value)
     if given is None:
         return None
-    if not isinstance(given, dict):
-        raise invalid("override", f"must be an object, not {kind_of(given)}")
-    for name in given:
-        # Never ignored: a job that was to be changed would run again as it was.
-        if name not in OVERRIDES:
-            raise ValidationError(
-                f"`override.{name[:100]}` cannot be overridden{nearest(name, OVERRIDES)}",
-                details={"field": f"override.{name[:100]}", "allowed": sorted(OVERRIDES)},
-            )
-    meta, retry, queue = given.get("meta"), given.get("retry"), given.get("queue")
-    if meta is not None and not isinstance(meta, dict):
-        raise invalid("override.meta", f"must be an object, not {kind_of(meta)}")
+    # Never ignored: a job that was to be changed would run again as it was.
+    refuse_unknown("override.", given, OVERRIDES)
+    meta = object_of("override.meta", given.get("meta"))
+    retry, queue = given.get("retry"), given.get("queue")
     return Override(
         queue=None if queue is None else parse_queue("override.queue", queue),
         args=None if given.get("args") is None else args(given),
         meta=meta,
         retry=None if retry is None else parse_policy(retry),
     )
+
+
+def limited(stored: StoredJob, max_attempts: int) -> StoredJob:
+    """The job with another limit of attempts, and the rest of its retry policy as it was."""
+    policy = msgspec.structs.replace(policy_of(stored.job), max_attempts=max_attempts)
+    return overridden(stored, Override(retry=policy))
 
 
 def _require_tenant(stored: StoredJob, meta: dict[str, Any]) -> None:

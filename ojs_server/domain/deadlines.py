@@ -163,10 +163,12 @@ def no_time_left(job: Job, retry_at: int, now: int) -> Fault | None:
 
 
 class Loss(msgspec.Struct, frozen=True):
-    """Why a holder loses its job, and whether the next delivery waits for the retry delay."""
+    """Why a holder loses its job, whether the next delivery waits for the retry delay, and
+    whether the lost one counts against no limit."""
 
     fault: Fault
-    backoff: bool
+    backoff: bool = False
+    free: bool = False
 
 
 def loss(job: Job, lease: Lease, now: int) -> Loss:
@@ -178,7 +180,7 @@ def loss(job: Job, lease: Lease, now: int) -> Loss:
         return Loss(_too_long(job, lease.deadline_at, now), backoff=True)
     if lease.stall_ms is not None and lease.stall_ms <= lease.duration_ms:
         return Loss(_stalled(lease, lease.stall_ms, now), backoff=True)
-    return Loss(_VISIBILITY, backoff=False)
+    return Loss(_VISIBILITY, free=lease.late_ack)
 
 
 _VISIBILITY: Final = Fault(

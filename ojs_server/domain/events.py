@@ -29,20 +29,22 @@ def scheduled(job: Job) -> Event:
 
 def started(job: Job, worker_id: str | None) -> Event:
     """A worker has the job; `job` is the record after the claim."""
-    return _of(
-        job,
-        "job.started",
-        {"worker_id": worker_id and unscoped(job.tenant, worker_id), "attempt": job.attempt},
-    )
+    told: dict[str, Any] = {
+        "worker_id": worker_id and unscoped(job.tenant, worker_id),
+        "attempt": job.attempt,
+    }
+    if job.started_at is not None and job.enqueued_at is not None:
+        told["queue_time_ms"] = max(0, job.started_at - job.enqueued_at)
+    return _of(job, "job.started", told)
 
 
-def completed(job: Job, lease: Lease | None, now: int) -> Event:
+def completed(job: Job, worker_id: str | None, now: int) -> Event:
     """A worker's result was accepted."""
     return _of(
         job,
         "job.completed",
         {
-            "worker_id": _holder(job, lease),
+            "worker_id": worker_id and unscoped(job.tenant, worker_id),
             "attempt": job.attempt,
             "duration_ms": _duration(job, now),
         },

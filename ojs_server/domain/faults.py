@@ -6,6 +6,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from ojs_server.domain.errors import TooLarge, invalid
+from ojs_server.domain.fields import object_of
 from ojs_wire import codec
 from ojs_wire.values import format_timestamp, kind_of, parse_duration, parse_timestamp
 
@@ -16,6 +17,7 @@ MAX_TEXT: Final = 10_000
 MAX_FRAMES: Final = 50
 MAX_NAME: Final = 255
 MAX_DETAILS: Final = 64 * 1024
+MAX_RETRIES: Final = 1000
 # How a handler asks for an outcome: `details.action`, or these words in `code`.
 _ACTIONS: Final[Mapping[str, Action]] = {
     "RETRY": "retry",
@@ -53,12 +55,35 @@ class Fault(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def snooze_ms(self) -> int:
-        """How long a snoozed job stays away."""
+        """How long a snoozed job stays away, or one whose handler named the delay."""
         value = (self.details or {}).get("retry_after_ms")
         try:
             return 0 if value is None else parse_duration(value, 1)
         except ValueError as error:
             raise invalid("error.details.retry_after_ms", str(error)) from None
+
+    @property
+    def retries(self) -> int | None:
+        """How many deliveries the handler leaves the job; None where the policy says."""
+        value = self._terms.get("retries")
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_RETRIES:
+            raise invalid(
+                "error.details.retries", f"must be a whole number between 0 and {MAX_RETRIES}"
+            )
+        return value
+
+    @property
+    def retry_delay_ms(self) -> int | None:
+        """After how long the handler wants the next delivery; None where the policy says."""
+        return None if self._terms.get("retry_after_ms") is None else self.snooze_ms
+
+    @property
+    def _terms(self) -> dict[str, Any]:
+        """The details, where they ask for a retry in so many words; others are the handler's."""
+        details = self.details or {}
+        return details if details.get("action") == "retry" else {}
 
     @property
     def names(self) -> tuple[str | None, ...]:
@@ -104,9 +129,7 @@ def parse_fault(given: object) -> Fault:
     if not isinstance(given, dict):
         raise invalid("error", f"must be an object or a string, not {kind_of(given)}")
     code, kind = _name(given, "code"), _name(given, "type")
-    details = given.get("details")
-    if details is not None and not isinstance(details, dict):
-        raise invalid("error.details", f"must be an object, not {kind_of(details)}")
+    details = object_of("error.details", given.get("details"))
     if details is not None and (size := len(codec.encode(details))) > MAX_DETAILS:
         raise TooLarge(
             f"`error.details` has {size} bytes; at most {MAX_DETAILS} are allowed",

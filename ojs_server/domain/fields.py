@@ -54,11 +54,9 @@ def args(body: Mapping[str, Any]) -> list[Any]:
     return value
 
 
-def object_of(field: str, value: object) -> Mapping[str, Any]:
-    """Check metadata, which may be given under two names; empty when it is not given."""
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
+def object_of(field: str, value: object) -> dict[str, Any] | None:
+    """Check that what is given is an object; None when it is not given."""
+    if value is not None and not isinstance(value, dict):
         raise invalid(field, f"must be an object, not {kind_of(value)}")
     return value
 

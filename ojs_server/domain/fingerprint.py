@@ -6,12 +6,9 @@ Unicode's NFC. Unlike there, an integer keeps all its 64 bits.
 
 import hashlib
 import unicodedata
-from typing import Any, Final
+from typing import Any
 
-from ojs_wire.codec import encode
-
-# A whole double in this range has an integer that JSON may have spelled instead.
-_LIMIT: Final = 2.0**64
+from ojs_wire.codec import MAX_INTEGER, MIN_INTEGER, encode
 
 
 def fingerprint(value: object) -> bytes:
@@ -28,7 +25,8 @@ def canonical_text(value: object) -> bytes:
         return b"[" + b",".join(map(canonical_text, value)) + b"]"
     if isinstance(value, str):
         return encode(unicodedata.normalize("NFC", value))
-    if isinstance(value, float) and value.is_integer() and abs(value) < _LIMIT:
+    if isinstance(value, float) and value.is_integer() and MIN_INTEGER <= value <= MAX_INTEGER:
+        # JSON may have spelled it as an integer instead.
         return encode(int(value))
     return encode(value)
 

@@ -89,7 +89,8 @@ class StoredJob(msgspec.Struct, frozen=True):
 class Lease(msgspec.Struct, frozen=True):
     """Who holds an active job, for which delivery, and until when.
 
-    `stall_ms` is the longest silence that the job itself allows, where it says so.
+    `stall_ms` is the longest silence that the job itself allows, where it says so. `late_ack` says
+    that its holder may complete the job also once the lease is lost.
     """
 
     job_id: str
@@ -103,6 +104,16 @@ class Lease(msgspec.Struct, frozen=True):
     fetch_id: str | None
     stall_ms: int | None = None
     trace_id: str | None = None
+    late_ack: bool = False
+
+
+class Earlier(msgspec.Struct, frozen=True):
+    """A delivery whose lease was lost, and who had it; its ACK may still complete the job."""
+
+    job_id: str
+    attempt: int
+    worker_id: str
+    started_at: int | None
 
 
 class Event(msgspec.Struct, frozen=True):
@@ -119,7 +130,8 @@ class Change(msgspec.Struct, frozen=True):
     """One decided transition: written only if the stored job still equals `before`.
 
     `result` is stored when given; a job that leaves `active` loses its lease. `dead_letter` says
-    that a discarded job is to be kept as its policy or its handler asked for.
+    that a discarded job is to be kept as its policy or its handler asked for. `lost` is the
+    delivery that ends here and may still be completed late.
     """
 
     before: Job
@@ -127,3 +139,4 @@ class Change(msgspec.Struct, frozen=True):
     events: tuple[Event, ...]
     result: bytes | None = None
     dead_letter: bool = False
+    lost: Earlier | None = None

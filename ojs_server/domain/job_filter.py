@@ -6,10 +6,10 @@ from typing import Any, Final
 import msgspec
 
 from ojs_server.domain.dead_letter import error_type_of
-from ojs_server.domain.errors import ValidationError, invalid
+from ojs_server.domain.errors import invalid
 from ojs_server.domain.fields import PRIORITIES, parse_queue
 from ojs_server.domain.job import Job, State
-from ojs_server.domain.naming import nearest
+from ojs_server.domain.naming import nearest, refuse_unknown
 from ojs_wire import codec
 from ojs_wire.values import JOB_TYPE, MAX_NAME, kind_of, parse_duration, parse_timestamp
 
@@ -101,12 +101,7 @@ def parse_filter(
 
     A member that is not known is always refused: passed over, it would widen what is meant.
     """
-    for name in given:
-        if name not in MEMBERS:
-            raise ValidationError(
-                f"`{where}{name[:100]}` is not known{nearest(name, MEMBERS)}",
-                details={"field": f"{where}{name[:100]}", "allowed": sorted(MEMBERS)},
-            )
+    refuse_unknown(where, given, MEMBERS)
     queue = _text(given, "queue", where)
     job_type, prefix = _type(given, where)
     since = [_moment(given, name, where) for name in ("since", "enqueued_after")]

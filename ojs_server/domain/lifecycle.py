@@ -24,13 +24,15 @@ from ojs_server.domain import deadlines, events, retry
 from ojs_server.domain.beside import PROGRESS
 from ojs_server.domain.errors import Conflict
 from ojs_server.domain.faults import Fault, append_entry, entry
-from ojs_server.domain.job import TERMINAL, Change, Event, Job, Lease, State
+from ojs_server.domain.job import TERMINAL, Change, Earlier, Event, Job, Lease, State
+from ojs_server.domain.late import earlier_of
 from ojs_server.domain.retention import Retention
 
 # What may happen in which state; a call in any other state is a conflict.
 LEGAL: Final = {
     "claim": frozenset({State.AVAILABLE}),
     "ack": frozenset({State.ACTIVE}),
+    "ack_late": frozenset(State) - TERMINAL,
     "fail": frozenset({State.ACTIVE}),
     "lapse": frozenset({State.ACTIVE}),
     "cancel": frozenset(State) - TERMINAL,
@@ -73,18 +75,16 @@ def acknowledge(
     """ACK: the holder's result completes the job."""
     require(job, "ack")
     require_holder(job, lease, worker_id, attempt)
-    after = msgspec.structs.replace(
-        job,
-        state=State.COMPLETED,
-        completed_at=now,
-        finished_at=now,
-        error=None,
-        due_at=now + keep.completed_ms,
-    )
-    happened: tuple[Event, ...] = (events.completed(job, lease, now),)
-    if job.beside & PROGRESS:
-        happened = (events.progress_completed(job, now), *happened)
-    return Change(job, after, happened, result)
+    return _completed(job, job, lease.worker_id if lease else None, result, now, keep)
+
+
+def acknowledge_late(
+    job: Job, earlier: Earlier, *, result: bytes | None, now: int, keep: Retention
+) -> Change:
+    """ACK by a worker whose lease was lost: its delivery completes the job, whoever has it now."""
+    require(job, "ack_late")
+    done = msgspec.structs.replace(job, attempt=earlier.attempt, started_at=earlier.started_at)
+    return _completed(job, done, earlier.worker_id, result, now, keep)
 
 
 def fail(
@@ -111,19 +111,35 @@ def fail(
 
 
 def lapse(
-    job: Job, lease: Lease, fault: Fault, *, backoff: bool, now: int, dice: float, keep: Retention
+    job: Job,
+    lease: Lease,
+    fault: Fault,
+    *,
+    backoff: bool,
+    now: int,
+    dice: float,
+    keep: Retention,
+    free: bool = False,
 ) -> Change:
     """The lease is lost: the timer ran out, the worker died, or the run took too long.
 
     Without `backoff` the job keeps its place in the queue and is available at once. The
-    attempt was counted when the job was handed out, so nothing more is added here.
+    attempt was counted when the job was handed out; it stays counted unless the loss is `free`.
     """
     require(job, "lapse")
-    if backoff or _exhausted(job) or retry.is_non_retryable(policy_of(job), fault.names):
-        return _failed(job, lease, fault, now, dice, keep)
+    counted = msgspec.structs.replace(job, releases=job.releases + free)
+    final = _exhausted(counted) or retry.is_non_retryable(policy_of(job), fault.names)
+    if backoff or final:
+        change = _failed(job, lease, fault, now, dice, keep)
+    else:
+        change = _offered_again(job, counted, lease, fault, now)
+    return msgspec.structs.replace(change, lost=earlier_of(job, lease))
+
+
+def _offered_again(job: Job, counted: Job, lease: Lease, fault: Fault, now: int) -> Change:
     noted = entry(fault, job.attempt, now)
     after = msgspec.structs.replace(
-        job,
+        counted,
         state=State.AVAILABLE,
         started_at=None,
         error=noted,
@@ -259,6 +275,24 @@ def _enter_queue(job: Job, now: int, position: Positions) -> Job:
     )
 
 
+def _completed(
+    before: Job, done: Job, worker_id: str | None, result: bytes | None, now: int, keep: Retention
+) -> Change:
+    """The one way into `completed`; `done` is the job with the delivery that did it."""
+    after = msgspec.structs.replace(
+        done,
+        state=State.COMPLETED,
+        completed_at=now,
+        finished_at=now,
+        error=None,
+        due_at=now + keep.completed_ms,
+    )
+    happened: tuple[Event, ...] = (events.completed(done, worker_id, now),)
+    if before.beside & PROGRESS:
+        happened = (events.progress_completed(done, now), *happened)
+    return Change(before, after, happened, result)
+
+
 def _release(job: Job, lease: Lease | None) -> Change:
     # Given back unharmed: the same place in the queue, and the attempt does not count.
     after = msgspec.structs.replace(
@@ -290,7 +324,9 @@ def _failed(
     if not _is_final(job, policy, fault):
         noted = entry(fault, job.attempt, now)
         errors = append_entry(errors, noted)
-        delay = retry.next_delay(policy, job.attempt - job.releases, dice)
+        delay = fault.retry_delay_ms
+        if delay is None:
+            delay = retry.next_delay(policy, job.attempt - job.releases, dice)
         late = deadlines.no_time_left(job, now + delay, now)
         if late is None:
             waiting = msgspec.structs.replace(

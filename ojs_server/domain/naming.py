@@ -1,6 +1,6 @@
-"""Suggesting the name that was probably meant."""
+"""Names that are not known: refused, with the one that was probably meant."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 
 from ojs_server.domain.errors import ValidationError
@@ -14,12 +14,12 @@ def nearest(given: object, known: Iterable[str]) -> str:
     return f'; did you mean "{close[0]}"?' if close else ""
 
 
-def refuse_unknown(where: str, given: Iterable[str], known: Iterable[str]) -> None:
-    """Refuse members that nobody knows; `where` is what stands before their names."""
-    names = sorted(known)
+def refuse_unknown(where: str, given: Iterable[str], known: Collection[str]) -> None:
+    """Refuse a member that is not known; `where` is the path before it, such as `filter.`."""
     for name in given:
-        if name not in names:
+        if name not in known:
+            field = f"{where}{name[:100]}"
             raise ValidationError(
-                f"`{where}{name[:100]}` is not known{nearest(name, names)}",
-                details={"field": f"{where}{name[:100]}", "allowed": names},
+                f"`{field}` is not known{nearest(name, known)}",
+                details={"field": field, "allowed": sorted(known)},
             )

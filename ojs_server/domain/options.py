@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ojs_server.domain import deadlines
-from ojs_server.domain.errors import ValidationError
-from ojs_server.domain.naming import nearest
+from ojs_server.domain.naming import refuse_unknown
 from ojs_server.domain.rate_limit import MEMBERS as RATE_LIMIT_MEMBERS
 from ojs_server.domain.retry import MEMBERS as RETRY_MEMBERS
 from ojs_server.domain.unique import MEMBERS as UNIQUE_MEMBERS
@@ -55,6 +54,7 @@ _MANAGED: Final = frozenset(
         "result",
         "worker_id",
         "lease_expires_at",
+        "releases",
         "deduplicated",
         "parent_results",
         "workflow_id",
@@ -78,7 +78,7 @@ def merge(body: dict[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
     return given
 
 
-def refuse_unknown(options: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+def refuse_unknown_members(options: Mapping[str, Any], given: Mapping[str, Any]) -> None:
     """Refuse members that no option has, as `--strict` asks."""
     for where, value, known in (
         ("options", options, OPTIONS),
@@ -87,11 +87,5 @@ def refuse_unknown(options: Mapping[str, Any], given: Mapping[str, Any]) -> None
         ("unique", given.get("unique"), UNIQUE_MEMBERS),
         ("rate_limit", given.get("rate_limit"), RATE_LIMIT_MEMBERS),
     ):
-        if not isinstance(value, Mapping):
-            continue
-        for name in value:
-            if name not in known:
-                raise ValidationError(
-                    f"`{where}.{name[:100]}` is not known{nearest(name, known)}",
-                    details={"field": f"{where}.{name[:100]}", "allowed": sorted(known)},
-                )
+        if isinstance(value, Mapping):
+            refuse_unknown(f"{where}.", value, known)

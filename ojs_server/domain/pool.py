@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from ojs_server.domain.errors import invalid
-from ojs_server.domain.fields import flag, parse_queue
+from ojs_server.domain.fields import flag, object_of, parse_queue
 from ojs_server.domain.naming import nearest, refuse_unknown
 from ojs_server.domain.rate_limit import parse_count
 from ojs_server.domain.turns import Patience, Turns
@@ -73,15 +73,15 @@ def parse_pool(body: Mapping[str, Any]) -> Pool:
     weights: dict[str, int] = {}
     if isinstance(given, dict):
         for name, value in given.items():
-            refuse_unknown(f"queues.{name}.", object_at(f"queues.{name}", value), {"weight"})
-            weights |= parse_weights(f"queues.{name}", {name: (value or {}).get("weight", 1)})
+            said = object_of(f"queues.{name}", value) or {}
+            refuse_unknown(f"queues.{name}.", said, {"weight"})
+            weights |= parse_weights(f"queues.{name}", {name: said.get("weight", 1)})
     elif not isinstance(given, list):
         raise invalid("queues", f"must be an array or an object, not {kind_of(given)}")
     if not 0 < len(given) <= MAX_QUEUES:
         raise invalid("queues", f"must name 1 to {MAX_QUEUES} queues")
     queues = tuple(dict.fromkeys(parse_queue("queues", name) for name in given))
-    if body.get("weights") is not None:
-        weights |= parse_weights("weights", object_at("weights", body["weights"]))
+    weights |= parse_weights("weights", object_of("weights", body.get("weights")) or {})
     for name in weights:
         if name not in queues:
             raise invalid("weights", f"names {name}, which is not among the pool's queues")
@@ -174,7 +174,7 @@ class PoolOrder:
 
 
 def _starving(value: object) -> Starving | None:
-    given = object_at("starvation_prevention", value)
+    given = object_of("starvation_prevention", value) or {}
     refuse_unknown("starvation_prevention.", given, _STARVING)
     if not flag(given, "enabled"):
         return None
@@ -191,12 +191,3 @@ def _starving(value: object) -> Starving | None:
     if rotation_ms <= 0:
         raise invalid("starvation_prevention.rotation_interval", "must be longer than zero")
     return Starving(rotation_ms, float(share))
-
-
-def object_at(field: str, value: object) -> dict[str, Any]:
-    """Check an object that may be left out."""
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise invalid(field, f"must be an object, not {kind_of(value)}")
-    return value

@@ -7,11 +7,12 @@ from typing import Any, Final
 import msgspec
 
 from ojs_server.domain.errors import InvalidRequest, Unsupported, ValidationError, invalid
+from ojs_server.domain.fields import object_of
 from ojs_server.domain.naming import nearest, refuse_unknown
 from ojs_server.domain.rate_limit import LIMITS, NO_LIMITS, Policy, parse_policy
 from ojs_server.domain.retention import Retention
 from ojs_server.domain.retry import parse_policy as parse_retry
-from ojs_wire.values import format_duration, in_seconds, kind_of, parse_duration
+from ojs_wire.values import format_duration, in_seconds, parse_duration
 
 STRATEGIES: Final = ("reject", "block", "drop_oldest")
 MAX_BOUND: Final = 2**53
@@ -156,7 +157,7 @@ def as_wire(config: QueueConfig) -> dict[str, Any]:
 
 
 def _policy(body: Mapping[str, Any], strict: bool, base: QueueConfig) -> Policy:
-    nested = _object(body, "rate_limit")
+    nested = object_of("rate_limit", body.get("rate_limit")) or {}
     if strict:
         refuse_unknown("rate_limit.", nested, LIMITS)
     outer = parse_policy("", {name: body.get(name) for name in LIMITS & body.keys()})
@@ -175,7 +176,7 @@ def _policy(body: Mapping[str, Any], strict: bool, base: QueueConfig) -> Policy:
 
 
 def _bounds(body: Mapping[str, Any], strict: bool) -> Bounds | None:
-    nested = _object(body, "backpressure")
+    nested = object_of("backpressure", body.get("backpressure")) or {}
     if strict:
         refuse_unknown("backpressure.", nested, _BOUNDS)
     # Every spelling is checked, also where another one wins.
@@ -266,7 +267,7 @@ def _retry(body: Mapping[str, Any], strict: bool) -> dict[str, Any] | None:
 
 
 def _retention(body: Mapping[str, Any], strict: bool) -> dict[str, int]:
-    given = _object(body, "retention")
+    given = object_of("retention", body.get("retention")) or {}
     if strict:
         refuse_unknown("retention.", given, frozenset(_RETENTION))
     return {
@@ -317,15 +318,6 @@ _READERS: Final[Mapping[str, Callable[[Mapping[str, Any], bool], Any]]] = {
     "dead_letters": _dead_letters,
     "job_types": _job_types,
 }
-
-
-def _object(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    value = body.get(name)
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise invalid(name, f"must be an object, not {kind_of(value)}")
-    return value
 
 
 def require_type(config: QueueConfig, queue: str, job_type: str) -> None:

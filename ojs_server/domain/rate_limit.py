@@ -7,8 +7,9 @@ from typing import Any, Final
 import msgspec
 
 from ojs_server.domain.errors import InvalidRequest, invalid
+from ojs_server.domain.fields import object_of
 from ojs_server.domain.naming import nearest
-from ojs_wire.values import format_duration, kind_of, parse_duration
+from ojs_wire.values import format_duration, parse_duration
 
 KEY: Final = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._:-]*", re.ASCII)
 MAX_KEY: Final = 255
@@ -89,12 +90,11 @@ class RateLimit(msgspec.Struct, frozen=True):
     common: bool = False
 
 
-def parse_rate_limit(given: object, queue: str) -> RateLimit | None:
+def parse_rate_limit(value: object, queue: str) -> RateLimit | None:
     """Check a job's `rate_limit`; without a key it counts for its queue."""
+    given = object_of("rate_limit", value)
     if given is None:
         return None
-    if not isinstance(given, dict):
-        raise invalid("rate_limit", f"must be an object, not {kind_of(given)}")
     scope = given.get("scope")
     if scope is not None and scope not in SCOPES:
         raise _not_one_of("rate_limit.scope", scope, SCOPES)

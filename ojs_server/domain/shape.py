@@ -12,12 +12,11 @@ import msgspec
 from ojs_server.domain import fields
 from ojs_server.domain.deadlines import Limits, parse_limits
 from ojs_server.domain.errors import invalid
-from ojs_server.domain.options import KNOWN, OTHER_NAME, merge, refuse_unknown
+from ojs_server.domain.options import KNOWN, OTHER_NAME, merge, refuse_unknown_members
 from ojs_server.domain.rate_limit import RateLimit, parse_rate_limit
 from ojs_server.domain.retry import DEFAULT, parse_policy
 from ojs_server.domain.unique import UniquePolicy, parse_unique
 from ojs_wire import codec
-from ojs_wire.values import kind_of
 
 # What differs from job to job.
 _OWN: Final = frozenset({"args", "meta", "id"})
@@ -60,20 +59,16 @@ def _remembered(text: bytes, strict: bool) -> Shape:
 
 
 def _check(body: dict[str, Any], strict: bool) -> Shape:
-    options = body.get("options")
-    if options is None:
-        options = _NOTHING
-    elif not isinstance(options, dict):
-        raise invalid("options", f"must be an object, not {kind_of(options)}")
+    options = fields.object_of("options", body.get("options")) or _NOTHING
     given = merge(body, options)
     outranked = None
     if any(name in body or OTHER_NAME.get(name) in body for name in options):
         # What `options` outranks must be right, too; a mistake would show with the next client.
         outranked = _check({**body, "options": None}, strict).unique
     if strict:
-        refuse_unknown(options, given)
+        refuse_unknown_members(options, given)
     job_type = fields.job_type(body)
-    metadata = fields.object_of("metadata", given.get("metadata"))
+    metadata = fields.object_of("metadata", given.get("metadata")) or {}
     retry, other = given.get("retry"), given.get("retry_policy")
     policies = [parse_policy(one) for one in (retry, other) if one is not None]
     policy = policies[0] if policies else DEFAULT

@@ -6,11 +6,12 @@ from typing import Any, Final
 import msgspec
 
 from ojs_server.domain.errors import Duplicate, InvalidRequest, invalid
+from ojs_server.domain.fields import object_of
 from ojs_server.domain.fingerprint import fingerprint
 from ojs_server.domain.job import TERMINAL, Job, State, StoredJob
 from ojs_server.domain.naming import nearest
 from ojs_server.domain.tenant import MEMBER
-from ojs_wire.values import format_duration, kind_of, parse_duration
+from ojs_wire.values import format_duration, parse_duration
 
 DIMENSIONS: Final = ("type", "queue", "args", "meta")
 CONFLICTS: Final = ("reject", "replace", "replace_except_schedule", "ignore")
@@ -123,12 +124,11 @@ def unique_of(
     )
 
 
-def parse_unique(given: object) -> UniquePolicy | None:
+def parse_unique(value: object) -> UniquePolicy | None:
     """Check a policy; `key` and `use_existing` are synonyms."""
+    given = object_of("unique", value)
     if given is None:
         return None
-    if not isinstance(given, dict):
-        raise invalid("unique", f"must be an object, not {kind_of(given)}")
     # The spelling that does not count is checked, too.
     keys, key = _dimensions("keys", given), _dimensions("key", given)
     chosen = (key if given.get("keys") is None else keys) or ("type",)

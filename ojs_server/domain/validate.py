@@ -13,13 +13,15 @@ from ojs_server.domain.rate_limit import RateLimit
 from ojs_server.domain.retry import parse_policy
 from ojs_server.domain.shape import shape_of
 from ojs_server.domain.tenant import scoped, tenant_in, with_tenant
-from ojs_server.domain.tracing import trace_of
 from ojs_server.domain.unique import Unique, unique_of
 from ojs_wire import codec, codes
+from ojs_wire.tracing import trace_of
 from ojs_wire.values import kind_of
 
 MAX_META: Final = 64 * 1024
 MAX_ENVELOPE: Final = 1024 * 1024
+# Whoever asks again does so in another span.
+_SPAN: Final = frozenset({"traceparent", "tracestate"})
 
 
 class Draft(msgspec.Struct, frozen=True):
@@ -50,7 +52,8 @@ def parse_draft(body: object, *, strict: bool = False, tenant: str | None = None
         raise InvalidRequest(f"a job must be a JSON object, not {kind_of(body)}")
     shape = shape_of(body, strict=strict)
     args = fields.args(body)
-    meta = with_tenant({**fields.object_of("meta", body.get("meta")), **shape.metadata}, tenant)
+    given = fields.object_of("meta", body.get("meta")) or {}
+    meta = with_tenant({**given, **shape.metadata}, tenant)
     tenant = tenant_in(meta)
     client_id = fields.client_id(body)
     unique = None
@@ -94,9 +97,25 @@ def configured(draft: Draft, config: QueueConfig) -> Draft:
 
 
 def hash_of(body: object, tenant: str | None = None) -> bytes:
-    """A fingerprint of a request that ignores spelling: key order, spaces, escapes."""
-    text = codec.canonical(body)
+    """A fingerprint of a request that ignores spelling: key order, spaces, escapes.
+
+    It ignores the spans of its jobs, too (OJS-TRC-002).
+    """
+    text = codec.canonical(_untraced(body))
     return hashlib.sha256(text if tenant is None else scoped(tenant, "").encode() + text).digest()
+
+
+def _untraced(body: object) -> object:
+    if not isinstance(body, dict):
+        return body
+    meta, jobs = body.get("meta"), body.get("jobs")
+    if isinstance(meta, dict) and not _SPAN.isdisjoint(meta):
+        left = {name: value for name, value in meta.items() if name not in _SPAN}
+        body = {name: value for name, value in body.items() if name != "meta"}
+        body |= {"meta": left} if left else {}
+    if isinstance(jobs, list):
+        body = {**body, "jobs": [_untraced(job) for job in jobs]}
+    return body
 
 
 def check_sizes(args: bytes, meta: bytes, spec: bytes) -> None:

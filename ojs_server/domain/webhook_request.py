@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import msgspec
 
-from ojs_server.domain.errors import TooLarge, ValidationError, invalid
-from ojs_server.domain.fields import parse_queue
-from ojs_server.domain.naming import nearest
+from ojs_server.domain.errors import TooLarge, invalid
+from ojs_server.domain.fields import object_of, parse_queue
+from ojs_server.domain.naming import refuse_unknown
 from ojs_server.domain.target import Reach, parse_url
 from ojs_server.domain.webhook import OWN_EVENTS, Webhook, Wish, encoded, wish_of
 from ojs_wire.values import JOB_TYPE, MAX_NAME, kind_of
@@ -39,9 +39,7 @@ def parse_changes(body: Mapping[str, Any], reach: Reach) -> WebhookChanges:
     if url is not None:
         parse_url(url, reach)
     queues, job_types = _filter(body.get("filter")) if "filter" in body else (None, None)
-    metadata = body.get("metadata")
-    if metadata is not None and not isinstance(metadata, dict):
-        raise invalid("metadata", f"must be an object, not {kind_of(metadata)}")
+    metadata = object_of("metadata", body.get("metadata"))
     active = body.get("active")
     if active is not None and not isinstance(active, bool):
         raise invalid("active", f"must be true or false, not {kind_of(active)}")
@@ -144,19 +142,11 @@ def _events(value: object) -> tuple[str, ...]:
 
 
 def _filter(value: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    if value is None:
-        return (), ()
-    if not isinstance(value, dict):
-        raise invalid("filter", f"must be an object, not {kind_of(value)}")
-    for name in value:
-        # Passed over, it would widen what is sent.
-        if name not in FILTERS:
-            raise ValidationError(
-                f"`filter.{name[:100]}` is not known{nearest(name, FILTERS)}",
-                details={"field": f"filter.{name[:100]}", "allowed": list(FILTERS)},
-            )
-    queues = _names("filter.queues", value.get("queues"))
-    job_types = _names("filter.job_types", value.get("job_types"))
+    given = object_of("filter", value) or {}
+    # Passed over, it would widen what is sent.
+    refuse_unknown("filter.", given, FILTERS)
+    queues = _names("filter.queues", given.get("queues"))
+    job_types = _names("filter.job_types", given.get("job_types"))
     for name in job_types:
         if not JOB_TYPE.fullmatch(name):
             raise invalid("filter.job_types", f"holds {name[:100]!r}, which is no job type")

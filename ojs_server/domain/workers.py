@@ -167,10 +167,11 @@ def presence(worker: Worker, now: int, thresholds: Thresholds) -> Presence:
     return Presence.UNREACHABLE if silent >= thresholds.unreachable_ms else Presence.ONLINE
 
 
-def is_stale(worker: Worker, now: int, timeout_ms: int) -> bool:
+def is_stale(worker: Worker, now: int, timeout_ms: int | None) -> bool:
     """Whether a worker has gone, or has been silent for longer than a heartbeat may take."""
     seen = worker.alive_at if worker.alive_at is not None else worker.seen_at
-    return worker.gone_at is not None or now - seen >= timeout_ms
+    silent = timeout_ms is not None and now - seen >= timeout_ms
+    return worker.gone_at is not None or silent
 
 
 _profile: Final = msgspec.json.Decoder(dict[str, Any])

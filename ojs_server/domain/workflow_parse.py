@@ -11,7 +11,7 @@ from ojs_server.domain.errors import (
     TooLarge,
     ValidationError,
 )
-from ojs_server.domain.naming import nearest
+from ojs_server.domain.naming import refuse_unknown
 from ojs_server.domain.queue_config import QueueConfig, require_type
 from ojs_server.domain.validate import Draft, hash_of, parse_draft
 from ojs_server.domain.workflow_graph import graph
@@ -136,7 +136,7 @@ class _Reader:
         if depth > MAX_DEPTH:
             raise refuse(path, f"is nested {depth} deep; at most {MAX_DEPTH} are allowed")
         if self._strict:
-            _refuse_unknown(body, path)
+            refuse_unknown(inside(path, ""), body, MEMBERS)
         shape = _shape(body, path)
         defaults = _merged(defaults, self._options(body, path))
         parts = (*shape.members, *shape.callbacks)
@@ -241,13 +241,3 @@ def _same(name: str) -> set[str]:
 def _at(path: str, error: OjsError) -> str:
     field = (error.details or {}).get("field")
     return inside(path, field) if isinstance(field, str) else path
-
-
-def _refuse_unknown(body: Mapping[str, Any], path: str) -> None:
-    for name in body:
-        if name not in MEMBERS:
-            field = inside(path, name[:100])
-            raise ValidationError(
-                f"`{field}` is not known{nearest(name, MEMBERS)}",
-                details={"field": field, "allowed": sorted(MEMBERS)},
-            )

@@ -1,10 +1,9 @@
 """What the lists of the admin API have in common: their pages, and what a query may say."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 
-from ojs_server.domain.errors import ValidationError
-from ojs_server.domain.naming import nearest
+from ojs_server.domain.naming import refuse_unknown
 from ojs_server.http.call import Call
 from ojs_server.http.paging import Page, page_of
 
@@ -21,13 +20,8 @@ def admin_page(call: Call, known: Iterable[str] = ()) -> tuple[Page, dict[str, s
     return page_of(call, _PER_PAGE, _MOST), checked_query(call, _PAGING.union(known))
 
 
-def checked_query(call: Call, known: Iterable[str]) -> dict[str, str]:
+def checked_query(call: Call, known: Collection[str]) -> dict[str, str]:
     """The query, once it holds known parameters only."""
-    query, names = call.query(), sorted(known)
-    for name in query:
-        if name not in names:
-            raise ValidationError(
-                f"`{name[:100]}` is not known{nearest(name, names)}",
-                details={"field": name[:100], "allowed": names},
-            )
+    query = call.query()
+    refuse_unknown("", query, known)
     return query

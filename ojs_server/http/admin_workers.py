@@ -16,7 +16,7 @@ async def listing(call: Call) -> Answer:
     page, _ = admin_page(call, ("state", "presence", "queue", "label"))
     items, pagination = await page_of_workers(call, page)
     loads, now = await call.server.engine.read(lambda reader: (reader.workers(), reader.now()))
-    timeout_ms = call.server.engine.rules.heartbeat_timeout_ms
+    timeout_ms = call.server.engine.rules.profile.dead_after_ms
     kinds = Counter(_kind(load, now, timeout_ms) for load in loads)
     summary = {"total": len(loads)} | {kind: kinds[kind] for kind in ("running", "quiet", "stale")}
     # The admin UI looks through the queues without a question.
@@ -36,7 +36,7 @@ async def remove(call: Call) -> Answer:
     return Answer({"deleted": True, "worker_id": call.params["id"]})
 
 
-def _kind(load: WorkerLoad, now: int, timeout_ms: int) -> str:
+def _kind(load: WorkerLoad, now: int, timeout_ms: int | None) -> str:
     if is_stale(load.worker, now, timeout_ms):
         return "stale"
     return "running" if load.worker.state == WorkerState.RUNNING else "quiet"

@@ -6,6 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from ojs_server.domain.errors import InvalidRequest, invalid
+from ojs_server.domain.fields import object_of
 from ojs_server.domain.job import TERMINAL, State
 from ojs_server.domain.job_filter import MEMBERS, JobFilter, parse_filter
 from ojs_server.domain.validate import hash_of
@@ -15,7 +16,7 @@ from ojs_server.http.errors import summary_of
 from ojs_server.ops.bulk import Action, Bulk, Item
 from ojs_server.ops.bulk_find import by_filter
 from ojs_wire.calls import BulkRequest
-from ojs_wire.values import MAX_NAME, kind_of
+from ojs_wire.values import MAX_NAME
 
 _DONE: Final[Mapping[Action, str]] = {
     "cancel": "cancelled",
@@ -105,10 +106,8 @@ async def _by_ids(call: Call, action: Action, body: dict[str, Any], meant: Meant
 
 
 async def _by_filter(call: Call, action: Action, body: dict[str, Any], meant: Meant) -> Answer:
-    given = body.get("filter")
+    given = object_of("filter", body.get("filter"))
     flat = {name: body[name] for name in MEMBERS.intersection(body) if body[name] is not None}
-    if given is not None and not isinstance(given, dict):
-        raise invalid("filter", f"must be an object, not {kind_of(given)}")
     if given is not None and flat:
         raise InvalidRequest(
             f"`{min(flat)}` stands beside `filter`; put it inside", details={"field": min(flat)}

@@ -8,8 +8,8 @@ from urllib.parse import parse_qsl
 import msgspec
 from starlette.types import Receive, Scope
 
-from ojs_server.domain.errors import InvalidRequest, MalformedPayload, TooLarge, ValidationError
-from ojs_server.domain.naming import nearest
+from ojs_server.domain.errors import InvalidRequest, MalformedPayload, TooLarge
+from ojs_server.domain.naming import refuse_unknown
 from ojs_server.store.clock import wall_ms
 from ojs_wire import codec
 from ojs_wire.values import RandomBits, kind_of, uuid7
@@ -106,7 +106,7 @@ class Call:
     def check_members(self, value: Mapping[str, Any], wanted: type[msgspec.Struct]) -> None:
         """Under `--strict`, refuse members that the request does not have."""
         if self.server.settings.strict:
-            _refuse_unknown(value, wanted)
+            refuse_unknown("", value, wanted.__struct_fields__)
 
     async def disconnected(self) -> None:
         """Ends when the client's connection does."""
@@ -166,16 +166,6 @@ def _object(body: bytes) -> Any:
     if not isinstance(value, dict):
         raise MalformedPayload(f"the body must be a JSON object, not {kind_of(value)}")
     return value
-
-
-def _refuse_unknown(value: Mapping[str, Any], wanted: type[msgspec.Struct]) -> None:
-    known = wanted.__struct_fields__
-    for name in value:
-        if name not in known:
-            raise ValidationError(
-                f"`{name[:100]}` is not known{nearest(name, known)}",
-                details={"field": name[:100], "allowed": sorted(known)},
-            )
 
 
 def _read_again(value: Mapping[str, Any], wanted: type[Wanted]) -> Wanted:

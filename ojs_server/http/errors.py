@@ -29,7 +29,8 @@ def _parts(error: BaseException, request_id: str) -> tuple[Code, dict[str, Any],
         code, message = error.answer_code, error.message
         details, hint, headers = error.details, error.hint, error.headers
     else:
-        log.error("request %s failed unexpectedly", request_id, exc_info=error)
+        extra = {"request_id": request_id}
+        log.error("request %s failed unexpectedly", request_id, exc_info=error, extra=extra)
         code, message = INTERNAL_ERROR, "the server failed; its log has the reason"
         details, hint, headers = None, None, {}
     body: dict[str, Any] = {

@@ -15,7 +15,7 @@ from ojs_server.domain.errors import MethodNotAllowed, NotFound, OjsError
 from ojs_server.http import dialects
 from ojs_server.http.call import Answer, Call, Disconnected, Stream, new_request_id
 from ojs_server.http.errors import answer_of
-from ojs_server.http.routes import TENANTED, Route, Router
+from ojs_server.http.routes import ROUTES, TENANTED, Route, Router
 from ojs_server.http.tenancy import denied, identify
 from ojs_wire.codec import encode
 
@@ -34,7 +34,8 @@ class Gate:
 
     def __init__(self, server: "Server") -> None:
         self._server = server
-        self._router = Router()
+        tracing = server.tracing
+        self._router = Router(ROUTES if tracing is None else tracing.traced(ROUTES))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -63,7 +64,11 @@ class Gate:
         self._server.metrics.observe_request(path, answer.status, seconds)
         if log.isEnabledFor(logging.DEBUG):
             log.debug(
-                "%s %s %d", scope["method"], path, answer.status, extra={"id": call.request_id}
+                "%s %s %d",
+                scope["method"],
+                path,
+                answer.status,
+                extra={"request_id": call.request_id},
             )
 
     def _route(self, call: Call) -> Route:

@@ -1,6 +1,7 @@
 """Jobs: enqueue one or many, read, cancel, activate, result."""
 
 import re
+import time
 from collections.abc import Mapping
 
 from ojs_server.domain.errors import InvalidRequest, NotReady, OjsError, invalid
@@ -149,8 +150,13 @@ async def _store(call: Call, op: Enqueue) -> Enqueued:
             f"OJS-Block-Timeout must be a number of seconds from 0 to {MAX_TIMEOUT_S}",
             details={"header": "OJS-Block-Timeout"},
         )
-    most = call.server.settings.max_wait_ms
-    return await enqueue_or_wait(call.server.engine, op, min(wait_ms, most), call.disconnected)
+    most = call.server.engine.rules.profile.max_wait_ms
+    begun = time.perf_counter()
+    done = await enqueue_or_wait(call.server.engine, op, min(wait_ms, most), call.disconnected)
+    call.server.metrics.observe_enqueue(op.drafts[0].queue, time.perf_counter() - begun)
+    if call.server.tracing is not None:
+        call.server.tracing.enqueued(done.jobs)
+    return done
 
 
 def pressure_headers(done: Enqueued) -> Mapping[str, str]:
@@ -182,4 +188,4 @@ def _wait(call: Call) -> float:
     text = query.get("timeout", "30")
     if not _SECONDS.fullmatch(text) or not 0 <= float(text) <= MAX_TIMEOUT_S:
         raise invalid("timeout", f"must be a number of seconds from 0 to {MAX_TIMEOUT_S}")
-    return min(float(text), call.server.settings.max_wait_ms / 1000) if wait else 0
+    return min(float(text), call.server.engine.rules.profile.max_wait_ms / 1000) if wait else 0

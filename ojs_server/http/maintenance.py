@@ -6,7 +6,7 @@ from ojs_server.domain.maintenance import Maintenance, parse_order
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.views import timestamp
 from ojs_server.ops.control import Maintain
-from ojs_server.settings import TABLE
+from ojs_server.settings import TABLE, value_of
 from ojs_wire.calls import MaintenanceRequest
 
 # Where passwords can stand.
@@ -37,9 +37,8 @@ async def config(call: Call) -> Answer:
     for setting in TABLE:
         if setting.name in _SECRET:
             continue
-        holder = settings.keep if setting.kind in ("retention", "kept") else settings
         unit = "_ms" if setting.kind in ("duration", "retention") else ""
-        shown[setting.name + unit] = getattr(holder, setting.field or setting.name)
+        shown[setting.name + unit] = value_of(settings, setting)
     return Answer({"config": {**shown, "keys_needed": settings.keys.needed}})
 
 

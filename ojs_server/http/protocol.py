@@ -17,6 +17,8 @@ from ojs_wire.codec import encode
 MAX_HEAD: Final = 64 * 1024
 # How long a client may take, once the server stops, to read what it was sent.
 UNREAD_S: Final = 5.0
+# uvicorn's word for it; the application chooses what the client is told.
+_RESTART: Final = 1012
 
 _REASONS: Final = {400: "Bad Request", 431: "Request Header Fields Too Large"}
 
@@ -81,15 +83,15 @@ class BoundedSocket(WSProtocol):
     """uvicorn's WebSocket, which a client that reads nothing does not hold open for ever."""
 
     def shutdown(self) -> None:
-        """The server stops: what was sent may still be read, but not for ever."""
-        super().shutdown()
-        self.loop.call_later(UNREAD_S, self._abandon)
+        """The server stops: the application may say so first, and ends the connection then."""
+        if self.handshake_complete and not self.close_sent:
+            self.stop_keepalive()
+            self.queue.put_nowait({"type": "websocket.disconnect", "code": _RESTART})
+        else:
+            super().shutdown()
+        self.loop.call_later(UNREAD_S, self.transport.abort)
 
     def keepalive_timeout(self) -> None:
         """No pong has come: nobody is there, so nothing is left to be read."""
         super().keepalive_timeout()
         self.transport.abort()
-
-    def _abandon(self) -> None:
-        if self.transport.get_write_buffer_size():
-            self.transport.abort()

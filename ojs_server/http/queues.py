@@ -37,10 +37,10 @@ async def stats(call: Call) -> Answer:
     """Jobs by state."""
     queue, now = await _known(call)
     counts: dict[str, Any] = dict(queue.counts)
-    depth = sum(queue.counts[state] for state in WAITING)
+    depth = _depth(queue)
     answer = {
         "queue": {"name": queue.name, **counts, "depth": depth, "paused": queue.paused},
-        "stats": {"queue": queue.name, **counts, "depth": depth, **_bounds(queue, depth)},
+        "stats": {"queue": queue.name, **counts, "depth": depth, **_bounds(queue)},
         "status": _status(queue),
         "computed_at": format_timestamp(now),
     }
@@ -79,13 +79,25 @@ async def known_queue(call: Call, name: str) -> tuple[QueueCounts, int]:
     return msgspec.structs.replace(found[0], name=name), now
 
 
-def _bounds(queue: QueueCounts, depth: int) -> dict[str, Any]:
-    """What bounds the queue, and how full it is by the bound that is nearer."""
+def pressure_of(queue: QueueCounts) -> float | None:
+    """How full a queue is by the bound that is nearer; None where nothing bounds it."""
     bounds = queue.config.bounds if queue.config else None
     if bounds is None:
+        return None
+    measures = ((_depth(queue), bounds.depth), (queue.bytes, bounds.bytes))
+    return max(used / bound for used, bound in measures if bound is not None)
+
+
+def _depth(queue: QueueCounts) -> int:
+    return sum(queue.counts[state] for state in WAITING)
+
+
+def _bounds(queue: QueueCounts) -> dict[str, Any]:
+    """What bounds the queue, and how full it is."""
+    bounds = queue.config.bounds if queue.config else None
+    pressure = pressure_of(queue)
+    if bounds is None or pressure is None:
         return {}
-    measures = ((depth, bounds.depth), (queue.bytes, bounds.bytes))
-    pressure = max(used / bound for used, bound in measures if bound is not None)
     return {
         "max_depth": bounds.depth,
         "bound": bounds.depth,

@@ -5,10 +5,10 @@ from typing import Any
 
 from ojs_server.domain import limit as limits
 from ojs_server.domain.birth import rate_key_of
-from ojs_server.domain.errors import NotFound, ValidationError, invalid
+from ojs_server.domain.errors import NotFound, invalid
 from ojs_server.domain.fields import parse_queue
 from ojs_server.domain.limit import Limit
-from ojs_server.domain.naming import nearest
+from ojs_server.domain.naming import refuse_unknown
 from ojs_server.domain.rate_limit import LIMITS, OF_KEYLESS, parse_key, parse_policy
 from ojs_server.domain.tenant import scoped, unscoped
 from ojs_server.domain.validate import Draft
@@ -53,12 +53,7 @@ async def override(call: Call) -> Answer:
     key = _key(call)
     body = await call.json()
     if call.server.settings.strict:
-        for name in body:
-            if name not in _OVERRIDE:
-                raise ValidationError(
-                    f"`{name[:100]}` is not known{nearest(name, _OVERRIDE)}",
-                    details={"field": name[:100], "allowed": sorted(_OVERRIDE)},
-                )
+        refuse_unknown("", body, _OVERRIDE)
     policy = parse_policy("", body)
     done = await call.server.engine.run(Override(key, policy, await _until(call, body)))
     found = await call.server.engine.read(lambda reader: reader.limit(key))

@@ -1,7 +1,7 @@
 """The one path table: every method and path, its handler, and the role that may call it."""
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Final
 
 import msgspec
@@ -190,7 +190,7 @@ CANONICAL: Final[tuple[Route, ...]] = (
     _route("GET", "/ojs/manifest", system.manifest, _ANYONE),
     _route("GET", f"{V1}/health", system.health, _ANYONE),
     _route("GET", "/ready", system.ready, _ANYONE),
-    _route("GET", "/metrics", system.metrics, _READ),
+    _route("GET", "/metrics", system.exposition, _READ),
 )
 
 
@@ -233,7 +233,7 @@ ROUTES: Final = _with_aliases(CANONICAL)
 class Router:
     """Finds the route of a request: fixed paths in one look-up, the others by pattern."""
 
-    def __init__(self, routes: tuple[Route, ...] = ROUTES) -> None:
+    def __init__(self, routes: Iterable[Route] = ROUTES) -> None:
         self._fixed: dict[str, dict[str, Route]] = {}
         patterns: dict[str, dict[str, Route]] = {}
         for route in routes:

@@ -72,7 +72,7 @@ async def settle(call: Call) -> Answer:
         _shown(given, one if isinstance(one, OjsError) else next(settled), call.request_id)
         for given, one in zip(request.results, taken, strict=True)
     ]
-    return Answer(_body(shown, array("jobs", fetched(done.deliveries))))
+    return Answer(_body(shown, array("jobs", fetched(call, done.deliveries))))
 
 
 def _taken(call: Call, worker_id: str, given: Given) -> Settlement | OjsError:

@@ -124,11 +124,21 @@ class Socket:
                     )
                     return
                 await self._obey(text)
+            if self._server.stopping:
+                await self._take_leave()
         finally:
-            tasks = [channel.task for channel in self._channels.values()]
+            tasks = self._pumps()
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _take_leave(self) -> None:
+        """Let every channel say that the server stops, and close the connection."""
+        await asyncio.gather(*self._pumps())
+        await self._send({"type": "websocket.close", "code": _GOING_AWAY})
+
+    def _pumps(self) -> list[asyncio.Task[None]]:
+        return [channel.task for channel in self._channels.values()]
 
     async def _obey(self, text: str) -> None:
         try:
@@ -211,8 +221,6 @@ class Socket:
             async with aclosing(stream.pieces()) as pieces:
                 async for piece in pieces:
                     await self._tell(piece)
-            if self._server.engine.tail.closed:
-                await self._send({"type": "websocket.close", "code": _GOING_AWAY})
         except OjsError as error:
             await self._say(
                 type="error", code=error.answer_code.name, message=error.message, channel=name

@@ -41,7 +41,7 @@ async def now(call: Call) -> Answer:
     queues, loads = await call.server.engine.read(
         lambda reader: (reader.queues(), reader.workers())
     )
-    timeout_ms = call.server.engine.rules.heartbeat_timeout_ms
+    timeout_ms = call.server.engine.rules.profile.dead_after_ms
     here = sum(not is_stale(load.worker, moment, timeout_ms) for load in loads)
     return Answer(
         {

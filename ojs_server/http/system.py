@@ -1,6 +1,7 @@
 """The server about itself: manifest, health, readiness, metrics."""
 
 import time
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -13,10 +14,12 @@ from ojs_server.domain.pool import STRATEGIES as STRATEGIES_OF_POOLS
 from ojs_server.domain.progress import MAX_DATA
 from ojs_server.domain.queue_config import STRATEGIES
 from ojs_server.domain.rate_limit import ACTIONS
-from ojs_server.domain.workers import Presence, presence
+from ojs_server.domain.workers import Presence, presence, profile_of
 from ojs_server.http.call import Answer, Call
+from ojs_server.http.queues import pressure_of
 from ojs_server.metrics import CONTENT_TYPE
 from ojs_wire.calls import MAX_RESULTS
+from ojs_wire.tracing import PROPAGATED
 
 # Every name that clients look for; true only where it is built and tested on both stores.
 CAPABILITIES: Final = {
@@ -37,8 +40,10 @@ CAPABILITIES: Final = {
     "job_result": True,
     "job_ttl": True,
     "job_versioning": False,
+    "late_completion": True,
     "long_poll": True,
     "multi_tenancy": True,
+    "observability": True,
     "pause_resume": True,
     "priority_queues": True,
     "progress": True,
@@ -59,6 +64,8 @@ EXTENSIONS: Final[Mapping[str, Mapping[str, Any]]] = {
     "urn:ojs:ext:backpressure": {"strategies": list(STRATEGIES)},
     "urn:ojs:ext:durable-execution": {"version": "1.0.0", "max_state_bytes": MAX_STATE},
     "urn:ojs:ext:fair-scheduling": {"version": "1.0.0", "strategies": list(STRATEGIES_OF_POOLS)},
+    "urn:ojs:ext:distributed-tracing": {"version": "1.0.0", "propagation": list(PROPAGATED)},
+    "urn:ojs:ext:observability": {"version": "1.0.0", "metrics": "/metrics"},
     "urn:ojs:ext:multi-tenancy": {
         "version": "1.0.0",
         "header": "X-OJS-Tenant",
@@ -110,7 +117,7 @@ async def manifest(call: Call) -> Answer:
                 "max_body_bytes": settings.max_body_bytes,
                 "max_result_bytes": settings.max_result_bytes,
                 "max_batch_size": 1000,
-                "max_wait_ms": settings.max_wait_ms,
+                "max_wait_ms": settings.profile.max_wait_ms,
             },
         }
     )
@@ -151,21 +158,29 @@ async def ready(call: Call) -> Answer:
     return await health(call)
 
 
-async def metrics(call: Call) -> Answer:
+async def exposition(call: Call) -> Answer:
     """Prometheus text; a plain `Accept: text/plain` gets exactly that type."""
     queues = await call.server.engine.read(lambda reader: reader.queues())
     loads, now = await call.server.engine.read(lambda reader: (reader.workers(), reader.now()))
-    call.server.metrics.observe_queues(
+    webhooks = await call.server.engine.read(lambda reader: reader.webhooks())
+    metrics = call.server.metrics
+    metrics.observe_queues(
         {(queue.name, state): queue.counts[state] for queue in queues for state in State}
     )
+    pressures = {queue.name: pressure_of(queue) for queue in queues}
+    metrics.observe_pressure({name: one for name, one in pressures.items() if one is not None})
     seen: dict[str, int] = dict.fromkeys(Presence, 0)
+    busy: Counter[str] = Counter()
     for load in loads:
-        seen[presence(load.worker, now, call.server.engine.rules.thresholds)] += 1
-    call.server.metrics.observe_workers(seen)
-    call.server.metrics.observe_waiting(len(call.server.engine.wakeups))
-    call.server.metrics.observe_streams(len(call.server.engine.tail))
+        seen[presence(load.worker, now, call.server.engine.rules.profile.thresholds)] += 1
+        if load.job_ids:
+            busy.update(profile_of(load.worker).get("queues", ()))
+    metrics.observe_workers(seen, busy)
+    metrics.observe_webhooks(len(webhooks))
+    metrics.observe_waiting(len(call.server.engine.wakeups))
+    metrics.observe_streams(len(call.server.engine.tail))
     plain = (call.header("accept") or "").strip() == "text/plain"
     return Answer(
-        call.server.metrics.render(),
+        metrics.render(),
         media_type="text/plain" if plain else CONTENT_TYPE,
     )

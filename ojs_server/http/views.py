@@ -35,6 +35,7 @@ class _Envelope(msgspec.Struct):
     discarded_at: str | UnsetType = UNSET
     next_attempt_at: str | UnsetType = UNSET
     retry_delay_ms: int | UnsetType = UNSET
+    releases: int | UnsetType = UNSET
     worker_id: str | UnsetType = UNSET
     lease_expires_at: str | UnsetType = UNSET
     error: Raw | UnsetType = UNSET
@@ -89,6 +90,8 @@ def envelope(
         shown.next_attempt_at = format_timestamp(retry_at)
     if job.retry_delay_ms is not None:
         shown.retry_delay_ms = job.retry_delay_ms
+    if job.releases:
+        shown.releases = job.releases
     if lease is not None:
         shown.worker_id = (
             UNSET if lease.worker_id is None else unscoped(job.tenant, lease.worker_id)

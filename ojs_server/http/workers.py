@@ -63,7 +63,12 @@ async def fetch(call: Call) -> Answer:
     """Hand out available jobs; with `wait_ms`, wait for the first."""
     request = await call.read(FetchRequest)
     claim = claim_of(call, request, holder_of(call, request.worker_id))
-    return Answer(array("jobs", fetched(await wait_for_jobs(call, claim, request.wait_ms))))
+    deliveries = await wait_for_jobs(call, claim, request.wait_ms)
+    jobs = array("jobs", fetched(call, deliveries))
+    granted = call.server.engine.rules.profile.max_wait_ms
+    if (request.wait_ms or 0) > granted:
+        jobs = b'{"granted_wait_ms":%d,%b' % (granted, jobs[1:])
+    return Answer(jobs)
 
 
 def claim_of(call: Call, terms: FetchTerms, worker_id: str | None) -> Claim:
@@ -75,6 +80,7 @@ def claim_of(call: Call, terms: FetchTerms, worker_id: str | None) -> Claim:
         job_types=_job_types(terms.job_types),
         lease_ms=_lease_ms(terms),
         fetch_id=_fetch_id(terms.fetch_id),
+        late_ack=terms.late_ack,
         tenant=call.tenant,
         way=_way(terms),
     )
@@ -82,13 +88,15 @@ def claim_of(call: Call, terms: FetchTerms, worker_id: str | None) -> Claim:
 
 async def wait_for_jobs(call: Call, claim: Claim, wait_ms: int | None) -> Deliveries:
     """The jobs of a FETCH, as soon as there are some within its wait."""
-    wait_ms = min(wait_ms or 0, call.server.settings.max_wait_ms)
+    wait_ms = min(wait_ms or 0, call.server.engine.rules.profile.max_wait_ms)
     gone = call.disconnected() if wait_ms else None
     return await fetch_or_wait(call.server.engine, claim, wait_ms, gone)
 
 
-def fetched(deliveries: Deliveries) -> Iterator[bytes]:
+def fetched(call: Call, deliveries: Deliveries) -> Iterator[bytes]:
     """Jobs as FETCH hands them out."""
+    if deliveries and call.server.tracing is not None:
+        call.server.tracing.fetched(deliveries)
     return (envelope(_stored(one.claimed), one.lease, left_members(one.left)) for one in deliveries)
 
 
@@ -107,7 +115,8 @@ async def ack(call: Call) -> Answer:
             result=result_of(request.result, call.server.settings.max_result_bytes),
         )
     )
-    return Answer({"acknowledged": True, **_settled(change)})
+    # A late ACK is about an earlier delivery than the one that is under way.
+    return Answer({"acknowledged": True, **_settled(change), "attempt": change.after.attempt})
 
 
 def result_of(given: object, limit: int) -> bytes | None:
@@ -171,16 +180,18 @@ async def register(call: Call) -> Answer:
     known = await call.server.engine.run(
         Register(scoped(call.tenant, worker_id), _profile(request))
     )
-    rules = call.server.engine.rules
+    profile = call.server.engine.rules.profile
     return Answer(
         {
             "ok": True,
             "worker_id": worker_id,
             "state": WorkerState.RUNNING,
             "server_time": format_timestamp(known.now),
-            "heartbeat_interval": in_seconds(rules.heartbeat_interval_ms),
-            "heartbeat_timeout": in_seconds(rules.heartbeat_timeout_ms),
-            "visibility_timeout_default": in_seconds(rules.lease_ms),
+            "heartbeat_interval": in_seconds(profile.heartbeat_interval_ms),
+            "heartbeat_timeout": (
+                None if profile.dead_after_ms is None else in_seconds(profile.dead_after_ms)
+            ),
+            "visibility_timeout_default": in_seconds(profile.lease_ms),
         }
     )
 
@@ -239,7 +250,7 @@ async def health(call: Call) -> Answer:
     """200 while the worker takes work, 503 when it does not, with the reason."""
     load, now = await _known(call)
     worker = load.worker
-    seen = presence(worker, now, call.server.engine.rules.thresholds)
+    seen = presence(worker, now, call.server.engine.rules.profile.thresholds)
     state = "draining" if worker.draining else worker.state
     well = state == WorkerState.RUNNING and seen is Presence.ONLINE
     return Answer(
@@ -269,13 +280,14 @@ def _beat(call: Call, request: BeatRequest) -> Beat:
         # An id of another form names no job; it is reported as lost like any other stranger.
         active_ids=None if ids is None else tuple(dict.fromkeys(item[:100] for item in ids)),
         lease_ms=request.visibility_timeout_ms or None,
+        extend=request.extend is not False,
         profile=_profile(request),
     )
 
 
 def _beaten(call: Call, done: Beaten, unknown: Sequence[str]) -> dict[str, Any]:
     directive = "" if done.state is WorkerState.RUNNING else done.state
-    lease_ms = call.server.engine.rules.lease_ms
+    lease_ms = call.server.engine.rules.profile.lease_ms
     return {
         "acknowledged": True,
         "worker_id": unscoped(call.tenant, done.worker.id),
@@ -322,7 +334,7 @@ def _shown(call: Call, load: WorkerLoad, now: int) -> dict[str, Any]:
         "id": unscoped(call.tenant, worker.id),
         "worker_id": unscoped(call.tenant, worker.id),
         "state": worker.state,
-        "presence": presence(worker, now, call.server.engine.rules.thresholds),
+        "presence": presence(worker, now, call.server.engine.rules.profile.thresholds),
         "draining": worker.draining,
         "directive": worker.directive,
         "incarnation": worker.incarnation,

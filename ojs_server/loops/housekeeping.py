@@ -103,9 +103,10 @@ class Housekeeping:
         return PAUSE_S if idle else 0
 
     def _next(self, due: DueTimes, now: int) -> int:
-        worker = (
-            None if due.worker is None else due.worker + self._engine.rules.heartbeat_timeout_ms
-        )
+        dead_after_ms = self._engine.rules.profile.dead_after_ms
+        worker = None
+        if due.worker is not None and dead_after_ms is not None:
+            worker = due.worker + dead_after_ms
         moments = [at for at in (due.job, due.lease, worker, due.cron, due.limit) if at is not None]
         return min([*moments, now + round(SLOW_POLL_S * 1000)])
 

@@ -22,13 +22,15 @@ FRESH_SHARE = 0.98
 
 
 class Beat(msgspec.Struct, frozen=True):
-    """One heartbeat. `active_ids` is None when the worker did not say what it holds."""
+    """One heartbeat. `active_ids` is None when the worker did not say what it holds; without
+    `extend` their leases go on as they are."""
 
     worker_id: str
     reported: WorkerState
     draining: bool
     active_ids: tuple[str, ...] | None
     lease_ms: int | None = None
+    extend: bool = True
     profile: Mapping[str, object] = {}
 
     @property
@@ -63,7 +65,8 @@ def run(work: Work, ops: Sequence[Beat]) -> list[Beaten | OjsError]:
     for op in ops:
         known = workers.get(op.worker_id)
         mine = held[op.worker_id]
-        renewed += _renewals(work, op, [leases[job_id] for job_id in mine])
+        if op.extend:
+            renewed += _renewals(work, op, [leases[job_id] for job_id in mine])
         state = directed_state(
             op.reported, known.directive if known else None, tests.get(op.worker_id, ())
         )
@@ -73,7 +76,7 @@ def run(work: Work, ops: Sequence[Beat]) -> list[Beaten | OjsError]:
             Beaten(
                 worker=worker,
                 state=state,
-                extended=mine,
+                extended=mine if op.extend else (),
                 lost=tuple(
                     job_id
                     for job_id in op.active_ids or ()

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from ojs_server.domain import events, progress
-from ojs_server.domain.beside import CHECKPOINT, PROGRESS, Checkpoint
+from ojs_server.domain.beside import CHECKPOINT, HOLDERS, PROGRESS, Checkpoint
 from ojs_server.domain.job import Change, Event, Job
 from ojs_server.store.base import Tx
 
@@ -33,11 +33,24 @@ def left_for(tx: Tx, marked: Sequence[Job]) -> dict[str, Left]:
 
 
 def start_over(tx: Tx, changes: Sequence[Change]) -> None:
-    """Forget what earlier attempts reported where the attempts are counted anew."""
-    again = [one.before.id for one in changes if one.after.attempt < one.before.attempt]
+    """Forget earlier attempts, and what they reported, where attempts are counted anew."""
+    again = [one.before.id for one in changes if one.after.attempt == 0 < one.before.attempt]
     if again:
         reports = tx.load_progress(again).values()
         tx.save_progress([progress.restarted(one) for one in reports])
+        tx.drop_earlier(again)
+
+
+def note_lost(tx: Tx, changes: Sequence[Change]) -> None:
+    """Keep who lost these jobs and may still complete them."""
+    tx.insert_earlier([one.lost for one in changes if one.lost is not None])
+    marks = [
+        (job.id, job.beside, job.beside | HOLDERS)
+        for job in (one.before for one in changes)
+        if not job.beside & HOLDERS
+    ]
+    if marks:
+        tx.mark_beside(marks)
 
 
 def stalled(tx: Tx, changes: Sequence[Change]) -> list[Event]:
@@ -59,3 +72,4 @@ def remove(tx: Tx, jobs: Iterable[Job]) -> None:
     if marked:
         tx.drop_checkpoints(marked)
         tx.drop_progress(marked)
+        tx.drop_earlier(marked)

@@ -8,6 +8,7 @@ import msgspec
 from ojs_server.domain import deadlines, events
 from ojs_server.domain.errors import OjsError
 from ojs_server.domain.job import Job, Lease, State
+from ojs_server.domain.profile import LateAck
 from ojs_server.domain.queue_config import NO_CONFIG
 from ojs_server.domain.workers import Worker, may_fetch
 from ojs_server.ops.admission import Admission
@@ -29,6 +30,7 @@ class Claim(msgspec.Struct, frozen=True):
     job_types: tuple[str, ...] | None = None
     lease_ms: int | None = None
     fetch_id: str | None = None
+    late_ack: LateAck | None = None
     tenant: str | None = None
     way: Way | None = None
 
@@ -83,7 +85,7 @@ def _hand_over(work: Work, claimed: Claimed, op: Claim) -> Delivery:
     config = work.tx.configs.get(job.queue, NO_CONFIG)
     duration, deadline_at, stall_ms = deadlines.delivery(
         job,
-        op.lease_ms or job.lease_ms or config.lease_ms or work.rules.lease_ms,
+        op.lease_ms or job.lease_ms or config.lease_ms or work.rules.profile.lease_ms,
         job.run_ms or config.run_ms or work.rules.run_ms,
         work.now,
     )
@@ -99,6 +101,7 @@ def _hand_over(work: Work, claimed: Claimed, op: Claim) -> Delivery:
         fetch_id=op.fetch_id,
         stall_ms=stall_ms,
         trace_id=job.trace_id,
+        late_ack=(op.late_ack or work.rules.profile.late_ack) == "accept_unfinished",
     )
     work.moved(job, State.AVAILABLE, events.started(job, op.worker_id))
     work.expect(lease.expires_at)

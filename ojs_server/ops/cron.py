@@ -14,7 +14,7 @@ from ojs_server.domain.errors import Conflict, NotFound, OjsError
 from ojs_server.domain.job import StoredJob
 from ojs_server.domain.queue_config import NO_CONFIG, require_type
 from ojs_server.ops.cron_firing import Firing, cancel_held
-from ojs_server.ops.work import Work
+from ojs_server.ops.work import Work, outcome_of
 
 STEP = 500
 
@@ -86,13 +86,7 @@ Answer = Kept | Triggered | Fired
 
 def run(work: Work, ops: Sequence[Operation]) -> list[Answer | OjsError]:
     """Rare calls, one after the other."""
-    answers: list[Answer | OjsError] = []
-    for op in ops:
-        try:
-            answers.append(_carry_out(work, op))
-        except OjsError as error:
-            answers.append(error)
-    return answers
+    return [outcome_of(_carry_out, work, op) for op in ops]
 
 
 def missing(name: str) -> NotFound:
@@ -154,7 +148,7 @@ def _kept(work: Work, entry: CronEntry, known: CronEntry) -> Kept:
 
 
 def _require_type(work: Work, entry: CronEntry) -> None:
-    draft = draft_of(entry, work.now, work.now, lease_ms=work.rules.lease_ms)
+    draft = draft_of(entry, work.now, work.now, lease_ms=work.rules.profile.lease_ms)
     require_type(work.tx.configs.get(draft.queue, NO_CONFIG), draft.queue, draft.type)
 
 

@@ -71,7 +71,7 @@ class Firing:
             if not manual:
                 self._skip(entry, Skip.OVERLAP, run_at, existing_job_id=entry.last_job_id)
             return entry, None
-        draft = draft_of(entry, run_at, work.now, lease_ms=work.rules.lease_ms)
+        draft = draft_of(entry, run_at, work.now, lease_ms=work.rules.profile.lease_ms)
         config = work.tx.configs.get(draft.queue, NO_CONFIG)
         try:
             require_type(config, draft.queue, draft.type)

@@ -1,14 +1,14 @@
 """The operations as the rest of the server calls them: writes in groups, reads in threads."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, TypeVar, overload
 
 from ojs_server.domain.beside import Checkpoint
 from ojs_server.domain.delivery import Delivery
 from ojs_server.domain.errors import Unavailable
-from ojs_server.domain.job import Change, Job
+from ojs_server.domain.job import Change, Event, Job
 from ojs_server.domain.turns import Rota
 from ojs_server.domain.webhook import Webhook
 from ojs_server.ops import (
@@ -73,6 +73,8 @@ class Engine:
         )
         self.rooms = Wakeups()
         self.on_due: Callable[[int], None] = lambda moment: None
+        # What a commit of this node has made happen.
+        self.on_events: Callable[[Sequence[Event]], None] = lambda events: None
         # The event log has grown by a commit of this node.
         self.on_logged: Callable[[], None] = lambda: None
         luck = luck or chance()
@@ -204,6 +206,8 @@ class Engine:
             self.rooms.wake(committed.rooms)
         if committed.ended:
             self.endings.wake_all(committed.ended)
+        if committed.events:
+            self.on_events(committed.events)
         if committed.logged:
             self.tail.wake(committed.logged)
             self.on_logged()

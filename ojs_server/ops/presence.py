@@ -85,7 +85,7 @@ def _one(work: Work, op: Coming) -> Known | OjsError:
     elif (
         op.silent
         and known.gone_at is None
-        and not is_stale(known, work.now, work.rules.heartbeat_timeout_ms)
+        and not is_stale(known, work.now, work.rules.profile.dead_after_ms)
     ):
         return Conflict(
             f"worker {op.worker_id} is there",
@@ -108,7 +108,8 @@ def unknown_worker(worker_id: str) -> NotFound:
 
 
 def _registered(work: Work, op: Register, known: Worker | None) -> Worker:
-    work.expect(work.now + work.rules.heartbeat_timeout_ms)
+    if work.rules.profile.dead_after_ms is not None:
+        work.expect(work.now + work.rules.profile.dead_after_ms)
     known = known or Worker(id=op.worker_id, created_at=work.now, incarnation=0)
     worker = msgspec.structs.replace(
         known,

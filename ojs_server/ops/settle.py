@@ -5,10 +5,12 @@ from collections.abc import Sequence
 import msgspec
 
 from ojs_server.domain import events, lifecycle
-from ojs_server.domain.dead_letter import Override, overridden
-from ojs_server.domain.errors import NotFound, OjsError
+from ojs_server.domain.beside import HOLDERS
+from ojs_server.domain.dead_letter import Override, limited, overridden
+from ojs_server.domain.errors import Conflict, NotFound, OjsError
 from ojs_server.domain.faults import Fault
-from ojs_server.domain.job import Change, Job, Lease, State
+from ojs_server.domain.job import TERMINAL, Change, Earlier, Job, Lease, State
+from ojs_server.domain.late import meant
 from ojs_server.domain.queue_config import NO_CONFIG, require_type
 from ojs_server.ops.work import Work
 
@@ -34,16 +36,29 @@ class Ack(_OnJob, frozen=True):
     result: bytes | None = None
 
     def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
-        """Complete the job."""
-        return lifecycle.acknowledge(
-            job,
-            lease,
-            worker_id=self.worker_id,
-            attempt=self.attempt,
-            result=self.result,
-            now=work.now,
-            keep=work.keep(job.queue),
-        )
+        """Complete the job, also late where that was allowed when it was handed out."""
+        keep = work.keep(job.queue)
+        try:
+            return lifecycle.acknowledge(
+                job,
+                lease,
+                worker_id=self.worker_id,
+                attempt=self.attempt,
+                result=self.result,
+                now=work.now,
+                keep=keep,
+            )
+        except Conflict:
+            earlier = self._earlier(work, job)
+            if earlier is None:
+                raise
+        return lifecycle.acknowledge_late(job, earlier, result=self.result, now=work.now, keep=keep)
+
+    def _earlier(self, work: Work, job: Job) -> Earlier | None:
+        """The lost delivery that this is about."""
+        if self.worker_id is None or not job.beside & HOLDERS or job.state in TERMINAL:
+            return None
+        return meant(work.tx.load_earlier(job.id), self.worker_id, self.attempt)
 
 
 class Fail(_OnJob, frozen=True):
@@ -56,6 +71,10 @@ class Fail(_OnJob, frozen=True):
 
     def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
         """Retry later, requeue, snooze or discard."""
+        left = self.fault.retries
+        if left is not None:
+            most = job.attempt - job.releases + left
+            job = msgspec.structs.replace(job, max_attempts=most)
         change = lifecycle.fail(
             job,
             lease,
@@ -68,6 +87,9 @@ class Fail(_OnJob, frozen=True):
             position=work.tx.position,
             keep=work.keep(job.queue),
         )
+        if left is not None:
+            whole = work.tx.load_whole([job.id])[job.id]
+            work.tx.override_jobs([limited(whole, job.max_attempts)])
         if self.fault.rate_limit_until is not None:
             work.gates.hold(job, self.fault.rate_limit_until)
         return change

@@ -101,6 +101,7 @@ def _lapsed(work: Work, job: Job, lease: Lease) -> Change:
         lease,
         why.fault,
         backoff=why.backoff,
+        free=why.free,
         now=work.now,
         dice=work.luck.dice(),
         keep=work.keep(job.queue),
@@ -108,8 +109,8 @@ def _lapsed(work: Work, job: Job, lease: Lease) -> Change:
 
 
 def _bury(work: Work, judged_since: int) -> int:
-    silent_for = work.rules.heartbeat_timeout_ms
-    if judged_since + min(silent_for, JUDGED_AFTER_MS) > work.now:
+    silent_for = work.rules.profile.dead_after_ms
+    if silent_for is None or judged_since + min(silent_for, JUDGED_AFTER_MS) > work.now:
         return 0
     silent = work.tx.load_silent_workers(work.now - silent_for, WORKERS_STEP)
     if silent:

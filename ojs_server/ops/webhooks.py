@@ -10,7 +10,7 @@ from ojs_server.domain.delivery import Delivery, replayed
 from ojs_server.domain.errors import Conflict, NotFound, OjsError
 from ojs_server.domain.webhook import Webhook, rotated, webhook_id
 from ojs_server.domain.webhook_request import WebhookChanges, changed, subscribed
-from ojs_server.ops.work import Work
+from ojs_server.ops.work import Work, outcome_of
 
 # Each is looked at for every event, and holds a place in memory while it is.
 MAX_WEBHOOKS: Final = 1000
@@ -70,13 +70,7 @@ Answer = Webhook | Delivery
 
 def run(work: Work, ops: Sequence[Operation]) -> list[Answer | OjsError]:
     """Rare calls, one after the other."""
-    answers: list[Answer | OjsError] = []
-    for op in ops:
-        try:
-            answers.append(_carry_out(work, op))
-        except OjsError as error:
-            answers.append(error)
-    return answers
+    return [outcome_of(_carry_out, work, op) for op in ops]
 
 
 def missing(kind: str, name: str) -> NotFound:

@@ -3,18 +3,19 @@
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, TypeVar, TypeVarTuple
 
 import msgspec
 from msgspec.structs import replace
 
 from ojs_server.domain.dead_letter import marks_of
+from ojs_server.domain.errors import OjsError
 from ojs_server.domain.job import TERMINAL, WAITING, Change, Event, Job, State, StoredJob
+from ojs_server.domain.profile import OJS, Profile
 from ojs_server.domain.rate_limit import place_of_retry
 from ojs_server.domain.retention import Retention
 from ojs_server.domain.tenant import DEFAULT
 from ojs_server.domain.turns import Rota
-from ojs_server.domain.workers import Thresholds
 from ojs_server.ops import beside
 from ojs_server.ops.backpressure import note_room
 from ojs_server.ops.gates import Gates
@@ -25,16 +26,16 @@ from ojs_wire.values import uuid7
 # Every node looks this often what falls due; of what falls due sooner the others are told.
 NEAR_MS: Final = 500
 
+Asked = TypeVarTuple("Asked")
+Answer = TypeVar("Answer")
+
 
 class Rules(msgspec.Struct, frozen=True):
     """The server's settings that decide how operations end."""
 
-    lease_ms: int = 1_800_000
+    profile: Profile = OJS
     run_ms: int | None = None
-    heartbeat_interval_ms: int = 5_000
-    heartbeat_timeout_ms: int = 30_000
     keep: Retention = Retention()
-    thresholds: Thresholds = Thresholds()
     conformance: bool = False
     retry_priority: str = "equal"
 
@@ -44,6 +45,14 @@ class Chance(msgspec.Struct, frozen=True):
 
     bits: Callable[[int], int]
     dice: Callable[[], float]
+
+
+def outcome_of(decide: Callable[[*Asked], Answer], *asked: *Asked) -> Answer | OjsError:
+    """What an operation comes to: its result, or the error that its caller is to see."""
+    try:
+        return decide(*asked)
+    except OjsError as error:
+        return error
 
 
 def chance() -> Chance:
@@ -105,6 +114,8 @@ class Work:
         left = [change.before.id for change in changes if change.before.state == State.ACTIVE]
         if left:
             self.tx.drop_leases(left)
+        if lost := [change for change in changes if change.lost is not None]:
+            beside.note_lost(self.tx, lost)
         if marks := marks_of(changes):
             self.tx.mark_dead(marks)
         for change in changes:
@@ -157,6 +168,11 @@ class Work:
             counts[BYTES] -= job.size
         self.departed[job.queue] += 1
         self._events.append(happened)
+
+    @property
+    def events(self) -> Sequence[Event]:
+        """What has happened so far."""
+        return self._events
 
     def note(self, event: Event) -> None:
         """Append an event that no job change carries."""

@@ -21,7 +21,7 @@ from ojs_server.domain.workflow_record import (
 )
 from ojs_server.ops.enqueue import ReceiptKey, entered
 from ojs_server.ops.unique import Judged, judge
-from ojs_server.ops.work import Work
+from ojs_server.ops.work import Work, outcome_of
 from ojs_server.ops.workflow_moves import Moves, advance, member, require_own
 from ojs_server.store.base import StaleWrite, Tx
 from ojs_server.store.records import Receipt
@@ -96,10 +96,7 @@ def run_starts(work: Work, ops: Sequence[Start]) -> list[Started | OjsError]:
     # In the order of their ids, or two nodes that store the same ones could wait in a circle.
     outcomes: dict[int, Started | OjsError] = {}
     for index in sorted(range(len(ops)), key=lambda at: ops[at].definition.id or ""):
-        try:
-            outcomes[index] = _start(work, ops[index])
-        except OjsError as error:
-            outcomes[index] = error
+        outcomes[index] = outcome_of(_start, work, ops[index])
     return [outcomes[index] for index in range(len(ops))]
 
 
@@ -112,14 +109,12 @@ def run_cancels(work: Work, ops: Sequence[Cancel]) -> list[Cancelled | OjsError]
     work.tx.load_workflows(sorted({*ids, *work.ended_workflows()}))
     advance(work)
     known = work.tx.load_workflows(ids)
-    outcomes: list[Cancelled | OjsError] = []
-    for op in ops:
-        found = known.get(op.workflow_id)
-        try:
-            outcomes.append(missing(op.workflow_id) if found is None else _cancel(work, found))
-        except OjsError as error:
-            outcomes.append(error)
-    return outcomes
+    return [
+        missing(op.workflow_id)
+        if (found := known.get(op.workflow_id)) is None
+        else outcome_of(_cancel, work, found)
+        for op in ops
+    ]
 
 
 def lock_members(tx: Tx, ids: Iterable[str]) -> set[str]:

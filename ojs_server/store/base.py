@@ -12,7 +12,7 @@ from ojs_server.domain.beside import Checkpoint, Progress
 from ojs_server.domain.choice import Candidate
 from ojs_server.domain.cron_entry import CronEntry, CronRun
 from ojs_server.domain.dead_letter import Mark
-from ojs_server.domain.job import Change, Event, Job, Lease, StoredJob
+from ojs_server.domain.job import Change, Earlier, Event, Job, Lease, StoredJob
 from ojs_server.domain.job_filter import JobFilter
 from ojs_server.domain.limit import Limit
 from ojs_server.domain.maintenance import Maintenance
@@ -73,11 +73,14 @@ WIPED = (
     "workflow_jobs",
     "checkpoints",
     "progress",
+    "earlier_holders",
     "limits",
     "webhooks",
     "deliveries",
     "statistics",
     "maintenance",
+    "job_kinds",
+    "worker_kinds",
     "tenants",
     "pools",
 )
@@ -227,6 +230,15 @@ class Tx(WorkflowTx, WebhookTx, Protocol):
 
     def drop_progress(self, ids: Sequence[str]) -> None:
         """Remove the progress of jobs."""
+
+    def insert_earlier(self, earlier: Sequence[Earlier]) -> None:
+        """Note deliveries that were lost and may still be completed."""
+
+    def load_earlier(self, job_id: str) -> list[Earlier]:
+        """The lost deliveries of a job that may still be completed."""
+
+    def drop_earlier(self, ids: Sequence[str]) -> None:
+        """Forget the lost deliveries of jobs."""
 
     # Leases.
     def insert_leases(self, leases: Sequence[Lease]) -> None:

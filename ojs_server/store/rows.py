@@ -7,7 +7,7 @@ import msgspec
 
 from ojs_server.domain.beside import Checkpoint, Progress
 from ojs_server.domain.cron_entry import CronEntry, CronRun
-from ojs_server.domain.job import Change, Job, Lease, State, StoredJob
+from ojs_server.domain.job import Change, Earlier, Job, Lease, State, StoredJob
 from ojs_server.domain.limit import Limit, Starts
 from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.domain.rate_limit import Policy
@@ -148,12 +148,18 @@ def lease_row(lease: Lease) -> tuple[Any, ...]:
         lease.fetch_id,
         lease.stall_ms,
         lease.trace_id,
+        lease.late_ack,
     )
 
 
 def checkpoint_row(checkpoint: Checkpoint) -> tuple[Any, ...]:
     """A checkpoint in the order of its fields."""
     return (checkpoint.job_id, checkpoint.sequence, checkpoint.state, checkpoint.saved_at)
+
+
+def earlier_row(earlier: Earlier) -> tuple[Any, ...]:
+    """A lost delivery in the order of its fields."""
+    return (earlier.job_id, earlier.attempt, earlier.worker_id, earlier.started_at)
 
 
 def progress_row(progress: Progress) -> tuple[Any, ...]:

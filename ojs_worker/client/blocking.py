@@ -17,7 +17,7 @@ from ojs_worker.client.options import Options
 from ojs_worker.client.requests import Args, JobRequest
 from ojs_worker.codec import Codec
 from ojs_worker.job import Job
-from ojs_worker.middleware import BlockingLayer, EnqueueNext
+from ojs_worker.middleware import BlockingLayer, Chain, EnqueueLayer, EnqueueNext
 from ojs_worker.transport import (
     ANSWER_S,
     BlockingTransport,
@@ -64,6 +64,11 @@ class BlockingClient:
         """Go another way, by another clock, for the length of a block; tests do."""
         with self._client.diverted(_AtOnce(transport), now):
             yield
+
+    @property
+    def layers(self) -> Chain[EnqueueLayer]:
+        """The middleware, as coroutines that wait for nothing but the next layer."""
+        return self._client.middleware
 
     def use(self, layer: BlockingLayer) -> BlockingLayer:
         """Add a layer of middleware, innermost; a plain function."""

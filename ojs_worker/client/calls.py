@@ -10,6 +10,7 @@ from urllib.parse import quote
 import msgspec
 
 from ojs_wire.codec import encode
+from ojs_wire.tracing import parent_of
 from ojs_worker.client.flows import Flow
 from ojs_worker.client.requests import JobRequest
 from ojs_worker.errors import (
@@ -65,7 +66,7 @@ def enqueue(request: JobRequest) -> Call[Job]:
     """Store one job."""
     body = encoded(request.wire(), "the job")
     return Call(
-        Request("POST", f"{V1}/jobs", body, _key(request.idempotency_key)),
+        Request("POST", f"{V1}/jobs", body, _headers(request)),
         lambda reply: _decoded(reply, _job).job,
     )
 
@@ -259,6 +260,12 @@ def _nothing(reply: Reply) -> None:
 
 def _key(key: str | None) -> Mapping[str, str] | None:
     return {"Idempotency-Key": key} if key else None
+
+
+def _headers(request: JobRequest) -> Mapping[str, str] | None:
+    """The request is a part of the trace that its job names."""
+    key, parent = _key(request.idempotency_key), parent_of(request.meta)
+    return key if parent is None else {**(key or {}), "traceparent": parent}
 
 
 def _job_path(job_id: str) -> str:

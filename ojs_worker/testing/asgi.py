@@ -1,12 +1,13 @@
 """Requests straight into an ASGI application: no socket, the same contract as over HTTP."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any, Final
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, MutableMapping
+from contextlib import aclosing
+from typing import Any, Final, TypeVar
 from urllib.parse import unquote
 
 from ojs_worker.access import Access, Auth, Headers
-from ojs_worker.errors import Unreachable
+from ojs_worker.errors import Unreachable, refusal
 from ojs_worker.transport import Reply, Request, retry_after
 
 Message = MutableMapping[str, Any]
@@ -14,6 +15,9 @@ App = Callable[
     [Message, Callable[[], Awaitable[Message]], Callable[[Message], Awaitable[None]]],
     Awaitable[None],
 ]
+
+
+Done = TypeVar("Done")
 
 
 class AsgiTransport:
@@ -27,10 +31,11 @@ class AsgiTransport:
         app: App,
         auth: Auth | None = None,
         *,
+        headers: Headers | None = None,
         loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         self._app = app
-        self._access = Access(auth)
+        self._access = Access(auth, headers)
         self._loop = loop
         # Calls that nobody waits for any more.
         self._left: set[asyncio.Future[None]] = set()
@@ -38,21 +43,56 @@ class AsgiTransport:
     async def send(self, request: Request) -> Reply:
         """Send one request."""
         exchange = _Exchange(request, await self._access.headers())
-        answer = self._answer(exchange, request.timeout_s)
-        if self._loop is None or self._loop is asyncio.get_running_loop():
-            return await answer
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(answer, self._loop))
+        return await self._there(self._answer(exchange, request.timeout_s))
+
+    async def stream(self, request: Request) -> AsyncGenerator[bytes, None]:
+        """The pieces of an answer that goes on."""
+        exchange = _Exchange(request, await self._access.headers())
+        pieces = self._pieces(exchange, request.timeout_s)
+        try:
+            while (piece := await self._there(_next(pieces))) is not None:
+                if not exchange.well:
+                    rest = await self._there(_rest(pieces))
+                    reply = exchange.reply(piece + rest)
+                    raise refusal(reply.status, reply.body, reply.retry_after_s)
+                yield piece
+        finally:
+            await self._there(pieces.aclose())
 
     async def close(self) -> None:
         """There is no connection to give up; the application is its owner's."""
 
+    async def _there(self, doing: Coroutine[Any, Any, Done]) -> Done:
+        if self._loop is None or self._loop is asyncio.get_running_loop():
+            return await doing
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(doing, self._loop))
+
     async def _answer(self, exchange: "_Exchange", timeout_s: float) -> Reply:
+        async with aclosing(self._pieces(exchange, None)) as pieces:
+            try:
+                async with asyncio.timeout(timeout_s):
+                    return exchange.reply(await _rest(pieces))
+            except TimeoutError:
+                raise _too_late(timeout_s) from None
+
+    async def _pieces(
+        self, exchange: "_Exchange", timeout_s: float | None
+    ) -> AsyncGenerator[bytes, None]:
+        """The parts of the body, each within `timeout_s` of the one before."""
         call = asyncio.ensure_future(self._call(exchange))
         try:
-            async with asyncio.timeout(timeout_s):
-                await asyncio.shield(call)
-        except TimeoutError:
-            raise Unreachable(f"no answer in {timeout_s:g} s", sent=True) from None
+            while True:
+                try:
+                    async with asyncio.timeout(timeout_s):
+                        part = await exchange.parts.get()
+                except TimeoutError:
+                    raise _too_late(timeout_s) from None
+                if part is None:
+                    break
+                yield part
+            await call
+        except Unreachable:
+            raise
         except Exception as error:
             reason = f"{type(error).__name__}: {error}"
             raise Unreachable(f"the application failed: {reason}", sent=True) from error
@@ -61,10 +101,24 @@ class AsgiTransport:
             if not call.done():
                 self._left.add(call)
                 call.add_done_callback(self._left.discard)
-        return exchange.reply()
 
     async def _call(self, exchange: "_Exchange") -> None:
-        await self._app(exchange.scope, exchange.receive, exchange.send)
+        try:
+            await self._app(exchange.scope, exchange.receive, exchange.send)
+        finally:
+            exchange.parts.put_nowait(None)
+
+
+async def _next(pieces: AsyncGenerator[bytes, None]) -> bytes | None:
+    return await anext(pieces, None)
+
+
+async def _rest(pieces: AsyncGenerator[bytes, None]) -> bytes:
+    return b"".join([piece async for piece in pieces])
+
+
+def _too_late(timeout_s: float | None) -> Unreachable:
+    return Unreachable(f"no answer in {timeout_s:g} s", sent=True)
 
 
 class _Exchange:
@@ -90,10 +144,16 @@ class _Exchange:
             "server": ("ojs.test", 80),
         }
         self.gone = asyncio.Event()
+        # None is the end of the answer.
+        self.parts: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._body: bytes | None = request.body or b""
         self._status = 0
         self._headers: dict[bytes, bytes] = {}
-        self._parts: list[bytes] = []
+
+    @property
+    def well(self) -> bool:
+        """Whether the application does what was asked."""
+        return 200 <= self._status < 300
 
     async def receive(self) -> Message:
         """The body, and then nothing until the caller has gone."""
@@ -109,15 +169,15 @@ class _Exchange:
             self._status = message["status"]
             self._headers = {name.lower(): value for name, value in message.get("headers", ())}
         else:
-            self._parts.append(message.get("body", b""))
+            self.parts.put_nowait(message.get("body", b""))
+            if not message.get("more_body", False):
+                self.parts.put_nowait(None)
 
-    def reply(self) -> Reply:
+    def reply(self, body: bytes) -> Reply:
         """The whole answer."""
         if not self._status:
             raise Unreachable("the application gave no answer", sent=True)
         after = self._headers.get(b"retry-after") if self._status >= 400 else None
         return Reply(
-            self._status,
-            b"".join(self._parts),
-            None if after is None else retry_after(after.decode("latin-1")),
+            self._status, body, None if after is None else retry_after(after.decode("latin-1"))
         )

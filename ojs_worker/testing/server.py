@@ -5,6 +5,8 @@ from collections.abc import Coroutine, Iterator
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+import msgspec
+
 from ojs_worker.blocking import LoopThread
 from ojs_worker.testing.asgi import AsgiTransport
 from ojs_worker.testing.clock import Clock
@@ -71,6 +73,7 @@ class PrivateServer:
     async def _open(self) -> None:
         try:
             from ojs_server.app import Application, Server
+            from ojs_server.domain.profile import OJS
             from ojs_server.domain.retention import Retention
             from ojs_server.settings import Settings
             from ojs_server.store.open import open_store
@@ -93,8 +96,7 @@ class PrivateServer:
         settings = Settings(
             database=":memory:",
             keep=keep,
-            visibility_timeout_ms=AGES_MS,
-            heartbeat_timeout_ms=AGES_MS,
+            profile=msgspec.structs.replace(OJS, lease_ms=AGES_MS, dead_after_ms=AGES_MS),
         )
         self._server = Server(settings, store)
         await self._life.enter_async_context(self._server.running())
@@ -151,7 +153,7 @@ class PrivateServer:
 
     async def _next_due(self) -> int | None:
         due = await self._server.engine.read(lambda reader: reader.due())
-        silent_ms = self._server.engine.rules.heartbeat_timeout_ms
+        silent_ms = self._server.engine.rules.profile.dead_after_ms or 0
         dead = None if due.worker is None else due.worker + silent_ms
         moments = (due.job, due.lease, dead, due.cron, due.limit)
         return min((at for at in moments if at is not None), default=None)

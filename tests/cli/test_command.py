@@ -1,6 +1,7 @@
 """The command: its help, and how it ends when it cannot start."""
 
 import logging
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -107,3 +108,12 @@ def test_a_key_is_never_printed(
         run("migrate", "--log-level", "debug", "--database", str(tmp_path / "ojs.db"))
         captured = capsys.readouterr()
         assert SECRET not in captured.out + captured.err
+
+
+def test_traces_without_their_packages_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "ojs_server.http.tracing", None)
+    monkeypatch.delattr("ojs_server.http.tracing", raising=False)
+    assert run("--traces", "--database", str(tmp_path / "ojs.db")) == 2
+    assert "tracing" in capsys.readouterr().err

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from ojs_server.domain.profile import PROFILES
 from ojs_server.domain.retention import Retention
-from ojs_server.settings import KEPT, TABLE, Setting, SettingError, Settings, load_settings
+from ojs_server.settings import TABLE, Setting, SettingError, Settings, load_settings, value_of
 
 KEY = "0123456789abcdef"
 
@@ -41,10 +42,14 @@ def example(setting: Setting) -> tuple[str, object]:
             return word, word
 
 
+BESIDE = {
+    "heartbeat_interval": {"OJS_HEARTBEAT_TIMEOUT": "P9D"},
+    "worker_unreachable_threshold": {"WORKER_OFFLINE_DELETE_THRESHOLD_MS": "P9D"},
+}
+
+
 def read(settings: Settings, setting: Setting) -> object:
-    if setting.kind in KEPT:
-        return getattr(settings.keep, setting.field)
-    return getattr(settings, setting.field or setting.name)
+    return value_of(settings, setting)
 
 
 def test_nothing_given_is_the_default() -> None:
@@ -55,8 +60,8 @@ def test_nothing_given_is_the_default() -> None:
 @pytest.mark.parametrize("setting", TABLE, ids=lambda setting: setting.name)
 def test_every_setting_is_read_from_every_source(setting: Setting, tmp_path: Path) -> None:
     text, value = example(setting)
-    # A long heartbeat interval is refused beside a short timeout.
-    beside = {"OJS_HEARTBEAT_TIMEOUT": "P9D"} if setting.name == "heartbeat_interval" else {}
+    # Where one setting must be shorter than another.
+    beside = BESIDE.get(setting.name, {})
     if setting.kind == "flag":
         assert read(load({setting.name: True}), setting) is True
     else:
@@ -109,7 +114,7 @@ def test_migrations_can_be_forbidden(
     [("30", 30_000), ("1.5", 1500), ("12m", 720_000), ("PT2S", 2000), ("500ms", 500)],
 )
 def test_a_bare_number_is_seconds(given: str, milliseconds: int) -> None:
-    assert load({"visibility_timeout": given}).visibility_timeout_ms == milliseconds
+    assert load({"visibility_timeout": given}).profile.lease_ms == milliseconds
     assert load({"keep_events": given}).keep.events_ms == milliseconds
 
 
@@ -124,8 +129,8 @@ def test_what_the_operations_need_is_handed_on() -> None:
             "conformance": True,
         }
     ).rules()
-    assert (rules.lease_ms, rules.run_ms) == (1000, 2000)
-    assert (rules.heartbeat_interval_ms, rules.heartbeat_timeout_ms) == (3000, 9000)
+    assert (rules.profile.lease_ms, rules.run_ms) == (1000, 2000)
+    assert (rules.profile.heartbeat_interval_ms, rules.profile.dead_after_ms) == (3000, 9000)
     assert rules.keep.completed_ms == 5000
     assert rules.conformance
 
@@ -217,12 +222,42 @@ def test_any_other_host_needs_keys_or_insecure(host: str) -> None:
 
 
 def test_a_heartbeat_timeout_must_leave_room_for_a_late_heartbeat() -> None:
-    with pytest.raises(SettingError, match="three times heartbeat_interval"):
+    with pytest.raises(SettingError, match="3 times heartbeat_interval"):
         load({"heartbeat_interval": "10", "heartbeat_timeout": "29"})
     settings = load({"heartbeat_interval": "10", "heartbeat_timeout": "30"})
-    assert settings.heartbeat_timeout_ms == 30_000
+    assert settings.profile.dead_after_ms == 30_000
 
 
 def test_the_port_that_kubernetes_gives_every_container_is_not_ours() -> None:
     environ = {"OJS_PORT": "tcp://10.0.0.7:8080"}
     assert load_settings({}, environ).port == Settings().port
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_a_profile_brings_its_defaults(name: str, tmp_path: Path) -> None:
+    file = toml(tmp_path, f'profile = "{name}"\n')
+    for settings in (load({"profile": name}), load(env={"OJS_PROFILE": name}), load(file=file)):
+        assert settings.profile == PROFILES[name]
+
+
+def test_a_setting_wins_over_the_profile() -> None:
+    profile = load({"profile": "zeebe", "visibility_timeout": "7"}).profile
+    assert (profile.lease_ms, profile.on_expiry) == (7000, "refund")
+
+
+@pytest.mark.parametrize("given", ["240000", "4m", "PT4M"])
+def test_the_five_variables_of_the_blackboard_count_milliseconds(given: str) -> None:
+    profile = load(
+        env={"OJS_PROFILE": "blackboard", "BLACKBOARD_JOB_CHECK_INTERVAL": given}
+    ).profile
+    assert profile.check_interval_ms == 240_000
+    later = load(env={"WORKER_OFFLINE_THRESHOLD_MS": given}).profile
+    assert later.thresholds.offline_ms == 240_000
+
+
+def test_thresholds_out_of_order_refuse_the_start_and_name_both_values() -> None:
+    with pytest.raises(SettingError) as refused:
+        load(env={"OJS_PROFILE": "blackboard", "BLACKBOARD_STUCK_JOB_TIMEOUT": "5m"})
+    assert str(refused.value) == (
+        "worker_offline_threshold (PT360S) must be shorter than stuck_job_timeout (PT300S)"
+    )

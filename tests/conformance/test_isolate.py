@@ -72,6 +72,44 @@ def test_the_common_queue_is_noticed() -> None:
     assert not uses_common_queue(case_file(other))
 
 
+def test_workers_cron_entries_and_types_of_unique_jobs_are_changed() -> None:
+    made = case_file(
+        step("POST", path="/ojs/v1/cron", id="cron", body={"name": "nightly", "expression": "x"}),
+        step(
+            "POST",
+            id="push",
+            body={"type": "report.daily", "args": [], "options": {"unique": {"keys": ["type"]}}},
+            assertions={"body": {"$.crons[*].name": "contains:nightly", "$.job.type": "report"}},
+        ),
+        step(
+            "POST",
+            id="beat",
+            path="/workers/worker-1/health",
+            body={"worker_id": "worker-1"},
+            assertions={"status": 200},
+        ),
+    )
+    cron, push, beat = texts(isolated(made))
+    (token,) = set(re.findall(r'"name":"nightly-([0-9a-f]{6})"', cron))
+    assert f'"type":"report.daily_{token}"' in push
+    assert f'"contains:nightly-{token}"' in push
+    assert '"$.job.type":"report"' in push
+    assert f'"worker_id":"worker-1-{token}"' in beat
+    assert f"/workers/worker-1-{token}/health" in beat
+
+
+def test_the_file_itself_has_the_other_names() -> None:
+    given = case_file(
+        step("POST", body={"type": "a", "queue": "q"}, assertions={"status": 201}),
+        setup={"steps": [step(id="s0", path="/queues/q", assertions={"status": 200})]},
+    )
+    found = isolated(given)
+    assert msgspec.json.decode(found.raw)["setup"]["steps"][0]["path"].startswith("/queues/q-")
+    assert found.case is not None
+    assert found.case.setup.steps[0].path != "/queues/q"
+    assert (found.test_id, found.problems) == ("T-1", ())
+
+
 async def test_leftovers_are_taken_away() -> None:
     fetches = [Reply(json={"jobs": [{"id": "a"}, {"id": "b"}]}), Reply(json={"jobs": []})]
     server = FakeServer(

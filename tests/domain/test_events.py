@@ -28,7 +28,7 @@ OF_JOB = {"job_id": JOB_ID, "job_type": "email.send", "queue": "mail"}
         (events.started(job(), "w"), "job.started", {"worker_id": "w", "attempt": 1}),
         (events.started(job(), None), "job.started", {"worker_id": None, "attempt": 1}),
         (
-            events.completed(job(), lease("w"), NOW),
+            events.completed(job(), "w", NOW),
             "job.completed",
             {"worker_id": "w", "attempt": 1, "duration_ms": 500},
         ),

@@ -69,6 +69,8 @@ def test_different_values_have_different_texts(one: Any, other: Any) -> None:
         ({"e\u0301": 1}, '{"\u00e9":1}'.encode()),
         ("e\u0301", '"\u00e9"'.encode()),
         ([1.0, -0.0, 1e3, 0.5, 2**64 - 1, 1e300], b"[1,0,1000,0.5,18446744073709551615,1e300]"),
+        # The last double that is a 64-bit integer, and the next one, which none can spell.
+        ([-(2.0**63), -(2.0**63) - 2048], b"[-9223372036854775808,-9.223372036854778e18]"),
         # UTF-16 puts a pair of surrogates before the last characters of the first plane.
         ({"\uffee": 1, "\U0001f600": 2}, '{"\U0001f600":2,"\uffee":1}'.encode()),
         # Two names that only NFC makes equal are both there.

@@ -18,6 +18,7 @@ QUICK = (
     "jobs",
     "queues",
     "webhooks",
+    "late_completion",
 )
 
 

@@ -8,8 +8,10 @@ import pytest
 
 from conformance.execute import run_cases
 from conformance.load import load_suites
+from conformance.model import CaseFile
 from conformance.reset import http_reset
-from conformance.verdict import Verdict
+from conformance.runner import Plan, run
+from conformance.verdict import SkipReason, Verdict
 from tests.e2e.node import running
 
 ROOT = Path(__file__).parents[2]
@@ -50,3 +52,27 @@ async def test_published_cases_pass(store_url: str, folder: str) -> None:
         failures = "\n".join(str(failure) for failure in result.failures)
         assert result.verdict in allowed, f"{result.test_id} {result.name}: {failures}"
     assert sum(result.verdict is Verdict.PASS for result in results) > 0
+
+
+def _is_quick(file: CaseFile) -> bool:
+    assert file.case is not None
+    return sum(step.delay_ms + step.duration_ms for step in file.case.all_steps) < 300
+
+
+async def test_all_that_does_not_pass_is_explained(store_url: str) -> None:
+    """Strictly and as the published runner plays, also on a server that was used before."""
+    files = [file for file in load_suites([FOLDER]) if _is_quick(file)]
+    async with running(store_url, "--conformance") as node:
+        as_published = Plan(files=files, url=node.url, compat=True)
+        first, second = [(await run(as_published)).results for _ in range(2)]
+        bad = [result for result in (*first, *second) if result.is_bad]
+        assert [result.test_id for result in bad if not result.causes] == []
+        causes = [cause for result in bad for cause in result.causes]
+        assert {cause.name for cause in causes} >= {"no-captures", "shared-names"}
+        assert "not supported" in {cause.kind for cause in causes}
+        assert all(cause.places for cause in causes if cause.kind == "quirk")
+        strict = (await run(Plan(files=files, url=node.url))).results
+    for result in strict:
+        unsupported = result.skipped is SkipReason.NOT_SUPPORTED and result.reason != ""
+        allowed = result.verdict in (Verdict.PASS, Verdict.DEFECTIVE) or unsupported
+        assert allowed, f"{result.test_id}: {result.verdict} {result.reason}"

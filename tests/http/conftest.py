@@ -8,6 +8,7 @@ import pytest
 
 from ojs_server.app import Application, Server
 from ojs_server.http.auth import Keys, parse_keys
+from ojs_server.http.tracing import Tracing
 from ojs_server.settings import Settings
 from ojs_server.store.base import Clock
 from ojs_server.store.open import open_store
@@ -30,14 +31,17 @@ def serve(store_url: str) -> Serve:
         conformance: bool = True,
         keys: Keys = NO_KEYS,
         max_body_bytes: int = 16 * 1024 * 1024,
+        log_jobs: bool = False,
+        tracing: Tracing | None = None,
     ) -> AsyncIterator[Server]:
         settings = Settings(
             conformance=conformance,
             strict=strict,
             keys=keys,
             max_body_bytes=max_body_bytes,
+            log_jobs=log_jobs,
         )
-        server = Server(settings, open_store(store_url, clock=clock))
+        server = Server(settings, open_store(store_url, clock=clock), tracing=tracing)
         async with server.running():
             yield server
 

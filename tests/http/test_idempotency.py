@@ -1,6 +1,7 @@
 """The same enqueue sent twice is done once, told by a key or by the client's own id."""
 
 import asyncio
+from typing import Any
 
 import httpx
 import pytest
@@ -28,6 +29,23 @@ async def test_the_same_key_answers_the_job_as_it_is_now(client: httpx.AsyncClie
     assert body(again)["state"] == "completed"
     assert body(again)["deduplicated"] is True
     assert await stored_jobs(client) == 1
+
+
+async def test_another_span_does_not_make_another_request(client: httpx.AsyncClient) -> None:
+    def spans(number: int) -> dict[str, Any]:
+        return {"traceparent": f"00-{'a' * 32}-{number:016x}-01", "tracestate": f"a={number}"}
+
+    plain: dict[str, Any] = {"type": "a", "args": []}
+    one: list[dict[str, Any]] = [plain, *({**plain, "meta": spans(number)} for number in (1, 2))]
+    answers = [await client.post(JOBS, json=job, headers=KEY) for job in one]
+    assert [answer.status_code for answer in answers] == [201, 200, 200]
+    named = [{"id": job_id(1), **job} for job in one]
+    assert [(await client.post(JOBS, json=job)).status_code for job in named] == [201, 200, 200]
+    batches = [{"jobs": [job]} for job in one]
+    answers = [await client.post(f"{JOBS}/batch", json=job, headers=KEY) for job in batches]
+    assert [answer.status_code for answer in answers] == [201, 200, 200]
+    other = {**one[1], "meta": {**spans(1), "baggage": "a=1"}}
+    error_of(await client.post(JOBS, json=other, headers=KEY), 409, "duplicate")
 
 
 async def test_spelling_does_not_make_another_request(client: httpx.AsyncClient) -> None:

@@ -9,6 +9,7 @@ from ojs_server.ops.work import Rules
 from ojs_server.store.base import Store
 from ojs_server.store.open import open_store
 from tests.ops.bench import Bench, HandClock, luck
+from tests.ops.flows import Flows
 
 
 @pytest.fixture
@@ -29,6 +30,12 @@ def store(store_url: str, clock: HandClock) -> Iterator[Store]:
 def bench(store: Store, clock: HandClock) -> Bench:
     """A node with the usual rules."""
     return Bench(store, clock)
+
+
+@pytest.fixture
+def flows(bench: Bench) -> Flows:
+    """The workflows of that node."""
+    return Flows(bench)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import pytest
 from ojs_server.domain.cron_entry import KEPT_RUNS, CronEntry, CronRun
 from ojs_server.domain.cron_request import parse_changes
 from ojs_server.domain.errors import InvalidRequest, NotFound
+from ojs_server.domain.profile import OJS
 from ojs_server.ops.cron import Amend, Fire, Forget, Kept, Register, Trigger
 from ojs_server.ops.work import Rules
 from ojs_server.store.records import EventFilter
@@ -135,7 +136,7 @@ def test_many_due_entries_fire_together(bench: Bench) -> None:
 def test_a_fired_job_is_hidden_for_ten_minutes_at_least_unless_it_says_so(
     with_rules: Any, server_ms: int, given: dict[str, Any], lease_ms: int
 ) -> None:
-    bench = with_rules(Rules(lease_ms=server_ms))
+    bench = with_rules(Rules(profile=msgspec.structs.replace(OJS, lease_ms=server_ms)))
     register(bench, options=given)
     fire_at(bench, FIRST)
     (delivery,) = bench.take()

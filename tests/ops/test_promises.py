@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from hypothesis.stateful import (
 )
 
 from ojs_server.domain.errors import Conflict, Duplicate, NotFound
+from ojs_server.domain.profile import OJS
 from ojs_server.domain.retention import Retention
 from ojs_server.domain.workers import WorkerState
 from ojs_server.ops.control import SetPaused
@@ -25,7 +27,7 @@ from tests.ops.model import FINAL, KEEP_MS, LEASE_MS, Known, Peer
 from tests.ops.watched import Watched
 
 RULES = Rules(
-    lease_ms=LEASE_MS,
+    profile=msgspec.structs.replace(OJS, lease_ms=LEASE_MS),
     keep=Retention(
         completed_ms=KEEP_MS["completed"],
         cancelled_ms=KEEP_MS["cancelled"],

@@ -39,7 +39,11 @@ print(json.dumps({k: v for name in sys.argv[1:] for k, v in below(files(name), n
 
 
 # Modules that need more than what is always installed.
-OF_EXTRAS = {"ojs_worker.encryption": "encryption"}
+OF_EXTRAS = {
+    "ojs_server.http.tracing": "otel",
+    "ojs_worker.encryption": "encryption",
+    "ojs_worker.otel": "otel",
+}
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,15 @@ import pytest
 
 from ojs_server.http.auth import ROLES
 from ojs_server.metrics import Metrics
-from ojs_server.settings import CONFIG_ENV, KEPT, KEYS_ENV, NO_MIGRATE_ENV, TABLE, Setting, Settings
+from ojs_server.settings import (
+    CONFIG_ENV,
+    KEYS_ENV,
+    NO_MIGRATE_ENV,
+    TABLE,
+    Setting,
+    Settings,
+    value_of,
+)
 from ojs_wire.values import format_duration
 from tests.spec.clauses import ROOT
 
@@ -23,14 +31,12 @@ APART = {
     ("--no-migrate", NO_MIGRATE_ENV, "off"),
     ("", KEYS_ENV, "none"),
 }
-_ROW = re.compile(r"^\| (?:`(--[a-z-]+)` )?\| `(OJS_\w+)` \| (\S+) \|", re.MULTILINE)
+_ROW = re.compile(r"^\| (?:`(--[a-z-]+)` )?\| `([A-Z]+_\w+)` \| (\S+) \|", re.MULTILINE)
 
 
 def default_of(setting: Setting) -> str:
     """A default as the page writes it."""
-    defaults = Settings()
-    place = defaults.keep if setting.kind in KEPT else defaults
-    value = getattr(place, setting.field or setting.name)
+    value = value_of(Settings(), setting)
     match setting.kind:
         case "flag":
             return "on" if value else "off"

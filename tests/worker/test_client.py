@@ -30,15 +30,15 @@ from ojs_worker import (
     group,
 )
 from ojs_worker.errors import PermissionDenied, Unauthenticated
-from ojs_worker.over_httpx import HttpTransport
+from ojs_worker.testing import AsgiTransport
 from tests.http.conftest import Serve
 from tests.http.keys import KEYS
 
 URL = "http://ojs.test"
 
 
-def way(server: Server, **more: Any) -> HttpTransport:
-    return HttpTransport(URL, asgi_app=Application(server), **more)
+def way(server: Server, **more: Any) -> AsgiTransport:
+    return AsgiTransport(Application(server), **more)
 
 
 @pytest.fixture
@@ -189,7 +189,7 @@ async def test_a_server_without_that_call_is_asked_for_the_job() -> None:
         await send({"type": "http.response.start", "status": 404 if found else 200, "headers": []})
         await send({"type": "http.response.body", "body": body})
 
-    async with Client(transport=HttpTransport(URL, asgi_app=app)) as client:
+    async with Client(transport=AsgiTransport(app)) as client:
         assert await client.result("1", timeout_s=20) == 7
     assert asked[0].endswith("/result")
     assert asked[1:] == ["/ojs/v1/jobs/1"] * (len(asked) - 1)

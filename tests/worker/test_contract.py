@@ -35,7 +35,8 @@ class HeldToContract(HttpTransport):
     """Checks each exchange, and counts the calls."""
 
     def __init__(self, server: Server, *, offers: bool = True) -> None:
-        super().__init__("http://ojs.test", asgi_app=Application(server))
+        super().__init__("http://ojs.test")
+        self._app = Application(server)
         self.calls: Counter[str] = Counter()
         self._offers = offers
 
@@ -45,9 +46,12 @@ class HeldToContract(HttpTransport):
         return await super().send(request)
 
     def _connections(self) -> httpx.AsyncClient:
-        client = super()._connections()
-        client.event_hooks = {"response": [self._check]}
-        return client
+        if self._client is None:
+            self._client = httpx.AsyncClient(
+                transport=httpx.ASGITransport(app=self._app),
+                event_hooks={"response": [self._check]},
+            )
+        return self._client
 
     async def _check(self, response: httpx.Response) -> None:
         await response.aread()

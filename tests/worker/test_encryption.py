@@ -16,7 +16,7 @@ from ojs_worker import BlockingClient, Client, JobRequest, Unique, Worker, chain
 from ojs_worker.codec import CannotOpen
 from ojs_worker.encryption import ENCODINGS, FINGERPRINT, KEY_ID, Encryption, new_key
 from ojs_worker.job import Job
-from ojs_worker.over_httpx import HttpTransport
+from ojs_worker.testing import AsgiTransport
 from ojs_worker.transport import Reply, Request
 from tests.http.conftest import Serve
 from tests.worker.conftest import QUICK, Start
@@ -250,7 +250,7 @@ async def test_by_hand_a_job_that_stays_sealed_is_passed_over() -> None:
 async def test_nothing_readable_reaches_the_server(serve: Serve, start: Start) -> None:
     codec = Encryption(BOTH, "new", unique_secret=OTHER)
     async with serve() as server:
-        way = HttpTransport("http://ojs.test", asgi_app=Application(server))
+        way = AsgiTransport(Application(server))
         worker = Worker(transport=way, codec=codec, **QUICK)
         reads = Client(transport=way)
 

@@ -10,7 +10,7 @@ import pytest
 from ojs_server.app import Application
 from ojs_worker import Client, RetryPolicy, Unreachable, Worker
 from ojs_worker.offers import MANIFEST
-from ojs_worker.over_httpx import HttpTransport
+from ojs_worker.testing import AsgiTransport
 from ojs_worker.transport import Reply, Request
 from tests.http.conftest import Serve
 from tests.worker.conftest import QUICK, Start
@@ -112,12 +112,12 @@ async def test_a_server_cannot_ask_for_patience_without_end(
         await server.settled(job(1), "/ojs/v1/workers/nack")
 
 
-class Flaky(HttpTransport):
+class Flaky(AsgiTransport):
     """Loses every fourth request or answer of a worker, by a lot that is drawn the same way each
     time."""
 
     def __init__(self, server: Any, *, offers: bool) -> None:
-        super().__init__("http://ojs.test", asgi_app=Application(server))
+        super().__init__(Application(server))
         self._lot = random.Random(7)
         self._offers = offers
         self.steady = False
@@ -157,7 +157,7 @@ async def test_no_job_is_lost_or_done_twice_on_a_bad_line(
                 raise ValueError("the first time")
             return number
 
-        steady = Client(transport=HttpTransport("http://ojs.test", asgi_app=Application(server)))
+        steady = Client(transport=AsgiTransport(Application(server)))
         made = await steady.enqueue_many(
             [
                 steady.request("a.b", [n], retry=RetryPolicy(max_attempts=2, initial_interval=0.01))

@@ -1,15 +1,16 @@
-"""What lies beside jobs: checkpoints and progress."""
+"""What lies beside jobs: checkpoints, progress, and who held them before."""
 
 from collections.abc import Iterable, Sequence
 
 from ojs_server.domain.beside import Checkpoint, Progress
+from ojs_server.domain.job import Earlier
 from ojs_server.store.base import StaleWrite
-from ojs_server.store.rows import checkpoint_row, progress_row
+from ojs_server.store.rows import checkpoint_row, earlier_row, progress_row
 from ojs_server.store.tables.statements import Statements, Writing
 
 
 class BesideWrites(Writing):
-    """Checkpoints and progress in a write transaction, which has locked their jobs."""
+    """What lies beside jobs, in a write transaction that has locked them."""
 
     def mark_beside(self, marks: Sequence[tuple[str, int, int]]) -> None:
         """What lies beside jobs: guarded, all or none."""
@@ -39,6 +40,18 @@ class BesideWrites(Writing):
     def drop_progress(self, ids: Sequence[str]) -> None:
         """Delete progress."""
         self.run_rows("drop_progress", [(job_id,) for job_id in ids])
+
+    def insert_earlier(self, earlier: Sequence[Earlier]) -> None:
+        """Note deliveries that were lost."""
+        self.run_rows("insert_earlier", [earlier_row(one) for one in earlier])
+
+    def load_earlier(self, job_id: str) -> list[Earlier]:
+        """The lost deliveries of a job."""
+        return [Earlier(*row) for row in self.all("load_earlier", job_id=job_id)]
+
+    def drop_earlier(self, ids: Sequence[str]) -> None:
+        """Delete what was noted of lost deliveries."""
+        self.run_rows("drop_earlier", [(job_id,) for job_id in ids])
 
 
 class BesideReads(Statements):

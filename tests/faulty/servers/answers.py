@@ -87,7 +87,7 @@ def totals_count_the_page() -> None:
 @fault("OJS-HTP-012")
 def strict_servers_are_lenient() -> None:
     """A strict server takes calls with unknown members."""
-    put(calls, "_refuse_unknown", lambda value, wanted: None)
+    put(calls, "refuse_unknown", lambda where, given, known: None)
 
 
 @fault("OJS-ENV-025")

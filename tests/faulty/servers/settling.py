@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from ojs_server.domain import lifecycle
+from ojs_server.domain import deadlines, lifecycle
 from ojs_server.domain.faults import Fault
 from ojs_server.domain.job import Change, Job, State
 from ojs_server.http import workers
@@ -31,6 +31,29 @@ def acks_are_accepted_twice() -> None:
 def late_acks_are_accepted() -> None:
     """An ACK after the lease was lost completes a job that waits."""
     _also_legal("ack", State.AVAILABLE)
+
+
+@fault("OJS-LAT-003")
+def strangers_complete_late() -> None:
+    """Where a delivery may be completed late, any worker may do so."""
+    put(settle, "meant", lambda noted, *_: next(iter(noted), None))
+
+
+@fault("OJS-LAT-004")
+def late_acks_have_the_newest_number() -> None:
+    """A job that was completed late has the number of the delivery that was under way."""
+
+    def numbered(change: Change, job: Job, *_: object, **__: object) -> Change:
+        later = msgspec.structs.replace(change.after, attempt=job.attempt)
+        return msgspec.structs.replace(change, after=later)
+
+    after(lifecycle, "acknowledge_late", numbered)
+
+
+@fault("OJS-LAT-007")
+def slow_work_costs_attempts() -> None:
+    """A lease that runs out counts, although the job may be completed late."""
+    after(deadlines, "loss", lambda loss, *_: msgspec.structs.replace(loss, free=False))
 
 
 @fault("OJS-SET-003")

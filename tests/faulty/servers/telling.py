@@ -5,9 +5,10 @@ from typing import Any
 
 import msgspec
 
-from ojs_server.domain import progress
+from ojs_server.domain import progress, validate
 from ojs_server.http import feed, jobs
 from ojs_server.http import progress as reports
+from ojs_server.job_metrics import JobMetrics
 from ojs_server.ops import claim
 from ojs_server.ops.work import Work
 from ojs_server.store.tables.beside import BesideWrites
@@ -175,3 +176,15 @@ def checkpoints_are_not_counted() -> None:
 def deleted_checkpoints_stay() -> None:
     """A delete is answered, and the checkpoint is still there."""
     put(BesideWrites, "drop_checkpoints", lambda tx, ids: None)
+
+
+@fault("OJS-TRC-002")
+def another_span_is_another_request() -> None:
+    """A request that is repeated in another span is refused."""
+    put(validate, "_untraced", lambda body: body)
+
+
+@fault("OJS-MAN-014")
+def jobs_are_not_counted() -> None:
+    """The metrics do not know what happened to jobs."""
+    put(JobMetrics, "observe", lambda self, events: None)

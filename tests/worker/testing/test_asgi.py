@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import aclosing
 from typing import Any
 
 import pytest
 
 from ojs_worker.blocking import LoopThread
-from ojs_worker.errors import Unreachable
+from ojs_worker.errors import Conflict, Unreachable
 from ojs_worker.testing import AsgiTransport, Blocking
 from ojs_worker.transport import Request
 
@@ -123,3 +124,49 @@ async def test_an_application_that_fails_is_unreachable() -> None:
         await AsgiTransport(broken).send(Request("GET", "/"))
     with pytest.raises(Unreachable, match="gave no answer"):
         await AsgiTransport(silent).send(Request("GET", "/"))
+
+
+class Told:
+    """Tells what it is given, piece by piece, until the caller has gone."""
+
+    def __init__(self) -> None:
+        self.pieces: asyncio.Queue[bytes] = asyncio.Queue()
+        self.left = asyncio.Event()
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        await receive()
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        telling = asyncio.create_task(self._tell(send))
+        assert (await receive())["type"] == "http.disconnect"
+        telling.cancel()
+        self.left.set()
+
+    async def _tell(self, send: Any) -> None:
+        while True:
+            piece = await self.pieces.get()
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+
+
+async def test_an_answer_that_goes_on_is_read_as_it_comes() -> None:
+    app = Told()
+    async with aclosing(AsgiTransport(app).stream(Request("GET", "/"))) as pieces:
+        for piece in (b"one", b"two"):
+            app.pieces.put_nowait(piece)
+            assert await anext(pieces) == piece
+        assert not app.left.is_set()
+    async with asyncio.timeout(20):
+        await app.left.wait()
+
+
+async def test_so_is_one_of_an_application_in_another_loop(thread: LoopThread) -> None:
+    way = AsgiTransport(Echo(), loop=thread.loop)
+    assert [piece async for piece in way.stream(Request("POST", "/", b"x"))] == [b"x", b"!"]
+
+
+async def test_a_stream_that_is_refused_or_falls_silent_says_so() -> None:
+    with pytest.raises(Conflict, match="no more"):
+        await anext(
+            AsgiTransport(Echo(409)).stream(Request("POST", "/", b'{"error":{"message":"no more"}'))
+        )
+    with pytest.raises(Unreachable, match=r"no answer in 0\.01 s"):
+        await anext(AsgiTransport(Told()).stream(Request("GET", "/", timeout_s=0.01)))

@@ -45,3 +45,20 @@ FROM progress WHERE job_id = ANY ({rows})
 -- Gone for good.
 -- row: text
 DELETE FROM progress WHERE job_id = ANY ({rows})
+
+-- name: insert_earlier
+-- Deliveries that were lost. After a dead-letter retry the numbers begin again.
+-- row: text, int8, text, int8
+INSERT INTO earlier_holders (job_id, attempt, worker_id, started_at)
+SELECT * FROM unnest({rows})
+ON CONFLICT (job_id, attempt) DO UPDATE SET
+    worker_id = excluded.worker_id, started_at = excluded.started_at
+
+-- name: load_earlier
+-- Who held a job before.
+SELECT job_id, attempt, worker_id, started_at FROM earlier_holders WHERE job_id = %(job_id)s::text
+
+-- name: drop_earlier
+-- Gone for good.
+-- row: text
+DELETE FROM earlier_holders WHERE job_id = ANY ({rows})

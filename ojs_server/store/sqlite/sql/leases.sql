@@ -2,14 +2,14 @@
 -- A Lease, in the order of its fields.
 leases.job_id, leases.queue, leases.job_type, leases.worker_id, leases.attempt,
 leases.duration_ms, leases.expires_at, leases.deadline_at, leases.fetch_id, leases.stall_ms,
-leases.trace_id
+leases.trace_id, leases.late_ack
 
 -- name: insert_leases
 -- Who holds what was just claimed.
--- row: (?,?,?,?,?,?,?,?,?,?,?)
+-- row: (?,?,?,?,?,?,?,?,?,?,?,?)
 INSERT INTO leases (
     job_id, queue, job_type, worker_id, attempt, duration_ms, expires_at, deadline_at, fetch_id,
-    stall_ms, trace_id
+    stall_ms, trace_id, late_ack
 )
 VALUES {rows}
 

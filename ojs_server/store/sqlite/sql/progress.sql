@@ -40,3 +40,17 @@ FROM progress WHERE job_id IN ({rows})
 -- Gone for good.
 -- row: ?
 DELETE FROM progress WHERE job_id IN ({rows})
+
+-- name: insert_earlier
+-- Deliveries that were lost.
+-- row: (?,?,?,?)
+INSERT OR REPLACE INTO earlier_holders (job_id, attempt, worker_id, started_at) VALUES {rows}
+
+-- name: load_earlier
+-- Who held a job before.
+SELECT job_id, attempt, worker_id, started_at FROM earlier_holders WHERE job_id = :job_id
+
+-- name: drop_earlier
+-- Gone for good.
+-- row: ?
+DELETE FROM earlier_holders WHERE job_id IN ({rows})

@@ -9,6 +9,8 @@ MAX_TRACE_ID: Final = 128
 _PARENT: Final = re.compile(
     r"[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?", re.ASCII
 )
+# What producers and workers tell each other in `meta`; a server passes it on.
+PROPAGATED: Final = ("traceparent", "tracestate", "baggage")
 _PARENT_NAMES: Final = ("traceparent", "ojs.otel.traceparent")
 
 
@@ -22,8 +24,19 @@ def trace_of(meta: Mapping[str, Any]) -> str | None:
     given = meta.get("trace_id")
     if isinstance(given, str) and 0 < len(given) <= MAX_TRACE_ID and given.isprintable():
         return given
+    found = _parent(meta)
+    return found and found[1]
+
+
+def parent_of(meta: Mapping[str, Any]) -> str | None:
+    """The W3C trace context of the span that the job was enqueued in."""
+    found = _parent(meta) if meta else None
+    return found and found[0]
+
+
+def _parent(meta: Mapping[str, Any]) -> re.Match[str] | None:
     for name in _PARENT_NAMES:
         parent = meta.get(name)
         if isinstance(parent, str) and (match := _PARENT.fullmatch(parent)):
-            return match[1]
+            return match
     return None

@@ -1,0 +1,119 @@
+"""Finds out why a case failed in the published runner: what is not claimed, defects, and quirks.
+
+A failed case is played again, with names of its own and one quirk after another mended. Quirks are
+the cause if the case holds without them, and each that is named is needed for that.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
+
+import msgspec
+
+from conformance.claims import Claims
+from conformance.compat.quirks import RULES, Bite, Quirk
+from conformance.defects import reasons_of
+from conformance.model import Case, CaseFile
+from conformance.verdict import CaseResult, Cause, FailedCheck
+
+
+class Again(msgspec.Struct, frozen=True):
+    """What another play of a case has shown."""
+
+    failures: tuple[FailedCheck, ...]
+    bites: tuple[Bite, ...] = ()
+
+
+Replay = Callable[[CaseFile, frozenset[Quirk]], Awaitable[Again]]
+
+
+async def with_causes(
+    results: Sequence[CaseResult],
+    files: Iterable[CaseFile],
+    claims: Claims,
+    met: Mapping[str, Sequence[str]],
+    as_written: Replay | None,
+    apart: Replay,
+) -> list[CaseResult]:
+    """Add to each result that is bad what caused it, as far as that is not the server.
+
+    One replay is as the run was, None where the server is wiped before each case; the other gives
+    the case names of its own. `met` names the workers that the server knew before a case.
+    """
+    by_path = {file.path: file for file in files}
+    causes: dict[str, tuple[Cause, ...]] = {}
+    shared: dict[str, Again | None] = {}
+    for result in results:
+        if not result.is_bad or any(exchange.trouble for exchange in result.exchanges):
+            continue
+        file = by_path[result.path]
+        causes[result.path] = _in_itself(file, claims)
+        if not causes[result.path]:
+            again = await as_written(file, frozenset()) if as_written else None
+            if again is not None and not again.failures and met.get(result.path):
+                # The case itself has put right what it met: a worker that was dead is back.
+                again = Again(result.failures)
+            shared[result.path] = again
+    # Not in between: to give one case names of its own may take away what another one meets.
+    for path, again in shared.items():
+        causes[path] = await _by_play(by_path[path], again, apart)
+    return [
+        msgspec.structs.replace(result, causes=causes.get(result.path, ())) for result in results
+    ]
+
+
+def _in_itself(file: CaseFile, claims: Claims) -> tuple[Cause, ...]:
+    """The causes that are seen without another play: no claim, or a case that is none."""
+    if why := claims.lacks(file):
+        return (Cause(kind="not supported", why=why),)
+    if file.case is None or file.problems:
+        return (Cause(kind="defective", why="; ".join(file.problems)),)
+    if file.case.deprecated:
+        return (Cause(kind="defective", why=f"deprecated: {file.case.deprecated_reason}"),)
+    return ()
+
+
+async def _by_play(file: CaseFile, shared: Again | None, replay: Replay) -> tuple[Cause, ...]:
+    """The defects and quirks that together make a case fail; none where they do not."""
+    assert file.case is not None
+    holds = partial(_holds, file.case)
+    if shared is not None and holds(shared):
+        return ()  # it did not fail again, so nobody knows why it did
+    mended: frozenset[Quirk] = frozenset()
+    first = last = await replay(file, mended)
+    bites = list(last.bites)
+    while not holds(last):
+        more = {bite.quirk for bite in last.bites} - mended
+        if not more:
+            return ()
+        mended |= more
+        last = await replay(file, mended)
+        bites += last.bites
+    for quirk in sorted(mended) if len(mended) > 1 else ():
+        without = await replay(file, mended - {quirk})
+        if holds(without):
+            mended, last = mended - {quirk}, without
+    places = {quirk: [bite.place for bite in bites if bite.quirk is quirk] for quirk in mended}
+    if others := _failed_by_others(shared, first):
+        places[Quirk.NAMES] = others
+    return (
+        *(Cause(kind="defective", why=why) for why in reasons_of(file.case, last.failures)),
+        *(
+            Cause(kind="quirk", name=quirk, why=RULES[quirk], places=tuple(dict.fromkeys(at)))
+            for quirk, at in sorted(places.items())
+        ),
+    )
+
+
+def _holds(case: Case, again: Again) -> bool:
+    return len(reasons_of(case, again.failures)) == len(again.failures)
+
+
+def _failed_by_others(shared: Again | None, apart: Again) -> list[str]:
+    """What fails with the names as written, and not with names of its own."""
+    kept = {_place(failure) for failure in apart.failures}
+    failures = shared.failures if shared is not None else ()
+    return [_place(failure) for failure in failures if _place(failure) not in kept]
+
+
+def _place(failure: FailedCheck) -> str:
+    return f"[{failure.step_id}] {failure.field}"

@@ -1,0 +1,134 @@
+"""What a case means and the published runner makes something else of: each difference is a quirk.
+
+As long as a quirk is in force, things are done as that runner does them. Where it is mended, they
+are done as the strict judge does.
+"""
+
+from functools import partial
+
+import msgspec
+
+from conformance import paths, template
+from conformance.compat.match import as_meant
+from conformance.compat.paths import PathError, fill, has_quoted_key, resolve
+from conformance.compat.quirks import InForce, Quirk, Quirks
+from conformance.model import Case
+from conformance.template import Scope, Unresolved
+from conformance.values import Missing, is_absent, same
+
+
+class Meaning:
+    """One play of a case: what its steps mean, what they received, and where quirks bite."""
+
+    def __init__(self, case: Case | None, quirks: Quirks) -> None:
+        self.bodies: dict[str, object] = {}
+        self._quirks = quirks
+        self._steps = {step.id: step for step in case.all_steps} if case else {}
+        names = {name for step in self._steps.values() for name in step.all_captures}
+        self._captured = Scope(frozenset(names))
+
+    def at(self, place: str) -> InForce:
+        """The question whether a quirk that makes a difference at this place is in force."""
+        return partial(self._quirks.bite, place=place)
+
+    def waits_twice(self, step: str, delay_ms: float) -> bool:
+        """Tell whether a wait that has no duration sleeps its delay again."""
+        return delay_ms > 0 and self._quirks.bite(Quirk.WAIT, f"[{step}] delay_ms {delay_ms:g}")
+
+    def times(self, step: str) -> int:
+        """How often a step is to be played."""
+        repeat = self._steps[step].repeat if step in self._steps else 1
+        if repeat > 1 and self._quirks.bite(Quirk.REPEAT, f"[{step}] repeat {repeat}"):
+            return 1
+        return repeat
+
+    def content(self, step: str, body: bytes) -> bytes | None:
+        """The body to send, None for none."""
+        raw = self._steps[step].raw_body if step in self._steps else None
+        if raw is not None and not self._quirks.bite(Quirk.RAW_BODY, f"[{step}] raw_body"):
+            return raw.encode()
+        if body in (b"", b"null"):
+            return None
+        return self._json(body.decode(), f"[{step}] body").encode()
+
+    def received(self, step: str, body: object) -> None:
+        """Remember the body of an answer, and what the step captures of it."""
+        self.bodies[step] = body
+        if step in self._steps:
+            meant = self._steps[step]
+            for name, path in meant.all_captures.items():
+                self._captured.capture(name, path, body, meant.unwrap)
+
+    def text(self, text: str, place: str) -> str:
+        """A text with the values of earlier answers inserted."""
+        filled = fill(text, self.bodies)
+        try:
+            meant = template.fill_text(filled, self._captured)
+        except Unresolved:
+            return filled
+        names = [name for name in self._captured.variables if name in filled]
+        if meant == filled or self._quirks.bite(Quirk.CAPTURES, f"{place}: {', '.join(names)}"):
+            return filled
+        return meant
+
+    def matcher(self, matcher: object, place: str) -> object:
+        """A matcher with the values of earlier answers inserted; an error if it is no JSON then."""
+        text = msgspec.json.encode(matcher).decode()
+        filled = self._json(text, place)
+        try:
+            return matcher if filled == text else msgspec.json.decode(filled)
+        except msgspec.DecodeError as error:
+            raise PathError(f"the matcher is no JSON once it is filled: {error}") from error
+
+    def find(self, path: str, document: object, place: str) -> object:
+        """What a path leads to, None for a missing key; a step into nothing is an error."""
+        error: PathError | None = None
+        found = None
+        try:
+            found = resolve(path, document)
+        except PathError as raised:
+            error = raised
+        if found is None:
+            quirk = Quirk.QUOTED_KEYS if has_quoted_key(path) else Quirk.DOTTED_KEYS
+            meant = _found(path, document)
+            if not is_absent(meant) and not self._quirks.bite(quirk, place):
+                return meant
+        if error is not None:
+            raise error
+        return found
+
+    def is_wrong_at_a_dead_end(self, matcher: object, place: str) -> bool:
+        """Tell whether a matcher fails on a path that is an error."""
+        if matcher == "absent":
+            return False
+        wants_nothing = as_meant(matcher, Missing("the path leads nowhere"))
+        return not wants_nothing or self._quirks.bite(Quirk.DEAD_END, place)
+
+    def _json(self, text: str, place: str) -> str:
+        """Fill JSON text; what is inserted keeps its type only where that quirk is mended."""
+        filled = self.text(text, place)
+        if filled == text:
+            return text
+        captures = self._captured if self._quirks.is_mended(Quirk.CAPTURES) else Scope()
+        scope = Scope(captures.names, self.bodies, captures.variables)
+        try:
+            meant = template.fill_json(msgspec.json.decode(text), scope)
+        except Unresolved:
+            return filled
+        if _says(filled, meant) or self._quirks.bite(Quirk.FILLING, place):
+            return filled
+        return msgspec.json.encode(meant).decode()
+
+
+def _found(path: str, document: object) -> object:
+    try:
+        return paths.find(path, document)
+    except paths.BadPath as error:
+        return Missing(str(error))
+
+
+def _says(text: str, meant: object) -> bool:
+    try:
+        return same(msgspec.json.decode(text), meant)
+    except msgspec.DecodeError:
+        return False

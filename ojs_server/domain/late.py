@@ -1,0 +1,28 @@
+"""Late completion: an ACK by a worker that lost its lease, while nobody has completed the job.
+
+    lease lost ──▶ the holder is noted beside the job ──▶ its ACK completes the job in any state
+                                                          that is not final
+
+Only deliveries of a FETCH in the mode `accept_unfinished` are noted.
+"""
+
+from collections.abc import Iterable
+
+from ojs_server.domain.job import Earlier, Job, Lease
+
+
+def earlier_of(job: Job, lease: Lease) -> Earlier | None:
+    """What is noted of a delivery that is lost; None where it may not be completed late."""
+    if not lease.late_ack or lease.worker_id is None:
+        return None
+    return Earlier(job.id, lease.attempt, lease.worker_id, job.started_at)
+
+
+def meant(noted: Iterable[Earlier], worker_id: str, attempt: int | None) -> Earlier | None:
+    """The delivery that an ACK is about: the newest of this worker, or the one that it names."""
+    mine = [
+        one
+        for one in noted
+        if one.worker_id == worker_id and (attempt is None or one.attempt == attempt)
+    ]
+    return max(mine, key=lambda one: one.attempt, default=None)

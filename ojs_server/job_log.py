@@ -1,0 +1,57 @@
+"""A log line for each step of a job, where the operator asks for them."""
+
+import logging
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from ojs_server.domain.job import Event
+
+log = logging.getLogger("ojs.jobs")
+
+# A failed attempt is told by what follows it: another one, or none.
+LEVELS: Final = {
+    "job.enqueued": logging.INFO,
+    "job.scheduled": logging.INFO,
+    "job.started": logging.DEBUG,
+    "job.heartbeat": logging.DEBUG,
+    "job.completed": logging.INFO,
+    "job.cancelled": logging.INFO,
+    "job.released": logging.INFO,
+    "job.retrying": logging.WARNING,
+    "job.expired": logging.WARNING,
+    "job.timeout": logging.ERROR,
+    "job.stalled": logging.ERROR,
+    "job.discarded": logging.ERROR,
+}
+
+
+class _Told(msgspec.Struct):
+    """What a line says of an event; never arguments, results or messages."""
+
+    attempt: int | None = None
+    total_attempts: int | None = None
+    worker_id: str | None = None
+    trace_id: str | None = None
+
+
+_told: Final = msgspec.json.Decoder(_Told)
+
+
+def write(events: Sequence[Event]) -> None:
+    """One line for each of these events that is about the step of a job."""
+    for event in events:
+        level = LEVELS.get(event.type)
+        if level is None or not log.isEnabledFor(level):
+            continue
+        told = _told.decode(event.data)
+        extra = {
+            "job_id": event.subject,
+            "job_type": event.job_type,
+            "queue": event.queue,
+            "attempt": told.total_attempts if told.attempt is None else told.attempt,
+            "worker_id": told.worker_id,
+            "trace_id": told.trace_id,
+        }
+        log.log(level, "%s %s (%s)", event.type, event.subject, event.job_type, extra=extra)

@@ -1,0 +1,111 @@
+"""Metrics of jobs, counted from the events of this node's commits."""
+
+from collections import Counter as Tally
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+from prometheus_client import CollectorRegistry, Counter, Histogram
+
+from ojs_server.domain.job import Event
+
+# So many pairs of queue and type have series of their own. Clients choose both, and a series is
+# never forgotten.
+MAX_SERIES: Final = 1000
+OTHER: Final = "other"
+
+_COUNTED: Final = {
+    "job.enqueued": ("ojs_job_enqueued", "Jobs that joined their queue as new."),
+    "job.completed": ("ojs_job_completed", "Jobs whose result was accepted."),
+    "job.discarded": ("ojs_job_failed", "Jobs that are not tried again."),
+    "job.retrying": ("ojs_job_retried", "Attempts that failed and are followed by another one."),
+    "job.cancelled": ("ojs_job_cancelled", "Jobs that were called off."),
+    "job.expired": ("ojs_job_expired", "Jobs that were not started in time."),
+}
+_OF_QUEUE: Final = {
+    "backpressure.rejected": ("ojs_backpressure_rejected", "Jobs that found their queue full."),
+    "backpressure.dropped": ("ojs_backpressure_dropped", "Jobs that made room for newer ones."),
+}
+_RUNS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
+_WAITS: Final = (0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 600, 1800, 3600)
+# With the state in which an attempt ended; a start ends the wait.
+_TIMED: Final = {"job.started": "", "job.completed": "completed", "job.failed": "failed"}
+
+Pair = tuple[str, str]
+
+
+class _Told(msgspec.Struct):
+    """The members of events that are measured."""
+
+    duration_ms: int | None = None
+    queue_time_ms: int | None = None
+    rejected: int = 1
+
+
+_told: Final = msgspec.json.Decoder(_Told)
+
+
+class JobMetrics:
+    """The counters and histograms of jobs."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        pair = ("queue", "type")
+        self._counters = {
+            kind: Counter(name, text, pair, registry=registry)
+            for kind, (name, text) in _COUNTED.items()
+        }
+        self._of_queue = {
+            kind: Counter(name, text, ("queue",), registry=registry)
+            for kind, (name, text) in _OF_QUEUE.items()
+        }
+        self._durations = Histogram(
+            "ojs_job_duration_seconds",
+            "How long attempts ran, by how they ended.",
+            (*pair, "state"),
+            buckets=_RUNS,
+            registry=registry,
+        )
+        self._waits = Histogram(
+            "ojs_job_queue_time_seconds",
+            "Time from joining the queue to the start.",
+            pair,
+            buckets=_WAITS,
+            registry=registry,
+        )
+        self._pairs: set[Pair] = set()
+        self._children: dict[tuple[str, Pair], Histogram] = {}
+
+    def observe(self, events: Sequence[Event]) -> None:
+        """What a commit did to jobs."""
+        tally: Tally[tuple[str, Pair]] = Tally()
+        for event in events:
+            kind = event.type
+            if kind in self._counters:
+                tally[kind, self._pair(event)] += 1
+            if kind in _TIMED:
+                told = _told.decode(event.data)
+                took = told.queue_time_ms if kind == "job.started" else told.duration_ms
+                if took is not None:
+                    self._times(kind, self._pair(event)).observe(took / 1000)
+            elif kind in self._of_queue:
+                queue = self._pair(event)[0]
+                self._of_queue[kind].labels(queue).inc(_told.decode(event.data).rejected)
+        for (kind, pair), count in tally.items():
+            self._counters[kind].labels(*pair).inc(count)
+
+    def _times(self, kind: str, pair: Pair) -> Histogram:
+        times = self._children.get((kind, pair))
+        if times is None:
+            # Looking a child up by its labels costs more than observing.
+            state = _TIMED[kind]
+            times = self._durations.labels(*pair, state) if state else self._waits.labels(*pair)
+            self._children[kind, pair] = times
+        return times
+
+    def _pair(self, event: Event) -> Pair:
+        pair = (event.queue or "", event.job_type or "")
+        if pair not in self._pairs:
+            if len(self._pairs) >= MAX_SERIES:
+                return OTHER, OTHER
+            self._pairs.add(pair)
+        return pair

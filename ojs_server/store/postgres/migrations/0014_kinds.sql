@@ -1,0 +1,38 @@
+-- Kinds of jobs that workers name (function blocks, jobs of a room), who runs which, and what is
+-- known of workers beyond their age.
+
+-- A kind stands for the jobs of one type, where it names a queue only for those in that queue.
+CREATE TABLE job_kinds (
+    room text COLLATE "C" NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    queue text COLLATE "C",
+    type text COLLATE "C" NOT NULL,
+    schema bytea,
+    result_schema bytea,
+    created_at int8 NOT NULL,
+    updated_at int8 NOT NULL,
+    deleted_at int8,
+    PRIMARY KEY (room, name)
+);
+
+CREATE INDEX job_kinds_type ON job_kinds (type);
+
+-- Which kinds a worker runs; a claim joins them with the jobs of each queue and type.
+CREATE TABLE worker_kinds (
+    worker_id text COLLATE "C" NOT NULL,
+    room text COLLATE "C" NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    PRIMARY KEY (worker_id, room, name)
+);
+
+CREATE INDEX worker_kinds_kind ON worker_kinds (room, name);
+
+-- Presence as it was last told of; a deleted worker is kept to be listed for a while.
+ALTER TABLE workers ADD COLUMN presence text COLLATE "C" NOT NULL DEFAULT 'online';
+ALTER TABLE workers ADD COLUMN deleted_at int8;
+ALTER TABLE workers ADD COLUMN principal text COLLATE "C";
+
+UPDATE workers SET presence = 'offline' WHERE gone_at IS NOT NULL;
+
+-- When the worker said that it has begun, which may be later than the claim.
+ALTER TABLE leases ADD COLUMN running_at int8;

@@ -1,0 +1,217 @@
+"""One client and its workers: one for each task type, each with its own id, places and times."""
+
+import asyncio
+import inspect
+import logging
+import signal
+import threading
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Final, Self
+
+from ojs_worker.access import Auth
+from ojs_worker.client import Client, RetryPolicy
+from ojs_worker.context import BlockingContext, Context
+from ojs_worker.durations import Duration
+from ojs_worker.job import Job
+from ojs_worker.running import Running
+from ojs_worker.signals import SignalBox
+from ojs_worker.transport import Transport
+from ojs_worker.worker import Worker
+from ojs_worker.zeebe.errors import AlreadyCompleted, LeaseExpired
+from ojs_worker.zeebe.job import HEADERS, BlockingZeebeJob, ZeebeJob
+
+log = logging.getLogger("ojs.worker")
+
+Handler = Callable[[Any], Any]
+
+
+class ZeebeWorker:
+    """Does the jobs of one task type. A handler ends its job by `complete`, `fail` or `error`; or
+    it returns variables, which complete it, or raises, which fails it."""
+
+    def __init__(
+        self,
+        client: Client,
+        worker: Worker,
+        task_type: str,
+        handler: Handler,
+        fetch_variables: Collection[str] | None,
+    ) -> None:
+        self.task_type: Final = task_type
+        # Completions by a handler's return that came too late.
+        self.too_late = 0
+        self.worker: Final = worker
+        self._client = client
+        self._handler = handler
+        self._variables = fetch_variables
+        body = self._loop if inspect.iscoroutinefunction(handler) else self._thread
+        worker.job(task_type)(body)
+
+    async def _loop(self, ctx: Context, *_: Any, **__: Any) -> None:
+        job = ZeebeJob(ctx, self._client, self._variables)
+        variables = await self._handler(job)
+        if not job.settled:
+            try:
+                await job.complete(variables)
+            except (AlreadyCompleted, LeaseExpired) as error:
+                self._note(error)
+
+    def _thread(self, ctx: BlockingContext, *_: Any, **__: Any) -> None:
+        job = BlockingZeebeJob(ctx, self._client, self._variables)
+        variables = self._handler(job)
+        if not job.settled:
+            try:
+                job.complete(variables)
+            except (AlreadyCompleted, LeaseExpired) as error:
+                self._note(error)
+
+    def _note(self, error: Exception) -> None:
+        self.too_late += 1
+        log.warning("%s: %s", self.task_type, error)
+
+
+class ZeebeClient:
+    """Starts jobs, and makes the workers that do them.
+
+    client = ZeebeClient("http://127.0.0.1:8080")
+
+    @client.task("charge-card", timeout=60)
+    async def charge(job: ZeebeJob) -> dict[str, Any]:
+        return {"receipt": await pay(job.variables["card"])}
+
+    client.run()
+    """
+
+    def __init__(
+        self,
+        url: str = "http://127.0.0.1:8080",
+        auth: Auth | None = None,
+        *,
+        transport: Transport | None = None,
+        queue: str = "default",
+    ) -> None:
+        self._place = url, auth
+        self._transport = transport
+        self._queue = queue
+        self._jobs = Client(url, auth, transport=transport)
+        self._lives: list[Running] = []
+        self.workers: Final[list[ZeebeWorker]] = []
+
+    def create_worker(
+        self,
+        task_type: str,
+        handler: Handler,
+        *,
+        timeout: Duration = 60,
+        long_poll: Duration = 30,
+        max_jobs: int = 32,
+        fetch_variables: Collection[str] | None = None,
+        stop_lost: bool = False,
+        name: str | None = None,
+        **settings: Any,
+    ) -> ZeebeWorker:
+        """A worker for one task type; it starts with the client.
+
+        `timeout` says when another worker is given the job, not how long it may take. With
+        `stop_lost` a handler is stopped once its job is another worker's; otherwise it runs on,
+        and whoever completes the job first has completed it.
+        """
+        url, auth = self._place
+        worker = Worker(
+            url,
+            auth,
+            transport=self._transport,
+            id=name,
+            queues=[self._queue],
+            only_known_types=True,
+            concurrency=max_jobs,
+            long_poll=long_poll,
+            visibility_timeout=timeout,
+            late_ack="accept_unfinished",
+            auto_extend=False,
+            stop_lost=stop_lost,
+            **settings,
+        )
+        made = ZeebeWorker(self._jobs, worker, task_type, handler, fetch_variables)
+        self.workers.append(made)
+        return made
+
+    def task(self, task_type: str, **options: Any) -> Callable[[Handler], Handler]:
+        """`create_worker` as a decorator."""
+
+        def register(handler: Handler) -> Handler:
+            self.create_worker(task_type, handler, **options)
+            return handler
+
+        return register
+
+    async def create_job(
+        self,
+        task_type: str,
+        variables: Mapping[str, Any] | None = None,
+        *,
+        custom_headers: Mapping[str, str] | None = None,
+        retries: int = 3,
+    ) -> Job:
+        """Start one job; without retries left it becomes an incident, among the dead letters."""
+        meta = {HEADERS: dict(custom_headers)} if custom_headers else {}
+        return await self._jobs.enqueue(
+            task_type,
+            [dict(variables or {})],
+            queue=self._queue,
+            meta=meta,
+            retry=RetryPolicy(max_attempts=retries, on_exhaustion="dead_letter"),
+        )
+
+    async def result(self, job: Job | str, *, timeout_s: float | None = None) -> dict[str, Any]:
+        """Wait until a job is completed; answers its variables."""
+        variables: dict[str, Any] = await self._jobs.result(job, timeout_s=timeout_s)
+        return variables
+
+    async def __aenter__(self) -> Self:
+        """Run the workers beside the program's own tasks."""
+        self._lives = [await one.worker.life().start() for one in self.workers]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> int:
+        """Stop the workers in order, and give the connections up; answers the exit code."""
+        for life in self._lives:
+            life.ask_to_stop()
+        return await self._ended()
+
+    def run(self) -> int:
+        """Run the workers until told to stop; answers the exit code for the process."""
+
+        async def serve() -> int:
+            async with self:
+                if threading.current_thread() is not threading.main_thread():
+                    return await self._ended()
+                return await self._obeying()
+
+        return asyncio.run(serve())
+
+    async def _obeying(self) -> int:
+        loop = asyncio.get_running_loop()
+        box = SignalBox()
+
+        def listen(sig: signal.Signals) -> None:
+            forcing = box.is_forcing(sig)
+            for life in self._lives:
+                loop.call_soon_threadsafe(life.on_signal, sig, forcing)
+
+        box.install()
+        box.listen(listen)
+        try:
+            return await self._ended()
+        finally:
+            box.listen(None)
+            box.restore()
+
+    async def _ended(self) -> int:
+        codes = await asyncio.gather(*(life.wait() for life in self._lives))
+        self._lives = []
+        await self._jobs.close()
+        return max(codes, default=0)

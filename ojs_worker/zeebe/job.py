@@ -1,0 +1,153 @@
+"""The job as a handler sees it, in the words of a workflow engine."""
+
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+from ojs_worker.client import Client
+from ojs_worker.context import BlockingContext, JobContext
+from ojs_worker.durations import Duration, milliseconds
+from ojs_worker.faults import Discard, Retry, fault_of
+from ojs_worker.settling import Failed, Outcome, Verdict, done
+from ojs_worker.zeebe.errors import AlreadyCompleted, BpmnError, LeaseExpired
+
+HEADERS: Final = "custom_headers"
+
+
+class _Told:
+    """What is alike for coroutines and threads."""
+
+    def __init__(
+        self, context: JobContext, client: Client, fetch_variables: Collection[str] | None
+    ) -> None:
+        job = context.job
+        self._context = context
+        self._client = client
+        self.key: Final = job.id
+        self.type: Final = job.type
+        # Results of the steps before are newer than what the job was started with.
+        found = {**_named(job.args[:1]), **_named(_results(job.parent_results))}
+        if fetch_variables is not None:
+            found = {name: found[name] for name in fetch_variables if name in found}
+        self.variables: Final = found
+        headers = job.meta.get(HEADERS)
+        self.custom_headers: Final[dict[str, Any]] = headers if isinstance(headers, dict) else {}
+        self.process_instance_key: Final = job.workflow_id
+        self.worker: Final = job.worker_id
+        self.deadline: Final = job.lease_expires_at
+
+    @property
+    def retries(self) -> int:
+        """How many deliveries are left, this one included."""
+        job = self._context.job
+        return (job.max_attempts or 1) - (job.attempt - 1 - job.releases)
+
+    @property
+    def settled(self) -> bool:
+        """Whether the job was completed, failed or ended with an error here."""
+        return self._context.settled
+
+    def _completed(self, variables: Mapping[str, Any] | None) -> Outcome:
+        return done({**self.variables, **(variables or {})})
+
+    def _failed(self, message: str, retries: int | None, backoff: Duration) -> Outcome:
+        left = self.retries - 1 if retries is None else retries
+        if left <= 0:
+            # An incident: the job waits among the dead letters for somebody to look.
+            return Failed(fault_of(Discard(message, type="incident", dead_letter=True)))
+        details = {
+            "action": "retry",
+            "retries": left,
+            "retry_after_ms": milliseconds(backoff, "backoff"),
+        }
+        return Failed(fault_of(Retry(message, type="JobFailed", details=details)))
+
+    async def _tell(self, outcome: Outcome) -> None:
+        if await self._context.settle(outcome) is not Verdict.SETTLED:
+            await self._refused()
+
+    async def _renewed(self, duration: Duration) -> None:
+        if not await self._context.renew(milliseconds(duration, "duration")):
+            await self._refused()
+
+    async def _refused(self) -> None:
+        job = await self._client.get(self.key)
+        if job.state == "completed":
+            raise AlreadyCompleted(f"job {self.key} was completed by another worker")
+        raise LeaseExpired(f"job {self.key} is not this worker's any more, it is {job.state}")
+
+
+class ZeebeJob(_Told):
+    """The job of a coroutine handler. `complete`, `fail` and `error` end it, once."""
+
+    async def complete(self, variables: Mapping[str, Any] | None = None) -> None:
+        """The work is done; these variables are merged into those of the job.
+
+        Raises `AlreadyCompleted` where another worker was faster.
+        """
+        await self._tell(self._completed(variables))
+
+    async def fail(
+        self, message: str = "", *, retries: int | None = None, backoff: Duration = 0
+    ) -> None:
+        """The work failed. It is tried so many times again, one less than before unless said
+        otherwise, the first time after `backoff`; with none left it becomes an incident.
+
+        Raises `LeaseExpired` or `AlreadyCompleted` where the timeout of the job has run out.
+        """
+        await self._tell(self._failed(message, retries, backoff))
+
+    async def error(
+        self, code: str, message: str = "", variables: Mapping[str, Any] | None = None
+    ) -> None:
+        """End the job with an error of the business, as raising `BpmnError` does."""
+        await self._tell(Failed(fault_of(BpmnError(code, message, dict(variables or {})))))
+
+    async def update_timeout(self, duration: Duration) -> None:
+        """Give the job so much time from now on; raises where it is not this worker's any more."""
+        await self._renewed(duration)
+
+
+class BlockingZeebeJob(_Told):
+    """The job of a handler that runs in a thread: its calls block."""
+
+    def __init__(
+        self,
+        context: BlockingContext,
+        client: Client,
+        fetch_variables: Collection[str] | None,
+    ) -> None:
+        super().__init__(context, client, fetch_variables)
+        self._wait = context.wait
+
+    def complete(self, variables: Mapping[str, Any] | None = None) -> None:
+        """As `ZeebeJob.complete`."""
+        self._wait(self._tell(self._completed(variables)))
+
+    def fail(self, message: str = "", *, retries: int | None = None, backoff: Duration = 0) -> None:
+        """As `ZeebeJob.fail`."""
+        self._wait(self._tell(self._failed(message, retries, backoff)))
+
+    def error(
+        self, code: str, message: str = "", variables: Mapping[str, Any] | None = None
+    ) -> None:
+        """As `ZeebeJob.error`."""
+        error = BpmnError(code, message, dict(variables or {}))
+        self._wait(self._tell(Failed(fault_of(error))))
+
+    def update_timeout(self, duration: Duration) -> None:
+        """As `ZeebeJob.update_timeout`."""
+        self._wait(self._renewed(duration))
+
+
+def _results(given: Any) -> list[Any]:
+    """The results of the steps before, in their order."""
+    if isinstance(given, dict):
+        return list(given.values())
+    return given if isinstance(given, list) else []
+
+
+def _named(values: list[Any]) -> dict[str, Any]:
+    """The members of all objects among these, the last ones winning."""
+    return {
+        name: value for item in values if isinstance(item, dict) for name, value in item.items()
+    }

@@ -1,0 +1,116 @@
+"""Metrics and log lines of jobs: counted from what was committed, on both stores."""
+
+import logging
+
+import httpx
+import pytest
+
+from ojs_server.app import Server
+from tests.http.conftest import Serve, connect
+from tests.http.steps import V1, WORKERS, active_job, enqueue
+
+PAIR = 'queue="email",type="email.send"'
+ENDED = 'ojs_job_duration_seconds_count{queue="email",state="%s",type="email.send"} %s.0'
+PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+async def lines(client: httpx.AsyncClient) -> list[str]:
+    return (await client.get("/metrics")).text.splitlines()
+
+
+async def ack(client: httpx.AsyncClient, job_id: str) -> None:
+    assert (await client.post(f"{WORKERS}/ack", json={"job_id": job_id})).status_code == 200
+
+
+async def fail(client: httpx.AsyncClient, job_id: str, *, retryable: bool) -> None:
+    error = {"message": "boom", "retryable": retryable}
+    answer = await client.post(f"{WORKERS}/nack", json={"job_id": job_id, "error": error})
+    assert answer.status_code == 200
+
+
+async def test_jobs_are_counted_and_timed(client: httpx.AsyncClient) -> None:
+    for _ in range(3):
+        await enqueue(client, queue="email", type="email.send")
+    fetched = await client.post(f"{WORKERS}/fetch", json={"queues": ["email"], "count": 3})
+    done, again, dead = (job["id"] for job in fetched.json()["jobs"])
+    await ack(client, done)
+    await fail(client, again, retryable=True)
+    await fail(client, dead, retryable=False)
+    await client.delete(f"{V1}/jobs/{again}")
+    found = await lines(client)
+    for name, count in (
+        ("enqueued", 3),
+        ("completed", 1),
+        ("retried", 1),
+        ("failed", 1),
+        ("cancelled", 1),
+    ):
+        assert f"ojs_job_{name}_total{{{PAIR}}} {count}.0" in found
+    assert ENDED % ("completed", 1) in found
+    assert ENDED % ("failed", 2) in found
+    assert f"ojs_job_queue_time_seconds_count{{{PAIR}}} 3.0" in found
+    assert 'ojs_job_enqueue_duration_seconds_count{queue="email"} 3.0' in found
+
+
+async def test_busy_workers_and_full_queues_are_shown(client: httpx.AsyncClient) -> None:
+    config = {"backpressure": {"max_depth": 2}}
+    await client.put(f"{V1}/queues/email/config", json=config)
+    await client.post(
+        f"{WORKERS}/register",
+        json={
+            "worker_id": "w",
+            "hostname": "h",
+            "pid": 1,
+            "queues": ["email", "sms"],
+            "concurrency": 1,
+        },
+    )
+    await active_job(client, queue="email", worker_id="w")
+    await enqueue(client, queue="email")
+    found = await lines(client)
+    assert 'ojs_workers_busy{queue="email"} 1.0' in found
+    assert 'ojs_workers_busy{queue="sms"} 1.0' in found
+    assert 'ojs_backpressure_pressure{queue="email"} 0.5' in found
+    await enqueue(client, queue="email")
+    refused = await client.post(
+        f"{V1}/jobs", json={"type": "a", "args": [], "options": {"queue": "email"}}
+    )
+    assert refused.status_code == 429
+    assert 'ojs_backpressure_rejected_total{queue="email"} 1.0' in await lines(client)
+
+
+async def test_series_are_bounded(server: Server, client: httpx.AsyncClient) -> None:
+    jobs = [{"type": f"t{number}", "args": []} for number in range(1000)]
+    await client.post(f"{V1}/jobs/batch", json={"jobs": jobs})
+    await enqueue(client, type="one.more")
+    text = "\n".join(await lines(client))
+    assert 'ojs_job_enqueued_total{queue="other",type="other"} 1.0' in text
+    assert "one.more" not in text
+
+
+async def test_steps_of_jobs_are_logged_where_that_is_asked_for(
+    serve: Serve, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "ojs.jobs")
+    async with serve(log_jobs=True) as server, connect(server) as client:
+        job = await active_job(client, queue="email", meta={"traceparent": PARENT})
+        await fail(client, job["id"], retryable=False)
+    told = [record for record in caplog.records if record.name == "ojs.jobs"]
+    assert [(record.levelname, record.getMessage().split()[0]) for record in told] == [
+        ("INFO", "job.enqueued"),
+        ("DEBUG", "job.started"),
+        ("ERROR", "job.discarded"),
+    ]
+    for record in told:
+        fields = vars(record)
+        assert (fields["job_id"], fields["queue"]) == (job["id"], "email")
+        assert fields["trace_id"] == PARENT.split("-")[1]
+        assert "boom" not in record.getMessage()
+
+
+async def test_steps_of_jobs_are_not_logged_by_themselves(
+    client: httpx.AsyncClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "ojs.jobs")
+    await enqueue(client)
+    assert not [record for record in caplog.records if record.name == "ojs.jobs"]

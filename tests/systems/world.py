@@ -1,0 +1,78 @@
+"""One of the other systems, as its users find it here: a server under its profile, on turned time,
+and the way to it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from ojs_server.app import Application, Server
+from ojs_server.domain.job import Job
+from ojs_server.domain.profile import PROFILES
+from ojs_server.ops.sweep import Sweep, Swept
+from ojs_server.settings import Settings
+from ojs_server.store.open import open_store
+from ojs_server.store.records import EventFilter
+from ojs_wire.codec import decode, encode
+from ojs_worker.testing.asgi import AsgiTransport
+from ojs_worker.transport import Reply, Request
+from tests.ops.bench import HandClock
+
+LIMIT_S = 20
+
+
+class World:
+    """A server and the time that it lives in."""
+
+    def __init__(self, server: Server, clock: HandClock) -> None:
+        self.server = server
+        self.clock = clock
+        self.transport = AsgiTransport(Application(server))
+
+    async def send(self, method: str, path: str, body: Any = None) -> Reply:
+        """One request as any client would send it."""
+        text = None if body is None else encode(body)
+        return await self.transport.send(Request(method, path, text))
+
+    async def call(self, method: str, path: str, body: Any = None, status: int = 200) -> Any:
+        """The same, with this status; the answer's JSON."""
+        reply = await self.send(method, path, body)
+        assert reply.status == status, reply.body
+        return decode(reply.body) if reply.body else None
+
+    async def pass_time(self, seconds: float) -> Swept:
+        """Let time go by, and let housekeeping look."""
+        self.clock.advance(round(seconds * 1000))
+        return await self.server.engine.run(Sweep(judged_since=0, asked_at=self.clock.now))
+
+    async def job(self, job_id: str) -> Job:
+        """A job as it is stored."""
+        found = await self.server.engine.read(lambda reader: reader.job(job_id))
+        assert found is not None, f"there is no job {job_id}"
+        return found[0].job
+
+    async def told(self, subject: str) -> list[str]:
+        """The types of the events of a job or worker, in their order."""
+        wanted = EventFilter(subject=subject)
+        page = await self.server.engine.read(lambda reader: reader.events(0, wanted, 1000))
+        return [one.event.type for one in page.events]
+
+
+@asynccontextmanager
+async def serving(store_url: str, profile: str, **settings: Any) -> AsyncIterator[World]:
+    """A server with the defaults of a profile."""
+    clock = HandClock()
+    chosen = Settings(profile_name=profile, profile=PROFILES[profile], **settings)
+    server = Server(chosen, open_store(store_url, clock=clock))
+    async with server.running():
+        yield World(server, clock)
+
+
+async def until(met: Callable[[], bool | Awaitable[bool]]) -> None:
+    """Let everybody work until something holds."""
+    async with asyncio.timeout(LIMIT_S):
+        while True:
+            found = met()
+            if found if isinstance(found, bool) else await found:
+                return
+            await asyncio.sleep(0.005)
