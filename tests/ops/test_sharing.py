@@ -133,3 +133,27 @@ def test_a_pool_is_left_where_it_was_when_it_goes(bench: Bench) -> None:
     assert bench.take("w", queues=("r",)) == []
     bench.do(SavePool("p", Pool(("r",))))
     assert len(bench.take("w", queues=("r",))) == 1
+
+
+def test_what_is_taken_back_is_not_counted_for_its_tenant(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.put(**of("a"))
+    with bench.store.transaction() as tx:
+        kind = type(tx)
+    taken = "01a1f0c0-0000-7000-8000-000000000001"
+    insert = kind.insert_jobs
+    bench.put(id=taken)
+    # Another node stores the id after this one has looked.
+    monkeypatch.setattr(kind, "load_requests", lambda self, ids: {})
+    monkeypatch.setattr(
+        kind,
+        "insert_jobs",
+        lambda self, jobs: insert(self, jobs) | ({taken} & {j.job.id for j in jobs}),
+    )
+    bench.commit(enqueue(jobs=[{"id": taken, "args": [1]}, {}]))
+    monkeypatch.undo()
+    with bench.store.reader() as reader:
+        (own,) = reader.queues(["_default/"])
+        (whole,) = reader.queues(["q"])
+    assert (own.counts["available"], whole.counts["available"]) == (1, 2)
