@@ -101,7 +101,9 @@ class Server:
             max_streams=self.settings.max_streams,
             stream_buffer=self.settings.stream_buffer,
         )
-        self.outbound = Outbound(self.settings.reach, self.settings.webhook_timeout_ms)
+        self.outbound = Outbound(
+            self.settings.reach, self.settings.webhook_timeout_ms, ca=self.settings.webhook_ca
+        )
         self.deliver = Deliver(
             self.engine,
             self.outbound,
@@ -115,6 +117,7 @@ class Server:
         self._housekeeping = housekeeping = Housekeeping(self.engine, shared=listener is not None)
         self.engine.on_due = housekeeping.expect
         self.engine.on_events = self._happened
+        self.engine.on_presence = self.metrics.observe_presences
         self.engine.wakeups.on_first = housekeeping.nudge
         self.engine.rooms.on_first = housekeeping.nudge
         loops = Loops()

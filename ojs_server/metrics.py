@@ -45,6 +45,12 @@ class Metrics:
             ("presence",),
             registry=self._registry,
         )
+        self._presences = Counter(
+            "ojs_workers_presence_changes",
+            "How often a worker came to be online again, unreachable, offline or deleted.",
+            ("presence",),
+            registry=self._registry,
+        )
 
         self._busy = Gauge(
             "ojs_workers_busy",
@@ -155,6 +161,11 @@ class Metrics:
                 queue = OTHER
             observed = self._enqueue_times[queue] = self._enqueues.labels(queue)
         observed.observe(seconds)
+
+    def observe_presences(self, counts: Mapping[str, int]) -> None:
+        """Workers have changed their presence."""
+        for presence, count in counts.items():
+            self._presences.labels(presence).inc(count)
 
     def render(self) -> bytes:
         """The exposition text."""

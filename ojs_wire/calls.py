@@ -19,7 +19,7 @@ Attempt = Annotated[int, Meta(ge=0, le=2**31)]
 class FetchTerms(msgspec.Struct):
     """Which jobs are wanted, how many, and for how long."""
 
-    queues: Names
+    queues: Names | None = None
     count: Annotated[int, Meta(ge=1, le=1000)] | None = None
     visibility_timeout_ms: Milliseconds | None = None
     visibility_timeout: str | int | float | None = None
@@ -132,6 +132,13 @@ class RegisterRequest(WorkerProfile, omit_defaults=True):
     """A worker introduces itself; without an id the server makes one."""
 
     worker_id: str | None = None
+    functionBlocks: Any = None
+
+
+class CapabilitiesRequest(msgspec.Struct):
+    """What a worker runs."""
+
+    functionBlocks: Any
 
 
 class DeregisterRequest(msgspec.Struct):
@@ -285,6 +292,7 @@ class WebhookRequest(msgspec.Struct):
     filter: Any = None
     metadata: Any = None
     active: Any = None
+    format: Any = None
     secret: Any = None
 
 

@@ -1,7 +1,7 @@
 """The one path table: every method and path, its handler, and the role that may call it."""
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -31,6 +31,7 @@ from ojs_server.http import (
     system,
     tenants,
     webhooks,
+    worker_management,
     workers,
     workflows,
 )
@@ -42,7 +43,8 @@ Handler = Callable[[Call], Awaitable[Answer]]
 
 
 class Route(msgspec.Struct, frozen=True):
-    """One row of the table. `waits` marks calls whose duration says nothing about the server."""
+    """One row of the table. `waits` marks calls whose duration says nothing about the server,
+    `plain` those of systems that know no media type of OJS."""
 
     method: str
     path: str
@@ -50,6 +52,7 @@ class Route(msgspec.Struct, frozen=True):
     roles: frozenset[Role]
     alias_of: tuple[str, str] | None = None
     waits: bool = False
+    plain: bool = False
 
 
 _ANYONE: Final = frozenset({Role.ANYONE})
@@ -57,6 +60,7 @@ _ENQUEUE: Final = frozenset({Role.PRODUCER, Role.OPERATOR})
 _WORK: Final = frozenset({Role.WORKER})
 _READ: Final = frozenset({Role.PRODUCER, Role.WORKER, Role.OPERATOR})
 _OPERATE: Final = frozenset({Role.OPERATOR})
+_SEE: Final = _OPERATE | _WORK
 _ADMIN: Final = frozenset({Role.ADMIN})
 
 V1: Final = "/ojs/v1"
@@ -97,7 +101,14 @@ CANONICAL: Final[tuple[Route, ...]] = (
     _route("POST", f"{V1}/workers/register", workers.register, _WORK),
     _route("POST", f"{V1}/workers/deregister", workers.deregister, _WORK),
     _route("GET", f"{V1}/workers", workers.listing, _OPERATE),
+    _route("GET", f"{V1}/workers/online", worker_management.online, _OPERATE),
+    _route("POST", f"{V1}/workers/cleanup", worker_management.cleanup, _ADMIN),
+    _route("POST", f"{V1}/workers/cleanup-offline", worker_management.cleanup_offline, _ADMIN),
     _route("GET", f"{V1}/workers/{{id}}", workers.detail, _OPERATE | _WORK),
+    _route("DELETE", f"{V1}/workers/{{id}}", worker_management.delete, _SEE),
+    _route("GET", f"{V1}/workers/{{id}}/capabilities", worker_management.capabilities, _SEE),
+    _route("PUT", f"{V1}/workers/{{id}}/capabilities", worker_management.describe, _WORK),
+    _route("GET", f"{V1}/workers/{{id}}/jobs", worker_management.jobs, _SEE),
     _route("GET", f"{V1}/workers/{{id}}/health", workers.health, _OPERATE | _WORK),
     _route("POST", f"{V1}/workers/{{id}}/ping", workers.ping, _WORK),
     _route("GET", f"{V1}/queues", queues.listing, _READ),
@@ -140,6 +151,7 @@ CANONICAL: Final[tuple[Route, ...]] = (
     _route("GET", f"{V1}/events/stream", streams.everything, _READ, waits=True),
     _route("GET", f"{V1}/queues/{{name}}/events", streams.of_queue, _READ, waits=True),
     _route("GET", f"{V1}/jobs/{{id}}/events", streams.of_job, _READ, waits=True),
+    _route("GET", f"{V1}/jobs/{{id}}/progress/stream", streams.of_progress, _READ, waits=True),
     _route("GET", SOCKET, streams.not_upgraded, _READ),
     _route("POST", f"{V1}/webhooks/subscriptions", webhooks.subscribe, _OPERATE),
     _route("GET", f"{V1}/webhooks/subscriptions", webhooks.listing, _OPERATE),
@@ -228,6 +240,16 @@ def _with_aliases(canonical: tuple[Route, ...]) -> tuple[Route, ...]:
 
 
 ROUTES: Final = _with_aliases(CANONICAL)
+
+
+def at_root(parts: Sequence[str]) -> tuple[Route, ...]:
+    """The routes of these parts of the API once more, without its prefix, for a profile."""
+    return tuple(
+        msgspec.structs.replace(route, path=route.path.removeprefix(V1), plain=True)
+        for route in ROUTES
+        for part in parts
+        if route.path == f"{V1}/{part}" or route.path.startswith(f"{V1}/{part}/")
+    )
 
 
 class Router:

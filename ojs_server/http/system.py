@@ -54,6 +54,7 @@ CAPABILITIES: Final = {
     "webhooks": True,
     "websocket": True,
     "worker_directives": True,
+    "worker_management": True,
     "worker_registration": True,
     "workflows": True,
 }
@@ -72,7 +73,7 @@ EXTENSIONS: Final[Mapping[str, Mapping[str, Any]]] = {
         "isolation": "shared",
         "fairness": "weighted",
     },
-    "urn:ojs:ext:progress": {"version": "1.0.0", "max_data_bytes": MAX_DATA, "streams": False},
+    "urn:ojs:ext:progress": {"version": "1.0.0", "max_data_bytes": MAX_DATA, "streams": True},
     "urn:ojs:ext:rate-limiting": {"on_limit": list(ACTIONS), "window": "sliding"},
     "urn:ojs:ext:timeouts": {"version": "1.0.0"},
     # No specification knows this one.

@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol, get_args
 
 import msgspec
@@ -109,7 +109,8 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
     ((control.Purge, control.Drop), control.run),
     ((move.Move,), move.run),
     ((bulk.Bulk,), bulk.run),
-    ((presence.Register, presence.Deregister, presence.Direct), presence.run),
+    (get_args(presence.Coming), presence.run),
+    ((presence.Cleanup,), presence.clean_up),
     ((beat.Beat,), beat.run),
     ((sweep.Sweep,), sweep.run),
     ((claim.Claim,), claim.run),
@@ -131,6 +132,9 @@ _ON_JOB: Final = (
     progress.Advance,
     priority.Prioritize,
 )
+_USUAL: Final = {
+    *(enqueue.Enqueue, settle.Ack, settle.Fail, RepeatableAck, RepeatableFail, claim.Claim)
+}
 _BY_WORKER: Final = (claim.Claim, beat.Beat, *get_args(presence.Coming))
 _GROUP_OF: Final = {kind: index for index, (kinds, _) in enumerate(HANDLERS) for kind in kinds}
 
@@ -151,6 +155,7 @@ class Committed(msgspec.Struct, frozen=True):
     logged: int = 0
     rooms: dict[str, int] = {}
     events: Sequence[Event] = ()
+    presences: dict[str, int] = {}
 
 
 def apply(
@@ -214,9 +219,11 @@ def _whole(ops: Sequence[Operation], done: Committed) -> Committed:
 def _merged(parts: Sequence[Committed]) -> Committed:
     wakes: Counter[str] = Counter()
     rooms: Counter[str] = Counter()
+    presences: Counter[str] = Counter()
     for part in parts:
         wakes.update(part.wakes)
         rooms.update(part.rooms)
+        presences.update(part.presences)
     return Committed(
         outcomes=[outcome for part in parts for outcome in part.outcomes],
         now=parts[-1].now,
@@ -228,6 +235,7 @@ def _merged(parts: Sequence[Committed]) -> Committed:
         logged=max(part.logged for part in parts),
         rooms=rooms,
         events=[event for part in parts for event in part.events],
+        presences=presences,
     )
 
 
@@ -262,11 +270,15 @@ def _transact(
         logged=work.logged,
         rooms=dict(work.rooms),
         events=work.events,
+        presences=dict(work.presences),
     )
 
 
 def _lock(work: Work, ops: Sequence[Operation]) -> None:
-    """Take the locks of different kinds of operations in one order, not in each kind's own."""
+    """Take the locks of different kinds of operations in one order, not in each kind's own.
+
+    Where only ACKs and FAILs come back to jobs, they lock them no later by themselves.
+    """
     tx = work.tx
     sorts: defaultdict[type, list[Any]] = defaultdict(list)
     for op in ops:
@@ -279,14 +291,16 @@ def _lock(work: Work, ops: Sequence[Operation]) -> None:
     uniques = [draft.unique.key for op in enqueues for draft in op.drafts if draft and draft.unique]
     if uniques:
         tx.lock_unique(uniques)
-    jobs = {op.job_id for op in those(*_ON_JOB)}
+    jobs = set() if _waits_once(work, sorts) else {op.job_id for op in those(*_ON_JOB)}
     jobs.update(job_id for op in those(control.Purge, move.Move) for job_id in op.job_ids)
     jobs.update(job_id for op in those(bulk.Bulk) for job_id in op.ids)
     if called_off := {op.workflow_id for op in those(workflow.Cancel)}:
         jobs |= workflow.lock_members(tx, called_off)
     held = {job_id for op in those(beat.Beat) for job_id in op.active_ids or ()}
     workers = {op.worker_id for op in those(*_BY_WORKER) if op.worker_id}
-    leaving = {op.worker_id for op in those(presence.Deregister)}
+    leaving = {op.worker_id for op in those(presence.Deregister, presence.Delete)}
+    if work.rules.profile.renewal == "all":
+        leaving |= {op.worker_id for op in those(beat.Beat)}
     tx.lock(workers, jobs, jobs | held, leaving)
     claims = those(claim.Claim)
     drafts = [draft for op in enqueues for draft in op.drafts if draft]
@@ -302,6 +316,19 @@ def _lock(work: Work, ops: Sequence[Operation]) -> None:
         names += guards(limited_tenants(tx.sharing, tenants), pools)
     if names:
         work.gates.settle(names)
+
+
+def _waits_once(work: Work, sorts: Mapping[type, Sequence[Any]]) -> bool:
+    """Whether ACKs and FAILs are all that waits for anything but workers.
+
+    New jobs have ids that nobody else has, and a claim passes over what is locked.
+    """
+    return (
+        not work.tx.configs
+        and not work.tx.sharing.tenants
+        and sorts.keys() <= _USUAL
+        and not any(op.keys for op in sorts.get(enqueue.Enqueue, ()))
+    )
 
 
 def _answers(store: Store) -> bool:

@@ -10,9 +10,10 @@ from ojs_server.domain.errors import OjsError
 from ojs_server.domain.job import Job, Lease, State
 from ojs_server.domain.profile import LateAck
 from ojs_server.domain.queue_config import NO_CONFIG
-from ojs_server.domain.workers import Worker, may_fetch
+from ojs_server.domain.workers import Presence, Worker, is_deleted, may_fetch, presence
 from ojs_server.ops.admission import Admission
 from ojs_server.ops.beside import NOTHING_LEFT, Left, left_for
+from ojs_server.ops.presence import seen, unknown_worker
 from ojs_server.ops.sharing import Way, Wish, wish_of
 from ojs_server.ops.work import Work
 from ojs_server.store.records import Claimed
@@ -22,7 +23,10 @@ SEEN_EVERY_MS = 5_000
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """One FETCH. `fetch_id` names it, so that a repetition finds the same jobs."""
+    """One FETCH. `fetch_id` names it, so that a repetition finds the same jobs.
+
+    No `queues` are all queues there are; such a FETCH names job types.
+    """
 
     queues: tuple[str, ...]
     count: int = 1
@@ -33,6 +37,8 @@ class Claim(msgspec.Struct, frozen=True):
     late_ack: LateAck | None = None
     tenant: str | None = None
     way: Way | None = None
+    # Only for a worker that is known; otherwise whoever asks becomes known by that.
+    known: bool = False
 
     @property
     def keys(self) -> tuple[object, ...]:
@@ -54,15 +60,15 @@ Deliveries = tuple[Delivery, ...]
 def run(work: Work, ops: Sequence[Claim]) -> list[Deliveries | OjsError]:
     """Answer many fetches; those that want the same are one claim."""
     # Workers first: their locks keep two nodes from answering the same fetch_id at once.
-    workers = _heard_of(work, ops)
-    barred = {worker.id for worker in workers.values() if not may_fetch(worker)}
+    workers, barred, unknown = _heard_of(work, ops)
     answers: dict[int, Deliveries] = _repeated(work, ops)
+    everywhere = tuple(work.tx.queue_names()) if any(not op.queues for op in ops) else ()
     wanted: dict[Wish, list[int]] = {}
     for index, op in enumerate(ops):
         if index not in answers and op.worker_id not in barred and work.tx.maintenance is None:
             wish = wish_of(
                 work.tx.sharing,
-                Wish(op.queues, op.job_types, op.tenant, op.way),
+                Wish(op.queues or everywhere, op.job_types, op.tenant, op.way),
                 workers.get(op.worker_id or ""),
             )
             wanted.setdefault(wish, []).append(index)
@@ -77,7 +83,13 @@ def run(work: Work, ops: Sequence[Claim]) -> list[Deliveries | OjsError]:
             leases += [delivery.lease for delivery in answers[index]]
     if leases:
         work.tx.insert_leases(leases)
-    return _with_left(work, [answers.get(index, ()) for index in range(len(ops))])
+    found = _with_left(work, [answers.get(index, ()) for index in range(len(ops))])
+    if not unknown:
+        return found
+    return [
+        unknown_worker(op.worker_id) if op.worker_id in unknown and op.known else one
+        for op, one in zip(ops, found, strict=True)
+    ]
 
 
 def _hand_over(work: Work, claimed: Claimed, op: Claim) -> Delivery:
@@ -88,6 +100,7 @@ def _hand_over(work: Work, claimed: Claimed, op: Claim) -> Delivery:
         op.lease_ms or job.lease_ms or config.lease_ms or work.rules.profile.lease_ms,
         job.run_ms or config.run_ms or work.rules.run_ms,
         work.now,
+        work.rules.profile.stuck_ms,
     )
     lease = Lease(
         job_id=job.id,
@@ -150,19 +163,32 @@ def _rank(op: Claim, job: Job) -> tuple[int, int, int]:
     return (lane, -job.priority, job.seq)
 
 
-def _heard_of(work: Work, ops: Sequence[Claim]) -> dict[str, Worker]:
-    """The workers that fetch, as they are known; those that are not are noted."""
+def _heard_of(work: Work, ops: Sequence[Claim]) -> tuple[dict[str, Worker], set[str], set[str]]:
+    """The workers that fetch, as they are known; which of them get nothing: quiet, terminating,
+    gone, or not online where that counts; and which had to be known. Others become so."""
     ids = sorted({op.worker_id for op in ops if op.worker_id})
     if not ids:
-        return {}
+        return {}, set(), set()
+    profile = work.rules.profile
     workers = work.tx.load_workers(ids)
-    stale = [
-        Worker(id=worker_id, seen_at=work.now, created_at=work.now)
-        if (worker := workers.get(worker_id)) is None
-        else msgspec.structs.replace(worker, seen_at=work.now)
-        for worker_id in ids
-        if worker_id not in workers or workers[worker_id].seen_at < work.now - SEEN_EVERY_MS
-    ]
+    strict = {op.worker_id for op in ops if op.known and op.worker_id}
+    unknown = {worker_id for worker_id in strict if is_deleted(workers.get(worker_id))}
+    barred = {*unknown}
+    stale: list[Worker] = []
+    for worker_id in ids:
+        worker = workers.get(worker_id)
+        if worker is None:
+            if worker_id not in unknown:
+                stale.append(Worker(id=worker_id, seen_at=work.now, created_at=work.now))
+            continue
+        if worker.deleted_at is not None and profile.final_deletion:
+            barred.add(worker_id)
+            continue
+        if worker.seen_at < work.now - SEEN_EVERY_MS:
+            stale.append(seen(work, worker))
+        seen_as = presence(worker, work.now, profile.thresholds)
+        if not may_fetch(worker) or (profile.gates_fetch and seen_as is not Presence.ONLINE):
+            barred.add(worker_id)
     if stale:
         work.tx.save_workers(stale)
-    return workers
+    return workers, barred, unknown

@@ -1,7 +1,7 @@
 """The operations as the rest of the server calls them: writes in groups, reads in threads."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, TypeVar, overload
 
@@ -75,6 +75,8 @@ class Engine:
         self.on_due: Callable[[int], None] = lambda moment: None
         # What a commit of this node has made happen.
         self.on_events: Callable[[Sequence[Event]], None] = lambda events: None
+        # So many workers have come to be online, unreachable, offline or deleted.
+        self.on_presence: Callable[[Mapping[str, int]], None] = lambda counts: None
         # The event log has grown by a commit of this node.
         self.on_logged: Callable[[], None] = lambda: None
         luck = luck or chance()
@@ -115,6 +117,8 @@ class Engine:
     async def run(self, operation: beat.Beat) -> beat.Beaten: ...
     @overload
     async def run(self, operation: presence.Coming) -> presence.Known: ...
+    @overload
+    async def run(self, operation: presence.Cleanup) -> presence.Cleaned: ...
     @overload
     async def run(self, operation: sweep.Sweep) -> sweep.Swept: ...
     @overload
@@ -208,6 +212,8 @@ class Engine:
             self.endings.wake_all(committed.ended)
         if committed.events:
             self.on_events(committed.events)
+        if committed.presences:
+            self.on_presence(committed.presences)
         if committed.logged:
             self.tail.wake(committed.logged)
             self.on_logged()

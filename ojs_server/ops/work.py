@@ -8,6 +8,7 @@ from typing import Final, TypeVar, TypeVarTuple
 import msgspec
 from msgspec.structs import replace
 
+from ojs_server.domain.birth import born
 from ojs_server.domain.dead_letter import marks_of
 from ojs_server.domain.errors import OjsError
 from ojs_server.domain.job import TERMINAL, WAITING, Change, Event, Job, State, StoredJob
@@ -16,6 +17,7 @@ from ojs_server.domain.rate_limit import place_of_retry
 from ojs_server.domain.retention import Retention
 from ojs_server.domain.tenant import DEFAULT
 from ojs_server.domain.turns import Rota
+from ojs_server.domain.validate import Draft
 from ojs_server.ops import beside
 from ojs_server.ops.backpressure import note_room
 from ojs_server.ops.gates import Gates
@@ -75,6 +77,8 @@ class Work:
         self.due_at: int | None = None
         self._told_due: int | None = None
         self._ended_members: list[tuple[str, Change]] = []
+        # How many workers have come to which presence.
+        self.presences: Counter[str] = Counter()
         # The place of the last event, once they are written.
         self.logged = 0
         self._events: list[Event] = []
@@ -88,6 +92,11 @@ class Work:
     def new_id(self) -> str:
         """A job id for this moment."""
         return uuid7(self.now, self.luck.bits)
+
+    def born(self, draft: Draft, new_id: Callable[[], str] | None = None) -> StoredJob:
+        """The job that a draft becomes in this transaction."""
+        attempts = self.rules.profile.max_attempts
+        return born(draft, self.now, self.tx.position, new_id or self.new_id, attempts)
 
     def add(self, jobs: Sequence[StoredJob], happened: Sequence[Event]) -> set[str]:
         """Store new jobs; answers the ids that were taken."""
@@ -108,12 +117,10 @@ class Work:
         """
         if not changes:
             return
-        self.tx.write_changes(changes)
+        left = [change.before.id for change in changes if change.before.state == State.ACTIVE]
+        self.tx.write_settled(changes, left)
         if marked := [change for change in changes if change.before.beside]:
             beside.start_over(self.tx, marked)
-        left = [change.before.id for change in changes if change.before.state == State.ACTIVE]
-        if left:
-            self.tx.drop_leases(left)
         if lost := [change for change in changes if change.lost is not None]:
             beside.note_lost(self.tx, lost)
         if marks := marks_of(changes):
@@ -219,11 +226,7 @@ class Work:
             note_room(self)
         self.gates.save()
         deltas = {queue: counts for queue, counts in self._counts.items() if any(counts.values())}
-        if deltas:
-            # In the order of names, so that two nodes lock counter rows alike.
-            self.tx.add_counts(dict(sorted(deltas.items())))
-        if self._events:
-            self.logged = self.tx.insert_events(self._events)
+        self.logged = self.tx.write_ledger(deltas, self._events)
         if self.wakes or self.rooms:
             self.tx.announce(self.wakes | self.rooms)
         if self._told_due is not None and self._told_due <= self.now + NEAR_MS:

@@ -14,6 +14,7 @@ from ojs_server.domain.cron_entry import CronEntry, CronRun
 from ojs_server.domain.dead_letter import Mark
 from ojs_server.domain.job import Change, Earlier, Event, Job, Lease, StoredJob
 from ojs_server.domain.job_filter import JobFilter
+from ojs_server.domain.kind import Kind
 from ojs_server.domain.limit import Limit
 from ojs_server.domain.maintenance import Maintenance
 from ojs_server.domain.pool import Pool
@@ -184,6 +185,9 @@ class Tx(WorkflowTx, WebhookTx, Protocol):
     def write_changes(self, changes: Sequence[Change]) -> None:
         """Store decided transitions, each guarded by the state and attempt it leaves."""
 
+    def write_settled(self, changes: Sequence[Change], left: Sequence[str]) -> None:
+        """The same, and end the leases of these jobs, which leave `active` by it."""
+
     def delete_jobs(self, ids: Sequence[str]) -> None:
         """Remove jobs for good."""
 
@@ -280,11 +284,30 @@ class Tx(WorkflowTx, WebhookTx, Protocol):
     def load_silent_workers(self, before: int, limit: int) -> list[Worker]:
         """Lock those not gone, not heard of after `before`, longest first; fetch-only never."""
 
+    def load_changed_workers(
+        self, unreachable: int, offline: int, deleted: int, limit: int
+    ) -> list[Worker]:
+        """Lock those whose last sign of life is from before one of these moments, and of whom
+        that has not been told yet."""
+
+    def load_offline_workers(self, silent: int, gone: int, limit: int) -> list[Worker]:
+        """Lock those not deleted, not heard of after `silent` or gone by `gone`."""
+
     def save_workers(self, workers: Sequence[Worker]) -> None:
         """Insert or replace workers."""
 
-    def delete_workers(self, gone_before: int, limit: int) -> int:
-        """Remove workers that went before a moment."""
+    def delete_workers(self, before: int, limit: int) -> int:
+        """Remove workers that were deleted before a moment, or went and were not."""
+
+    # Kinds of jobs that workers name.
+    def save_kinds(self, kinds: Sequence[Kind]) -> None:
+        """Store kinds; one that exists keeps its type, and what the new one does not say."""
+
+    def link_kinds(self, links: Iterable[tuple[str, str, str]]) -> None:
+        """Note that workers run kinds, each (worker, room, name)."""
+
+    def unlink_kinds(self, worker_ids: Iterable[str]) -> None:
+        """These workers run nothing any more."""
 
     # Queues, events, keys.
     def set_paused(self, queue: str, paused: bool) -> None:
@@ -295,6 +318,9 @@ class Tx(WorkflowTx, WebhookTx, Protocol):
 
     def delete_queue(self, queue: str) -> None:
         """Forget a queue's configuration and counters; it has no jobs."""
+
+    def queue_names(self) -> list[str]:
+        """All queues, by name."""
 
     def queue_loads(self, names: Iterable[str]) -> dict[str, QueueLoad]:
         """What runs and waits in queues, without what this transaction has not written yet."""
@@ -345,6 +371,9 @@ class Tx(WorkflowTx, WebhookTx, Protocol):
 
         Nodes that follow the log are told at commit.
         """
+
+    def write_ledger(self, deltas: Mapping[str, Mapping[str, int]], events: Sequence[Event]) -> int:
+        """Both `add_counts` and `insert_events`, at the end of a transaction."""
 
     def tally_events(self, limit: int) -> EventTally | None:
         """Count up to `limit` events more, also into the statistics.
@@ -490,6 +519,12 @@ class Reader(WebhookReader, Protocol):
 
     def workers(self, ids: Sequence[str] | None = None) -> list[WorkerLoad]:
         """All workers by age, or these, each with the jobs it holds."""
+
+    def kinds_of(self, worker_id: str) -> list[Kind]:
+        """What a worker runs, by room and name."""
+
+    def kind_of_type(self, room: str, job_type: str) -> Kind | None:
+        """The kind of a room that jobs of a type are of."""
 
     def events(self, after: int, wanted: EventFilter, limit: int) -> EventPage:
         """Events after a position, oldest first, up to what every node has committed."""

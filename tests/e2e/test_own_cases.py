@@ -19,6 +19,7 @@ QUICK = (
     "queues",
     "webhooks",
     "late_completion",
+    "presence",
 )
 
 

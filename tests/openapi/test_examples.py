@@ -16,6 +16,7 @@ from tests.http.contract import Contract, contract, document, escape
 from tests.http.steps import JOBS, V1, WORKERS
 from tests.openapi.operations import OPERATIONS, Operation
 
+REQUESTS = Contract(document(), shut=False)
 RESPONSES = document()["components"]["responses"]
 JOB_ID = document()["components"]["parameters"]["JobId"]["example"]
 WORKFLOW_ID = document()["components"]["parameters"]["WorkflowId"]["example"]
@@ -46,7 +47,7 @@ def test_an_example_of_an_answer_fits_its_schema(schema: str, label: str, value:
 
 @pytest.mark.parametrize(("schema", "label", "value"), BODIES)
 def test_an_example_of_a_request_fits_its_schema(schema: str, label: str, value: Any) -> None:
-    Contract(document(), shut=False).validate(schema, value)
+    REQUESTS.validate(schema, value)
 
 
 def test_an_example_stands_by_every_body_and_answer() -> None:
@@ -106,6 +107,13 @@ async def saved(client: httpx.AsyncClient) -> None:
     assert response.status_code == 200
 
 
+async def configured(client: httpx.AsyncClient) -> None:
+    """The tenant and the pool of the examples are there."""
+    pool = {"queues": ["email"]}
+    for path, body in (("tenants/acme/limits", {}), ("pools/critical", pool)):
+        assert (await client.put(f"{V1}/admin/{path}", json=body)).status_code == 201
+
+
 def subscribed(store: Store) -> None:
     """The subscription and the delivery of the examples are there, which name themselves."""
     changes = parse_changes({"url": "https://example.com/", "events": ["*"]}, Reach())
@@ -124,6 +132,8 @@ BEFORE: dict[str, Story] = {
     **dict.fromkeys(("prioritizeJob", "patchJob"), pending),
     "retryJobAsAdmin": discarded,
     "removeWorker": gone,
+    **dict.fromkeys(("getTenant", "saveTenant", "deleteTenant", "limitTenant"), configured),
+    **dict.fromkeys(("getPool", "savePool", "deletePool"), configured),
     "getRateLimit": limited,
     "getDeadLetter": discarded,
     "deleteDeadLetter": discarded,

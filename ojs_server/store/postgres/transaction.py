@@ -16,7 +16,7 @@ import msgspec
 import psycopg
 
 from ojs_server.domain.choice import Candidate
-from ojs_server.domain.job import Event, Job, Lease, StoredJob
+from ojs_server.domain.job import Change, Event, Job, Lease, StoredJob
 from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.domain.sharing import ALONE
 from ojs_server.store.base import WIPED
@@ -24,8 +24,9 @@ from ojs_server.store.postgres.arrays import texts
 from ojs_server.store.postgres.followers import Followers
 from ojs_server.store.postgres.statements import STATEMENTS, PostgresStatements, with_lanes
 from ojs_server.store.records import Claimed, Lane, Opened
-from ojs_server.store.rows import JOB_FIELDS, insert_row, job_of
+from ojs_server.store.rows import JOB_FIELDS, change_row, insert_row, job_of
 from ojs_server.store.tables.contract import TableWrites
+from ojs_server.store.tables.jobs import check_written
 from ojs_server.store.tables.sharing import waiting_in
 from ojs_server.store.tables.statements import Writing
 from ojs_wire.codec import encode
@@ -100,7 +101,21 @@ class PostgresTx(PostgresStatements, TableWrites):
 
     def insert_events(self, events: Sequence[Event]) -> int:
         """Append to the event log, and tell the nodes that follow it."""
-        last = super().insert_events(events)
+        return self._logged(super().insert_events(events))
+
+    def write_settled(self, changes: Sequence[Change], left: Sequence[str]) -> None:
+        """Both in one round trip: the jobs are locked already."""
+        leases = [(job_id,) for job_id in left]
+        rows = list(map(change_row, changes))
+        check_written(self.run_rows("write_changes", rows, ("drop_leases", leases)), changes)
+
+    def write_ledger(self, deltas: Mapping[str, Mapping[str, int]], events: Sequence[Event]) -> int:
+        """Both in one round trip: no row of one is looked at by the other."""
+        rows = self.event_rows(events)
+        self.run_rows("insert_events", rows, ("add_counts", self.count_rows(deltas)))
+        return self._logged(rows[-1][0] if rows else 0)
+
+    def _logged(self, last: int) -> int:
         if last and self._followers.listening:
             self._tell(position=last)
         return last

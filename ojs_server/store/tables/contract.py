@@ -1,5 +1,8 @@
 """All tables together: what a store's transaction and its reader begin with."""
 
+from collections.abc import Mapping, Sequence
+
+from ojs_server.domain.job import Change, Event
 from ojs_server.store.records import DueTimes
 from ojs_server.store.tables.beside import BesideReads, BesideWrites
 from ojs_server.store.tables.cron import CronReads, CronWrites
@@ -7,6 +10,7 @@ from ojs_server.store.tables.dead_letters import DeadLetterReads, DeadLetterWrit
 from ojs_server.store.tables.events import EventReads, EventWrites
 from ojs_server.store.tables.job_lists import JobListReads
 from ojs_server.store.tables.jobs import JobReads, JobWrites
+from ojs_server.store.tables.kinds import KindReads, KindWrites
 from ojs_server.store.tables.leases import LeaseWrites
 from ojs_server.store.tables.limits import LimitReads, LimitWrites
 from ojs_server.store.tables.queues import QueueReads, QueueWrites
@@ -24,6 +28,7 @@ class TableWrites(
     DeadLetterWrites,
     LeaseWrites,
     WorkerWrites,
+    KindWrites,
     QueueWrites,
     EventWrites,
     ReceiptWrites,
@@ -35,6 +40,16 @@ class TableWrites(
 ):
     """The write operations that both stores share."""
 
+    def write_settled(self, changes: Sequence[Change], left: Sequence[str]) -> None:
+        """Guarded transitions, and the end of the leases of jobs that leave `active` by them."""
+        self.write_changes(changes)
+        self.drop_leases(left)
+
+    def write_ledger(self, deltas: Mapping[str, Mapping[str, int]], events: Sequence[Event]) -> int:
+        """Move the counters and append to the event log; answers the last position."""
+        self.add_counts(deltas)
+        return self.insert_events(events)
+
 
 class TableReads(
     JobReads,
@@ -42,6 +57,7 @@ class TableReads(
     DeadLetterReads,
     BesideReads,
     WorkerReads,
+    KindReads,
     QueueReads,
     EventReads,
     CronReads,

@@ -24,19 +24,20 @@ class QueueWrites(Writing):
 
     def add_counts(self, deltas: Mapping[str, Mapping[str, int]]) -> None:
         """Move the counters of queues, in the order of names, in which rows are locked."""
-        self.run_rows(
-            "add_counts",
-            [
-                (
-                    queue,
-                    self.node,
-                    self.now,
-                    *(delta.get(state, 0) for state in STATES),
-                    delta.get(BYTES, 0),
-                )
-                for queue, delta in sorted(deltas.items())
-            ],
-        )
+        self.run_rows("add_counts", self.count_rows(deltas))
+
+    def count_rows(self, deltas: Mapping[str, Mapping[str, int]]) -> list[tuple[str | int, ...]]:
+        """What counters move by, as it is bound."""
+        return [
+            (
+                queue,
+                self.node,
+                self.now,
+                *(delta.get(state, 0) for state in STATES),
+                delta.get(BYTES, 0),
+            )
+            for queue, delta in sorted(deltas.items())
+        ]
 
     def save_config(self, queue: str, config: QueueConfig) -> None:
         """Configure a queue; what runs in this transaction goes by it from here on."""
@@ -68,6 +69,10 @@ class QueueWrites(Writing):
     def all_configs(self) -> dict[str, QueueConfig]:
         """The configured queues as they are stored."""
         return {row[0]: config_of(row[1]) for row in self.all("queue_configs")}
+
+    def queue_names(self) -> list[str]:
+        """All queues, by name."""
+        return [name for (name,) in self.all("queue_names")]
 
     def queue_loads(self, names: Iterable[str]) -> dict[str, QueueLoad]:
         """What runs and waits in queues, as the last commit left it."""
