@@ -11,6 +11,7 @@ from ojs_server.domain.faults import parse_fault
 from ojs_server.domain.fields import parse_queue
 from ojs_server.domain.job import Change, StoredJob
 from ojs_server.domain.naming import nearest
+from ojs_server.domain.pool import parse_strategy, parse_weights
 from ojs_server.domain.tenant import scoped, unscoped
 from ojs_server.domain.validate import MAX_META
 from ojs_server.domain.workers import (
@@ -19,6 +20,7 @@ from ojs_server.domain.workers import (
     parse_reported,
     parse_worker_id,
     presence,
+    profile_of,
 )
 from ojs_server.http.blocks import parse_blocks
 from ojs_server.http.call import Answer, Call
@@ -29,8 +31,9 @@ from ojs_server.http.views import array, envelope, left_members, summary
 from ojs_server.ops.beat import Beat, Beaten
 from ojs_server.ops.claim import Claim, Deliveries
 from ojs_server.ops.fetch import fetch as fetch_or_wait
-from ojs_server.ops.presence import Deregister, Register, profile_of, unknown_worker
+from ojs_server.ops.presence import Deregister, Register, unknown_worker
 from ojs_server.ops.settle import Ack, Fail
+from ojs_server.ops.sharing import Way
 from ojs_server.store.clock import wall_ms
 from ojs_server.store.records import Claimed, WorkerLoad
 from ojs_wire import codes
@@ -84,6 +87,7 @@ def claim_of(call: Call, terms: FetchTerms, worker_id: str | None) -> Claim:
         tags=None if terms.runtime is None else parse_runtime("runtime", terms.runtime),
         late_ack=terms.late_ack,
         tenant=call.tenant,
+        way=_way(terms),
     )
 
 
@@ -384,6 +388,15 @@ def _job_types(names: list[str] | None) -> tuple[str, ...] | None:
         if len(name) > MAX_NAME or not JOB_TYPE.fullmatch(name):
             raise invalid("job_types", "must hold job types, like email.send")
     return tuple(dict.fromkeys(names)) if names else None
+
+
+def _way(terms: FetchTerms) -> Way | None:
+    weights = parse_weights("weights", terms.weights or {})
+    strategy = parse_strategy("strategy", terms.strategy) or ("weighted" if weights else None)
+    # What is wanted anyhow needs no look at the queues.
+    if strategy is None or strategy == "strict":
+        return None
+    return Way(None, strategy, tuple(sorted(weights.items())))
 
 
 def _fetch_id(name: str | None) -> str | None:

@@ -15,7 +15,7 @@ from ojs_server.ops.admission import Admission
 from ojs_server.ops.askers import look_at
 from ojs_server.ops.beside import NOTHING_LEFT, Left, left_for
 from ojs_server.ops.presence import unknown_worker
-from ojs_server.ops.sharing import Wish
+from ojs_server.ops.sharing import Way, Wish, wish_of
 from ojs_server.ops.work import Work
 from ojs_server.store.records import Claimed
 
@@ -36,6 +36,7 @@ class Claim(msgspec.Struct, frozen=True):
     tenant: str | None = None
     # The oldest job over what the worker is linked to; `queues` and `job_types` are then empty.
     linked: bool = False
+    way: Way | None = None
     # Only for a worker that is known; otherwise whoever asks becomes known by that.
     known: bool = False
     # What the FETCH says of the worker's runtime; None where it says nothing.
@@ -74,7 +75,11 @@ def run(work: Work, ops: Sequence[Claim]) -> list[Deliveries | OjsError]:
             found = work.tx.oldest_lanes(op.worker_id)
             lanes[index] = [Wish((queue,), (kind,), ability=ability) for queue, kind in found]
         else:
-            wish = Wish(op.queues or everywhere, op.job_types, op.tenant, ability)
+            wish = wish_of(
+                work.tx.sharing,
+                Wish(op.queues or everywhere, op.job_types, op.tenant, ability, op.way),
+                askers.workers.get(op.worker_id or ""),
+            )
             wanted.setdefault(wish, []).append(index)
     admission = Admission(work, [*wanted, *chain.from_iterable(lanes.values())])
     leases: list[Lease] = []
