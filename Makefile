@@ -19,7 +19,7 @@ COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-h
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test bench bench-scheduled bench-worker lint format check conformance faults lock clean again
+.PHONY: help setup run demo test bench bench-long bench-check bench-scheduled bench-worker bench-streams lint format check conformance faults lock clean again
 .DELETE_ON_ERROR:
 
 help: ## List the targets
@@ -37,14 +37,27 @@ demo: $(VENV)/.run ## Play a hand-over: a worker ends in the middle of 200 jobs,
 test: $(VENV)/.dev ## Run the whole test suite on both stores (ARGS="-k claim" selects)
 	$(BIN)/pytest --numprocesses=$(JOBS) --dist=worksteal --durations=10 $(ARGS)
 
-bench: $(VENV)/.dev ## Measure the hot calls on both stores beside the floor (LOAD=program of the load generator)
-	$(BIN)/python -m benchmarks.throughput --load "$(LOAD)" $(ARGS)
+bench: $(VENV)/.dev ## Measure the hot calls beside the floor, a fleet and a flood, on both stores (LOAD=load generator)
+	$(BIN)/python -m benchmarks.throughput --load "$(LOAD)" --peer $(ARGS)
+	$(BIN)/python -m benchmarks.concurrency --load "$(LOAD)"
+	$(BIN)/python -m benchmarks.steady
+	$(BIN)/python -m benchmarks.overload
+
+bench-long: $(VENV)/.dev ## Measure FETCH beside a million waiting jobs, and ten minutes of work, on both stores (40 minutes)
+	$(BIN)/python -m benchmarks.depth
+	$(BIN)/python -m benchmarks.soak
+
+bench-check: $(VENV)/.dev ## Fail where the hot calls have become slower beside the floor (LOAD=load generator)
+	$(BIN)/python -m benchmarks.throughput --load "$(LOAD)" --check $(ARGS)
 
 bench-scheduled: $(VENV)/.dev ## Measure a million scheduled jobs on both stores (4 minutes)
 	$(BIN)/python -m benchmarks.scheduled $(ARGS)
 
 bench-worker: $(VENV)/.dev ## Measure one worker process on both stores, and others beside it (2 minutes)
 	$(BIN)/python -m benchmarks.worker $(ARGS)
+
+bench-streams: $(VENV)/.dev ## Measure 500 event streams and 50 WebSockets under load on both stores (1 minute)
+	$(BIN)/python -m benchmarks.streams $(ARGS)
 
 lint: $(VENV)/.dev ## Check format, lint rules and types
 	$(BIN)/ruff format --check .

@@ -1,12 +1,11 @@
-"""What Python on SQLite allows: the hot calls without checks, states, events or routing.
+"""What Python on a store allows: the hot calls without checks, states, events or routing.
 
 Bare ASGI, msgspec and one durable commit for many requests, as the server has them, and nothing
-else; the server is judged by its ratio to this. python -m benchmarks.floor --port 0 --database PATH
+else; the server is judged by its ratio to this. python -m benchmarks.floor --database PATH_OR_URL
 """
 
 import argparse
 import asyncio
-import sqlite3
 import threading
 from itertools import islice
 from queue import SimpleQueue
@@ -15,24 +14,11 @@ from typing import Any, Final
 import msgspec
 import uvicorn
 
+from benchmarks.floor_stores import FloorPostgres, FloorSqlite, FloorStore, Row
 from ojs_server.ops.work import chance
 from ojs_server.store.clock import wall_ms
 from ojs_wire.values import uuid7
 
-_SCHEMA: Final = """
-CREATE TABLE jobs (
-    seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, queue TEXT NOT NULL, type TEXT NOT NULL,
-    args TEXT NOT NULL, state INTEGER NOT NULL DEFAULT 0
-) STRICT;
-CREATE INDEX jobs_claim ON jobs (queue, seq) WHERE state = 0;
-"""
-_INSERT: Final = "INSERT INTO jobs (id, queue, type, args) VALUES "
-_CLAIM: Final = """
-UPDATE jobs SET state = 1 WHERE seq IN
-    (SELECT seq FROM jobs WHERE queue = ? AND state = 0 ORDER BY seq LIMIT ?)
-RETURNING id, queue, type, args
-"""
-_CHUNK: Final = 500
 _HEADERS: Final = [(b"content-type", b"application/json")]
 
 Work = tuple[str, Any, "asyncio.Future[Any]"]
@@ -83,11 +69,8 @@ _DECODERS: Final[dict[str, msgspec.json.Decoder[Any]]] = {
 class Floor:
     """The ASGI application and its writer."""
 
-    def __init__(self, path: str) -> None:
-        self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        self._db.execute("PRAGMA journal_mode = WAL")
-        self._db.execute("PRAGMA synchronous = FULL")
-        self._db.executescript(_SCHEMA)
+    def __init__(self, store: FloorStore) -> None:
+        self._store = store
         self._bits = chance().bits
         self._waiting: list[Work] = []
         self._busy = False
@@ -133,14 +116,12 @@ class Floor:
     def _write(self) -> None:
         while True:
             batch = self._batches.get()
-            self._db.execute("BEGIN IMMEDIATE")
             answers = self._carry_out(batch)
-            self._db.execute("COMMIT")
             self._loop.call_soon_threadsafe(self._finish, batch, answers)
 
     def _carry_out(self, batch: list[Work]) -> list[Any]:
         now = wall_ms()
-        rows: list[tuple[str, str, str, str]] = []
+        rows: list[Row] = []
         answers: list[Any] = []
         ended: list[str] = []
         fetches: dict[str, list[tuple[int, int]]] = {}
@@ -160,22 +141,16 @@ class Floor:
                 shown = [_shown(row) for row in made]
                 answer = {"jobs": shown} if path.endswith("batch") else {"job": shown[0]}
             answers.append(answer)
-        for start in range(0, len(rows), _CHUNK):
-            part = rows[start : start + _CHUNK]
-            values = [value for row in part for value in row]
-            self._db.execute(_INSERT + ",".join(["(?,?,?,?)"] * len(part)), values)
-        if ended:
-            marks = ",".join("?" * len(ended))
-            self._db.execute(f"UPDATE jobs SET state = 2 WHERE id IN ({marks})", ended)
-        for queue, wanted in fetches.items():
-            total = sum(count for _, count in wanted)
-            found = iter(self._db.execute(_CLAIM, (queue, total)).fetchall())
-            for place, count in wanted:
+        wanted = {queue: sum(count for _, count in asked) for queue, asked in fetches.items()}
+        claimed = self._store.commit(rows, ended, wanted)
+        for queue, asked in fetches.items():
+            found = iter(claimed[queue])
+            for place, count in asked:
                 answers[place] = {"jobs": [_shown(row) for row in islice(found, count)]}
         return answers
 
 
-def _shown(row: tuple[str, str, str, str]) -> dict[str, Any]:
+def _shown(row: Row) -> dict[str, Any]:
     job_id, queue, kind, args = row
     return {"id": job_id, "queue": queue, "type": kind, "args": msgspec.Raw(args.encode())}
 
@@ -191,10 +166,11 @@ def main() -> None:
     """Serve until a signal."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.floor", description=__doc__)
     parser.add_argument("--port", type=int, default=0)
-    parser.add_argument("--database", required=True, help="a file that does not exist yet")
+    parser.add_argument("--database", required=True, help="a new file, or a URL")
     given = parser.parse_args()
+    kind = FloorPostgres if "://" in given.database else FloorSqlite
     config = uvicorn.Config(
-        Floor(given.database),
+        Floor(kind(given.database)),
         port=given.port,
         loop="uvloop",
         http="httptools",

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from benchmarks.stand import STORES, Client, StoreKind, database, serving, timed, write_down
+from benchmarks.stand import STORES, Client, StoreKind, database, running, timed, write_down
 
 BATCH: Final = 1000
 SAMPLES: Final = 300
@@ -37,8 +37,8 @@ class Figures(msgspec.Struct, frozen=True):
 
 def measure(store: StoreKind, jobs: int, due: int) -> Figures:
     """Fill a fresh store, wait for the moment, and watch."""
-    with database(store) as address, serving(address) as port:
-        client = Client(port)
+    with database(store) as address, running("ojs_server", address) as served:
+        client = Client(served.port)
         fetches(client, 50)
         empty = fetches(client, SAMPLES)
         begun = time.perf_counter()
@@ -52,7 +52,7 @@ def measure(store: StoreKind, jobs: int, due: int) -> Figures:
             schedule(client, "due", moment, BATCH)
         if datetime.now(UTC) >= moment:
             raise RuntimeError("storing the due jobs took until they were due; use fewer")
-        beside = Beside(port)
+        beside = Beside(served.port)
         promoted = watch(client, moment, due)
         return Figures(
             store=store,

@@ -2,17 +2,19 @@
 
 import http.client
 import os
+import platform
 import re
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, Literal
 
 import msgspec
+import psycopg
 
 from tests.postgres import Run, Server, programs_18
 
@@ -69,18 +71,32 @@ class Served(msgspec.Struct, frozen=True):
         user, system = stat.rpartition(")")[2].split()[11:13]
         return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
+    def memory_mb(self) -> float:
+        """Resident memory in MB."""
+        status = Path(f"/proc/{self.process}/status").read_text(encoding="utf-8")
+        return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+
+
+def database_cpu_s(address: str) -> float:
+    """Seconds of processor time of a PostgreSQL server and all its processes; 0 for a file."""
+    if "://" not in address:
+        return 0.0
+    with psycopg.connect(address) as connection:
+        server = _parent(connection.info.backend_pid)
+    total = 0.0
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            fields = entry.read_text(encoding="utf-8").rpartition(")")[2].split()
+            if server in (int(entry.parent.name), int(fields[1])):
+                ended = fields[13:15] if int(entry.parent.name) == server else ()
+                total += sum(map(int, (*fields[11:13], *ended)))
+    return total / os.sysconf("SC_CLK_TCK")
+
 
 @contextmanager
-def serving(address: str) -> Iterator[int]:
-    """The server as a process of its own; answers its port, ends it at the end."""
-    with running("ojs_server", address) as served:
-        yield served.port
-
-
-@contextmanager
-def running(module: str, address: str) -> Iterator[Served]:
-    """A module that serves as a process of its own."""
-    command = (sys.executable, "-m", module, "--port", "0", "--database", address)
+def running(module: str, address: str, *options: str) -> Iterator[Served]:
+    """A module that serves as a process of its own; ends it at the end."""
+    command = (sys.executable, "-m", module, "--port", "0", "--database", address, *options)
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert process.stdout is not None
     try:
@@ -101,9 +117,29 @@ def timed(call: Any) -> float:
     return (time.perf_counter() - begun) * 1000
 
 
+def _parent(process: int) -> int:
+    stat = Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
+    return int(stat.rpartition(")")[2].split()[1])
+
+
+class Report(msgspec.Struct, frozen=True):
+    """The figures of one run, and what they were taken with."""
+
+    commit: str
+    machine: str
+    # How busy the machine was when the run ended, over the last 15 minutes.
+    load: float
+    figures: Sequence[msgspec.Struct]
+
+
 def write_down(name: str, found: Sequence[msgspec.Struct]) -> None:
     """Keep the figures of a run for programs."""
+    described = subprocess.run(
+        ("git", "describe", "--always", "--dirty"), capture_output=True, text=True, check=False
+    )
+    machine = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
+    report = Report(described.stdout.strip(), machine, round(os.getloadavg()[2], 1), found)
     REPORTS.mkdir(parents=True, exist_ok=True)
-    report = REPORTS / f"{name}.json"
-    report.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=2))
-    print(f"written to {report}")
+    path = REPORTS / f"{name}.json"
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=2))
+    print(f"written to {path}")

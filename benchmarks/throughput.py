@@ -1,15 +1,14 @@
-"""Jobs in a second over HTTP: the server on both stores beside the floor, in turns.
+"""Jobs in a second over HTTP: the server and the floor on both stores, in turns.
 
-python -m benchmarks.throughput --load PROGRAM [--jobs N] [--runs N] [--at-least RATIO]
+python -m benchmarks.throughput --load PROGRAM [--jobs N] [--runs N] [--check] [--peer]
 
 PROGRAM is a load generator that takes -url, -n, -c and -phases, and prints a line of JSON with
-`phase` and `jobs_per_s` when a phase ends. With --at-least the run fails where the server on SQLite
-reaches less than this part of the floor: a ratio means the same on every machine, a time does not.
+`phase` and `jobs_per_s` when a phase ends. With --check the run fails where the server has become
+slower against the floor. It compares processor time: a ratio means the same on every machine, a
+time does not, and jobs a second tell most about what else the machine does.
 """
 
 import argparse
-import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -18,15 +17,26 @@ from typing import Final
 
 import msgspec
 
-from benchmarks.stand import Served, StoreKind, database, running, write_down
+from benchmarks.peers import PROCRASTINATE
+from benchmarks.stand import (
+    STORES,
+    Served,
+    StoreKind,
+    database,
+    database_cpu_s,
+    running,
+    write_down,
+)
 
 PHASES: Final = ("enqueue", "drain", "lifecycle", "bulk")
-# What is measured: a name, the module that serves, and its store.
-SUBJECTS: Final[tuple[tuple[str, str, StoreKind], ...]] = (
-    ("floor", "benchmarks.floor", "sqlite"),
-    ("sqlite", "ojs_server", "sqlite"),
-    ("postgres", "ojs_server", "postgres"),
-)
+# What is measured: the module that serves, by name.
+SUBJECTS: Final = {"floor": "benchmarks.floor", "server": "ojs_server"}
+# What the floor needs of a processor for a job, as a part of what the server and its database
+# need; a quarter below of what was seen.
+LEAST: Final[dict[StoreKind, dict[str, float]]] = {
+    "sqlite": {"enqueue": 0.35, "drain": 0.28, "lifecycle": 0.26, "bulk": 0.13},
+    "postgres": {"enqueue": 0.36, "drain": 0.31, "lifecycle": 0.3, "bulk": 0.3},
+}
 
 
 class Line(msgspec.Struct):
@@ -41,72 +51,118 @@ class Sample(msgspec.Struct, frozen=True):
     """One phase of one run."""
 
     jobs_per_s: float
-    cpu_ms: float
+    cpu_us: float
+    database_us: float
+
+    def whole_us(self) -> float:
+        """Of both."""
+        return self.cpu_us + self.database_us
 
 
 class Figures(msgspec.Struct, frozen=True):
-    """All runs of one phase; CPU is the server's, in milliseconds for each job."""
+    """All runs of one phase, the medians; CPU in microseconds for each job.
 
-    commit: str
-    machine: str
+    `of_floor` and `cpu_of_floor` are medians of the ratios of runs that followed each other.
+    """
+
     subject: str
+    store: StoreKind
     phase: str
     jobs_per_s: float
     lowest: float
     highest: float
-    cpu_ms: float
-    of_floor: float | None
+    cpu_us: float
+    database_us: float
+    of_floor: float
+    cpu_of_floor: float
 
 
-def run(program: str, served: Served, jobs: int, connections: int) -> dict[str, Sample]:
+def run(
+    program: str,
+    served: Served,
+    address: str,
+    jobs: int,
+    connections: int,
+    phases: Sequence[str] = PHASES,
+) -> dict[str, Sample]:
     """Every phase once."""
     command = (
         *(program, "-url", f"http://127.0.0.1:{served.port}", "-n", str(jobs)),
-        *("-c", str(connections), "-phases", ",".join(PHASES)),
+        *("-c", str(connections), "-phases", ",".join(phases)),
     )
     found: dict[str, Sample] = {}
-    before = served.cpu_s()
+    before = served.cpu_s(), database_cpu_s(address)
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         for text in process.stdout:
             line = msgspec.json.decode(text, type=Line)
-            after = served.cpu_s()
+            after = served.cpu_s(), database_cpu_s(address)
             if line.errors:
                 raise RuntimeError(f"{line.errors} errors in the phase {line.phase}: {text!r}")
-            found[line.phase] = Sample(line.jobs_per_s, (after - before) * 1000 / jobs)
+            used = [(new - old) * 1e6 / jobs for new, old in zip(after, before, strict=True)]
+            found[line.phase] = Sample(line.jobs_per_s, *used)
             before = after
     return found
 
 
-def figures(samples: dict[str, list[dict[str, Sample]]]) -> list[Figures]:
+Runs = dict[str, list[dict[str, Sample]]]
+
+
+def figures(store: StoreKind, runs: Runs) -> list[Figures]:
     """Medians, spreads and ratios."""
-    commit = subprocess.run(
-        ("git", "describe", "--always", "--dirty"), capture_output=True, text=True, check=False
-    ).stdout.strip()
-    machine = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
-    floor = {
-        phase: statistics.median(one[phase].jobs_per_s for one in samples["floor"])
-        for phase in PHASES
-    }
     found = []
-    for subject, runs in samples.items():
+    for subject, mine in runs.items():
         for phase in PHASES:
-            rates = [one[phase].jobs_per_s for one in runs]
-            rate = statistics.median(rates)
+            rates = [one[phase].jobs_per_s for one in mine]
+            pairs = [
+                (one[phase], floor[phase]) for one, floor in zip(mine, runs["floor"], strict=True)
+            ]
             found.append(
                 Figures(
-                    commit=commit,
-                    machine=machine,
                     subject=subject,
+                    store=store,
                     phase=phase,
-                    jobs_per_s=rate,
+                    jobs_per_s=statistics.median(rates),
                     lowest=min(rates),
                     highest=max(rates),
-                    cpu_ms=statistics.median(one[phase].cpu_ms for one in runs),
-                    of_floor=rate / floor[phase] if subject == "sqlite" else None,
+                    cpu_us=statistics.median(one[phase].cpu_us for one in mine),
+                    database_us=statistics.median(one[phase].database_us for one in mine),
+                    of_floor=statistics.median(
+                        one.jobs_per_s / floor.jobs_per_s for one, floor in pairs
+                    ),
+                    cpu_of_floor=statistics.median(
+                        floor.whole_us() / one.whole_us() for one, floor in pairs
+                    ),
                 )
             )
     return found
+
+
+def measure(
+    program: str, store: StoreKind, jobs: int, connections: int, runs: int
+) -> list[Figures]:
+    """The floor and the server in turns, each on a fresh store."""
+    samples: Runs = {subject: [] for subject in SUBJECTS}
+    for _ in range(runs):
+        for subject, module in SUBJECTS.items():
+            with database(store) as address, running(module, address) as served:
+                samples[subject].append(run(program, served, address, jobs, connections))
+    return figures(store, samples)
+
+
+def show(found: Sequence[Figures]) -> None:
+    """Print a table."""
+    print(
+        f"{'':<8}{'store':<10}{'phase':<11}{'jobs/s':>8}{'lowest to highest':>20}"
+        f"{'CPU µs/job':>12}{'database':>10}  of floor, in CPU"
+    )
+    for one in found:
+        print(
+            f"{one.subject:<8}{one.store:<10}{one.phase:<11}{one.jobs_per_s:>8,.0f}"
+            f"{f'{one.lowest:,.0f} to {one.highest:,.0f}':>20}"
+            f"{one.cpu_us:>12.0f}{one.database_us:>10.0f}{one.of_floor:>10.0%}"
+            f"{one.cpu_of_floor:>8.0%}"
+        )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -120,28 +176,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=10_000, help="in each phase")
     parser.add_argument("--connections", type=int, default=32)
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--at-least", type=float, default=0.0, metavar="RATIO")
+    parser.add_argument("--store", choices=STORES, action="append", help="only this one")
+    parser.add_argument("--check", action="store_true", help="fail where the server is slower")
+    parser.add_argument("--peer", action="store_true", help="one worker of procrastinate as well")
     given = parser.parse_args(arguments)
-    samples: dict[str, list[dict[str, Sample]]] = {subject: [] for subject, _, _ in SUBJECTS}
-    for _ in range(given.runs):
-        for subject, module, store in SUBJECTS:
-            with database(store) as address, running(module, address) as served:
-                samples[subject].append(run(given.load, served, given.jobs, given.connections))
-    found = figures(samples)
-    print(
-        f"{'':<10}{'phase':<11}{'jobs/s':>8}{'lowest to highest':>20}{'CPU ms/job':>12}  of floor"
-    )
-    for one in found:
-        print(
-            f"{one.subject:<10}{one.phase:<11}{one.jobs_per_s:>8,.0f}"
-            f"{f'{one.lowest:,.0f} to {one.highest:,.0f}':>20}{one.cpu_ms:>12.3f}"
-            + (f"{one.of_floor:>10.0%}" if one.of_floor is not None else "")
-        )
+    found = [
+        one
+        for store in given.store or STORES
+        for one in measure(given.load, store, given.jobs, given.connections, given.runs)
+    ]
+    show(found)
+    if given.peer and (why := PROCRASTINATE.missing()) is None:
+        rate = PROCRASTINATE.measure(given.connections)
+        print(f"one worker of procrastinate on PostgreSQL: {rate:,.0f} jobs/s")
+    elif given.peer:
+        print(f"procrastinate was not measured: {why}")
     write_down("throughput", found)
-    short = [one for one in found if one.of_floor is not None and one.of_floor < given.at_least]
-    for one in short:
-        print(f"{one.phase} reaches {one.of_floor:.0%} of the floor", file=sys.stderr)
-    return 1 if short else 0
+    slower = [one for one in found if one.cpu_of_floor < LEAST[one.store][one.phase]]
+    for one in slower if given.check else ():
+        print(
+            f"{one.store}: {one.phase} has come down to {one.cpu_of_floor:.0%} of the floor's "
+            f"speed; at least {LEAST[one.store][one.phase]:.0%}",
+            file=sys.stderr,
+        )
+    return 1 if given.check and slower else 0
 
 
 if __name__ == "__main__":

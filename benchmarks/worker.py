@@ -17,7 +17,7 @@ from typing import Final
 import msgspec
 
 from benchmarks import peers
-from benchmarks.stand import STORES, Client, StoreKind, database, serving, write_down
+from benchmarks.stand import STORES, Client, StoreKind, database, running, write_down
 
 BATCH: Final = 1000
 QUEUE: Final = "bench"
@@ -42,10 +42,10 @@ def measure(store: StoreKind, jobs: int, concurrency: int, runs: int) -> Figures
     """Let one worker process empty a queue, a few times."""
     found = []
     for _ in range(runs):
-        with database(store) as address, serving(address) as port:
-            client = Client(port)
+        with database(store) as address, running("ojs_server", address) as served:
+            client = Client(served.port)
             fill(client, jobs)
-            with working(port, concurrency):
+            with working(served.port, concurrency):
                 found.append(watch(client, jobs))
     return Figures(
         worker="ojs-worker",

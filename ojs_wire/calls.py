@@ -348,6 +348,7 @@ class WebhookRequest(msgspec.Struct):
     filter: Any = None
     metadata: Any = None
     active: Any = None
+    format: Any = None
     secret: Any = None
 
 

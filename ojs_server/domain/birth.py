@@ -3,8 +3,17 @@
 from collections.abc import Callable
 
 from ojs_server.domain.job import Job, State, StoredJob
+from ojs_server.domain.tenant import scoped
 from ojs_server.domain.validate import Draft
 from ojs_wire.values import parse_moment
+
+
+def rate_key_of(draft: Draft) -> str | None:
+    """The key that limits the job: its tenant's own, or one for all."""
+    limit = draft.rate_limit
+    if limit is None:
+        return None
+    return limit.key if limit.common else scoped(draft.tenant, limit.key)
 
 
 def born(
@@ -48,9 +57,10 @@ def born(
         run_ms=draft.limits.run_ms,
         spec=draft.spec,
         trace_id=draft.trace_id,
-        rate_key=None if draft.rate_limit is None else draft.rate_limit.key,
+        rate_key=rate_key_of(draft),
         on_limit=None if draft.rate_limit is None else draft.rate_limit.on_limit,
         size=len(draft.args) + len(draft.meta) + len(draft.spec),
+        tenant=draft.tenant,
     )
     return StoredJob(
         job=job,

@@ -5,11 +5,13 @@ from typing import Any, Final
 
 import msgspec
 
+from ojs_server.domain.errors import invalid
 from ojs_server.domain.fields import args, object_of, parse_queue
 from ojs_server.domain.job import Change, Job, State, StoredJob
 from ojs_server.domain.lifecycle import policy_of
 from ojs_server.domain.naming import refuse_unknown
 from ojs_server.domain.retry import RetryPolicy, parse_policy
+from ojs_server.domain.tenant import MEMBER
 from ojs_server.domain.unique import refingerprinted
 from ojs_server.domain.validate import check_sizes
 from ojs_wire import codec
@@ -83,10 +85,16 @@ def limited(stored: StoredJob, max_attempts: int) -> StoredJob:
     return overridden(stored, Override(retry=policy))
 
 
+def _require_tenant(stored: StoredJob, meta: dict[str, Any]) -> None:
+    if meta.get(MEMBER) != _object.decode(stored.meta).get(MEMBER):
+        raise invalid("override.meta.tenant_id", "cannot be changed: a job stays its tenant's")
+
+
 def overridden(stored: StoredJob, override: Override) -> StoredJob:
     """The job as it is to run again. `meta` is merged, the rest is replaced."""
     spec = _object.decode(stored.job.spec)
     meta = {**_object.decode(stored.meta), **(override.meta or {})}
+    _require_tenant(stored, meta)
     job = stored.job
     if override.queue is not None:
         job = msgspec.structs.replace(job, queue=override.queue)

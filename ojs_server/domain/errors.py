@@ -10,6 +10,7 @@ OjsError
 ├── Conflict             the state does not allow it                        409
 │   └── Duplicate        the id, key or unique job exists already           409
 ├── QueueFull            the queue has no room for the new jobs             429
+├── TenantFull           a tenant has reached one of its limits             429
 ├── NotReady             waited, and it is still not there                  408
 ├── Denied               no key, a wrong key, or too small a role      401, 403
 ├── MethodNotAllowed     the route exists, the method does not              405
@@ -98,6 +99,12 @@ class QueueFull(OjsError):
 
     code = codes.QUEUE_FULL
     blocks: bool = False
+
+
+class TenantFull(OjsError):
+    """A tenant has reached one of its limits."""
+
+    code = codes.TENANT_LIMIT_EXCEEDED
 
 
 class NotReady(OjsError):

@@ -1,5 +1,6 @@
 """The event catalogue: what each event of jobs, queues, workers, cron and bulk calls says."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from msgspec import Raw
@@ -9,6 +10,7 @@ from ojs_server.domain.cron_entry import CronEntry, definition_of
 from ojs_server.domain.delivery import Delivery
 from ojs_server.domain.faults import Fault
 from ojs_server.domain.job import Event, Job, Lease, State
+from ojs_server.domain.tenant import unscoped
 from ojs_wire import codec
 from ojs_wire.values import format_timestamp, in_seconds
 
@@ -27,7 +29,10 @@ def scheduled(job: Job) -> Event:
 
 def started(job: Job, worker_id: str | None) -> Event:
     """A worker has the job; `job` is the record after the claim."""
-    told: dict[str, Any] = {"worker_id": worker_id, "attempt": job.attempt}
+    told: dict[str, Any] = {
+        "worker_id": worker_id and unscoped(job.tenant, worker_id),
+        "attempt": job.attempt,
+    }
     if job.started_at is not None and job.enqueued_at is not None:
         told["queue_time_ms"] = max(0, job.started_at - job.enqueued_at)
     return _of(job, "job.started", told)
@@ -39,7 +44,7 @@ def completed(job: Job, worker_id: str | None, now: int) -> Event:
         job,
         "job.completed",
         {
-            "worker_id": worker_id,
+            "worker_id": worker_id and unscoped(job.tenant, worker_id),
             "attempt": job.attempt,
             "duration_ms": _duration(job, now),
         },
@@ -52,7 +57,7 @@ def failed(job: Job, lease: Lease | None, fault: Fault, now: int) -> Event:
         job,
         "job.failed",
         {
-            "worker_id": lease.worker_id if lease else None,
+            "worker_id": _holder(job, lease),
             "attempt": job.attempt,
             "duration_ms": _duration(job, now),
             "error": {
@@ -106,7 +111,7 @@ def released(job: Job, lease: Lease | None) -> Event:
     return _of(
         job,
         "job.released",
-        {"worker_id": lease.worker_id if lease else None, "attempt": job.attempt},
+        {"worker_id": _holder(job, lease), "attempt": job.attempt},
     )
 
 
@@ -193,7 +198,7 @@ def checkpointed(job: Job, lease: Lease | None, checkpoint: Checkpoint) -> Event
         job,
         "job.checkpointed",
         {
-            "worker_id": lease.worker_id if lease else None,
+            "worker_id": _holder(job, lease),
             "attempt": job.attempt,
             "sequence": checkpoint.sequence,
             "size_bytes": len(checkpoint.state),
@@ -208,7 +213,7 @@ def progressed(job: Job, lease: Lease | None, progress: Progress) -> tuple[Event
     if progress.value is None:
         return (updated,)
     told: dict[str, Any] = {
-        "worker_id": lease.worker_id if lease else None,
+        "worker_id": _holder(job, lease),
         "attempt": job.attempt,
         "progress_percent": round(progress.value * 100, 2),
     }
@@ -255,6 +260,11 @@ def maintenance(word: str, reason: str | None) -> Event:
 def of_limit(kind: str, key: str, **data: Any) -> Event:
     """`rate_limit.exceeded`, `.released` or `.dynamic_adjusted` of a key."""
     return Event(kind, key, None, None, codec.encode({"key": key, **data}))
+
+
+def of_tenant(kind: str, name: str, data: Mapping[str, Any]) -> Event:
+    """`tenant.created` or `tenant.limit_exceeded`."""
+    return Event(kind, name, None, None, codec.encode({**data, "tenant_id": name}))
 
 
 def rate_dropped(job: Job) -> Event:
@@ -345,7 +355,15 @@ def _of(job: Job, kind: str, data: dict[str, Any]) -> Event:
     told = {"job_id": job.id, "job_type": job.type, "queue": job.queue, **data}
     if job.trace_id is not None:
         told["trace_id"] = job.trace_id
+    if job.tenant is not None:
+        told["tenant_id"] = job.tenant
     return Event(kind, job.id, job.queue, job.type, codec.encode(told))
+
+
+def _holder(job: Job, lease: Lease | None) -> str | None:
+    if lease is None or lease.worker_id is None:
+        return None
+    return unscoped(job.tenant, lease.worker_id)
 
 
 def _duration(job: Job, now: int) -> int | None:

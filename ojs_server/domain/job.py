@@ -64,6 +64,7 @@ class Job(msgspec.Struct, frozen=True):
     rate_key: str | None = None
     on_limit: str | None = None
     size: int = 0
+    tenant: str | None = None
 
     @property
     def gated(self) -> bool:

@@ -49,6 +49,7 @@ class JobFilter(msgspec.Struct, frozen=True):
     ended: bool = False
     error_type: str | None = None
     meta: dict[str, Any] | None = None
+    tenant: str | None = None
 
     @property
     def simple(self) -> bool:
@@ -61,6 +62,7 @@ class JobFilter(msgspec.Struct, frozen=True):
         moment = job.finished_at if self.ended else job.created_at
         return (
             (self.queue is None or job.queue == self.queue)
+            and (self.tenant is None or job.tenant == self.tenant)
             and (self.type is None or job.type == self.type)
             and (self.prefix is None or job.type.startswith(self.prefix))
             and (not self.states or job.state in self.states)
@@ -93,6 +95,7 @@ def parse_filter(
     states: tuple[State, ...] = (),
     allowed: Iterable[State] = tuple(State),
     ended: bool = False,
+    tenant: str | None = None,
 ) -> JobFilter:
     """Check a filter; `states` are what it means where it names none.
 
@@ -115,6 +118,7 @@ def parse_filter(
         ended=ended,
         error_type=_text(given, "error_type", where),
         meta=_meta(given, where),
+        tenant=tenant,
     )
 
 

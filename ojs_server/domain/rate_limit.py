@@ -79,11 +79,15 @@ def place_of_retry(place: int, retry_priority: str) -> int:
 
 
 class RateLimit(msgspec.Struct, frozen=True):
-    """A job's own limit: its key, the policy, and what becomes of it while the key is closed."""
+    """A job's own limit: its key, the policy, and what becomes of it while the key is closed.
+
+    A tenant shares a `common` key with everybody; others it has for itself.
+    """
 
     key: str
     policy: Policy
     on_limit: str = "wait"
+    common: bool = False
 
 
 def parse_rate_limit(value: object, queue: str) -> RateLimit | None:
@@ -105,7 +109,7 @@ def parse_rate_limit(value: object, queue: str) -> RateLimit | None:
         raise invalid(
             "rate_limit", "must have a `key`, or one of concurrency, rate, throttle, max_per_second"
         )
-    return RateLimit(key or OF_KEYLESS + queue, policy, on_limit or "wait")
+    return RateLimit(key or OF_KEYLESS + queue, policy, on_limit or "wait", scope == "global")
 
 
 class _Spec(msgspec.Struct, frozen=True):
@@ -140,13 +144,13 @@ def parse_policy(field: str, given: Mapping[str, Any]) -> Policy:
     """
     at = f"{field}." if field else ""
     period = given.get("period")
-    rate = _window(f"{at}rate", given.get("rate"), period)
-    throttle = _window(f"{at}throttle", given.get("throttle"), period)
+    rate = parse_window(f"{at}rate", given.get("rate"), period)
+    throttle = parse_window(f"{at}throttle", given.get("throttle"), period)
     if given.get("limit") is not None:
-        plain = _window(f"{at}limit", given["limit"], period)
+        plain = parse_window(f"{at}limit", given["limit"], period)
         rate = rate or plain
     if given.get("max_per_second") is not None:
-        count = _count(f"{at}max_per_second", given["max_per_second"], 1)
+        count = parse_count(f"{at}max_per_second", given["max_per_second"], 1)
         rate = rate or Window(count, 1000)
     if period is not None:
         _period(f"{at}period", period)
@@ -157,13 +161,14 @@ def parse_policy(field: str, given: Mapping[str, Any]) -> Policy:
             raise invalid(f"{at}concurrency.limit", "is missing")
         concurrency = concurrency["limit"]
     return Policy(
-        None if concurrency is None else _count(f"{at}concurrency", concurrency, 0),
+        None if concurrency is None else parse_count(f"{at}concurrency", concurrency, 0),
         rate,
         throttle,
     )
 
 
-def _window(field: str, value: object, beside: object) -> Window | None:
+def parse_window(field: str, value: object, beside: object = None) -> Window | None:
+    """Check so many in a period, which may stand beside the number."""
     if value is None:
         return None
     where = field
@@ -172,25 +177,26 @@ def _window(field: str, value: object, beside: object) -> Window | None:
         value, where = value.get("limit"), f"{field}.limit"
         if value is None:
             raise invalid(where, "is missing")
-    count = _count(where, value, 1)
+    count = parse_count(where, value, 1)
     return Window(count, 1000 if beside is None else _period(f"{field}.period", beside))
 
 
-def _count(field: str, value: object, least: int) -> int:
+def parse_count(field: str, value: object, least: int, most: int = MAX_COUNT) -> int:
+    """Check a whole number."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MAX_COUNT:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         zero = (
             "; 0 is no limit that lets anything through: leave it out, pause the queue, or set "
             "`concurrency` to 0"
-            if value == 0 and not isinstance(value, bool)
+            if value == 0 and most == MAX_COUNT and not isinstance(value, bool)
             else ""
         )
         raise invalid(
             field,
-            f"must be a whole number from {least} to {MAX_COUNT}{zero}",
+            f"must be a whole number from {least} to {most}{zero}",
             minimum=least,
-            maximum=MAX_COUNT,
+            maximum=most,
         )
     return value
 

@@ -53,12 +53,15 @@ class Span(msgspec.Struct, frozen=True):
     runs: Mapping[int, int] = {}
 
 
-def with_totals(counts: Iterable[Count]) -> dict[tuple[int, str, int, str, int], int]:
-    """Counts of minutes as they are added to both steps, of each queue and of all."""
+def by_steps(
+    counts: Iterable[Count], *, totals: bool = True
+) -> dict[tuple[int, str, int, str, int], int]:
+    """Counts of minutes as they are added to both steps, of each queue, and of all but for
+    those that are counted a second time here."""
     sums: dict[tuple[int, str, int, str, int], int] = {}
     for one in counts:
         for step in KEPT:
-            for queue in (one.queue, ALL):
+            for queue in (one.queue, ALL) if totals else (one.queue,):
                 key = (step, queue, one.at // step * step, one.kind, one.bucket)
                 sums[key] = sums.get(key, 0) + one.times
     return sums

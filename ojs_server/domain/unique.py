@@ -10,6 +10,7 @@ from ojs_server.domain.fields import object_of
 from ojs_server.domain.fingerprint import fingerprint
 from ojs_server.domain.job import TERMINAL, Job, State, StoredJob
 from ojs_server.domain.naming import nearest
+from ojs_server.domain.tenant import MEMBER
 from ojs_wire.values import format_duration, parse_duration
 
 DIMENSIONS: Final = ("type", "queue", "args", "meta")
@@ -105,8 +106,10 @@ class Unique(msgspec.Struct, frozen=True):
 def unique_of(
     policy: UniquePolicy, job_type: str, queue: str, args: Sequence[Any], meta: Mapping[str, Any]
 ) -> Unique:
-    """Fingerprint the dimensions that a policy chooses; the type is always one of them."""
+    """Fingerprint the dimensions that a policy chooses; type and tenant are always among them."""
     chosen: dict[str, Any] = {"type": job_type}
+    if (tenant := meta.get(MEMBER)) is not None:
+        chosen["tenant"] = tenant
     if "queue" in policy.keys:
         chosen["queue"] = queue
     if "args" in policy.keys:

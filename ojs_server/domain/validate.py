@@ -12,6 +12,7 @@ from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.domain.rate_limit import RateLimit
 from ojs_server.domain.retry import parse_policy
 from ojs_server.domain.shape import shape_of
+from ojs_server.domain.tenant import scoped, tenant_in, with_tenant
 from ojs_server.domain.unique import Unique, unique_of
 from ojs_wire import codec, codes
 from ojs_wire.tracing import trace_of
@@ -42,15 +43,18 @@ class Draft(msgspec.Struct, frozen=True):
     trace_id: str | None
     unique: Unique | None
     rate_limit: RateLimit | None = None
+    tenant: str | None = None
 
 
-def parse_draft(body: object, *, strict: bool = False) -> Draft:
-    """Check one enqueue request."""
+def parse_draft(body: object, *, strict: bool = False, tenant: str | None = None) -> Draft:
+    """Check one enqueue request; `tenant` is whose it is, where the caller is known as one."""
     if not isinstance(body, dict):
         raise InvalidRequest(f"a job must be a JSON object, not {kind_of(body)}")
     shape = shape_of(body, strict=strict)
     args = fields.args(body)
-    meta = {**(fields.object_of("meta", body.get("meta")) or {}), **shape.metadata}
+    given = fields.object_of("meta", body.get("meta")) or {}
+    meta = with_tenant({**given, **shape.metadata}, tenant)
+    tenant = tenant_in(meta)
     client_id = fields.client_id(body)
     unique = None
     if shape.outranked is not None:
@@ -66,7 +70,7 @@ def parse_draft(body: object, *, strict: bool = False) -> Draft:
         priority=shape.priority,
         max_attempts=shape.max_attempts,
         id=client_id,
-        request_hash=hash_of(body) if client_id else None,
+        request_hash=hash_of(body, tenant) if client_id else None,
         scheduled_at=shape.scheduled_at,
         expires_at=shape.expires_at,
         pending=shape.pending,
@@ -74,6 +78,7 @@ def parse_draft(body: object, *, strict: bool = False) -> Draft:
         trace_id=trace_of(meta),
         unique=unique,
         rate_limit=shape.rate_limit,
+        tenant=tenant,
     )
     check_sizes(draft.args, draft.meta, draft.spec)
     return draft
@@ -91,12 +96,13 @@ def configured(draft: Draft, config: QueueConfig) -> Draft:
     return msgspec.structs.replace(draft, spec=codec.encode(spec), max_attempts=attempts)
 
 
-def hash_of(body: object) -> bytes:
+def hash_of(body: object, tenant: str | None = None) -> bytes:
     """A fingerprint of a request that ignores spelling: key order, spaces, escapes.
 
     It ignores the spans of its jobs, too (OJS-TRC-002).
     """
-    return hashlib.sha256(codec.canonical(_untraced(body))).digest()
+    text = codec.canonical(_untraced(body))
+    return hashlib.sha256(text if tenant is None else scoped(tenant, "").encode() + text).digest()
 
 
 def _untraced(body: object) -> object:

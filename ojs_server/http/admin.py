@@ -2,8 +2,9 @@
 
 from ojs_server.domain.errors import NotFound, invalid
 from ojs_server.domain.naming import nearest
-from ojs_server.domain.workers import Directive, parse_worker_id
+from ojs_server.domain.workers import Directive
 from ojs_server.http.call import Answer, Call
+from ojs_server.http.ids import known_as
 from ojs_server.ops.control import Reset
 from ojs_server.ops.presence import Direct
 from ojs_wire.calls import DirectiveRequest, EmptyRequest
@@ -48,6 +49,5 @@ async def reset(call: Call) -> Answer:
 
 async def _direct_one(call: Call, directive: Directive) -> Answer:
     await call.read(EmptyRequest, optional=True)
-    worker_id = parse_worker_id(call.params["id"])
-    await call.server.engine.run(Direct(directive, worker_id))
-    return Answer({"worker_id": worker_id, "directive": directive, "updated": 1})
+    await call.server.engine.run(Direct(directive, known_as(call, call.params["id"])))
+    return Answer({"worker_id": call.params["id"], "directive": directive, "updated": 1})

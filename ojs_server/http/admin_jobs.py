@@ -26,7 +26,7 @@ async def listing(call: Call) -> Answer:
     page, query = admin_page(call, FILTERS | {"sort", "order"})
     _check_word(query, "sort", _SORTS)
     _check_word(query, "order", _ORDERS)
-    return await list_jobs(call, "items", page, query)
+    return await list_jobs(call, "items", page, query, call.tenant)
 
 
 async def detail(call: Call) -> Answer:
@@ -47,7 +47,7 @@ def _check_word(query: Mapping[str, str], name: str, words: tuple[str, ...]) -> 
 async def retry(call: Call) -> Answer:
     """Fresh attempts for a discarded job; one that waits for its retry waits no longer."""
     await call.read(EmptyRequest, optional=True)
-    change = await call.server.engine.run(Rerun(job_id_of(call)))
+    change = await call.server.engine.run(Rerun(await job_id_of(call)))
     return Answer(changed_answer(change, re_enqueued_at=enqueued_at(change)))
 
 
@@ -62,6 +62,6 @@ async def amend(call: Call) -> Answer:
             )
     if body.get("priority") is None:
         raise invalid("priority", "is missing")
-    await call.server.engine.run(Prioritize(job_id_of(call), priority(body["priority"])))
+    await call.server.engine.run(Prioritize(await job_id_of(call), priority(body["priority"])))
     stored, lease = await load_job(call)
     return Answer(job_answer(stored, lease))

@@ -2,9 +2,10 @@
 
 from collections import Counter
 
-from ojs_server.domain.workers import WorkerState, is_stale, parse_worker_id
+from ojs_server.domain.workers import WorkerState, is_stale
 from ojs_server.http.admin_lists import admin_page
 from ojs_server.http.call import Answer, Call
+from ojs_server.http.ids import known_as
 from ojs_server.http.workers import page_of_workers, shown_worker
 from ojs_server.ops.presence import Deregister
 from ojs_server.store.records import WorkerLoad
@@ -30,9 +31,9 @@ async def detail(call: Call) -> Answer:
 
 async def remove(call: Call) -> Answer:
     """Send a worker away whose heartbeat is overdue; its jobs go back to their queues."""
-    worker_id = parse_worker_id(call.params["id"])
+    worker_id = known_as(call, call.params["id"])
     await call.server.engine.run(Deregister(worker_id, silent=True))
-    return Answer({"deleted": True, "worker_id": worker_id})
+    return Answer({"deleted": True, "worker_id": call.params["id"]})
 
 
 def _kind(load: WorkerLoad, now: int, timeout_ms: int | None) -> str:

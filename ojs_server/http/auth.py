@@ -10,6 +10,7 @@ import msgspec
 
 from ojs_server.domain.errors import Denied
 from ojs_server.domain.naming import nearest
+from ojs_server.domain.rate_limit import KEY
 from ojs_wire import codes
 
 
@@ -31,6 +32,8 @@ class Keys(msgspec.Struct, frozen=True):
     """The hash of each key and its role; empty means that nobody is asked for one."""
 
     roles: Mapping[bytes, Role] = {}
+    # The tenants that keys are bound to, by principal.
+    tenants: Mapping[str, str] = {}
 
     @property
     def needed(self) -> bool:
@@ -59,11 +62,11 @@ class Keys(msgspec.Struct, frozen=True):
                 details={"role": found, "required_roles": sorted({*allowed, Role.ADMIN})},
                 hint="use a key with one of the required roles",
             )
-        return principal.hex()[:32]
+        return _principal(principal)
 
 
 def parse_keys(text: str, table: Mapping[str, Any]) -> Keys:
-    """Read `role:key,role:key` and the `[keys]` table of a file, `role = ["key", …]`."""
+    """Read `role:key,role@tenant:key` and the `[keys]` table of a file, `role = ["key", …]`."""
     pairs: list[tuple[str, Any]] = []
     for item in filter(None, map(str.strip, text.split(","))):
         role, _, key = item.partition(":")
@@ -71,24 +74,35 @@ def parse_keys(text: str, table: Mapping[str, Any]) -> Keys:
     for role, keys in table.items():
         pairs += [(role, key) for key in (keys if isinstance(keys, list) else [keys])]
     roles: dict[bytes, Role] = {}
-    for place, (name, key) in enumerate(pairs, 1):
+    tenants: dict[str, str] = {}
+    for place, (given, key) in enumerate(pairs, 1):
+        name, at, tenant = given.strip().partition("@")
         # A misplaced text may be a key, so that none is repeated in a message.
-        if name.strip() not in ROLES:
+        if name not in ROLES:
             raise ValueError(
                 f"keys: number {place} does not begin with a role; allowed: {', '.join(ROLES)}"
-                f"{nearest(name.strip(), ROLES)}"
+                f"{nearest(name, ROLES)}"
             )
-        role = Role(name.strip())
+        role = Role(name)
+        if at and not KEY.fullmatch(tenant):
+            raise ValueError(f"keys: number {place} does not name a tenant behind the @")
         if not isinstance(key, str) or len(key.strip()) < LEAST_LENGTH:
             raise ValueError(
                 f"keys: a key of the role {role} is shorter than {LEAST_LENGTH} characters"
             )
-        if roles.setdefault(_hash(key.strip()), role) is not role:
+        hashed = _hash(key.strip())
+        if at and tenants.setdefault(_principal(hashed), tenant) != tenant:
+            raise ValueError(f"keys: number {place} is a key that another tenant has as well")
+        if roles.setdefault(hashed, role) is not role:
             raise ValueError(
-                f"keys: one key has two roles, {roles[_hash(key.strip())]} and {role}; "
+                f"keys: one key has two roles, {roles[hashed]} and {role}; "
                 "give each role a key of its own, or use an admin key"
             )
-    return Keys(roles)
+    return Keys(roles, tenants)
+
+
+def _principal(hashed: bytes) -> str:
+    return hashed.hex()[:32]
 
 
 def _hash(key: str) -> bytes:

@@ -52,7 +52,7 @@ async def poll(call: Call) -> Answer:
 async def result(call: Call) -> Answer:
     """A worker pushes how a job ended."""
     request = await call.read(BoardResultRequest)
-    job_id = job_id_of(call, request.jobId)
+    job_id = await job_id_of(call, request.jobId)
     found = await call.server.engine.read(lambda reader: reader.job(job_id))
     if found is None:
         raise missing(job_id)

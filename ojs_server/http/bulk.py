@@ -87,7 +87,7 @@ async def _by_ids(call: Call, action: Action, body: dict[str, Any], meant: Meant
         raise _unconfirmed()
     receipt = receipt_for(call, f"bulk.{action}", body.get("idempotency_key"))
     atomic = is_atomic(body)
-    wanted = JobFilter(states=meant.allowed) if meant.ended else None
+    wanted = JobFilter(states=meant.allowed if meant.ended else (), tenant=call.tenant)
     done = await call.server.engine.run(
         Bulk(
             action,
@@ -127,6 +127,7 @@ async def _by_filter(call: Call, action: Action, body: dict[str, Any], meant: Me
         states=meant.states,
         allowed=meant.allowed,
         ended=meant.ended,
+        tenant=call.tenant,
     )
     done = await by_filter(
         call.server.engine, action, wanted, receipt, hash_of(body) if receipt else b""

@@ -25,7 +25,7 @@ async def enqueue(call: Call) -> Answer:
     atomic = is_atomic(body)
     receipt = receipt_for(call, "bulk.enqueue", body.get("idempotency_key"))
     body_hash = hash_of(body) if receipt else b""
-    drafts, refused = _drafts(jobs, strict=call.server.settings.strict)
+    drafts, refused = _drafts(call, jobs)
     items: list[Outcome]
     if atomic:
         items = await _all_or_none(call, drafts, refused, receipt, body_hash)
@@ -45,12 +45,13 @@ async def enqueue(call: Call) -> Answer:
     )
 
 
-def _drafts(jobs: Sequence[Any], *, strict: bool) -> tuple[list[Draft | None], dict[int, OjsError]]:
+def _drafts(call: Call, jobs: Sequence[Any]) -> tuple[list[Draft | None], dict[int, OjsError]]:
+    strict = call.server.settings.strict
     drafts: list[Draft | None] = []
     refused: dict[int, OjsError] = {}
     for index, item in enumerate(jobs):
         try:
-            drafts.append(parse_draft(item, strict=strict))
+            drafts.append(parse_draft(item, strict=strict, tenant=call.tenant))
         except OjsError as error:
             drafts.append(None)
             refused[index] = error

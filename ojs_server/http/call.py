@@ -51,13 +51,24 @@ class Answer(msgspec.Struct, frozen=True):
 class Call:
     """A request: its route's parameters, headers, query, and body (read once, bounded)."""
 
-    __slots__ = ("_headers", "_receive", "params", "principal", "request_id", "scope", "server")
+    __slots__ = (
+        "_headers",
+        "_receive",
+        "params",
+        "principal",
+        "request_id",
+        "scope",
+        "server",
+        "tenant",
+    )
 
     def __init__(self, scope: Scope, receive: Receive, server: "Server") -> None:
         self.scope = scope
         self.server = server
         self.params: Mapping[str, str] = scope.get("path_params", {})
         self.principal = ANONYMOUS
+        # Whose alone it may see and change; None for all.
+        self.tenant: str | None = None
         self.request_id = ""
         self._receive = receive
         self._headers: dict[bytes, bytes] = dict(scope["headers"])

@@ -33,10 +33,10 @@ async def save(call: Call) -> Answer:
         )
     saved = await call.server.engine.run(
         Save(
-            job_id_of(call, request.job_id),
+            await job_id_of(call, request.job_id),
             state,
             sequence=request.sequence,
-            worker_id=holder_of(request.worker_id),
+            worker_id=holder_of(call, request.worker_id),
             attempt=request.attempt,
         )
     )
@@ -45,7 +45,7 @@ async def save(call: Call) -> Answer:
 
 async def read(call: Call) -> Answer:
     """The newest state; it stays readable when the job has ended."""
-    job_id = job_id_of(call)
+    job_id = await job_id_of(call)
     found, one = await call.server.engine.read(
         lambda reader: (reader.job(job_id), reader.checkpoint(job_id))
     )
@@ -61,7 +61,7 @@ async def read(call: Call) -> Answer:
 
 async def clear(call: Call) -> Answer:
     """Forget the state; there need not be any."""
-    cleared = await call.server.engine.run(Clear(job_id_of(call)))
+    cleared = await call.server.engine.run(Clear(await job_id_of(call)))
     return Answer({"deleted": True, "job_id": cleared.job_id})
 
 

@@ -8,6 +8,7 @@ from ojs_server.domain.job_filter import MEMBERS, from_query, parse_filter
 from ojs_server.http import bulk
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import cursor_at, page_of, place_of
+from ojs_server.http.tenancy import require_own
 from ojs_server.http.views import (
     array,
     changed_answer,
@@ -37,7 +38,7 @@ async def admin_listing(call: Call) -> Answer:
 
 async def detail(call: Call) -> Answer:
     """One discarded job."""
-    job_id = _job_id(call)
+    job_id = await _job_id(call)
     found = await call.server.engine.read(lambda reader: reader.job(job_id))
     if found is None or found[0].job.state != State.DISCARDED:
         raise missing(job_id, "dead_letter_job")
@@ -71,19 +72,19 @@ async def retry(call: Call) -> Answer:
     """Fresh attempts for a discarded job; its history stays."""
     request = await call.read(ReviveRequest, optional=True)
     override = parse_override(request.override)
-    change = await call.server.engine.run(Revive(_job_id(call), override))
+    change = await call.server.engine.run(Revive(await _job_id(call), override))
     return Answer(changed_answer(change, re_enqueued_at=enqueued_at(change)))
 
 
 async def delete(call: Call) -> Answer:
     """Remove a discarded job for good."""
-    change = await call.server.engine.run(Remove(_job_id(call)))
+    change = await call.server.engine.run(Remove(await _job_id(call)))
     return Answer({"deleted": True, "job_id": change.before.id})
 
 
 async def admin_delete(call: Call) -> Answer:
     """The same without a body, as operators' tools expect it."""
-    await call.server.engine.run(Remove(_job_id(call)))
+    await call.server.engine.run(Remove(await _job_id(call)))
     return Answer(b"", 204)
 
 
@@ -104,7 +105,10 @@ async def _listing(call: Call, name: str) -> Answer:
     given = from_query(query, _FILTERS)
     found = await call.server.engine.read(
         lambda reader: reader.dead_letters(
-            parse_filter(given, reader.now(), where="", ended=True), page.limit, page.offset, after
+            parse_filter(given, reader.now(), where="", ended=True, tenant=call.tenant),
+            page.limit,
+            page.offset,
+            after,
         )
     )
     return _page(name, found, page.describe(found.total, _cursor_of(found)))
@@ -121,8 +125,9 @@ def _cursor_of(found: JobPage) -> str | None:
     return cursor_at(Place(last.finished_at or 0, last.id))
 
 
-def _job_id(call: Call) -> str:
+async def _job_id(call: Call) -> str:
     job_id = call.params["id"]
     if not UUID7.fullmatch(job_id):
         raise missing(job_id[:100], "dead_letter_job")
+    await require_own(call, job_id, "dead_letter_job")
     return job_id

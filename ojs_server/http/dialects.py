@@ -99,6 +99,12 @@ def media_type(version: str | None, accept: str | None) -> str:
     return OPENJOBSPEC if version is None else WITH_ALTERNATIVE
 
 
+def tenant_header(call: Call) -> str | None:
+    """The tenant that a request names; one text on HTTP has a longer name for the header."""
+    named = call.header("x-ojs-tenant")
+    return call.header("x-ojs-tenant-id") if named is None else named
+
+
 def check_version(version: str | None) -> None:
     """Refuse a protocol version that this server does not speak."""
     if version is not None and version.strip() not in ACCEPTED_VERSIONS:

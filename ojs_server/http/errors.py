@@ -6,7 +6,7 @@ from typing import Any
 
 from ojs_server.domain.errors import OjsError
 from ojs_server.http.call import Answer
-from ojs_wire.codes import INTERNAL_ERROR, QUEUE_FULL, Code
+from ojs_wire.codes import INTERNAL_ERROR, QUEUE_FULL, TENANT_LIMIT_EXCEEDED, Code
 
 DOCS = "https://openjobspec.org/errors"
 
@@ -45,8 +45,8 @@ def _parts(error: BaseException, request_id: str) -> tuple[Code, dict[str, Any],
     }
     if details is not None:
         body["details"] = details
-        if code is QUEUE_FULL:
-            # Where the backpressure document has them.
+        if code in (QUEUE_FULL, TENANT_LIMIT_EXCEEDED):
+            # Where the documents on backpressure and tenants have them.
             body.update(details)
     return code, body, headers
 

@@ -16,7 +16,8 @@ from ojs_server.domain.errors import MethodNotAllowed, NotFound, OjsError
 from ojs_server.http import dialects
 from ojs_server.http.call import Answer, Call, Disconnected, Stream, new_request_id
 from ojs_server.http.errors import answer_of
-from ojs_server.http.routes import ROUTES, Route, Router, at_root
+from ojs_server.http.routes import ROUTES, TENANTED, Route, Router, at_root
+from ojs_server.http.tenancy import denied, identify
 from ojs_wire.codec import encode
 
 if TYPE_CHECKING:
@@ -48,9 +49,9 @@ class Gate:
             try:
                 route = self._route(call)
                 dialects.check_version(call.header("ojs-version"))
-                call.principal = self._server.settings.keys.admit(
-                    call.header("authorization"), route.roles
-                )
+                identify(call, route.roles)
+                if call.tenant is not None and route.handler not in TENANTED:
+                    raise denied("this is not for single tenants")
                 answer = await route.handler(call)
             except (Disconnected, CancelledError):
                 raise

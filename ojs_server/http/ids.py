@@ -1,14 +1,16 @@
 """The ids that a request names, in its path or in its body."""
 
 from ojs_server.domain.errors import InvalidRequest, invalid
+from ojs_server.domain.tenant import scoped
 from ojs_server.domain.workers import parse_worker_id
 from ojs_server.http.call import Call
+from ojs_server.http.tenancy import require_own
 from ojs_server.ops.settle import missing
 from ojs_wire.values import UUID7
 
 
-def job_id_of(call: Call, given: str | None = None) -> str:
-    """The job that a call is about; `given` is what its body says."""
+async def job_id_of(call: Call, given: str | None = None) -> str:
+    """The job that a call is about, and that its caller may know of; `given` is in its body."""
     job_id = call.params.get("id", given)
     if job_id is None:
         raise invalid("job_id", "is missing")
@@ -19,6 +21,7 @@ def job_id_of(call: Call, given: str | None = None) -> str:
     # An id of another form names no job, whatever it is.
     if not UUID7.fullmatch(job_id):
         raise missing(job_id[:100])
+    await require_own(call, job_id)
     return job_id
 
 
@@ -31,9 +34,14 @@ def worker_id_of(call: Call, given: str | None) -> str:
         raise InvalidRequest(
             "`worker_id` differs from the id in the path", details={"field": "worker_id"}
         )
-    return parse_worker_id(worker_id)
+    return known_as(call, worker_id)
 
 
-def holder_of(worker_id: str | None) -> str | None:
+def holder_of(call: Call, worker_id: str | None) -> str | None:
     """The worker that says it holds a job, where it says so."""
-    return None if worker_id is None else parse_worker_id(worker_id)
+    return None if worker_id is None else known_as(call, worker_id)
+
+
+def known_as(call: Call, worker_id: str) -> str:
+    """What the server calls a worker: each tenant has its own of every id."""
+    return scoped(call.tenant, parse_worker_id(worker_id))

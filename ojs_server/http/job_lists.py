@@ -6,6 +6,7 @@ from typing import Final
 from ojs_server.domain.errors import invalid
 from ojs_server.domain.job import StoredJob
 from ojs_server.domain.job_filter import MEMBERS, JobFilter, from_query, parse_filter
+from ojs_server.domain.tenant import scoped
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import Page, page_of
 from ojs_server.http.views import array, envelope
@@ -21,16 +22,18 @@ MAX_OFFSET: Final = 10_000
 
 async def listing(call: Call) -> Answer:
     """Jobs of any state, with filters."""
-    return await list_jobs(call, "jobs", page_of(call), call.query())
+    return await list_jobs(call, "jobs", page_of(call), call.query(), call.tenant)
 
 
-async def list_jobs(call: Call, name: str, page: Page, query: Mapping[str, str]) -> Answer:
-    """A page of them, under a name."""
+async def list_jobs(
+    call: Call, name: str, page: Page, query: Mapping[str, str], tenant: str | None
+) -> Answer:
+    """A page of them, or of those of a tenant, under a name."""
     given = from_query(query, FILTERS)
     check_place(page, query)
 
     def read(reader: Reader) -> tuple[JobIds, list[StoredJob], int | None]:
-        wanted = parse_filter(given, reader.now(), where="")
+        wanted = parse_filter(given, reader.now(), where="", tenant=tenant)
         part = reader.find_jobs(wanted, page.limit, page.cursor, page.offset)
         return part, reader.whole_jobs(part.ids), _total(reader, wanted)
 
@@ -55,7 +58,10 @@ def _total(reader: Reader, wanted: JobFilter) -> int | None:
     """How many jobs are meant, where counters know it."""
     if not wanted.simple:
         return None
-    queues = reader.queues(None if wanted.queue is None else [wanted.queue])
+    if wanted.queue is None and wanted.tenant is None:
+        queues = reader.queues()
+    else:
+        queues = reader.queues([scoped(wanted.tenant, wanted.queue or "")])
     return sum(
         count
         for queue in queues

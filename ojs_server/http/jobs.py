@@ -38,7 +38,7 @@ _SECONDS = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 async def enqueue(call: Call) -> Answer:
     """Store one job; the answer leaves after it is on disk."""
     body = await call.json()
-    draft = parse_draft(body, strict=call.server.settings.strict)
+    draft = parse_draft(body, strict=call.server.settings.strict, tenant=call.tenant)
     receipt = receipt_for(call, "enqueue")
     done = await _store(call, Enqueue((draft,), receipt, hash_of(body) if receipt else b""))
     stored = done.jobs[0]
@@ -60,7 +60,7 @@ async def enqueue_batch(call: Call) -> Answer:
     drafts = []
     for index, item in enumerate(jobs):
         try:
-            drafts.append(parse_draft(item, strict=call.server.settings.strict))
+            drafts.append(parse_draft(item, strict=call.server.settings.strict, tenant=call.tenant))
         except OjsError as error:
             details = {"index": index, **(error.details or {})}
             message = f"jobs[{index}]: {error.message}"
@@ -86,7 +86,7 @@ async def enqueue_batch(call: Call) -> Answer:
 
 async def read(call: Call) -> Answer:
     """The whole job as it is now, and how far it has come."""
-    job_id = job_id_of(call)
+    job_id = await job_id_of(call)
     found = await call.server.engine.read(lambda reader: with_progress(reader, job_id))
     if found is None:
         raise missing(job_id)
@@ -98,14 +98,14 @@ async def cancel(call: Call) -> Answer:
     """Cancel at once, whatever the job does."""
     if call.scope["method"] == "POST":
         await call.read(EmptyRequest, optional=True)
-    change = await call.server.engine.run(Cancel(job_id_of(call)))
+    change = await call.server.engine.run(Cancel(await job_id_of(call)))
     return Answer(changed_answer(change))
 
 
 async def activate(call: Call) -> Answer:
     """Put a pending job into its queue."""
     await call.read(EmptyRequest, optional=True)
-    change = await call.server.engine.run(Activate(job_id_of(call)))
+    change = await call.server.engine.run(Activate(await job_id_of(call)))
     return Answer(changed_answer(change, activated_at=enqueued_at(change)))
 
 
@@ -173,7 +173,7 @@ def pressure_headers(done: Enqueued) -> Mapping[str, str]:
 
 async def load_job(call: Call) -> tuple[StoredJob, Lease | None]:
     """The job that the path names, and who holds it."""
-    job_id = job_id_of(call)
+    job_id = await job_id_of(call)
     found = await call.server.engine.read(lambda reader: reader.job(job_id))
     if found is None:
         raise missing(job_id)

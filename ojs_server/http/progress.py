@@ -24,18 +24,18 @@ async def report(call: Call) -> Answer:
     request = await call.read(ProgressRequest)
     done = await call.server.engine.run(
         Advance(
-            job_id_of(call, request.job_id),
+            await job_id_of(call, request.job_id),
             _report(request),
-            worker_id=holder_of(request.worker_id),
+            worker_id=holder_of(call, request.worker_id),
             attempt=request.attempt,
         )
     )
-    return Answer(_answer(done.job, done.shown))
+    return Answer(described(done.job, done.shown))
 
 
 async def read(call: Call) -> Answer:
     """How far a job is; nulls where nobody has said."""
-    job_id = job_id_of(call)
+    job_id = await job_id_of(call)
     found = await call.server.engine.read(lambda reader: with_progress(reader, job_id))
     if found is None:
         raise missing(job_id)
@@ -47,7 +47,7 @@ async def read(call: Call) -> Answer:
         headers["X-OJS-Progress"] = f"{seen.value:g}"
     if seen.updated_at is not None:
         headers["Last-Modified"] = formatdate(seen.updated_at / 1000, usegmt=True)
-    return Answer(_answer(job, seen), headers=headers)
+    return Answer(described(job, seen), headers=headers)
 
 
 def with_progress(
@@ -87,7 +87,8 @@ def _json(field: str, value: Any, limit: int | None) -> bytes | None:
     return text
 
 
-def _answer(job: Job, seen: Shown) -> dict[str, Any]:
+def described(job: Job, seen: Shown) -> dict[str, Any]:
+    """How far a job is, as it is answered."""
     return {
         "job_id": job.id,
         "state": job.state,

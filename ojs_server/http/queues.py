@@ -2,8 +2,11 @@
 
 from typing import Any
 
+import msgspec
+
 from ojs_server.domain.errors import NotFound
 from ojs_server.domain.job import WAITING
+from ojs_server.domain.tenant import scoped
 from ojs_server.http import dialects
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import page_of
@@ -15,9 +18,11 @@ from ojs_wire.values import QUEUE, format_timestamp
 async def listing(call: Call) -> Answer:
     """Every queue, newest first."""
     page = page_of(call)
-    queues = await call.server.engine.read(
-        lambda reader: sorted(reader.queues(), key=lambda queue: (-queue.created_at, queue.name))
+    tenant = call.tenant
+    found = await call.server.engine.read(
+        lambda reader: reader.queues() if tenant is None else reader.queues_of_tenant(tenant)
     )
+    queues = sorted(found, key=lambda queue: (-queue.created_at, queue.name))
     part, pagination = page.follow(queues, lambda queue: (queue.created_at, queue.name))
     return Answer({"queues": [_shown(queue) for queue in part], "pagination": pagination})
 
@@ -63,14 +68,15 @@ async def _known(call: Call) -> tuple[QueueCounts, int]:
 
 
 async def known_queue(call: Call, name: str) -> tuple[QueueCounts, int]:
-    """A queue that is there, and the store's time."""
+    """A queue that is there, and the store's time; of a tenant's queue only what is its own."""
     # A name of another form names no queue.
     if not QUEUE.fullmatch(name):
         raise _missing(name)
-    found, now = await call.server.engine.read(lambda reader: (reader.queues([name]), reader.now()))
+    own = scoped(call.tenant, name)
+    found, now = await call.server.engine.read(lambda reader: (reader.queues([own]), reader.now()))
     if not found:
         raise _missing(name)
-    return found[0], now
+    return msgspec.structs.replace(found[0], name=name), now
 
 
 def pressure_of(queue: QueueCounts) -> float | None:

@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from ojs_server.domain import limit as limits
+from ojs_server.domain.birth import rate_key_of
 from ojs_server.domain.errors import NotFound, invalid
 from ojs_server.domain.fields import parse_queue
 from ojs_server.domain.limit import Limit
 from ojs_server.domain.naming import refuse_unknown
 from ojs_server.domain.rate_limit import LIMITS, OF_KEYLESS, parse_key, parse_policy
+from ojs_server.domain.tenant import scoped, unscoped
 from ojs_server.domain.validate import Draft
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import page_of
@@ -23,12 +25,13 @@ async def listing(call: Call) -> Answer:
     """Every key by name."""
     page = page_of(call)
     page.refuse_cursor()
+    own = scoped(call.tenant, "")
     found, now = await call.server.engine.read(
-        lambda reader: (reader.limits(page.limit, page.offset), reader.now())
+        lambda reader: (reader.limits(page.limit, page.offset, own), reader.now())
     )
     end = page.offset + len(found.limits)
     pagination = page.describe(found.total, f"{end}" if end < found.total else None)
-    items = [_shown(limit, waiting, now) for limit, waiting in found.limits]
+    items = [_shown(call, limit, waiting, now) for limit, waiting in found.limits]
     return Answer({"items": items, "pagination": pagination})
 
 
@@ -38,11 +41,11 @@ async def detail(call: Call) -> Answer:
     found, now = await call.server.engine.read(lambda reader: (reader.limit(key), reader.now()))
     if found is None:
         raise NotFound(
-            f"there is no rate limit {key}",
-            details={"resource_type": "rate_limit", "resource_id": key},
+            f"there is no rate limit {call.params['key']}",
+            details={"resource_type": "rate_limit", "resource_id": call.params["key"]},
             hint="a key appears with its first job, or with PUT",
         )
-    return Answer(_shown(*found, now))
+    return Answer(_shown(call, *found, now))
 
 
 async def override(call: Call) -> Answer:
@@ -54,14 +57,14 @@ async def override(call: Call) -> Answer:
     policy = parse_policy("", body)
     done = await call.server.engine.run(Override(key, policy, await _until(call, body)))
     found = await call.server.engine.read(lambda reader: reader.limit(key))
-    return Answer(_shown(*(found or (done.limit, 0)), done.now))
+    return Answer(_shown(call, *(found or (done.limit, 0)), done.now))
 
 
 async def headers(call: Call, draft: Draft) -> Mapping[str, str]:
     """How much of its limit is left after an enqueue; nothing for a job without one."""
-    if draft.rate_limit is None:
+    key = rate_key_of(draft)
+    if key is None:
         return {}
-    key = draft.rate_limit.key
     found, now = await call.server.engine.read(lambda reader: (reader.limit(key), reader.now()))
     if found is None:
         return {}
@@ -83,8 +86,10 @@ async def headers(call: Call, draft: Draft) -> Mapping[str, str]:
 def _key(call: Call) -> str:
     key = call.params["key"]
     if key.startswith(OF_KEYLESS):
-        return OF_KEYLESS + parse_queue("key", key.removeprefix(OF_KEYLESS))
-    return parse_key("key", key)
+        key = OF_KEYLESS + parse_queue("key", key.removeprefix(OF_KEYLESS))
+    else:
+        parse_key("key", key)
+    return scoped(call.tenant, key)
 
 
 async def _until(call: Call, body: Mapping[str, Any]) -> int | None:
@@ -101,13 +106,13 @@ async def _until(call: Call, body: Mapping[str, Any]) -> int | None:
     return moment
 
 
-def _shown(limit: Limit, waiting: int, now: int) -> dict[str, Any]:
+def _shown(call: Call, limit: Limit, waiting: int, now: int) -> dict[str, Any]:
     policy = limits.in_force(limit, now)
     concurrency = policy.concurrency
     overridden = limit.override is not None and policy is limit.override
     room = limits.room(limit, now)
     return {
-        "key": limit.name,
+        "key": unscoped(call.tenant, limit.name),
         "concurrency": {
             "limit": concurrency,
             "active": limit.active,

@@ -142,7 +142,7 @@ async def move_task(call: Call) -> Answer:
     status = rooms.parse_status(request.status, rooms.MOVES)
     if request.error is not None and status != "failed":
         raise invalid("error", f"must not be given where `status` is {status}")
-    job_id, worker_id = job_id_of(call), holder_of(request.worker_id)
+    job_id, worker_id = await job_id_of(call), holder_of(call, request.worker_id)
     engine = call.server.engine
     if status == "running":
         await engine.run(Begin(job_id, worker_id))
@@ -159,7 +159,7 @@ async def move_task(call: Call) -> Answer:
 async def cancel_task(call: Call) -> Answer:
     """Nobody wants the task any more."""
     await call.read(EmptyRequest, optional=True)
-    await call.server.engine.run(Cancel(job_id_of(call)))
+    await call.server.engine.run(Cancel(await job_id_of(call)))
     return Answer(_shown(*await load_job(call)))
 
 

@@ -30,6 +30,7 @@ from ojs_server.http import (
     statistics,
     streams,
     system,
+    tenants,
     webhooks,
     worker_management,
     workers,
@@ -163,6 +164,7 @@ CANONICAL: Final[tuple[Route, ...]] = (
     _route("GET", f"{V1}/events/stream", streams.everything, _READ, waits=True),
     _route("GET", f"{V1}/queues/{{name}}/events", streams.of_queue, _READ, waits=True),
     _route("GET", f"{V1}/jobs/{{id}}/events", streams.of_job, _READ, waits=True),
+    _route("GET", f"{V1}/jobs/{{id}}/progress/stream", streams.of_progress, _READ, waits=True),
     _route("GET", SOCKET, streams.not_upgraded, _READ),
     _route("POST", f"{V1}/webhooks/subscriptions", webhooks.subscribe, _OPERATE),
     _route("GET", f"{V1}/webhooks/subscriptions", webhooks.listing, _OPERATE),
@@ -197,11 +199,43 @@ CANONICAL: Final[tuple[Route, ...]] = (
     _route("GET", f"{V1}/jobs/{{id}}/retries", jobs.retries, _READ),
     _route("GET", f"{V1}/admin/dead-letter", dead_letter.admin_listing, _OPERATE),
     _route("DELETE", f"{V1}/admin/dead-letter/{{id}}", dead_letter.admin_delete, _OPERATE),
+    _route("GET", f"{V1}/admin/tenants", tenants.listing, _OPERATE),
+    _route("GET", f"{V1}/admin/tenants/{{id}}", tenants.detail, _OPERATE),
+    _route("PUT", f"{V1}/admin/tenants/{{id}}", tenants.replace, _ADMIN),
+    _route("DELETE", f"{V1}/admin/tenants/{{id}}", tenants.delete, _ADMIN),
+    _route("PUT", f"{V1}/admin/tenants/{{id}}/limits", tenants.limit, _ADMIN),
+    _route("GET", f"{V1}/admin/tenants/{{id}}/stats", tenants.stats, _OPERATE),
+    _route("GET", f"{V1}/admin/tenants/{{id}}/jobs", tenants.jobs, _OPERATE),
     _route("POST", f"{V1}/admin/reset", admin.reset, _ADMIN),
     _route("GET", "/ojs/manifest", system.manifest, _ANYONE),
     _route("GET", f"{V1}/health", system.health, _ANYONE),
     _route("GET", "/ready", system.ready, _ANYONE),
     _route("GET", "/metrics", system.exposition, _READ),
+)
+
+
+# What shows and changes nothing but the caller's own where that is a tenant. All other calls are
+# about everybody, and refused to tenants.
+TENANTED: Final[frozenset[Handler]] = frozenset(
+    {
+        *(jobs.enqueue, jobs.enqueue_batch, jobs.read, jobs.cancel, jobs.activate),
+        *(jobs.result, jobs.retries, job_lists.listing, bulk_enqueue.enqueue),
+        *(bulk.cancel, bulk.retry, bulk.delete),
+        *(workers.fetch, workers.ack, workers.nack, workers.beat, workers.register),
+        *(workers.deregister, workers.ping, workers.listing, workers.detail, workers.health),
+        *(settle.settle, progress.report, progress.read),
+        *(checkpoints.save, checkpoints.read, checkpoints.clear),
+        *(queues.listing, queues.detail, queues.stats),
+        *(rate_limits.listing, rate_limits.detail, rate_limits.override),
+        *(dead_letter.listing, dead_letter.detail, dead_letter.retry, dead_letter.delete),
+        *(dead_letter.retry_many, dead_letter.purge),
+        *(dead_letter.admin_listing, dead_letter.admin_delete),
+        *(events.poll, streams.everything, streams.of_queue, streams.of_job),
+        *(admin_jobs.listing, admin_jobs.detail, admin_jobs.amend, admin_jobs.retry),
+        *(admin.quiet, admin.resume, admin.terminate, admin_workers.remove),
+        *(tenants.detail, tenants.stats, tenants.jobs),
+        *(system.manifest, system.health, system.ready),
+    }
 )
 
 

@@ -10,9 +10,10 @@ from msgspec import UNSET, UnsetType
 from ojs_server.domain.errors import MalformedPayload, OjsError, TooLarge, invalid
 from ojs_server.domain.faults import parse_fault
 from ojs_server.domain.job import Change, Job, State
-from ojs_server.domain.workers import parse_worker_id
 from ojs_server.http.call import Answer, Call, parsed
 from ojs_server.http.errors import error_object
+from ojs_server.http.ids import known_as
+from ojs_server.http.tenancy import strangers
 from ojs_server.http.views import array
 from ojs_server.http.workers import claim_of, fetched, result_of, wait_for_jobs
 from ojs_server.ops.exchange import (
@@ -50,9 +51,13 @@ class _Done(msgspec.Struct, omit_defaults=True):
 async def settle(call: Call) -> Answer:
     """Settle every job that may be settled, then fetch; each refusal stays its own."""
     request = await _request(call)
-    worker_id = parse_worker_id(request.worker_id)
-    claim = None if request.fetch is None else claim_of(request.fetch, worker_id)
-    taken = [_taken(call, worker_id, given) for given in request.results]
+    worker_id = known_as(call, request.worker_id)
+    claim = None if request.fetch is None else claim_of(call, request.fetch, worker_id)
+    unknown = await strangers(call, [given.job_id for given in request.results])
+    taken = [
+        missing(given.job_id[:100]) if given.job_id in unknown else _taken(call, worker_id, given)
+        for given in request.results
+    ]
     settlements = tuple(one for one in taken if not isinstance(one, OjsError))
     engine = call.server.engine
     if request.fetch is not None and claim is not None and not request.results:

@@ -24,6 +24,7 @@ from ojs_server.http.feed import Form, Subscription
 from ojs_server.http.placed import is_place, position
 from ojs_server.http.queues import known_queue
 from ojs_server.http.routes import READERS, SOCKET
+from ojs_server.http.tenancy import identify, require_own
 from ojs_server.ops.settle import missing
 from ojs_server.ops.tail import Follower
 from ojs_server.store.clock import wall_ms
@@ -258,7 +259,7 @@ class Socket:
             raise InvalidRequest(
                 f"`channel` must be one of {', '.join(words)}{nearest(name, words)}"
             )
-        wanted = EventFilter(queues=queues, subject=subject)
+        wanted = EventFilter(queues=queues, subject=subject, tenant=self._call.tenant)
         return Subscription(name, _form(order, name), wanted, kinds, None, None)
 
     async def _known_job(self, job_id: str) -> None:
@@ -266,6 +267,7 @@ class Socket:
             await self._server.engine.read(lambda reader: reader.job(job_id)) is None
         ):
             raise missing(job_id[:100])
+        await require_own(self._call, job_id)
 
     async def _say(self, **said: Any) -> None:
         await self._tell(encode(said) + b"\n")
@@ -283,7 +285,7 @@ def _admit(call: Call) -> None:
     # A browser sends the keys of its user along for any page, and says from which it comes.
     if origin is not None and urlsplit(origin).netloc.lower() != host:
         raise Denied("pages of another origin may not connect here")
-    call.principal = call.server.settings.keys.admit(call.header("authorization"), READERS)
+    identify(call, READERS)
     if call.server.stopping:
         raise Unavailable("the server is stopping", headers={"Retry-After": "5"})
 

@@ -43,7 +43,7 @@ CAPABILITIES: Final = {
     "job_versioning": False,
     "late_completion": True,
     "long_poll": True,
-    "multi_tenancy": False,
+    "multi_tenancy": True,
     "observability": True,
     "pause_resume": True,
     "priority_queues": True,
@@ -68,7 +68,13 @@ EXTENSIONS: Final[Mapping[str, Mapping[str, Any]]] = {
     "urn:ojs:ext:durable-execution": {"version": "1.0.0", "max_state_bytes": MAX_STATE},
     "urn:ojs:ext:distributed-tracing": {"version": "1.0.0", "propagation": list(PROPAGATED)},
     "urn:ojs:ext:observability": {"version": "1.0.0", "metrics": "/metrics"},
-    "urn:ojs:ext:progress": {"version": "1.0.0", "max_data_bytes": MAX_DATA, "streams": False},
+    "urn:ojs:ext:multi-tenancy": {
+        "version": "1.0.0",
+        "header": "X-OJS-Tenant",
+        "isolation": "shared",
+        "fairness": "weighted",
+    },
+    "urn:ojs:ext:progress": {"version": "1.0.0", "max_data_bytes": MAX_DATA, "streams": True},
     "urn:ojs:ext:rate-limiting": {"on_limit": list(ACTIONS), "window": "sliding"},
     "urn:ojs:ext:timeouts": {"version": "1.0.0"},
     # No specification knows this one.

@@ -8,6 +8,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from ojs_server.domain.job import Change, Job, Lease, State, StoredJob
 from ojs_server.domain.progress import Shown
+from ojs_server.domain.tenant import unscoped
 from ojs_server.ops.beside import Left
 from ojs_wire.codec import encode
 from ojs_wire.values import format_timestamp
@@ -92,7 +93,9 @@ def envelope(
     if job.releases:
         shown.releases = job.releases
     if lease is not None:
-        shown.worker_id = UNSET if lease.worker_id is None else lease.worker_id
+        shown.worker_id = (
+            UNSET if lease.worker_id is None else unscoped(job.tenant, lease.worker_id)
+        )
         shown.lease_expires_at = format_timestamp(lease.expires_at)
     if job.error is not None:
         shown.error = Raw(job.error)

@@ -10,6 +10,7 @@ from ojs_server.domain.faults import parse_fault
 from ojs_server.domain.fields import parse_queue
 from ojs_server.domain.job import Change, StoredJob
 from ojs_server.domain.naming import nearest
+from ojs_server.domain.tenant import scoped, unscoped
 from ojs_server.domain.validate import MAX_META
 from ojs_server.domain.workers import (
     Presence,
@@ -22,6 +23,7 @@ from ojs_server.http.blocks import parse_blocks
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import holder_of, job_id_of, worker_id_of
 from ojs_server.http.paging import Page, page_of
+from ojs_server.http.tenancy import strangers
 from ojs_server.http.views import array, envelope, left_members, summary
 from ojs_server.ops.beat import Beat, Beaten
 from ojs_server.ops.claim import Claim, Deliveries
@@ -58,7 +60,7 @@ _PROFILE = WorkerProfile.__struct_fields__
 async def fetch(call: Call) -> Answer:
     """Hand out available jobs; with `wait_ms`, wait for the first."""
     request = await call.read(FetchRequest)
-    claim = claim_of(request, holder_of(request.worker_id))
+    claim = claim_of(call, request, holder_of(call, request.worker_id))
     deliveries = await wait_for_jobs(call, claim, request.wait_ms)
     jobs = array("jobs", fetched(call, deliveries))
     granted = call.server.engine.rules.profile.max_wait_ms
@@ -67,7 +69,7 @@ async def fetch(call: Call) -> Answer:
     return Answer(jobs)
 
 
-def claim_of(terms: FetchTerms, worker_id: str | None) -> Claim:
+def claim_of(call: Call, terms: FetchTerms, worker_id: str | None) -> Claim:
     """What a FETCH asks for; one that names job types need not name queues."""
     if terms.queues is None and not terms.job_types:
         raise invalid("queues", "is missing; without `job_types` it is needed")
@@ -79,6 +81,7 @@ def claim_of(terms: FetchTerms, worker_id: str | None) -> Claim:
         lease_ms=_lease_ms(terms),
         fetch_id=_fetch_id(terms.fetch_id),
         late_ack=terms.late_ack,
+        tenant=call.tenant,
     )
 
 
@@ -105,8 +108,8 @@ async def ack(call: Call) -> Answer:
     request = await call.read(AckRequest, optional="id" in call.params)
     change = await call.server.engine.run(
         Ack(
-            job_id_of(call, request.job_id),
-            worker_id=holder_of(request.worker_id),
+            await job_id_of(call, request.job_id),
+            worker_id=holder_of(call, request.worker_id),
             attempt=request.attempt,
             result=result_of(request.result, call.server.settings.max_result_bytes),
         )
@@ -134,9 +137,9 @@ async def nack(call: Call) -> Answer:
     request = await call.read(NackRequest, optional="id" in call.params)
     change = await call.server.engine.run(
         Fail(
-            job_id_of(call, request.job_id),
+            await job_id_of(call, request.job_id),
             parse_fault(request.error),
-            worker_id=holder_of(request.worker_id),
+            worker_id=holder_of(call, request.worker_id),
             attempt=request.attempt,
             requeue=bool(request.requeue),
         )
@@ -146,16 +149,12 @@ async def nack(call: Call) -> Answer:
 
 async def beat(call: Call) -> Answer:
     """A sign of life: keeps the listed jobs, answers what the worker should do."""
-    request = await call.read(BeatRequest, optional="id" in call.params)
-    done = await call.server.engine.run(_beat(call, request))
-    return Answer(_beaten(call, done))
+    return await _beat(call, await call.read(BeatRequest, optional="id" in call.params))
 
 
 async def ping(call: Call) -> Answer:
     """A BEAT by path, for workers that must be told when they are no longer known."""
-    request = await call.read(BeatRequest, optional=True)
-    pinged = msgspec.structs.replace(_beat(call, request), known=True)
-    return Answer(_beaten(call, await call.server.engine.run(pinged)))
+    return await _beat(call, await call.read(BeatRequest, optional=True), known=True)
 
 
 async def register(call: Call) -> Answer:
@@ -168,7 +167,7 @@ async def register(call: Call) -> Answer:
     )
     kinds = parse_blocks(request.functionBlocks)
     known = await call.server.engine.run(
-        Register(worker_id, _profile(request), call.principal or None, kinds)
+        Register(scoped(call.tenant, worker_id), _profile(request), call.principal or None, kinds)
     )
     profile = call.server.engine.rules.profile
     return Answer(
@@ -194,7 +193,7 @@ async def deregister(call: Call) -> Answer:
     return Answer(
         {
             "ok": True,
-            "worker_id": worker_id,
+            "worker_id": unscoped(call.tenant, worker_id),
             "state": WorkerState.TERMINATED,
             "server_time": format_timestamp(known.now),
         }
@@ -213,8 +212,9 @@ async def page_of_workers(
     """A page of the workers that the query means; deleted ones only where it asks for them."""
     query = {**call.query(), **fixed}
     loads, now = await call.server.engine.read(lambda reader: (reader.workers(), reader.now()))
-    created = {load.worker.id: load.worker.created_at for load in loads}
-    shown = [_shown(call, load, now) for load in loads]
+    own = [load for load in loads if load.worker.id.startswith(scoped(call.tenant, ""))]
+    created = {unscoped(call.tenant, load.worker.id): load.worker.created_at for load in own}
+    shown = [_shown(call, load, now) for load in own]
     for field, words in (("state", tuple(WorkerState)), ("presence", tuple(Presence))):
         if word := query.get(field):
             if word not in words:
@@ -249,7 +249,7 @@ async def health(call: Call) -> Answer:
     well = state == WorkerState.RUNNING and seen is Presence.ONLINE
     return Answer(
         {
-            "worker_id": worker.id,
+            "worker_id": unscoped(call.tenant, worker.id),
             "status": "ok" if well else "unavailable",
             "state": state,
             "presence": seen,
@@ -260,7 +260,17 @@ async def health(call: Call) -> Answer:
     )
 
 
-def _beat(call: Call, request: BeatRequest) -> Beat:
+async def _beat(call: Call, request: BeatRequest, *, known: bool = False) -> Answer:
+    op = _sign_of_life(call, request, known)
+    unknown = await strangers(call, op.active_ids or ())
+    if unknown and op.active_ids is not None:
+        own = tuple(job_id for job_id in op.active_ids if job_id not in unknown)
+        op = msgspec.structs.replace(op, active_ids=own)
+    done = await call.server.engine.run(op)
+    return Answer(_beaten(call, done, sorted(unknown)))
+
+
+def _sign_of_life(call: Call, request: BeatRequest, known: bool) -> Beat:
     ids = request.active_job_ids
     if ids is None and isinstance(request.active_jobs, list):
         ids = request.active_jobs
@@ -275,23 +285,24 @@ def _beat(call: Call, request: BeatRequest) -> Beat:
         active_ids=None if ids is None else tuple(dict.fromkeys(item[:100] for item in ids)),
         lease_ms=request.visibility_timeout_ms or None,
         extend=request.extend is not False,
+        known=known,
         profile=_profile(request),
     )
 
 
-def _beaten(call: Call, done: Beaten) -> dict[str, Any]:
+def _beaten(call: Call, done: Beaten, unknown: Sequence[str]) -> dict[str, Any]:
     directive = "" if done.state is WorkerState.RUNNING else done.state
     lease_ms = call.server.engine.rules.profile.lease_ms
     return {
         "acknowledged": True,
-        "worker_id": done.worker.id,
+        "worker_id": unscoped(call.tenant, done.worker.id),
         "state": done.state,
         "directive": directive,
         "server_time": format_timestamp(done.now),
         "visibility_timeout": in_seconds(lease_ms),
         "visibility_timeout_ms": lease_ms,
         "jobs_extended": done.extended,
-        "jobs_lost": done.lost,
+        "jobs_lost": [*done.lost, *unknown],
         "cancelled_jobs": done.cancelled,
         "registered": done.registered,
         "last_heartbeat_at": format_timestamp(done.now),
@@ -325,8 +336,8 @@ def _shown(call: Call, load: WorkerLoad, now: int) -> dict[str, Any]:
     profile = profile_of(worker)
     return {
         **profile,
-        "id": worker.id,
-        "worker_id": worker.id,
+        "id": unscoped(call.tenant, worker.id),
+        "worker_id": unscoped(call.tenant, worker.id),
         "state": worker.state,
         "presence": presence(worker, now, call.server.engine.rules.profile.thresholds),
         "draining": worker.draining,
@@ -349,7 +360,7 @@ async def known_worker(call: Call) -> tuple[WorkerLoad, int]:
     if not worker_id.isprintable():
         raise unknown_worker("with such an id")
     loads, now = await call.server.engine.read(
-        lambda reader: (reader.workers([worker_id]), reader.now())
+        lambda reader: (reader.workers([scoped(call.tenant, worker_id)]), reader.now())
     )
     if not loads:
         raise unknown_worker(worker_id[:100])

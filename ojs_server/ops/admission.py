@@ -1,6 +1,6 @@
 """What a claim may take: the limits of queues are asked before it, those of keys after it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -8,43 +8,57 @@ import msgspec
 from ojs_server.domain import limit as limits
 from ojs_server.domain.limit import Limit
 from ojs_server.domain.rate_limit import OF_QUEUE
+from ojs_server.domain.tenant import scoped
 from ojs_server.ops.gates import guarded
+from ojs_server.ops.sharing import Wish, guards, is_shared, tenants_met
+from ojs_server.ops.sharing import claim as claim_shared
 from ojs_server.ops.work import Work
 from ojs_server.store.records import Claimed
 
 # How often one claim looks again because jobs were turned away.
 ROUNDS: Final = 100
 
+# Takes so many more, beside those that are kept already.
+Claims = Callable[[int, Sequence[Claimed]], list[Claimed]]
+
 
 class Admission:
     """The claims of one transaction."""
 
-    def __init__(self, work: Work, queues: Sequence[str]) -> None:
-        """Lock what the limits of these queues are judged by, if any has limits."""
+    def __init__(self, work: Work, wishes: Sequence[Wish]) -> None:
+        """Lock what the limits of these claims are judged by, if there are any."""
         self._work = work
-        configs = work.tx.configs
+        configs, sharing = work.tx.configs, work.tx.sharing
+        queues = [queue for wish in wishes for queue in wish.queues]
         self._limited = {name for name in queues if name in configs and configs[name].limits}
+        met = tenants_met(wishes, sharing)
+        self._tenants = {
+            scoped(name, ""): tenant.max_concurrency
+            for name, tenant in met.items()
+            if tenant.max_concurrency is not None
+        }
         # Also those of which only the depth is bounded: it falls, and this is their turn.
-        work.gates.settle(guarded(configs, queues) if configs else ())
+        work.gates.settle([*(guarded(configs, queues) if configs else ()), *guards(met)])
         # Read under the lock: whoever claims from these queues has committed, or waits for us.
-        self._loads = work.tx.queue_loads(self._limited) if self._limited else {}
+        counters = self._limited | self._tenants.keys()
+        self._loads = work.tx.queue_loads(counters) if counters else {}
 
-    def take(
-        self, queues: Sequence[str], job_types: Sequence[str] | None, limit: int
-    ) -> list[Claimed]:
+    def take(self, wish: Wish, limit: int) -> list[Claimed]:
         """Claim up to so many jobs that every limit allows."""
-        if self._limited.isdisjoint(queues):
-            return self._take(queues, job_types, limit)
+        if is_shared(wish, self._work.tx.sharing):
+            return self._take_shared(wish, limit)
+        if self._limited.isdisjoint(wish.queues):
+            return self._take(wish, limit)
         taken: list[Claimed] = []
-        for names in self._stretches(queues):
+        for names in self._stretches(wish.queues):
             left = limit - len(taken)
             if left <= 0:
                 break
-            (first, *_) = names
-            if first in self._limited:
-                taken += self._take_limited(first, job_types, left)
+            part = msgspec.structs.replace(wish, queues=tuple(names))
+            if names[0] in self._limited:
+                taken += self._take_limited(part, left)
             else:
-                taken += self._take(names, job_types, left)
+                taken += self._take(part, left)
         return taken
 
     def _stretches(self, queues: Sequence[str]) -> Iterator[list[str]]:
@@ -61,46 +75,69 @@ class Admission:
         if free:
             yield free
 
-    def _take_limited(
-        self, queue: str, job_types: Sequence[str] | None, limit: int
-    ) -> list[Claimed]:
-        row = self._row(queue)
-        free = limits.room(row, self._work.now)
+    def _take_limited(self, wish: Wish, limit: int) -> list[Claimed]:
+        (queue,) = wish.queues
+        free = limits.room(self._row(queue), self._work.now)
         taken: list[Claimed] = []
         if free.count != 0:
-            most = limit if free.count is None else min(limit, free.count)
-            taken = self._take([queue], job_types, most)
-            row = limits.start(row, self._work.now, len(taken)) if taken else row
-            free = limits.room(row, self._work.now)
-        # Whoever waits here is woken when time allows more.
+            taken = self._take(wish, limit if free.count is None else min(limit, free.count))
+        self._started(queue, len(taken))
+        return taken
+
+    def _take_shared(self, wish: Wish, limit: int) -> list[Claimed]:
+        work = self._work
+        room = {name: max(0, most - self._active(name)) for name, most in self._tenants.items()}
+        limited = self._limited.intersection(wish.queues)
+        for queue in limited:
+            free = limits.room(self._row(queue), work.now)
+            if free.count is not None:
+                room[queue] = free.count
+        taken = self._admitted(
+            wish, limit, lambda count, kept: claim_shared(work, wish, count, room, kept)
+        )
+        for queue in sorted(limited):
+            self._started(queue, sum(one.job.queue == queue for one in taken))
+        return taken
+
+    def _started(self, queue: str, count: int) -> None:
+        """So many jobs of a limited queue start now; whoever waits here is woken in time."""
+        row = self._row(queue)
+        row = limits.start(row, self._work.now, count) if count else row
+        free = limits.room(row, self._work.now)
         opens_at = free.opens_at if free.count == 0 else None
         self._work.expect_here(opens_at)
         self._work.gates.put(msgspec.structs.replace(row, active=0, opens_at=opens_at))
-        return taken
 
     def _row(self, queue: str) -> Limit:
         """The queue's limit, with the jobs that run now: counted by the store, and by us."""
-        load = self._loads.get(queue)
-        active = (load.active if load else 0) + self._work.pending(queue, "active")
         return msgspec.structs.replace(
             self._work.gates.row(OF_QUEUE + queue),
             policy=self._work.tx.configs[queue].policy,
-            active=active,
+            active=self._active(queue),
         )
 
-    def _take(
-        self, queues: Sequence[str], job_types: Sequence[str] | None, limit: int
-    ) -> list[Claimed]:
+    def _active(self, counter: str) -> int:
+        load = self._loads.get(counter)
+        return (load.active if load else 0) + self._work.pending(counter, "active")
+
+    def _take(self, wish: Wish, limit: int) -> list[Claimed]:
+        tx = self._work.tx
+        return self._admitted(
+            wish, limit, lambda count, kept: tx.claim(wish.queues, wish.job_types, count)
+        )
+
+    def _admitted(self, wish: Wish, limit: int, claim: Claims) -> list[Claimed]:
+        """What is claimed and allowed by the limits of its keys."""
         work = self._work
         kept: list[Claimed] = []
         for _ in range(ROUNDS):
-            claimed = work.tx.claim(queues, job_types, limit - len(kept))
+            claimed = claim(limit - len(kept), kept)
             if not any(one.job.rate_key is not None for one in claimed):
                 return kept + claimed
             admitted, back = work.gates.admit(claimed)
             kept += admitted
             if len(kept) >= limit or not (work.gates.settle() or back):
                 return kept
-        for queue in queues:
+        for queue in wish.queues:
             work.wakes[queue] += 1
         return kept

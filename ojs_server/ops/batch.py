@@ -2,13 +2,15 @@
 
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol, get_args
 
 import msgspec
 
 from ojs_server.domain.errors import OjsError, Unavailable
 from ojs_server.domain.job import Event
+from ojs_server.domain.tenant import DEFAULT
+from ojs_server.domain.turns import Rota
 from ojs_server.ops import (
     beat,
     bulk,
@@ -26,6 +28,7 @@ from ojs_server.ops import (
     progress,
     rooms,
     settle,
+    sharers,
     sweep,
     webhooks,
     workflow,
@@ -33,6 +36,7 @@ from ojs_server.ops import (
 )
 from ojs_server.ops.exchange import Exchange, RepeatableAck, RepeatableFail
 from ojs_server.ops.gates import guarded
+from ojs_server.ops.sharing import guards, limited_tenants
 from ojs_server.ops.work import Chance, Rules, Work
 from ojs_server.store.base import OutcomeUnknown, StaleWrite, Store, StoreUnavailable
 from ojs_wire import codes
@@ -68,6 +72,7 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
         ),
         control.run,
     ),
+    (get_args(sharers.Operation), sharers.run),
     # Their rows are nobody else's, so it does not matter when they are locked.
     (
         (
@@ -118,7 +123,7 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
     ((opening.Open, opening.Override), opening.run),
 )
 # The first groups lock rows of their own, which come before all others in the order of locks.
-_LOCK_AFTER: Final = 4
+_LOCK_AFTER: Final = 5
 _ENQUEUES: Final = (enqueue.Enqueue, bulk_enqueue.BulkEnqueue, workflow.Start)
 _ON_JOB: Final = (
     *get_args(settle.OnJob),
@@ -131,6 +136,9 @@ _ON_JOB: Final = (
     priority.Prioritize,
     rooms.Begin,
 )
+_USUAL: Final = {
+    *(enqueue.Enqueue, settle.Ack, settle.Fail, RepeatableAck, RepeatableFail, claim.Claim)
+}
 _BY_WORKER: Final = (claim.Claim, beat.Beat, rooms.Join, *get_args(presence.Coming))
 _GROUP_OF: Final = {kind: index for index, (kinds, _) in enumerate(HANDLERS) for kind in kinds}
 
@@ -154,15 +162,22 @@ class Committed(msgspec.Struct, frozen=True):
 
 
 def apply(
-    store: Store, rules: Rules, luck: Chance, ops: Sequence[Operation], tries: int = TRIES
+    store: Store,
+    rules: Rules,
+    luck: Chance,
+    ops: Sequence[Operation],
+    tries: int = TRIES,
+    *,
+    rota: Rota | None = None,
 ) -> Committed:
     """Commit all operations together; if that fails, each by itself.
 
     A domain refusal is an outcome like any other. Only an operation that the database cannot
     take fails, and it fails alone.
     """
+    rota = rota or Rota()
     try:
-        return _whole(ops, _transact(store, rules, luck, _parts(ops)))
+        return _whole(ops, _transact(store, rules, luck, rota, _parts(ops)))
     except OutcomeUnknown as error:
         log.error("%s", error)
         return Committed([_unavailable(str(error)) for _ in ops])
@@ -170,7 +185,7 @@ def apply(
         # Another node was faster; what was decided on is to be looked at again.
         if len(ops) == 1:
             if tries > 1:
-                return apply(store, rules, luck, ops, tries - 1)
+                return apply(store, rules, luck, ops, tries - 1, rota=rota)
             return Committed([_unavailable(f"other nodes were faster each time: {error}")])
     except StoreUnavailable as error:
         if len(ops) == 1 or not _answers(store):
@@ -181,7 +196,7 @@ def apply(
         if len(ops) == 1 and ops == _parts(ops):
             return Committed([error])
     smaller = _parts(ops) if len(ops) == 1 else ops
-    done = _merged([apply(store, rules, luck, [op]) for op in smaller])
+    done = _merged([apply(store, rules, luck, [op], rota=rota) for op in smaller])
     return done if smaller is ops else _whole(ops, done)
 
 
@@ -224,13 +239,15 @@ def _merged(parts: Sequence[Committed]) -> Committed:
     )
 
 
-def _transact(store: Store, rules: Rules, luck: Chance, ops: Sequence[Operation]) -> Committed:
+def _transact(
+    store: Store, rules: Rules, luck: Chance, rota: Rota, ops: Sequence[Operation]
+) -> Committed:
     groups: list[list[int]] = [[] for _ in HANDLERS]
     for index, op in enumerate(ops):
         groups[_GROUP_OF[type(op)]].append(index)
     outcomes: list[Outcome] = [None] * len(ops)
     with store.transaction() as tx:
-        work = Work(tx, rules, luck)
+        work = Work(tx, rules, luck, rota)
         mixed = sum(map(bool, groups)) > 1
         for place, ((_, handler), indexes) in enumerate(zip(HANDLERS, groups, strict=True)):
             if mixed and place == _LOCK_AFTER:
@@ -257,7 +274,10 @@ def _transact(store: Store, rules: Rules, luck: Chance, ops: Sequence[Operation]
 
 
 def _lock(work: Work, ops: Sequence[Operation]) -> None:
-    """Take the locks of different kinds of operations in one order, not in each kind's own."""
+    """Take the locks of different kinds of operations in one order, not in each kind's own.
+
+    Where only ACKs and FAILs come back to jobs, they lock them no later by themselves.
+    """
     tx = work.tx
     sorts: defaultdict[type, list[Any]] = defaultdict(list)
     for op in ops:
@@ -270,7 +290,7 @@ def _lock(work: Work, ops: Sequence[Operation]) -> None:
     uniques = [draft.unique.key for op in enqueues for draft in op.drafts if draft and draft.unique]
     if uniques:
         tx.lock_unique(uniques)
-    jobs = {op.job_id for op in those(*_ON_JOB)}
+    jobs = set() if _waits_once(work, sorts) else {op.job_id for op in those(*_ON_JOB)}
     jobs.update(job_id for op in those(control.Purge, move.Move) for job_id in op.job_ids)
     jobs.update(job_id for op in those(bulk.Bulk) for job_id in op.ids)
     if called_off := {op.workflow_id for op in those(workflow.Cancel)}:
@@ -281,10 +301,32 @@ def _lock(work: Work, ops: Sequence[Operation]) -> None:
     if work.rules.profile.renewal == "all":
         leaving |= {op.worker_id for op in those(beat.Beat)}
     tx.lock(workers, jobs, jobs | held, leaving)
+    claims = those(claim.Claim)
+    drafts = [draft for op in enqueues for draft in op.drafts if draft]
+    names: list[str] = []
     if tx.configs:
-        queues = {draft.queue for op in enqueues for draft in op.drafts if draft}
-        queues.update(name for op in those(claim.Claim) for name in op.queues)
-        work.gates.settle(guarded(tx.configs, queues))
+        queues = {draft.queue for draft in drafts}
+        queues.update(name for op in claims for name in op.queues)
+        names += guarded(tx.configs, queues)
+    if tx.sharing.tenants:
+        # Which tenants a claim will meet is known too late.
+        tenants = None if claims else {draft.tenant or DEFAULT for draft in drafts}
+        names += guards(limited_tenants(tx.sharing, tenants))
+    if names:
+        work.gates.settle(names)
+
+
+def _waits_once(work: Work, sorts: Mapping[type, Sequence[Any]]) -> bool:
+    """Whether ACKs and FAILs are all that waits for anything but workers.
+
+    New jobs have ids that nobody else has, and a claim passes over what is locked.
+    """
+    return (
+        not work.tx.configs
+        and not work.tx.sharing.tenants
+        and sorts.keys() <= _USUAL
+        and not any(op.keys for op in sorts.get(enqueue.Enqueue, ()))
+    )
 
 
 def _answers(store: Store) -> bool:

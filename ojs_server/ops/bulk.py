@@ -78,6 +78,9 @@ def _run(work: Work, op: Bulk, stored: Mapping[str, tuple[Job, Lease | None]]) -
         return _repeated(op, known[op.receipt])
     decided: dict[str, Change | OjsError] = {}
     jobs = {job_id: stored[job_id][0] for job_id in op.ids if job_id in stored}
+    if op.wanted is not None and op.wanted.tenant is not None:
+        # Those of others are not there, whatever they would be told of otherwise.
+        jobs = {job_id: job for job_id, job in jobs.items() if job.tenant == op.wanted.tenant}
     needed = _needed(work, jobs.values()) if op.action == "delete" else frozenset[str]()
     for job_id in op.ids:
         job = jobs.get(job_id)

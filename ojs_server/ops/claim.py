@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Sequence
+from itertools import chain
 
 import msgspec
 
@@ -14,6 +15,7 @@ from ojs_server.domain.workers import Presence, Worker, is_deleted, may_fetch, p
 from ojs_server.ops.admission import Admission
 from ojs_server.ops.beside import NOTHING_LEFT, Left, left_for
 from ojs_server.ops.presence import seen, unknown_worker
+from ojs_server.ops.sharing import Wish
 from ojs_server.ops.work import Work
 from ojs_server.store.records import Claimed
 
@@ -36,6 +38,7 @@ class Claim(msgspec.Struct, frozen=True):
     late_ack: LateAck | None = None
     # The oldest job over what the worker is linked to; `queues` and `job_types` are then empty.
     linked: bool = False
+    tenant: str | None = None
     # Only for a worker that is known; otherwise whoever asks becomes known by that.
     known: bool = False
 
@@ -62,24 +65,26 @@ def run(work: Work, ops: Sequence[Claim]) -> list[Deliveries | OjsError]:
     barred, unknown = _barred(work, ops)
     answers: dict[int, Deliveries] = _repeated(work, ops)
     everywhere = tuple(work.tx.queue_names()) if any(map(_is_everywhere, ops)) else ()
-    wanted: dict[tuple[tuple[str, ...], tuple[str, ...] | None], list[int]] = {}
-    lanes: dict[int, list[tuple[str, str]]] = {}
+    wanted: dict[Wish, list[int]] = {}
+    lanes: dict[int, list[Wish]] = {}
     for index, op in enumerate(ops):
         if index not in answers and op.worker_id not in barred and work.tx.maintenance is None:
             if op.linked and op.worker_id is not None:
-                lanes[index] = work.tx.oldest_lanes(op.worker_id)
+                lanes[index] = [
+                    Wish((queue,), (job_type,), op.tenant)
+                    for queue, job_type in work.tx.oldest_lanes(op.worker_id)
+                ]
             else:
-                wanted.setdefault((op.queues or everywhere, op.job_types), []).append(index)
-    named = [queue for queues, _ in wanted for queue in queues]
-    named += [queue for found in lanes.values() for queue, _ in found]
-    admission = Admission(work, named)
+                wish = Wish(op.queues or everywhere, op.job_types, op.tenant)
+                wanted.setdefault(wish, []).append(index)
+    admission = Admission(work, [*wanted, *chain.from_iterable(lanes.values())])
     leases: list[Lease] = []
     for index, found in lanes.items():
         answers[index] = _oldest(work, admission, ops[index], found)
         leases += [delivery.lease for delivery in answers[index]]
-    for (queues, job_types), indexes in wanted.items():
+    for wish, indexes in wanted.items():
         limit = sum(ops[index].count for index in indexes)
-        claimed = deque(admission.take(queues, job_types, limit))
+        claimed = deque(admission.take(wish, limit))
         for index in indexes:
             share = [claimed.popleft() for _ in range(min(ops[index].count, len(claimed)))]
             answers[index] = tuple(_hand_over(work, one, ops[index]) for one in share)
@@ -99,12 +104,10 @@ def _is_everywhere(op: Claim) -> bool:
     return not (op.queues or op.linked)
 
 
-def _oldest(
-    work: Work, admission: Admission, op: Claim, lanes: Sequence[tuple[str, str]]
-) -> Deliveries:
+def _oldest(work: Work, admission: Admission, op: Claim, lanes: Sequence[Wish]) -> Deliveries:
     """One job of what a worker is linked to, the oldest that no limit holds back."""
-    for queue, job_type in lanes:
-        if claimed := admission.take((queue,), (job_type,), 1):
+    for wish in lanes:
+        if claimed := admission.take(wish, 1):
             return tuple(_hand_over(work, one, op) for one in claimed)
     return ()
 

@@ -9,6 +9,7 @@ from ojs_server.domain.beside import Checkpoint
 from ojs_server.domain.delivery import Delivery
 from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.job import Change, Event, Job
+from ojs_server.domain.turns import Rota
 from ojs_server.domain.webhook import Webhook
 from ojs_server.domain.workers import Worker
 from ojs_server.ops import (
@@ -30,6 +31,7 @@ from ojs_server.ops import (
     progress,
     rooms,
     settle,
+    sharers,
     sweep,
     webhooks,
     workflow,
@@ -79,8 +81,9 @@ class Engine:
         self.on_logged: Callable[[], None] = lambda: None
         luck = luck or chance()
         self._reading = ThreadPoolExecutor(READERS, thread_name_prefix="ojs-reader")
+        rota = Rota()
         self._commits = GroupCommit(
-            lambda ops: batch.apply(store, rules, luck, ops),
+            lambda ops: batch.apply(store, rules, luck, ops, rota=rota),
             self._committed,
             max_waiting=max_waiting,
         )
@@ -144,6 +147,8 @@ class Engine:
     async def run(self, operation: control.Purge | move.Move) -> control.Gone: ...
     @overload
     async def run(self, operation: control.Drop) -> control.Dropped: ...
+    @overload
+    async def run(self, operation: sharers.Operation) -> sharers.Saved: ...
     @overload
     async def run(self, operation: opening.Open) -> opening.Opened: ...
     @overload

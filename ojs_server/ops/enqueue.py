@@ -10,6 +10,7 @@ from ojs_server.domain.job import Change, Event, State, StoredJob
 from ojs_server.domain.queue_config import NO_CONFIG, require_type
 from ojs_server.domain.validate import Draft, configured
 from ojs_server.ops.backpressure import Intake, Newcomers, Pressure
+from ojs_server.ops.quotas import Quotas
 from ojs_server.ops.unique import Judged, judge
 from ojs_server.ops.work import Work
 from ojs_server.store.records import Receipt
@@ -119,20 +120,26 @@ def _configured(
 
 
 def _bounded(work: Work, judged: dict[int, Judged | OjsError]) -> dict[int, Pressure]:
-    """Refuse what does not fit into bounded queues; answers where the pressure is high."""
-    if not work.tx.configs:
+    """Refuse what bounded queues and limited tenants have no room for; answers where the
+    pressure is high."""
+    if not work.tx.configs and not work.tx.sharing.tenants:
         return {}
     asking = {index: one for index, one in judged.items() if isinstance(one, Judged)}
     queues = {stored.job.queue for one in asking.values() for stored in one.stored}
     intake = Intake(work, sorted(queues))
+    quotas = Quotas(work, [stored.job for one in asking.values() for stored in one.stored])
     pressures: dict[int, Pressure] = {}
     for index, one in asking.items():
-        verdict = intake.take(Newcomers(one.stored, one.replaced))
+        new = Newcomers(one.stored, one.replaced)
+        verdict = quotas.refusal(new) or intake.take(new)
         if isinstance(verdict, OjsError):
             judged[index] = verdict
-        elif verdict is not None:
+            continue
+        quotas.add(new)
+        if verdict is not None:
             pressures[index] = verdict
     intake.close()
+    quotas.close()
     return pressures
 
 

@@ -26,7 +26,7 @@ async def fetch(
     if wait_ms <= 0:
         return await engine.run(claim)
     deadline = asyncio.get_running_loop().time() + wait_ms / 1000
-    waiter = engine.wakeups.enter(claim.queues, picky=claim.job_types is not None)
+    waiter = engine.wakeups.enter(claim.queues, picky=is_picky(claim))
     left = asyncio.ensure_future(gone) if gone is not None else None
     try:
         while True:
@@ -53,6 +53,11 @@ async def fetch(
         engine.wakeups.leave(waiter)
         if left is not None:
             left.cancel()
+
+
+def is_picky(claim: Claim) -> bool:
+    """Whether a job of its queues may be none for this fetch."""
+    return claim.job_types is not None or claim.tenant is not None
 
 
 async def _give_back(engine: Engine, deliveries: Deliveries) -> None:

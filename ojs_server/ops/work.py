@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeVar, TypeVarTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from ojs_server.domain.birth import born
 from ojs_server.domain.dead_letter import marks_of
@@ -14,10 +15,13 @@ from ojs_server.domain.job import TERMINAL, WAITING, Change, Event, Job, State, 
 from ojs_server.domain.profile import OJS, Profile
 from ojs_server.domain.rate_limit import place_of_retry
 from ojs_server.domain.retention import Retention
+from ojs_server.domain.tenant import DEFAULT
+from ojs_server.domain.turns import Rota
 from ojs_server.domain.validate import Draft
 from ojs_server.ops import beside
 from ojs_server.ops.backpressure import note_room
 from ojs_server.ops.gates import Gates
+from ojs_server.ops.sharing import counters_of
 from ojs_server.store.base import BYTES, Tx
 from ojs_wire.values import uuid7
 
@@ -62,11 +66,12 @@ def chance() -> Chance:
 class Work:
     """One transaction's ledger: state, counters and events are written together."""
 
-    def __init__(self, tx: Tx, rules: Rules, luck: Chance) -> None:
+    def __init__(self, tx: Tx, rules: Rules, luck: Chance, rota: Rota) -> None:
         self.tx = tx
         self.now = tx.now
         self.rules = rules
         self.luck = luck
+        self.rota = rota
         self.wakes: Counter[str] = Counter()
         self.ended: list[str] = []
         self.due_at: int | None = None
@@ -93,6 +98,7 @@ class Work:
 
     def add(self, jobs: Sequence[StoredJob], happened: Sequence[Event]) -> set[str]:
         """Store new jobs; answers the ids that were taken."""
+        jobs = self._owned(jobs)
         taken = self.tx.insert_jobs(jobs)
         for stored in jobs:
             if stored.job.id not in taken:
@@ -109,12 +115,10 @@ class Work:
         """
         if not changes:
             return
-        self.tx.write_changes(changes)
+        left = [change.before.id for change in changes if change.before.state == State.ACTIVE]
+        self.tx.write_settled(changes, left)
         if marked := [change for change in changes if change.before.beside]:
             beside.start_over(self.tx, marked)
-        left = [change.before.id for change in changes if change.before.state == State.ACTIVE]
-        if left:
-            self.tx.drop_leases(left)
         if lost := [change for change in changes if change.lost is not None]:
             beside.note_lost(self.tx, lost)
         if marks := marks_of(changes):
@@ -161,11 +165,12 @@ class Work:
 
     def moved(self, job: Job, before: str, happened: Event) -> None:
         """Note a transition that the store made by itself (the claim)."""
-        counts = self._counts[job.queue]
-        counts[before] -= 1
-        counts[job.state] += 1
-        # It waited, and does no more.
-        counts[BYTES] -= job.size
+        for name in counters_of(job):
+            counts = self._counts[name]
+            counts[before] -= 1
+            counts[job.state] += 1
+            # It waited, and does no more.
+            counts[BYTES] -= job.size
         self.departed[job.queue] += 1
         self._events.append(happened)
 
@@ -219,15 +224,24 @@ class Work:
             note_room(self)
         self.gates.save()
         deltas = {queue: counts for queue, counts in self._counts.items() if any(counts.values())}
-        if deltas:
-            # In the order of names, so that two nodes lock counter rows alike.
-            self.tx.add_counts(dict(sorted(deltas.items())))
-        if self._events:
-            self.logged = self.tx.insert_events(self._events)
+        self.logged = self.tx.write_ledger(deltas, self._events)
         if self.wakes or self.rooms:
             self.tx.announce(self.wakes | self.rooms)
         if self._told_due is not None and self._told_due <= self.now + NEAR_MS:
             self.tx.announce_due(self._told_due)
+
+    def _owned(self, jobs: Sequence[StoredJob]) -> Sequence[StoredJob]:
+        """The jobs with a tenant each, once any job ever had one."""
+        if not self.tx.sharing.tenancy:
+            if all(stored.job.tenant is None for stored in jobs):
+                return jobs
+            self.tx.begin_tenancy()
+        return [
+            stored
+            if stored.job.tenant is not None
+            else replace(stored, job=replace(stored.job, tenant=DEFAULT))
+            for stored in jobs
+        ]
 
     def _entered(self, job: Job) -> None:
         self._count(job, 1)
@@ -242,18 +256,24 @@ class Work:
             self._ended_members.append((workflow_id, change))
 
     def _count(self, job: Job, by: int) -> None:
-        counts = self._counts[job.queue]
-        counts[job.state] += by
-        if job.state in WAITING:
-            counts[BYTES] += by * job.size
+        waits = job.state in WAITING
+        for name in counters_of(job):
+            counts = self._counts[name]
+            counts[job.state] += by
+            if waits:
+                counts[BYTES] += by * job.size
+        if waits:
             self.departed[job.queue] += by < 0
 
     def _freed(self, left: Sequence[str], changes: Sequence[Change]) -> None:
-        """Jobs have ended in queues that only so many may run in at a time."""
-        configs = self.tx.configs
-        if left and configs:
+        """Jobs have ended in queues, or of tenants, of which only so many may run at a time."""
+        configs, tenants = self.tx.configs, self.tx.sharing.tenants
+        if left and (configs or tenants):
             for change in changes:
-                queue = change.before.queue
-                limited = queue in configs and configs[queue].policy.concurrency is not None
-                if limited and change.before.state == State.ACTIVE:
-                    self.wakes[queue] += 1
+                job = change.before
+                config, tenant = configs.get(job.queue), tenants.get(job.tenant or "")
+                limited = (config is not None and config.policy.concurrency is not None) or (
+                    tenant is not None and tenant.max_concurrency is not None
+                )
+                if limited and job.state == State.ACTIVE:
+                    self.wakes[job.queue] += 1

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from ojs_server.domain.beside import Checkpoint, Progress
+from ojs_server.domain.choice import Candidate
 from ojs_server.domain.cron_entry import CronEntry, CronRun
 from ojs_server.domain.dead_letter import Mark
 from ojs_server.domain.job import Change, Earlier, Event, Job, Lease, StoredJob
@@ -16,8 +17,11 @@ from ojs_server.domain.job_filter import JobFilter
 from ojs_server.domain.kind import Kind
 from ojs_server.domain.limit import Limit
 from ojs_server.domain.maintenance import Maintenance
+from ojs_server.domain.pool import Pool
 from ojs_server.domain.queue_config import QueueConfig
+from ojs_server.domain.sharing import Sharing
 from ojs_server.domain.statistics import Count
+from ojs_server.domain.tenant import Tenant
 from ojs_server.domain.workers import Worker
 from ojs_server.domain.workflow_record import MemberProgress, WorkflowView
 from ojs_server.store.records import (
@@ -29,6 +33,7 @@ from ojs_server.store.records import (
     EventTally,
     JobIds,
     JobPage,
+    Lane,
     LimitPage,
     LogSpan,
     Opened,
@@ -38,6 +43,7 @@ from ojs_server.store.records import (
     Receipt,
     Span,
     Staffed,
+    Stamped,
     WorkerLoad,
 )
 from ojs_server.store.webhooks import WebhookReader, WebhookTx
@@ -77,6 +83,8 @@ WIPED = (
     "maintenance",
     "job_kinds",
     "worker_kinds",
+    "tenants",
+    "pools",
 )
 
 # Beside the states, the counters of a queue hold how many bytes wait.
@@ -107,6 +115,8 @@ class Tx(WorkflowTx, WebhookTx, Protocol):
     configs: Mapping[str, QueueConfig]
     # The maintenance that was on then.
     maintenance: Maintenance | None
+    # What tenants and pools there were then.
+    sharing: Sharing
 
     def position(self) -> int:
         """The next place in commit order."""
@@ -148,8 +158,36 @@ class Tx(WorkflowTx, WebhookTx, Protocol):
     ) -> list[Claimed]:
         """Make up to `limit` available jobs active: queues in order, priority, then FIFO."""
 
+    # Claims that share look first, choose, and take what they chose; see ops/sharing.py.
+    def tenants_waiting(self, queues: Mapping[str, str], limit: int) -> list[tuple[str, str]]:
+        """Up to `limit` tenants of each queue that wait there, with the queue, after a name."""
+
+    def waiting(self, lanes: Sequence[Lane], limit: int) -> list[Candidate]:
+        """The first `limit` jobs of each lane that a claim may take, without locking them."""
+
+    def claim_chosen(self, ids: Sequence[str]) -> list[Claimed]:
+        """Make those of these jobs active that are still available and that nobody has locked."""
+
+    def begin_tenancy(self) -> None:
+        """The first job of a tenant is being stored; every transaction after this one knows."""
+
+    def save_tenant(self, name: str, tenant: Tenant) -> None:
+        """Configure a tenant."""
+
+    def delete_tenant(self, name: str) -> None:
+        """Forget what was set for a tenant."""
+
+    def save_pool(self, name: str, pool: Pool) -> None:
+        """Make or change a pool."""
+
+    def delete_pool(self, name: str) -> None:
+        """Forget a pool."""
+
     def write_changes(self, changes: Sequence[Change]) -> None:
         """Store decided transitions, each guarded by the state and attempt it leaves."""
+
+    def write_settled(self, changes: Sequence[Change], left: Sequence[str]) -> None:
+        """The same, and end the leases of these jobs, which leave `active` by it."""
 
     def delete_jobs(self, ids: Sequence[str]) -> None:
         """Remove jobs for good."""
@@ -348,6 +386,9 @@ class Tx(WorkflowTx, WebhookTx, Protocol):
         Nodes that follow the log are told at commit.
         """
 
+    def write_ledger(self, deltas: Mapping[str, Mapping[str, int]], events: Sequence[Event]) -> int:
+        """Both `add_counts` and `insert_events`, at the end of a transaction."""
+
     def tally_events(self, limit: int) -> EventTally | None:
         """Count up to `limit` events more, also into the statistics.
 
@@ -452,6 +493,18 @@ class Reader(WebhookReader, Protocol):
     def whole_jobs(self, ids: Sequence[str]) -> list[StoredJob]:
         """Those of these jobs that exist, newest first by id."""
 
+    def tenants_of(self, ids: Iterable[str]) -> dict[str, str | None]:
+        """Whose those of these jobs are that exist."""
+
+    def tenants(self) -> list[tuple[str, Tenant | None, Stamped | None]]:
+        """Every tenant that was configured or ever had jobs, by name."""
+
+    def pools(self) -> list[tuple[str, Pool, Stamped]]:
+        """Every pool, by name."""
+
+    def queues_of_tenant(self, tenant: str) -> list[QueueCounts]:
+        """The queues in which a tenant has ever had jobs, each with what is its own."""
+
     def queues(self, names: Sequence[str] | None = None) -> list[QueueCounts]:
         """All queues by name, or these."""
 
@@ -461,8 +514,8 @@ class Reader(WebhookReader, Protocol):
     def limit(self, name: str) -> tuple[Limit, int] | None:
         """One limit, and how many available jobs have its key."""
 
-    def limits(self, limit: int, offset: int) -> LimitPage:
-        """The limits of keys, by name."""
+    def limits(self, limit: int, offset: int, prefix: str = "") -> LimitPage:
+        """The limits of keys, by name; of those that begin so."""
 
     def statistics(
         self, step: int, queues: Iterable[str], since: int, until: int

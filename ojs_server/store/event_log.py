@@ -3,12 +3,21 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+import msgspec
+
 from ojs_server.domain.job import Event
 from ojs_server.store.records import EventFilter, EventPage, PlacedEvent
 
 # How far one request looks through events that it does not want.
 LOOK_AHEAD: Final = 20_000
 _STRETCH: Final = 1000
+
+
+class _Tenant(msgspec.Struct, frozen=True):
+    tenant_id: str | None = None
+
+
+_tenant: Final = msgspec.json.Decoder(_Tenant)
 
 Stretch = Callable[[int, int], Sequence[Sequence[Any]]]
 
@@ -41,7 +50,13 @@ def matches(event: Event, wanted: EventFilter) -> bool:
         and (not wanted.queues or event.queue in wanted.queues)
         and (not wanted.job_types or event.job_type in wanted.job_types)
         and (wanted.subject is None or event.subject == wanted.subject)
+        and (wanted.tenant is None or is_of(event, wanted.tenant))
     )
+
+
+def is_of(event: Event, tenant: str) -> bool:
+    """Whether an event is about something of a tenant's."""
+    return _tenant.decode(event.data).tenant_id == tenant
 
 
 def is_type(given: str, wanted: str) -> bool:

@@ -29,6 +29,21 @@ class Claimed(msgspec.Struct, frozen=True):
     parent_results: bytes | None = None
 
 
+class Lane(NamedTuple):
+    """Where a claim looks: a queue, in it one tenant's jobs or anybody's, of one type or any."""
+
+    queue: str
+    tenant: str | None = None
+    type: str | None = None
+
+
+class Stamped(msgspec.Struct, frozen=True):
+    """When something was configured first, and last."""
+
+    created_at: int
+    updated_at: int
+
+
 class QueueCounts(msgspec.Struct, frozen=True):
     """One queue: whether it hands out jobs, since when it exists, and jobs by state."""
 
@@ -43,11 +58,12 @@ class QueueCounts(msgspec.Struct, frozen=True):
 
 
 class QueueLoad(NamedTuple):
-    """How many jobs of a queue run, how many wait (depth), and the bytes of those that wait."""
+    """How many jobs of a queue run, how many wait (depth), their bytes, and how many for later."""
 
     active: int
     depth: int
     bytes: int
+    scheduled: int = 0
 
 
 class Span(msgspec.Struct, frozen=True):
@@ -111,6 +127,7 @@ class EventFilter(msgspec.Struct, frozen=True):
     queues: tuple[str, ...] = ()
     job_types: tuple[str, ...] = ()
     subject: str | None = None
+    tenant: str | None = None
 
 
 class EventPage(msgspec.Struct, frozen=True):

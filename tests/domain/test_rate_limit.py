@@ -24,7 +24,7 @@ SECOND = 1000
         ),
         (
             {"key": "k", "throttle": {"limit": 6, "period": "minute"}, "scope": "global"},
-            RateLimit("k", Policy(throttle=Window(6, 60_000))),
+            RateLimit("k", Policy(throttle=Window(6, 60_000)), common=True),
         ),
         (
             {"key": "k", "limit": 10, "period": "1h", "on_limit": "reschedule"},

@@ -9,10 +9,10 @@ from ojs_server.domain.statistics import (
     MINUTE_MS,
     Count,
     Span,
+    by_steps,
     per_minute,
     quantile,
     spans,
-    with_totals,
 )
 
 NOON = 1_750_075_200_000
@@ -21,7 +21,7 @@ NOON = 1_750_075_200_000
 def test_a_count_goes_into_both_steps_of_its_queue_and_of_all() -> None:
     at = NOON + 5 * MINUTE_MS
     counts = [Count("a", at, "processed", 3, 2), Count("b", at, "processed", 3, 5)]
-    assert with_totals(counts) == {
+    assert by_steps(counts) == {
         (MINUTE_MS, "a", at, "processed", 3): 2,
         (MINUTE_MS, "b", at, "processed", 3): 5,
         (MINUTE_MS, ALL, at, "processed", 3): 7,

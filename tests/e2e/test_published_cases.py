@@ -29,6 +29,7 @@ FOLDERS = (
     "ext-rate-limiting",
     "ext-dead-letter",
     "ext-webhooks",
+    "ext-multi-tenancy",
 )
 
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason=f"no published cases at {FOLDER}")

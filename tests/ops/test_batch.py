@@ -7,13 +7,17 @@ from typing import Any
 import pytest
 
 from ojs_server.domain.errors import Unavailable
+from ojs_server.domain.tenant import Tenant
 from ojs_server.ops import batch
 from ojs_server.ops.claim import Claim
 from ojs_server.ops.control import Reset, SetPaused
 from ojs_server.ops.engine import Engine
 from ojs_server.ops.settle import Ack, Cancel
+from ojs_server.ops.sharers import SaveTenant
 from ojs_server.ops.work import Rules
 from ojs_server.store.base import OutcomeUnknown, StaleWrite, Store, StoreUnavailable
+from ojs_server.store.postgres.transaction import PostgresTx
+from ojs_server.store.sqlite.transaction import SqliteTx
 from tests.ops.bench import Bench, HandClock, enqueue, luck
 
 
@@ -42,9 +46,8 @@ class Faulty:
             raise StoreUnavailable("no answer")
 
 
-def commit(faulty: Faulty, *ops: Any) -> list[Any]:
-    store: Any = faulty
-    return batch.apply(store, Rules(), luck(), ops).outcomes
+def commit(faulty: Any, *ops: Any) -> list[Any]:
+    return batch.apply(faulty, Rules(), luck(), ops).outcomes
 
 
 def names(outcomes: list[Any]) -> list[str]:
@@ -158,3 +161,31 @@ async def test_an_engine_finishes_what_it_took_and_takes_no_more(
     bench = Bench(store, clock)
     assert bench.state(made.jobs[0].job.id) == "available"
     assert bench.counts() == {"available": 1}
+
+
+USUAL = [Ack("j1"), Claim(("none",)), enqueue()]
+LIMITED = SaveTenant("t", Tenant(max_concurrency=1))
+BATCHES = {
+    "usual": ([], USUAL, False),
+    "an id of a client": ([], [*USUAL, enqueue(id="01890a5d-ac96-774b-bcce-b302099a8057")], True),
+    "a cancel": ([], [*USUAL, Cancel("j2")], True),
+    "a limited tenant": ([LIMITED], USUAL, True),
+}
+
+
+@pytest.mark.parametrize(("before", "ops", "first"), BATCHES.values(), ids=BATCHES.keys())
+def test_a_batch_locks_jobs_first_only_where_it_comes_back_to_them(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, before: list[Any], ops: list[Any], first: bool
+) -> None:
+    """A round trip less for what is asked most."""
+    locked: list[set[str]] = []
+
+    def watching(self: Any, workers: Any, jobs: set[str], *rest: Any) -> None:
+        locked.append(set(jobs))
+
+    if before:
+        commit(bench.store, *before)
+    for kind in (SqliteTx, PostgresTx):
+        monkeypatch.setattr(kind, "lock", watching)
+    commit(bench.store, *ops)
+    assert bool(locked[0]) == first

@@ -14,7 +14,7 @@ from ojs_server.ops.checkpoint import Save
 from ojs_server.ops.claim import Claim
 from ojs_server.ops.presence import Register
 from ojs_server.ops.progress import Advance
-from ojs_server.ops.settle import Ack
+from ojs_server.ops.settle import Ack, Cancel
 from ojs_server.ops.work import Rules, chance
 from ojs_server.store.base import Tx
 from tests.ops.counted import Counted
@@ -25,6 +25,10 @@ MIXED: list[tuple[list[batch.Operation], list[batch.Operation]]] = [
     (
         [Ack("j1", "w1"), Claim(("none",), worker_id="w1")],
         [Beat("w1", WorkerState.RUNNING, False, ("j1", "j2"))],
+    ),
+    (
+        [Ack("j1", "w1"), Ack("j2", "w2"), Claim(("none",), worker_id="w1")],
+        [Cancel("j2"), Ack("j1", "w1"), Claim(("none",), worker_id="w2")],
     ),
     (
         [Ack("j1", "w1"), Beat("w2", WorkerState.RUNNING, False, ("j2",))],
@@ -48,7 +52,15 @@ MIXED: list[tuple[list[batch.Operation], list[batch.Operation]]] = [
     ),
 ]
 
-IDS = ["settle and beat", "beats", "workers", "reports and beats", "reports", "checkpoints"]
+IDS = [
+    "settle and beat",
+    "settle and cancel",
+    "beats",
+    "workers",
+    "reports and beats",
+    "reports",
+    "checkpoints",
+]
 
 
 def renew(tx: Tx) -> None:
@@ -61,7 +73,7 @@ def renew(tx: Tx) -> None:
 
 @pytest.mark.parametrize("mixed", MIXED, ids=IDS)
 def test_mixed_batches_of_two_nodes_never_undo_each_other(
-    postgres_url: str, mixed: tuple[list[batch.Operation], list[batch.Operation]]
+    postgres_store: str, mixed: tuple[list[batch.Operation], list[batch.Operation]]
 ) -> None:
     start = threading.Barrier(2)
 
@@ -70,8 +82,8 @@ def test_mixed_batches_of_two_nodes_never_undo_each_other(
         batch.apply(store, Rules(), chance(), ops)
 
     with (
-        closing(Counted(postgres_url, node="a")) as one,
-        closing(Counted(postgres_url, node="b")) as other,
+        closing(Counted(postgres_store, node="a")) as one,
+        closing(Counted(postgres_store, node="b")) as other,
         ThreadPoolExecutor(2) as apart,
     ):
         for _ in range(ROUNDS):

@@ -117,6 +117,44 @@ def test_a_claim_by_type_reads_what_it_takes_on_postgres(
     assert all(scan.rows <= LIMIT for scan in scans)
 
 
+def test_claims_that_share_read_what_they_choose_from_on_postgres(
+    connection: psycopg.Connection[Any],
+) -> None:
+    connection.execute("UPDATE jobs SET tenant = 't' || seq % 3 WHERE state = 'available'")
+    lanes = {
+        "queues": texts(["q1", "q0"]),
+        "tenants": texts(["t1", "t2"]),
+        "types": texts(["t.1", "t.2"]),
+        "now": START,
+        "limit": LIMIT,
+    }
+    for name, index in (
+        ("waiting", "jobs_claim"),
+        ("waiting_of_type", "jobs_claim_type"),
+        ("waiting_of_tenant", "jobs_tenant_claim"),
+        ("waiting_of_tenant_and_type", "jobs_tenant_claim_type"),
+    ):
+        scans = explained(connection, STATEMENTS[name].sql, lanes)
+        assert {scan.index for scan in scans if scan.table == "jobs"} == {index}
+        assert all(scan.rows <= 2 * LIMIT for scan in scans)
+    bound = {"queues": texts(["q1", "q0"]), "after": texts(["", ""]), "limit": LIMIT}
+    scans = explained(connection, STATEMENTS["tenants_waiting"].sql, bound)
+    assert {scan.index for scan in scans} == {"jobs_tenant_claim"}
+    assert sum(scan.rows for scan in scans) <= 8
+
+
+def test_jobs_without_a_tenant_are_in_none_of_its_indexes_on_postgres(
+    connection: psycopg.Connection[Any],
+) -> None:
+    rows = connection.execute(
+        "SELECT indexrelid::regclass::text, pg_get_expr(indpred, indrelid) FROM pg_index"
+        " WHERE indexrelid::regclass::text LIKE '%tenant%'"
+    ).fetchall()
+    predicates = {name: text for name, text in rows if name.startswith("jobs_")}
+    assert len(predicates) == 4
+    assert all("tenant IS NOT NULL" in text for text in predicates.values())
+
+
 def test_due_jobs_are_found_by_index_on_postgres(connection: psycopg.Connection[Any]) -> None:
     scans = explained(connection, STATEMENTS["load_due"].sql, {"now": START + 2000, "limit": LIMIT})
     assert scans == [Scan("jobs", "jobs_due", LIMIT)]
@@ -183,7 +221,14 @@ NO_FILTER = dict.fromkeys(
 def test_lists_of_jobs_are_read_by_index_on_postgres(
     connection: psycopg.Connection[Any], name: str, more: dict[str, Any], index: str
 ) -> None:
-    bound = {"queue": None, "error_type": None, "after": "~", "floor": "", "with_meta": False}
+    bound = {
+        "queue": None,
+        "tenant": None,
+        "error_type": None,
+        "after": "~",
+        "floor": "",
+        "with_meta": False,
+    }
     page = {"limit": LIMIT, "offset": 0, "look": LIMIT - 1}
     sql = STATEMENTS[name].sql
     scans = explained(connection, sql, {**NO_FILTER, **bound, **page, **more})
@@ -227,6 +272,28 @@ def test_a_claim_uses_its_index_on_sqlite(plan_of: Any, name: str, index: str) -
     assert searches(plan, "jobs") == {f"SEARCH jobs USING INDEX {index}"}
     # Only what the lanes gave is sorted; each lane is read in the order of its index.
     assert [line for line in plan if "TEMP B-TREE" in line] == ["USE TEMP B-TREE FOR ORDER BY"]
+
+
+@pytest.mark.parametrize(
+    ("name", "index"),
+    [
+        ("waiting", "jobs_claim (queue=?)"),
+        ("waiting_of_type", "jobs_claim_type (queue=? AND type=?)"),
+        ("waiting_of_tenant", "jobs_tenant_claim (queue=? AND tenant=?)"),
+        ("waiting_of_tenant_and_type", "jobs_tenant_claim_type (queue=? AND type=? AND tenant=?)"),
+    ],
+)
+def test_claims_that_share_use_their_index_on_sqlite(plan_of: Any, name: str, index: str) -> None:
+    plan = plan_of(QUERIES[name].sql)
+    assert searches(plan, "jobs") == {f"SEARCH jobs USING INDEX {index}"}
+    assert not any("TEMP B-TREE" in line for line in plan)
+
+
+def test_tenants_that_wait_are_found_by_index_on_sqlite(plan_of: Any) -> None:
+    plan = plan_of(QUERIES["tenants_waiting"].sql)
+    read = "USING INDEX jobs_tenant_claim (queue=? AND tenant>?)"
+    assert searches(plan, "jobs") == {f"SEARCH jobs {read}"}
+    assert searches(plan, "later") == {f"SEARCH later {read}"}
 
 
 def test_due_jobs_are_found_by_index_on_sqlite(plan_of: Any) -> None:

@@ -388,7 +388,7 @@ async def test_1_24_the_error_says_that_the_worker_went(
 async def test_1_25_a_silent_worker_is_swept_after_a_minute(
     world: World, client: JobManagerClient
 ) -> None:
-    worker_id, task = await held(world, client)
+    _, task = await held(world, client)
     assert (await world.pass_time(59)).dead == 0
     assert (await world.pass_time(1)).dead == 1
     assert await status(world, task) == "failed"

@@ -14,6 +14,9 @@ from ojs_server.store.tables.statements import Statements
 
 PACKAGE: Final = "ojs_server.store.postgres"
 
+Rows = Sequence[Sequence[Any]]
+NOTHING: Final[tuple[str, Rows]] = ("", ())
+
 
 class Statement(msgspec.Struct, frozen=True):
     """One statement and the types of the columns that it takes."""
@@ -22,11 +25,11 @@ class Statement(msgspec.Struct, frozen=True):
     columns: tuple[str, ...] = ()
     row: str = ""
 
-    def bind(self, rows: Sequence[Sequence[Any]]) -> dict[str, Any]:
+    def bind(self, rows: Sequence[Sequence[Any]], prefix: str = "c") -> dict[str, Any]:
         """The parameters for these rows: one array per column."""
         cells = zip(*rows, strict=True) if rows else ((),) * len(self.columns)
         return {
-            f"c{n}": PACKERS[kind](column)
+            f"{prefix}{n}": PACKERS[kind](column)
             for n, (kind, column) in enumerate(zip(self.columns, cells, strict=True))
         }
 
@@ -52,6 +55,13 @@ STATEMENTS: Final[Mapping[str, Statement]] = {
 }
 
 
+@lru_cache
+def joined(beside: str, name: str) -> str:
+    """Two statements as one; neither sees what the other does."""
+    sql = STATEMENTS[beside].sql.replace("%(c", "%(b")
+    return f"WITH beside AS ({sql}) {STATEMENTS[name].sql}"
+
+
 class PostgresStatements(Statements):
     """A cursor of one connection."""
 
@@ -66,9 +76,19 @@ class PostgresStatements(Statements):
         """Run a statement; answers the rows it returns."""
         return self._cursor.execute(STATEMENTS[name].sql.encode(), bound).fetchall()
 
-    def run_rows(self, name: str, rows: Sequence[Sequence[Any]]) -> int:
-        """Run a statement for all rows; answers how many rows it touched."""
-        return self.run(name, **STATEMENTS[name].bind(rows)) if rows else 0
+    def run_rows(self, name: str, rows: Rows, beside: tuple[str, Rows] = NOTHING) -> int:
+        """Run a statement for all rows; answers how many rows it touched.
+
+        Another one `beside` it goes in the same round trip.
+        """
+        other, others = beside
+        if not others:
+            return self.run(name, **STATEMENTS[name].bind(rows)) if rows else 0
+        if not rows:
+            self.run_rows(other, others)
+            return 0
+        bound = STATEMENTS[name].bind(rows) | STATEMENTS[other].bind(others, "b")
+        return self._cursor.execute(joined(other, name).encode(), bound).rowcount
 
     def all_rows(self, name: str, rows: Sequence[Sequence[Any]]) -> list[Any]:
         """Run a statement for all rows; answers the rows it returns."""

@@ -13,6 +13,7 @@ from psycopg_pool import ConnectionPool
 
 from ojs_server.domain.maintenance import Maintenance
 from ojs_server.domain.queue_config import QueueConfig
+from ojs_server.domain.sharing import ALONE
 from ojs_server.store.base import Clock, OnDue, OnLog, OnWake, unheard
 from ojs_server.store.postgres.connect import Address, address_of, set_up
 from ojs_server.store.postgres.enter import enter
@@ -56,6 +57,7 @@ class PostgresStore:
         self._configs: Mapping[str, QueueConfig] = {}
         self._configs_read = -1
         self._maintenance: Maintenance | None = None
+        self._sharing = ALONE
         self._writer = Writer(address, patience_s)
         try:
             connection = self._writer.connection()
@@ -77,8 +79,10 @@ class PostgresStore:
             if begun.configs != self._configs_read:
                 tx.configs = self._configs = tx.all_configs()
                 self._maintenance = tx.stored_maintenance()
+                self._sharing = tx.stored_sharing()
                 self._configs_read = begun.configs
             tx.maintenance = self._maintenance
+            tx.sharing = self._sharing
             yield tx
 
     @contextmanager

@@ -15,15 +15,19 @@ from typing import Any, Final
 import msgspec
 import psycopg
 
-from ojs_server.domain.job import Event, Job, Lease, StoredJob
+from ojs_server.domain.choice import Candidate
+from ojs_server.domain.job import Change, Event, Job, Lease, StoredJob
 from ojs_server.domain.queue_config import QueueConfig
+from ojs_server.domain.sharing import ALONE
 from ojs_server.store.base import WIPED
 from ojs_server.store.postgres.arrays import texts
 from ojs_server.store.postgres.followers import Followers
 from ojs_server.store.postgres.statements import STATEMENTS, PostgresStatements, with_lanes
-from ojs_server.store.records import Claimed, Opened
-from ojs_server.store.rows import JOB_FIELDS, insert_row, job_of
+from ojs_server.store.records import Claimed, Lane, Opened
+from ojs_server.store.rows import JOB_FIELDS, change_row, insert_row, job_of
 from ojs_server.store.tables.contract import TableWrites
+from ojs_server.store.tables.jobs import check_written
+from ojs_server.store.tables.sharing import waiting_in
 from ojs_server.store.tables.statements import Writing
 from ojs_wire.codec import encode
 
@@ -97,7 +101,21 @@ class PostgresTx(PostgresStatements, TableWrites):
 
     def insert_events(self, events: Sequence[Event]) -> int:
         """Append to the event log, and tell the nodes that follow it."""
-        last = super().insert_events(events)
+        return self._logged(super().insert_events(events))
+
+    def write_settled(self, changes: Sequence[Change], left: Sequence[str]) -> None:
+        """Both in one round trip: the jobs are locked already."""
+        leases = [(job_id,) for job_id in left]
+        rows = list(map(change_row, changes))
+        check_written(self.run_rows("write_changes", rows, ("drop_leases", leases)), changes)
+
+    def write_ledger(self, deltas: Mapping[str, Mapping[str, int]], events: Sequence[Event]) -> int:
+        """Both in one round trip: no row of one is looked at by the other."""
+        rows = self.event_rows(events)
+        self.run_rows("insert_events", rows, ("add_counts", self.count_rows(deltas)))
+        return self._logged(rows[-1][0] if rows else 0)
+
+    def _logged(self, last: int) -> int:
         if last and self._followers.listening:
             self._tell(position=last)
         return last
@@ -133,6 +151,32 @@ class PostgresTx(PostgresStatements, TableWrites):
         rows.sort(key=lambda row: (row[-1], -row[4], row[5]))
         return [Claimed(job_of(row), *row[JOB_FIELDS : JOB_FIELDS + 3]) for row in rows]
 
+    def tenants_waiting(self, queues: Mapping[str, str], limit: int) -> list[tuple[str, str]]:
+        """Who has jobs in queues."""
+        wanted = {"queues": texts(queues), "after": texts(queues.values())}
+        return [(row[0], row[1]) for row in self.all("tenants_waiting", **wanted, limit=limit)]
+
+    def waiting(self, lanes: Sequence[Lane], limit: int) -> list[Candidate]:
+        """The first jobs of lanes; a statement for each kind of them."""
+        kinds: dict[str, list[Lane]] = {}
+        for lane in lanes:
+            kinds.setdefault(waiting_in(lane), []).append(lane)
+        found: list[Candidate] = []
+        for name, alike in kinds.items():
+            bound = {
+                "queues": texts(lane.queue for lane in alike),
+                "tenants": texts(lane.tenant for lane in alike),
+                "types": texts(lane.type for lane in alike),
+            }
+            rows = self.all(name, **bound, now=self.now, limit=limit)
+            found += [Candidate(*row) for row in rows]
+        return found
+
+    def claim_chosen(self, ids: Sequence[str]) -> list[Claimed]:
+        """Hand out chosen jobs."""
+        rows = self.all("claim_chosen", ids=texts(ids), now=self.now)
+        return [Claimed(job_of(row), *row[JOB_FIELDS : JOB_FIELDS + 3]) for row in rows]
+
     def open_gates(self, wanted: Mapping[str, int]) -> list[Opened]:
         """Let the next jobs of keys be claimed."""
         return [Opened(*row) for row in self.all_rows("open_gates", list(wanted.items()))]
@@ -147,5 +191,6 @@ class PostgresTx(PostgresStatements, TableWrites):
             self._cursor.execute(b"DELETE FROM " + table.encode())
         self.configs = {}
         self.maintenance = None
+        self.sharing = ALONE
         self.configs_changed()
         self.run("begin_tally")

@@ -4,13 +4,16 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from ojs_server.domain.choice import Candidate
 from ojs_server.domain.job import Job, Lease, StoredJob
 from ojs_server.domain.queue_config import QueueConfig
+from ojs_server.domain.sharing import ALONE
 from ojs_server.store.base import WIPED
-from ojs_server.store.records import Claimed, Opened
+from ojs_server.store.records import Claimed, Lane, Opened
 from ojs_server.store.rows import JOB_FIELDS, insert_row, job_of, lease_of
-from ojs_server.store.sqlite.statements import QUERIES, SqliteStatements, chunks
+from ojs_server.store.sqlite.statements import CHUNK, QUERIES, SqliteStatements, chunks
 from ojs_server.store.tables.contract import TableWrites
+from ojs_server.store.tables.sharing import waiting_in
 from ojs_server.store.tables.statements import Writing
 
 # SQLite joins at most 500 selects.
@@ -102,6 +105,31 @@ class SqliteTx(SqliteStatements, TableWrites):
         claimed.sort(key=lambda one: (lane_of[one.job.queue], -one.job.priority, one.job.seq))
         return claimed
 
+    def tenants_waiting(self, queues: Mapping[str, str], limit: int) -> list[tuple[str, str]]:
+        """Who has jobs in queues; queue by queue, which costs little in one process."""
+        return [
+            (queue, row[0])
+            for queue, after in queues.items()
+            for row in self.all("tenants_waiting", queue=queue, after=after, limit=limit)
+        ]
+
+    def waiting(self, lanes: Sequence[Lane], limit: int) -> list[Candidate]:
+        """The first jobs of lanes."""
+        return [
+            Candidate(*row)
+            for lane in lanes
+            for row in self.all(waiting_in(lane), **lane._asdict(), now=self.now, limit=limit)
+        ]
+
+    def claim_chosen(self, ids: Sequence[str]) -> list[Claimed]:
+        """Hand out chosen jobs."""
+        query = QUERIES["claim_chosen"]
+        rows: list[Any] = []
+        for part in chunks(ids, CHUNK):
+            sql = query.of_rows(len(part))
+            rows += self._connection.execute(sql, (self.now, *part)).fetchall()
+        return [Claimed(job_of(row), *row[JOB_FIELDS : JOB_FIELDS + 3]) for row in rows]
+
     def open_gates(self, wanted: Mapping[str, int]) -> list[Opened]:
         """Let the next jobs of keys be claimed; key by key, which costs little in one process."""
         return [
@@ -116,5 +144,6 @@ class SqliteTx(SqliteStatements, TableWrites):
             self._connection.execute(f"DELETE FROM {table}")
         self.configs = {}
         self.maintenance = None
+        self.sharing = ALONE
         self.configs_changed()
         self.run("begin_tally")

@@ -1,5 +1,8 @@
 """All tables together: what a store's transaction and its reader begin with."""
 
+from collections.abc import Mapping, Sequence
+
+from ojs_server.domain.job import Change, Event
 from ojs_server.store.records import DueTimes
 from ojs_server.store.tables.beside import BesideReads, BesideWrites
 from ojs_server.store.tables.cron import CronReads, CronWrites
@@ -13,6 +16,7 @@ from ojs_server.store.tables.limits import LimitReads, LimitWrites
 from ojs_server.store.tables.queues import QueueReads, QueueWrites
 from ojs_server.store.tables.receipts import ReceiptWrites
 from ojs_server.store.tables.rooms import RoomReads, RoomWrites
+from ojs_server.store.tables.sharing import SharingReads, SharingWrites
 from ojs_server.store.tables.statistics import StatisticsReads
 from ojs_server.store.tables.webhooks import WebhookReads, WebhookWrites
 from ojs_server.store.tables.workers import WorkerReads, WorkerWrites
@@ -34,8 +38,19 @@ class TableWrites(
     WorkflowWrites,
     LimitWrites,
     WebhookWrites,
+    SharingWrites,
 ):
     """The write operations that both stores share."""
+
+    def write_settled(self, changes: Sequence[Change], left: Sequence[str]) -> None:
+        """Guarded transitions, and the end of the leases of jobs that leave `active` by them."""
+        self.write_changes(changes)
+        self.drop_leases(left)
+
+    def write_ledger(self, deltas: Mapping[str, Mapping[str, int]], events: Sequence[Event]) -> int:
+        """Move the counters and append to the event log; answers the last position."""
+        self.add_counts(deltas)
+        return self.insert_events(events)
 
 
 class TableReads(
@@ -53,6 +68,7 @@ class TableReads(
     LimitReads,
     WebhookReads,
     StatisticsReads,
+    SharingReads,
 ):
     """The read operations that both stores share."""
 

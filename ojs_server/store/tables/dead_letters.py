@@ -70,7 +70,7 @@ class DeadLetterReads(Statements):
         end, last = after or _END
         if not self.can_hold(wanted.queue, wanted.type, wanted.error_type, last):
             return JobPage([], 0, False)
-        lead = "_of_error" if wanted.error_type else "_of_queue" if wanted.queue else ""
+        lead = _lead(wanted)
         bound: dict[str, Any] = wanted_of(wanted)
         rows = self.all(
             f"dead_letters{lead}", **bound, end=end, last=last, limit=limit + 1, offset=offset
@@ -79,7 +79,7 @@ class DeadLetterReads(Statements):
         return JobPage([stored_of(row) for row in rows[:limit]], total, len(rows) > limit)
 
     def _total(self, wanted: JobFilter, lead: str, bound: dict[str, Any]) -> int:
-        if not wanted.simple:
+        if not wanted.simple or wanted.tenant is not None:
             return int(self.all(f"count_dead_letters{lead}", **bound)[0][0])
         # Read from the index alone, where the filter asks for nothing that is not in it.
         counts: dict[str, int] = dict(self.all("dead_letters_by_queue"))
@@ -94,3 +94,10 @@ class DeadLetterReads(Statements):
             oldest_at=oldest,
             newest_at=newest,
         )
+
+
+def _lead(wanted: JobFilter) -> str:
+    """Which index makes the list smallest."""
+    if wanted.tenant is not None:
+        return "_of_tenant"
+    return "_of_error" if wanted.error_type else "_of_queue" if wanted.queue else ""

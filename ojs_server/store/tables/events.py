@@ -9,13 +9,21 @@ from ojs_server.store.records import EventFilter, EventPage, EventTally, LogSpan
 from ojs_server.store.tables.statements import Statements
 from ojs_server.store.tables.statistics import StatisticsWrites
 
+EventRow = tuple[int, int, str, str, str | None, str | None, bytes | None]
+
 
 class EventWrites(StatisticsWrites):
     """The log in a write transaction."""
 
     def insert_events(self, events: Sequence[Event]) -> int:
         """Append to the event log."""
-        rows = [
+        rows = self.event_rows(events)
+        self.run_rows("insert_events", rows)
+        return rows[-1][0] if rows else 0
+
+    def event_rows(self, events: Sequence[Event]) -> list[EventRow]:
+        """Events as they are bound, each at the next position."""
+        return [
             (
                 self.position(),
                 self.now,
@@ -27,8 +35,6 @@ class EventWrites(StatisticsWrites):
             )
             for event in events
         ]
-        self.run_rows("insert_events", rows)
-        return rows[-1][0] if rows else 0
 
     def tally_events(self, limit: int) -> EventTally | None:
         """Count on from where the last count ended, and what happened there."""

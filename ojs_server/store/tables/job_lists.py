@@ -33,6 +33,7 @@ def wanted_of(wanted: JobFilter) -> dict[str, Any]:
         "ended_since": since if wanted.ended else None,
         "ended_until": until if wanted.ended else None,
         "error_type": wanted.error_type,
+        "tenant": wanted.tenant,
     }
 
 
@@ -69,13 +70,15 @@ class JobListReads(Statements):
         return sorted(found, key=lambda stored: stored.job.id, reverse=True)
 
     def _floor(self, lead: str, bound: dict[str, Any]) -> str | None:
-        names = ("after", "queue", "state")
+        names = ("after", "queue", "state", "tenant")
         keys = {name: bound[name] for name in names if name in bound}
         rows = self.all(f"floor_{lead}", **keys, look=LOOK_AHEAD - 1)
         return rows[0][0] if rows else None
 
 
 def _lead(wanted: JobFilter) -> str:
+    if wanted.tenant is not None:
+        return "by_tenant"
     if wanted.states == (State.ACTIVE,):
         return "held"
     if len(wanted.states) == 1 and wanted.states[0] in PARKED:

@@ -44,8 +44,7 @@ class JobWrites(Writing):
 
     def write_changes(self, changes: Sequence[Change]) -> None:
         """Guarded transitions, all or none."""
-        if self.run_rows("write_changes", [change_row(c) for c in changes]) != len(changes):
-            raise StaleWrite("a job is no longer in the state that its change leaves")
+        check_written(self.run_rows("write_changes", list(map(change_row, changes))), changes)
 
     def delete_jobs(self, ids: Sequence[str]) -> None:
         """Remove jobs for good."""
@@ -54,6 +53,12 @@ class JobWrites(Writing):
     def find_unique(self, wanted: Iterable[tuple[bytes, str]]) -> dict[bytes, list[Job]]:
         """The newest job of each fingerprint and state, as the last commit left it."""
         return unique_of(self.all_rows("find_unique", list(wanted)))
+
+
+def check_written(written: int, changes: Sequence[Change]) -> None:
+    """Refuse a transaction in which a change found its job in another state."""
+    if written != len(changes):
+        raise StaleWrite("a job is no longer in the state that its change leaves")
 
 
 class JobReads(Statements):

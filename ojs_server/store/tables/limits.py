@@ -54,8 +54,9 @@ class LimitReads(Statements):
         rows = self.all("one_limit", name=name) if self.can_hold(name) else []
         return (limit_of(rows[0]), rows[0][LIMIT_FIELDS]) if rows else None
 
-    def limits(self, limit: int, offset: int) -> LimitPage:
-        """The limits of keys, by name."""
-        rows = self.all("list_limits", limit=limit, offset=offset)
-        total = self.all("count_limits")[0][0]
+    def limits(self, limit: int, offset: int, prefix: str = "") -> LimitPage:
+        """The limits of keys, by name; those of queues and tenants sort before all of them."""
+        span = {"low": prefix or "$", "high": prefix + "{"}
+        rows = self.all("list_limits", **span, limit=limit, offset=offset)
+        total = self.all("count_limits", **span)[0][0]
         return LimitPage([(limit_of(row), row[LIMIT_FIELDS]) for row in rows], total)

@@ -24,19 +24,20 @@ class QueueWrites(Writing):
 
     def add_counts(self, deltas: Mapping[str, Mapping[str, int]]) -> None:
         """Move the counters of queues, in the order of names, in which rows are locked."""
-        self.run_rows(
-            "add_counts",
-            [
-                (
-                    queue,
-                    self.node,
-                    self.now,
-                    *(delta.get(state, 0) for state in STATES),
-                    delta.get(BYTES, 0),
-                )
-                for queue, delta in sorted(deltas.items())
-            ],
-        )
+        self.run_rows("add_counts", self.count_rows(deltas))
+
+    def count_rows(self, deltas: Mapping[str, Mapping[str, int]]) -> list[tuple[str | int, ...]]:
+        """What counters move by, as it is bound."""
+        return [
+            (
+                queue,
+                self.node,
+                self.now,
+                *(delta.get(state, 0) for state in STATES),
+                delta.get(BYTES, 0),
+            )
+            for queue, delta in sorted(deltas.items())
+        ]
 
     def save_config(self, queue: str, config: QueueConfig) -> None:
         """Configure a queue; what runs in this transaction goes by it from here on."""
@@ -64,10 +65,6 @@ class QueueWrites(Writing):
     def stored_maintenance(self) -> Maintenance | None:
         """The maintenance that is on, as it is stored."""
         return _maintenance(self)
-
-    def configs_changed(self) -> None:
-        """Let every transaction after this one know."""
-        raise NotImplementedError
 
     def all_configs(self) -> dict[str, QueueConfig]:
         """The configured queues as they are stored."""

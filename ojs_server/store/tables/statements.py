@@ -49,3 +49,7 @@ class Writing(Statements):
         if self._used >= MAX_POSITIONS:
             raise OverflowError("a transaction ran out of positions")
         return self._base + self._used
+
+    def configs_changed(self) -> None:
+        """What nodes hold in memory has changed: every transaction after this one knows."""
+        raise NotImplementedError

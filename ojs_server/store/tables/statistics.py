@@ -2,23 +2,30 @@
 
 from collections.abc import Iterable, Sequence
 
-from ojs_server.domain.statistics import KINDS, Count, with_totals
+from ojs_server.domain.sharing import Sharing
+from ojs_server.domain.statistics import KINDS, Count, by_steps
 from ojs_server.store.tables.statements import Statements, Writing
 
 
 class StatisticsWrites(Writing):
     """Statistics in a write transaction."""
 
+    sharing: Sharing
+
     def count_happenings(self, upto: int, last: int) -> None:
         """Add what a stretch of the event log holds; the count of events holds the lock."""
-        rows = self.all("what_happened", upto=upto, last=last)
-        counts = [
-            Count(queue, int(at), KINDS[kind], int(bucket), int(count))
-            for queue, at, kind, bucket, count in rows
-            if queue is not None
+        sums = by_steps(self._happenings("what_happened", upto, last))
+        if self.sharing.tenancy:
+            of_tenants = self._happenings("what_tenants_did", upto, last)
+            sums |= by_steps(of_tenants, totals=False)
+        self.run_rows("add_statistics", [(*key, count) for key, count in sorted(sums.items())])
+
+    def _happenings(self, name: str, upto: int, last: int) -> list[Count]:
+        return [
+            Count(whose, int(at), KINDS[kind], int(bucket), int(count))
+            for whose, at, kind, bucket, count in self.all(name, upto=upto, last=last)
+            if whose is not None
         ]
-        sums = sorted(with_totals(counts).items())
-        self.run_rows("add_statistics", [(*key, count) for key, count in sums])
 
     def prune_statistics(self, step: int, before: int, limit: int) -> int:
         """Remove spans from before a moment."""

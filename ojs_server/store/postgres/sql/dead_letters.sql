@@ -15,7 +15,7 @@ WHERE jobs.id = job.id
 
 -- name: full_queues
 -- Queues that may keep too many: the counters count those as well that no limit does.
-SELECT queue, sum(discarded) FROM queue_counts
+SELECT queue, sum(discarded) FROM queue_counts WHERE position('/' IN queue) = 0
 GROUP BY queue HAVING sum(discarded) > %(most)s::int8 ORDER BY queue
 
 -- name: surplus_from
@@ -34,6 +34,7 @@ FOR UPDATE SKIP LOCKED
 -- fragment: wanted
 -- What a filter asks for, besides what leads into the index.
 (%(queue)s::text IS NULL OR queue = %(queue)s::text) AND (%(type)s::text IS NULL OR type = %(type)s::text)
+    AND (%(tenant)s::text IS NULL OR tenant = %(tenant)s::text)
     AND (%(prefix)s::text IS NULL OR substr(type, 1, length(%(prefix)s::text)) = %(prefix)s::text)
     AND (%(states)s::text IS NULL OR position(',' || state || ',' IN %(states)s::text) > 0)
     AND (%(priority)s::int8 IS NULL OR priority = %(priority)s::int8)
@@ -60,6 +61,11 @@ SELECT {job}, {payload} FROM jobs WHERE state = 'discarded' AND queue = %(queue)
 SELECT {job}, {payload} FROM jobs
 WHERE state = 'discarded' AND error_type = %(error_type)s::text AND {dead_page}
 
+-- name: dead_letters_of_tenant
+-- The same of one tenant.
+SELECT {job}, {payload} FROM jobs
+WHERE state = 'discarded' AND tenant = %(tenant)s::text AND {dead_page}
+
 -- name: count_dead_letters
 -- How many of them there are.
 SELECT count(*) FROM jobs WHERE state = 'discarded' AND {wanted}
@@ -71,6 +77,10 @@ SELECT count(*) FROM jobs WHERE state = 'discarded' AND queue = %(queue)s::text 
 -- name: count_dead_letters_of_error
 -- The same of one type of error.
 SELECT count(*) FROM jobs WHERE state = 'discarded' AND error_type = %(error_type)s::text AND {wanted}
+
+-- name: count_dead_letters_of_tenant
+-- The same of one tenant.
+SELECT count(*) FROM jobs WHERE state = 'discarded' AND tenant = %(tenant)s::text AND {wanted}
 
 -- name: dead_letter_ages
 -- When the first and the last of them were discarded.

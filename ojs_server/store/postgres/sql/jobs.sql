@@ -4,7 +4,7 @@ jobs.id, jobs.type, jobs.queue, jobs.state, jobs.priority, jobs.seq, jobs.attemp
 jobs.max_attempts, jobs.created_at, jobs.enqueued_at, jobs.started_at, jobs.finished_at,
 jobs.completed_at, jobs.scheduled_at, jobs.expires_at, jobs.due_at, jobs.lease_ms, jobs.run_ms,
 jobs.retry_delay_ms, jobs.spec, jobs.error, jobs.errors, jobs.workflow_id, jobs.workflow_node,
-jobs.trace_id, jobs.beside, jobs.rate_key, jobs.on_limit, jobs.size
+jobs.trace_id, jobs.beside, jobs.rate_key, jobs.on_limit, jobs.size, jobs.tenant
 
 -- fragment: payload
 -- What a StoredJob has beyond its Job.
@@ -12,12 +12,13 @@ jobs.args, jobs.meta, jobs.request_hash, jobs.result, jobs.unique_key, jobs.pare
 
 -- name: insert_jobs
 -- New jobs; an id that exists is left alone and not answered.
--- row: text, text, text, text, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, bytea, bytea, bytea, text, int8, bytea, bytea, bytea, bytea, bytea, bytea, text, text, text, int8, bool
+-- row: text, text, text, text, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, bytea, bytea, bytea, text, int8, bytea, bytea, bytea, bytea, bytea, bytea, text, text, text, int8, bool, text
 INSERT INTO jobs (
     id, type, queue, state, priority, seq, attempt, releases, max_attempts, created_at,
     enqueued_at, started_at, finished_at, completed_at, scheduled_at, expires_at, due_at,
     lease_ms, run_ms, retry_delay_ms, spec, error, errors, workflow_id, workflow_node, args, meta,
-    request_hash, result, unique_key, parent_results, trace_id, rate_key, on_limit, size, gated
+    request_hash, result, unique_key, parent_results, trace_id, rate_key, on_limit, size, gated,
+    tenant
 )
 SELECT * FROM unnest({rows})
 ON CONFLICT (id) DO NOTHING

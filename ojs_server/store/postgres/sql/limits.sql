@@ -115,15 +115,15 @@ UPDATE limits SET used_at = %(now)s::int8 WHERE name = ANY (ARRAY(
 ))
 
 -- name: list_limits
--- The limits of keys, by name; those of queues sort before all of them.
+-- The limits of keys, by name.
 SELECT {limit}, (
     SELECT count(*) FROM jobs WHERE rate_key = limits.name AND state = 'available'
 )
-FROM limits WHERE name >= '$' ORDER BY name LIMIT %(limit)s::int8 OFFSET %(offset)s::int8
+FROM limits WHERE name >= %(low)s::text AND name < %(high)s::text ORDER BY name LIMIT %(limit)s::int8 OFFSET %(offset)s::int8
 
 -- name: count_limits
 -- How many there are.
-SELECT count(*) FROM limits WHERE name >= '$'
+SELECT count(*) FROM limits WHERE name >= %(low)s::text AND name < %(high)s::text
 
 -- name: one_limit
 -- One of them.

@@ -52,8 +52,14 @@ SELECT
 FROM queue_counts
 
 -- name: queues
--- Every queue.
-SELECT {queue} FROM ({queue_rows}) AS parts GROUP BY name ORDER BY name
+-- Every queue; counters with a slash in their name are about tenants.
+SELECT {queue} FROM ({queue_rows}) AS parts WHERE position('/' IN name) = 0
+GROUP BY name ORDER BY name
+
+-- name: queues_of_tenant
+-- The queues of a tenant, under the names of its counters.
+SELECT {queue} FROM ({queue_rows}) AS parts
+WHERE name > %(tenant)s::text || '/' AND name < %(tenant)s::text || '0' GROUP BY name ORDER BY name
 
 -- name: some_queues
 -- The same for these names.
@@ -81,7 +87,8 @@ SELECT name, config FROM queues WHERE config IS NOT NULL
 -- What runs in queues, what waits, and how many bytes that is.
 -- row: text
 SELECT
-    queue, sum(active)::int8, sum(available + scheduled + retryable)::int8, sum(bytes)::int8
+    queue, sum(active)::int8, sum(available + scheduled + retryable)::int8, sum(bytes)::int8,
+    sum(scheduled)::int8
 FROM queue_counts WHERE queue = ANY ({rows}) GROUP BY queue
 
 -- fragment: oldest

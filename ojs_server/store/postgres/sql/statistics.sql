@@ -6,6 +6,16 @@ WHERE pos > %(upto)s::int8 AND pos <= %(last)s::int8
     AND type IN ('job.enqueued', 'job.completed', 'job.failed')
 GROUP BY queue, minute, type, bucket
 
+-- name: what_tenants_did
+-- The same by tenants, under the names of their counters.
+SELECT
+    substring(convert_from(data, 'UTF8') FROM '"tenant_id":"([^"]+)"') || '/' AS tenant,
+    at / 60000 * 60000 AS minute, type, {bucket} AS bucket, count(*)::int8
+FROM events
+WHERE pos > %(upto)s::int8 AND pos <= %(last)s::int8
+    AND type IN ('job.enqueued', 'job.completed', 'job.failed')
+GROUP BY tenant, minute, type, bucket
+
 -- fragment: bucket
 -- How many of the bounds (domain/statistics.py) the run time of a completed job lies beyond. Not
 -- read as JSON, which PostgreSQL refuses where a text in it has a NUL.

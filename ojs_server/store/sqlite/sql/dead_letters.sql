@@ -14,7 +14,7 @@ FROM (VALUES {rows}) AS job WHERE jobs.id = job.column1
 
 -- name: full_queues
 -- Queues that may keep too many: the counters count those as well that no limit does.
-SELECT queue, sum(discarded) FROM queue_counts
+SELECT queue, sum(discarded) FROM queue_counts WHERE instr(queue, '/') = 0
 GROUP BY queue HAVING sum(discarded) > :most ORDER BY queue
 
 -- name: surplus_from
@@ -32,6 +32,7 @@ ORDER BY finished_at, id LIMIT :limit
 -- fragment: wanted
 -- What a filter asks for, besides what leads into the index.
 (:queue IS NULL OR queue = :queue) AND (:type IS NULL OR type = :type)
+    AND (:tenant IS NULL OR tenant = :tenant)
     AND (:prefix IS NULL OR substr(type, 1, length(:prefix)) = :prefix)
     AND (:states IS NULL OR instr(:states, ',' || state || ',') > 0)
     AND (:priority IS NULL OR priority = :priority)
@@ -58,6 +59,11 @@ SELECT {job}, {payload} FROM jobs WHERE state = 'discarded' AND queue = :queue A
 SELECT {job}, {payload} FROM jobs
 WHERE state = 'discarded' AND error_type = :error_type AND {dead_page}
 
+-- name: dead_letters_of_tenant
+-- The same of one tenant.
+SELECT {job}, {payload} FROM jobs
+WHERE state = 'discarded' AND tenant = :tenant AND {dead_page}
+
 -- name: count_dead_letters
 -- How many of them there are.
 SELECT count(*) FROM jobs WHERE state = 'discarded' AND {wanted}
@@ -69,6 +75,10 @@ SELECT count(*) FROM jobs WHERE state = 'discarded' AND queue = :queue AND {want
 -- name: count_dead_letters_of_error
 -- The same of one type of error.
 SELECT count(*) FROM jobs WHERE state = 'discarded' AND error_type = :error_type AND {wanted}
+
+-- name: count_dead_letters_of_tenant
+-- The same of one tenant.
+SELECT count(*) FROM jobs WHERE state = 'discarded' AND tenant = :tenant AND {wanted}
 
 -- name: dead_letter_ages
 -- When the first and the last of them were discarded.

@@ -23,6 +23,10 @@ SELECT {listed} FROM jobs WHERE {parked} AND state = :state AND {id_page}
 -- The same of one queue and state.
 SELECT {listed} FROM jobs WHERE {parked} AND queue = :queue AND state = :state AND {id_page}
 
+-- name: jobs_by_tenant
+-- The same of one tenant.
+SELECT {listed} FROM jobs WHERE tenant = :tenant AND {id_page}
+
 -- name: jobs_held
 -- Jobs that workers hold.
 SELECT {listed} FROM jobs WHERE id IN (SELECT job_id FROM leases) AND {id_page}
@@ -39,4 +43,9 @@ ORDER BY id DESC LIMIT 1 OFFSET :look
 -- name: floor_by_queue
 -- The same of one queue and state.
 SELECT id FROM jobs WHERE {parked} AND queue = :queue AND state = :state AND id < :after
+ORDER BY id DESC LIMIT 1 OFFSET :look
+
+-- name: floor_by_tenant
+-- The same of one tenant.
+SELECT id FROM jobs WHERE tenant = :tenant AND id < :after
 ORDER BY id DESC LIMIT 1 OFFSET :look

@@ -100,15 +100,15 @@ UPDATE limits SET used_at = :now WHERE name IN (
 )
 
 -- name: list_limits
--- The limits of keys, by name; those of queues sort before all of them.
+-- The limits of keys, by name.
 SELECT {limit}, (
     SELECT count(*) FROM jobs WHERE rate_key = limits.name AND state = 'available'
 )
-FROM limits WHERE name >= '$' ORDER BY name LIMIT :limit OFFSET :offset
+FROM limits WHERE name >= :low AND name < :high ORDER BY name LIMIT :limit OFFSET :offset
 
 -- name: count_limits
 -- How many there are.
-SELECT count(*) FROM limits WHERE name >= '$'
+SELECT count(*) FROM limits WHERE name >= :low AND name < :high
 
 -- name: one_limit
 -- One of them.

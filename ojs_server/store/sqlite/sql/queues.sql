@@ -41,8 +41,14 @@ SELECT
 FROM queue_counts
 
 -- name: queues
--- Every queue.
-SELECT {queue} FROM ({queue_rows}) AS parts GROUP BY name ORDER BY name
+-- Every queue; counters with a slash in their name are about tenants.
+SELECT {queue} FROM ({queue_rows}) AS parts WHERE instr(name, '/') = 0
+GROUP BY name ORDER BY name
+
+-- name: queues_of_tenant
+-- The queues of a tenant, under the names of its counters.
+SELECT {queue} FROM ({queue_rows}) AS parts
+WHERE name > :tenant || '/' AND name < :tenant || '0' GROUP BY name ORDER BY name
 
 -- name: some_queues
 -- The same for these names.
@@ -63,7 +69,8 @@ SELECT name, CAST(config AS BLOB) FROM queues WHERE config IS NOT NULL
 -- name: queue_loads
 -- What runs in queues, what waits, and how many bytes that is.
 -- row: ?
-SELECT queue, sum(active), sum(available + scheduled + retryable), sum(bytes)
+SELECT queue, sum(active), sum(available + scheduled + retryable), sum(bytes),
+    sum(scheduled)
 FROM queue_counts WHERE queue IN ({rows}) GROUP BY queue
 
 -- fragment: oldest

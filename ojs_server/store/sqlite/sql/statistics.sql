@@ -12,6 +12,20 @@ WITH happened AS MATERIALIZED (
 SELECT queue, minute, type, {bucket} AS bucket, count(*)
 FROM happened GROUP BY queue, minute, type, bucket
 
+-- name: what_tenants_did
+-- The same by tenants, under the names of their counters.
+WITH happened AS MATERIALIZED (
+    SELECT
+        json_extract(data, '$.tenant_id') || '/' AS tenant, at / 60000 * 60000 AS minute, type,
+        CASE WHEN type = 'job.completed' THEN COALESCE(json_extract(data, '$.duration_ms'), 0)
+        ELSE 0 END AS ms
+    FROM events
+    WHERE pos > :upto AND pos <= :last
+        AND type IN ('job.enqueued', 'job.completed', 'job.failed')
+)
+SELECT tenant, minute, type, {bucket} AS bucket, count(*)
+FROM happened GROUP BY tenant, minute, type, bucket
+
 -- fragment: bucket
 -- How many of the bounds (domain/statistics.py) a run time lies beyond.
 (ms > 5) + (ms > 10) + (ms > 25) + (ms > 50) + (ms > 100) + (ms > 250) + (ms > 500)

@@ -1,0 +1,116 @@
+"""FETCH with many jobs waiting beside FETCH with few, and the memory that it takes.
+
+python -m benchmarks.depth [--jobs N] [--few N] [--store sqlite|postgres]
+
+Two servers on stores of their own answer in turns, so that the ratio says something on a busy
+machine too.
+"""
+
+import argparse
+import asyncio
+import statistics
+import time
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from benchmarks import crowd
+from benchmarks.crowd import Line, lines
+from benchmarks.plot import Axis, draw
+from benchmarks.stand import STORES, Served, StoreKind, database, running, write_down
+
+QUEUE: Final = "deep"
+SAMPLES: Final = 300
+STEPS: Final = 4
+TO_REACH: Final = 1.5
+
+
+class Figures(msgspec.Struct, frozen=True):
+    """FETCH at one depth; latencies are medians in milliseconds."""
+
+    store: StoreKind
+    waiting: int
+    fetch_ms: float
+    with_few_ms: float
+    ratio: float
+    memory_mb: float
+
+
+async def fetch(line: Line) -> float:
+    """Milliseconds of one FETCH, whose job is acknowledged and replaced."""
+    begun = time.perf_counter()
+    answer = await line.call(crowd.FETCH, {"queues": [QUEUE], "count": 1})
+    took = (time.perf_counter() - begun) * 1000
+    (one,) = answer["jobs"]
+    await line.call(crowd.ACK, {"job_id": one["id"]})
+    await line.call(crowd.ENQUEUE, crowd.job(QUEUE))
+    return took
+
+
+async def measure(
+    store: StoreKind, deep: Served, shallow: Served, jobs: int, few: int
+) -> list[Figures]:
+    """Fill the one store in steps, and compare after each."""
+    found = []
+    async with lines(shallow.port, 1) as (line,):
+        await crowd.fill(line, QUEUE, few)
+    there = 0
+    for depth in sorted({few, *(max(few, jobs // 10**n) for n in range(STEPS))}):
+        async with lines(deep.port, 1) as (line,):
+            await crowd.fill(line, QUEUE, depth - there)
+        there = depth
+        here, beside = await compare(deep, shallow)
+        found.append(Figures(store, depth, here, beside, here / beside, deep.memory_mb()))
+    return found
+
+
+async def compare(deep: Served, shallow: Served) -> tuple[float, float]:
+    """The medians of FETCH at both, in turns."""
+    took: tuple[list[float], list[float]] = ([], [])
+    # Connections of their own: one that lay idle while the other store was filled is closed.
+    async with lines(deep.port, 1) as (many,), lines(shallow.port, 1) as (other,):
+        for _ in range(SAMPLES):
+            for line, mine in zip((many, other), took, strict=True):
+                mine.append(await fetch(line))
+    here, beside = map(statistics.median, took)
+    return here, beside
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, print a table, write the figures down and draw them."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.depth", description=__doc__)
+    parser.add_argument("--jobs", type=int, default=1_000_000, help="waiting at the end")
+    parser.add_argument("--few", type=int, default=1000, help="waiting in the other store")
+    parser.add_argument("--store", choices=STORES, action="append", help="only this one")
+    given = parser.parse_args(arguments)
+    found: list[Figures] = []
+    for store in given.store or STORES:
+        with (
+            database(store) as large,
+            database(store) as small,
+            running("ojs_server", large) as deep,
+            running("ojs_server", small) as shallow,
+        ):
+            found += asyncio.run(measure(store, deep, shallow, given.jobs, given.few))
+    for one in found:
+        print(
+            f"{one.store:<10}{one.waiting:>10,} waiting: FETCH {one.fetch_ms:.2f} ms, beside "
+            f"{given.few:,} waiting {one.with_few_ms:.2f} ms: {one.ratio:.2f} times (at most "
+            f"{TO_REACH:g}); {one.memory_mb:.0f} MB"
+        )
+    write_down("depth", found)
+    draw(
+        "depth",
+        "FETCH (p50) over waiting jobs",
+        Axis("jobs waiting", "log"),
+        Axis("ms"),
+        {
+            store: [(one.waiting, one.fetch_ms) for one in found if one.store == store]
+            for store in given.store or STORES
+        },
+    )
+
+
+if __name__ == "__main__":
+    main()

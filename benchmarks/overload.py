@@ -1,0 +1,151 @@
+"""Twice what the server can take: who is served, how soon, and how soon all is well again.
+
+python -m benchmarks.overload [--seconds N] [--waiting N] [--store sqlite|postgres]
+"""
+
+import argparse
+import asyncio
+import statistics
+import time
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from benchmarks import crowd
+from benchmarks.crowd import Answer, Line, lines
+from benchmarks.stand import STORES, StoreKind, database, running, write_down
+
+CLOSED: Final = 32
+OPEN: Final = 800
+TICK_S: Final = 0.005
+AFTER: Final = 50
+FLOODS: Final = (2, 4, 8)
+# With this share of refusals it was a flood.
+REFUSED: Final = 0.2
+
+
+class Figures(msgspec.Struct, frozen=True):
+    """What one store did; latencies in milliseconds, of requests that were served."""
+
+    store: StoreKind
+    waiting_at_most: int
+    capacity_per_s: float
+    asked_per_s: float
+    served_per_s: float
+    refused_per_s: float
+    # Those without Retry-After, and answers that are neither 201 nor 503.
+    wrong: int
+    p50_ms: float
+    p99_ms: float
+    after_p50_ms: float
+    after_worst_ms: float
+
+
+class Flood:
+    """Requests at a pace of their own, whatever becomes of those before."""
+
+    def __init__(self, opened: Sequence[Line]) -> None:
+        self._free = list(opened)
+        self.took: list[float] = []
+        self.asked = self.refused = self.wrong = 0
+
+    async def run(self, per_s: float, seconds: float) -> None:
+        """Ask so often; a request that finds no connection free is not sent."""
+        begun = time.perf_counter()
+        due = 0.0
+        while (passed := time.perf_counter() - begun) < seconds:
+            while due < passed * per_s:
+                due += 1
+                if self._free:
+                    self._ask(self._free.pop())
+            await asyncio.sleep(TICK_S)
+
+    def _ask(self, line: Line) -> None:
+        self.asked += 1
+        begun = time.perf_counter()
+
+        def answered(future: "asyncio.Future[Answer]") -> None:
+            self._free.append(line)
+            answer = future.result()
+            if answer.status == 201:
+                self.took.append((time.perf_counter() - begun) * 1000)
+            elif answer.status == 503 and b"retry-after" in answer.head.lower():
+                self.refused += 1
+            else:
+                self.wrong += 1
+
+        line.ask(crowd.ENQUEUE, crowd.job("flood")).add_done_callback(answered)
+
+
+async def capacity(port: int, seconds: float) -> float:
+    """Requests in a second of connections that each wait for their answer."""
+    async with lines(port, CLOSED) as opened:
+        end = time.perf_counter() + seconds
+
+        async def produce(line: Line) -> int:
+            done = 0
+            while time.perf_counter() < end:
+                await line.call(crowd.ENQUEUE, crowd.job("calm"))
+                done += 1
+            return done
+
+        return sum(await asyncio.gather(*map(produce, opened))) / seconds
+
+
+async def measure(store: StoreKind, port: int, seconds: float, waiting: int) -> Figures:
+    """Find the capacity, ask for twice as much or more, and look at what follows."""
+    able = await capacity(port, seconds)
+    flood = Flood(())
+    async with lines(port, OPEN) as opened, lines(port, 1) as (calm,):
+        for times in FLOODS:
+            flood = Flood(opened)
+            await flood.run(times * able, seconds)
+            # What was measured in the calm may have been low for reasons of the machine.
+            if flood.refused > flood.asked * REFUSED:
+                break
+        after = []
+        for _ in range(AFTER):
+            begun = time.perf_counter()
+            await calm.ask(crowd.ENQUEUE, crowd.job("after"))
+            after.append((time.perf_counter() - begun) * 1000)
+    cuts = statistics.quantiles(flood.took, n=100)
+    return Figures(
+        store=store,
+        waiting_at_most=waiting,
+        capacity_per_s=able,
+        asked_per_s=flood.asked / seconds,
+        served_per_s=len(flood.took) / seconds,
+        refused_per_s=flood.refused / seconds,
+        wrong=flood.wrong,
+        p50_ms=cuts[49],
+        p99_ms=cuts[98],
+        after_p50_ms=statistics.median(after),
+        after_worst_ms=max(after),
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, print, and write the figures down."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.overload", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=8.0, help="calm, and as long in flood")
+    parser.add_argument("--waiting", type=int, default=256, help="requests that may wait")
+    parser.add_argument("--store", choices=STORES, action="append", help="only this one")
+    given = parser.parse_args(arguments)
+    found = []
+    bound = ("--max-waiting", str(given.waiting))
+    for store in given.store or STORES:
+        with database(store) as address, running("ojs_server", address, *bound) as served:
+            found.append(asyncio.run(measure(store, served.port, given.seconds, given.waiting)))
+    for one in found:
+        print(
+            f"{one.store}: can {one.capacity_per_s:,.0f}/s, was asked {one.asked_per_s:,.0f}/s, "
+            f"served {one.served_per_s:,.0f}/s, refused {one.refused_per_s:,.0f}/s, wrongly "
+            f"{one.wrong}; served in {one.p50_ms:.0f} ms (p50), {one.p99_ms:.0f} ms (p99); "
+            f"afterwards in {one.after_p50_ms:.1f} ms, at worst {one.after_worst_ms:.0f} ms"
+        )
+    write_down("overload", found)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""Cases of tenants: whose jobs are whose, what strangers are told, limits and fair shares."""
+
+from typing import Any
+
+from conformance.case import case
+from conformance.stage import Stage
+
+TENANTS = "multi_tenancy"
+
+
+def as_tenant(stage: Stage, tenant: str) -> Stage:
+    """The same server, as a tenant sees it."""
+    headers = {**stage.headers, "X-OJS-Tenant": tenant}
+    return Stage(stage.wire, stage.manifest, process=stage.process, headers=headers)
+
+
+def two(stage: Stage) -> tuple[Stage, Stage]:
+    """Two tenants that nobody has heard of."""
+    return as_tenant(stage, stage.name("t")), as_tenant(stage, stage.name("t"))
+
+
+async def put(stage: Stage, queue: str, **members: Any) -> dict[str, Any]:
+    """Enqueue one job."""
+    reply = await stage.push(queue=queue, **members)
+    return dict(reply.expect(201).json["job"])
+
+
+@case("OJS-TEN-001", "OJS-TEN-002", "OJS-TEN-004", "OJS-TEN-005", capability=TENANTS)
+async def names(stage: Stage) -> None:
+    """The header or `meta` say whose a job is; they may not differ, nor be changed later."""
+    acme, _ = two(stage)
+    name, queue = acme.headers["X-OJS-Tenant"], stage.name()
+    stage.equal((await put(acme, queue))["meta"], {"tenant_id": name}, "meta")
+    stage.equal((await put(stage, queue))["meta"], {}, "meta of a job without a tenant")
+    other = {"X-OJS-Tenant": "", "X-OJS-Tenant-Id": name}
+    made = await stage.call(
+        "POST", "jobs", {"type": "t", "args": [], "queue": queue}, headers=other
+    )
+    stage.equal(made.expect(201).json["job"]["meta"], {"tenant_id": name}, "meta by the long name")
+    for wrong in ("a/b", "_default", "-"):
+        reply = await stage.push(queue=queue, meta={"tenant_id": wrong})
+        reply.error(400, "invalid_request", field="meta.tenant_id")
+    (await acme.push(queue=queue, meta={"tenant_id": "other"})).error(400, "invalid_request")
+    dead = await acme.discarded(queue)
+    reply = await stage.post(
+        f"dead-letter/{dead['id']}/retry", {"override": {"meta": {"tenant_id": "other"}}}
+    )
+    reply.error(400, "invalid_request")
+
+
+@case("OJS-TEN-006", "OJS-TEN-007", "OJS-TEN-008", "OJS-TEN-017", capability=TENANTS)
+async def strangers(stage: Stage) -> None:
+    """A stranger finds, gets, settles, cancels and hears nothing."""
+    acme, beta = two(stage)
+    queue = stage.name()
+    job = await put(acme, queue)
+    at = f"jobs/{job['id']}"
+    await beta.empty(queue)
+    for reply in (
+        await beta.get(at),
+        await beta.delete(at),
+        await beta.post("workers/ack", {"job_id": job["id"]}),
+        await beta.post("workers/nack", {"job_id": job["id"], "error": {}}),
+        await beta.get(f"{at}/progress"),
+        await beta.get(f"{at}/events"),
+        await beta.get(f"queues/{queue}"),
+        await beta.get(f"queues/{queue}/stats"),
+    ):
+        reply.error(404, "not_found")
+    stage.equal((await beta.get("jobs")).json["jobs"], [], "jobs of a stranger")
+    stage.equal((await beta.get("queues")).json["queues"], [], "queues of a stranger")
+    stage.equal((await beta.get("events")).json["events"], [], "events of a stranger")
+    told = (await acme.get("events")).json["events"]
+    stage.equal([one["subject"] for one in told], [job["id"]], "events of the tenant")
+    stage.equal(told[0]["data"]["tenant_id"], acme.headers["X-OJS-Tenant"], "tenant_id")
+    stage.equal((await acme.take(queue))["id"], job["id"], "the tenant's own job")
+
+
+@case("OJS-TEN-009", capability=TENANTS)
+async def names_of_ones_own(stage: Stage) -> None:
+    """Keys, fingerprints and workers of two tenants do not meet."""
+    queue, key, worker = stage.name(), stage.name("key"), stage.name("w")
+    body = {
+        "type": "t",
+        "args": [],
+        "queue": queue,
+        "unique": {"keys": ["type", "queue"]},
+        "rate_limit": {"key": key, "concurrency": 1},
+    }
+    for tenant in two(stage):
+        (await tenant.post("jobs", body, Idempotency_Key=key)).expect(201)
+        (await tenant.post("jobs", body, Idempotency_Key=key)).expect(200)
+        (await tenant.post("jobs", body)).error(409, "duplicate")
+        await tenant.take(queue, worker)
+        shown = (await tenant.get(f"rate-limits/{key}")).expect(200, {"concurrency.active": 1})
+        stage.equal(shown.json["key"], key, "the key")
+        held = (await tenant.get(f"workers/{worker}")).json["worker"]
+        stage.equal(held["active_jobs"], 1, "jobs of the worker")
+
+
+@case("OJS-TEN-010", capability=TENANTS)
+async def refused(stage: Stage) -> None:
+    """Calls about everybody are not for a tenant."""
+    acme, _ = two(stage)
+    queue = stage.name()
+    for reply in (
+        await acme.post(f"queues/{queue}/pause"),
+        await acme.get("admin/stats"),
+        await acme.get("admin/tenants"),
+        await acme.call("PUT", f"queues/{queue}/config", {}),
+    ):
+        reply.error(403, "tenant_access_denied")
+
+
+@case("OJS-TEN-011", "OJS-TEN-012", "OJS-TEN-013", "OJS-TEN-014", capability=TENANTS)
+async def limits(stage: Stage) -> None:
+    """Limits refuse what is too much, hold back what may not run, and weigh what may."""
+    acme, beta = two(stage)
+    name, queue = acme.headers["X-OJS-Tenant"], stage.name()
+    path = f"admin/tenants/{name}"
+    reply = await stage.call("PUT", path, {"limits": {"max_queue_depth": 3, "fairness_weight": 2}})
+    reply.expect(201, {"limits.max_queue_depth": 3, "limits.fairness_weight": 2})
+    (await stage.call("PUT", f"{path}/limits", {"max_deph": 1})).error(422, "validation_error")
+    for tenant in (beta, beta, beta, acme, acme, acme):
+        await put(tenant, queue)
+    full = await acme.push(queue=queue)
+    full.error(429, "TENANT_LIMIT_EXCEEDED")
+    full.expect(429, {"error.limit": "max_queue_depth", "error.current": 3, "error.maximum": 3})
+    stage.check("retry-after" in full.headers, "Retry-After", full.headers)
+    taken = [(await stage.take(queue))["meta"]["tenant_id"] for _ in range(3)]
+    stage.equal(taken.count(name), 2, "turns of the tenant with the double weight")
+    (await stage.call("PUT", f"{path}/limits", {"max_concurrency": 2})).expect(200)
+    await acme.empty(queue)
+    await stage.take(queue)
+    (await stage.delete(path)).expect(200, {"deleted": True})
+    await acme.take(queue)
+
+
+@case("OJS-TEN-015", "OJS-TEN-016", capability=TENANTS)
+async def statistics(stage: Stage) -> None:
+    """A tenant is listed and counted, for operators and for itself."""
+    acme, beta = two(stage)
+    name, queue = acme.headers["X-OJS-Tenant"], stage.name()
+    path = f"admin/tenants/{name}"
+    (await stage.get(f"{path}/stats")).expect(200, {"total_jobs": 0})
+    await put(acme, queue)
+    await acme.take(queue)
+    shown = (await acme.get(f"{path}/stats")).expect(200, {"total_jobs": 1, "jobs.active": 1})
+    stage.equal(shown.json["tenant_id"], name, "tenant_id")
+    (await beta.get(f"{path}/stats")).error(404, "not_found")
+    (await stage.get(path)).expect(200, {"configured": False})
+    stage.equal(len((await stage.get(f"{path}/jobs")).json["items"]), 1, "jobs of the tenant")
+    (await stage.get("admin/tenants")).expect(200)

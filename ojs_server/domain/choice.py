@@ -1,0 +1,99 @@
+"""Which of the jobs that wait a claim takes, where tenants share queues.
+
+Queues in their order, the highest priority first, tenants of one priority in turn, and each
+tenant's jobs as they came.
+"""
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from typing import Final, NamedTuple, Protocol
+
+from ojs_server.domain.tenant import DEFAULT, Tenant, scoped
+from ojs_server.domain.turns import Rota
+
+_PLAIN: Final = Tenant()
+
+
+class Candidate(NamedTuple):
+    """A job that a claim may choose."""
+
+    id: str
+    queue: str
+    tenant: str | None
+    priority: int
+    seq: int
+
+
+class QueueOrder(Protocol):
+    """Which queue is next."""
+
+    def next(self, queues: Sequence[str]) -> str:
+        """One of those that still have something, in the order in which they were wanted."""
+
+
+class InOrder:
+    """The first queue that has something."""
+
+    def next(self, queues: Sequence[str]) -> str:
+        """Always the first."""
+        return queues[0]
+
+
+class _Shelf:
+    """What one queue has, by priority and tenant."""
+
+    def __init__(self, queue: str, tenants: Mapping[str, Tenant], rota: Rota) -> None:
+        self._turns = rota.of(f"tenants:{queue}")
+        self._tenants = tenants
+        self._weights = {name: one.fairness_weight for name, one in tenants.items()}
+        self._levels: defaultdict[int, defaultdict[str, deque[Candidate]]] = defaultdict(
+            lambda: defaultdict(deque)
+        )
+
+    def put(self, one: Candidate) -> None:
+        """Add a job; jobs are added in the order in which they came."""
+        tenant = one.tenant or DEFAULT
+        level = one.priority + self._tenants.get(tenant, _PLAIN).priority_boost
+        self._levels[level][tenant].append(one)
+
+    def take(self, rooms: Mapping[str, int]) -> Candidate | None:
+        """The next job of a tenant that has room for it."""
+        for level in sorted(self._levels, reverse=True):
+            jobs = self._levels[level]
+            wanting = [
+                name for name, own in jobs.items() if own and rooms.get(scoped(name, ""), 1) > 0
+            ]
+            if wanting:
+                return jobs[self._turns.take(wanting, self._weights)].popleft()
+        return None
+
+
+def choose(
+    candidates: Iterable[Candidate],
+    queues: Sequence[str],
+    limit: int,
+    *,
+    order: QueueOrder,
+    tenants: Mapping[str, Tenant],
+    rooms: MutableMapping[str, int],
+    rota: Rota,
+) -> list[Candidate]:
+    """Up to `limit` jobs, in the order in which they are handed out.
+
+    `rooms` says how many more jobs may run where that is limited, by the names of counters.
+    """
+    shelves = {queue: _Shelf(queue, tenants, rota) for queue in queues}
+    for candidate in sorted(set(candidates), key=lambda one: (-one.priority, one.seq)):
+        shelves[candidate.queue].put(candidate)
+    chosen: list[Candidate] = []
+    left = list(shelves)
+    while len(chosen) < limit and (left := [name for name in left if rooms.get(name, 1) > 0]):
+        queue = order.next(left)
+        if (one := shelves[queue].take(rooms)) is None:
+            left.remove(queue)
+            continue
+        chosen.append(one)
+        for name in (queue, scoped(one.tenant or DEFAULT, "")):
+            if name in rooms:
+                rooms[name] -= 1
+    return chosen

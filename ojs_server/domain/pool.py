@@ -1,0 +1,149 @@
+"""Pools: queues that share workers, and the order in which these take from them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from ojs_server.domain.errors import invalid
+from ojs_server.domain.fields import flag, parse_queue
+from ojs_server.domain.naming import nearest, refuse_unknown
+from ojs_server.domain.rate_limit import parse_count
+from ojs_wire.values import format_duration, kind_of, parse_duration
+
+STRATEGIES: Final = ("strict", "round-robin", "weighted", "least-loaded")
+MAX_QUEUES: Final = 100
+MAX_WEIGHT: Final = 1000
+# The locked row that a pool's concurrency is judged under.
+OF_POOL: Final = "#pool:"
+MEMBERS: Final = frozenset(
+    {"name", "queues", "concurrency", "strategy", "weights", "isolated", "starvation_prevention"}
+)
+_STARVING: Final = frozenset({"enabled", "rotation_interval", "min_dispatch_ratio"})
+
+
+class Starving(msgspec.Struct, frozen=True):
+    """After how long, and after how many turns of others, a queue's turn has come."""
+
+    rotation_ms: int = 30_000
+    least_share: float = 0.05
+
+    def as_wire(self) -> dict[str, Any]:
+        """As it is asked for."""
+        return {
+            "enabled": True,
+            "rotation_interval": format_duration(self.rotation_ms),
+            "min_dispatch_ratio": self.least_share,
+        }
+
+
+class Pool(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One pool. `isolated` keeps workers of no pool, or of another one, from its queues."""
+
+    queues: tuple[str, ...]
+    concurrency: int | None = None
+    strategy: str = "round-robin"
+    weights: dict[str, int] = {}
+    isolated: bool = False
+    starving: Starving | None = None
+
+    def as_wire(self) -> dict[str, Any]:
+        """The pool with all that can be set."""
+        starving = {"enabled": False} if self.starving is None else self.starving.as_wire()
+        return {
+            "queues": list(self.queues),
+            "concurrency": self.concurrency,
+            "strategy": self.strategy,
+            "weights": self.weights,
+            "isolated": self.isolated,
+            "starvation_prevention": starving,
+        }
+
+
+def parse_pool(body: Mapping[str, Any]) -> Pool:
+    """Check a pool; `queues` is an array, or an object that says each queue's weight.
+
+    A member that is not known is always refused: passed over, jobs would be shared otherwise
+    than their operator believes.
+    """
+    refuse_unknown("", body, MEMBERS)
+    given = body.get("queues")
+    weights: dict[str, int] = {}
+    if isinstance(given, dict):
+        for name, value in given.items():
+            refuse_unknown(f"queues.{name}.", object_at(f"queues.{name}", value), {"weight"})
+            weights |= parse_weights(f"queues.{name}", {name: (value or {}).get("weight", 1)})
+    elif not isinstance(given, list):
+        raise invalid("queues", f"must be an array or an object, not {kind_of(given)}")
+    if not 0 < len(given) <= MAX_QUEUES:
+        raise invalid("queues", f"must name 1 to {MAX_QUEUES} queues")
+    queues = tuple(dict.fromkeys(parse_queue("queues", name) for name in given))
+    if body.get("weights") is not None:
+        weights |= parse_weights("weights", object_at("weights", body["weights"]))
+    for name in weights:
+        if name not in queues:
+            raise invalid("weights", f"names {name}, which is not among the pool's queues")
+    concurrency = body.get("concurrency")
+    return Pool(
+        queues,
+        None if concurrency is None else parse_count("concurrency", concurrency, 0),
+        parse_strategy("strategy", body.get("strategy")) or "round-robin",
+        weights,
+        flag(body, "isolated"),
+        _starving(body.get("starvation_prevention")),
+    )
+
+
+def parse_strategy(field: str, value: object) -> str | None:
+    """Check the name of a strategy."""
+    if value is not None and value not in STRATEGIES:
+        raise invalid(
+            field,
+            f"must be one of {', '.join(STRATEGIES)}{nearest(value, STRATEGIES)}",
+            allowed=list(STRATEGIES),
+        )
+    return None if value is None else str(value)
+
+
+def parse_weights(field: str, given: Mapping[str, Any]) -> dict[str, int]:
+    """Check the weights of queues."""
+    if len(given) > MAX_QUEUES:
+        raise invalid(field, f"must name at most {MAX_QUEUES} queues")
+    return {
+        parse_queue(field, name): parse_count(f"{field}.{name}", value, 0, MAX_WEIGHT)
+        for name, value in given.items()
+    }
+
+
+def order_of(queues: Sequence[str], pool: Pool) -> list[str]:
+    """Those of the wanted queues that a pool has."""
+    return [name for name in queues if name in pool.queues]
+
+
+def _starving(value: object) -> Starving | None:
+    given = object_at("starvation_prevention", value)
+    refuse_unknown("starvation_prevention.", given, _STARVING)
+    if not flag(given, "enabled"):
+        return None
+    share = given.get("min_dispatch_ratio", Starving().least_share)
+    if isinstance(share, bool) or not isinstance(share, int | float) or not 0.001 <= share <= 1:
+        raise invalid(
+            "starvation_prevention.min_dispatch_ratio", "must be a number from 0.001 to 1"
+        )
+    interval = given.get("rotation_interval")
+    try:
+        rotation_ms = Starving().rotation_ms if interval is None else parse_duration(interval, 1000)
+    except ValueError as error:
+        raise invalid("starvation_prevention.rotation_interval", str(error)) from None
+    if rotation_ms <= 0:
+        raise invalid("starvation_prevention.rotation_interval", "must be longer than zero")
+    return Starving(rotation_ms, float(share))
+
+
+def object_at(field: str, value: object) -> dict[str, Any]:
+    """Check an object that may be left out."""
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise invalid(field, f"must be an object, not {kind_of(value)}")
+    return value

@@ -1,0 +1,109 @@
+"""Tenants: whose a job is, and under which names what is a tenant's own is kept."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from ojs_server.domain.errors import InvalidRequest, invalid
+from ojs_server.domain.naming import refuse_unknown
+from ojs_server.domain.rate_limit import Window, parse_count, parse_key, parse_window
+from ojs_wire.values import kind_of
+
+# Whose the jobs are that name no tenant, once others do. No client can say it.
+DEFAULT: Final = "_default"
+# Between a tenant and what is its own; it is in no tenant's name, no queue's and no key.
+BETWEEN: Final = "/"
+MEMBER: Final = "tenant_id"
+# The locked row that a tenant's limits are judged under; it sorts behind those of queues.
+OF_TENANT: Final = "#tenant:"
+MAX_WEIGHT: Final = 1000
+MAX_BOOST: Final = 100
+
+
+class Tenant(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a tenant is limited to, and its share beside others; what is empty does not limit."""
+
+    max_concurrency: int | None = None
+    max_enqueue_rate: Window | None = None
+    max_queue_depth: int | None = None
+    max_scheduled: int | None = None
+    fairness_weight: int = 1
+    priority_boost: int = 0
+
+    @property
+    def limited(self) -> bool:
+        """Whether its row must be locked before its jobs come or start."""
+        return self != Tenant(
+            fairness_weight=self.fairness_weight, priority_boost=self.priority_boost
+        )
+
+    def as_wire(self) -> dict[str, Any]:
+        """Every limit, null where there is none."""
+        rate = self.max_enqueue_rate
+        return {
+            "max_concurrency": self.max_concurrency,
+            "max_enqueue_rate": None if rate is None else rate.as_wire(),
+            "max_queue_depth": self.max_queue_depth,
+            "max_scheduled": self.max_scheduled,
+            "fairness_weight": self.fairness_weight,
+            "priority_boost": self.priority_boost,
+        }
+
+
+LIMITS: Final = Tenant.__struct_fields__
+
+
+def parse_limits(given: object, field: str = "") -> Tenant:
+    """Check a tenant's limits; `field` is where they stand, empty for the whole body.
+
+    A member that is not known is always refused: passed over, a tenant would be without a limit.
+    """
+    if not isinstance(given, dict):
+        raise invalid(field or "limits", f"must be an object, not {kind_of(given)}")
+    at = f"{field}." if field else ""
+    refuse_unknown(at, given, LIMITS)
+    made: dict[str, Any] = {
+        name: parse_count(f"{at}{name}", given[name], 0)
+        for name in ("max_concurrency", "max_queue_depth", "max_scheduled")
+        if given.get(name) is not None
+    }
+    if (rate := parse_window(f"{at}max_enqueue_rate", given.get("max_enqueue_rate"))) is not None:
+        made["max_enqueue_rate"] = rate
+    for name, least, most in (("fairness_weight", 1, MAX_WEIGHT), ("priority_boost", 0, MAX_BOOST)):
+        if given.get(name) is not None:
+            made[name] = parse_count(f"{at}{name}", given[name], least, most)
+    return Tenant(**made)
+
+
+def scoped(tenant: str | None, name: str) -> str:
+    """The name of something that each tenant has for itself."""
+    return name if tenant is None else f"{tenant}{BETWEEN}{name}"
+
+
+def unscoped(tenant: str | None, name: str) -> str:
+    """The same as its tenant knows it."""
+    return name if tenant is None else name.removeprefix(f"{tenant}{BETWEEN}")
+
+
+def parse_tenant(field: str, value: object) -> str:
+    """Check the name of a tenant."""
+    return parse_key(field, value)
+
+
+def tenant_in(meta: Mapping[str, Any]) -> str | None:
+    """The tenant that a job's `meta` names."""
+    value = meta.get(MEMBER)
+    return None if value is None else parse_tenant(f"meta.{MEMBER}", value)
+
+
+def with_tenant(meta: Mapping[str, Any], tenant: str | None) -> Mapping[str, Any]:
+    """The `meta` of a tenant's job; it may not name another one."""
+    if tenant is None or meta.get(MEMBER) == tenant:
+        return meta
+    if meta.get(MEMBER) is not None:
+        raise InvalidRequest(
+            f"`meta.{MEMBER}` names another tenant than the request itself",
+            details={"field": f"meta.{MEMBER}", "tenant_id": tenant},
+        )
+    return {**meta, MEMBER: tenant}

@@ -1,0 +1,55 @@
+"""Who calls: the key that was shown, and the tenant that a call is limited to."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from ojs_server.domain.errors import Denied
+from ojs_server.domain.tenant import parse_tenant, scoped
+from ojs_server.http import dialects
+from ojs_server.http.auth import Role
+from ojs_server.http.call import Call
+from ojs_server.ops.settle import missing
+from ojs_wire import codes
+
+_FIELD: Final = "X-OJS-Tenant"
+
+
+def identify(call: Call, roles: frozenset[Role]) -> None:
+    """Note whose call this is; raises Denied unless one of the roles is proven."""
+    keys = call.server.settings.keys
+    call.principal = keys.admit(call.header("authorization"), roles)
+    named = dialects.tenant_header(call)
+    bound = keys.tenants.get(call.principal)
+    if named is None and bound is None:
+        return
+    if named is not None:
+        parse_tenant(_FIELD, named)
+    if bound is not None and named not in (None, bound):
+        raise denied("this key is another tenant's")
+    call.tenant = bound or named
+    # What is remembered of a principal's requests is the tenant's own, too.
+    call.principal = scoped(call.tenant, call.principal)
+
+
+def denied(message: str) -> Denied:
+    """What a tenant may not do, whoever else may."""
+    return Denied(
+        message,
+        code=codes.TENANT_ACCESS_DENIED,
+        hint="call without a tenant, with a key that is bound to none",
+    )
+
+
+async def strangers(call: Call, job_ids: Iterable[str]) -> set[str]:
+    """Those of these jobs that are not the caller's tenant's, or not there."""
+    if call.tenant is None:
+        return set()
+    ids = set(job_ids)
+    tenants = await call.server.engine.read(lambda reader: reader.tenants_of(ids))
+    return {job_id for job_id in ids if tenants.get(job_id) != call.tenant}
+
+
+async def require_own(call: Call, job_id: str, kind: str = "job") -> None:
+    """A job of somebody else is like one that is not there. Whose a job is never changes."""
+    if await strangers(call, [job_id]):
+        raise missing(job_id, kind)

@@ -1,0 +1,191 @@
+"""Tenants for operators, and for themselves: what they have, do, and are limited to."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from ojs_server.domain import limit as limits
+from ojs_server.domain.errors import invalid
+from ojs_server.domain.job import WAITING, State
+from ojs_server.domain.naming import refuse_unknown
+from ojs_server.domain.rate_limit import Policy
+from ojs_server.domain.statistics import DAY_MS, HOUR_MS
+from ojs_server.domain.tenant import (
+    BETWEEN,
+    DEFAULT,
+    OF_TENANT,
+    Tenant,
+    parse_limits,
+    parse_tenant,
+    scoped,
+)
+from ojs_server.http.admin_lists import admin_page
+from ojs_server.http.call import Answer, Call
+from ojs_server.http.job_lists import FILTERS, list_jobs
+from ojs_server.http.statistics import collect, lately, throughput
+from ojs_server.http.views import timestamp
+from ojs_server.ops.sharers import DropTenant, SaveTenant, no_such
+from ojs_server.store.base import Reader
+from ojs_server.store.records import QueueCounts, Stamped
+
+_PLAIN = Tenant()
+
+
+async def listing(call: Call) -> Answer:
+    """Every tenant that was configured or ever had jobs, by name."""
+    page, _ = admin_page(call)
+    found = await call.server.engine.read(lambda reader: reader.tenants())
+    part, pagination = page.cut(found)
+    return Answer({"items": [_shown(*one) for one in part], "pagination": pagination})
+
+
+async def detail(call: Call) -> Answer:
+    """One tenant."""
+    return Answer(await _read(call, _name(call)))
+
+
+async def replace(call: Call) -> Answer:
+    """Configure a tenant; what is not named is not limited."""
+    name, body = _name(call), await call.json()
+    refuse_unknown("", body, ("tenant_id", "limits"))
+    if body.get("tenant_id") not in (None, name):
+        raise invalid("tenant_id", "differs from the name in the path")
+    given = body.get("limits")
+    return await _save(call, name, parse_limits({} if given is None else given, "limits"))
+
+
+async def limit(call: Call) -> Answer:
+    """Replace a tenant's limits."""
+    return await _save(call, _name(call), parse_limits(await call.json()))
+
+
+async def delete(call: Call) -> Answer:
+    """Forget what was set for a tenant; its jobs stay."""
+    name = _name(call)
+    await call.server.engine.run(DropTenant(name))
+    return Answer({"deleted": True, "tenant_id": name})
+
+
+async def jobs(call: Call) -> Answer:
+    """A tenant's jobs, newest first, with the filters of other lists."""
+    page, query = admin_page(call, FILTERS)
+    return await list_jobs(call, "items", page, query, _name(call))
+
+
+async def stats(call: Call) -> Answer:
+    """What a tenant has, what went through, how near it is to its limits, and its share."""
+    name = _name(call)
+    own = scoped(name, "")
+    await collect(call)
+    minutes, _, now = await lately(call, [own])
+
+    def read(reader: Reader) -> tuple[dict[str, QueueCounts], dict[str, Tenant], int, int, int]:
+        tenants = {found[0]: found[1] or _PLAIN for found in reader.tenants()}
+        counts = reader.queues([scoped(one, "") for one in {*tenants, name}])
+        spans = reader.statistics(HOUR_MS, [own], now - DAY_MS, now + 1)
+        done, failed = (
+            sum(span.times for span in spans if span.kind == kind)
+            for kind in ("processed", "failed")
+        )
+        row = reader.limit(OF_TENANT + name)
+        rate = tenants.get(name, _PLAIN).max_enqueue_rate
+        begun = (
+            limits.started(msgspec.structs.replace(row[0], policy=Policy(rate=rate)), now)
+            if row
+            else 0
+        )
+        known = {one.name.removesuffix(BETWEEN): one for one in counts}
+        return known, tenants, done, failed, begun
+
+    known, tenants, done, failed, begun = await call.server.engine.read(read)
+    mine = _counts(known.get(name))
+    passed = throughput(minutes.get(own, ()), now)
+    return Answer(
+        {
+            "tenant_id": name,
+            "total_jobs": sum(mine.values()),
+            "jobs": {
+                **{
+                    state: mine[state] for state in (State.AVAILABLE, State.ACTIVE, State.SCHEDULED)
+                },
+                "completed_24h": done,
+                "failed_24h": failed,
+            },
+            "throughput": {
+                kind: passed[kind] for kind in ("processed_per_minute", "enqueued_per_minute")
+            },
+            "limits": _used(tenants.get(name, _PLAIN), mine, begun),
+            "fairness": _fairness(name, known, tenants),
+        }
+    )
+
+
+def _name(call: Call) -> str:
+    """The tenant that the path names; a tenant knows of no other one."""
+    name = call.params["id"]
+    if call.tenant is not None and name != call.tenant:
+        raise no_such("tenant", name)
+    return name if name == DEFAULT else parse_tenant("tenant_id", name)
+
+
+async def _save(call: Call, name: str, tenant: Tenant) -> Answer:
+    saved = await call.server.engine.run(SaveTenant(name, tenant))
+    return Answer(await _read(call, name), 201 if saved.new else 200)
+
+
+async def _read(call: Call, name: str) -> dict[str, Any]:
+    found = await call.server.engine.read(lambda reader: reader.tenants())
+    for one in found:
+        if one[0] == name:
+            return _shown(*one)
+    raise no_such("tenant", name)
+
+
+def _shown(name: str, tenant: Tenant | None, stamped: Stamped | None) -> dict[str, Any]:
+    return {
+        "tenant_id": name,
+        "configured": tenant is not None,
+        "limits": (tenant or _PLAIN).as_wire(),
+        "created_at": timestamp(stamped.created_at if stamped else None),
+        "updated_at": timestamp(stamped.updated_at if stamped else None),
+    }
+
+
+def _counts(queue: QueueCounts | None) -> Mapping[str, int]:
+    return dict.fromkeys(State, 0) if queue is None else queue.counts
+
+
+def _used(tenant: Tenant, mine: Mapping[str, int], begun: int) -> dict[str, Any]:
+    """Every limit that is set, with how much of it is used."""
+    wire = tenant.as_wire()
+    current = {
+        "max_concurrency": mine[State.ACTIVE],
+        "max_queue_depth": sum(mine[state] for state in WAITING),
+        "max_scheduled": mine[State.SCHEDULED],
+        "max_enqueue_rate": begun,
+    }
+    return {
+        name: {"limit": wire[name], "current": used}
+        for name, used in current.items()
+        if wire[name] is not None
+    }
+
+
+def _fairness(
+    name: str, known: Mapping[str, QueueCounts], tenants: Mapping[str, Tenant]
+) -> dict[str, Any]:
+    """A tenant's part of all turns while those have jobs that have some now, and of what runs."""
+    there = {
+        one: tenants.get(one, _PLAIN).fairness_weight
+        for one, queue in known.items()
+        if one == name or queue.counts[State.AVAILABLE] or queue.counts[State.ACTIVE]
+    }
+    weight = tenants.get(name, _PLAIN).fairness_weight
+    running = sum(queue.counts[State.ACTIVE] for queue in known.values())
+    mine = _counts(known.get(name))[State.ACTIVE]
+    return {
+        "weight": weight,
+        "effective_share": round(weight / (sum(there.values()) or weight), 3),
+        "actual_share": round(mine / running, 3) if running else 0.0,
+    }

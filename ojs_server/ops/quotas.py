@@ -1,0 +1,115 @@
+"""What tenants may enqueue: how much, how fast, and how much of it for later.
+
+A limited tenant's row is locked first, so that of all nodes one at a time looks and adds. Tenants
+without limits are not looked at.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from ojs_server.domain import events
+from ojs_server.domain import limit as limits
+from ojs_server.domain.errors import TenantFull
+from ojs_server.domain.job import WAITING, Job, State
+from ojs_server.domain.limit import Limit
+from ojs_server.domain.rate_limit import Policy
+from ojs_server.domain.tenant import DEFAULT, OF_TENANT, scoped
+from ojs_server.ops.backpressure import RETRY_AFTER_S, Newcomers
+from ojs_server.ops.sharing import guards, limited_tenants
+
+if TYPE_CHECKING:
+    from ojs_server.ops.work import Work
+
+_JOBS: Final = "jobs"
+_DEPTH: Final = "depth"
+
+
+class Quotas:
+    """The enqueues of one transaction by limited tenants."""
+
+    def __init__(self, work: "Work", jobs: Iterable[Job]) -> None:
+        self._work = work
+        self._tenants = limited_tenants(
+            work.tx.sharing,
+            {job.tenant or DEFAULT for job in jobs} if work.tx.sharing.tenants else (),
+        )
+        self._used: dict[str, Counter[str]] = {}
+        self._refused: dict[str, TenantFull] = {}
+        if self._tenants:
+            work.gates.lock(guards(self._tenants), {})
+            loads = work.tx.queue_loads([scoped(name, "") for name in self._tenants])
+            for name in self._tenants:
+                load = loads.get(scoped(name, ""))
+                stored = Counter(
+                    {_DEPTH: load.depth, State.SCHEDULED: load.scheduled} if load else {}
+                )
+                # What this transaction has added before is in no counter yet.
+                for state in WAITING:
+                    stored[_DEPTH] += work.pending(scoped(name, ""), state)
+                stored[State.SCHEDULED] += work.pending(scoped(name, ""), State.SCHEDULED)
+                self._used[name] = stored
+
+    def refusal(self, new: Newcomers) -> TenantFull | None:
+        """Why a request cannot be let in as a whole."""
+        for name, more in self._wanted(new).items():
+            tenant = self._tenants[name]
+            for field, kind, most in (
+                ("max_queue_depth", _DEPTH, tenant.max_queue_depth),
+                ("max_scheduled", State.SCHEDULED, tenant.max_scheduled),
+            ):
+                current = self._used[name][kind]
+                if most is not None and more[kind] > 0 and current + more[kind] > most:
+                    return self._full(name, field, current, most, RETRY_AFTER_S)
+            if tenant.max_enqueue_rate is not None:
+                row, now = self._row(name), self._work.now
+                room = limits.room(row, now)
+                if room.count is not None and more[_JOBS] > room.count:
+                    opens_at = room.opens_at or limits.resets_at(row, now) or now
+                    wait_s = max(RETRY_AFTER_S, -(-(opens_at - now) // 1000))
+                    current = limits.started(row, now)
+                    most = tenant.max_enqueue_rate.limit
+                    return self._full(name, "max_enqueue_rate", current, most, wait_s)
+        return None
+
+    def add(self, new: Newcomers) -> None:
+        """A request was let in."""
+        for name, more in self._wanted(new).items():
+            self._used[name].update(more)
+            if self._tenants[name].max_enqueue_rate is not None and more[_JOBS]:
+                # An enqueue is no start: nothing of it runs under this row.
+                row = limits.start(self._row(name), self._work.now, more[_JOBS])
+                self._work.gates.put(msgspec.structs.replace(row, active=0))
+
+    def close(self) -> None:
+        """Tell of those that were turned away: once for each tenant and transaction."""
+        for name, error in sorted(self._refused.items()):
+            self._work.note(events.of_tenant("tenant.limit_exceeded", name, error.details or {}))
+
+    def _wanted(self, new: Newcomers) -> Mapping[str, Counter[str]]:
+        if not self._tenants:
+            return {}
+        wanted = {name: Counter[str]() for name in self._tenants}
+        moves = [(stored.job, 1) for stored in new.jobs]
+        moves += [(change.before, -1) for change in new.replaced]
+        for job, by in moves:
+            if (counts := wanted.get(job.tenant or DEFAULT)) is not None:
+                counts[_JOBS] += by > 0
+                counts[_DEPTH] += by * (job.state in WAITING)
+                counts[State.SCHEDULED] += by * (job.state == State.SCHEDULED)
+        return wanted
+
+    def _row(self, name: str) -> Limit:
+        policy = Policy(rate=self._tenants[name].max_enqueue_rate)
+        return msgspec.structs.replace(self._work.gates.row(OF_TENANT + name), policy=policy)
+
+    def _full(self, name: str, limit: str, current: int, most: int, wait_s: int) -> TenantFull:
+        error = TenantFull(
+            f"tenant {name} has reached its `{limit}`: {current} of {most}",
+            details={"tenant_id": name, "limit": limit, "current": current, "maximum": most},
+            headers={"Retry-After": str(wait_s)},
+        )
+        self._refused[name] = error
+        return error

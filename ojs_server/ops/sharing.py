@@ -1,0 +1,126 @@
+"""Claims that share: a queue between tenants, a worker's time between the queues of its pool.
+
+Such a claim looks which jobs come first, lets `domain/choice.py` choose, and takes what was chosen.
+The look locks nothing, so on several nodes another may be faster; then it looks again.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from ojs_server.domain.choice import InOrder, choose
+from ojs_server.domain.job import Job
+from ojs_server.domain.sharing import Sharing
+from ojs_server.domain.tenant import OF_TENANT, Tenant, scoped
+from ojs_server.store.records import Claimed, Lane
+
+if TYPE_CHECKING:
+    from ojs_server.ops.work import Work
+
+# So many tenants of a queue are looked at by one claim; those behind them by the next.
+MOST_TENANTS: Final = 100
+# How often a claim looks again because other nodes were faster.
+LOOKS: Final = 3
+
+
+class Wish(msgspec.Struct, frozen=True):
+    """What fetches want that can be answered together."""
+
+    queues: tuple[str, ...]
+    job_types: tuple[str, ...] | None = None
+    tenant: str | None = None
+
+
+def is_shared(wish: Wish, sharing: Sharing) -> bool:
+    """Whether one statement that takes what comes first would not do."""
+    return sharing.tenancy or wish.tenant is not None
+
+
+def counters_of(job: Job) -> tuple[str, ...]:
+    """The counters that a job counts in: its queue's, and its tenant's for that queue and all."""
+    if job.tenant is None:
+        return (job.queue,)
+    return (job.queue, scoped(job.tenant, job.queue), scoped(job.tenant, ""))
+
+
+def limited_tenants(sharing: Sharing, names: Iterable[str] | None = None) -> Mapping[str, Tenant]:
+    """Those of these tenants, or of all, whose limits must be looked at."""
+    if not sharing.tenants:
+        return {}
+    wanted = sharing.tenants if names is None else sharing.tenants.keys() & set(names)
+    return {name: sharing.tenants[name] for name in wanted if sharing.tenants[name].limited}
+
+
+def tenants_met(wishes: Iterable[Wish], sharing: Sharing) -> Mapping[str, Tenant]:
+    """The limited tenants whose jobs these claims may start; a claim for all may meet any."""
+    names = [wish.tenant for wish in wishes]
+    return limited_tenants(sharing, None if None in names else [one for one in names if one])
+
+
+def guards(tenants: Iterable[str]) -> list[str]:
+    """The rows that are locked while tenants' limits are looked at."""
+    return [OF_TENANT + name for name in tenants]
+
+
+def claim(
+    work: "Work", wish: Wish, limit: int, room: Mapping[str, int], kept: Sequence[Claimed]
+) -> list[Claimed]:
+    """Take up to `limit` jobs more; `room` says what limited counters allow, `kept` included."""
+    if wish.tenant is not None and not work.tx.sharing.tenancy:
+        # No tenant ever had a job.
+        return []
+    taken: list[Claimed] = []
+    lost: set[str] = set()
+    for _ in range(LOOKS):
+        used = Counter(name for one in (*kept, *taken) for name in counters_of(one.job))
+        wanted = limit - len(taken)
+        found = work.tx.waiting(_lanes(work, wish), wanted + len(lost))
+        chosen = choose(
+            (one for one in found if one.id not in lost),
+            wish.queues,
+            wanted,
+            order=InOrder(),
+            tenants=work.tx.sharing.tenants,
+            rooms={name: count - used[name] for name, count in room.items()},
+            rota=work.rota,
+        )
+        places = {one.id: place for place, one in enumerate(chosen)}
+        got = work.tx.claim_chosen(list(places)) if places else []
+        taken += sorted(got, key=lambda one: places[one.job.id])
+        if len(got) == len(chosen):
+            break
+        lost |= places.keys() - {one.job.id for one in got}
+    return taken
+
+
+def _lanes(work: "Work", wish: Wish) -> list[Lane]:
+    tenants: list[tuple[str, str | None]]
+    if wish.tenant is not None:
+        tenants = [(queue, wish.tenant) for queue in wish.queues]
+    else:
+        # Also whatever comes first: jobs that were stored before there were tenants.
+        tenants = [*((queue, None) for queue in wish.queues), *_tenants(work, wish.queues)]
+    return [
+        Lane(queue, tenant, job_type)
+        for (queue, tenant), job_type in product(tenants, wish.job_types or (None,))
+    ]
+
+
+def _tenants(work: "Work", queues: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The tenants of queues that are looked at this time; a hundred of each, in turn."""
+    left_off = {queue: work.rota.left_off(queue) for queue in queues}
+    found = work.tx.tenants_waiting(left_off, MOST_TENANTS)
+    again = [queue for queue, name in left_off.items() if name]
+    if again:
+        # The look went on in the middle, and comes round to those before.
+        found += work.tx.tenants_waiting(dict.fromkeys(again, ""), MOST_TENANTS)
+    by_queue: dict[str, dict[str, None]] = {queue: {} for queue in queues}
+    for queue, tenant in found:
+        by_queue[queue][tenant] = None
+    for queue, names in by_queue.items():
+        seen = list(names)[:MOST_TENANTS]
+        work.rota.leave_off(queue, seen[-1] if len(seen) == MOST_TENANTS else "")
+        yield from ((queue, tenant) for tenant in seen)

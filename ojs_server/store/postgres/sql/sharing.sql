@@ -1,0 +1,120 @@
+-- fragment: waits
+-- A job of a lane that a claim may take.
+state = 'available' AND NOT gated AND queue = lane.queue
+    AND (expires_at IS NULL OR expires_at > %(now)s::int8)
+    AND NOT (SELECT COALESCE(bool_or(paused), false) FROM queues WHERE name = lane.queue)
+
+-- fragment: candidate
+-- What is chosen by.
+job.id, job.queue, job.tenant, job.priority, job.seq
+
+-- fragment: first_of_lane
+-- In the order in which a queue hands out.
+ORDER BY priority DESC, seq LIMIT %(limit)s::int8
+
+-- name: tenants_waiting
+-- The tenants after a name that have jobs in a queue, in the order of names.
+WITH RECURSIVE shares (queue, tenant, place) AS (
+    SELECT wanted.queue, first.tenant, 1
+    FROM unnest(%(queues)s::text[], %(after)s::text[]) AS wanted (queue, after)
+    CROSS JOIN LATERAL (
+        SELECT tenant FROM jobs
+        WHERE state = 'available' AND NOT gated AND tenant IS NOT NULL
+            AND queue = wanted.queue AND tenant > wanted.after
+        ORDER BY tenant LIMIT 1
+    ) AS first
+    UNION ALL
+    SELECT shares.queue, later.tenant, shares.place + 1
+    FROM shares CROSS JOIN LATERAL (
+        SELECT tenant FROM jobs
+        WHERE state = 'available' AND NOT gated AND tenant IS NOT NULL
+            AND queue = shares.queue AND tenant > shares.tenant
+        ORDER BY tenant LIMIT 1
+    ) AS later
+    WHERE shares.place < %(limit)s::int8
+)
+SELECT queue, tenant FROM shares
+
+-- name: waiting
+-- The first of queues.
+SELECT {candidate}
+FROM unnest(%(queues)s::text[]) AS lane (queue) CROSS JOIN LATERAL (
+    SELECT * FROM jobs WHERE {waits} {first_of_lane}
+) AS job
+
+-- name: waiting_of_type
+-- The same of one type each.
+SELECT {candidate}
+FROM unnest(%(queues)s::text[], %(types)s::text[]) AS lane (queue, type) CROSS JOIN LATERAL (
+    SELECT * FROM jobs WHERE {waits} AND type = lane.type {first_of_lane}
+) AS job
+
+-- name: waiting_of_tenant
+-- The same of one tenant each.
+SELECT {candidate}
+FROM unnest(%(queues)s::text[], %(tenants)s::text[]) AS lane (queue, tenant) CROSS JOIN LATERAL (
+    SELECT * FROM jobs WHERE {waits} AND tenant = lane.tenant {first_of_lane}
+) AS job
+
+-- name: waiting_of_tenant_and_type
+-- The same of one tenant and type each.
+SELECT {candidate}
+FROM unnest(%(queues)s::text[], %(tenants)s::text[], %(types)s::text[])
+    AS lane (queue, tenant, type)
+CROSS JOIN LATERAL (
+    SELECT * FROM jobs
+    WHERE {waits} AND tenant = lane.tenant AND type = lane.type {first_of_lane}
+) AS job
+
+-- name: claim_chosen
+-- Hand out those of these jobs that are still available and that no other node is busy with.
+WITH picked AS MATERIALIZED (
+    SELECT id FROM jobs WHERE id = ANY (%(ids)s::text[]) AND state = 'available'
+    ORDER BY id FOR UPDATE SKIP LOCKED
+)
+UPDATE jobs
+SET state = 'active', attempt = attempt + 1, {taken}
+FROM picked WHERE jobs.id = picked.id
+RETURNING {job}, jobs.args, jobs.meta, jobs.parent_results
+
+-- name: tenants_of
+-- Whose jobs are.
+-- row: text
+SELECT id, tenant FROM jobs WHERE id = ANY ({rows})
+
+-- name: tenants_seen
+-- The tenants that ever had jobs, by the counters of all their queues.
+SELECT DISTINCT left(queue, -1) FROM queue_counts WHERE right(queue, 1) = '/' ORDER BY 1
+
+-- name: tenancy
+-- Whether any had, or was configured.
+SELECT EXISTS (SELECT FROM tenants)
+    OR EXISTS (SELECT FROM queue_counts WHERE right(queue, 1) = '/')
+
+-- name: tenant_configs
+-- The tenants that were configured.
+SELECT name, config, created_at, updated_at FROM tenants ORDER BY name
+
+-- name: save_tenant
+-- Configure a tenant, seen or not.
+INSERT INTO tenants (name, config, created_at, updated_at)
+VALUES (%(name)s::text, %(config)s::bytea, %(now)s::int8, %(now)s::int8)
+ON CONFLICT (name) DO UPDATE SET config = excluded.config, updated_at = excluded.updated_at
+
+-- name: delete_tenant
+-- Forget what was set for a tenant.
+DELETE FROM tenants WHERE name = %(name)s::text
+
+-- name: pool_configs
+-- The pools.
+SELECT name, config, created_at, updated_at FROM pools ORDER BY name
+
+-- name: save_pool
+-- Make or change a pool.
+INSERT INTO pools (name, config, created_at, updated_at)
+VALUES (%(name)s::text, %(config)s::bytea, %(now)s::int8, %(now)s::int8)
+ON CONFLICT (name) DO UPDATE SET config = excluded.config, updated_at = excluded.updated_at
+
+-- name: delete_pool
+-- Forget a pool.
+DELETE FROM pools WHERE name = %(name)s::text

@@ -1,0 +1,98 @@
+-- fragment: waits
+-- A job of a lane that a claim may take.
+state = 'available' AND gated = 0 AND queue = :queue
+    AND (expires_at IS NULL OR expires_at > :now)
+    AND NOT EXISTS (SELECT 1 FROM queues WHERE name = :queue AND paused)
+
+-- fragment: candidate
+-- What is chosen by.
+id, queue, tenant, priority, seq
+
+-- fragment: first_of_lane
+-- In the order in which a queue hands out.
+ORDER BY priority DESC, seq LIMIT :limit
+
+-- name: tenants_waiting
+-- The tenants after a name that have jobs in a queue, in the order of names.
+WITH RECURSIVE shares (tenant) AS (
+    SELECT min(tenant) FROM jobs
+    WHERE state = 'available' AND gated = 0 AND tenant IS NOT NULL
+        AND queue = :queue AND tenant > :after
+    UNION ALL
+    SELECT (
+        SELECT min(later.tenant) FROM jobs AS later
+        WHERE later.state = 'available' AND later.gated = 0 AND later.tenant IS NOT NULL
+            AND later.queue = :queue AND later.tenant > shares.tenant
+    )
+    FROM shares WHERE shares.tenant IS NOT NULL
+    LIMIT :limit
+)
+SELECT tenant FROM shares WHERE tenant IS NOT NULL
+
+-- name: waiting
+-- The first of a queue.
+SELECT {candidate} FROM jobs WHERE {waits} {first_of_lane}
+
+-- name: waiting_of_type
+-- The same of one type.
+SELECT {candidate} FROM jobs WHERE {waits} AND type = :type {first_of_lane}
+
+-- name: waiting_of_tenant
+-- The same of one tenant.
+SELECT {candidate} FROM jobs WHERE {waits} AND tenant = :tenant {first_of_lane}
+
+-- name: waiting_of_tenant_and_type
+-- The same of one tenant and type.
+SELECT {candidate} FROM jobs
+WHERE {waits} AND tenant = :tenant AND type = :type {first_of_lane}
+
+-- name: claim_chosen
+-- Hand out those of these jobs that are still available.
+-- row: ?
+UPDATE jobs
+SET state = 'active', attempt = attempt + 1, {taken}
+WHERE state = 'available' AND id IN ({rows})
+RETURNING {job}, CAST(args AS BLOB), CAST(meta AS BLOB), CAST(parent_results AS BLOB)
+
+-- name: tenants_of
+-- Whose jobs are.
+-- row: ?
+SELECT id, tenant FROM jobs WHERE id IN ({rows})
+
+-- name: tenants_seen
+-- The tenants that ever had jobs, by the counters of all their queues.
+SELECT DISTINCT substr(queue, 1, length(queue) - 1) FROM queue_counts
+WHERE substr(queue, -1) = '/' ORDER BY 1
+
+-- name: tenancy
+-- Whether any had, or was configured.
+SELECT EXISTS (SELECT 1 FROM tenants)
+    OR EXISTS (SELECT 1 FROM queue_counts WHERE substr(queue, -1) = '/')
+
+-- name: tenant_configs
+-- The tenants that were configured.
+SELECT name, CAST(config AS BLOB), created_at, updated_at FROM tenants ORDER BY name
+
+-- name: save_tenant
+-- Configure a tenant, seen or not.
+INSERT INTO tenants (name, config, created_at, updated_at)
+VALUES (:name, CAST(:config AS TEXT), :now, :now)
+ON CONFLICT (name) DO UPDATE SET config = excluded.config, updated_at = excluded.updated_at
+
+-- name: delete_tenant
+-- Forget what was set for a tenant.
+DELETE FROM tenants WHERE name = :name
+
+-- name: pool_configs
+-- The pools.
+SELECT name, CAST(config AS BLOB), created_at, updated_at FROM pools ORDER BY name
+
+-- name: save_pool
+-- Make or change a pool.
+INSERT INTO pools (name, config, created_at, updated_at)
+VALUES (:name, CAST(:config AS TEXT), :now, :now)
+ON CONFLICT (name) DO UPDATE SET config = excluded.config, updated_at = excluded.updated_at
+
+-- name: delete_pool
+-- Forget a pool.
+DELETE FROM pools WHERE name = :name

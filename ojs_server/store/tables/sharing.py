@@ -1,0 +1,100 @@
+"""Tenants and pools: what was set for them, and whose jobs are."""
+
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from ojs_server.domain.pool import Pool
+from ojs_server.domain.sharing import ALONE, Sharing
+from ojs_server.domain.tenant import Tenant, unscoped
+from ojs_server.store.records import Lane, QueueCounts, Stamped
+from ojs_server.store.rows import queue_of
+from ojs_server.store.tables.statements import Statements, Writing
+from ojs_wire.codec import encode
+
+_tenant: Final = msgspec.json.Decoder(Tenant)
+_pool: Final = msgspec.json.Decoder(Pool)
+
+
+def waiting_in(lane: Lane) -> str:
+    """The statement that looks into such a lane."""
+    if lane.tenant is None:
+        return "waiting" if lane.type is None else "waiting_of_type"
+    return "waiting_of_tenant" if lane.type is None else "waiting_of_tenant_and_type"
+
+
+class SharingWrites(Writing):
+    """Tenants and pools in a write transaction."""
+
+    sharing: Sharing = ALONE
+
+    def begin_tenancy(self) -> None:
+        """The counters of the first tenant are about to be stored."""
+        self._known(msgspec.structs.replace(self.sharing, tenancy=True))
+
+    def save_tenant(self, name: str, tenant: Tenant) -> None:
+        """Configure a tenant; what runs in this transaction goes by it from here on."""
+        self.run("save_tenant", name=name, config=encode(tenant), now=self.now)
+        tenants = {**self.sharing.tenants, name: tenant}
+        self._known(msgspec.structs.replace(self.sharing, tenants=tenants, tenancy=True))
+
+    def delete_tenant(self, name: str) -> None:
+        """Forget what was set for a tenant."""
+        self.run("delete_tenant", name=name)
+        tenants = {other: one for other, one in self.sharing.tenants.items() if other != name}
+        self._known(msgspec.structs.replace(self.sharing, tenants=tenants))
+
+    def save_pool(self, name: str, pool: Pool) -> None:
+        """Make or change a pool; what runs in this transaction goes by it from here on."""
+        self.run("save_pool", name=name, config=encode(pool), now=self.now)
+        pools = {**self.sharing.pools, name: pool}
+        self._known(msgspec.structs.replace(self.sharing, pools=pools))
+
+    def delete_pool(self, name: str) -> None:
+        """Forget a pool."""
+        self.run("delete_pool", name=name)
+        pools = {other: one for other, one in self.sharing.pools.items() if other != name}
+        self._known(msgspec.structs.replace(self.sharing, pools=pools))
+
+    def stored_sharing(self) -> Sharing:
+        """The tenants and pools as they are stored."""
+        return Sharing(
+            bool(self.all("tenancy")[0][0]),
+            {row[0]: _tenant.decode(row[1]) for row in self.all("tenant_configs")},
+            {row[0]: _pool.decode(row[1]) for row in self.all("pool_configs")},
+        )
+
+    def _known(self, sharing: Sharing) -> None:
+        self.sharing = sharing
+        self.configs_changed()
+
+
+class SharingReads(Statements):
+    """Tenants and pools outside of a transaction."""
+
+    def tenants_of(self, ids: Iterable[str]) -> dict[str, str | None]:
+        """Whose jobs are."""
+        return {row[0]: row[1] for row in self.of_ids("tenants_of", ids)}
+
+    def tenants(self) -> list[tuple[str, Tenant | None, Stamped | None]]:
+        """All that were configured or seen."""
+        configured = {row[0]: row for row in self.all("tenant_configs")}
+        seen = {row[0] for row in self.all("tenants_seen")}
+        return [
+            (name, _tenant.decode(row[1]), Stamped(*row[2:])) if row else (name, None, None)
+            for name in sorted(seen | configured.keys())
+            for row in [configured.get(name)]
+        ]
+
+    def pools(self) -> list[tuple[str, Pool, Stamped]]:
+        """All pools."""
+        rows = self.all("pool_configs")
+        return [(row[0], _pool.decode(row[1]), Stamped(*row[2:])) for row in rows]
+
+    def queues_of_tenant(self, tenant: str) -> list[QueueCounts]:
+        """A tenant's queues, with its own counts."""
+        found = [queue_of(row) for row in self.all("queues_of_tenant", tenant=tenant)]
+        return [
+            msgspec.structs.replace(queue, name=unscoped(tenant, queue.name)) for queue in found
+        ]

@@ -1,0 +1,39 @@
+"""Faults of tenants."""
+
+from collections.abc import Iterable
+
+from ojs_server.domain import birth
+from ojs_server.domain.turns import Turns
+from ojs_server.http import tenancy
+from ojs_server.http.call import Call
+from ojs_server.store import event_log
+from tests.faulty.fault import fault
+from tests.faulty.planting import put
+
+
+@fault("OJS-TEN-006")
+def strangers_are_let_in() -> None:
+    """Whoever knows the id of a job may read and settle it."""
+
+    async def nobody(call: Call, job_ids: Iterable[str]) -> set[str]:
+        return set()
+
+    put(tenancy, "strangers", nobody)
+
+
+@fault("OJS-TEN-008")
+def events_are_everybodys() -> None:
+    """A tenant hears the events of all others."""
+    put(event_log, "is_of", lambda event, tenant: True)
+
+
+@fault("OJS-TEN-009")
+def rate_keys_are_everybodys() -> None:
+    """Two tenants share a rate key of the same name."""
+    put(birth, "scoped", lambda name, key: key)
+
+
+@fault("OJS-TEN-014")
+def turns_follow_the_alphabet() -> None:
+    """The tenant that is first by name has every turn."""
+    put(Turns, "take", lambda self, names, weights: min(names))
