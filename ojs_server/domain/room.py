@@ -34,7 +34,16 @@ STATES: Final[Mapping[str, tuple[State, ...]]] = {
 MOVES: Final = ("running", "completed", "failed")
 
 
+_GONE: Final = ("worker_death", "shutdown")
+
+
+class _Error(msgspec.Struct):
+    type: str
+    message: str
+
+
 _named: Final = msgspec.json.Decoder(dict[str, Any])
+_error: Final = msgspec.json.Decoder(_Error)
 
 
 def parse_room(name: str) -> str:
@@ -97,6 +106,14 @@ def status_of(job: Job, lease: Lease | None) -> str:
         began = lease is not None and lease.running_at is not None
         return "running" if began else "claimed"
     return next(name for name, states in STATES.items() if job.state in states)
+
+
+def error_of(job: Job) -> str | None:
+    """What a task says of its failure, in the words of this system where its worker went."""
+    if job.error is None:
+        return None
+    error = _error.decode(job.error)
+    return "Worker disconnected" if error.type in _GONE else error.message
 
 
 def parse_status(word: str, allowed: tuple[str, ...]) -> str:

@@ -8,7 +8,7 @@ import msgspec
 from ojs_server.domain import room as rooms
 from ojs_server.domain.errors import NotFound, invalid
 from ojs_server.domain.faults import parse_fault
-from ojs_server.domain.job import Job, Lease, StoredJob
+from ojs_server.domain.job import Lease, StoredJob
 from ojs_server.domain.job_filter import JobFilter
 from ojs_server.domain.kind import Kind
 from ojs_server.domain.validate import parse_draft
@@ -195,15 +195,11 @@ def _shown(stored: StoredJob, lease: Lease | None) -> Shown:
         "payload": args[0] if args and isinstance(args[0], dict) else {},
         "worker_id": None if lease is None else lease.worker_id,
         "result": None if stored.result is None else decode(stored.result),
-        "error": _message(job),
+        "error": rooms.error_of(job),
         "created_at": format_timestamp(job.created_at),
         "started_at": None if began is None else format_timestamp(began),
         "completed_at": None if job.finished_at is None else format_timestamp(job.finished_at),
     }
-
-
-def _message(job: Job) -> str | None:
-    return None if job.error is None else decode(job.error).get("message")
 
 
 def _wait(call: Call) -> float:

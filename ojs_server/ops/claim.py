@@ -73,7 +73,7 @@ def run(work: Work, ops: Sequence[Claim]) -> list[Deliveries | OjsError]:
         ability = askers.ability(op)
         if op.linked and op.worker_id is not None:
             found = work.tx.oldest_lanes(op.worker_id)
-            lanes[index] = [Wish((queue,), (kind,), ability=ability) for queue, kind in found]
+            lanes[index] = [Wish((queue,), (kind,), op.tenant, ability) for queue, kind in found]
         else:
             wish = wish_of(
                 work.tx.sharing,

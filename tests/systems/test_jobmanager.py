@@ -375,14 +375,16 @@ async def test_1_23_deleting_a_worker_fails_its_tasks_and_its_orphans_go(
     assert "job_types.changed" in await world.told(ROOM)
 
 
+@pytest.mark.parametrize("swept", [False, True])
 async def test_1_24_the_error_says_that_the_worker_went(
-    world: World, client: JobManagerClient
+    world: World, client: JobManagerClient, swept: bool
 ) -> None:
     worker_id, task = await held(world, client)
-    await world.call("DELETE", f"/workers/{worker_id}")
-    error = (await client.task(task.id)).error
-    assert error is not None
-    assert "worker" in error
+    if swept:
+        await world.pass_time(60)
+    else:
+        await world.call("DELETE", f"/workers/{worker_id}")
+    assert (await client.task(task.id)).error == "Worker disconnected"
 
 
 async def test_1_25_a_silent_worker_is_swept_after_a_minute(
