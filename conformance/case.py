@@ -45,6 +45,7 @@ class WorkerCase(Titled, frozen=True, kw_only=True):
 
 
 MAIN: Final = "main"  # the variant that `--server-cmd` gives
+HOOKS: Final = "hooks"  # the variant that calls webhooks of this machine
 _CASES: Final[dict[str, OwnCase]] = {}
 _WORKER_CASES: Final[dict[str, WorkerCase]] = {}
 

@@ -162,6 +162,18 @@ def _add_run(run: argparse.ArgumentParser) -> None:
         metavar="PATH_OR_URL",
         help="POST here before each published case; without it queues are given new names",
     )
+    add(
+        "--callback-url",
+        type=_server_url,
+        metavar="URL",
+        help="where the server reaches this machine, for webhooks; its port is listened on",
+    )
+    add(
+        "--callback-port",
+        type=_positive,
+        metavar="N",
+        help="listen on this port instead of that of --callback-url, as behind a proxy",
+    )
     add("--jobs", type=_positive, default=4, metavar="N", help="cases at the same time (4)")
     add("--timeout", type=_positive, default=30, metavar="SECONDS", help="for each request (30)")
     add("--compat", action="store_true", help="judge as the published runner does, faults included")

@@ -32,6 +32,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     suite: list[str]
     case: list[str]
     reset_url: str | None
+    callback_url: str | None
+    callback_port: int | None
     jobs: int
     timeout: int
     compat: bool
@@ -90,7 +92,19 @@ def _plan(options: RunOptions, files: Sequence[CaseFile], own: Sequence[OwnCase]
         seconds_per_request=options.timeout,
         checker=contract_at(options.openapi, wanted=options.contract != "off"),
         contract="fail" if options.contract == "fail" else "report",
+        callback_url=options.callback_url or "",
+        callback_port=_callback_port(options),
     )
+
+
+def _callback_port(options: RunOptions) -> int:
+    """Where to listen: the port of the URL unless another one is given, as behind a proxy."""
+    if options.callback_url is None:
+        if options.callback_port is not None:
+            raise Misuse("--callback-port says where to listen for what comes to --callback-url")
+        return 0
+    url = httpx.URL(options.callback_url)
+    return options.callback_port or url.port or (443 if url.scheme == "https" else 80)
 
 
 def _chosen(options: RunOptions) -> tuple[list[CaseFile], list[OwnCase]]:

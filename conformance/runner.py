@@ -8,7 +8,7 @@ from typing import Any, Literal
 import httpx
 import msgspec
 
-from conformance.case import MAIN, OwnCase
+from conformance.case import HOOKS, MAIN, OwnCase
 from conformance.claims import Claims, read_claims
 from conformance.compat.causes import Again, with_causes
 from conformance.compat.play import play_as_published
@@ -18,6 +18,7 @@ from conformance.execute import described, run_case
 from conformance.isolate import drain, isolated, known_workers, uses_common_queue
 from conformance.judgement import by_contract, judged, result_of
 from conformance.model import CaseFile
+from conformance.receiver import Receiver
 from conformance.reset import Reset, http_reset
 from conformance.stage import Stage
 from conformance.target import Process, StartError
@@ -43,6 +44,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     seconds_per_request: float = SECONDS_PER_REQUEST
     checker: Checker | None = None
     contract: Literal["fail", "report"] = "report"
+    callback_url: str = ""  # where the server reaches the judge; empty where that is not known
+    callback_port: int = 0
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -76,7 +79,15 @@ async def run(
         except Broken as error:
             return _nothing_ran(plan, f"server unreachable: {error.why}", on_result, url)
         manifest = parse_body(received.content)
-        session = _Session(plan, client, manifest, on_result)
+        receiver = Receiver(plan.callback_url, plan.callback_port)
+        stack.push_async_callback(receiver.close)
+        if any(case.own_server == HOOKS for case in plan.own):
+            try:
+                await receiver.open()
+            except OSError as error:
+                why = f"cannot listen for webhooks on port {plan.callback_port}: {error.strerror}"
+                return _nothing_ran(plan, why, on_result, url)
+        session = _Session(plan, client, manifest, receiver, on_result)
         await session.play()
         if plan.compat:
             await session.explain()
@@ -113,13 +124,19 @@ class _Session:
     """One run against a server that answers."""
 
     def __init__(
-        self, plan: Plan, client: httpx.AsyncClient, manifest: object, on_result: OnResult
+        self,
+        plan: Plan,
+        client: httpx.AsyncClient,
+        manifest: object,
+        receiver: Receiver,
+        on_result: OnResult,
     ) -> None:
         self.results: list[CaseResult] = []
         self._plan = plan
         self._client = client
         self._manifest = manifest if isinstance(manifest, dict) else {}
         self._claims: Claims = read_claims(manifest)
+        self._receiver = receiver
         self._on_result = on_result
         self._deaf = 0
         self._met: dict[str, list[str]] = {}  # workers of a case that the server knew before
@@ -231,18 +248,28 @@ class _Session:
         if why := self._lacks(case):
             skipped = SkipReason.NOT_SUPPORTED
             return _own_result(case, verdict=Verdict.SKIPPED, skipped=skipped, reason=why)
-        if not case.own_server:
-            return await play_own(case, Stage(self._wire(), self._manifest))
         command = self._plan.commands.get(case.own_server)
-        if command is None:
+        if command is not None:
+            return await self._on_own_server(case, command)
+        if why := self._missing(case):
+            skipped = SkipReason.PRECONDITION
+            return _own_result(case, verdict=Verdict.SKIPPED, skipped=skipped, reason=why)
+        return await play_own(case, self._stage(self._wire()))
+
+    def _stage(self, wire: Wire, process: Process | None = None) -> Stage:
+        return Stage(wire, self._manifest, process=process, receiver=self._receiver)
+
+    def _missing(self, case: OwnCase) -> str | None:
+        """Say what a case needs that the server of the run is not."""
+        if not case.own_server:
+            return None
+        if case.own_server != HOOKS or not self._plan.callback_url:
             option = "--server-cmd" if case.own_server == MAIN else f"--variant {case.own_server}="
-            return _own_result(
-                case,
-                verdict=Verdict.SKIPPED,
-                skipped=SkipReason.PRECONDITION,
-                reason=f"it needs a server to itself: {option}",
-            )
-        return await self._on_own_server(case, command)
+            other = ", or --callback-url" if case.own_server == HOOKS else ""
+            return f"it needs a server to itself: {option}{other}"
+        if self._claims.capabilities.get("test_hooks"):
+            return "with its test hooks on, the server sends no webhooks"
+        return None
 
     async def _on_own_server(self, case: OwnCase, command: str) -> CaseResult:
         process = Process(command)
@@ -250,7 +277,7 @@ class _Session:
             await process.start()
             async with _client(process.url, self._plan) as client:
                 wire = self._wire(client)
-                return await play_own(case, Stage(wire, self._manifest, process=process))
+                return await play_own(case, self._stage(wire, process))
         except StartError as error:
             return _own_result(case, verdict=Verdict.ERROR, reason=str(error))
         finally:

@@ -12,6 +12,7 @@ import httpx
 import msgspec
 
 from conformance.demands import Demands
+from conformance.receiver import Receiver, Target
 from conformance.reply import CheckFailed, Record, Reply, record, reply_of
 from conformance.target import Process
 from conformance.values import show
@@ -31,11 +32,13 @@ class Stage(Demands):
         manifest: Mapping[str, Any],
         *,
         process: Process | None = None,
+        receiver: Receiver | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
         self.wire = wire
         self.manifest = manifest
         self.process = process
+        self.receiver = receiver
         self.headers = dict(headers or {})
         self._token = secrets.token_hex(4)
         self._numbers = itertools.count(1)
@@ -251,6 +254,11 @@ class Stage(Demands):
         return await self.until(is_there, within_s, f"job {_id(job)} is {state}")
 
     # ------------------------------------------------------------------ processes
+
+    def target(self) -> Target:
+        """An address that the server can post webhooks to."""
+        assert self.receiver is not None
+        return self.receiver.target()
 
     async def crash(self) -> None:
         """Kill the server and start it again on what it has stored."""

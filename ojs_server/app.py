@@ -82,6 +82,7 @@ class Server:
     def _happened(self, events: Sequence[Event]) -> None:
         """A commit of this node has made something happen."""
         self.metrics.jobs.observe(events)
+        self.metrics.observe_presences(events)
         if self.settings.log_jobs:
             job_log.write(events)
 
@@ -101,7 +102,9 @@ class Server:
             max_streams=self.settings.max_streams,
             stream_buffer=self.settings.stream_buffer,
         )
-        self.outbound = Outbound(self.settings.reach, self.settings.webhook_timeout_ms)
+        self.outbound = Outbound(
+            self.settings.reach, self.settings.webhook_timeout_ms, ca=self.settings.webhook_ca
+        )
         self.deliver = Deliver(
             self.engine,
             self.outbound,

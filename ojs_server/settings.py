@@ -55,6 +55,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     stream_buffer: int = 1000
     webhook_private: bool = False
     webhook_plain: bool = False
+    webhook_ca: str | None = None
     webhook_timeout_ms: int = 30_000
     webhook_concurrency: int = 32
     default_execution_timeout_ms: int | None = None
@@ -182,6 +183,11 @@ TABLE: Final[tuple[Setting, ...]] = (
         "let webhooks go to private and loopback addresses, too",
     ),
     Setting("webhook_plain", "flag", "let webhooks go to http:// addresses, too"),
+    Setting(
+        "webhook_ca",
+        "text",
+        "PEM file of authorities for certificates of webhook targets, besides the public ones",
+    ),
     Setting(
         "webhook_timeout",
         "duration",

@@ -19,7 +19,7 @@ Attempt = Annotated[int, Meta(ge=0, le=2**31)]
 class FetchTerms(msgspec.Struct):
     """Which jobs are wanted, how many, and for how long."""
 
-    queues: Names
+    queues: Names | None = None
     count: Annotated[int, Meta(ge=1, le=1000)] | None = None
     visibility_timeout_ms: Milliseconds | None = None
     visibility_timeout: str | int | float | None = None
@@ -137,6 +137,40 @@ class RegisterRequest(WorkerProfile, omit_defaults=True):
     """A worker introduces itself; without an id the server makes one."""
 
     worker_id: str | None = None
+    functionBlocks: Any = None
+
+
+class CapabilitiesRequest(msgspec.Struct):
+    """What a worker runs."""
+
+    functionBlocks: Any
+
+
+class BoardJobRequest(msgspec.Struct):
+    """A job for the blackboard."""
+
+    functionBlockId: str
+    jobType: str | None = None
+    context: dict[str, Any] | None = None
+
+
+class BoardPollRequest(msgspec.Struct):
+    """A worker polls the blackboard."""
+
+    workerId: str
+    functionBlockIds: Annotated[list[str], Meta(min_length=1, max_length=100)]
+    limit: Annotated[int, Meta(ge=1, le=1000)] | None = None
+
+
+class BoardResultRequest(msgspec.Struct):
+    """A worker pushes the result of a job."""
+
+    jobId: str
+    status: str
+    result: Any = None
+    error: Any = None
+    acquires: Any = None
+    dbUpdates: Any = None
 
 
 class DeregisterRequest(msgspec.Struct):
@@ -144,6 +178,38 @@ class DeregisterRequest(msgspec.Struct):
 
     worker_id: str | None = None
     reason: str | None = None
+
+
+class RoomJobRequest(msgspec.Struct):
+    """A worker runs a job of a room."""
+
+    name: str
+    category: str | None = None
+    schema: Any = None
+    worker_id: str | None = None
+
+
+class TaskRequest(msgspec.Struct):
+    """A job of a room is to be done."""
+
+    job: str
+    payload: Any = {}
+    id: str | None = None
+
+
+class ClaimRequest(msgspec.Struct):
+    """A worker asks for a task."""
+
+    worker_id: str
+
+
+class TaskMove(msgspec.Struct):
+    """What a worker says of a task."""
+
+    status: str
+    worker_id: str | None = None
+    result: Any = msgspec.UNSET
+    error: str | dict[str, Any] | None = None
 
 
 class BatchRequest(msgspec.Struct):
@@ -290,6 +356,7 @@ class WebhookRequest(msgspec.Struct):
     filter: Any = None
     metadata: Any = None
     active: Any = None
+    format: Any = None
     secret: Any = None
 
 

@@ -27,12 +27,12 @@ STORE_MARKS = {
     "postgres_store": ("store_postgres",),
     "postgres_database": ("store_postgres",),
     "durable_postgres": ("store_postgres",),
-    "postgres15_url": ("store_postgres", "store_postgres15"),
+    "postgres15_store": ("store_postgres", "store_postgres15"),
 }
 STORE_FIXTURES = {
     "sqlite": "sqlite_store",
     "postgres": "postgres_store",
-    "postgres15": "postgres15_url",
+    "postgres15": "postgres15_store",
 }
 
 
@@ -145,9 +145,9 @@ def postgres_store(postgres_database: Database) -> Iterator[str]:
 
 
 @pytest.fixture
-def postgres15_url(postgres15_database: Database) -> Iterator[str]:
-    """The URL of an empty schema on PostgreSQL 15, dropped after the test."""
-    with postgres15_database.schema() as url:
+def postgres15_store(postgres15_database: Database) -> Iterator[str]:
+    """The URL of an empty store on PostgreSQL 15, its tables made already."""
+    with postgres15_database.store() as url:
         yield url
 
 

@@ -1,12 +1,15 @@
-"""Cases of webhooks: subscriptions and their secrets. What is sent only targets see."""
+"""Cases of webhooks: subscriptions, their secrets and limits. What is sent is in `deliveries`."""
 
-from conformance.case import case
+import asyncio
+
+from conformance.case import MAIN, case
 from conformance.reply import Reply
 from conformance.stage import Stage
 
 WEBHOOKS = "webhooks"
 PATH = "webhooks/subscriptions"
 URL = "https://example.com/hook"
+MOST = 1000
 
 
 async def subscribed(stage: Stage, **members: object) -> Reply:
@@ -15,7 +18,7 @@ async def subscribed(stage: Stage, **members: object) -> Reply:
     return (await stage.post(PATH, body)).expect(201, {"subscription.id": "string:nonempty"})
 
 
-@case("OJS-WHK-001", "OJS-WHK-002", "OJS-WHK-020", capability=WEBHOOKS)
+@case("OJS-WHK-001", "OJS-WHK-002", "OJS-WHK-020", "OJS-WHK-021", capability=WEBHOOKS)
 async def subscriptions(stage: Stage) -> None:
     """A subscription is made, listed, read, changed and deleted."""
     queue = stage.name()
@@ -28,6 +31,11 @@ async def subscriptions(stage: Stage) -> None:
     stage.check(made["subscription.id"] in ids, "the subscription in the list", ids)
     changed = await stage.call("PATCH", one, json={"events": ["job.*", "queue.paused"]})
     changed.expect(200, {**shown, "subscription.events": {"$eq": ["job.*", "queue.paused"]}})
+    stage.equal(changed["subscription.format"], "ojs", "the form of events")
+    formed = await stage.call("PATCH", one, json={"format": "cloudevents"})
+    formed.expect(200, {**shown, "subscription.format": "cloudevents"})
+    unknown = await stage.call("PATCH", one, json={"format": "cloudevent"})
+    unknown.error(400, "invalid_request", field="format")
     (await stage.delete(one)).expect((200, 204))
     (await stage.get(one)).error(404, "not_found")
 
@@ -84,3 +92,33 @@ async def what_is_told(stage: Stage) -> None:
         told += [event["type"] for event in page["events"] if event["subject"] == name]
         cursor, more = page["cursor"], page["has_more"]
     stage.equal(told, list(kinds), "events")
+
+
+@case("OJS-WHK-008", capability=WEBHOOKS, own_server=MAIN)
+async def as_many_as_there_may_be(stage: Stage) -> None:
+    """There are at most 1000 subscriptions; one more is refused with 409."""
+    body = {"url": URL, "events": ["job.failed"], "active": False}
+
+    async def some(count: int) -> None:
+        for _ in range(count):
+            (await stage.post(PATH, body)).expect(201)
+
+    await asyncio.gather(*(some(MOST // 10) for _ in range(10)))
+    (await stage.post(PATH, body)).expect(409, {"error.message": "string:nonempty"})
+    listed = (await stage.get(PATH, limit=1)).expect(200)
+    name = listed["subscriptions"][0]["id"]
+    (await stage.delete(f"{PATH}/{name}")).expect((200, 204))
+    await subscribed(stage)
+
+
+@case("OJS-WHK-018", capability="test_hooks")
+async def nothing_is_sent_in_tests(stage: Stage) -> None:
+    """A server with test hooks on tests no target, and says so in `error`."""
+    made = await subscribed(stage, url="https://nobody.invalid/")
+    reply = await stage.post(f"{PATH}/{made['subscription.id']}/test")
+    reply.expect(200, {"success": {"$eq": False}, "error": "string:nonempty"})
+    stage.equal(reply["status_code"], None, "status_code")
+    # Of a try that was made it would say that there is no such host.
+    words = ("conformance", "test hook", "test mode")
+    told = any(word in reply["error"].lower() for word in words)
+    stage.check(told, f"an error that names one of: {', '.join(words)}", reply["error"])

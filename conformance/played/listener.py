@@ -43,18 +43,26 @@ Handle = Callable[[Heard], Awaitable[Said]]
 
 
 class Listener:
-    """Listens on a port of the loopback; it can go away and come back to the same port."""
+    """Listens on a port; it can go away and come back to the same one."""
 
-    def __init__(self, handle: Handle, nonsense: Callable[[bytes], None]) -> None:
+    def __init__(
+        self,
+        handle: Handle,
+        nonsense: Callable[[bytes], None],
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+    ) -> None:
         self.handle = handle
         self.nonsense = nonsense
         self.connections: set[_Connection] = set()
-        self.port = 0
+        self.port = port
+        self._host = host
         self._server: asyncio.Server | None = None
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """Where it listens, as this machine sees it."""
         return f"http://127.0.0.1:{self.port}"
 
     async def open(self) -> None:
@@ -64,7 +72,7 @@ class Listener:
 
     async def _open(self) -> None:
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: _Connection(self), "127.0.0.1", self.port)
+        self._server = await loop.create_server(lambda: _Connection(self), self._host, self.port)
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def close(self) -> None:

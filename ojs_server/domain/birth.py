@@ -17,9 +17,14 @@ def rate_key_of(draft: Draft) -> str | None:
 
 
 def born(
-    draft: Draft, now: int, position: Callable[[], int], new_id: Callable[[], str]
+    draft: Draft,
+    now: int,
+    position: Callable[[], int],
+    new_id: Callable[[], str],
+    max_attempts: int | None = None,
 ) -> StoredJob:
-    """The job that a draft becomes in the transaction that stores it."""
+    """The job that a draft becomes in the transaction that stores it; `max_attempts` is the
+    server's, for jobs without a retry policy."""
     scheduled_at = None if draft.scheduled_at is None else parse_moment(draft.scheduled_at, now)
     expires_at = None if draft.expires_at is None else parse_moment(draft.expires_at, now)
     expires_at = draft.limits.expiry(expires_at, now)
@@ -40,7 +45,9 @@ def born(
         seq=position(),
         attempt=0,
         releases=0,
-        max_attempts=draft.max_attempts,
+        max_attempts=draft.max_attempts
+        if max_attempts is None or b'"retry":' in draft.spec
+        else max_attempts,
         created_at=now,
         enqueued_at=now if state is State.AVAILABLE else None,
         scheduled_at=scheduled_at,

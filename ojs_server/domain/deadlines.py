@@ -4,6 +4,7 @@
     created_at ── total_timeout ──────▶ |    always              discarded, total_timeout
     started_at ── timeout + grace ──▶ |      each delivery       failed, timeout
     last BEAT ─── heartbeat_timeout ─▶ |     while it is held    failed, stalled
+    started_at ── the server's stuck time ─▶ |  each delivery    failed, stuck
 
 The two that count from `created_at` are part of `expires_at`, the moment after which a job is not
 started any more. A job's `spec` keeps the limits themselves, in seconds.
@@ -119,11 +120,12 @@ def restarted(job: Job, now: int) -> int | None:
 
 
 def delivery(
-    job: Job, lease_ms: int, run_ms: int | None, now: int
+    job: Job, lease_ms: int, run_ms: int | None, now: int, stuck_ms: int | None = None
 ) -> tuple[int, int | None, int | None]:
     """Of the delivery that begins now: the length of its lease, the moment at which it is over
     whatever its holder does, and the longest silence that the job itself allows."""
-    end = None if run_ms is None else now + run_ms
+    longest = [one for one in (run_ms, stuck_ms) if one is not None]
+    end = now + min(longest) if longest else None
     if job.spec == b"{}" or not _is_limited(job):
         return lease_ms, end, None
     ends = [one for one in (end, total_at(job)) if one is not None]
@@ -171,12 +173,14 @@ class Loss(msgspec.Struct, frozen=True):
     free: bool = False
 
 
-def loss(job: Job, lease: Lease, now: int) -> Loss:
+def loss(job: Job, lease: Lease, now: int, stuck_ms: int | None = None) -> Loss:
     """What ended a lease whose time is over; the limit that leaves the job least comes first."""
     total_ms, end = _limit(job, "total_timeout"), total_at(job)
     if total_ms is not None and end is not None and end <= now:
         return Loss(_total(job, total_ms, now), backoff=True)
     if lease.deadline_at is not None and lease.deadline_at <= now:
+        if stuck_ms is not None and job.started_at == lease.deadline_at - stuck_ms:
+            return Loss(_stuck(stuck_ms), backoff=True)
         return Loss(_too_long(job, lease.deadline_at, now), backoff=True)
     if lease.stall_ms is not None and lease.stall_ms <= lease.duration_ms:
         return Loss(_stalled(lease, lease.stall_ms, now), backoff=True)
@@ -213,6 +217,17 @@ def _too_long(job: Job, deadline: int, now: int) -> Fault:
         timeout_kind="execution",
         limit_seconds=(deadline - started) / 1000,
         elapsed_seconds=(now - started) / 1000,
+    )
+
+
+def _stuck(stuck_ms: int) -> Fault:
+    return Fault(
+        code="stuck",
+        type="stuck",
+        message=f"the worker did not finish the job within {format_duration(stuck_ms)}",
+        timeout_kind="stuck",
+        limit_seconds=stuck_ms / 1000,
+        elapsed_seconds=stuck_ms / 1000,
     )
 
 

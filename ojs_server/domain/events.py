@@ -159,6 +159,7 @@ _TIMED_OUT: Final = {
     "stalled": "job.stalled",
     "enqueue_ttl": "job.ttl_expired",
     "total": "job.total_timeout",
+    "stuck": "job.timeout",
 }
 
 
@@ -277,8 +278,13 @@ def overflowed(job: Job, depth: int, bound: int) -> Event:
 
 
 def worker(kind: str, worker_id: str, **data: Any) -> Event:
-    """`worker.started`, `worker.quiet` or `worker.stopped`."""
+    """`worker.started`, `.quiet`, `.stopped`, or the presence that a worker has now."""
     return Event(kind, worker_id, None, None, codec.encode({"worker_id": worker_id, **data}))
+
+
+def job_types_changed(room: str) -> Event:
+    """Workers of a room have come or gone, and so what can be asked for there."""
+    return Event("job_types.changed", room, None, None, codec.encode({"room": room}))
 
 
 def of_webhook(kind: str, webhook_id: str) -> Event:

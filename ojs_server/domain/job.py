@@ -91,7 +91,8 @@ class Lease(msgspec.Struct, frozen=True):
     """Who holds an active job, for which delivery, and until when.
 
     `stall_ms` is the longest silence that the job itself allows, where it says so. `late_ack` says
-    that its holder may complete the job also once the lease is lost.
+    that its holder may complete the job also once the lease is lost, `running_at` when the holder
+    said that it has begun.
     """
 
     job_id: str
@@ -106,6 +107,7 @@ class Lease(msgspec.Struct, frozen=True):
     stall_ms: int | None = None
     trace_id: str | None = None
     late_ack: bool = False
+    running_at: int | None = None
 
 
 class Earlier(msgspec.Struct, frozen=True):

@@ -20,6 +20,7 @@ Renewal = Literal["listed", "all", "none"]
 LateAck = Literal["reject", "accept_unfinished"]
 
 MINUTE: Final = 60_000
+RECOVERIES: Final[Mapping[str, Recovery]] = {"requeue": "requeue", "fail": "fail"}
 LATE_ACKS: Final = ("reject", "accept_unfinished")
 
 
@@ -32,12 +33,11 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     max_attempts        of jobs without a retry policy; None: as the default policy says
     sweep_interval_ms   the least time between two looks for expired leases; 0: none
     check_interval_ms   how often presence is looked at, and told of
-    online_at_once      registering makes a worker online; otherwise its first BEAT does
     gates_fetch         a worker that is not online is handed nothing
     ping_revives        a ping brings a worker back that had gone
     final_deletion      only a new registration follows on a deletion; no BEAT or FETCH does
     deletes_dead        a worker that dies or leaves is deleted at once
-    adapters            the paths of which system are served at the root
+    at_root             the parts of the API that are served without its prefix, too
     """
 
     heartbeat_interval_ms: int = 5_000
@@ -56,12 +56,11 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     check_interval_ms: int = MINUTE
     max_wait_ms: int = 30_000
     thresholds: Thresholds = Thresholds()
-    online_at_once: bool = True
     gates_fetch: bool = False
     ping_revives: bool = False
     final_deletion: bool = False
     deletes_dead: bool = False
-    adapters: tuple[str, ...] = ()
+    at_root: tuple[str, ...] = ()
 
     @property
     def dies_offline(self) -> bool:
@@ -83,11 +82,11 @@ PROFILES: Final[Mapping[str, Profile]] = {
         on_expiry="fail",
         stuck_ms=12 * MINUTE,
         max_attempts=1,
-        online_at_once=False,
+        thresholds=Thresholds(online_at_once=False),
         gates_fetch=True,
         ping_revives=True,
         final_deletion=True,
-        adapters=("workers", "blackboard"),
+        at_root=("workers", "blackboard"),
     ),
     "jobmanager": Profile(
         heartbeat_interval_ms=30_000,
@@ -102,7 +101,7 @@ PROFILES: Final[Mapping[str, Profile]] = {
         thresholds=Thresholds(unreachable_ms=45_000, offline_ms=MINUTE),
         final_deletion=True,
         deletes_dead=True,
-        adapters=("workers", "jobmanager"),
+        at_root=("workers", "rooms", "tasks"),
     ),
     "zeebe": Profile(
         dead_after_ms=None,
@@ -130,18 +129,14 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
     max_wait_ms: int | None = None
 
 
-# The cascade goes by ratio: offline after 3 times unreachable, stuck after 2 times offline.
+# The cascade goes by ratio: offline after 3 times unreachable, stuck after 2 times offline. Six
+# beats fit in before a worker is unreachable.
+BEATS_RATIO: Final = 6
 OFFLINE_RATIO: Final = 3
 STUCK_RATIO: Final = 2
 
 
-_PLAIN: Final = (
-    "heartbeat_interval_ms",
-    "check_interval_ms",
-    "sweep_interval_ms",
-    "late_ack",
-    "max_wait_ms",
-)
+_PLAIN: Final = ("check_interval_ms", "sweep_interval_ms", "late_ack", "max_wait_ms")
 
 
 def adjusted(profile: Profile, given: Given) -> Profile:
@@ -157,16 +152,21 @@ def adjusted(profile: Profile, given: Given) -> Profile:
     dead_after_ms = given.dead_after_ms or profile.dead_after_ms
     if given.dead_after_ms is None and profile.dies_offline:
         dead_after_ms = offline_ms
+    interval_ms = given.heartbeat_interval_ms or profile.heartbeat_interval_ms
+    if given.heartbeat_interval_ms is None and given.unreachable_ms is not None:
+        interval_ms = min(interval_ms, given.unreachable_ms // BEATS_RATIO)
     # A lease that nothing renews is the time that a delivery may take.
     absolute = profile.renewal == "none" and stuck_ms is not None
     lease_ms = given.lease_ms or ((absolute and stuck_ms) or profile.lease_ms)
     plain = {name: value for name in _PLAIN if (value := getattr(given, name)) is not None}
     return msgspec.structs.replace(
         profile,
+        heartbeat_interval_ms=interval_ms,
         dead_after_ms=dead_after_ms,
         lease_ms=lease_ms,
         stuck_ms=stuck_ms,
-        thresholds=Thresholds(
+        thresholds=msgspec.structs.replace(
+            usual,
             unreachable_ms=unreachable_ms,
             offline_ms=offline_ms,
             deleted_ms=given.deleted_ms or usual.deleted_ms,

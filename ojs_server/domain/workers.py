@@ -48,7 +48,8 @@ class Worker(msgspec.Struct, frozen=True):
     """One worker process as the server knows it.
 
     `alive_at` is the last registration or BEAT and is what the dead-worker rule judges; it is
-    empty for a worker that only fetches, which is never declared dead.
+    empty for a worker that only fetches, which is never declared dead. `presence` is what was
+    last told of it; what it is now follows from its age.
     """
 
     id: str
@@ -62,14 +63,21 @@ class Worker(msgspec.Struct, frozen=True):
     created_at: int = 0
     gone_at: int | None = None
     profile: bytes = b"{}"
+    presence: str = Presence.ONLINE
+    deleted_at: int | None = None
+    principal: str | None = None
 
 
 class Thresholds(msgspec.Struct, frozen=True):
-    """Ages in milliseconds at which presence changes."""
+    """Ages in milliseconds at which presence changes.
+
+    Registering makes a worker online at once, or else its first BEAT does.
+    """
 
     unreachable_ms: int = 120_000
     offline_ms: int = 360_000
     deleted_ms: int = 86_400_000
+    online_at_once: bool = True
 
 
 RESERVED: Final = frozenset(
@@ -86,6 +94,8 @@ RESERVED: Final = frozenset(
         "cleanup",
         "cleanup-offline",
         "directive",
+        "capabilities",
+        "function-blocks",
     }
 )
 MAX_ID: Final = 255
@@ -160,11 +170,20 @@ def may_fetch(worker: Worker) -> bool:
 def presence(worker: Worker, now: int, thresholds: Thresholds) -> Presence:
     """What the age of the last sign of life says."""
     silent = now - (worker.alive_at if worker.alive_at is not None else worker.seen_at)
-    if silent >= thresholds.deleted_ms:
+    if worker.deleted_at is not None or silent >= thresholds.deleted_ms:
         return Presence.DELETED
     if worker.state == WorkerState.TERMINATED or silent >= thresholds.offline_ms:
         return Presence.OFFLINE
-    return Presence.UNREACHABLE if silent >= thresholds.unreachable_ms else Presence.ONLINE
+    # A BEAT moves both; a registration is not one.
+    expected = not thresholds.online_at_once and worker.beat_at != worker.alive_at
+    if expected or silent >= thresholds.unreachable_ms:
+        return Presence.UNREACHABLE
+    return Presence.ONLINE
+
+
+def is_deleted(worker: Worker | None) -> bool:
+    """Whether there is no such worker, or not any more."""
+    return worker is None or worker.deleted_at is not None
 
 
 def is_stale(worker: Worker, now: int, timeout_ms: int | None) -> bool:

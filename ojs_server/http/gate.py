@@ -9,13 +9,14 @@ from asyncio import CancelledError
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 from starlette.types import Receive, Scope, Send
 
 from ojs_server.domain.errors import MethodNotAllowed, NotFound, OjsError
 from ojs_server.http import dialects
 from ojs_server.http.call import Answer, Call, Disconnected, Stream, new_request_id
 from ojs_server.http.errors import answer_of
-from ojs_server.http.routes import ROUTES, TENANTED, Route, Router
+from ojs_server.http.routes import ROUTES, TENANTED, Route, Router, at_root
 from ojs_server.http.tenancy import denied, identify
 from ojs_wire.codec import encode
 
@@ -34,8 +35,9 @@ class Gate:
 
     def __init__(self, server: "Server") -> None:
         self._server = server
+        routes = ROUTES + at_root(server.settings.profile.at_root)
         tracing = server.tracing
-        self._router = Router(ROUTES if tracing is None else tracing.traced(ROUTES))
+        self._router = Router(routes if tracing is None else tracing.traced(routes))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -55,6 +57,8 @@ class Gate:
                 raise
             except Exception as error:
                 answer = answer_of(error, call.request_id)
+            if route is not None and route.plain and answer.media_type is None:
+                answer = msgspec.structs.replace(answer, media_type=dialects.PLAIN_JSON)
             await _send(send, call, answer)
         except Disconnected:
             return

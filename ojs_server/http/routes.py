@@ -1,7 +1,7 @@
 """The one path table: every method and path, its handler, and the role that may call it."""
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -11,6 +11,7 @@ from ojs_server.http import (
     admin_jobs,
     admin_queues,
     admin_workers,
+    blackboard,
     bulk,
     bulk_enqueue,
     checkpoints,
@@ -24,6 +25,7 @@ from ojs_server.http import (
     queue_config,
     queues,
     rate_limits,
+    rooms,
     schemas,
     settle,
     statistics,
@@ -31,6 +33,7 @@ from ojs_server.http import (
     system,
     tenants,
     webhooks,
+    worker_management,
     workers,
     workflows,
 )
@@ -42,7 +45,8 @@ Handler = Callable[[Call], Awaitable[Answer]]
 
 
 class Route(msgspec.Struct, frozen=True):
-    """One row of the table. `waits` marks calls whose duration says nothing about the server."""
+    """One row of the table. `waits` marks calls whose duration says nothing about the server,
+    `plain` those of systems that know no media type of OJS."""
 
     method: str
     path: str
@@ -50,6 +54,7 @@ class Route(msgspec.Struct, frozen=True):
     roles: frozenset[Role]
     alias_of: tuple[str, str] | None = None
     waits: bool = False
+    plain: bool = False
 
 
 _ANYONE: Final = frozenset({Role.ANYONE})
@@ -57,6 +62,7 @@ _ENQUEUE: Final = frozenset({Role.PRODUCER, Role.OPERATOR})
 _WORK: Final = frozenset({Role.WORKER})
 _READ: Final = frozenset({Role.PRODUCER, Role.WORKER, Role.OPERATOR})
 _OPERATE: Final = frozenset({Role.OPERATOR})
+_SEE: Final = _OPERATE | _WORK
 _ADMIN: Final = frozenset({Role.ADMIN})
 
 V1: Final = "/ojs/v1"
@@ -97,9 +103,28 @@ CANONICAL: Final[tuple[Route, ...]] = (
     _route("POST", f"{V1}/workers/register", workers.register, _WORK),
     _route("POST", f"{V1}/workers/deregister", workers.deregister, _WORK),
     _route("GET", f"{V1}/workers", workers.listing, _OPERATE),
+    _route("GET", f"{V1}/workers/online", worker_management.online, _OPERATE),
+    _route("POST", f"{V1}/workers/cleanup", worker_management.cleanup, _ADMIN),
+    _route("POST", f"{V1}/workers/cleanup-offline", worker_management.cleanup_offline, _ADMIN),
     _route("GET", f"{V1}/workers/{{id}}", workers.detail, _OPERATE | _WORK),
+    _route("DELETE", f"{V1}/workers/{{id}}", worker_management.delete, _SEE),
+    _route("GET", f"{V1}/workers/{{id}}/capabilities", worker_management.capabilities, _SEE),
+    _route("PUT", f"{V1}/workers/{{id}}/capabilities", worker_management.describe, _WORK),
+    _route("GET", f"{V1}/workers/{{id}}/jobs", worker_management.jobs, _SEE),
     _route("GET", f"{V1}/workers/{{id}}/health", workers.health, _OPERATE | _WORK),
     _route("POST", f"{V1}/workers/{{id}}/ping", workers.ping, _WORK),
+    _route("POST", f"{V1}/tasks/claim", rooms.claim, _WORK),
+    _route("GET", f"{V1}/tasks/{{id}}", rooms.read_task, _READ, waits=True),
+    _route("PATCH", f"{V1}/tasks/{{id}}", rooms.move_task, _WORK),
+    _route("DELETE", f"{V1}/tasks/{{id}}", rooms.cancel_task, _ENQUEUE),
+    _route("PUT", f"{V1}/rooms/{{room}}/jobs", rooms.put_job, _WORK),
+    _route("GET", f"{V1}/rooms/{{room}}/jobs", rooms.list_jobs, _READ),
+    _route("POST", f"{V1}/rooms/{{room}}/tasks", rooms.submit, _ENQUEUE),
+    _route("GET", f"{V1}/rooms/{{room}}/tasks", rooms.list_tasks, _READ),
+    _route("POST", f"{V1}/blackboard/jobs", blackboard.put, _ENQUEUE),
+    _route("POST", f"{V1}/blackboard/job", blackboard.poll, _WORK),
+    _route("POST", f"{V1}/blackboard/job/result", blackboard.result, _WORK),
+    _route("GET", f"{V1}/blackboard/job/{{id}}", blackboard.read, _READ),
     _route("GET", f"{V1}/queues", queues.listing, _READ),
     _route("POST", f"{V1}/queues", queue_config.create, _ADMIN),
     _route("GET", f"{V1}/queues/{{name}}", queues.detail, _READ),
@@ -140,6 +165,7 @@ CANONICAL: Final[tuple[Route, ...]] = (
     _route("GET", f"{V1}/events/stream", streams.everything, _READ, waits=True),
     _route("GET", f"{V1}/queues/{{name}}/events", streams.of_queue, _READ, waits=True),
     _route("GET", f"{V1}/jobs/{{id}}/events", streams.of_job, _READ, waits=True),
+    _route("GET", f"{V1}/jobs/{{id}}/progress/stream", streams.of_progress, _READ, waits=True),
     _route("GET", SOCKET, streams.not_upgraded, _READ),
     _route("POST", f"{V1}/schemas", schemas.register, _OPERATE),
     _route("GET", f"{V1}/schemas", schemas.listing, _READ),
@@ -230,6 +256,16 @@ def _with_aliases(canonical: tuple[Route, ...]) -> tuple[Route, ...]:
 
 
 ROUTES: Final = _with_aliases(CANONICAL)
+
+
+def at_root(parts: Sequence[str]) -> tuple[Route, ...]:
+    """The routes of these parts of the API once more, without its prefix, for a profile."""
+    return tuple(
+        msgspec.structs.replace(route, path=route.path.removeprefix(V1), plain=True)
+        for route in ROUTES
+        for part in parts
+        if route.path == f"{V1}/{part}" or route.path.startswith(f"{V1}/{part}/")
+    )
 
 
 class Router:

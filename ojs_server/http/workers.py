@@ -20,8 +20,9 @@ from ojs_server.domain.workers import (
     parse_worker_id,
     presence,
 )
+from ojs_server.http.blocks import parse_blocks
 from ojs_server.http.call import Answer, Call
-from ojs_server.http.ids import holder_of, job_id_of, known_as, worker_id_of
+from ojs_server.http.ids import holder_of, job_id_of, worker_id_of
 from ojs_server.http.paging import Page, page_of
 from ojs_server.http.tenancy import strangers
 from ojs_server.http.views import array, envelope, left_members, summary
@@ -70,9 +71,11 @@ async def fetch(call: Call) -> Answer:
 
 
 def claim_of(call: Call, terms: FetchTerms, worker_id: str | None) -> Claim:
-    """What a FETCH asks for."""
+    """What a FETCH asks for; one that names job types need not name queues."""
+    if terms.queues is None and not terms.job_types:
+        raise invalid("queues", "is missing; without `job_types` it is needed")
     return Claim(
-        queues=tuple(dict.fromkeys(parse_queue("queues", name) for name in terms.queues)),
+        queues=tuple(dict.fromkeys(parse_queue("queues", name) for name in terms.queues or ())),
         count=terms.count or 1,
         worker_id=worker_id,
         job_types=_job_types(terms.job_types),
@@ -148,23 +151,12 @@ async def nack(call: Call) -> Answer:
 
 async def beat(call: Call) -> Answer:
     """A sign of life: keeps the listed jobs, answers what the worker should do."""
-    request = await call.read(BeatRequest, optional="id" in call.params)
-    op = _beat(call, request)
-    unknown = await strangers(call, op.active_ids or ())
-    if unknown and op.active_ids is not None:
-        own = tuple(job_id for job_id in op.active_ids if job_id not in unknown)
-        op = msgspec.structs.replace(op, active_ids=own)
-    done = await call.server.engine.run(op)
-    return Answer(_beaten(call, done, sorted(unknown)))
+    return await _beat(call, await call.read(BeatRequest, optional="id" in call.params))
 
 
 async def ping(call: Call) -> Answer:
     """A BEAT by path, for workers that must be told when they are no longer known."""
-    worker_id = known_as(call, call.params["id"])
-    known = await call.server.engine.read(lambda reader: reader.workers([worker_id]))
-    if not known or known[0].worker.gone_at is not None:
-        raise unknown_worker(call.params["id"])
-    return await beat(call)
+    return await _beat(call, await call.read(BeatRequest, optional=True), known=True)
 
 
 async def register(call: Call) -> Answer:
@@ -175,8 +167,9 @@ async def register(call: Call) -> Answer:
         if request.worker_id is None
         else parse_worker_id(request.worker_id)
     )
+    kinds = parse_blocks(request.functionBlocks)
     known = await call.server.engine.run(
-        Register(scoped(call.tenant, worker_id), _profile(request))
+        Register(scoped(call.tenant, worker_id), _profile(request), call.principal or None, kinds)
     )
     profile = call.server.engine.rules.profile
     return Answer(
@@ -215,9 +208,11 @@ async def listing(call: Call) -> Answer:
     return Answer({"workers": shown, "pagination": pagination})
 
 
-async def page_of_workers(call: Call, page: Page) -> tuple[Sequence[Shown], dict[str, Any]]:
-    """A page of the workers that the query means."""
-    query = call.query()
+async def page_of_workers(
+    call: Call, page: Page, **fixed: str
+) -> tuple[Sequence[Shown], dict[str, Any]]:
+    """A page of the workers that the query means; deleted ones only where it asks for them."""
+    query = {**call.query(), **fixed}
     loads, now = await call.server.engine.read(lambda reader: (reader.workers(), reader.now()))
     own = [load for load in loads if load.worker.id.startswith(scoped(call.tenant, ""))]
     created = {unscoped(call.tenant, load.worker.id): load.worker.created_at for load in own}
@@ -227,6 +222,9 @@ async def page_of_workers(call: Call, page: Page) -> tuple[Sequence[Shown], dict
             if word not in words:
                 raise invalid(field, f"must be one of {', '.join(words)}{nearest(word, words)}")
             shown = [worker for worker in shown if worker[field] == word]
+    asked = (query.get("findDeleted"), query.get("presence") or None)
+    if asked[0] not in ("true", "1") and asked[1] != Presence.DELETED:
+        shown = [worker for worker in shown if worker["presence"] != Presence.DELETED]
     if queue := query.get("queue"):
         shown = [worker for worker in shown if queue in worker.get("queues", ())]
     if label := query.get("label"):
@@ -241,12 +239,12 @@ async def detail(call: Call) -> Answer:
 
 async def shown_worker(call: Call) -> Shown:
     """The worker that the path names."""
-    return _shown(call, *await _known(call))
+    return _shown(call, *await known_worker(call))
 
 
 async def health(call: Call) -> Answer:
     """200 while the worker takes work, 503 when it does not, with the reason."""
-    load, now = await _known(call)
+    load, now = await known_worker(call)
     worker = load.worker
     seen = presence(worker, now, call.server.engine.rules.profile.thresholds)
     state = "draining" if worker.draining else worker.state
@@ -264,7 +262,17 @@ async def health(call: Call) -> Answer:
     )
 
 
-def _beat(call: Call, request: BeatRequest) -> Beat:
+async def _beat(call: Call, request: BeatRequest, *, known: bool = False) -> Answer:
+    op = _sign_of_life(call, request, known)
+    unknown = await strangers(call, op.active_ids or ())
+    if unknown and op.active_ids is not None:
+        own = tuple(job_id for job_id in op.active_ids if job_id not in unknown)
+        op = msgspec.structs.replace(op, active_ids=own)
+    done = await call.server.engine.run(op)
+    return Answer(_beaten(call, done, sorted(unknown)))
+
+
+def _sign_of_life(call: Call, request: BeatRequest, known: bool) -> Beat:
     ids = request.active_job_ids
     if ids is None and isinstance(request.active_jobs, list):
         ids = request.active_jobs
@@ -279,6 +287,7 @@ def _beat(call: Call, request: BeatRequest) -> Beat:
         active_ids=None if ids is None else tuple(dict.fromkeys(item[:100] for item in ids)),
         lease_ms=request.visibility_timeout_ms or None,
         extend=request.extend is not False,
+        known=known,
         profile=_profile(request),
     )
 
@@ -343,10 +352,12 @@ def _shown(call: Call, load: WorkerLoad, now: int) -> dict[str, Any]:
         "last_seen_at": format_timestamp(worker.seen_at),
         "last_heartbeat_at": None if worker.beat_at is None else format_timestamp(worker.beat_at),
         "terminated_at": None if worker.gone_at is None else format_timestamp(worker.gone_at),
+        "deleted_at": None if worker.deleted_at is None else format_timestamp(worker.deleted_at),
     }
 
 
-async def _known(call: Call) -> tuple[WorkerLoad, int]:
+async def known_worker(call: Call) -> tuple[WorkerLoad, int]:
+    """The worker that the path names."""
     worker_id = call.params["id"]
     if not worker_id.isprintable():
         raise unknown_worker("with such an id")

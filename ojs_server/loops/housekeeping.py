@@ -40,6 +40,7 @@ class Housekeeping:
         self._sleeps_until = 0
         self._expected = _NEVER
         self._pruned_at = 0
+        self._checked_at = 0
         self._away = False
         self._waiting_until = 0
 
@@ -85,8 +86,9 @@ class Housekeeping:
         since = self._reachability.observe(now, monotonic_ms())
         await self._look_for_waiters(now)
         prune = now - self._pruned_at >= PRUNE_EVERY_MS
+        check = now - self._checked_at >= self._engine.rules.profile.check_interval_ms
         next_at = min(self._next(due, now), self._expected)
-        if next_at > now and not prune:
+        if next_at > now and not (prune or check):
             self._sleeps_until = next_at
             return (next_at - now) / 1000
         fired = 0
@@ -95,9 +97,13 @@ class Housekeeping:
         opened = 0
         if due.limit is not None and due.limit <= now:
             opened = (await self._engine.run(Open())).limits
-        swept = await self._engine.run(Sweep(judged_since=since, asked_at=now, prune=prune))
+        swept = await self._engine.run(
+            Sweep(judged_since=since, asked_at=now, prune=prune, check=check)
+        )
         if prune and not (swept.more or swept.stale):
             self._pruned_at = now
+        if check and not (swept.more or swept.stale):
+            self._checked_at = now
         idle = not (fired or opened) and swept == Swept(swept.now)
         self._sleeps_until = swept.now + round(PAUSE_S * 1000) if idle else swept.now
         return PAUSE_S if idle else 0

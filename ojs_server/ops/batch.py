@@ -26,6 +26,7 @@ from ojs_server.ops import (
     presence,
     priority,
     progress,
+    rooms,
     schemas,
     settle,
     sharers,
@@ -105,13 +106,16 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
         ),
         settle.run,
     ),
+    ((rooms.Begin,), rooms.begin),
     ((checkpoint.Save, checkpoint.Clear), checkpoint.run),
     ((progress.Advance,), progress.run),
     ((priority.Prioritize,), priority.run),
     ((control.Purge, control.Drop), control.run),
     ((move.Move,), move.run),
     ((bulk.Bulk,), bulk.run),
-    ((presence.Register, presence.Deregister, presence.Direct), presence.run),
+    (get_args(presence.Coming), presence.run),
+    ((presence.Cleanup,), presence.clean_up),
+    ((rooms.Join,), rooms.join),
     ((beat.Beat,), beat.run),
     ((sweep.Sweep,), sweep.run),
     ((claim.Claim,), claim.run),
@@ -132,11 +136,12 @@ _ON_JOB: Final = (
     checkpoint.Clear,
     progress.Advance,
     priority.Prioritize,
+    rooms.Begin,
 )
 _USUAL: Final = {
     *(enqueue.Enqueue, settle.Ack, settle.Fail, RepeatableAck, RepeatableFail, claim.Claim)
 }
-_BY_WORKER: Final = (claim.Claim, beat.Beat, *get_args(presence.Coming))
+_BY_WORKER: Final = (claim.Claim, beat.Beat, rooms.Join, *get_args(presence.Coming))
 _GROUP_OF: Final = {kind: index for index, (kinds, _) in enumerate(HANDLERS) for kind in kinds}
 
 
@@ -294,7 +299,9 @@ def _lock(work: Work, ops: Sequence[Operation]) -> None:
         jobs |= workflow.lock_members(tx, called_off)
     held = {job_id for op in those(beat.Beat) for job_id in op.active_ids or ()}
     workers = {op.worker_id for op in those(*_BY_WORKER) if op.worker_id}
-    leaving = {op.worker_id for op in those(presence.Deregister)}
+    leaving = {op.worker_id for op in those(presence.Deregister, presence.Delete)}
+    if work.rules.profile.renewal == "all":
+        leaving |= {op.worker_id for op in those(beat.Beat)}
     tx.lock(workers, jobs, jobs | held, leaving)
     claims = those(claim.Claim)
     drafts = [draft for op in enqueues for draft in op.drafts if draft]

@@ -13,7 +13,7 @@ from ojs_server.domain.workers import (
     directed_state,
     standing_directive,
 )
-from ojs_server.ops.presence import arrival, merge_profile
+from ojs_server.ops.presence import arrival, merge_profile, noticed, unknown_worker
 from ojs_server.ops.work import Work
 
 # A lease with at least this share of its duration left is as good as renewed: writing it again
@@ -32,6 +32,8 @@ class Beat(msgspec.Struct, frozen=True):
     lease_ms: int | None = None
     extend: bool = True
     profile: Mapping[str, object] = {}
+    # Refused for a worker that is not there, which otherwise becomes known by it.
+    known: bool = False
 
     @property
     def keys(self) -> tuple[object, ...]:
@@ -56,7 +58,11 @@ def run(work: Work, ops: Sequence[Beat]) -> list[Beaten | OjsError]:
     workers = work.tx.load_workers(sorted({op.worker_id for op in ops}))
     listed = sorted({job_id for op in ops for job_id in op.active_ids or ()})
     leases = work.tx.load_leases(listed) if listed else {}
-    held = {op.worker_id: _held(op, leases) for op in ops}
+    renews = work.rules.profile.renewal
+    if renews == "all":
+        theirs = work.tx.load_held(sorted({op.worker_id for op in ops}))
+        leases = {**leases, **{lease.job_id: lease for _, lease in theirs}}
+    held = {op.worker_id: _held(op, leases, unlisted=renews == "all") for op in ops}
     cancelled = _cancelled(work, ops, held)
     tests = _test_directives(work, held)
     renewed: list[Lease] = []
@@ -64,8 +70,11 @@ def run(work: Work, ops: Sequence[Beat]) -> list[Beaten | OjsError]:
     answers: list[Beaten | OjsError] = []
     for op in ops:
         known = workers.get(op.worker_id)
+        if op.known and not _may_ping(work, known):
+            answers.append(unknown_worker(op.worker_id))
+            continue
         mine = held[op.worker_id]
-        if op.extend:
+        if op.extend and renews != "none":
             renewed += _renewals(work, op, [leases[job_id] for job_id in mine])
         state = directed_state(
             op.reported, known.directive if known else None, tests.get(op.worker_id, ())
@@ -84,7 +93,7 @@ def run(work: Work, ops: Sequence[Beat]) -> list[Beaten | OjsError]:
                 ),
                 cancelled=tuple(job_id for job_id in op.active_ids or () if job_id in cancelled),
                 now=work.now,
-                registered=known is not None and known.gone_at is None,
+                registered=known is not None and known.gone_at is None and known.deleted_at is None,
             )
         )
     work.tx.save_workers(saved)
@@ -96,11 +105,20 @@ def run(work: Work, ops: Sequence[Beat]) -> list[Beaten | OjsError]:
     return answers
 
 
-def _held(op: Beat, leases: Mapping[str, Lease]) -> tuple[str, ...]:
+def _may_ping(work: Work, known: Worker | None) -> bool:
+    if known is None or known.deleted_at is not None:
+        return False
+    return known.gone_at is None or work.rules.profile.ping_revives
+
+
+def _held(op: Beat, leases: Mapping[str, Lease], *, unlisted: bool) -> tuple[str, ...]:
+    ids = [*(op.active_ids or ())]
+    if unlisted:
+        ids += [lease.job_id for lease in leases.values() if lease.worker_id == op.worker_id]
     # A lease without a worker was fetched anonymously; whoever lists the job keeps it.
     return tuple(
         job_id
-        for job_id in dict.fromkeys(op.active_ids or ())
+        for job_id in dict.fromkeys(ids)
         if (lease := leases.get(job_id)) and lease.worker_id in (None, op.worker_id)
     )
 
@@ -159,6 +177,8 @@ def _directive_of(meta: bytes) -> str | None:
 
 def _beaten(work: Work, op: Beat, known: Worker | None) -> Worker:
     known = known or Worker(id=op.worker_id, created_at=work.now)
+    if known.deleted_at is not None and work.rules.profile.final_deletion:
+        return known
     returns = known.gone_at is not None
     # The first BEAT, also of a worker that has fetched before, or the first after its end.
     starts = returns or known.alive_at is None
@@ -174,8 +194,9 @@ def _beaten(work: Work, op: Beat, known: Worker | None) -> Worker:
         beat_at=work.now,
         seen_at=work.now,
         gone_at=None,
+        deleted_at=None,
         profile=merge_profile(known.profile, op.profile),
     )
     if starts:
         work.note(arrival(worker, registered=False))
-    return worker
+    return noticed(work, worker)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 import msgspec
 
 from ojs_server.domain import events, lifecycle
-from ojs_server.domain.birth import born
 from ojs_server.domain.cron_entry import (
     KEPT_RUNS,
     CronEntry,
@@ -87,7 +86,7 @@ class Firing:
             draft = msgspec.structs.replace(draft, pending=True)
         if meeting is Meeting.REPLACE:
             entry = self._without_previous(entry)
-        stored = born(draft, work.now, work.tx.position, work.new_id)
+        stored = work.born(draft)
         after = msgspec.structs.replace(
             entry,
             run_count=entry.run_count + 1,

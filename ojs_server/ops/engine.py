@@ -12,6 +12,7 @@ from ojs_server.domain.job import Change, Event, Job
 from ojs_server.domain.schema import Schema
 from ojs_server.domain.turns import Rota
 from ojs_server.domain.webhook import Webhook
+from ojs_server.domain.workers import Worker
 from ojs_server.ops import (
     batch,
     beat,
@@ -29,6 +30,7 @@ from ojs_server.ops import (
     presence,
     priority,
     progress,
+    rooms,
     schemas,
     settle,
     sharers,
@@ -117,6 +119,12 @@ class Engine:
     async def run(self, operation: beat.Beat) -> beat.Beaten: ...
     @overload
     async def run(self, operation: presence.Coming) -> presence.Known: ...
+    @overload
+    async def run(self, operation: presence.Cleanup) -> presence.Cleaned: ...
+    @overload
+    async def run(self, operation: rooms.Join) -> Worker: ...
+    @overload
+    async def run(self, operation: rooms.Begin) -> rooms.Begun: ...
     @overload
     async def run(self, operation: sweep.Sweep) -> sweep.Swept: ...
     @overload

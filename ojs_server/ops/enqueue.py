@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from ojs_server.domain import events
-from ojs_server.domain.birth import born
 from ojs_server.domain.errors import Duplicate, NotFound, OjsError
 from ojs_server.domain.job import Change, Event, State, StoredJob
 from ojs_server.domain.queue_config import NO_CONFIG, require_type
@@ -68,7 +67,7 @@ def run(work: Work, ops: Sequence[Enqueue]) -> list[Enqueued | OjsError]:
     ops, refused = _configured(work, ops)
     complaints = _held(work, ops, refused)
     made = {
-        index: tuple(born(draft, work.now, work.tx.position, work.new_id) for draft in op.drafts)
+        index: tuple(work.born(draft) for draft in op.drafts)
         for index, op in enumerate(ops)
         if index not in verdicts
     }

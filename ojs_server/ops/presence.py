@@ -1,7 +1,7 @@
 """Workers coming, going, being told, and being found dead."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -9,9 +9,20 @@ from ojs_server.domain import events, lifecycle
 from ojs_server.domain.errors import Conflict, NotFound, OjsError
 from ojs_server.domain.faults import Fault
 from ojs_server.domain.job import Event
-from ojs_server.domain.workers import Directive, Worker, WorkerState, is_stale
+from ojs_server.domain.kind import Kind
+from ojs_server.domain.profile import Recovery
+from ojs_server.domain.workers import (
+    Directive,
+    Presence,
+    Worker,
+    WorkerState,
+    is_deleted,
+    is_stale,
+    presence,
+)
 from ojs_server.ops.work import Work
 from ojs_wire.codec import encode
+from ojs_wire.values import format_timestamp
 
 _profile = msgspec.json.Decoder(dict[str, Any])
 
@@ -21,6 +32,8 @@ class Register(msgspec.Struct, frozen=True):
 
     worker_id: str
     profile: Mapping[str, object]
+    principal: str | None = None
+    kinds: tuple[Kind, ...] = ()
 
     @property
     def keys(self) -> tuple[object, ...]:
@@ -55,7 +68,53 @@ class Direct(msgspec.Struct, frozen=True):
         return (("direct", self.worker_id),)
 
 
-Coming = Register | Deregister | Direct
+class Delete(msgspec.Struct, frozen=True):
+    """Forget a worker, whatever it holds; `recovery` says what becomes of that instead of the
+    profile."""
+
+    worker_id: str
+    recovery: Recovery | None = None
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        """What may not be touched twice in one transaction."""
+        return (("worker", self.worker_id),)
+
+
+class Describe(msgspec.Struct, frozen=True):
+    """A worker says anew which kinds of jobs it runs."""
+
+    worker_id: str
+    kinds: tuple[Kind, ...]
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        """What may not be touched twice in one transaction."""
+        return (("worker", self.worker_id),)
+
+
+class Cleanup(msgspec.Struct, frozen=True):
+    """Delete the workers that have been offline for as long as the profile keeps them, or all
+    that are offline `now`."""
+
+    now: bool = False
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        """What may not be touched twice in one transaction."""
+        return ("cleanup",)
+
+
+class Cleaned(msgspec.Struct, frozen=True):
+    """The workers that were deleted; `more` where there may be others."""
+
+    worker_ids: tuple[str, ...]
+    more: bool
+
+
+Coming = Register | Deregister | Direct | Delete | Describe
+# A clean-up deletes so many workers at a time.
+CLEANUP_STEP: Final = 500
 
 
 class Known(msgspec.Struct, frozen=True):
@@ -77,11 +136,21 @@ def _one(work: Work, op: Coming) -> Known | OjsError:
     assert op.worker_id is not None
     known = work.tx.load_workers([op.worker_id]).get(op.worker_id)
     if isinstance(op, Register):
-        worker = _registered(work, op, known)
+        if known is not None and known.deleted_at and work.rules.profile.final_deletion:
+            return _deleted(known)
+        worker = register(work, op, known)
     elif known is None or (isinstance(op, Direct) and known.gone_at is not None):
         return unknown_worker(op.worker_id)
     elif isinstance(op, Direct):
         worker = msgspec.structs.replace(known, directive=op.directive)
+    elif isinstance(op, Delete | Describe) and is_deleted(known):
+        return unknown_worker(op.worker_id)
+    elif isinstance(op, Describe):
+        worker = known
+        unlink(work, [worker.id])
+        link(work, worker.id, op.kinds)
+    elif isinstance(op, Delete):
+        (worker,) = _delete(work, [known], op.recovery)
     elif (
         op.silent
         and known.gone_at is None
@@ -93,9 +162,21 @@ def _one(work: Work, op: Coming) -> Known | OjsError:
             hint="only a worker whose heartbeat is overdue can be removed; tell this one to end",
         )
     else:
-        worker = known if known.gone_at is not None else leave(work, [known], _GOODBYE)[0]
+        (worker,) = (
+            [known]
+            if known.gone_at is not None
+            else leave(work, [known], _GOODBYE, work.rules.profile.on_leave)
+        )
     work.tx.save_workers([worker])
     return Known(work.now, worker, updated=1)
+
+
+def _deleted(worker: Worker) -> Conflict:
+    return Conflict(
+        f"worker {worker.id} was deleted",
+        details={"resource_type": "worker", "resource_id": worker.id},
+        hint="register without a worker_id and take the new one that is answered",
+    )
 
 
 def unknown_worker(worker_id: str) -> NotFound:
@@ -107,23 +188,53 @@ def unknown_worker(worker_id: str) -> NotFound:
     )
 
 
-def _registered(work: Work, op: Register, known: Worker | None) -> Worker:
+def register(work: Work, op: Register, known: Worker | None) -> Worker:
+    """The worker of a registration, which is to be saved."""
     if work.rules.profile.dead_after_ms is not None:
         work.expect(work.now + work.rules.profile.dead_after_ms)
-    known = known or Worker(id=op.worker_id, created_at=work.now, incarnation=0)
+    before = known or Worker(id=op.worker_id, created_at=work.now, incarnation=0)
     worker = msgspec.structs.replace(
-        known,
+        before,
         state=WorkerState.RUNNING,
         draining=False,
         directive=None,
-        incarnation=known.incarnation + 1,
+        incarnation=before.incarnation + 1,
         alive_at=work.now,
         seen_at=work.now,
         gone_at=None,
+        deleted_at=None,
         profile=encode(op.profile),
+        principal=op.principal,
     )
+    link(work, worker.id, op.kinds)
     work.note(arrival(worker, registered=True))
-    return worker
+    if known is None:
+        # What a newcomer begins with is no change.
+        begins = presence(worker, work.now, work.rules.profile.thresholds)
+        return msgspec.structs.replace(worker, presence=begins)
+    return noticed(work, worker)
+
+
+def link(work: Work, worker_id: str, kinds: Sequence[Kind]) -> None:
+    """Note which kinds of jobs a worker runs, and the kinds."""
+    if kinds:
+        work.tx.save_kinds(
+            [
+                msgspec.structs.replace(kind, created_at=work.now, updated_at=work.now)
+                for kind in kinds
+            ]
+        )
+        work.tx.link_kinds([(worker_id, kind.room, kind.name) for kind in kinds])
+
+
+def unlink(work: Work, worker_ids: Sequence[str]) -> None:
+    """These workers run nothing any more; jobs of rooms that are nobody's then go as well."""
+    names = work.tx.linked(worker_ids)
+    work.tx.unlink_kinds(worker_ids)
+    if names:
+        work.tx.retire_kinds(names)
+    for room in sorted({room for room, _ in names if room}):
+        work.note(events.job_types_changed(room))
 
 
 def arrival(worker: Worker, *, registered: bool) -> Event:
@@ -169,8 +280,8 @@ DEATH = Farewell(
 )
 
 
-def leave(work: Work, workers: Sequence[Worker], why: Farewell) -> list[Worker]:
-    """Mark workers as terminated and return everything they hold."""
+def leave(work: Work, workers: Sequence[Worker], why: Farewell, recovery: Recovery) -> list[Worker]:
+    """Mark workers as terminated; what they hold goes back to its queues, or fails."""
     held = work.tx.load_held(sorted(worker.id for worker in workers))
     work.apply(
         [
@@ -178,7 +289,7 @@ def leave(work: Work, workers: Sequence[Worker], why: Farewell) -> list[Worker]:
                 job,
                 lease,
                 why.fault,
-                backoff=False,
+                backoff=recovery == "fail",
                 now=work.now,
                 dice=work.luck.dice(),
                 keep=work.keep(job.queue),
@@ -186,14 +297,79 @@ def leave(work: Work, workers: Sequence[Worker], why: Farewell) -> list[Worker]:
             for job, lease in held
         ]
     )
+    forgotten = work.now if work.rules.profile.deletes_dead else None
+    left = [
+        noticed(
+            work,
+            msgspec.structs.replace(
+                worker,
+                state=WorkerState.TERMINATED,
+                directive=None,
+                gone_at=work.now,
+                deleted_at=forgotten,
+            ),
+        )
+        for worker in workers
+    ]
     for worker in workers:
         jobs = sum(lease.worker_id == worker.id for _, lease in held)
         work.note(events.worker("worker.stopped", worker.id, reason=why.reason, jobs_returned=jobs))
-    return [
-        msgspec.structs.replace(
-            worker, state=WorkerState.TERMINATED, directive=None, gone_at=work.now
+    return left
+
+
+def bury(work: Work, silent: Sequence[Worker]) -> list[Worker]:
+    """Workers that were silent for too long are dead."""
+    return leave(work, silent, DEATH, work.rules.profile.on_death)
+
+
+def noticed(work: Work, worker: Worker) -> Worker:
+    """The worker with the presence that it has by now; a change is told."""
+    found = presence(worker, work.now, work.rules.profile.thresholds)
+    if found == worker.presence:
+        return worker
+    heard = None if worker.beat_at is None else format_timestamp(worker.beat_at)
+    work.note(
+        events.worker(
+            f"worker.{found}", worker.id, previous=worker.presence, last_heartbeat_at=heard
         )
-        for worker in workers
+    )
+    if found is Presence.DELETED:
+        worker = msgspec.structs.replace(worker, deleted_at=work.now)
+        unlink(work, [worker.id])
+    return msgspec.structs.replace(worker, presence=found)
+
+
+def seen(work: Work, worker: Worker) -> Worker:
+    """The worker after a call that is no sign of life by itself."""
+    only_fetches = worker.alive_at is None
+    worker = msgspec.structs.replace(
+        worker, seen_at=work.now, deleted_at=None if only_fetches else worker.deleted_at
+    )
+    return noticed(work, worker)
+
+
+def clean_up(work: Work, ops: Sequence[Cleanup]) -> list[Cleaned | OjsError]:
+    """Delete who has been offline, in steps."""
+    return [_clean_up(work, op) for op in ops]
+
+
+def _clean_up(work: Work, op: Cleanup) -> Cleaned:
+    limits = work.rules.profile.thresholds
+    silent_ms = limits.offline_ms if op.now else limits.deleted_ms
+    gone = work.now if op.now else work.now - limits.deleted_ms
+    found = work.tx.load_offline_workers(work.now - silent_ms, gone, CLEANUP_STEP)
+    if found:
+        work.tx.save_workers(_delete(work, found, None))
+    return Cleaned(tuple(worker.id for worker in found), len(found) == CLEANUP_STEP)
+
+
+def _delete(work: Work, workers: Sequence[Worker], recovery: Recovery | None) -> list[Worker]:
+    there = [worker for worker in workers if worker.gone_at is None]
+    gone = [worker for worker in workers if worker.gone_at is not None]
+    left = leave(work, there, _GOODBYE, recovery or work.rules.profile.on_delete) if there else []
+    return [
+        noticed(work, msgspec.structs.replace(worker, deleted_at=work.now))
+        for worker in (*left, *gone)
     ]
 
 

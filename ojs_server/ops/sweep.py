@@ -8,7 +8,7 @@ from ojs_server.domain import deadlines, events, lifecycle
 from ojs_server.domain.errors import OjsError
 from ojs_server.domain.job import Change, Job, Lease, State
 from ojs_server.ops import beside
-from ojs_server.ops.presence import DEATH, leave
+from ojs_server.ops.presence import bury, noticed
 from ojs_server.ops.prune import STEP, Pruned, prune
 from ojs_server.ops.work import Work
 from ojs_server.store.base import JUDGED_AFTER_MS
@@ -32,6 +32,8 @@ class Sweep(msgspec.Struct, frozen=True):
     judged_since: int
     asked_at: int
     prune: bool = False
+    # Whether to look who has become unreachable or was silent for long enough to be deleted.
+    check: bool = False
 
     @property
     def keys(self) -> tuple[object, ...]:
@@ -46,6 +48,7 @@ class Swept(msgspec.Struct, frozen=True):
     matured: int = 0
     lapsed: int = 0
     dead: int = 0
+    noticed: int = 0
     removed: int = 0
     more: bool = False
     stale: bool = False
@@ -63,9 +66,12 @@ def _sweep(work: Work, op: Sweep) -> Swept:
     matured, removed = _mature(work) if work.tx.maintenance is None else (0, 0)
     lapsed = _lapse(work, op.judged_since)
     dead = _bury(work, op.judged_since)
+    changed = _notice(work, op.judged_since) if op.check else 0
     pruned = prune(work) if op.prune else Pruned()
-    more = matured + removed >= MATURE_STEP or lapsed >= STEP or dead >= WORKERS_STEP or pruned.more
-    return Swept(work.now, matured, lapsed, dead, removed + pruned.removed, more)
+    more = matured + removed >= MATURE_STEP or lapsed >= STEP or max(dead, changed) >= WORKERS_STEP
+    return Swept(
+        work.now, matured, lapsed, dead, changed, removed + pruned.removed, more or pruned.more
+    )
 
 
 def _mature(work: Work) -> tuple[int, int]:
@@ -95,13 +101,14 @@ def _lapse(work: Work, judged_since: int) -> int:
 
 
 def _lapsed(work: Work, job: Job, lease: Lease) -> Change:
-    why = deadlines.loss(job, lease, work.now)
+    profile = work.rules.profile
+    why = deadlines.loss(job, lease, work.now, profile.stuck_ms)
     return lifecycle.lapse(
         job,
         lease,
         why.fault,
-        backoff=why.backoff,
-        free=why.free,
+        backoff=why.backoff or profile.on_expiry == "fail",
+        free=why.free or profile.on_expiry == "refund",
         now=work.now,
         dice=work.luck.dice(),
         keep=work.keep(job.queue),
@@ -114,5 +121,21 @@ def _bury(work: Work, judged_since: int) -> int:
         return 0
     silent = work.tx.load_silent_workers(work.now - silent_for, WORKERS_STEP)
     if silent:
-        work.tx.save_workers(leave(work, silent, DEATH))
+        work.tx.save_workers(bury(work, silent))
     return len(silent)
+
+
+def _notice(work: Work, judged_since: int) -> int:
+    """Tell of what silence has made of workers; those silent for long enough are deleted."""
+    limits = work.rules.profile.thresholds
+    if judged_since + min(limits.unreachable_ms, JUDGED_AFTER_MS) > work.now:
+        return 0
+    changed = work.tx.load_changed_workers(
+        work.now - limits.unreachable_ms,
+        work.now - limits.offline_ms,
+        work.now - limits.deleted_ms,
+        WORKERS_STEP,
+    )
+    if changed:
+        work.tx.save_workers([noticed(work, worker) for worker in changed])
+    return len(changed)

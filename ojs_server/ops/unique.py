@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from ojs_server.domain import lifecycle
-from ojs_server.domain.birth import born
 from ojs_server.domain.errors import Duplicate, OjsError
 from ojs_server.domain.job import TERMINAL, Change, Job, State, StoredJob
 from ojs_server.domain.unique import Unique
@@ -123,4 +122,4 @@ class _Judging:
         if not keeps or existing.state != State.SCHEDULED or existing.scheduled_at is None:
             return stored
         kept = msgspec.structs.replace(draft, scheduled_at=format_timestamp(existing.scheduled_at))
-        return born(kept, self._work.now, self._work.tx.position, lambda: stored.job.id)
+        return self._work.born(kept, lambda: stored.job.id)

@@ -8,6 +8,7 @@ from typing import Final, TypeVar, TypeVarTuple
 import msgspec
 from msgspec.structs import replace
 
+from ojs_server.domain.birth import born
 from ojs_server.domain.dead_letter import marks_of
 from ojs_server.domain.errors import OjsError
 from ojs_server.domain.job import TERMINAL, WAITING, Change, Event, Job, State, StoredJob
@@ -16,6 +17,7 @@ from ojs_server.domain.rate_limit import place_of_retry
 from ojs_server.domain.retention import Retention
 from ojs_server.domain.tenant import DEFAULT
 from ojs_server.domain.turns import Rota
+from ojs_server.domain.validate import Draft
 from ojs_server.ops import beside
 from ojs_server.ops.backpressure import note_room
 from ojs_server.ops.gates import Gates
@@ -89,6 +91,11 @@ class Work:
     def new_id(self) -> str:
         """A job id for this moment."""
         return uuid7(self.now, self.luck.bits)
+
+    def born(self, draft: Draft, new_id: Callable[[], str] | None = None) -> StoredJob:
+        """The job that a draft becomes in this transaction."""
+        attempts = self.rules.profile.max_attempts
+        return born(draft, self.now, self.tx.position, new_id or self.new_id, attempts)
 
     def add(self, jobs: Sequence[StoredJob], happened: Sequence[Event]) -> set[str]:
         """Store new jobs; answers the ids that were taken."""

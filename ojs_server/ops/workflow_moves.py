@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from ojs_server.domain import workflow as rules
-from ojs_server.domain.birth import born
 from ojs_server.domain.errors import Duplicate, OjsError
 from ojs_server.domain.faults import Fault, entry
 from ojs_server.domain.job import Change, State, StoredJob
@@ -235,7 +234,7 @@ class Moves:
 
 def member(work: Work, draft: Draft, place: NodePlace, parent_results: bytes) -> StoredJob:
     """The job of a node."""
-    stored = born(draft, work.now, work.tx.position, work.new_id)
+    stored = work.born(draft)
     workflow_id, node = place
     job = msgspec.structs.replace(stored.job, workflow_id=workflow_id, workflow_node=node)
     return msgspec.structs.replace(stored, job=job, parent_results=parent_results)

@@ -14,6 +14,7 @@ from ojs_server.domain.cron_entry import CronEntry, CronRun
 from ojs_server.domain.dead_letter import Mark
 from ojs_server.domain.job import Change, Earlier, Event, Job, Lease, StoredJob
 from ojs_server.domain.job_filter import JobFilter
+from ojs_server.domain.kind import Kind
 from ojs_server.domain.limit import Limit
 from ojs_server.domain.maintenance import Maintenance
 from ojs_server.domain.pool import Pool
@@ -41,6 +42,7 @@ from ojs_server.store.records import (
     QueueLoad,
     Receipt,
     Span,
+    Staffed,
     Stamped,
     WorkerLoad,
 )
@@ -307,11 +309,43 @@ class Tx(WorkflowTx, WebhookTx, SchemaTx, Protocol):
     def load_silent_workers(self, before: int, limit: int) -> list[Worker]:
         """Lock those not gone, not heard of after `before`, longest first; fetch-only never."""
 
+    def load_changed_workers(
+        self, unreachable: int, offline: int, deleted: int, limit: int
+    ) -> list[Worker]:
+        """Lock those whose last sign of life is from before one of these moments, and of whom
+        that has not been told yet."""
+
+    def load_offline_workers(self, silent: int, gone: int, limit: int) -> list[Worker]:
+        """Lock those not deleted, not heard of after `silent` or gone by `gone`."""
+
     def save_workers(self, workers: Sequence[Worker]) -> None:
         """Insert or replace workers."""
 
-    def delete_workers(self, gone_before: int, limit: int) -> int:
-        """Remove workers that went before a moment."""
+    def delete_workers(self, before: int, limit: int) -> int:
+        """Remove workers that were deleted before a moment, or went and were not."""
+
+    # Kinds of jobs that workers name.
+    def save_kinds(self, kinds: Sequence[Kind]) -> None:
+        """Store kinds; one that exists keeps its type, and what the new one does not say."""
+
+    def link_kinds(self, links: Iterable[tuple[str, str, str]]) -> None:
+        """Note that workers run kinds, each (worker, room, name)."""
+
+    def unlink_kinds(self, worker_ids: Iterable[str]) -> None:
+        """These workers run nothing any more."""
+
+    def oldest_lanes(self, worker_id: str) -> list[tuple[str, str]]:
+        """The queues and types that a worker is linked to and that have a job to hand out: the one
+        whose first job has waited longest comes first."""
+
+    def linked(self, worker_ids: Iterable[str]) -> set[tuple[str, str]]:
+        """The rooms and names of what these workers run."""
+
+    def retire_kinds(self, names: Iterable[tuple[str, str]]) -> None:
+        """Of these kinds of rooms, delete those that nobody runs and no job waits for."""
+
+    def start_lease(self, job_id: str) -> None:
+        """The holder of a locked job has begun."""
 
     # Queues, events, keys.
     def set_paused(self, queue: str, paused: bool) -> None:
@@ -322,6 +356,9 @@ class Tx(WorkflowTx, WebhookTx, SchemaTx, Protocol):
 
     def delete_queue(self, queue: str) -> None:
         """Forget a queue's configuration and counters; it has no jobs."""
+
+    def queue_names(self) -> list[str]:
+        """All queues, by name."""
 
     def queue_loads(self, names: Iterable[str]) -> dict[str, QueueLoad]:
         """What runs and waits in queues, without what this transaction has not written yet."""
@@ -517,6 +554,18 @@ class Reader(WebhookReader, SchemaReader, Protocol):
 
     def workers(self, ids: Sequence[str] | None = None) -> list[WorkerLoad]:
         """All workers by age, or these, each with the jobs it holds."""
+
+    def kinds_in(self, room: str) -> list[Staffed]:
+        """The kinds of a room by name, each with the workers that run it."""
+
+    def kind_named(self, room: str, name: str) -> Kind | None:
+        """A kind of a room."""
+
+    def kinds_of(self, worker_id: str) -> list[Kind]:
+        """What a worker runs, by room and name."""
+
+    def kind_of_type(self, room: str, job_type: str) -> Kind | None:
+        """The kind of a room that jobs of a type are of."""
 
     def events(self, after: int, wanted: EventFilter, limit: int) -> EventPage:
         """Events after a position, oldest first, up to what every node has committed."""

@@ -8,6 +8,7 @@ import msgspec
 from ojs_server.domain.beside import Checkpoint, Progress
 from ojs_server.domain.cron_entry import CronEntry, CronRun
 from ojs_server.domain.job import Change, Earlier, Job, Lease, State, StoredJob
+from ojs_server.domain.kind import Kind
 from ojs_server.domain.limit import Limit, Starts
 from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.domain.rate_limit import Policy
@@ -191,7 +192,15 @@ def worker_row(worker: Worker) -> tuple[Any, ...]:
         worker.created_at,
         worker.gone_at,
         worker.profile,
+        worker.presence,
+        worker.deleted_at,
+        worker.principal,
     )
+
+
+def kind_row(kind: Kind) -> tuple[Any, ...]:
+    """A kind of jobs in the order of its fields."""
+    return msgspec.structs.astuple(kind)
 
 
 def queue_of(row: Row) -> QueueCounts:

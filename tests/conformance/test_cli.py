@@ -127,6 +127,10 @@ def test_several_suites_and_the_json_report(
             ["--own", "--compat"],
             "--compat judges published cases: name them with --suites, without --own",
         ),
+        (
+            ["--callback-port", "9000"],
+            "--callback-port says where to listen for what comes to --callback-url",
+        ),
         (["--level", "4"], "no case has level 4; levels found: 0, 1"),
         (["--suites", "/nowhere/at/all"], "no such file or folder: /nowhere/at/all"),
         (

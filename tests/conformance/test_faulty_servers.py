@@ -10,11 +10,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from conformance import socket as websocket
 from conformance.cli import main
 from tests.conformance.cases import step
 
 Reply = Callable[[bytes, socket.socket], None]
-MANIFEST = b'{"specversion":"1.0","conformance_level":4}'
+MANIFEST = b'{"specversion":"1.0","conformance_level":4,"capabilities":{"websocket":true}}'
 
 
 def answer(body: bytes, kind: str = "application/json", status: str = "200 OK") -> bytes:
@@ -174,3 +175,33 @@ def test_own_cases_have_a_verdict_on_a_server_that_only_fails(
     out = capsys.readouterr().out
     assert "at fault" not in out
     assert " pass" not in out.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("reply", "told"),
+    [
+        (html, "expected: a WebSocket\n        actual:   the answer 200"),
+        (after_the_manifest(resetting), "the end of the connection, with 1006"),
+        (after_the_manifest(hanging), "actual:   nothing within 0.3 s"),
+        (after_the_manifest(a_gigabyte), "the answer 200"),
+        (after_the_manifest(nonsense), "WebSocket"),
+    ],
+    ids=["html", "reset", "hangs", "gigabyte", "smtp"],
+)
+def test_cases_of_the_websocket_have_a_verdict_on_a_server_that_speaks_none(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    reply: Reply,
+    told: str,
+) -> None:
+    monkeypatch.setattr(websocket, "_SECONDS", 0.3)
+    page = tmp_path / "page.html"
+    with speaking(reply) as url:
+        arguments = ["run", "--url", url, "--timeout", "1", "--html", str(page)]
+        assert main([*arguments, "--case", "websocket.opening"]) == 1
+    out = capsys.readouterr().out
+    assert told in out
+    assert "at fault" not in out
+    assert "Traceback" not in out
+    assert "/ojs/v1/ws" in page.read_text(encoding="utf-8")

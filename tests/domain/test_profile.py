@@ -40,11 +40,11 @@ def test_a_profile_without_settings_is_as_it_stands(profile: Profile) -> None:
 
 def test_offline_and_stuck_follow_by_ratio_from_what_is_set() -> None:
     shorter = adjusted(BLACKBOARD, Given(unreachable_ms=MINUTE))
-    assert shorter.thresholds == Thresholds(MINUTE, 3 * MINUTE, 24 * HOUR)
+    assert shorter.thresholds == Thresholds(MINUTE, 3 * MINUTE, 24 * HOUR, online_at_once=False)
     assert (shorter.dead_after_ms, shorter.stuck_ms) == (3 * MINUTE, 6 * MINUTE)
     assert shorter.lease_ms == 6 * MINUTE
     offline = adjusted(BLACKBOARD, Given(offline_ms=5 * MINUTE))
-    assert offline.thresholds == Thresholds(2 * MINUTE, 5 * MINUTE, 24 * HOUR)
+    assert offline.thresholds == Thresholds(2 * MINUTE, 5 * MINUTE, 24 * HOUR, online_at_once=False)
     assert (offline.dead_after_ms, offline.stuck_ms) == (5 * MINUTE, 10 * MINUTE)
 
 
@@ -53,7 +53,7 @@ def test_what_is_set_wins_over_what_would_follow() -> None:
         unreachable_ms=1, offline_ms=50, stuck_ms=60, deleted_ms=70, dead_after_ms=40, lease_ms=80
     )
     profile = adjusted(BLACKBOARD, given)
-    assert profile.thresholds == Thresholds(1, 50, 70)
+    assert profile.thresholds == Thresholds(1, 50, 70, online_at_once=False)
     assert (profile.stuck_ms, profile.dead_after_ms, profile.lease_ms) == (60, 40, 80)
 
 

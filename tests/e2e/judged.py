@@ -26,6 +26,7 @@ REPORTS = ROOT / "build" / "conformance"
 STORES = ("sqlite", "postgres")
 WORKER = "worker"
 BRIEF = "--keep-completed 2s --keep-cancelled 2s --keep-discarded 2s --keep-events 2s"
+HOOKS = "--webhook-private --webhook-plain"
 
 
 class Beside:
@@ -88,6 +89,7 @@ def variants(start: str) -> dict[str, str]:
         "keys": f"env OJS_KEYS={keys} {start}",
         "strict": f"{start} --strict",
         "brief": f"{start} {BRIEF}",
+        "hooks": f"{start} {HOOKS}",
     }
 
 

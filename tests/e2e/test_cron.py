@@ -88,8 +88,8 @@ async def test_no_due_time_fires_twice_through_kills(store_url: str) -> None:
         assert told == sorted(jobs)
 
 
-async def test_two_nodes_fire_each_due_time_once(postgres_url: str) -> None:
-    async with running(postgres_url) as one, running(postgres_url) as other:
+async def test_two_nodes_fire_each_due_time_once(postgres_store: str) -> None:
+    async with running(postgres_store) as one, running(postgres_store) as other:
         await register(one)
         await fired(other, TICKS)
         await pause(other)

@@ -49,9 +49,9 @@ async def follow(node: Node, completed: Counter[str]) -> None:
                 await asyncio.sleep(0.02)  # nothing new yet; this endpoint does not wait
 
 
-async def test_sixteen_workers_on_two_nodes_drain_5000_jobs_once(postgres_url: str) -> None:
+async def test_sixteen_workers_on_two_nodes_drain_5000_jobs_once(postgres_store: str) -> None:
     async with AsyncExitStack() as stack:
-        nodes = [await stack.enter_async_context(running(postgres_url)) for _ in range(2)]
+        nodes = [await stack.enter_async_context(running(postgres_store)) for _ in range(2)]
         client = await stack.enter_async_context(httpx.AsyncClient(timeout=30))
         seen: Counter[str] = Counter()
         completed: Counter[str] = Counter()
@@ -79,15 +79,15 @@ async def wait_for_job(node: Node) -> float:
         return time.monotonic() - started
 
 
-async def test_a_job_on_one_node_wakes_a_fetch_on_the_other(postgres_url: str) -> None:
+async def test_a_job_on_one_node_wakes_a_fetch_on_the_other(postgres_store: str) -> None:
     async with (
-        running(postgres_url) as one,
-        running(postgres_url) as other,
+        running(postgres_store) as one,
+        running(postgres_store) as other,
         httpx.AsyncClient(timeout=30) as client,
     ):
         for listening in (True, False):
             if not listening:
-                assert await asyncio.to_thread(kill_listeners, postgres_url) == 2
+                assert await asyncio.to_thread(kill_listeners, postgres_store) == 2
             waiting = asyncio.create_task(wait_for_job(other))
             await until(lambda: other.holds_waiting(1), 10)
             started = time.monotonic()
@@ -98,7 +98,7 @@ async def test_a_job_on_one_node_wakes_a_fetch_on_the_other(postgres_url: str) -
 
         # The listeners come back by themselves.
         async def listen_again() -> bool:
-            return await asyncio.to_thread(listeners, postgres_url) == 2
+            return await asyncio.to_thread(listeners, postgres_store) == 2
 
         await until(listen_again, 20)
 

@@ -21,6 +21,9 @@ QUICK = (
     "versioning",
     "schemas",
     "late_completion",
+    "rooms",
+    "presence",
+    "blackboard",
 )
 
 

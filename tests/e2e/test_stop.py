@@ -35,9 +35,9 @@ async def test_a_stop_answers_waiting_fetches_and_exits_0(
 
 @pytest.mark.timeout(180)
 async def test_a_40_second_stop_costs_no_live_worker_its_jobs(
-    sqlite_path: Path, postgres_url: str
+    sqlite_path: Path, postgres_store: str
 ) -> None:
-    databases = (f"sqlite:///{sqlite_path}", postgres_url)
+    databases = (f"sqlite:///{sqlite_path}", postgres_store)
     await asyncio.gather(*(stall(database) for database in databases))
 
 

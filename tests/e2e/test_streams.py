@@ -53,9 +53,9 @@ async def open_streams(client: httpx.AsyncClient, node: Node) -> int:
     return int(float(line.split()[1]))
 
 
-async def test_a_stream_hears_of_both_nodes_in_the_order_of_each_job(postgres_url: str) -> None:
+async def test_a_stream_hears_of_both_nodes_in_the_order_of_each_job(postgres_store: str) -> None:
     async with AsyncExitStack() as stack:
-        one, other = [await stack.enter_async_context(running(postgres_url)) for _ in range(2)]
+        one, other = [await stack.enter_async_context(running(postgres_store)) for _ in range(2)]
         client = await stack.enter_async_context(new_client())
         heard = await stack.enter_async_context(stream(client, f"{one.url}{STREAM}", types="job.*"))
         ids = await enqueue(client, other, 100) + await enqueue(client, one, 100)
@@ -73,11 +73,11 @@ async def test_a_stream_hears_of_both_nodes_in_the_order_of_each_job(postgres_ur
 
 
 async def test_an_event_of_the_other_node_comes_also_after_its_notices_were_cut(
-    postgres_url: str,
+    postgres_store: str,
 ) -> None:
     async with (
-        running(postgres_url) as one,
-        running(postgres_url) as other,
+        running(postgres_store) as one,
+        running(postgres_store) as other,
         new_client() as client,
         stream(client, f"{one.url}{STREAM}") as heard,
     ):
@@ -85,7 +85,7 @@ async def test_an_event_of_the_other_node_comes_also_after_its_notices_were_cut(
             (job_id,) = await enqueue(client, other)
             name, data = await heard.event()
             assert (name, data["subject"]) == ("job.enqueued", job_id)
-            assert await asyncio.to_thread(kill_listeners, postgres_url) > 0
+            assert await asyncio.to_thread(kill_listeners, postgres_store) > 0
 
 
 async def test_who_comes_back_under_load_misses_nothing(store_url: str) -> None:

@@ -49,17 +49,17 @@ async def test_equal_jobs_at_once_make_one(store_url: str, mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_equal_jobs_at_once_make_one_on_two_nodes(postgres_url: str, mode: str) -> None:
+async def test_equal_jobs_at_once_make_one_on_two_nodes(postgres_store: str, mode: str) -> None:
     async with AsyncExitStack() as stack:
-        nodes = [await stack.enter_async_context(running(postgres_url)) for _ in range(2)]
+        nodes = [await stack.enter_async_context(running(postgres_store)) for _ in range(2)]
         client = await stack.enter_async_context(httpx.AsyncClient(timeout=30))
         await compete(client, nodes, mode)
 
 
-async def test_jobs_that_replace_each_other_on_two_nodes_leave_one(postgres_url: str) -> None:
+async def test_jobs_that_replace_each_other_on_two_nodes_leave_one(postgres_store: str) -> None:
     job = {"type": "unique.test", "args": [], "unique": {"on_conflict": "replace"}}
     async with AsyncExitStack() as stack:
-        nodes = [await stack.enter_async_context(running(postgres_url)) for _ in range(2)]
+        nodes = [await stack.enter_async_context(running(postgres_store)) for _ in range(2)]
         client = await stack.enter_async_context(httpx.AsyncClient(timeout=30))
         for _ in range(ROUNDS):
             answers = await asyncio.gather(

@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from ojs_server.app import Application, Server
+from ojs_server.domain.profile import OJS, Profile
 from ojs_server.http.auth import Keys, parse_keys
 from ojs_server.http.tracing import Tracing
 from ojs_server.settings import Settings
@@ -33,6 +34,7 @@ def serve(store_url: str) -> Serve:
         max_body_bytes: int = 16 * 1024 * 1024,
         log_jobs: bool = False,
         tracing: Tracing | None = None,
+        profile: Profile = OJS,
     ) -> AsyncIterator[Server]:
         settings = Settings(
             conformance=conformance,
@@ -40,6 +42,7 @@ def serve(store_url: str) -> Serve:
             keys=keys,
             max_body_bytes=max_body_bytes,
             log_jobs=log_jobs,
+            profile=profile,
         )
         server = Server(settings, open_store(store_url, clock=clock), tracing=tracing)
         async with server.running():

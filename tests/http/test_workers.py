@@ -133,7 +133,7 @@ async def test_a_profile_with_nul_characters_is_kept(client: httpx.AsyncClient) 
 
 @pytest.mark.parametrize(
     ("method", "path"),
-    [("POST", "/deregister"), ("POST", "/worker-1/unregister"), ("DELETE", "/worker-1")],
+    [("POST", "/deregister"), ("POST", "/worker-1/unregister")],
 )
 async def test_goodbye_gives_the_jobs_back(
     client: httpx.AsyncClient, method: str, path: str

@@ -21,7 +21,7 @@ LIMIT_S = 30
 
 
 async def test_another_node_promotes_the_jobs_of_one_that_is_gone(
-    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+    postgres_store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asleep = asyncio.Event()
 
@@ -34,7 +34,7 @@ async def test_another_node_promotes_the_jobs_of_one_that_is_gone(
     monkeypatch.setattr(housekeeping, "at_most", noted)
     listens = asyncio.Event()
     loops = Loops()
-    with closing(open_store(postgres_url)) as store, closing(open_store(postgres_url)) as other:
+    with closing(open_store(postgres_store)) as store, closing(open_store(postgres_store)) as other:
         node, gone = Engine(store, Rules()), Engine(other, Rules())
         sweeper = Housekeeping(node, shared=True)
         node.on_due = sweeper.expect

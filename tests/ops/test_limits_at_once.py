@@ -35,7 +35,7 @@ async def nodes(request: pytest.FixtureRequest) -> AsyncIterator[Nodes]:
     if request.param == "sqlite":
         urls = [f"sqlite:///{request.getfixturevalue('sqlite_path')}"]
     else:
-        url = request.getfixturevalue("postgres_url")
+        url = request.getfixturevalue("postgres_store")
         urls = [url] if request.param == "postgres" else [url, url]
     async with AsyncExitStack() as stack:
         servers = [Server(Settings(), open_store(url)) for url in urls]

@@ -62,7 +62,7 @@ def test_deregistering_twice_or_unknown(bench: Bench) -> None:
     gone = bench.worker()
     bench.clock.advance(1000)
     assert bench.do(Deregister("w")).worker == gone
-    assert bench.happened("w") == ["worker.started", "worker.stopped"]
+    assert bench.happened("w") == ["worker.started", "worker.offline", "worker.stopped"]
     with pytest.raises(NotFound) as refused:
         bench.do(Deregister("nobody"))
     assert refused.value.details == {"resource_type": "worker", "resource_id": "nobody"}

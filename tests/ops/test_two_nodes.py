@@ -73,7 +73,7 @@ def renew(tx: Tx) -> None:
 
 @pytest.mark.parametrize("mixed", MIXED, ids=IDS)
 def test_mixed_batches_of_two_nodes_never_undo_each_other(
-    postgres_url: str, mixed: tuple[list[batch.Operation], list[batch.Operation]]
+    postgres_store: str, mixed: tuple[list[batch.Operation], list[batch.Operation]]
 ) -> None:
     start = threading.Barrier(2)
 
@@ -82,8 +82,8 @@ def test_mixed_batches_of_two_nodes_never_undo_each_other(
         batch.apply(store, Rules(), chance(), ops)
 
     with (
-        closing(Counted(postgres_url, node="a")) as one,
-        closing(Counted(postgres_url, node="b")) as other,
+        closing(Counted(postgres_store, node="a")) as one,
+        closing(Counted(postgres_store, node="b")) as other,
         ThreadPoolExecutor(2) as apart,
     ):
         for _ in range(ROUNDS):

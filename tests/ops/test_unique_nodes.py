@@ -19,12 +19,12 @@ REPLACE: dict[str, Any] = {"unique": {"on_conflict": "replace"}}
 
 
 @pytest.fixture
-def nodes(postgres_url: str) -> Iterator[tuple[Bench, Store]]:
+def nodes(postgres_store: str) -> Iterator[tuple[Bench, Store]]:
     """A node that enqueues, and the store of another."""
     clock = HandClock()
     with ExitStack() as stack:
         one, other = (
-            stack.enter_context(closing(open_store(postgres_url, clock=clock, node=name)))
+            stack.enter_context(closing(open_store(postgres_store, clock=clock, node=name)))
             for name in "ab"
         )
         yield Bench(one, clock), other
@@ -38,14 +38,14 @@ def pool() -> Iterator[ThreadPoolExecutor]:
 
 
 def test_a_job_that_ends_meanwhile_is_not_replaced(
-    nodes: tuple[Bench, Store], pool: ThreadPoolExecutor, postgres_url: str
+    nodes: tuple[Bench, Store], pool: ThreadPoolExecutor, postgres_store: str
 ) -> None:
     bench, other = nodes
     old = bench.put(**REPLACE)
     with other.transaction() as tx:
         (job, _) = tx.load_jobs([old])[old]
         replacing = pool.submit(bench.do, enqueue(**REPLACE))
-        wait_until(lambda: blocked(postgres_url) == 1)
+        wait_until(lambda: blocked(postgres_store) == 1)
         tx.write_changes([change(job, state="completed")])
     assert replacing.result().created
     assert bench.state(old) == "completed"
@@ -53,7 +53,7 @@ def test_a_job_that_ends_meanwhile_is_not_replaced(
 
 
 def test_a_job_that_starts_meanwhile_is_replaced_as_it_is_then(
-    nodes: tuple[Bench, Store], pool: ThreadPoolExecutor, postgres_url: str
+    nodes: tuple[Bench, Store], pool: ThreadPoolExecutor, postgres_store: str
 ) -> None:
     bench, other = nodes
     old = bench.put(**REPLACE)
@@ -61,34 +61,34 @@ def test_a_job_that_starts_meanwhile_is_replaced_as_it_is_then(
         claimed = tx.claim(["q"], None, 1)
         assert [one.job.id for one in claimed] == [old]
         replacing = pool.submit(bench.do, enqueue(**REPLACE))
-        wait_until(lambda: blocked(postgres_url) == 1)
+        wait_until(lambda: blocked(postgres_store) == 1)
     assert replacing.result().created
     job = bench.job(old)
     assert (job.state, job.attempt) == ("cancelled", 1)
 
 
 def test_a_job_that_is_removed_meanwhile_is_not_missed(
-    nodes: tuple[Bench, Store], pool: ThreadPoolExecutor, postgres_url: str
+    nodes: tuple[Bench, Store], pool: ThreadPoolExecutor, postgres_store: str
 ) -> None:
     bench, other = nodes
     old = bench.put(**REPLACE)
     with other.transaction() as tx:
         tx.delete_jobs([old])
         replacing = pool.submit(bench.do, enqueue(**REPLACE))
-        wait_until(lambda: blocked(postgres_url) == 1)
+        wait_until(lambda: blocked(postgres_store) == 1)
     assert replacing.result().created
     assert not bench.exists(old)
 
 
 def test_a_request_that_loses_its_id_replaces_nothing(
-    nodes: tuple[Bench, Store], pool: ThreadPoolExecutor, postgres_url: str
+    nodes: tuple[Bench, Store], pool: ThreadPoolExecutor, postgres_store: str
 ) -> None:
     bench, other = nodes
     old = bench.put(**REPLACE)
     with other.transaction() as tx:
         tx.insert_jobs([a_job(ID)])
         losing = pool.submit(bench.do, enqueue(**REPLACE, id=ID))
-        wait_until(lambda: blocked(postgres_url) == 1)
+        wait_until(lambda: blocked(postgres_store) == 1)
     with pytest.raises(Duplicate):
         losing.result()
     assert bench.state(old) == "available"

@@ -78,10 +78,10 @@ class Nodes:
 
 
 @pytest.fixture
-def nodes(postgres_url: str) -> Iterator[Nodes]:
+def nodes(postgres_store: str) -> Iterator[Nodes]:
     with ExitStack() as stack:
         one, other = (
-            stack.enter_context(closing(Counted(postgres_url, node=name))) for name in "ab"
+            stack.enter_context(closing(Counted(postgres_store, node=name))) for name in "ab"
         )
         yield Nodes(one, other, stack.enter_context(ThreadPoolExecutor(2)))
 
@@ -149,17 +149,17 @@ def owner(nodes: Nodes, job_id: str) -> str:
     return found[0].job.workflow_id or ""
 
 
-def test_a_cancel_waits_for_the_step_that_is_being_taken(nodes: Nodes, postgres_url: str) -> None:
+def test_a_cancel_waits_for_the_step_that_is_being_taken(nodes: Nodes, postgres_store: str) -> None:
     """What the step enqueues is called off as well."""
     (started,) = nodes.do(request(chain(job("a"), job("b"), job("c"))))
     flow = started.workflow_id
     first = nodes.take()[0][0]
-    with closing(PostgresStore(postgres_url, node="c")) as third, ThreadPoolExecutor(1) as apart:
+    with closing(PostgresStore(postgres_store, node="c")) as third, ThreadPoolExecutor(1) as apart:
         with third.transaction() as tx:
             tx.load_workflows([flow])
             both = apart.submit(nodes.at_once, [Ack(first)], [Cancel(flow)])
             # One of them has the job, and waits for the workflow; the other waits for the job.
-            wait_until(lambda: blocked(postgres_url) == 2)
+            wait_until(lambda: blocked(postgres_store) == 2)
         (acked,), (cancelled,) = both.result()
     assert settled(cancelled)
     assert settled(acked)

@@ -26,12 +26,12 @@ def store(store_url: str, clock: HandClock) -> Iterator[Store]:
 
 
 @pytest.fixture
-def node(postgres_url: str, clock: HandClock) -> Iterator[OpenNode]:
-    """Opens nodes of these names on one PostgreSQL schema."""
+def node(postgres_store: str, clock: HandClock) -> Iterator[OpenNode]:
+    """Opens nodes of these names on one PostgreSQL store."""
     with ExitStack() as opened:
 
         def open_node(name: str) -> Store:
-            store = open_store(postgres_url, clock=clock, node=name)
+            store = open_store(postgres_store, clock=clock, node=name)
             return opened.enter_context(closing(store))
 
         yield open_node

@@ -11,10 +11,12 @@ from ojs_server.store.tables.demands import DemandWrites
 from ojs_server.store.tables.events import EventReads, EventWrites
 from ojs_server.store.tables.job_lists import JobListReads
 from ojs_server.store.tables.jobs import JobReads, JobWrites
+from ojs_server.store.tables.kinds import KindReads, KindWrites
 from ojs_server.store.tables.leases import LeaseWrites
 from ojs_server.store.tables.limits import LimitReads, LimitWrites
 from ojs_server.store.tables.queues import QueueReads, QueueWrites
 from ojs_server.store.tables.receipts import ReceiptWrites
+from ojs_server.store.tables.rooms import RoomReads, RoomWrites
 from ojs_server.store.tables.schemas import SchemaReads, SchemaWrites
 from ojs_server.store.tables.sharing import SharingReads, SharingWrites
 from ojs_server.store.tables.statistics import StatisticsReads
@@ -30,6 +32,8 @@ class TableWrites(
     DemandWrites,
     LeaseWrites,
     WorkerWrites,
+    KindWrites,
+    RoomWrites,
     QueueWrites,
     EventWrites,
     ReceiptWrites,
@@ -59,6 +63,8 @@ class TableReads(
     DeadLetterReads,
     BesideReads,
     WorkerReads,
+    KindReads,
+    RoomReads,
     QueueReads,
     EventReads,
     CronReads,

@@ -70,6 +70,10 @@ class QueueWrites(Writing):
         """The configured queues as they are stored."""
         return {row[0]: config_of(row[1]) for row in self.all("queue_configs")}
 
+    def queue_names(self) -> list[str]:
+        """All queues, by name."""
+        return [name for (name,) in self.all("queue_names")]
+
     def queue_loads(self, names: Iterable[str]) -> dict[str, QueueLoad]:
         """What runs and waits in queues, as the last commit left it."""
         return {row[0]: QueueLoad(*map(int, row[1:])) for row in self.of_ids("queue_loads", names)}

@@ -25,14 +25,32 @@ class WorkerWrites(Writing):
             worker_of(row) for row in self.all("load_silent_workers", before=before, limit=limit)
         ]
 
+    def load_changed_workers(
+        self, unreachable: int, offline: int, deleted: int, limit: int
+    ) -> list[Worker]:
+        """Lock workers whose presence is not what was last told of it."""
+        rows = self.all(
+            "load_changed_workers",
+            unreachable=unreachable,
+            offline=offline,
+            deleted=deleted,
+            limit=limit,
+        )
+        return [worker_of(row) for row in rows]
+
+    def load_offline_workers(self, silent: int, gone: int, limit: int) -> list[Worker]:
+        """Lock workers that are not deleted and silent, or gone, since a moment."""
+        rows = self.all("load_offline_workers", silent=silent, gone=gone, limit=limit)
+        return [worker_of(row) for row in rows]
+
     def save_workers(self, workers: Sequence[Worker]) -> None:
         """Insert or replace workers, in the order of ids, in which rows are locked."""
         ordered = sorted(workers, key=lambda worker: worker.id)
         self.run_rows("save_workers", [worker_row(worker) for worker in ordered])
 
-    def delete_workers(self, gone_before: int, limit: int) -> int:
-        """Remove workers that went long ago."""
-        return self.run("delete_workers", before=gone_before, limit=limit)
+    def delete_workers(self, before: int, limit: int) -> int:
+        """Remove workers that were deleted or went long ago."""
+        return self.run("delete_workers", before=before, limit=limit)
 
 
 class WorkerReads(Statements):

@@ -14,7 +14,7 @@ from ojs_server.domain.options import KNOWN
 from ojs_server.domain.validate import parse_draft
 from ojs_server.http import batches, jobs
 from ojs_server.http.call import Call
-from ojs_server.ops import enqueue
+from ojs_server.ops import enqueue, work
 from ojs_server.ops import schemas as schema_ops
 from ojs_wire.values import JOB_TYPE
 from tests.faulty.fault import fault
@@ -183,4 +183,4 @@ def later_jobs_come_at_once() -> None:
         job = msgspec.structs.replace(job, state="available", due_at=job.expires_at)
         return msgspec.structs.replace(new, job=job)
 
-    after(enqueue, "born", now)
+    after(work, "born", now)

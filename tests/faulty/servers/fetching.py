@@ -9,7 +9,7 @@ import msgspec
 from ojs_server.domain.demand import Ability
 from ojs_server.http import workers
 from ojs_server.http.call import Call
-from ojs_server.ops import claim, enqueue
+from ojs_server.ops import claim, work
 from ojs_server.ops import fetch as waiting
 from ojs_server.ops.wakeups import Wakeups
 from ojs_server.store.sqlite.statements import QUERIES
@@ -65,7 +65,7 @@ def asking_again_is_asking_for_more() -> None:
 def last_in_is_first_out() -> None:
     """A queue hands out its newest job first."""
     after(
-        enqueue,
+        work,
         "born",
         lambda new, *_: msgspec.structs.replace(
             new, job=msgspec.structs.replace(new.job, seq=-new.job.seq)

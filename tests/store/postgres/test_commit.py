@@ -17,8 +17,8 @@ from tests.store.records import a_job, a_lease, put, whole
 
 
 @pytest.fixture
-def proxy(postgres_url: str) -> Iterator[Proxy]:
-    with proxy_before(postgres_url) as proxy:
+def proxy(postgres_store: str) -> Iterator[Proxy]:
+    with proxy_before(postgres_store) as proxy:
         yield proxy
 
 
@@ -34,54 +34,54 @@ def stored(url: str) -> list[str]:
 
 
 def test_a_commit_that_was_carried_out_succeeds_without_its_answer(
-    store: PostgresStore, proxy: Proxy, postgres_url: str
+    store: PostgresStore, proxy: Proxy, postgres_store: str
 ) -> None:
     proxy.fault = Fault.ANSWER_LOST
     put(store, a_job("j1"))
-    assert stored(postgres_url) == ["before", "j1"]
+    assert stored(postgres_store) == ["before", "j1"]
     put(store, a_job("j2"))
-    assert stored(postgres_url) == ["before", "j1", "j2"]
+    assert stored(postgres_store) == ["before", "j1", "j2"]
 
 
 def test_a_commit_that_never_arrived_is_known_to_have_failed(
-    store: PostgresStore, proxy: Proxy, postgres_url: str
+    store: PostgresStore, proxy: Proxy, postgres_store: str
 ) -> None:
     proxy.fault = Fault.REQUEST_LOST
     with pytest.raises(StoreUnavailable):
         put(store, a_job("j1"))
     put(store, a_job("j2"))
-    assert stored(postgres_url) == ["before", "j2"]
+    assert stored(postgres_store) == ["before", "j2"]
 
 
 def test_a_commit_that_arrives_late_is_waited_for(
-    store: PostgresStore, proxy: Proxy, postgres_url: str
+    store: PostgresStore, proxy: Proxy, postgres_store: str
 ) -> None:
     proxy.fault = Fault.HELD
     asks = "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'SELECT pg_xact_status%'"
 
     def let_through_when_asked() -> None:
-        wait_until(lambda: len(query(postgres_url, asks)) > 0)
+        wait_until(lambda: len(query(postgres_store, asks)) > 0)
         proxy.let_through()
 
     releasing = threading.Thread(target=let_through_when_asked)
     releasing.start()
     put(store, a_job("j1"))
     releasing.join()
-    assert stored(postgres_url) == ["before", "j1"]
+    assert stored(postgres_store) == ["before", "j1"]
 
 
-def test_a_commit_that_stays_open_is_of_unknown_outcome(proxy: Proxy, postgres_url: str) -> None:
+def test_a_commit_that_stays_open_is_of_unknown_outcome(proxy: Proxy, postgres_store: str) -> None:
     with closing(PostgresStore(proxy.url, node="a", patience_s=0.3)) as store:
         proxy.fault = Fault.HELD
         with pytest.raises(OutcomeUnknown):
             put(store, a_job("j1"))
-        assert stored(postgres_url) == []
+        assert stored(postgres_store) == []
         proxy.let_through()
-        wait_until(lambda: stored(postgres_url) == ["j1"])
+        wait_until(lambda: stored(postgres_store) == ["j1"])
 
 
 def test_a_commit_is_of_unknown_outcome_when_the_database_cannot_be_asked(
-    proxy: Proxy, postgres_url: str
+    proxy: Proxy, postgres_store: str
 ) -> None:
     with closing(PostgresStore(proxy.url, node="a", patience_s=0.3)) as store:
         store.ping()
@@ -90,40 +90,40 @@ def test_a_commit_is_of_unknown_outcome_when_the_database_cannot_be_asked(
         with pytest.raises(OutcomeUnknown):
             put(store, a_job("j1"))
         proxy.refusing = False
-        wait_until(lambda: stored(postgres_url) == ["j1"])
+        wait_until(lambda: stored(postgres_store) == ["j1"])
         put(store, a_job("j2"))
-    assert stored(postgres_url) == ["j1", "j2"]
+    assert stored(postgres_store) == ["j1", "j2"]
 
 
 @pytest.mark.parametrize("then", [[], [a_job("j2")]], ids=["the commit", "a statement"])
 def test_a_transaction_whose_connection_ends_midway_is_undone(
-    store: PostgresStore, postgres_url: str, then: list[StoredJob]
+    store: PostgresStore, postgres_store: str, then: list[StoredJob]
 ) -> None:
     def work() -> None:
         with store.transaction() as tx:
             tx.insert_jobs([a_job("j1")])
-            assert end_connections(postgres_url) > 0
+            assert end_connections(postgres_store) > 0
             tx.insert_jobs(then)
 
     with pytest.raises(StoreUnavailable):
         work()
     put(store, a_job("j3"))
-    assert stored(postgres_url) == ["before", "j3"]
+    assert stored(postgres_store) == ["before", "j3"]
 
 
-def test_connections_that_ended_while_idle_are_replaced_unnoticed(postgres_url: str) -> None:
-    with closing(PostgresStore(postgres_url, node="a")) as store:
+def test_connections_that_ended_while_idle_are_replaced_unnoticed(postgres_store: str) -> None:
+    with closing(PostgresStore(postgres_store, node="a")) as store:
         for round_ in range(3):
             put(store, a_job(f"j{round_}"))
             store.ping()
-            assert end_connections(postgres_url) >= 2
+            assert end_connections(postgres_store) >= 2
             assert whole(store, f"j{round_}") is not None
             put(store, a_job(f"k{round_}"))
-    assert stored(postgres_url) == ["j0", "j1", "j2", "k0", "k1", "k2"]
+    assert stored(postgres_store) == ["j0", "j1", "j2", "k0", "k1", "k2"]
 
 
 def test_a_statement_that_failed_unnoticed_does_not_pass_for_a_commit(
-    store: PostgresStore, postgres_url: str
+    store: PostgresStore, postgres_store: str
 ) -> None:
     def work() -> None:
         with store.transaction() as tx:
@@ -133,7 +133,7 @@ def test_a_statement_that_failed_unnoticed_does_not_pass_for_a_commit(
 
     with pytest.raises(StaleWrite):
         work()
-    assert stored(postgres_url) == ["before"]
+    assert stored(postgres_store) == ["before"]
 
 
 def test_a_server_that_restarts_is_found_again(durable_postgres: Server) -> None:

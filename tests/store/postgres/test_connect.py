@@ -46,9 +46,9 @@ def test_the_location_shows_no_password() -> None:
     assert address.parameters["application_name"] == "x"
 
 
-def test_every_connection_waits_for_its_commits_to_be_durable(postgres_url: str) -> None:
+def test_every_connection_waits_for_its_commits_to_be_durable(postgres_store: str) -> None:
     """Whatever the server's, the role's or the URL's own setting is."""
-    careless = postgres_url.replace("options=", "options=-csynchronous_commit%3Doff%20")
+    careless = postgres_store.replace("options=", "options=-csynchronous_commit%3Doff%20")
     assert query(careless, "SHOW synchronous_commit") == [("off",)]
     with closing(PostgresStore(careless, node="a", readers=3)) as store:
         assert store.synchronous_commit() == ["on"] * 4
@@ -56,8 +56,8 @@ def test_every_connection_waits_for_its_commits_to_be_durable(postgres_url: str)
         assert store.synchronous_commit() == ["on"] * 4
 
 
-def test_a_server_that_gives_up_durability_is_warned_of(postgres_url: str) -> None:
-    with closing(PostgresStore(postgres_url, node="a")) as store:
+def test_a_server_that_gives_up_durability_is_warned_of(postgres_store: str) -> None:
+    with closing(PostgresStore(postgres_store, node="a")) as store:
         fsync, pages = store.durability_warnings()
     assert "fsync = off" in fsync
     assert "full_page_writes = off" in pages
@@ -84,7 +84,7 @@ def test_a_server_that_never_answers_is_noticed_within_seconds() -> None:
         assert time.monotonic() - started < 10
 
 
-def test_a_database_that_is_not_there_is_named(postgres_url: str) -> None:
-    missing = postgres_url.rpartition("/")[0] + "/no_such_database"
+def test_a_database_that_is_not_there_is_named(postgres_store: str) -> None:
+    missing = postgres_store.rpartition("/")[0] + "/no_such_database"
     with pytest.raises(StoreUnavailable, match='"no_such_database" does not exist'):
         PostgresStore(missing, node="a")

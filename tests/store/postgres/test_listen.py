@@ -163,7 +163,7 @@ def test_more_queues_than_a_notice_can_hold_wake_everybody(node: OpenNode, run: 
 
 
 def test_a_listener_that_was_cut_off_listens_again_and_wakes_everybody(
-    node: OpenNode, run: Run, postgres_url: str
+    node: OpenNode, run: Run, postgres_store: str
 ) -> None:
     near, far = node("near"), node("far")
     near.note_waiting(START + 1)
@@ -171,7 +171,7 @@ def test_a_listener_that_was_cut_off_listens_again_and_wakes_everybody(
     async def body() -> None:
         async with hearing(near) as heard:
             for round_ in range(3):
-                assert await asyncio.to_thread(end_connections, postgres_url) > 0
+                assert await asyncio.to_thread(end_connections, postgres_store) > 0
                 assert await following(heard) is None
                 await announce(far, {"mail": round_})
                 assert await following(heard) == {"mail": round_}
@@ -180,27 +180,29 @@ def test_a_listener_that_was_cut_off_listens_again_and_wakes_everybody(
 
 
 def test_a_notice_that_is_not_understood_wakes_everybody(
-    node: OpenNode, run: Run, postgres_url: str
+    node: OpenNode, run: Run, postgres_store: str
 ) -> None:
     near = node("near")
-    channel = query(postgres_url, "SELECT 'ojs_' || to_hex(hashtextextended(current_schema(), 0))")
+    channel = query(
+        postgres_store, "SELECT 'ojs_' || to_hex(hashtextextended(current_schema(), 0))"
+    )
 
     async def body() -> None:
         async with hearing(near) as heard:
             for payload in ("", "[]", '{"node":1}'):
-                query(postgres_url, f"SELECT pg_notify('{channel[0][0]}', '{payload}')")
+                query(postgres_store, f"SELECT pg_notify('{channel[0][0]}', '{payload}')")
                 assert await following(heard) is None
 
     run(body)
 
 
 def test_schemas_of_one_database_do_not_hear_each_other(
-    node: OpenNode, run: Run, postgres_url: str
+    node: OpenNode, run: Run, postgres_store: str
 ) -> None:
     near, far = node("near"), node("far")
     near.note_waiting(START + 1)
-    query(postgres_url, "CREATE SCHEMA apart")
-    elsewhere = postgres_url.partition("?")[0] + "?options=-csearch_path%3Dapart"
+    query(postgres_store, "CREATE SCHEMA apart")
+    elsewhere = postgres_store.partition("?")[0] + "?options=-csearch_path%3Dapart"
 
     async def body() -> None:
         async with hearing(near) as heard:
@@ -214,27 +216,27 @@ def test_schemas_of_one_database_do_not_hear_each_other(
     try:
         run(body)
     finally:
-        query(postgres_url, "DROP SCHEMA apart CASCADE")
+        query(postgres_store, "DROP SCHEMA apart CASCADE")
 
 
 def test_a_listener_that_is_cancelled_leaves_no_connection(
-    node: OpenNode, run: Run, postgres_url: str
+    node: OpenNode, run: Run, postgres_store: str
 ) -> None:
     near = node("near")
     listening = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'"
 
     async def body() -> None:
         async with hearing(near):
-            assert query(postgres_url, listening) == [(1,)]
-        wait_until(lambda: query(postgres_url, listening) == [(0,)])
+            assert query(postgres_store, listening) == [(1,)]
+        wait_until(lambda: query(postgres_store, listening) == [(0,)])
 
     run(body)
 
 
-def test_a_listener_waits_for_a_database_that_is_away(postgres_url: str, run: Run) -> None:
+def test_a_listener_waits_for_a_database_that_is_away(postgres_store: str, run: Run) -> None:
     """The listener has its own URL, which leads nowhere here until it is cancelled."""
     with closing(
-        PostgresStore(postgres_url, node="a", listen_url="postgresql://u@127.0.0.1:1/none")
+        PostgresStore(postgres_store, node="a", listen_url="postgresql://u@127.0.0.1:1/none")
     ) as store:
 
         async def body() -> None:
@@ -248,11 +250,11 @@ def test_a_listener_waits_for_a_database_that_is_away(postgres_url: str, run: Ru
         run(body)
 
 
-def test_waiting_is_noted_with_the_furthest_moment(node: OpenNode, postgres_url: str) -> None:
+def test_waiting_is_noted_with_the_furthest_moment(node: OpenNode, postgres_store: str) -> None:
     near = node("near")
     for moment in (START + 5, START + 9, START + 7):
         near.note_waiting(moment)
-    rows = query(postgres_url, "SELECT node, waiting_until FROM nodes")
+    rows = query(postgres_store, "SELECT node, waiting_until FROM nodes")
     assert rows == [("near", START + 9)]
 
 
@@ -341,7 +343,7 @@ def test_a_wish_to_follow_ends(node: OpenNode, run: Run) -> None:
 
 
 def test_a_node_whose_listener_is_killed_looks_again(
-    node: OpenNode, run: Run, postgres_url: str
+    node: OpenNode, run: Run, postgres_store: str
 ) -> None:
     near, far = node("near"), node("far")
 
@@ -349,7 +351,7 @@ def test_a_node_whose_listener_is_killed_looks_again(
         async with hearing_of_events(near) as heard, hearing_of_events(far) as far_heard:
             near.note_following(60_000)
             await until_told(far, heard)
-            await asyncio.to_thread(query, postgres_url, END_LISTENERS)
+            await asyncio.to_thread(query, postgres_store, END_LISTENERS)
             while await newest(heard) is not None:
                 pass
             assert await newest(far_heard) is None

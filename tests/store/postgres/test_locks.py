@@ -26,7 +26,7 @@ from tests.store.records import (
 
 
 def test_a_settling_node_sees_what_the_other_decided(
-    node: OpenNode, apart: Apart, postgres_url: str
+    node: OpenNode, apart: Apart, postgres_store: str
 ) -> None:
     """After waiting for the lock, the job and its lease are read as they are then."""
     first, second = node("a"), node("b")
@@ -40,7 +40,7 @@ def test_a_settling_node_sees_what_the_other_decided(
     with first.transaction() as tx:
         tx.load_jobs(["j1"])
         waiting = apart(load)
-        wait_until(lambda: blocked(postgres_url) == 1)
+        wait_until(lambda: blocked(postgres_store) == 1)
         tx.write_changes([change(job, state="available")])
         tx.drop_leases(["j1"])
         (claimed,) = tx.claim(["default"], None, 1)
@@ -50,7 +50,7 @@ def test_a_settling_node_sees_what_the_other_decided(
 
 @pytest.mark.parametrize("settled", [True, False], ids=["settled", "undone"])
 def test_a_beat_waits_for_a_settling_node_and_learns_the_outcome(
-    node: OpenNode, apart: Apart, postgres_url: str, settled: bool
+    node: OpenNode, apart: Apart, postgres_store: str, settled: bool
 ) -> None:
     first, second = node("a"), node("b")
     hold(first, *(a_lease(f"j{n}") for n in range(3)))
@@ -68,7 +68,7 @@ def test_a_beat_waits_for_a_settling_node_and_learns_the_outcome(
         tx.write_changes([change(record(first, "j1"), state="completed")])
         tx.drop_leases(["j1"])
         beating = apart(beat)
-        wait_until(lambda: blocked(postgres_url) == 1)
+        wait_until(lambda: blocked(postgres_store) == 1)
         if not settled:
             open_.pop_all().__exit__(InterruptedError, InterruptedError(), None)
     expected = ["j0", "j2"] if settled else ["j0", "j1", "j2"]
@@ -149,7 +149,7 @@ def test_nodes_that_take_the_same_things_in_any_order_do_not_lock_each_other_out
 
 
 def test_an_id_that_another_node_is_storing_is_waited_for(
-    node: OpenNode, apart: Apart, postgres_url: str
+    node: OpenNode, apart: Apart, postgres_store: str
 ) -> None:
     first, second = node("a"), node("b")
 
@@ -163,5 +163,5 @@ def test_an_id_that_another_node_is_storing_is_waited_for(
         tx.insert_jobs([a_job("j1", request_hash=b"1")])
         tx.insert_receipts({("p", "o", "k"): a_receipt("j1")})
         waiting = apart(store_again)
-        wait_until(lambda: blocked(postgres_url) == 1)
+        wait_until(lambda: blocked(postgres_store) == 1)
     assert waiting.result() == ({"j1"}, {("p", "o", "k"): a_receipt("j1")}, {"j1": b"1"})

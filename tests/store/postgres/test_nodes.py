@@ -65,10 +65,10 @@ def test_an_earlier_transaction_that_fails_holds_nothing_up(node: OpenNode) -> N
 
 
 def test_a_long_transaction_of_another_database_holds_nothing_up(
-    node: OpenNode, postgres_url: str
+    node: OpenNode, postgres_store: str
 ) -> None:
     store = node("a")
-    elsewhere = urlsplit(postgres_url)._replace(path="/postgres", query="").geturl()
+    elsewhere = urlsplit(postgres_store)._replace(path="/postgres", query="").geturl()
     with psycopg.connect(elsewhere) as other:
         other.execute("SELECT pg_current_xact_id()")
         log(store, an_event(subject="at once"))
@@ -178,29 +178,31 @@ def test_two_nodes_count_one_queue_without_waiting(node: OpenNode) -> None:
     assert queue.counts[State.AVAILABLE] == 4
 
 
-def test_counters_of_nodes_that_are_gone_are_taken_over(node: OpenNode, postgres_url: str) -> None:
+def test_counters_of_nodes_that_are_gone_are_taken_over(
+    node: OpenNode, postgres_store: str
+) -> None:
     for name in ("a", "b", "c"):
         with node(name).transaction() as tx:
             tx.add_counts({"q": {"available": 2}, name: {"active": 1}})
-    query(postgres_url, "UPDATE nodes SET seen_at = 0 WHERE node IN ('a', 'b')")
+    query(postgres_store, "UPDATE nodes SET seen_at = 0 WHERE node IN ('a', 'b')")
     with node("d").reader() as reader:
         counts = {queue.name: queue.counts for queue in reader.queues()}
     assert counts["q"][State.AVAILABLE] == 6
     assert [counts[name][State.ACTIVE] for name in "abc"] == [1, 1, 1]
-    rows = query(postgres_url, "SELECT DISTINCT node FROM queue_counts ORDER BY 1")
+    rows = query(postgres_store, "SELECT DISTINCT node FROM queue_counts ORDER BY 1")
     assert rows == [("c",), ("d",)]
-    assert query(postgres_url, "SELECT node FROM nodes ORDER BY 1") == [("c",), ("d",)]
+    assert query(postgres_store, "SELECT node FROM nodes ORDER BY 1") == [("c",), ("d",)]
 
 
 def test_places_rise_on_in_a_cluster_that_has_counted_fewer_transactions(
-    node: OpenNode, postgres_url: str
+    node: OpenNode, postgres_store: str
 ) -> None:
     first = node("a")
     put(first, a_job("old", seq=9))
     log(first, an_event(subject="old"))
     far = 10**9 << POSITION_BITS
-    query(postgres_url, f"UPDATE events SET pos = pos + {far}")
-    query(postgres_url, f"UPDATE jobs SET seq = {2 * far}")
+    query(postgres_store, f"UPDATE events SET pos = pos + {far}")
+    query(postgres_store, f"UPDATE jobs SET seq = {2 * far}")
     restored = node("b")
     log(restored, an_event(subject="new"))
     with restored.transaction() as tx:
@@ -211,8 +213,8 @@ def test_places_rise_on_in_a_cluster_that_has_counted_fewer_transactions(
     assert subjects(restored) == ["old", "new", "newer"]
 
 
-def test_a_place_that_was_raised_is_not_raised_again(node: OpenNode, postgres_url: str) -> None:
+def test_a_place_that_was_raised_is_not_raised_again(node: OpenNode, postgres_store: str) -> None:
     log(node("a"), an_event())
     log(node("b"), an_event())
     offset = "SELECT value FROM settings WHERE name = 'position_offset'"
-    assert query(postgres_url, offset) == [(0,)]
+    assert query(postgres_store, offset) == [(0,)]

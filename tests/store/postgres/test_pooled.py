@@ -30,9 +30,9 @@ ROUNDS = 12
 
 
 @pytest.fixture
-def careless_url(postgres_url: str) -> str:
+def careless_url(postgres_store: str) -> str:
     """A database whose sessions do not wait for durable commits by themselves."""
-    return postgres_url.replace("options=", "options=-csynchronous_commit%3Doff%20")
+    return postgres_store.replace("options=", "options=-csynchronous_commit%3Doff%20")
 
 
 @pytest.fixture

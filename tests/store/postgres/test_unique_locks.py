@@ -32,16 +32,16 @@ def store_once(store: Store, key: bytes, job_id: str) -> bool:
 
 @pytest.mark.parametrize("stored", [True, False], ids=["stored", "undone"])
 def test_an_equal_job_waits_and_sees_what_became_of_the_first(
-    node: OpenNode, pool: ThreadPoolExecutor, postgres_url: str, stored: bool
+    node: OpenNode, pool: ThreadPoolExecutor, postgres_store: str, stored: bool
 ) -> None:
     first, second = node("a"), node("b")
     with first.transaction() if stored else undone(first) as tx:
         tx.lock_unique([ONE])
         waiting = pool.submit(store_once, second, ONE, "j2")
-        wait_until(lambda: blocked(postgres_url) == 1)
+        wait_until(lambda: blocked(postgres_store) == 1)
         tx.insert_jobs([a_job("j1", unique_key=ONE)])
     assert waiting.result() is not stored
-    assert query(postgres_url, "SELECT id FROM jobs") == [("j1",) if stored else ("j2",)]
+    assert query(postgres_store, "SELECT id FROM jobs") == [("j1",) if stored else ("j2",)]
 
 
 def test_different_jobs_do_not_wait(node: OpenNode) -> None:
@@ -68,7 +68,7 @@ def test_fingerprints_in_any_order_lock_nobody_in_a_circle(
 
 
 def test_of_many_at_once_one_is_stored_and_no_lock_stays(
-    node: OpenNode, pool: ThreadPoolExecutor, postgres_url: str
+    node: OpenNode, pool: ThreadPoolExecutor, postgres_store: str
 ) -> None:
     stores = [node(name) for name in "abcdefgh"]
     together = threading.Barrier(8)
@@ -82,13 +82,13 @@ def test_of_many_at_once_one_is_stored_and_no_lock_stays(
 
     turns = list(zip(*pool.map(compete, range(8)), strict=True))
     assert [sum(turn) for turn in turns] == [1] * 10
-    assert query(postgres_url, "SELECT count(*) FROM unique_locks") == [(0,)]
+    assert query(postgres_store, "SELECT count(*) FROM unique_locks") == [(0,)]
 
 
-def test_only_jobs_with_a_fingerprint_are_in_its_index(node: OpenNode, postgres_url: str) -> None:
+def test_only_jobs_with_a_fingerprint_are_in_its_index(node: OpenNode, postgres_store: str) -> None:
     node("a")
     (definition,) = query(
-        postgres_url,
+        postgres_store,
         "SELECT indexdef FROM pg_indexes"
         " WHERE indexname = 'jobs_unique' AND schemaname = current_schema()",
     )[0]

@@ -11,7 +11,7 @@ MOVED = Workflow("w1", None, "chain", "running", b"{}", "acp", START)
 
 
 def test_a_node_sees_how_far_the_other_has_moved_a_workflow(
-    node: OpenNode, apart: Apart, postgres_url: str
+    node: OpenNode, apart: Apart, postgres_store: str
 ) -> None:
     first, second = node("a"), node("b")
     with first.transaction() as tx:
@@ -24,7 +24,7 @@ def test_a_node_sees_how_far_the_other_has_moved_a_workflow(
     with first.transaction() as tx:
         tx.load_workflows(["w1"])
         waiting = apart(load)
-        wait_until(lambda: blocked(postgres_url) == 1)
+        wait_until(lambda: blocked(postgres_store) == 1)
         tx.update_workflows([MOVED])
     assert waiting.result() == MOVED
 

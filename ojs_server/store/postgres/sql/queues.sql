@@ -162,3 +162,7 @@ SELECT queue, sum(
     scheduled + available + pending + active + completed + retryable + cancelled + discarded
 )::int8
 FROM queue_counts WHERE queue = ANY ({rows}) GROUP BY queue
+
+-- name: queue_names
+-- The names of all queues.
+SELECT DISTINCT queue FROM queue_counts ORDER BY queue

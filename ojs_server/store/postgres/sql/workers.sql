@@ -2,7 +2,7 @@
 -- A Worker, in the order of its fields.
 workers.id, workers.state, workers.draining, workers.directive, workers.incarnation,
 workers.alive_at, workers.beat_at, workers.seen_at, workers.created_at, workers.gone_at,
-workers.profile
+workers.profile, workers.presence, workers.deleted_at, workers.principal
 
 -- name: load_workers
 -- Lock workers by id.
@@ -22,26 +22,47 @@ FOR UPDATE SKIP LOCKED
 
 -- name: save_workers
 -- New or changed workers.
--- row: text, text, bool, text, int8, int8, int8, int8, int8, int8, bytea
+-- row: text, text, bool, text, int8, int8, int8, int8, int8, int8, bytea, text, int8, text
 INSERT INTO workers (
     id, state, draining, directive, incarnation, alive_at, beat_at, seen_at, created_at, gone_at,
-    profile
+    profile, presence, deleted_at, principal
 )
 SELECT * FROM unnest({rows})
 ON CONFLICT (id) DO UPDATE SET
     state = excluded.state, draining = excluded.draining, directive = excluded.directive,
     incarnation = excluded.incarnation, alive_at = excluded.alive_at,
     beat_at = excluded.beat_at, seen_at = excluded.seen_at, gone_at = excluded.gone_at,
-    profile = excluded.profile
+    profile = excluded.profile, presence = excluded.presence, deleted_at = excluded.deleted_at,
+    principal = excluded.principal
 
 -- name: delete_workers
 -- Those who went long ago, and fetch-only ones that were not seen for as long.
 DELETE FROM workers WHERE id = ANY (ARRAY(
     SELECT id FROM workers
-    WHERE gone_at <= %(before)s::int8
-        OR (gone_at IS NULL AND alive_at IS NULL AND seen_at <= %(before)s)
+    WHERE deleted_at <= %(before)s::int8 OR (deleted_at IS NULL AND (
+        gone_at <= %(before)s OR (gone_at IS NULL AND alive_at IS NULL AND seen_at <= %(before)s)
+    ))
     LIMIT %(limit)s::int8 FOR UPDATE SKIP LOCKED
 ))
+
+-- name: load_changed_workers
+-- Those of whom less was told than has become of them, without those that another node is busy with.
+SELECT {worker} FROM workers
+WHERE deleted_at IS NULL AND (
+    (presence = 'online' AND COALESCE(alive_at, seen_at) <= %(unreachable)s::int8)
+    OR (presence <> 'offline' AND COALESCE(alive_at, seen_at) <= %(offline)s::int8)
+    OR COALESCE(alive_at, seen_at) <= %(deleted)s::int8
+)
+ORDER BY id LIMIT %(limit)s::int8
+FOR UPDATE SKIP LOCKED
+
+-- name: load_offline_workers
+-- Those who have been silent or gone since a moment.
+SELECT {worker} FROM workers
+WHERE deleted_at IS NULL
+    AND (COALESCE(alive_at, seen_at) <= %(silent)s::int8 OR gone_at <= %(gone)s::int8)
+ORDER BY id LIMIT %(limit)s::int8
+FOR UPDATE
 
 -- name: list_workers
 -- All workers, newest first.

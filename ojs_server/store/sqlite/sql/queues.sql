@@ -141,3 +141,7 @@ SELECT queue, sum(
     scheduled + available + pending + active + completed + retryable + cancelled + discarded
 )
 FROM queue_counts WHERE queue IN ({rows}) GROUP BY queue
+
+-- name: queue_names
+-- The names of all queues.
+SELECT DISTINCT queue FROM queue_counts ORDER BY queue

@@ -2,7 +2,7 @@
 -- A Worker, in the order of its fields.
 workers.id, workers.state, workers.draining, workers.directive, workers.incarnation,
 workers.alive_at, workers.beat_at, workers.seen_at, workers.created_at, workers.gone_at,
-CAST(workers.profile AS BLOB)
+CAST(workers.profile AS BLOB), workers.presence, workers.deleted_at, workers.principal
 
 -- name: load_workers
 -- Workers by id.
@@ -21,25 +21,44 @@ ORDER BY alive_at LIMIT :limit
 
 -- name: save_workers
 -- New or changed workers.
--- row: (?,?,?,?,?,?,?,?,?,?,CAST(? AS TEXT))
+-- row: (?,?,?,?,?,?,?,?,?,?,CAST(? AS TEXT),?,?,?)
 INSERT INTO workers (
     id, state, draining, directive, incarnation, alive_at, beat_at, seen_at, created_at, gone_at,
-    profile
+    profile, presence, deleted_at, principal
 )
 VALUES {rows}
 ON CONFLICT (id) DO UPDATE SET
     state = excluded.state, draining = excluded.draining, directive = excluded.directive,
     incarnation = excluded.incarnation, alive_at = excluded.alive_at,
     beat_at = excluded.beat_at, seen_at = excluded.seen_at, gone_at = excluded.gone_at,
-    profile = excluded.profile
+    profile = excluded.profile, presence = excluded.presence, deleted_at = excluded.deleted_at,
+    principal = excluded.principal
 
 -- name: delete_workers
 -- Those who went long ago, and fetch-only ones that were not seen for as long.
 DELETE FROM workers WHERE id IN (
     SELECT id FROM workers
-    WHERE gone_at <= :before OR (gone_at IS NULL AND alive_at IS NULL AND seen_at <= :before)
+    WHERE deleted_at <= :before OR (deleted_at IS NULL AND (
+        gone_at <= :before OR (gone_at IS NULL AND alive_at IS NULL AND seen_at <= :before)
+    ))
     LIMIT :limit
 )
+
+-- name: load_changed_workers
+-- Those of whom less was told than has become of them.
+SELECT {worker} FROM workers
+WHERE deleted_at IS NULL AND (
+    (presence = 'online' AND COALESCE(alive_at, seen_at) <= :unreachable)
+    OR (presence <> 'offline' AND COALESCE(alive_at, seen_at) <= :offline)
+    OR COALESCE(alive_at, seen_at) <= :deleted
+)
+ORDER BY id LIMIT :limit
+
+-- name: load_offline_workers
+-- Those who have been silent or gone since a moment.
+SELECT {worker} FROM workers
+WHERE deleted_at IS NULL AND (COALESCE(alive_at, seen_at) <= :silent OR gone_at <= :gone)
+ORDER BY id LIMIT :limit
 
 -- name: list_workers
 -- All workers, newest first.

@@ -1,0 +1,267 @@
+"""Cases of the WebSocket: channels and filters, coming back, mistakes, and how it ends."""
+
+import asyncio
+
+from conformance.case import case
+from conformance.cases.access import key_of
+from conformance.reply import Record
+from conformance.socket import SUBPROTOCOL, UNCLEAN, Socket, connected
+from conformance.stage import Stage
+
+WEBSOCKET = "websocket"
+MOST_CHANNELS = 100
+# A server may hang up behind a refusal, so that the connection is not used again.
+HANDSHAKE = {
+    "Connection": "Upgrade, close",
+    "Upgrade": "websocket",
+    "Sec-WebSocket-Version": "13",
+    "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+}
+
+
+async def _about(socket: Socket, queue: str, count: int) -> list[Record]:
+    """The next events of jobs of one queue, whatever else is told."""
+    found: list[Record] = []
+    while len(found) < count:
+        event = await socket.event()
+        if event["data"].get("queue") == queue:
+            found.append(event)
+    return found
+
+
+@case("OJS-WSK-001", capability=WEBSOCKET)
+async def opening(stage: Stage) -> None:
+    """An upgrade opens a WebSocket, of the subprotocol where it is offered; else it is 422."""
+    async with connected(stage, ("other", SUBPROTOCOL)) as socket:
+        stage.equal(socket.subprotocol, SUBPROTOCOL, "subprotocol")
+        await socket.subscribe("all")
+    async with connected(stage, ()) as socket:
+        stage.equal(socket.subprotocol, None, "subprotocol that nobody offered")
+        await socket.subscribe("all")
+    (await stage.get("ws")).error(422, "unsupported")
+
+
+@case("OJS-WSK-002", capability=WEBSOCKET)
+async def origins(stage: Stage) -> None:
+    """A page of the server's own host may connect, and one of another is refused."""
+    host = stage.wire.client.base_url.netloc.decode()
+    async with connected(stage, headers={"Origin": f"http://{host}"}) as socket:
+        await socket.subscribe("all")
+    for origin in ("http://example.com", f"http://{host}.example.com", "null"):
+        headers = {**HANDSHAKE, "Origin": origin}
+        reply = await stage.call("GET", "ws", headers=headers)
+        reply.expect(403, {"error.code": "string:nonempty", "error.message": "string:nonempty"})
+
+
+@case("OJS-WSK-002", capability=WEBSOCKET, own_server="keys")
+async def keys(stage: Stage) -> None:
+    """Whoever may read events may connect, with the same key; nobody may without one."""
+    for headers in ({}, {"Authorization": "Bearer nobody-knows-this-key"}):
+        reply = await stage.call("GET", "ws", headers={**HANDSHAKE, **headers})
+        reply.error(401, "unauthenticated")
+    shown = {"Authorization": f"Bearer {key_of('producer')}"}
+    async with connected(stage, headers=shown) as socket:
+        await socket.subscribe("all")
+
+
+@case("OJS-WSK-003", "OJS-WSK-006", level=1, capability=WEBSOCKET)
+async def channels(stage: Stage) -> None:
+    """Everything, a queue and a job are channels; each event names its own."""
+    queue, other = stage.name(), stage.name()
+    job = await stage.enqueue(queue)
+    await stage.enqueue(other)
+    for channel in ("all", f"queue:{queue}", f"job:{job['id']}"):
+        async with connected(stage) as socket:
+            granted = await socket.subscribe(channel)
+            stage.equal(dict(granted), {"type": "subscribed", "channel": channel}, "answer")
+            taken = await stage.take(queue)
+            await stage.take(other)
+            (event,) = await _about(socket, queue, 1)
+            logged = (await stage.events(queue))[-1]
+            stage.equal([event["channel"], event["id"]], [channel, logged["id"]], "channel and id")
+            stage.equal(event["event"], "job.state_changed", "event")
+            stage.check(bool(event["timestamp"]), "a timestamp", dict(event))
+            data = event["data"]
+            wanted = {"job_id": taken["id"], "queue": queue, "type": "test.case", "to": "active"}
+            stage.equal({name: data.get(name) for name in wanted}, wanted, "data")
+        (await stage.fail(job, requeue=True)).expect(200)
+        await stage.enqueue(other)
+
+
+@case("OJS-WSK-003", "OJS-WSK-004", "OJS-WSK-006", capability=WEBSOCKET)
+async def filters(stage: Stage) -> None:
+    """A channel is narrowed by event types and queues; `events` has answers of its own."""
+    queue, other = stage.name(), stage.name()
+    async with connected(stage) as socket:
+        chosen = {"event_types": ["job.started"], "queues": [queue]}
+        granted = await socket.subscribe("events", filter=chosen)
+        stage.equal(granted["action"], "subscribed", "action")
+        stage.check(bool(granted["subscription_id"]), "a subscription_id", dict(granted))
+        await stage.done(other)
+        await stage.done(queue)
+        await stage.done(queue)
+        found = [await socket.event() for _ in range(2)]
+    logged = await stage.events(queue, types="job.started")
+    stage.equal([event["id"] for event in found], [event["id"] for event in logged], "ids")
+    stage.equal([event["event"] for event in found], ["job.started"] * 2, "events")
+    stage.equal(found[0]["data"], dict(logged[0]["data"]), "data")
+    async with connected(stage) as socket:
+        asked = {"event_types": ["job.completed"], "format": "catalogue"}
+        granted = await socket.subscribe(f"queue:{queue}", **asked)
+        stage.equal(granted["event_types"], asked["event_types"], "event_types")
+        await stage.done(queue)
+        stage.equal((await socket.event())["event"], "job.completed", "event")
+
+
+@case("OJS-WSK-004", "OJS-WSK-005", capability=WEBSOCKET)
+async def another_filter_and_none(stage: Stage) -> None:
+    """Subscribing again replaces the filter without a loss; an unsubscribed channel is silent."""
+    queue = stage.name()
+    await stage.done(queue)
+    channel = f"queue:{queue}"
+    async with connected(stage) as socket:
+        await socket.subscribe(channel, event_types=["job.enqueued"], format="catalogue")
+        for _ in range(5):
+            await stage.enqueue(queue)
+            await socket.send(
+                action="subscribe",
+                channel=channel,
+                event_types=["job.enqueued", "job.cancelled"],
+                format="catalogue",
+            )
+        said = [await socket.next() for _ in range(10)]
+        names = [one["event"] for one in said if one["type"] == "event"]
+        stage.equal(names, ["job.enqueued"] * 5, "events, each once")
+        await socket.send(action="unsubscribe", channel=channel)
+        told = await socket.told("unsubscribed")
+        stage.equal(told["channel"], channel, "channel")
+        await stage.enqueue(queue)
+        await socket.subscribe("events", filter={"queues": [queue], "event_types": ["job.started"]})
+        await stage.take(queue)
+        stage.equal((await socket.event())["channel"], "events", "the only open channel")
+
+
+@case("OJS-WSK-007", capability=WEBSOCKET)
+async def in_order(stage: Stage) -> None:
+    """A channel tells what many do at once in the order of the event log, each event once."""
+    queue = stage.name()
+    await stage.enqueue(queue)
+    async with connected(stage) as socket:
+        await socket.subscribe(f"queue:{queue}")
+        await asyncio.gather(*(stage.enqueue(queue) for _ in range(40)))
+        told = [(await socket.event())["id"] for _ in range(40)]
+    logged = [event["id"] for event in await stage.events(queue)]
+    stage.equal(told, logged[1:], "ids")
+
+
+@case("OJS-WSK-008", level=1, capability=WEBSOCKET)
+async def a_job_that_has_ended(stage: Stage) -> None:
+    """A channel of a job that has ended says its state once, and stays open."""
+    job = await stage.discarded(stage.name())
+    async with connected(stage) as socket:
+        await socket.subscribe(f"job:{job['id']}")
+        event = await socket.event()
+        stage.equal(
+            [event["event"], event["data"]["to"]], ["job.state_changed", "discarded"], "end"
+        )
+        stage.check(event.get("id") is None, "no id", dict(event))
+        (await stage.post(f"dead-letter/{job['id']}/retry", {})).expect(200)
+        stage.equal((await socket.event())["data"]["job_id"], job["id"], "job_id")
+
+
+@case("OJS-WSK-009", capability=WEBSOCKET)
+async def resuming(stage: Stage) -> None:
+    """A channel begins again behind a named event, be it open before or only afterwards."""
+    queue = stage.name()
+    for _ in range(4):
+        await stage.enqueue(queue)
+    ids = [event["id"] for event in await stage.events(queue)]
+    channel = f"queue:{queue}"
+    for before in (True, False):
+        async with connected(stage) as socket:
+            if before:
+                await socket.subscribe(channel)
+            await socket.send(action="resume", last_event_id=ids[1])
+            stage.equal((await socket.told("resumed"))["last_event_id"], ids[1], "last_event_id")
+            if not before:
+                await socket.subscribe(channel)
+            missed = [(await socket.event())["id"] for _ in range(2)]
+            stage.equal(missed, ids[2:], "what was missed")
+            await socket.send(action="resume", last_event_id="evt_of-another-server")
+            await socket.refused("unknown_event_id")
+
+
+@case("OJS-WSK-010", capability=WEBSOCKET)
+async def mistakes(stage: Stage) -> None:
+    """What cannot be done is an error, after which the connection is as before."""
+    queue = stage.name()
+    await stage.enqueue(queue)
+    async with connected(stage) as socket:
+        await socket.subscribe(f"queue:{queue}")
+        for text in ("{", "[]", "7", '{"channel":"all"}', '{"action":"subscribe","channel":7}'):
+            await socket.say(text)
+            stage.check(bool((await socket.told("error"))["message"]), "a message", text)
+        for order, code in (
+            ({"action": "dance"}, "invalid_request"),
+            ({"action": "subscribe", "channel": "nothing"}, "invalid_request"),
+            ({"action": "subscribe", "channel": f"job:{stage.new_id()}"}, "not_found"),
+            ({"action": "subscribe", "channel": f"queue:{stage.name()}"}, "not_found"),
+            ({"action": "unsubscribe", "channel": "all"}, "not_found"),
+        ):
+            await socket.send(**order)
+            await socket.refused(code)
+        await stage.enqueue(queue)
+        await socket.event()
+        await socket.say(b"\x00\x01")
+        await socket.ended()
+
+
+@case("OJS-WSK-012", level=1, capability=WEBSOCKET, seconds=90)
+async def pings(stage: Stage) -> None:
+    """The server pings every 30 seconds, and ends a connection that does not answer in 10."""
+    async with connected(stage) as deaf, connected(stage) as awake:
+        await deaf.subscribe("all", event_types=["nothing.of.this.kind"])
+        await awake.subscribe("all", event_types=["nothing.of.this.kind"])
+        deaf.deaf = True
+        async with stage.waiting(awake.pinged(35)) as (answered,):
+            await deaf.pinged(35)
+            await deaf.ended(20)
+            await answered
+        await awake.send(action="unsubscribe", channel="all")
+        await awake.told("unsubscribed")
+
+
+@case("OJS-WSK-013", capability=WEBSOCKET)
+async def limits(stage: Stage) -> None:
+    """A connection has 100 channels and no more, and a message at most 64 KiB."""
+    queues = [stage.name() for _ in range(MOST_CHANNELS + 1)]
+    jobs = [{"type": "test.case", "args": [], "queue": queue} for queue in queues]
+    (await stage.post("jobs/batch", {"jobs": jobs})).expect(201)
+    async with connected(stage) as socket:
+        for queue in queues[:-1]:
+            await socket.subscribe(f"queue:{queue}")
+        await socket.send(action="subscribe", channel=f"queue:{queues[-1]}")
+        await socket.refused("invalid_request")
+        await socket.send(action="unsubscribe", channel=f"queue:{queues[0]}")
+        await socket.told("unsubscribed")
+        await socket.subscribe(f"queue:{queues[-1]}")
+        await socket.say("x" * 65_536)
+        await socket.refused("invalid_request")
+        await socket.say("x" * 70_000)
+        code = await socket.ended()
+        stage.check(code != UNCLEAN, "the code of a close", code)
+
+
+@case("OJS-WSK-014", own_server="main", capability=WEBSOCKET, seconds=120)
+async def stopping(stage: Stage) -> None:
+    """A server that is told to stop says so on each channel, and ends the connection."""
+    assert stage.process is not None
+    async with connected(stage) as socket:
+        await socket.subscribe("all")
+        await socket.subscribe("events")
+        stopping = asyncio.create_task(stage.process.stop())
+        told = [await socket.event() for _ in range(2)]
+        stage.equal({one["event"] for one in told} == {"server.shutdown"}, True, "server.shutdown")
+        stage.equal(sorted(one["channel"] for one in told), ["all", "events"], "channels")
+        await socket.ended()
+        stage.equal(await stopping, 0, "exit code")

@@ -1,0 +1,129 @@
+"""Plays the targets that a server posts webhooks to: answers as told, and remembers every call."""
+
+import asyncio
+import secrets
+import time
+from collections import deque
+from typing import Any
+
+import msgspec
+
+from conformance.played.listener import Heard, Listener, Said
+from conformance.reply import CheckFailed
+from conformance.verdict import FailedCheck
+from conformance.wire import parse_body
+
+_OK = Said(status=200)
+_UNKNOWN = Said(status=404)
+EVERYWHERE = "0.0.0.0"
+LOOPBACK = "127.0.0.1"
+
+
+class Call(msgspec.Struct, frozen=True):
+    """One request to a target."""
+
+    heard: Heard
+    at: float  # seconds of a clock that only this process has
+
+    @property
+    def event(self) -> Any:
+        """The body as JSON; an object where it is to be one."""
+        body = parse_body(self.heard.content)
+        return body if isinstance(body, dict) else {}
+
+    @property
+    def delivery(self) -> str:
+        """The name of the delivery."""
+        return self.heard.headers.get("x-ojs-delivery-id", "")
+
+
+class Target:
+    """One address, of one case."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.calls: list[Call] = []
+        self.most = 0  # calls at the same time
+        self._on = 0
+        self._answers: deque[Said] = deque()
+        self._free = asyncio.Event()
+        self._free.set()
+        self._called = asyncio.Condition()
+
+    def answers(self, *said: Said) -> None:
+        """What is answered next, one after another; then it is 200 again."""
+        self._answers.extend(said)
+
+    def hold(self) -> None:
+        """Answer nothing until `release`."""
+        self._free.clear()
+
+    def release(self) -> None:
+        """Answer what waits, and everything from here on."""
+        self._free.set()
+
+    async def called(self, count: int = 1, within_s: float = 10.0) -> list[Call]:
+        """Wait until there were so many calls; return all of them."""
+        try:
+            async with asyncio.timeout(within_s), self._called:
+                await self._called.wait_for(lambda: len(self.calls) >= count)
+        except TimeoutError:
+            raise CheckFailed(
+                FailedCheck(
+                    step_id="webhook",
+                    field="calls",
+                    expected=f"{count} within {within_s:g} s",
+                    actual=f"{len(self.calls)}",
+                )
+            ) from None
+        return self.calls
+
+    async def handle(self, heard: Heard) -> Said:
+        """Take a call."""
+        said = self._answers.popleft() if self._answers else _OK
+        self._on += 1
+        self.most = max(self.most, self._on)
+        try:
+            async with self._called:
+                self.calls.append(Call(heard, time.monotonic()))
+                self._called.notify_all()
+            await self._free.wait()
+        finally:
+            self._on -= 1
+        return said
+
+
+class Receiver:
+    """Listens for all targets of a run."""
+
+    def __init__(self, public_url: str = "", port: int = 0) -> None:
+        """Without an address at which servers reach it, it is there for this machine alone."""
+        self._targets: dict[str, Target] = {}
+        self._public_url = public_url.rstrip("/")
+        self._listener = Listener(
+            self._handle, lambda _: None, host=EVERYWHERE if public_url else LOOPBACK, port=port
+        )
+
+    @property
+    def url(self) -> str:
+        """Where it listens, as this machine sees it."""
+        return self._listener.url
+
+    async def open(self) -> None:
+        """Begin to listen."""
+        await self._listener.open()
+
+    async def close(self) -> None:
+        """Break all calls off."""
+        await self._listener.close()
+
+    def target(self) -> Target:
+        """A new address."""
+        name = secrets.token_hex(8)
+        made = self._targets[name] = Target(f"{self._public_url or self.url}/{name}")
+        return made
+
+    async def _handle(self, heard: Heard) -> Said:
+        # A proxy in front may add a path of its own, or take one away.
+        target = self._targets.get(heard.path.rpartition("/")[2])
+        return await target.handle(heard) if target is not None else _UNKNOWN

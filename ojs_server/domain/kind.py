@@ -1,0 +1,39 @@
+"""Kinds of jobs as other systems name them: function blocks, and the jobs of a room."""
+
+import hashlib
+
+import msgspec
+
+from ojs_server.domain.errors import invalid
+from ojs_wire.values import JOB_TYPE, MAX_NAME
+
+# The room of function blocks, which know none.
+BLOCKS = ""
+# Names that are no job types are kept under types that begin with this.
+_FOREIGN = "kind."
+
+
+class Kind(msgspec.Struct, frozen=True):
+    """What jobs of one type are to the system that names them so; schemas are JSON."""
+
+    room: str
+    name: str
+    type: str
+    queue: str | None = None
+    schema: bytes | None = None
+    result_schema: bytes | None = None
+    created_at: int = 0
+    updated_at: int = 0
+    deleted_at: int | None = None
+
+
+def type_of(name: str, field: str = "functionBlockId") -> str:
+    """The job type that stands for a name; the name itself where it is one.
+
+    Another name is not to be found in its type, only by its record: it may be of any characters.
+    """
+    if not 0 < len(name) <= MAX_NAME or not name.isprintable():
+        raise invalid(field, f"must be 1 to {MAX_NAME} printable characters")
+    if JOB_TYPE.fullmatch(name) and not name.startswith(_FOREIGN):
+        return name
+    return _FOREIGN + "x" + hashlib.sha256(name.encode()).hexdigest()[:32]

@@ -1,0 +1,120 @@
+"""Workers as an engine manages them: who is online, what they run and hold, clean-ups."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from ojs_server.domain.errors import invalid
+from ojs_server.domain.job import State
+from ojs_server.domain.job_filter import JobFilter
+from ojs_server.domain.kind import Kind
+from ojs_server.domain.naming import nearest
+from ojs_server.domain.profile import RECOVERIES, Recovery
+from ojs_server.domain.workers import WorkerState, parse_worker_id
+from ojs_server.http.blocks import parse_blocks
+from ojs_server.http.call import Answer, Call
+from ojs_server.http.paging import page_of
+from ojs_server.http.views import array, envelope
+from ojs_server.http.workers import known_worker, page_of_workers
+from ojs_server.ops.presence import Cleanup, Delete, Describe
+from ojs_server.store.base import Reader
+from ojs_wire.calls import CapabilitiesRequest, EmptyRequest
+from ojs_wire.values import format_timestamp
+
+# How many jobs of each kind a worker's list holds.
+MOST: Final = 1000
+_STATES: Final = {
+    "polled": State.ACTIVE,
+    "active": State.ACTIVE,
+    "pending": State.AVAILABLE,
+    "available": State.AVAILABLE,
+}
+
+
+async def online(call: Call) -> Answer:
+    """The workers that are there."""
+    shown, pagination = await page_of_workers(call, page_of(call), presence="online")
+    return Answer({"workers": shown, "pagination": pagination})
+
+
+async def capabilities(call: Call) -> Answer:
+    """What a worker runs."""
+    load, _ = await known_worker(call)
+    kinds = await call.server.engine.read(lambda reader: reader.kinds_of(load.worker.id))
+    return Answer(_described(load.worker.id, kinds))
+
+
+async def describe(call: Call) -> Answer:
+    """Say anew what a worker runs."""
+    request = await call.read(CapabilitiesRequest)
+    worker_id = parse_worker_id(call.params["id"])
+    kinds = parse_blocks(request.functionBlocks)
+    await call.server.engine.run(Describe(worker_id, kinds))
+    kept = await call.server.engine.read(lambda reader: reader.kinds_of(worker_id))
+    return Answer(_described(worker_id, kept))
+
+
+async def jobs(call: Call) -> Answer:
+    """The jobs that a worker holds, or those that wait for what it runs."""
+    word = call.query().get("status", "polled")
+    state = _STATES.get(word)
+    if state is None:
+        raise invalid("status", f"must be one of {', '.join(_STATES)}{nearest(word, _STATES)}")
+    load, _ = await known_worker(call)
+
+    def found(reader: Reader) -> list[bytes]:
+        if state is State.ACTIVE:
+            held = (reader.job(job_id) for job_id in load.job_ids[:MOST])
+            return [envelope(*one) for one in held if one is not None]
+        kinds = reader.kinds_of(load.worker.id)
+        waiting = [JobFilter(type=kind.type, states=(State.AVAILABLE,)) for kind in kinds]
+        ids = [job_id for one in waiting for job_id in reader.find_jobs(one, MOST).ids]
+        return [envelope(stored) for stored in reader.whole_jobs(ids[:MOST])]
+
+    return Answer(array("jobs", await call.server.engine.read(found)))
+
+
+async def delete(call: Call) -> Answer:
+    """Forget a worker, whatever it holds."""
+    await call.read(EmptyRequest, optional=True)
+    worker_id = parse_worker_id(call.params["id"])
+    known = await call.server.engine.run(Delete(worker_id, _recovery(call)))
+    return Answer(
+        {
+            "ok": True,
+            "deleted": True,
+            "worker_id": worker_id,
+            "state": WorkerState.TERMINATED,
+            "server_time": format_timestamp(known.now),
+        }
+    )
+
+
+async def cleanup(call: Call) -> Answer:
+    """Delete the workers that have been offline for long enough."""
+    return await _clean_up(call, Cleanup())
+
+
+async def cleanup_offline(call: Call) -> Answer:
+    """Delete all workers that are offline now."""
+    return await _clean_up(call, Cleanup(now=True))
+
+
+async def _clean_up(call: Call, order: Cleanup) -> Answer:
+    await call.read(EmptyRequest, optional=True)
+    done = await call.server.engine.run(order)
+    return Answer(
+        {"deleted": len(done.worker_ids), "worker_ids": done.worker_ids, "has_more": done.more}
+    )
+
+
+def _described(worker_id: str, kinds: Sequence[Kind]) -> dict[str, Any]:
+    blocks = [{"id": kind.name, "room": kind.room, "job_type": kind.type} for kind in kinds]
+    return {"worker_id": worker_id, "functionBlocks": blocks}
+
+
+def _recovery(call: Call) -> Recovery | None:
+    word = call.query().get("action")
+    if word is not None and word not in RECOVERIES:
+        allowed = ", ".join(RECOVERIES)
+        raise invalid("action", f"must be one of {allowed}{nearest(word, RECOVERIES)}")
+    return RECOVERIES.get(word or "")

@@ -1,0 +1,41 @@
+-- fragment: kind
+-- A Kind, in the order of its fields.
+job_kinds.room, job_kinds.name, job_kinds.type, job_kinds.queue, job_kinds.schema,
+job_kinds.result_schema,
+job_kinds.created_at, job_kinds.updated_at, job_kinds.deleted_at
+
+-- name: save_kinds
+-- New kinds; one that exists keeps what the new one does not say.
+-- row: text, text, text, text, bytea, bytea, int8, int8, int8
+INSERT INTO job_kinds (
+    room, name, type, queue, schema, result_schema, created_at, updated_at, deleted_at
+)
+SELECT * FROM unnest({rows})
+ON CONFLICT (room, name) DO UPDATE SET
+    queue = COALESCE(excluded.queue, job_kinds.queue),
+    schema = COALESCE(excluded.schema, job_kinds.schema),
+    result_schema = COALESCE(excluded.result_schema, job_kinds.result_schema),
+    updated_at = excluded.updated_at, deleted_at = excluded.deleted_at
+
+-- name: link_kinds
+-- Which worker runs which kind.
+-- row: text, text, text
+INSERT INTO worker_kinds (worker_id, room, name)
+SELECT * FROM unnest({rows})
+ON CONFLICT DO NOTHING
+
+-- name: unlink_kinds
+-- Workers that run nothing any more.
+-- row: text
+DELETE FROM worker_kinds WHERE worker_id = ANY ({rows})
+
+-- name: kinds_of
+-- What a worker runs.
+SELECT {kind} FROM worker_kinds JOIN job_kinds USING (room, name)
+WHERE worker_kinds.worker_id = %(worker_id)s::text AND job_kinds.deleted_at IS NULL
+ORDER BY job_kinds.room, job_kinds.name
+
+-- name: kind_of_type
+-- The kind that a type stands for.
+SELECT {kind} FROM job_kinds
+WHERE room = %(room)s::text AND type = %(type)s::text AND deleted_at IS NULL

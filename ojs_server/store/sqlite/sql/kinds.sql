@@ -1,0 +1,41 @@
+-- fragment: kind
+-- A Kind, in the order of its fields.
+job_kinds.room, job_kinds.name, job_kinds.type, job_kinds.queue, CAST(job_kinds.schema AS BLOB),
+CAST(job_kinds.result_schema AS BLOB),
+job_kinds.created_at, job_kinds.updated_at, job_kinds.deleted_at
+
+-- name: save_kinds
+-- New kinds; one that exists keeps what the new one does not say.
+-- row: (?,?,?,?,CAST(? AS TEXT),CAST(? AS TEXT),?,?,?)
+INSERT INTO job_kinds (
+    room, name, type, queue, schema, result_schema, created_at, updated_at, deleted_at
+)
+VALUES {rows}
+ON CONFLICT (room, name) DO UPDATE SET
+    queue = COALESCE(excluded.queue, job_kinds.queue),
+    schema = COALESCE(excluded.schema, job_kinds.schema),
+    result_schema = COALESCE(excluded.result_schema, job_kinds.result_schema),
+    updated_at = excluded.updated_at, deleted_at = excluded.deleted_at
+
+-- name: link_kinds
+-- Which worker runs which kind.
+-- row: (?,?,?)
+INSERT INTO worker_kinds (worker_id, room, name)
+VALUES {rows}
+ON CONFLICT DO NOTHING
+
+-- name: unlink_kinds
+-- Workers that run nothing any more.
+-- row: ?
+DELETE FROM worker_kinds WHERE worker_id IN ({rows})
+
+-- name: kinds_of
+-- What a worker runs.
+SELECT {kind} FROM worker_kinds JOIN job_kinds USING (room, name)
+WHERE worker_kinds.worker_id = :worker_id AND job_kinds.deleted_at IS NULL
+ORDER BY job_kinds.room, job_kinds.name
+
+-- name: kind_of_type
+-- The kind that a type stands for.
+SELECT {kind} FROM job_kinds
+WHERE room = :room AND type = :type AND deleted_at IS NULL

@@ -1,0 +1,153 @@
+"""Servers by fork: a process that has loaded the program becomes `ojs-server` at once.
+
+Loading is most of a server's start, and some tests start dozens. What is forked is a process like
+any other: it has its own arguments, environment and output, and ends by signal or by exit code.
+"""
+
+import asyncio
+import atexit
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+# What a server loads at its start, when it knows its settings.
+LATE = (
+    "ojs_server.store.sqlite.store",
+    "ojs_server.store.postgres.store",
+    "uvicorn.lifespan.on",
+    "uvicorn.loops.uvloop",
+)
+
+
+class Forked:
+    """A server that was forked, with what the tests use of asyncio's `Process`."""
+
+    def __init__(self, pid: int, stdout: asyncio.StreamReader, end: asyncio.StreamReader) -> None:
+        self.pid = pid
+        self.stdout = stdout
+        self._end = asyncio.create_task(end.read())
+
+    @property
+    def returncode(self) -> int | None:
+        """The exit code, or the negated signal; None while it runs."""
+        return int(self._end.result()) if self._end.done() else None
+
+    def send_signal(self, sig: signal.Signals) -> None:
+        """Send a signal, unless its end is known."""
+        if not self._end.done():
+            os.kill(self.pid, sig)
+
+    async def wait(self) -> int:
+        """Wait for its end; answers the exit code, or the negated signal."""
+        return int(await asyncio.shield(self._end))
+
+
+async def fork_server(arguments: Sequence[str], environ: dict[str, str]) -> Forked:
+    """Start a server with these arguments."""
+    output, written = os.pipe()
+    end, told = os.pipe()
+    request = json.dumps({"arguments": arguments, "environ": environ, "folder": str(Path.cwd())})
+    forker = _forker()
+    socket.send_fds(forker, [request.encode() + b"\n"], [written, told])
+    pid = int(forker.recv(32))
+    for descriptor in (written, told):
+        os.close(descriptor)
+    return Forked(pid, await _reader(output), await _reader(end))
+
+
+async def _reader(descriptor: int) -> asyncio.StreamReader:
+    reader = asyncio.StreamReader()
+    await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(descriptor, "rb", buffering=0)
+    )
+    return reader
+
+
+@cache
+def _forker() -> socket.socket:
+    """The way to this test process's forker, which ends when its way is closed."""
+    ours, theirs = socket.socketpair()
+    process = subprocess.Popen(
+        [sys.executable, "-m", __name__, str(theirs.fileno())],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        pass_fds=[theirs.fileno()],
+    )
+    theirs.close()
+
+    def close() -> None:
+        ours.close()
+        process.wait()
+
+    atexit.register(close)
+    return ours
+
+
+def become_server(control: socket.socket) -> list[str]:
+    """Fork at each request; comes back in each child, with the arguments of its server."""
+    woken, wakes = os.pipe()
+    os.set_blocking(wakes, False)
+    signal.set_wakeup_fd(wakes)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    ends: dict[int, int] = {}
+    while True:
+        ready, _, _ = select.select([control.fileno(), woken], [], [])
+        if woken in ready:
+            os.read(woken, 4096)
+            _tell_ends(ends)
+        if control.fileno() in ready:
+            request, output, end = _received(control)
+            pid = os.fork()
+            if pid == 0:
+                signal.set_wakeup_fd(-1)
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                control.close()
+                os.dup2(output, 1)
+                os.dup2(output, 2)
+                for descriptor in (woken, wakes, output, end, *ends.values()):
+                    os.close(descriptor)
+                os.environ.clear()
+                os.environ.update(request["environ"])
+                os.chdir(request["folder"])
+                arguments: list[str] = request["arguments"]
+                return arguments
+            os.close(output)
+            ends[pid] = end
+            control.sendall(str(pid).encode())
+
+
+def _received(control: socket.socket) -> tuple[dict[str, Any], int, int]:
+    data, descriptors, _, _ = socket.recv_fds(control, 65_536, 2)
+    if not data:
+        sys.exit()
+    while not data.endswith(b"\n"):
+        data += control.recv(65_536)
+    output, end = descriptors
+    return json.loads(data), output, end
+
+
+def _tell_ends(ends: dict[int, int]) -> None:
+    """Write the exit code of each child that has ended to who waits for it."""
+    for pid, end in list(ends.items()):
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            os.write(end, str(os.waitstatus_to_exitcode(status)).encode())
+            os.close(ends.pop(pid))
+
+
+if __name__ == "__main__":
+    from ojs_server.cli import main
+
+    for late in LATE:
+        import_module(late)
+    sys.exit(main(become_server(socket.socket(fileno=int(sys.argv[1])))))

@@ -1,0 +1,25 @@
+"""Faults of workers that are managed."""
+
+from ojs_server.domain import workers
+from ojs_server.ops import presence
+from ojs_server.store.tables.kinds import KindWrites
+from tests.faulty.fault import fault
+from tests.faulty.planting import put
+
+
+@fault("OJS-PRS-008")
+def the_deleted_stay_listed() -> None:
+    """A deleted worker is only a worker that is gone."""
+    put(workers.Worker, "deleted_at", property(lambda worker: None))
+
+
+@fault("OJS-PRS-010")
+def blocks_only_grow() -> None:
+    """What a worker says anew is added to what it said before."""
+    put(KindWrites, "unlink_kinds", lambda self, worker_ids: None)
+
+
+@fault("OJS-PRS-007")
+def whoever_is_deleted_keeps_its_jobs() -> None:
+    """A deleted worker still holds what it held."""
+    put(presence, "leave", lambda work, workers, why, recovery: list(workers))

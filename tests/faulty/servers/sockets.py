@@ -1,0 +1,99 @@
+"""Faults of the WebSocket: what is subscribed to, and what is told on its channels."""
+
+from collections.abc import Callable
+from typing import Any
+
+from ojs_server.http import channels, sockets
+from ojs_server.http.channels import ChannelStream
+from ojs_server.http.sockets import Order, Socket
+from tests.faulty.fault import fault
+from tests.faulty.planting import put, wrap
+from tests.faulty.traffic import unheard
+
+
+@fault("OJS-WSK-001")
+def subprotocols_are_not_taken() -> None:
+    """The subprotocol that is offered is not the one that is looked for."""
+    put(sockets, "SUBPROTOCOL", "ojs.v2")
+
+
+@fault("OJS-WSK-002")
+def any_page_may_connect() -> None:
+    """Pages of other origins may connect."""
+    unheard("origin")
+
+
+@fault("OJS-WSK-004")
+def socket_filters_are_not_read() -> None:
+    """A channel is narrowed neither by event types nor by queues."""
+    put(sockets, "_names", lambda *_: ())
+
+
+@fault("OJS-WSK-005")
+def unsubscribed_channels_go_on() -> None:
+    """A channel that is unsubscribed is told on all the same."""
+
+    async def unsubscribe(self: Any, order: Order) -> None:
+        await self._say(type="unsubscribed", channel=order.channel)
+
+    put(Socket, "_unsubscribe", unsubscribe)
+
+
+@fault("OJS-WSK-006")
+def socket_events_have_no_id() -> None:
+    """Events on a channel do not say which one of the log they are."""
+    wrap(channels, "message", lambda message: lambda *given: message(*given[:4]))
+
+
+@fault("OJS-WSK-007")
+def channels_tell_the_newest_first() -> None:
+    """Events that are told together are told the wrong way round."""
+
+    def make(frames: Callable[..., bytes]) -> Callable[..., bytes]:
+        return lambda self, entries: frames(self, entries[::-1])
+
+    wrap(ChannelStream, "_frames", make)
+
+
+@fault("OJS-WSK-008")
+def ended_jobs_say_nothing() -> None:
+    """A channel of a job that has ended does not say its state."""
+
+    async def say_end(*_: object) -> None:
+        return
+
+    put(Socket, "_say_end", say_end)
+
+
+@fault("OJS-WSK-009")
+def resuming_begins_now() -> None:
+    """A connection that resumes is not told what it missed."""
+    put(sockets, "position", lambda *_: None)
+
+
+@fault("OJS-WSK-010")
+def mistakes_end_the_connection() -> None:
+    """After a message that cannot be obeyed the connection is closed."""
+
+    def make(say: Callable[..., Any]) -> Callable[..., Any]:
+        async def strictly(self: Any, **said: Any) -> None:
+            if said.get("type") == "error":
+                await self._send({"type": "websocket.close", "code": 1008})
+            else:
+                await say(self, **said)
+
+        return strictly
+
+    wrap(Socket, "_say", make)
+
+
+@fault("OJS-WSK-013")
+def any_number_of_channels() -> None:
+    """A connection may have as many channels as it likes."""
+    put(sockets, "MAX_CHANNELS", 10_000)
+
+
+@fault("OJS-WSK-014")
+def sockets_end_without_a_word() -> None:
+    """When the server stops, the channels do not say so."""
+    put(ChannelStream, "_shutdown", lambda _: b"")

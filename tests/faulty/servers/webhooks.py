@@ -1,0 +1,111 @@
+"""Faults of webhooks: what targets are sent, how often, and what becomes of deliveries."""
+
+import hashlib
+import hmac
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import msgspec
+
+from ojs_server import outbound
+from ojs_server.domain import delivery
+from ojs_server.domain.delivery import Delivery, Reply, Status
+from ojs_server.loops import deliver
+from ojs_server.ops import deliveries, webhooks
+from ojs_server.ops.deliveries import News
+from tests.faulty.fault import fault
+from tests.faulty.planting import after, put, wrap
+from tests.faulty.traffic import asked
+
+
+@fault("OJS-WHK-005")
+def only_the_newest_secret_signs() -> None:
+    """The secret before is not signed with any more."""
+    wrap(outbound, "signature", lambda sign: lambda secrets, *more: sign(secrets[:1], *more))
+
+
+@fault("OJS-WHK-010")
+def signatures_leave_the_time_out() -> None:
+    """Only the body is signed, so that it can be sent again at any time."""
+
+    def sign(secrets: tuple[str, ...], _: int, body: bytes) -> str:
+        made = (hmac.new(secret.encode(), body, hashlib.sha256) for secret in secrets)
+        return ",".join(f"sha256={one.hexdigest()}" for one in made)
+
+    put(outbound, "signature", sign)
+
+
+@fault("OJS-WHK-009")
+def one_target_has_an_event() -> None:
+    """Of several subscriptions that want an event one only has it delivered."""
+
+    def first_only(news: News, *_: object) -> News:
+        first = {placed.position: (name, placed) for name, placed in reversed(news.wanted)}
+        return msgspec.structs.replace(news, wanted=tuple(first.values()))
+
+    after(deliver, "look", first_only)
+
+
+@fault("OJS-WHK-011")
+def redirects_are_followed() -> None:
+    """A redirect has the event sent to another address, which nobody has checked."""
+
+    def following(client: httpx.AsyncClient) -> httpx.AsyncClient:
+        client.follow_redirects = True
+        return client
+
+    after(outbound, "_client", following)
+
+
+@fault("OJS-WHK-011")
+def gone_targets_are_tried_again() -> None:
+    """An answer such as 410 does not end a delivery."""
+    put(Reply, "hopeless", property(lambda _: False))
+
+
+@fault("OJS-WHK-011")
+def failed_targets_are_asked_at_once() -> None:
+    """A delivery is tried again a second after each failure."""
+    put(delivery, "LADDER_MS", (1000,) * len(delivery.LADDER_MS))
+
+
+@fault("OJS-WHK-006")
+def pauses_are_not_heard() -> None:
+    """A subscription that is paused goes on."""
+    asked("/webhooks/subscriptions/[^/]+", lambda body, _: body.pop("active", None))
+
+
+@fault("OJS-WHK-013")
+def a_target_holds_many_connections() -> None:
+    """Twenty deliveries are on to one target at a time."""
+    put(deliver, "AT_ONCE", 20)
+
+
+@fault("OJS-WHK-015")
+def deliveries_that_are_on_their_way_are_sent_again() -> None:
+    """A delivery that has not ended can be replayed."""
+
+    def make(replayed: Callable[..., Delivery]) -> Callable[..., Delivery]:
+        def at_any_time(one: Delivery, now: int) -> Delivery:
+            return replayed(msgspec.structs.replace(one, status=Status.DEAD), now)
+
+        return at_any_time
+
+    wrap(webhooks, "replayed", make)
+
+
+@fault("OJS-WHK-016")
+def tests_answer_whole_bodies() -> None:
+    """What a tested target answers is answered as a whole."""
+    put(outbound, "MAX_EXCERPT", 1024 * 1024)
+
+
+@fault("OJS-WHK-017")
+def given_up_deliveries_are_not_told() -> None:
+    """A delivery that is dead has no event that says so."""
+
+    def without(kinds: dict[Any, tuple[str, ...]]) -> dict[Any, tuple[str, ...]]:
+        return {**kinds, Status.DEAD: ("webhook.failed",)}
+
+    wrap(deliveries, "_EVENTS", without)
