@@ -28,6 +28,8 @@ class FetchTerms(msgspec.Struct):
     fetch_id: Annotated[str, Meta(min_length=1, max_length=MAX_NAME)] | None = None
     # What the worker's runtime is; jobs that need another one are not for it.
     runtime: dict[str, Any] | None = None
+    strategy: str | None = None
+    weights: dict[str, Any] | None = None
     late_ack: Literal["reject", "accept_unfinished"] | None = None
 
 
@@ -116,6 +118,7 @@ class WorkerProfile(msgspec.Struct, omit_defaults=True):
     job_types: Annotated[list[Text], Meta(max_length=1000)] | None = None
     version: Text | None = None
     handlers: Annotated[list[HandlerTerms], Meta(max_length=1000)] | None = None
+    pool: Text | None = None
     started_at: Annotated[str, Meta(max_length=64)] | None = None
     metadata: dict[str, Any] | None = None
 

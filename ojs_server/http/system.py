@@ -11,15 +11,15 @@ from ojs_server.domain.delivery import MAX_ATTEMPTS
 from ojs_server.domain.demand import RUNTIME
 from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.job import State
+from ojs_server.domain.pool import STRATEGIES as STRATEGIES_OF_POOLS
 from ojs_server.domain.progress import MAX_DATA
 from ojs_server.domain.queue_config import STRATEGIES
 from ojs_server.domain.rate_limit import ACTIONS
 from ojs_server.domain.schema import MAX_SCHEMA, MODES
-from ojs_server.domain.workers import Presence, presence
+from ojs_server.domain.workers import Presence, presence, profile_of
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.queues import pressure_of
 from ojs_server.metrics import CONTENT_TYPE
-from ojs_server.ops.presence import profile_of
 from ojs_wire.calls import MAX_RESULTS
 from ojs_wire.tracing import PROPAGATED
 
@@ -38,7 +38,7 @@ CAPABILITIES: Final = {
     "delayed_jobs": True,
     "event_streams": True,
     "events": True,
-    "fair_scheduling": False,
+    "fair_scheduling": True,
     "idempotency_keys": True,
     "job_result": True,
     "job_ttl": True,
@@ -77,6 +77,7 @@ EXTENSIONS: Final[Mapping[str, Mapping[str, Any]]] = {
     "urn:ojs:ext:experimental:job-versioning": {"version": "0.1.0", "routing": True},
     "urn:ojs:ext:backpressure": {"strategies": list(STRATEGIES)},
     "urn:ojs:ext:durable-execution": {"version": "1.0.0", "max_state_bytes": MAX_STATE},
+    "urn:ojs:ext:fair-scheduling": {"version": "1.0.0", "strategies": list(STRATEGIES_OF_POOLS)},
     "urn:ojs:ext:distributed-tracing": {"version": "1.0.0", "propagation": list(PROPAGATED)},
     "urn:ojs:ext:observability": {"version": "1.0.0", "metrics": "/metrics"},
     "urn:ojs:ext:multi-tenancy": {

@@ -11,6 +11,7 @@ from ojs_server.domain.faults import parse_fault
 from ojs_server.domain.fields import parse_queue
 from ojs_server.domain.job import Change, StoredJob
 from ojs_server.domain.naming import nearest
+from ojs_server.domain.pool import parse_strategy, parse_weights
 from ojs_server.domain.tenant import scoped, unscoped
 from ojs_server.domain.validate import MAX_META
 from ojs_server.domain.workers import (
@@ -19,18 +20,20 @@ from ojs_server.domain.workers import (
     parse_reported,
     parse_worker_id,
     presence,
+    profile_of,
 )
 from ojs_server.http.blocks import parse_blocks
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import holder_of, job_id_of, worker_id_of
 from ojs_server.http.paging import Page, page_of
-from ojs_server.http.tenancy import strangers
+from ojs_server.http.tenancy import denied, strangers
 from ojs_server.http.views import array, envelope, left_members, summary
 from ojs_server.ops.beat import Beat, Beaten
 from ojs_server.ops.claim import Claim, Deliveries
 from ojs_server.ops.fetch import fetch as fetch_or_wait
-from ojs_server.ops.presence import Deregister, Register, profile_of, unknown_worker
+from ojs_server.ops.presence import Deregister, Register, unknown_worker
 from ojs_server.ops.settle import Ack, Fail
+from ojs_server.ops.sharing import Way
 from ojs_server.store.clock import wall_ms
 from ojs_server.store.records import Claimed, WorkerLoad
 from ojs_wire import codes
@@ -84,6 +87,7 @@ def claim_of(call: Call, terms: FetchTerms, worker_id: str | None) -> Claim:
         tags=None if terms.runtime is None else parse_runtime("runtime", terms.runtime),
         late_ack=terms.late_ack,
         tenant=call.tenant,
+        way=_way(terms),
     )
 
 
@@ -168,6 +172,8 @@ async def register(call: Call) -> Answer:
         else parse_worker_id(request.worker_id)
     )
     kinds = parse_blocks(request.functionBlocks)
+    if kinds and call.tenant is not None:
+        raise denied("function blocks are known to all, so no tenant may name them")
     known = await call.server.engine.run(
         Register(scoped(call.tenant, worker_id), _profile(request), call.principal or None, kinds)
     )
@@ -384,6 +390,15 @@ def _job_types(names: list[str] | None) -> tuple[str, ...] | None:
         if len(name) > MAX_NAME or not JOB_TYPE.fullmatch(name):
             raise invalid("job_types", "must hold job types, like email.send")
     return tuple(dict.fromkeys(names)) if names else None
+
+
+def _way(terms: FetchTerms) -> Way | None:
+    weights = parse_weights("weights", terms.weights or {})
+    strategy = parse_strategy("strategy", terms.strategy) or ("weighted" if weights else None)
+    # What is wanted anyhow needs no look at the queues.
+    if strategy is None or strategy == "strict":
+        return None
+    return Way(None, strategy, tuple(sorted(weights.items())))
 
 
 def _fetch_id(name: str | None) -> str | None:

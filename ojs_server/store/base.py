@@ -523,6 +523,9 @@ class Reader(WebhookReader, SchemaReader, Protocol):
     def tenants(self) -> list[tuple[str, Tenant | None, Stamped | None]]:
         """Every tenant that was configured or ever had jobs, by name."""
 
+    def waits(self) -> dict[str, int]:
+        """How many milliseconds the jobs of each queue that run now had waited, on average."""
+
     def pools(self) -> list[tuple[str, Pool, Stamped]]:
         """Every pool, by name."""
 

@@ -30,6 +30,7 @@ FOLDERS = (
     "ext-dead-letter",
     "ext-webhooks",
     "ext-multi-tenancy",
+    "ext-fair-scheduling",
     # Small ones share a server.
     "ext-job-versioning ext-schema-registry ext-federation ext-ml-resources ext-ai-agents"
     " ext-encryption ext-serverless wasi ext-middleware ext-graceful-shutdown",

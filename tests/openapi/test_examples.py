@@ -113,6 +113,13 @@ async def described(client: httpx.AsyncClient) -> None:
     assert (await client.put(path, json={"schema": {"type": "array"}})).status_code == 201
 
 
+async def configured(client: httpx.AsyncClient) -> None:
+    """The tenant and the pool of the examples are there."""
+    pool = {"queues": ["email"]}
+    for path, body in (("tenants/acme/limits", {}), ("pools/critical", pool)):
+        assert (await client.put(f"{V1}/admin/{path}", json=body)).status_code == 201
+
+
 def subscribed(store: Store) -> None:
     """The subscription and the delivery of the examples are there, which name themselves."""
     changes = parse_changes({"url": "https://example.com/", "events": ["*"]}, Reach())
@@ -137,6 +144,8 @@ BEFORE: dict[str, Story] = {
     **dict.fromkeys(("prioritizeJob", "patchJob"), pending),
     "retryJobAsAdmin": discarded,
     "removeWorker": gone,
+    **dict.fromkeys(("getTenant", "saveTenant", "deleteTenant", "limitTenant"), configured),
+    **dict.fromkeys(("getPool", "savePool", "deletePool"), configured),
     "getRateLimit": limited,
     "getDeadLetter": discarded,
     "deleteDeadLetter": discarded,

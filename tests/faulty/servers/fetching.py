@@ -9,7 +9,7 @@ import msgspec
 from ojs_server.domain.demand import Ability
 from ojs_server.http import workers
 from ojs_server.http.call import Call
-from ojs_server.ops import claim, work
+from ojs_server.ops import askers, work
 from ojs_server.ops import fetch as waiting
 from ojs_server.ops.wakeups import Wakeups
 from ojs_server.store.sqlite.statements import QUERIES
@@ -116,7 +116,7 @@ def paused_queues_go_on() -> None:
 @fault("OJS-FET-012")
 def quiet_workers_are_served() -> None:
     """A worker that reported quiet is given jobs."""
-    for module in (claim, waiting):
+    for module in (askers, waiting):
         put(module, "may_fetch", lambda worker: True)
 
 
