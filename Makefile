@@ -62,7 +62,7 @@ bench-streams: $(VENV)/.dev ## Measure 500 event streams and 50 WebSockets under
 lint: $(VENV)/.dev ## Check format, lint rules and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy $(PACKAGES) demo tests
+	$(BIN)/mypy $(PACKAGES) demo examples tests
 
 format: $(VENV)/.dev ## Rewrite the code in the house format
 	$(BIN)/ruff format .

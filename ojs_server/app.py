@@ -82,6 +82,7 @@ class Server:
     def _happened(self, events: Sequence[Event]) -> None:
         """A commit of this node has made something happen."""
         self.metrics.jobs.observe(events)
+        self.metrics.observe_presences(events)
         if self.settings.log_jobs:
             job_log.write(events)
 
@@ -117,7 +118,6 @@ class Server:
         self._housekeeping = housekeeping = Housekeeping(self.engine, shared=listener is not None)
         self.engine.on_due = housekeeping.expect
         self.engine.on_events = self._happened
-        self.engine.on_presence = self.metrics.observe_presences
         self.engine.wakeups.on_first = housekeeping.nudge
         self.engine.rooms.on_first = housekeeping.nudge
         loops = Loops()

@@ -1,15 +1,18 @@
 """Prometheus metrics: what this node did, and what stands in the store."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
+from ojs_server.domain.job import Event
+from ojs_server.domain.workers import Presence
 from ojs_server.job_metrics import MAX_SERIES, OTHER, JobMetrics
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 
 _LATENCIES = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+_PRESENCES = {f"worker.{presence}": str(presence) for presence in Presence}
 
 
 class Metrics:
@@ -162,10 +165,11 @@ class Metrics:
             observed = self._enqueue_times[queue] = self._enqueues.labels(queue)
         observed.observe(seconds)
 
-    def observe_presences(self, counts: Mapping[str, int]) -> None:
-        """Workers have changed their presence."""
-        for presence, count in counts.items():
-            self._presences.labels(presence).inc(count)
+    def observe_presences(self, events: Sequence[Event]) -> None:
+        """Count the events that tell of a worker's presence."""
+        for event in events:
+            if event.type in _PRESENCES:
+                self._presences.labels(_PRESENCES[event.type]).inc()
 
     def render(self) -> bytes:
         """The exposition text."""

@@ -25,12 +25,9 @@ async def deletion(stage: Stage) -> None:
         stage.equal(worker in ids, there, "whether the worker is listed")
     (await stage.post(f"workers/{worker}/ping")).error(404, "not_found")
     (await stage.delete(f"workers/{worker}")).error(404, "not_found")
-    gone = stage.name("w")
-    await stage.beat(gone)
-    (await stage.post("workers/deregister", {"worker_id": gone})).expect(200)
-    (await stage.post("workers/cleanup")).expect(200)
-    cleaned = (await stage.post("workers/cleanup-offline")).expect(200)
-    stage.check(gone in cleaned.json["worker_ids"], "the worker", cleaned.text)
+    # The other clean-up would take the workers of the cases beside this one.
+    cleaned = (await stage.post("workers/cleanup")).expect(200)
+    stage.equal(cleaned.json["deleted"], len(cleaned.json["worker_ids"]), "deleted")
 
 
 @case("OJS-PRS-010", "OJS-PRS-011", "OJS-PRS-012", level=1, capability=MANAGED)

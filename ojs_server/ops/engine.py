@@ -1,7 +1,7 @@
 """The operations as the rest of the server calls them: writes in groups, reads in threads."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, TypeVar, overload
 
@@ -9,8 +9,10 @@ from ojs_server.domain.beside import Checkpoint
 from ojs_server.domain.delivery import Delivery
 from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.job import Change, Event, Job
+from ojs_server.domain.schema import Schema
 from ojs_server.domain.turns import Rota
 from ojs_server.domain.webhook import Webhook
+from ojs_server.domain.workers import Worker
 from ojs_server.ops import (
     batch,
     beat,
@@ -28,6 +30,8 @@ from ojs_server.ops import (
     presence,
     priority,
     progress,
+    rooms,
+    schemas,
     settle,
     sharers,
     sweep,
@@ -75,8 +79,6 @@ class Engine:
         self.on_due: Callable[[int], None] = lambda moment: None
         # What a commit of this node has made happen.
         self.on_events: Callable[[Sequence[Event]], None] = lambda events: None
-        # So many workers have come to be online, unreachable, offline or deleted.
-        self.on_presence: Callable[[Mapping[str, int]], None] = lambda counts: None
         # The event log has grown by a commit of this node.
         self.on_logged: Callable[[], None] = lambda: None
         luck = luck or chance()
@@ -120,6 +122,10 @@ class Engine:
     @overload
     async def run(self, operation: presence.Cleanup) -> presence.Cleaned: ...
     @overload
+    async def run(self, operation: rooms.Join) -> Worker: ...
+    @overload
+    async def run(self, operation: rooms.Begin) -> rooms.Begun: ...
+    @overload
     async def run(self, operation: sweep.Sweep) -> sweep.Swept: ...
     @overload
     async def run(self, operation: cron.Register | cron.Amend | cron.Forget) -> cron.Kept: ...
@@ -149,6 +155,10 @@ class Engine:
     async def run(self, operation: opening.Open) -> opening.Opened: ...
     @overload
     async def run(self, operation: opening.Override) -> opening.Overridden: ...
+    @overload
+    async def run(self, operation: schemas.RegisterSchema) -> Schema: ...
+    @overload
+    async def run(self, operation: schemas.RemoveSchema) -> None: ...
     @overload
     async def run(
         self,
@@ -212,8 +222,6 @@ class Engine:
             self.endings.wake_all(committed.ended)
         if committed.events:
             self.on_events(committed.events)
-        if committed.presences:
-            self.on_presence(committed.presences)
         if committed.logged:
             self.tail.wake(committed.logged)
             self.on_logged()

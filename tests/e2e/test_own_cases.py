@@ -18,8 +18,12 @@ QUICK = (
     "jobs",
     "queues",
     "webhooks",
+    "versioning",
+    "schemas",
     "late_completion",
+    "rooms",
     "presence",
+    "blackboard",
 )
 
 

@@ -1,7 +1,6 @@
 """Faults of workers that are managed."""
 
 from ojs_server.domain import workers
-from ojs_server.http import worker_management
 from ojs_server.ops import presence
 from ojs_server.store.tables.kinds import KindWrites
 from tests.faulty.fault import fault
@@ -21,12 +20,6 @@ def blocks_only_grow() -> None:
 
 
 @fault("OJS-PRS-007")
-def clean_ups_find_nobody() -> None:
-    """A clean-up deletes nobody."""
-    put(presence, "_clean_up", lambda work, op: presence.Cleaned((), more=False))
-
-
-@fault("OJS-PRS-011")
-def all_workers_count_as_waiting() -> None:
-    """The jobs that a worker holds are left out of its list."""
-    put(worker_management, "MOST", 0)
+def whoever_is_deleted_keeps_its_jobs() -> None:
+    """A deleted worker still holds what it held."""
+    put(presence, "leave", lambda work, workers, why, recovery: list(workers))

@@ -1,0 +1,66 @@
+"""Cases of the blackboard: putting, polling, pushing, and its view of jobs."""
+
+from conformance.case import case
+from conformance.stage import Stage
+
+BOARD = "blackboard"
+SCHEMA = {"type": "object", "required": ["size"]}
+
+
+async def arrived(stage: Stage, *blocks: object) -> str:
+    """A worker that has registered these blocks and was heard of."""
+    reply = await stage.post("workers/register", {"functionBlocks": list(blocks)})
+    worker: str = reply.expect(200).json["worker_id"]
+    await stage.beat(worker)
+    return worker
+
+
+@case("OJS-BBD-001", "OJS-BBD-002", "OJS-BBD-003", "OJS-BBD-007", level=1, capability=BOARD)
+async def polling(stage: Stage) -> None:
+    """A job waits for its block, is handed out once, and keeps the block's own name."""
+    block = f"{stage.name('Block')} 1"
+    worker = await arrived(stage, block)
+    new = {"functionBlockId": block, "jobType": "ACQUIRE", "context": {"a": 1}}
+    put = (await stage.post("blackboard/jobs", new)).expect(201, {"blackboard_status": "PENDING"})
+    poll = {"workerId": worker, "functionBlockIds": [block], "limit": 5}
+    first = (await stage.post("blackboard/job", poll)).expect(200)
+    handed = {"jobId": put.json["jobId"], **new}
+    stage.equal(first.json, [handed], "what was polled")
+    stage.equal((await stage.post("blackboard/job", poll)).expect(200).json, [], "second poll")
+    seen = await stage.get(f"blackboard/job/{put.json['jobId']}")
+    seen.expect(200, {"blackboard_status": "POLLED", "outcome": None, "functionBlockId": block})
+    for change in ({"limit": 0}, {"workerId": "online"}):
+        (await stage.post("blackboard/job", {**poll, **change})).error(400, "invalid_request")
+    unknown = {**poll, "workerId": stage.name("w")}
+    (await stage.post("blackboard/job", unknown)).error(404, "not_found")
+    wrong = await stage.post("blackboard/jobs", {**new, "jobType": "UNDO"})
+    wrong.error(400, "invalid_request", field="jobType")
+    nobody = await stage.post("blackboard/jobs", {"functionBlockId": stage.name("block")})
+    nobody.error(422, "validation_error", field="functionBlockId")
+
+
+@case("OJS-BBD-004", "OJS-BBD-005", "OJS-BBD-006", "OJS-BBD-007", level=1, capability=BOARD)
+async def pushing(stage: Stage) -> None:
+    """A push is final, held to the block's schema, and keeps what belongs to its phase."""
+    block = stage.name("block")
+    worker = await arrived(stage, {"id": block, "resultDataJsonSchema": SCHEMA})
+    poll = {"workerId": worker, "functionBlockIds": [block]}
+    path = "blackboard/job/result"
+    (await stage.post("blackboard/jobs", {"functionBlockId": block})).expect(201)
+    job_id = (await stage.post("blackboard/job", poll)).expect(200).json[0]["jobId"]
+    for wrong in (
+        {"status": "done"},
+        {"status": "success", "error": "no"},
+        {"status": "success", "acquires": []},
+        {"status": "success", "dbUpdates": {"drop": []}},
+    ):
+        (await stage.post(path, {"jobId": job_id, **wrong})).error(400, "invalid_request")
+    against = {"jobId": job_id, "status": "success", "result": {}}
+    (await stage.post(path, against)).error(422, "validation_error", field="result")
+    updates = {"create": [{"id": 1}]}
+    pushed = {**against, "result": {"size": 1}, "dbUpdates": updates}
+    (await stage.post(path, pushed)).expect(200, {"blackboard_status": "PUSHED"})
+    (await stage.post(path, pushed)).error(409, "conflict")
+    seen = (await stage.get(f"blackboard/job/{job_id}")).expect(200, {"outcome": "success"})
+    kept = {"result": {"size": 1}, "db_updates": updates}
+    stage.equal(seen.json["result"], kept, "what is kept of the result")

@@ -1,0 +1,137 @@
+"""The blackboard's view of jobs: three states, three phases, and what a worker pushes back.
+
+PENDING ── poll ──▶ POLLED ── result, 12 minutes, or the worker's end ──▶ PUSHED
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, Final
+
+import msgspec
+
+from ojs_server.domain.errors import invalid
+from ojs_server.domain.faults import Fault, parse_fault
+from ojs_server.domain.job import TERMINAL, Job, State
+from ojs_server.domain.naming import nearest
+from ojs_wire import codec
+from ojs_wire.values import kind_of
+
+# The queue of jobs that are put on the blackboard by its own call.
+QUEUE: Final = "blackboard"
+MAX_ACQUIRES: Final = 1000
+UPDATES: Final = ("create", "patch", "delete")
+
+
+class Phase(StrEnum):
+    """Which hook of its block a job is for."""
+
+    ACQUIRE = "ACQUIRE"
+    EXECUTE = "EXECUTE"
+    ROLLBACK = "ROLLBACK"
+
+
+_SUCCESS: Final = frozenset({"success", "completed"})
+_STATUSES: Final = ("success", "completed", "failure", "failed")
+
+
+class Push(msgspec.Struct, frozen=True):
+    """A checked result: how it ended, and what is kept of it."""
+
+    data: Any
+    acquires: list[Any] | None
+    db_updates: dict[str, Any] | None
+    fault: Fault | None
+
+    def stored(self) -> bytes:
+        """What the job keeps as its result."""
+        kept = {"acquires": self.acquires, "db_updates": self.db_updates}
+        return codec.encode({"result": self.data, **{k: v for k, v in kept.items() if v}})
+
+
+class _Meta(msgspec.Struct):
+    phase: object = None
+
+
+def phase_of(meta: bytes) -> Phase:
+    """The phase of a job; one that says none is executed."""
+    said = msgspec.json.decode(meta, type=_Meta).phase
+    return (
+        Phase(said.upper())
+        if isinstance(said, str) and said.upper() in Phase.__members__
+        else Phase.EXECUTE
+    )
+
+
+def parse_phase(word: str | None) -> Phase:
+    """The phase that a request names."""
+    if word is None:
+        return Phase.EXECUTE
+    if word.upper() not in Phase.__members__:
+        raise invalid("jobType", f"must be one of {', '.join(Phase)}{nearest(word.upper(), Phase)}")
+    return Phase(word.upper())
+
+
+def view(job: Job) -> dict[str, Any]:
+    """Where a job is: one of the three states, whatever OJS calls it."""
+    status = "PENDING"
+    if job.state == State.ACTIVE:
+        status = "POLLED"
+    elif job.state in TERMINAL:
+        status = "PUSHED"
+    error: Mapping[str, Any] = {} if job.error is None else codec.decode(job.error)
+    return {
+        "jobId": job.id,
+        "blackboard_status": status,
+        "outcome": _OUTCOMES.get(job.state),
+        "failure_reason": error.get("type") if job.state == State.DISCARDED else None,
+    }
+
+
+_OUTCOMES: Final[Mapping[str, str]] = {
+    State.COMPLETED: "success",
+    State.DISCARDED: "failure",
+    State.CANCELLED: "cancelled",
+}
+
+
+def parse_push(
+    phase: Phase, status: str, result: object, error: object, acquires: object, updates: object
+) -> Push:
+    """Check what a worker pushes, beside the schema of its block; None is what was not sent."""
+    if status not in _STATUSES:
+        allowed = ", ".join(_STATUSES)
+        raise invalid("status", f"must be one of {allowed}{nearest(status, _STATUSES)}")
+    if error is not None and (result is not None or status in _SUCCESS):
+        raise invalid("error", "must not be there beside a result or a success")
+    for field, given, wanted in (
+        ("acquires", acquires, Phase.ACQUIRE),
+        ("dbUpdates", updates, Phase.EXECUTE),
+    ):
+        if given is not None and phase is not wanted:
+            raise invalid(field, f"belongs to {wanted} jobs; this one is for {phase}")
+    if status in _SUCCESS:
+        return Push(result, _acquires(acquires), _updates(updates), None)
+    # Workers that know no `error` say what went wrong in the result.
+    said = error if error is not None else result if isinstance(result, str | dict) else None
+    return Push(None, None, None, parse_fault(said))
+
+
+def _acquires(given: object) -> list[Any] | None:
+    if given is None:
+        return None
+    if not isinstance(given, list) or len(given) > MAX_ACQUIRES:
+        raise invalid("acquires", f"must be a list of at most {MAX_ACQUIRES} entities")
+    return given
+
+
+def _updates(given: object) -> dict[str, Any] | None:
+    if given is None:
+        return None
+    if not isinstance(given, dict):
+        raise invalid("dbUpdates", f"must be an object, not {kind_of(given)}")
+    for name, items in given.items():
+        if name not in UPDATES:
+            raise invalid("dbUpdates", f"may hold {', '.join(UPDATES)}{nearest(name, UPDATES)}")
+        if not isinstance(items, list):
+            raise invalid(f"dbUpdates.{name}", f"must be a list, not {kind_of(items)}")
+    return given

@@ -1,0 +1,125 @@
+"""The blackboard: jobs are put there, polled by function block, and pushed back."""
+
+from typing import Any
+
+from ojs_server.domain.blackboard import QUEUE, Phase, parse_phase, parse_push, phase_of, view
+from ojs_server.domain.errors import ValidationError
+from ojs_server.domain.job import StoredJob
+from ojs_server.domain.kind import BLOCKS, Kind, type_of
+from ojs_server.domain.validate import parse_draft
+from ojs_server.domain.workers import parse_worker_id
+from ojs_server.http.blocks import check_result
+from ojs_server.http.call import Answer, Call
+from ojs_server.http.ids import job_id_of
+from ojs_server.http.jobs import load_job
+from ojs_server.http.workers import result_of
+from ojs_server.ops.claim import Claim
+from ojs_server.ops.enqueue import Enqueue
+from ojs_server.ops.settle import Ack, Fail, missing
+from ojs_server.store.records import Claimed
+from ojs_wire import codec
+from ojs_wire.calls import BoardJobRequest, BoardPollRequest, BoardResultRequest
+
+
+async def put(call: Call) -> Answer:
+    """Put a job on the board, for a block that some worker has registered."""
+    request = await call.read(BoardJobRequest)
+    phase = parse_phase(request.jobType)
+    kind = await _known(call, request.functionBlockId)
+    draft = parse_draft(
+        {
+            "type": kind.type,
+            "queue": QUEUE,
+            "args": [request.context or {}],
+            "meta": {"phase": phase.lower(), "function_block": kind.name},
+        }
+    )
+    (stored,) = (await call.server.engine.run(Enqueue((draft,)))).jobs
+    return Answer(_shown(stored, phase, kind.name), 201)
+
+
+async def poll(call: Call) -> Answer:
+    """Hand a worker jobs for its blocks; a bare list, as this system's workers read it."""
+    request = await call.read(BoardPollRequest)
+    names = {type_of(name, "functionBlockIds"): name for name in request.functionBlockIds}
+    claim = Claim(
+        (), request.limit or 1, parse_worker_id(request.workerId), tuple(names), known=True
+    )
+    found = await call.server.engine.run(claim)
+    return Answer([_handed(one.claimed, names) for one in found])
+
+
+async def result(call: Call) -> Answer:
+    """A worker pushes how a job ended."""
+    request = await call.read(BoardResultRequest)
+    job_id = await job_id_of(call, request.jobId)
+    found = await call.server.engine.read(lambda reader: reader.job(job_id))
+    if found is None:
+        raise missing(job_id)
+    stored, _ = found
+    phase = phase_of(stored.meta)
+    push = parse_push(
+        phase,
+        request.status,
+        request.result,
+        request.error,
+        request.acquires,
+        request.dbUpdates,
+    )
+    if push.fault is not None:
+        change = await call.server.engine.run(Fail(job_id, push.fault))
+        return Answer(view(change.after))
+    kind = await call.server.engine.read(
+        lambda reader: reader.kind_of_type(BLOCKS, stored.job.type)
+    )
+    if phase is Phase.EXECUTE and kind is not None and kind.result_schema is not None:
+        check_result(kind.result_schema, push.data)
+    kept = result_of(codec.decode(push.stored()), call.server.settings.max_result_bytes)
+    change = await call.server.engine.run(Ack(job_id, result=kept))
+    return Answer(view(change.after))
+
+
+async def read(call: Call) -> Answer:
+    """One job as the board sees it."""
+    stored, _ = await load_job(call)
+    kind = await call.server.engine.read(
+        lambda reader: reader.kind_of_type(BLOCKS, stored.job.type)
+    )
+    name = stored.job.type if kind is None else kind.name
+    return Answer(_shown(stored, phase_of(stored.meta), name))
+
+
+async def _known(call: Call, name: str) -> Kind:
+    job_type = type_of(name)
+    found = await call.server.engine.read(lambda reader: reader.kind_of_type(BLOCKS, job_type))
+    if found is None:
+        raise ValidationError(
+            f"no worker has registered the function block {name!r}",
+            details={"field": "functionBlockId"},
+        )
+    return found
+
+
+def _handed(claimed: Claimed, names: dict[str, str]) -> dict[str, Any]:
+    return {
+        "jobId": claimed.job.id,
+        "jobType": phase_of(claimed.meta),
+        "functionBlockId": names[claimed.job.type],
+        "context": _context(claimed.args),
+    }
+
+
+def _shown(stored: StoredJob, phase: Phase, name: str) -> dict[str, Any]:
+    kept = None if stored.result is None else codec.decode(stored.result)
+    return {
+        **view(stored.job),
+        "jobType": phase,
+        "functionBlockId": name,
+        "context": _context(stored.args),
+        "result": kept,
+    }
+
+
+def _context(args: bytes) -> Any:
+    given = codec.decode(args)
+    return given[0] if given else {}

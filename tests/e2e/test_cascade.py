@@ -1,0 +1,95 @@
+"""The cascade once for real: workers that are killed, and times in seconds."""
+
+import asyncio
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tests.e2e.node import running, until
+
+# A worker whose block never ends; it pings all the while.
+WORKER = """
+import asyncio, sys, threading, httpx
+from ojs_worker.blackboard import BoardWorker, FunctionBlock
+
+class Hang(FunctionBlock):
+    id = "hang"
+    def run(self, context):
+        threading.Event().wait()
+
+async def main():
+    async with httpx.AsyncClient(base_url=sys.argv[1], timeout=30) as client:
+        worker = BoardWorker(client, [Hang()], ping_interval=0.3, poll_interval=0.1)
+        await worker.run()
+
+asyncio.run(main())
+"""
+TIMES = (
+    "--worker-unreachable-threshold=2s",
+    "--worker-offline-threshold=5s",
+    "--stuck-job-timeout=60s",
+    "--worker-delete-threshold=61s",
+    "--worker-check-interval=200ms",
+)
+
+
+async def test_killed_workers_fall_through_the_cascade(sqlite_store: Path) -> None:
+    async with (
+        running(str(sqlite_store), "--profile", "blackboard", *TIMES) as node,
+        httpx.AsyncClient(base_url=node.url) as client,
+    ):
+        started = [
+            await asyncio.create_subprocess_exec(sys.executable, "-c", WORKER, node.url)
+            for _ in range(2)
+        ]
+        try:
+            await fall(client, started)
+        finally:
+            for process in started:
+                if process.returncode is None:
+                    process.kill()
+                await process.wait()
+
+
+async def fall(client: httpx.AsyncClient, started: list[asyncio.subprocess.Process]) -> None:
+    """One job for each worker; one worker is killed, and the other one stays."""
+
+    async def workers(presence: str) -> list[dict[str, Any]]:
+        answer = await client.get("/workers", params={"presence": presence})
+        found: list[dict[str, Any]] = answer.json()["workers"]
+        return found
+
+    async def busy() -> bool:
+        return [one["active_jobs"] for one in await workers("online")] == [1, 1]
+
+    await until(partial(there, workers, "online", 2), 30)
+    for _ in range(2):
+        body = {"functionBlockId": "hang"}
+        assert (await client.post("/blackboard/jobs", json=body)).status_code == 201
+    await until(busy, 30)
+    started[0].kill()
+    for presence in ("unreachable", "offline"):
+        await until(partial(there, workers, presence, 1), 30)
+    (dead,) = await workers("offline")
+
+    async def buried() -> bool:
+        shown = (await client.get(f"/workers/{dead['id']}")).json()["worker"]
+        return bool(shown["terminated_at"])
+
+    await until(buried, 30)
+    told = (await client.get("/ojs/v1/events", params={"limit": 1000})).json()["events"]
+    lost = [one for one in told if one["type"] == "dead_letter.added"]
+    assert [one["data"]["error_type"] for one in lost] == ["worker_death"]
+    kinds = [one["type"] for one in told if one["subject"] == dead["id"]]
+    assert kinds[-3:] == ["worker.unreachable", "worker.offline", "worker.stopped"]
+    await until(partial(there, workers, "online", 1), 30)
+    cleaned = (await client.post("/workers/cleanup-offline")).json()
+    assert cleaned["worker_ids"] == [dead["id"]]
+
+
+async def there(workers: Any, presence: str, count: int) -> bool:
+    """Whether so many workers are seen like this."""
+    return len(await workers(presence)) == count

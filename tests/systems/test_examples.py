@@ -1,0 +1,69 @@
+"""The programs under examples/ do what they say."""
+
+import asyncio
+
+from examples.blackboard import network
+from examples.jobmanager.scene import served
+from examples.worker_management import fleet
+from examples.zeebe.order import main
+from tests.http.listening import on_a_socket
+from tests.systems.conftest import System
+from tests.systems.world import serving
+
+
+async def test_the_network_is_discovered_and_backed_up(board: System) -> None:
+    report = await network.play(board.client, ["router"])
+    assert report.entities == ["router", "switch-1", "switch-2", "host"]
+    assert report.results == {"configBackup": {"backups": 4}, "audit": {"devices": 4}}
+
+
+async def test_a_failed_audit_takes_the_backups_back(board: System) -> None:
+    report = await network.play(board.client, ["router", "intruder"])
+    assert (report.failed, report.reason) == ("audit", "LookupError")
+    assert report.rolled_back == {"configBackup": True}
+
+
+async def test_a_plain_worker_works_leaves_and_returns(board: System) -> None:
+    worker = fleet.Worker(board.client)
+    await worker.register()
+    body = {"functionBlockId": "configBackup", "context": {"host": "router"}}
+    job = (await board.call("POST", "/blackboard/jobs", body))["jobId"]
+    assert await worker.poll() == 1
+    shown = await board.call("GET", f"/blackboard/job/{job}")
+    assert shown["result"] == {"result": {"size": 1}}
+    first = worker.uuid
+    await board.call("DELETE", f"/workers/{first}")
+    await worker.ping()
+    assert worker.uuid != first
+    await worker.unregister()
+    lines = await fleet.fleet(board.client)
+    assert sorted(line.split()[1] for line in lines) == ["deleted", "offline"]
+
+
+async def test_an_order_goes_its_way(store_url: str) -> None:
+    async with (
+        serving(store_url, "zeebe", turned=False) as world,
+        on_a_socket(world.server) as url,
+        asyncio.timeout(60),
+    ):
+        assert await main(url) == [
+            "collected 15 by card",
+            "fetched book, pen",
+            "shipped 2 for 15",
+            "the order is completed",
+            "the order is failed",
+        ]
+
+
+async def test_a_scene_is_changed_by_its_room(store_url: str) -> None:
+    scene = {"angle": 350.0, "size": 1.0}
+    async with serving(store_url, "jobmanager") as world, on_a_socket(world.server) as url:
+        async with asyncio.timeout(60):
+            told = await asyncio.to_thread(served, url, scene, polling_interval=0.05)
+    assert told == [
+        "Lab 1:modifiers:Rotate completed: {'angle': 35.0, 'size': 1.0}",
+        "Lab 1:modifiers:Scale completed: {'angle': 35.0, 'size': 2.0}",
+        "Lab 1:modifiers:Scale failed: a factor must be positive",
+        "Lab 1:measure completed: 2 cm",
+    ]
+    assert scene == {"angle": 35.0, "size": 2.0}
