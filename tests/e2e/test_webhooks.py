@@ -11,7 +11,7 @@ from tests.http.target import Posted, listening
 
 JOBS = 12
 SECRET = "a-secret-of-mine"
-OPTIONS = ("--webhook-private", "--webhook-plain", "--webhook-timeout", "5s")
+OPTIONS = ("--webhook-private", "--webhook-plain", "--webhook-timeout", "60s")
 SUBSCRIPTIONS = "/ojs/v1/webhooks/subscriptions"
 # What goes to one target at a time.
 AT_ONCE = 4
@@ -46,7 +46,7 @@ async def test_a_killed_server_loses_no_delivery(store_url: str) -> None:
                 answer = await client.get(f"{node.url}/ojs/v1/webhooks/deliveries", params=done)
                 return len(answer.json()["deliveries"]) == JOBS
 
-            await until(delivered, 30)
+            await until(delivered, 60)
             answer = await client.get(f"{node.url}/ojs/v1/webhooks/deliveries", params=done)
     attempts = {one["id"]: one["attempts"] for one in answer.json()["deliveries"]}
     assert all(attempts[name] > 1 for name in interrupted)

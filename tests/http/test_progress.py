@@ -1,6 +1,5 @@
 """Progress on the wire: reports in all spellings, what readers see, who may report."""
 
-import asyncio
 from typing import Any
 
 import httpx
@@ -23,8 +22,7 @@ from tests.http.steps import (
     read,
     refused,
 )
-from tests.http.streaming import parse
-from tests.http.waiting import until
+from tests.http.streaming import listen
 
 UNKNOWN = job_id(404)
 
@@ -246,29 +244,24 @@ async def test_a_producers_own_members_of_these_names_are_ignored(
         assert "progress" not in await read(other, made["id"])
 
 
-async def followed(client: httpx.AsyncClient, of: str) -> list[tuple[str | None, Any]]:
-    """All frames of a job's progress, to the end of its stream."""
-    response = await client.get(f"{JOBS}/{of}/progress/stream")
-    assert response.headers["content-type"].startswith("text/event-stream")
-    frames = [parse(text) for text in response.text.removesuffix("\n\n").split("\n\n")]
-    return [(frame.event, frame.data) for frame in frames if frame.event]
-
-
 async def test_progress_is_followed_to_the_end(server: Server, client: httpx.AsyncClient) -> None:
     job = await active_job(client)
+    path = f"{JOBS}/{job['id']}/progress/stream"
     await report(client, job["id"], progress=0.25, message="a quarter")
-    following = asyncio.create_task(followed(client, job["id"]))
-    await until(lambda: server.engine.tail.running)
-    await report(client, job["id"], progress=1, data={"rows": 7})
-    await client.post(f"{WORKERS}/ack", json={"job_id": job["id"]})
-    first, *told = await following
-    assert first[0] == "progress"
-    assert (first[1]["progress"], first[1]["message"]) == (0.25, "a quarter")
-    assert [name for name, _ in told] == ["progress", "completed"]
-    assert told[0][1]["job_id"] == job["id"]
-    assert (told[0][1]["progress"], told[0][1]["data"]) == (1, {"rows": 7})
+    async with listen(server, path) as stream:
+        (first,) = await stream.events(1)
+        assert first.event == "progress"
+        assert (first.data["progress"], first.data["message"]) == (0.25, "a quarter")
+        await report(client, job["id"], progress=1, data={"rows": 7})
+        await client.post(f"{WORKERS}/ack", json={"job_id": job["id"]})
+        told = [frame for frame in await stream.until_end() if frame.event]
+    assert [frame.event for frame in told] == ["progress", "completed"]
+    assert told[0].data["job_id"] == job["id"]
+    assert (told[0].data["progress"], told[0].data["data"]) == (1, {"rows": 7})
     # Who comes late is told where it stands, and how it ended.
-    assert [name for name, _ in await followed(client, job["id"])] == ["progress", "completed"]
+    async with listen(server, path) as stream:
+        late = [frame.event for frame in await stream.until_end() if frame.event]
+    assert late == ["progress", "completed"]
 
 
 async def test_a_stream_of_progress_needs_a_job(client: httpx.AsyncClient) -> None:
