@@ -102,11 +102,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     write_down("depth", found)
     draw(
         "depth",
-        "FETCH (p50) over waiting jobs",
+        "FETCH (p50) over waiting jobs, beside a store with a thousand",
         Axis("jobs waiting", "log"),
-        Axis("ms"),
+        Axis("times"),
         {
-            store: [(one.waiting, one.fetch_ms) for one in found if one.store == store]
+            store: [(one.waiting, one.ratio) for one in found if one.store == store]
             for store in given.store or STORES
         },
     )

@@ -31,7 +31,7 @@ class Job(msgspec.Struct, frozen=True):
     through expiry and requeue. `due_at` is the next moment at which time alone changes the
     job (promotion, expiry, removal); it is empty while a worker holds the job.
     `workflow_node` is the job's place in the plan of its workflow. `beside` says which records
-    lie beside the job in tables of their own.
+    lie beside the job in tables of their own. `demand` is what it asks of the worker that runs it.
     """
 
     id: str
@@ -64,6 +64,7 @@ class Job(msgspec.Struct, frozen=True):
     rate_key: str | None = None
     on_limit: str | None = None
     size: int = 0
+    demand: str | None = None
     tenant: str | None = None
 
     @property

@@ -9,6 +9,7 @@ from ojs_server.domain.beside import Checkpoint
 from ojs_server.domain.delivery import Delivery
 from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.job import Change, Event, Job
+from ojs_server.domain.schema import Schema
 from ojs_server.domain.turns import Rota
 from ojs_server.domain.webhook import Webhook
 from ojs_server.domain.workers import Worker
@@ -30,6 +31,7 @@ from ojs_server.ops import (
     priority,
     progress,
     rooms,
+    schemas,
     settle,
     sharers,
     sweep,
@@ -153,6 +155,10 @@ class Engine:
     async def run(self, operation: opening.Open) -> opening.Opened: ...
     @overload
     async def run(self, operation: opening.Override) -> opening.Overridden: ...
+    @overload
+    async def run(self, operation: schemas.RegisterSchema) -> Schema: ...
+    @overload
+    async def run(self, operation: schemas.RemoveSchema) -> None: ...
     @overload
     async def run(
         self,

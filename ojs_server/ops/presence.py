@@ -19,6 +19,7 @@ from ojs_server.domain.workers import (
     is_deleted,
     is_stale,
     presence,
+    profile_of,
 )
 from ojs_server.ops.work import Work
 from ojs_wire.codec import encode
@@ -376,8 +377,3 @@ def _delete(work: Work, workers: Sequence[Worker], recovery: Recovery | None) ->
 def merge_profile(stored: bytes, given: Mapping[str, object]) -> bytes:
     """What the worker says of itself, newest word last."""
     return encode({**_profile.decode(stored), **given}) if given else stored
-
-
-def profile_of(worker: Worker) -> dict[str, Any]:
-    """What the worker says of itself."""
-    return _profile.decode(worker.profile)

@@ -74,6 +74,12 @@ async def fall(client: httpx.AsyncClient, started: list[asyncio.subprocess.Proce
     for presence in ("unreachable", "offline"):
         await until(partial(there, workers, presence, 1), 30)
     (dead,) = await workers("offline")
+
+    async def buried() -> bool:
+        shown = (await client.get(f"/workers/{dead['id']}")).json()["worker"]
+        return bool(shown["terminated_at"])
+
+    await until(buried, 30)
     told = (await client.get("/ojs/v1/events", params={"limit": 1000})).json()["events"]
     lost = [one for one in told if one["type"] == "dead_letter.added"]
     assert [one["data"]["error_type"] for one in lost] == ["worker_death"]

@@ -18,6 +18,8 @@ QUICK = (
     "jobs",
     "queues",
     "webhooks",
+    "versioning",
+    "schemas",
     "late_completion",
     "rooms",
     "presence",
