@@ -6,7 +6,7 @@ import signal
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import httpx
 import pytest
@@ -490,9 +490,9 @@ async def test_1_33_heartbeats_alone_keep_a_task_of_45_minutes(
     world: World, client: JobManagerClient
 ) -> None:
     worker_id, task = await held(world, client)
-    for _ in range(90):
+    for _ in range(54):
+        await world.pass_time(50)
         await world.call("PATCH", f"/workers/{worker_id}")
-        await world.pass_time(30)
     assert await status(world, task) == "claimed"
 
 
@@ -597,30 +597,28 @@ async def test_tasks_are_submitted_listed_cancelled_and_waited_for(
         await client.cancel_task(tasks[1].id)
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "body", "code"),
-    [
-        ("PUT", "/rooms/r/jobs", {}, 400),
-        ("PUT", "/rooms/r/jobs", {"name": "a:b"}, 400),
-        ("PUT", "/rooms/r/jobs", {"name": ""}, 400),
-        ("PUT", "/rooms/r/jobs", {"name": "x", "schema": 7}, 400),
-        ("PUT", "/rooms/r/jobs", {"name": "x", "worker_id": "claim"}, 404),
-        ("PUT", "/rooms/r/jobs", {"name": "x", "worker_id": "fetch"}, 400),
-        ("POST", "/rooms/r/tasks", {"job": "nobody"}, 404),
-        ("POST", "/rooms/r/tasks", {"job": "nobody", "payload": [1]}, 400),
-        ("GET", "/rooms/r/tasks?status=done", None, 400),
-        ("POST", "/tasks/claim", {}, 400),
-        ("POST", "/tasks/claim", {"worker_id": "nobody"}, 404),
-        ("PATCH", "/tasks/nothing", {"status": "running"}, 404),
-        ("GET", "/tasks/nothing", None, 404),
-        ("GET", "/rooms/%00/jobs", None, 400),
-    ],
+BAD: Final[tuple[tuple[str, str, Any, int], ...]] = (
+    ("PUT", "/rooms/r/jobs", {}, 400),
+    ("PUT", "/rooms/r/jobs", {"name": "a:b"}, 400),
+    ("PUT", "/rooms/r/jobs", {"name": ""}, 400),
+    ("PUT", "/rooms/r/jobs", {"name": "x", "schema": 7}, 400),
+    ("PUT", "/rooms/r/jobs", {"name": "x", "worker_id": "claim"}, 404),
+    ("PUT", "/rooms/r/jobs", {"name": "x", "worker_id": "fetch"}, 400),
+    ("POST", "/rooms/r/tasks", {"job": "nobody"}, 404),
+    ("POST", "/rooms/r/tasks", {"job": "nobody", "payload": [1]}, 400),
+    ("GET", "/rooms/r/tasks?status=done", None, 400),
+    ("POST", "/tasks/claim", {}, 400),
+    ("POST", "/tasks/claim", {"worker_id": "nobody"}, 404),
+    ("PATCH", "/tasks/nothing", {"status": "running"}, 404),
+    ("GET", "/tasks/nothing", None, 404),
+    ("GET", "/rooms/%00/jobs", None, 400),
 )
-async def test_bad_input_is_refused(
-    world: World, method: str, path: str, body: Any, code: int
-) -> None:
-    error = (await world.call(method, path, body, status=code))["error"]
-    assert error["message"]
+
+
+async def test_bad_input_is_refused(world: World) -> None:
+    for method, path, body, code in BAD:
+        error = (await world.call(method, path, body, status=code))["error"]
+        assert error["message"], path
     assert (await world.call("GET", "/rooms/r/jobs"))["jobs"] == []
 
 
