@@ -62,6 +62,8 @@ class Line(asyncio.Protocol):
         """Send a request; its answer comes later."""
         assert self._transport is not None
         assert self._waiting is None, "one request at a time"
+        if self._transport.is_closing():
+            raise ConnectionError("the server ended the connection while nothing was asked")
         sent = msgspec.json.encode(body)
         self._waiting = asyncio.get_running_loop().create_future()
         self._transport.write(

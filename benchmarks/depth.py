@@ -53,21 +53,28 @@ async def measure(
 ) -> list[Figures]:
     """Fill the one store in steps, and compare after each."""
     found = []
-    async with lines(deep.port, 1) as (many,), lines(shallow.port, 1) as (other,):
-        await crowd.fill(other, QUEUE, few)
-        there = 0
-        for depth in sorted({few, *(jobs // 10**n for n in range(STEPS)), jobs}):
-            if depth < few:
-                continue
-            await crowd.fill(many, QUEUE, depth - there)
-            there = depth
-            took: tuple[list[float], list[float]] = ([], [])
-            for _ in range(SAMPLES):
-                for line, mine in zip((many, other), took, strict=True):
-                    mine.append(await fetch(line))
-            here, beside = map(statistics.median, took)
-            found.append(Figures(store, depth, here, beside, here / beside, deep.memory_mb()))
+    async with lines(shallow.port, 1) as (line,):
+        await crowd.fill(line, QUEUE, few)
+    there = 0
+    for depth in sorted({few, *(max(few, jobs // 10**n) for n in range(STEPS))}):
+        async with lines(deep.port, 1) as (line,):
+            await crowd.fill(line, QUEUE, depth - there)
+        there = depth
+        here, beside = await compare(deep, shallow)
+        found.append(Figures(store, depth, here, beside, here / beside, deep.memory_mb()))
     return found
+
+
+async def compare(deep: Served, shallow: Served) -> tuple[float, float]:
+    """The medians of FETCH at both, in turns."""
+    took: tuple[list[float], list[float]] = ([], [])
+    # Connections of their own: one that lay idle while the other store was filled is closed.
+    async with lines(deep.port, 1) as (many,), lines(shallow.port, 1) as (other,):
+        for _ in range(SAMPLES):
+            for line, mine in zip((many, other), took, strict=True):
+                mine.append(await fetch(line))
+    here, beside = map(statistics.median, took)
+    return here, beside
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -95,11 +102,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     write_down("depth", found)
     draw(
         "depth",
-        "FETCH (p50) over waiting jobs",
+        "FETCH (p50) over waiting jobs, beside a store with a thousand",
         Axis("jobs waiting", "log"),
-        Axis("ms"),
+        Axis("times"),
         {
-            store: [(one.waiting, one.fetch_ms) for one in found if one.store == store]
+            store: [(one.waiting, one.ratio) for one in found if one.store == store]
             for store in given.store or STORES
         },
     )

@@ -47,6 +47,7 @@ class Flood:
 
     def __init__(self, opened: Sequence[Line]) -> None:
         self._free = list(opened)
+        self._under_way: set[asyncio.Future[Answer]] = set()
         self.took: list[float] = []
         self.asked = self.refused = self.wrong = 0
 
@@ -61,12 +62,18 @@ class Flood:
                     self._ask(self._free.pop())
             await asyncio.sleep(TICK_S)
 
+    async def end(self) -> None:
+        """Until all that was asked is answered."""
+        if self._under_way:
+            await asyncio.wait(self._under_way)
+
     def _ask(self, line: Line) -> None:
         self.asked += 1
         begun = time.perf_counter()
 
         def answered(future: "asyncio.Future[Answer]") -> None:
             self._free.append(line)
+            self._under_way.discard(future)
             answer = future.result()
             if answer.status == 201:
                 self.took.append((time.perf_counter() - begun) * 1000)
@@ -75,7 +82,9 @@ class Flood:
             else:
                 self.wrong += 1
 
-        line.ask(crowd.ENQUEUE, crowd.job("flood")).add_done_callback(answered)
+        asked = line.ask(crowd.ENQUEUE, crowd.job("flood"))
+        self._under_way.add(asked)
+        asked.add_done_callback(answered)
 
 
 async def capacity(port: int, seconds: float) -> float:
@@ -104,6 +113,7 @@ async def measure(store: StoreKind, port: int, seconds: float, waiting: int) -> 
             # What was measured in the calm may have been low for reasons of the machine.
             if flood.refused > flood.asked * REFUSED:
                 break
+            await flood.end()
         after = []
         for _ in range(AFTER):
             begun = time.perf_counter()

@@ -65,13 +65,15 @@ def svg(title: str, x: Axis, y: Axis, lines: Mapping[str, Points]) -> str:
     for tick in ticks:
         at = down(tick)
         parts.append(f'<path d="M{_LEFT} {at:.1f}H{_WIDTH - _RIGHT}" stroke="#ddd"/>')
-        parts.append(f'<text x="{_LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{tick:,g}</text>')
+        parts.append(
+            f'<text x="{_LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{tick:,.10g}</text>'
+        )
     places = sorted({p[0] for p in points}) if x.scale == "log" else _ticks(right)
     for place in places:
         if place >= left:
             parts.append(
                 f'<text x="{across(place):.1f}" y="{_HEIGHT - _BOTTOM + 18}"'
-                f' text-anchor="middle">{place:,g}</text>'
+                f' text-anchor="middle">{place:,.10g}</text>'
             )
     parts.append(f'<text x="{_LEFT}" y="{_HEIGHT - 10}">{escape(x.label)}</text>')
     parts.append(f'<text x="{_LEFT}" y="{_TOP - 6}" fill="#555">{escape(y.label)}</text>')

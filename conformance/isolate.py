@@ -16,6 +16,7 @@ from conformance.wire import Wire, parse_body
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9_.-]*[a-z0-9])?")
 _UUID7 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 _IN_PATH = re.compile(r"/queues/([^/?{$]+)")
+_TYPE_IN_PATH = re.compile(r"/schemas/([^/?{$]+)")
 _COMMON = "default"
 _SAYING = ("body", "assertions", "request", "expect")  # the parts of a step that have names
 _JSON = [(b"Content-Type", b"application/json")]
@@ -140,10 +141,11 @@ def _named(value: Any) -> set[str]:
 
 
 def _unique_types(steps: Iterable[Step]) -> set[str]:
-    """Types of jobs of which there may be one only, in whichever queue it is."""
-    found = set()
+    """Types of jobs of which there may be one only, in whichever queue it is, or one schema."""
+    found: set[str] = set()
     for step in steps:
         body = _body(step)
+        found.update(_TYPE_IN_PATH.findall(step.path or ""))
         if isinstance(body, dict) and (_option(body, "unique") or _option(body, "unique_policy")):
             found.add(str(body.get("type", "")))
     return found - {""}

@@ -102,7 +102,9 @@ class Server:
             max_streams=self.settings.max_streams,
             stream_buffer=self.settings.stream_buffer,
         )
-        self.outbound = Outbound(self.settings.reach, self.settings.webhook_timeout_ms)
+        self.outbound = Outbound(
+            self.settings.reach, self.settings.webhook_timeout_ms, ca=self.settings.webhook_ca
+        )
         self.deliver = Deliver(
             self.engine,
             self.outbound,

@@ -11,6 +11,7 @@ from ojs_server.app import Server
 from ojs_server.domain.naming import nearest
 from ojs_server.domain.profile import Profile
 from ojs_server.logs import set_up
+from ojs_server.outbound import trusted
 from ojs_server.server import serve
 from ojs_server.settings import (
     CONFIG_ENV,
@@ -66,6 +67,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SettingError as error:
         print(f"ojs-server: {error}", file=sys.stderr)
         return 2
+    if settings.webhook_ca is not None:
+        try:
+            trusted(settings.webhook_ca)
+        except OSError as error:
+            print(f"ojs-server: webhook_ca: {settings.webhook_ca}: {error}", file=sys.stderr)
+            return 2
     set_up(settings.log_format, settings.log_level)
     try:
         store = open_store(

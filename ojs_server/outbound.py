@@ -6,6 +6,7 @@ by the HTTP library could be answered with another one.
 
 import asyncio
 import socket
+import ssl
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from email.utils import parsedate_to_datetime
@@ -14,10 +15,11 @@ from typing import Final
 
 import httpx
 
+from ojs_server.domain.cloud_event import MEDIA_TYPE, cloud_event
 from ojs_server.domain.delivery import Delivery, Reply
 from ojs_server.domain.errors import OjsError
 from ojs_server.domain.target import Reach, Target, is_public, parse_url
-from ojs_server.domain.webhook import Webhook, signature
+from ojs_server.domain.webhook import Format, Webhook, signature, wish_of
 from ojs_server.store.clock import wall_ms
 
 # What is read of an answer; the rest is left unread and the connection is closed.
@@ -43,11 +45,14 @@ async def resolve(host: str, port: int) -> list[str]:
 class Outbound:
     """One node's way out."""
 
-    def __init__(self, reach: Reach, timeout_ms: int, resolve: Resolve = resolve) -> None:
+    def __init__(
+        self, reach: Reach, timeout_ms: int, resolve: Resolve = resolve, ca: str | None = None
+    ) -> None:
         self.tests = asyncio.Semaphore(MAX_TESTS)
         self._reach = reach
         self._timeout_s = timeout_ms / 1000
         self._resolve = resolve
+        self._ca = ca
         self._client: httpx.AsyncClient | None = None
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
@@ -90,7 +95,7 @@ class Outbound:
             raise Refused(refusal.message) from None
         address = await self._address(target)
         host = f"[{address}]" if ":" in address else address
-        client = self._client = self._client or _client()
+        client = self._client = self._client or _client(self._ca)
         async with client.stream(
             "POST",
             f"{target.scheme}://{host}:{target.port}{target.path}",
@@ -111,24 +116,36 @@ class Outbound:
         return str(ip_address(addresses[0].partition("%")[0]))
 
 
-def headers_of(webhook: Webhook, delivery: Delivery, now: int) -> dict[str, str]:
-    """What stands beside an event on its way."""
-    timestamp = now // 1000
-    return {
-        "Content-Type": "application/json",
+def message_of(webhook: Webhook, delivery: Delivery, now: int) -> tuple[dict[str, str], bytes]:
+    """An event in the form that its target wants, and what stands beside it."""
+    timestamp, body, media_type = now // 1000, delivery.body, "application/json"
+    if wish_of(webhook).format is Format.CLOUD_EVENTS:
+        body, media_type = cloud_event(body), MEDIA_TYPE
+    headers = {
+        "Content-Type": media_type,
         "User-Agent": "OJS-Webhook/1.0",
         "X-OJS-Event-Type": delivery.event_type,
         "X-OJS-Delivery-ID": delivery.id,
         "X-OJS-Subscription-ID": webhook.id,
         "X-OJS-Timestamp": str(timestamp),
-        "X-OJS-Signature": signature(webhook.secrets(now), timestamp, delivery.body),
+        "X-OJS-Signature": signature(webhook.secrets(now), timestamp, body),
     }
+    return headers, body
 
 
-def _client() -> httpx.AsyncClient:
+def trusted(ca: str | None) -> ssl.SSLContext:
+    """What certificates of targets are checked by: the public authorities, and those in a file."""
+    context = httpx.create_ssl_context(trust_env=False)
+    if ca is not None:
+        context.load_verify_locations(ca)
+    return context
+
+
+def _client(ca: str | None) -> httpx.AsyncClient:
     # No connection is kept: one that was verified for a host must not serve another one that
     # shares its address. No proxy, no netrc: only what is said here counts.
     return httpx.AsyncClient(
+        verify=trusted(ca),
         trust_env=False,
         follow_redirects=False,
         timeout=None,

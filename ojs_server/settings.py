@@ -20,6 +20,7 @@ from ojs_server.domain.profile import (
 )
 from ojs_server.domain.rate_limit import RETRY_PRIORITIES
 from ojs_server.domain.retention import Retention
+from ojs_server.domain.schema import MODES
 from ojs_server.domain.target import Reach
 from ojs_server.http.auth import Keys, parse_keys
 from ojs_server.ops.work import Rules
@@ -54,6 +55,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     stream_buffer: int = 1000
     webhook_private: bool = False
     webhook_plain: bool = False
+    webhook_ca: str | None = None
     webhook_timeout_ms: int = 30_000
     webhook_concurrency: int = 32
     default_execution_timeout_ms: int | None = None
@@ -61,6 +63,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     # The profile of that name, under what was set beside it.
     profile: Profile = OJS
     retry_priority: Literal["equal", "prefer_retry", "prefer_new"] = "equal"
+    schema_validation: Literal["off", "warn", "strict"] = "warn"
     keep: Retention = Retention()
     keys: Keys = Keys()
 
@@ -81,6 +84,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             run_ms=self.default_execution_timeout_ms,
             keep=self.keep,
             retry_priority=self.retry_priority,
+            schema_validation=self.schema_validation,
             conformance=self.conformance,
         )
 
@@ -179,6 +183,11 @@ TABLE: Final[tuple[Setting, ...]] = (
         "let webhooks go to private and loopback addresses, too",
     ),
     Setting("webhook_plain", "flag", "let webhooks go to http:// addresses, too"),
+    Setting(
+        "webhook_ca",
+        "text",
+        "PEM file of authorities for certificates of webhook targets, besides the public ones",
+    ),
     Setting(
         "webhook_timeout",
         "duration",
@@ -283,6 +292,12 @@ TABLE: Final[tuple[Setting, ...]] = (
         "text",
         "which jobs go first where a rate limit holds them back: retries, new ones, or neither",
         RETRY_PRIORITIES,
+    ),
+    Setting(
+        "schema_validation",
+        "text",
+        "what becomes of jobs that do not fit the schema of their type, where it does not say",
+        MODES,
     ),
     Setting("keep_completed", "retention", "keep completed jobs", field="completed_ms"),
     Setting("keep_cancelled", "retention", "keep cancelled jobs", field="cancelled_ms"),

@@ -26,6 +26,10 @@ class FetchTerms(msgspec.Struct):
     wait_ms: Milliseconds | None = None
     job_types: Names | None = None
     fetch_id: Annotated[str, Meta(min_length=1, max_length=MAX_NAME)] | None = None
+    # What the worker's runtime is; jobs that need another one are not for it.
+    runtime: dict[str, Any] | None = None
+    strategy: str | None = None
+    weights: dict[str, Any] | None = None
     late_ack: Literal["reject", "accept_unfinished"] | None = None
 
 
@@ -33,8 +37,6 @@ class FetchRequest(FetchTerms):
     """FETCH."""
 
     worker_id: str | None = None
-    # Says which jobs this worker could run; read by other backends, kept for their users.
-    runtime: dict[str, Any] | None = None
 
 
 class AckRequest(msgspec.Struct):
@@ -98,6 +100,13 @@ class CheckpointRequest(msgspec.Struct):
     attempt: Attempt | None = None
 
 
+class HandlerTerms(msgspec.Struct, frozen=True):
+    """A type of job that a worker has a handler for, and the versions that it takes."""
+
+    type: Text
+    versions: Annotated[str, Meta(max_length=100)] = "*"
+
+
 class WorkerProfile(msgspec.Struct, omit_defaults=True):
     """What a worker says of itself, at registration or in any BEAT."""
 
@@ -108,6 +117,8 @@ class WorkerProfile(msgspec.Struct, omit_defaults=True):
     labels: Annotated[list[Text], Meta(max_length=100)] | None = None
     job_types: Annotated[list[Text], Meta(max_length=1000)] | None = None
     version: Text | None = None
+    handlers: Annotated[list[HandlerTerms], Meta(max_length=1000)] | None = None
+    pool: Text | None = None
     started_at: Annotated[str, Meta(max_length=64)] | None = None
     metadata: dict[str, Any] | None = None
 
@@ -170,6 +181,38 @@ class DeregisterRequest(msgspec.Struct):
 
     worker_id: str | None = None
     reason: str | None = None
+
+
+class RoomJobRequest(msgspec.Struct):
+    """A worker runs a job of a room."""
+
+    name: str
+    category: str | None = None
+    schema: Any = None
+    worker_id: str | None = None
+
+
+class TaskRequest(msgspec.Struct):
+    """A job of a room is to be done."""
+
+    job: str
+    payload: Any = {}
+    id: str | None = None
+
+
+class ClaimRequest(msgspec.Struct):
+    """A worker asks for a task."""
+
+    worker_id: str
+
+
+class TaskMove(msgspec.Struct):
+    """What a worker says of a task."""
+
+    status: str
+    worker_id: str | None = None
+    result: Any = msgspec.UNSET
+    error: str | dict[str, Any] | None = None
 
 
 class BatchRequest(msgspec.Struct):
@@ -316,7 +359,20 @@ class WebhookRequest(msgspec.Struct):
     filter: Any = None
     metadata: Any = None
     active: Any = None
+    format: Any = None
     secret: Any = None
+
+
+class SchemaRequest(msgspec.Struct):
+    """A schema to be registered, in all spellings. What each member may hold is said later."""
+
+    type: Any = None
+    job_type: Any = None
+    version: Any = None
+    uri: Any = None
+    schema: Any = None
+    args_schema: Any = None
+    mode: Any = None
 
 
 class SecretRequest(msgspec.Struct):

@@ -246,3 +246,49 @@ async def batches_with_one_id_twice(stage: Stage) -> None:
     job = {"type": "test.case", "args": [], "queue": queue, "id": stage.new_id()}
     (await stage.post("jobs/batch", {"jobs": [job, job]})).error(400, "invalid_request")
     await stage.empty(queue)
+
+
+@case("OJS-ENQ-029")
+async def arguments_that_must_be_there(stage: Stage) -> None:
+    """Empty arguments are refused only where `meta.ojs_validate` is true."""
+    (await stage.push(meta={"ojs_validate": True})).error(422, "validation_error")
+    for members in (
+        {"meta": {"ojs_validate": True}, "args": [None]},
+        {"meta": {"ojs_validate": "true"}},
+        {"meta": {"ojs_validate": False}},
+        {},
+    ):
+        (await stage.push(queue=stage.name(), **members)).expect(201)
+
+
+@case("OJS-ENQ-030")
+async def what_extensions_send(stage: Stage) -> None:
+    """What an extension puts into a job comes back as it was sent, and other jobs gain nothing."""
+    queue = stage.name()
+    sent = {
+        "args": ["ZW5jcnlwdGVk"],
+        "meta": {
+            "ojs_encoded": True,
+            "ojs.codec.encodings": ["zstd/plain", "binary/encrypted"],
+            "ojs.codec.key_id": "key-1",
+            "ojs.federation.region_load": 0.65,
+            "ojs.federation.weights": {"us-east-1": 70},
+            "serverless": {"memory_mb": 256},
+        },
+        "ext_agent_model": "gpt-4",
+        "ext_agent_delegation_depth": 0,
+        "ext_ml_gpu_count": 1,
+        "ext_ml_node_affinity": {"required": [{"key": "zone", "values": ["a"]}]},
+    }
+    jobs = {"jobs": [{"type": "test.case", "queue": queue, **sent}]}
+    (first,) = (await stage.post("jobs/batch", jobs)).expect(201)["jobs"]
+    places = {
+        "the answer": first,
+        "GET": (await stage.get(f"jobs/{first['id']}"))["job"],
+        "FETCH": await stage.take(queue),
+    }
+    for place, job in places.items():
+        for name, value in sent.items():
+            stage.equal(job[name], value, f"{name} in {place}")
+    plain = await stage.enqueue(queue)
+    stage.equal(plain["meta"], {}, "meta of a plain job")

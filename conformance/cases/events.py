@@ -200,3 +200,25 @@ async def choosing_events(stage: Stage) -> None:
         stage.equal(len(reply["events"]), count, f"events for {query}")
     many = ",".join(f"q{number}" for number in range(101))
     (await stage.get("events", queues=many)).error(400, "invalid_request")
+
+
+@case("OJS-EVT-019", level=1, capability="events")
+async def cloud_events(stage: Stage) -> None:
+    """Events are CloudEvents for those who ask so, by the query or by what they accept."""
+    queue = stage.name()
+    job = await stage.enqueue(queue)
+    await stage.take(queue)
+    (await stage.fail(job, requeue=True)).expect(200)
+    plain = await stage.events(queue)
+    headers = {"Accept": "application/cloudevents+json"}
+    asked = [
+        await stage.get("events", queues=queue, format="cloudevents"),
+        await stage.call("GET", "events", headers=headers, queues=queue, types="job.*"),
+    ]
+    for reply in asked:
+        found = reply.expect(200)["events"]
+        for event, known in zip(found, plain, strict=True):
+            own = "x." if known["type"] == "job.released" else ""
+            wanted = {**known, "type": f"org.openjobspec.{own}{known['type']}"}
+            stage.equal(event, wanted, f"{known['type']} as a CloudEvent")
+    (await stage.get("events", format="cloud")).error(400, "invalid_request", field="format")

@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 from conformance.case import case
+from conformance.frames import streaming
 from conformance.stage import Stage
 
 PROGRESS = "progress"
@@ -151,3 +152,27 @@ async def reading(stage: Stage) -> None:
     stage.check("last-modified" in reply.headers, "Last-Modified", reply.headers)
     seen = await stage.look(job)
     stage.equal([seen["progress"], seen["progress_message"]], [0.5, "half"], "on the job")
+
+
+@case("OJS-PRG-019", "OJS-PRG-018", capability=PROGRESS)
+async def following(stage: Stage) -> None:
+    """A job's progress is streamed: where it is, each report, and how the job ends."""
+    queue = stage.name()
+    job = await stage.enqueue(queue)
+    await stage.take(queue)
+    path = f"jobs/{job['id']}/progress"
+    (await stage.call("PUT", path, {"progress": 0.25})).expect(200)
+    async with streaming(stage, f"{path}/stream") as frames:
+        first = await frames.event()
+        stage.equal(first.event, "progress", "the first frame")
+        stage.equal(first.json["progress"], 0.25, "where the job is")
+        await frames.next()
+        (await stage.call("PUT", path, {"progress": 1, "data": {"rows": 7}})).expect(200)
+        told = await frames.event()
+        stage.equal(told.event, "progress", "the frame of a report")
+        stage.equal([told.json["progress"], told.json["data"]], [1, {"rows": 7}], "the report")
+        (await stage.ack(job)).expect(200)
+        stage.equal((await frames.event()).event, "completed", "the last frame")
+    async with streaming(stage, f"{path}/stream") as frames:
+        names = [frame.event for frame in await frames.events_to_the_end() if frame.event]
+    stage.equal(names, ["progress", "completed"], "frames of a job that has ended")

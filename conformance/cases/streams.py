@@ -57,6 +57,19 @@ async def events_as_in_the_log(stage: Stage) -> None:
         stage.equal(frame.json, dict(event), "data")
 
 
+@case("OJS-EVT-020", capability=STREAMS)
+async def cloud_events(stage: Stage) -> None:
+    """A stream's frames are CloudEvents where that is asked for."""
+    queue = stage.name()
+    async with streaming(stage, "events/stream", queue=queue, format="cloudevents") as frames:
+        await frames.next()
+        await stage.enqueue(queue)
+        told = await frames.event()
+    (event,) = (await stage.get("events", queues=queue, format="cloudevents")).expect(200)["events"]
+    stage.equal(told.event, "org.openjobspec.job.enqueued", "event")
+    stage.equal(told.json, dict(event), "data")
+
+
 @case("OJS-STR-008", "OJS-STR-010", "OJS-STR-017", "OJS-STR-018", level=1, capability=STREAMS)
 async def the_stream_of_a_job(stage: Stage) -> None:
     """A job's stream tells its changes of state, and ends with the job."""

@@ -18,7 +18,7 @@ async def subscribed(stage: Stage, **members: object) -> Reply:
     return (await stage.post(PATH, body)).expect(201, {"subscription.id": "string:nonempty"})
 
 
-@case("OJS-WHK-001", "OJS-WHK-002", "OJS-WHK-020", capability=WEBHOOKS)
+@case("OJS-WHK-001", "OJS-WHK-002", "OJS-WHK-020", "OJS-WHK-021", capability=WEBHOOKS)
 async def subscriptions(stage: Stage) -> None:
     """A subscription is made, listed, read, changed and deleted."""
     queue = stage.name()
@@ -31,6 +31,11 @@ async def subscriptions(stage: Stage) -> None:
     stage.check(made["subscription.id"] in ids, "the subscription in the list", ids)
     changed = await stage.call("PATCH", one, json={"events": ["job.*", "queue.paused"]})
     changed.expect(200, {**shown, "subscription.events": {"$eq": ["job.*", "queue.paused"]}})
+    stage.equal(changed["subscription.format"], "ojs", "the form of events")
+    formed = await stage.call("PATCH", one, json={"format": "cloudevents"})
+    formed.expect(200, {**shown, "subscription.format": "cloudevents"})
+    unknown = await stage.call("PATCH", one, json={"format": "cloudevent"})
+    unknown.error(400, "invalid_request", field="format")
     (await stage.delete(one)).expect((200, 204))
     (await stage.get(one)).error(404, "not_found")
 

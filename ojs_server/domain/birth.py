@@ -60,6 +60,7 @@ def born(
         rate_key=rate_key_of(draft),
         on_limit=None if draft.rate_limit is None else draft.rate_limit.on_limit,
         size=len(draft.args) + len(draft.meta) + len(draft.spec),
+        demand=draft.demand,
         tenant=draft.tenant,
     )
     return StoredJob(

@@ -22,6 +22,7 @@ class Candidate(NamedTuple):
     tenant: str | None
     priority: int
     seq: int
+    demand: str | None = None
 
 
 class QueueOrder(Protocol):
@@ -82,8 +83,10 @@ def choose(
 
     `rooms` says how many more jobs may run where that is limited, by the names of counters.
     """
-    shelves = {queue: _Shelf(queue, tenants, rota) for queue in queues}
-    for candidate in sorted(set(candidates), key=lambda one: (-one.priority, one.seq)):
+    candidates = set(candidates)
+    there = {one.queue for one in candidates}
+    shelves = {queue: _Shelf(queue, tenants, rota) for queue in queues if queue in there}
+    for candidate in sorted(candidates, key=lambda one: (-one.priority, one.seq)):
         shelves[candidate.queue].put(candidate)
     chosen: list[Candidate] = []
     left = list(shelves)

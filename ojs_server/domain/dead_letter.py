@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
+from ojs_server.domain.demand import demand_of
 from ojs_server.domain.errors import invalid
 from ojs_server.domain.fields import args, object_of, parse_queue
 from ojs_server.domain.job import Change, Job, State, StoredJob
@@ -14,6 +15,7 @@ from ojs_server.domain.retry import RetryPolicy, parse_policy
 from ojs_server.domain.tenant import MEMBER
 from ojs_server.domain.unique import refingerprinted
 from ojs_server.domain.validate import check_sizes
+from ojs_server.domain.version import read_version
 from ojs_wire import codec
 
 OVERRIDES: Final = frozenset({"queue", "args", "meta", "retry"})
@@ -103,6 +105,9 @@ def overridden(stored: StoredJob, override: Override) -> StoredJob:
         job = msgspec.structs.replace(
             job, spec=codec.encode(spec), max_attempts=override.retry.max_attempts
         )
+    if override.meta:
+        demand = demand_of(job.type, read_version(spec.get("version")), meta)
+        job = msgspec.structs.replace(job, demand=demand)
     changed = msgspec.structs.replace(
         stored,
         job=job,

@@ -282,6 +282,11 @@ def worker(kind: str, worker_id: str, **data: Any) -> Event:
     return Event(kind, worker_id, None, None, codec.encode({"worker_id": worker_id, **data}))
 
 
+def job_types_changed(room: str) -> Event:
+    """Workers of a room have come or gone, and so what can be asked for there."""
+    return Event("job_types.changed", room, None, None, codec.encode({"room": room}))
+
+
 def of_webhook(kind: str, webhook_id: str) -> Event:
     """`webhook.subscription.created` or `.deleted`."""
     return Event(kind, webhook_id, None, None, codec.encode({"subscription_id": webhook_id}))

@@ -31,7 +31,7 @@ class Job(msgspec.Struct, frozen=True):
     through expiry and requeue. `due_at` is the next moment at which time alone changes the
     job (promotion, expiry, removal); it is empty while a worker holds the job.
     `workflow_node` is the job's place in the plan of its workflow. `beside` says which records
-    lie beside the job in tables of their own.
+    lie beside the job in tables of their own. `demand` is what it asks of the worker that runs it.
     """
 
     id: str
@@ -64,6 +64,7 @@ class Job(msgspec.Struct, frozen=True):
     rate_key: str | None = None
     on_limit: str | None = None
     size: int = 0
+    demand: str | None = None
     tenant: str | None = None
 
     @property
@@ -90,7 +91,8 @@ class Lease(msgspec.Struct, frozen=True):
     """Who holds an active job, for which delivery, and until when.
 
     `stall_ms` is the longest silence that the job itself allows, where it says so. `late_ack` says
-    that its holder may complete the job also once the lease is lost.
+    that its holder may complete the job also once the lease is lost, `running_at` when the holder
+    said that it has begun.
     """
 
     job_id: str
@@ -105,6 +107,7 @@ class Lease(msgspec.Struct, frozen=True):
     stall_ms: int | None = None
     trace_id: str | None = None
     late_ack: bool = False
+    running_at: int | None = None
 
 
 class Earlier(msgspec.Struct, frozen=True):

@@ -1,14 +1,15 @@
 """Pools: queues that share workers, and the order in which these take from them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
 from ojs_server.domain.errors import invalid
-from ojs_server.domain.fields import flag, parse_queue
+from ojs_server.domain.fields import flag, object_of, parse_queue
 from ojs_server.domain.naming import nearest, refuse_unknown
 from ojs_server.domain.rate_limit import parse_count
+from ojs_server.domain.turns import Patience, Turns
 from ojs_wire.values import format_duration, kind_of, parse_duration
 
 STRATEGIES: Final = ("strict", "round-robin", "weighted", "least-loaded")
@@ -16,6 +17,7 @@ MAX_QUEUES: Final = 100
 MAX_WEIGHT: Final = 1000
 # The locked row that a pool's concurrency is judged under.
 OF_POOL: Final = "#pool:"
+LABEL: Final = "pool:"
 MEMBERS: Final = frozenset(
     {"name", "queues", "concurrency", "strategy", "weights", "isolated", "starvation_prevention"}
 )
@@ -71,15 +73,15 @@ def parse_pool(body: Mapping[str, Any]) -> Pool:
     weights: dict[str, int] = {}
     if isinstance(given, dict):
         for name, value in given.items():
-            refuse_unknown(f"queues.{name}.", object_at(f"queues.{name}", value), {"weight"})
-            weights |= parse_weights(f"queues.{name}", {name: (value or {}).get("weight", 1)})
+            said = object_of(f"queues.{name}", value) or {}
+            refuse_unknown(f"queues.{name}.", said, {"weight"})
+            weights |= parse_weights(f"queues.{name}", {name: said.get("weight", 1)})
     elif not isinstance(given, list):
         raise invalid("queues", f"must be an array or an object, not {kind_of(given)}")
     if not 0 < len(given) <= MAX_QUEUES:
         raise invalid("queues", f"must name 1 to {MAX_QUEUES} queues")
     queues = tuple(dict.fromkeys(parse_queue("queues", name) for name in given))
-    if body.get("weights") is not None:
-        weights |= parse_weights("weights", object_at("weights", body["weights"]))
+    weights |= parse_weights("weights", object_of("weights", body.get("weights")) or {})
     for name in weights:
         if name not in queues:
             raise invalid("weights", f"names {name}, which is not among the pool's queues")
@@ -115,13 +117,64 @@ def parse_weights(field: str, given: Mapping[str, Any]) -> dict[str, int]:
     }
 
 
-def order_of(queues: Sequence[str], pool: Pool) -> list[str]:
-    """Those of the wanted queues that a pool has."""
-    return [name for name in queues if name in pool.queues]
+def declared(profile: Mapping[str, Any]) -> str | None:
+    """The pool that a worker says it belongs to, by name or by a label such as `pool:critical`."""
+    if profile.get("pool"):
+        return str(profile["pool"])
+    labels = [label for label in profile.get("labels") or () if label.startswith(LABEL)]
+    return labels[0].removeprefix(LABEL) if labels else None
+
+
+class PoolOrder:
+    """Which queue of a pool is next; `active` says how many jobs of each run."""
+
+    def __init__(
+        self,
+        pool: Pool,
+        turns: Turns,
+        patience: Patience,
+        active: Mapping[str, int],
+        now: int,
+        starved: Callable[[str], None] = lambda queue: None,
+    ) -> None:
+        self._pool = pool
+        self._turns = turns
+        self._patience = patience
+        self._active = dict(active)
+        self._now = now
+        self._starved = starved
+
+    def next(self, queues: Sequence[str]) -> str:
+        """One of those that have something, in the order in which they were wanted."""
+        queue = self._overdue(queues) or self._regular(queues)
+        self._active[queue] = self._active.get(queue, 0) + 1
+        self._patience.served(queue, self._now)
+        return queue
+
+    def _overdue(self, queues: Sequence[str]) -> str | None:
+        rule = self._pool.starving
+        if rule is None:
+            return None
+        turns = round(1 / rule.least_share)
+        queue = self._patience.overdue(queues, self._now, rule.rotation_ms, turns)
+        if queue is not None:
+            self._starved(queue)
+        return queue
+
+    def _regular(self, queues: Sequence[str]) -> str:
+        match self._pool.strategy:
+            case "strict":
+                return queues[0]
+            case "least-loaded":
+                return min(queues, key=lambda queue: self._active.get(queue, 0))
+            case "weighted":
+                return self._turns.take(queues, self._pool.weights)
+            case _:
+                return self._turns.take(queues, {})
 
 
 def _starving(value: object) -> Starving | None:
-    given = object_at("starvation_prevention", value)
+    given = object_of("starvation_prevention", value) or {}
     refuse_unknown("starvation_prevention.", given, _STARVING)
     if not flag(given, "enabled"):
         return None
@@ -138,12 +191,3 @@ def _starving(value: object) -> Starving | None:
     if rotation_ms <= 0:
         raise invalid("starvation_prevention.rotation_interval", "must be longer than zero")
     return Starving(rotation_ms, float(share))
-
-
-def object_at(field: str, value: object) -> dict[str, Any]:
-    """Check an object that may be left out."""
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise invalid(field, f"must be an object, not {kind_of(value)}")
-    return value

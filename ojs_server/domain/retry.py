@@ -6,6 +6,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from ojs_server.domain import regex
 from ojs_server.domain.errors import ValidationError
 from ojs_server.domain.naming import nearest
 from ojs_wire.values import format_duration, kind_of, parse_duration
@@ -139,13 +140,9 @@ def _is_regex(pattern: str) -> bool:
 
 _REGEX_SIGNS: Final = re.compile(r"[\\^$|?*+()\[\]{}]")
 _PREFIX: Final = re.compile(r"[^\\^$|?*+()\[\]{}]+\.\*")
-# A repeated group or a row of options makes matching exponential, a row of repetitions
-# polynomial; all are refused, since a producer's pattern runs inside the server.
-_REPEATED_GROUP: Final = re.compile(r"\)[+*{]|\\[1-9]|\(\?[^:]")
-# Each repetition multiplies the ways to match by a name's length (8 bits), each `?` and each
-# alternative inside a group by two (1 bit): at most 2**16 ways remain to be tried.
+# Each repetition multiplies the ways to match by a name's length (8 bits), each choice by two
+# (1 bit): at most 2**16 ways remain to be tried, since a producer's pattern runs in the server.
 _REPETITIONS: Final = re.compile(r"[+*{]")
-_CHOICES: Final = re.compile(r"(?<!\()\?|\|")
 _MAX_BITS: Final = 16
 
 
@@ -210,12 +207,8 @@ def _patterns(value: object) -> tuple[str, ...]:
 
 
 def _check_regex(field: str, pattern: str) -> None:
-    # Alternatives outside of groups are tried one after the other and multiply nothing.
-    choices = len(_CHOICES.findall(pattern)) if "(" in pattern else pattern.count("?")
-    if (
-        _REPEATED_GROUP.search(pattern)
-        or 8 * len(_REPETITIONS.findall(pattern)) + choices > _MAX_BITS
-    ):
+    bits = 8 * len(_REPETITIONS.findall(pattern)) + regex.choices(pattern)
+    if regex.is_boundless(pattern) or bits > _MAX_BITS:
         raise _refuse(
             field,
             f"holds {pattern!r}: repeated groups, back references, look-around, more than two "

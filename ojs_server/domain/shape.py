@@ -16,7 +16,9 @@ from ojs_server.domain.options import KNOWN, OTHER_NAME, merge, refuse_unknown_m
 from ojs_server.domain.rate_limit import RateLimit, parse_rate_limit
 from ojs_server.domain.retry import DEFAULT, parse_policy
 from ojs_server.domain.unique import UniquePolicy, parse_unique
+from ojs_server.domain.version import Version, parse_version
 from ojs_wire import codec
+from ojs_wire.values import MAX_NAME
 
 # What differs from job to job.
 _OWN: Final = frozenset({"args", "meta", "id"})
@@ -42,6 +44,7 @@ class Shape(msgspec.Struct, frozen=True):
     # One that `options` outranks; whether it suits the arguments is checked all the same.
     outranked: UniquePolicy | None
     rate_limit: RateLimit | None
+    version: Version | None
     spec: bytes
 
 
@@ -59,6 +62,7 @@ def _remembered(text: bytes, strict: bool) -> Shape:
 
 
 def _check(body: dict[str, Any], strict: bool) -> Shape:
+    body = _with_version(body)
     options = fields.object_of("options", body.get("options")) or _NOTHING
     given = merge(body, options)
     outranked = None
@@ -73,6 +77,7 @@ def _check(body: dict[str, Any], strict: bool) -> Shape:
     policies = [parse_policy(one) for one in (retry, other) if one is not None]
     policy = policies[0] if policies else DEFAULT
     limits = parse_limits(given)
+    version = body.get("version")
     queue = fields.parse_queue("queue", given["queue"]) if "queue" in given else "default"
     unique = parse_unique(given.get("unique"))
     normalised = {
@@ -95,8 +100,20 @@ def _check(body: dict[str, Any], strict: bool) -> Shape:
         unique=unique,
         outranked=outranked,
         rate_limit=parse_rate_limit(given.get("rate_limit"), queue),
+        version=None if version is None else parse_version("version", version),
         spec=codec.encode(spec),
     )
+
+
+def _with_version(body: dict[str, Any]) -> dict[str, Any]:
+    """The request with what a type like `email.send@2.0` says of the version as a member."""
+    named = body.get("type")
+    if not isinstance(named, str) or "@" not in named or len(named) > MAX_NAME:
+        return body
+    job_type, _, version = named.partition("@")
+    parse_version("type", version)
+    given = body.get("version")
+    return {**body, "type": job_type, "version": version if given is None else given}
 
 
 def _spec(

@@ -22,6 +22,7 @@ PERIODS: Final[Mapping[str, tuple[int, int]]] = {
 ALL: Final = ""
 KINDS: Final[Mapping[str, str]] = {
     "job.enqueued": "enqueued",
+    "job.started": "started",
     "job.completed": "processed",
     "job.failed": "failed",
 }
@@ -47,6 +48,7 @@ class Span(msgspec.Struct, frozen=True):
 
     at: int
     enqueued: int = 0
+    started: int = 0
     processed: int = 0
     failed: int = 0
     # Completed jobs by bucket of their run times.

@@ -35,11 +35,35 @@ class Turns:
         return first
 
 
+class Patience:
+    """How long each of a round has waited for its turn: in time, and in turns of others."""
+
+    def __init__(self) -> None:
+        self._turn = 0
+        self._since: dict[str, tuple[int, int]] = {}
+
+    def overdue(self, names: Iterable[str], now: int, most_ms: int, most: int) -> str | None:
+        """Who of those that wait has waited too long, and longest; others wait for nothing."""
+        self._since = {name: self._since.get(name, (now, self._turn)) for name in names}
+        late = [
+            (since, name)
+            for name, since in self._since.items()
+            if now - since[0] >= most_ms or self._turn - since[1] >= most
+        ]
+        return min(late)[1] if late else None
+
+    def served(self, name: str, now: int) -> None:
+        """A turn was taken."""
+        self._turn += 1
+        self._since[name] = (now, self._turn)
+
+
 class Rota:
     """All rounds of one node: tenants by queue, queues by pool, and where looks left off."""
 
     def __init__(self) -> None:
         self._rounds: dict[str, Turns] = {}
+        self._patience: dict[str, Patience] = {}
         self._left_off: dict[str, str] = {}
 
     def of(self, name: str) -> Turns:
@@ -47,6 +71,12 @@ class Rota:
         if len(self._rounds) > MOST:
             self._rounds.clear()
         return self._rounds.setdefault(name, Turns())
+
+    def patience(self, name: str) -> Patience:
+        """How long those of a round have waited."""
+        if len(self._patience) > MOST:
+            self._patience.clear()
+        return self._patience.setdefault(name, Patience())
 
     def left_off(self, queue: str) -> str:
         """Behind which tenant of a queue the next look begins."""

@@ -11,6 +11,7 @@ from ojs_server.domain.fingerprint import fingerprint
 from ojs_server.domain.job import TERMINAL, Job, State, StoredJob
 from ojs_server.domain.naming import nearest
 from ojs_server.domain.tenant import MEMBER
+from ojs_server.domain.version import Version, read_version
 from ojs_wire.values import format_duration, parse_duration
 
 DIMENSIONS: Final = ("type", "queue", "args", "meta")
@@ -29,6 +30,8 @@ UNFINISHED: Final = (
 
 class _Spec(msgspec.Struct, frozen=True):
     unique: dict[str, Any] | None = None
+    # Of a job from before versions were checked it may be anything.
+    version: Any = None
 
 
 _spec: Final = msgspec.json.Decoder(_Spec)
@@ -104,10 +107,17 @@ class Unique(msgspec.Struct, frozen=True):
 
 
 def unique_of(
-    policy: UniquePolicy, job_type: str, queue: str, args: Sequence[Any], meta: Mapping[str, Any]
+    policy: UniquePolicy,
+    job_type: str,
+    queue: str,
+    args: Sequence[Any],
+    meta: Mapping[str, Any],
+    version: Version | None = None,
 ) -> Unique:
-    """Fingerprint the dimensions that a policy chooses; type and tenant are always among them."""
+    """Fingerprint what a policy chooses; type, version and tenant are always among it."""
     chosen: dict[str, Any] = {"type": job_type}
+    if version is not None:
+        chosen["version"] = str(version)
     if (tenant := meta.get(MEMBER)) is not None:
         chosen["tenant"] = tenant
     if "queue" in policy.keys:
@@ -171,13 +181,15 @@ def in_queue(stored: StoredJob, queue: str) -> StoredJob:
 
 def refingerprinted(stored: StoredJob) -> StoredJob:
     """A job with a unique policy, of which something has changed that the policy may compare."""
-    policy = None
-    if stored.unique_key is not None:
-        policy = parse_unique(_spec.decode(stored.job.spec).unique)
-    if policy is None:
+    if stored.unique_key is None:
+        return stored
+    spec = _spec.decode(stored.job.spec)
+    if (policy := parse_unique(spec.unique)) is None:
         return stored
     args, meta = msgspec.json.decode(stored.args), msgspec.json.decode(stored.meta)
-    key = unique_of(policy, stored.job.type, stored.job.queue, args, meta).key
+    key = unique_of(
+        policy, stored.job.type, stored.job.queue, args, meta, read_version(spec.version)
+    ).key
     return msgspec.structs.replace(stored, unique_key=key)
 
 

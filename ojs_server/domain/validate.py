@@ -7,19 +7,23 @@ import msgspec
 
 from ojs_server.domain import fields
 from ojs_server.domain.deadlines import Limits
-from ojs_server.domain.errors import InvalidRequest, TooLarge
+from ojs_server.domain.demand import demand_of
+from ojs_server.domain.errors import InvalidRequest, TooLarge, ValidationError
 from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.domain.rate_limit import RateLimit
 from ojs_server.domain.retry import parse_policy
 from ojs_server.domain.shape import shape_of
 from ojs_server.domain.tenant import scoped, tenant_in, with_tenant
 from ojs_server.domain.unique import Unique, unique_of
+from ojs_server.domain.version import Version
 from ojs_wire import codec, codes
 from ojs_wire.tracing import trace_of
 from ojs_wire.values import kind_of
 
 MAX_META: Final = 64 * 1024
 MAX_ENVELOPE: Final = 1024 * 1024
+# Where a producer says so in `meta`, a job without arguments is a mistake.
+VALIDATED: Final = "ojs_validate"
 # Whoever asks again does so in another span.
 _SPAN: Final = frozenset({"traceparent", "tracestate"})
 
@@ -43,6 +47,8 @@ class Draft(msgspec.Struct, frozen=True):
     trace_id: str | None
     unique: Unique | None
     rate_limit: RateLimit | None = None
+    version: Version | None = None
+    demand: str | None = None
     tenant: str | None = None
 
 
@@ -55,12 +61,17 @@ def parse_draft(body: object, *, strict: bool = False, tenant: str | None = None
     given = fields.object_of("meta", body.get("meta")) or {}
     meta = with_tenant({**given, **shape.metadata}, tenant)
     tenant = tenant_in(meta)
+    if meta.get(VALIDATED) is True and not args:
+        raise ValidationError(
+            f"`args` must not be empty where `meta.{VALIDATED}` is true",
+            details={"field": "args"},
+        )
     client_id = fields.client_id(body)
     unique = None
     if shape.outranked is not None:
-        unique_of(shape.outranked, shape.type, shape.queue, args, meta)
+        unique_of(shape.outranked, shape.type, shape.queue, args, meta, shape.version)
     if shape.unique is not None:
-        unique = unique_of(shape.unique, shape.type, shape.queue, args, meta)
+        unique = unique_of(shape.unique, shape.type, shape.queue, args, meta, shape.version)
     draft = Draft(
         type=shape.type,
         queue=shape.queue,
@@ -78,6 +89,8 @@ def parse_draft(body: object, *, strict: bool = False, tenant: str | None = None
         trace_id=trace_of(meta),
         unique=unique,
         rate_limit=shape.rate_limit,
+        version=shape.version,
+        demand=demand_of(shape.type, shape.version, meta),
         tenant=tenant,
     )
     check_sizes(draft.args, draft.meta, draft.spec)

@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Any, Final
 
 import msgspec
@@ -18,8 +19,15 @@ TEST_EVENT: Final = "webhook.test"
 OWN_EVENTS: Final = "webhook."
 
 
+class Format(StrEnum):
+    """How an event is written: as this server tells it, or as a CloudEvent."""
+
+    OJS = "ojs"
+    CLOUD_EVENTS = "cloudevents"
+
+
 class Wish(msgspec.Struct, frozen=True):
-    """Which events a target wants; an event must meet all that is given.
+    """Which events a target wants, and in which form; an event must meet all that is given.
 
     `metadata` is the user's own.
     """
@@ -28,6 +36,7 @@ class Wish(msgspec.Struct, frozen=True):
     queues: tuple[str, ...] = ()
     job_types: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = {}
+    format: Format = Format.OJS
 
 
 class Webhook(msgspec.Struct, frozen=True):

@@ -8,15 +8,16 @@ import msgspec
 
 from ojs_server.domain.errors import TooLarge, invalid
 from ojs_server.domain.fields import object_of, parse_queue
-from ojs_server.domain.naming import refuse_unknown
+from ojs_server.domain.naming import nearest, refuse_unknown
 from ojs_server.domain.target import Reach, parse_url
-from ojs_server.domain.webhook import OWN_EVENTS, Webhook, Wish, encoded, wish_of
+from ojs_server.domain.webhook import OWN_EVENTS, Format, Webhook, Wish, encoded, wish_of
 from ojs_wire.values import JOB_TYPE, MAX_NAME, kind_of
 
 MAX_PATTERNS: Final = 100
 MAX_WISH: Final = 16 * 1024
 LEAST_SECRET: Final = 8
 MAX_SECRET: Final = 256
+FORMATS: Final = tuple(Format)
 FILTERS: Final = ("queues", "job_types")
 _PATTERN: Final = re.compile(r"\*|[a-z][a-z0-9_]*(?:\.[a-z0-9_]+)*(?:\.\*)?")
 
@@ -30,6 +31,7 @@ class WebhookChanges(msgspec.Struct, frozen=True):
     job_types: tuple[str, ...] | None = None
     metadata: Mapping[str, Any] | None = None
     active: bool | None = None
+    format: Format | None = None
     secret: str | None = None
 
 
@@ -43,6 +45,9 @@ def parse_changes(body: Mapping[str, Any], reach: Reach) -> WebhookChanges:
     active = body.get("active")
     if active is not None and not isinstance(active, bool):
         raise invalid("active", f"must be true or false, not {kind_of(active)}")
+    form = body.get("format")
+    if form is not None and form not in FORMATS:
+        raise invalid("format", f"must be one of {', '.join(FORMATS)}{nearest(form, FORMATS)}")
     events = body.get("events")
     return WebhookChanges(
         url=url,
@@ -51,6 +56,7 @@ def parse_changes(body: Mapping[str, Any], reach: Reach) -> WebhookChanges:
         job_types=job_types,
         metadata=metadata,
         active=active,
+        format=None if form is None else Format(form),
         secret=parse_secret(body.get("secret")),
     )
 
@@ -110,6 +116,7 @@ def _wished(changes: WebhookChanges, known: Wish) -> Wish:
         queues=known.queues if changes.queues is None else changes.queues,
         job_types=known.job_types if changes.job_types is None else changes.job_types,
         metadata=known.metadata if changes.metadata is None else changes.metadata,
+        format=known.format if changes.format is None else changes.format,
     )
 
 

@@ -10,7 +10,7 @@ presence, from the age of the last sign of life:
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -191,3 +191,11 @@ def is_stale(worker: Worker, now: int, timeout_ms: int | None) -> bool:
     seen = worker.alive_at if worker.alive_at is not None else worker.seen_at
     silent = timeout_ms is not None and now - seen >= timeout_ms
     return worker.gone_at is not None or silent
+
+
+_profile: Final = msgspec.json.Decoder(dict[str, Any])
+
+
+def profile_of(worker: Worker) -> dict[str, Any]:
+    """What the worker says of itself."""
+    return _profile.decode(worker.profile)

@@ -75,17 +75,22 @@ def _matcher(schema: object) -> str | None:
 
 def check_result(schema: bytes, result: Any) -> None:
     """Refuse a result that is against the schema of its block."""
+    check_value(schema, result, "result")
+
+
+def check_value(schema: bytes, value: Any, field: str) -> None:
+    """Refuse a value that is against a schema."""
     try:
-        error = next(_validator(schema).iter_errors(result), None)
+        error = next(_validator(schema).iter_errors(value), None)
     except (Unresolvable, RecursionError):
         raise ValidationError(
-            "the schema of the results refers to itself, or to what it does not hold",
-            details={"field": "result"},
+            f"the schema of `{field}` refers to itself, or to what it does not hold",
+            details={"field": field},
         ) from None
     if error is not None:
         raise ValidationError(
-            f"`result` is against its schema at {error.json_path}: {error.message[:300]}",
-            details={"field": "result", "path": error.json_path},
+            f"`{field}` is against its schema at {error.json_path}: {error.message[:300]}",
+            details={"field": field, "path": error.json_path},
         )
 
 

@@ -8,7 +8,7 @@ from ojs_server.domain.validate import Draft, hash_of, parse_draft
 from ojs_server.http.batches import checked_batch, is_atomic, receipt_for
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.errors import summary_of
-from ojs_server.http.views import array, envelope
+from ojs_server.http.views import array, envelope, warnings
 from ojs_server.ops.bulk_enqueue import BulkEnqueue, Entry
 from ojs_server.ops.enqueue import Enqueue, ReceiptKey
 from ojs_wire.calls import BulkEnqueueRequest
@@ -77,7 +77,11 @@ async def _all_or_none(
         except Duplicate as error:
             refused = {_at_fault(error, whole): error}
         else:
-            return [Entry(*one) for one in zip(done.jobs, done.earlier, strict=True)]
+            told = {one.index: (one,) for one in done.complaints}
+            return [
+                Entry(job, earlier, told.get(index, ()))
+                for index, (job, earlier) in enumerate(zip(done.jobs, done.earlier, strict=True))
+            ]
     return [refused.get(index) for index in range(len(drafts))]
 
 
@@ -96,7 +100,7 @@ def _shown(index: int, item: Outcome) -> bytes:
     """One item; a job is in it as the bytes that its envelope is."""
     if isinstance(item, Entry):
         status = "duplicate" if item.earlier else "created"
-        head = encode({"index": index, "status": status})
+        head = encode({"index": index, "status": status, **warnings(item.complaints)})
         return head[:-1] + b',"job":' + envelope(item.stored, deduplicated=item.earlier) + b"}"
     error = summary_of(item) if item else _WITH_ANOTHER
     return encode({"index": index, "status": "failed", "error": error})

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ojs_server.domain.errors import Unsupported
+from ojs_server.domain.schema import read_uri
 from ojs_server.http.call import Call
 
 OPENJOBSPEC: Final = "application/openjobspec+json"
@@ -70,6 +71,14 @@ ALIASES: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
     ("PATCH", "/ojs/v1/admin/queues/{name}/config"): ("PATCH", "/ojs/v1/queues/{name}/config"),
     ("PUT", "/ojs/v1/admin/queues/{name}/rate-limit"): ("PUT", "/ojs/v1/queues/{name}/rate-limit"),
     ("DELETE", "/ojs/v1/admin/queues/{name}/jobs"): ("DELETE", "/ojs/v1/queues/{name}/jobs"),
+    ("GET", "/ojs/v1/admin/schemas/{type}"): ("GET", "/ojs/v1/schemas/{type}"),
+    ("GET", "/ojs/v1/admin/schemas/{type}/versions"): ("GET", "/ojs/v1/schemas/{type}/versions"),
+    ("GET", "/ojs/v1/admin/schemas/{type}/{version}"): ("GET", "/ojs/v1/schemas/{type}/{version}"),
+    ("PUT", "/ojs/v1/admin/schemas/{type}/{version}"): ("PUT", "/ojs/v1/schemas/{type}/{version}"),
+    ("DELETE", "/ojs/v1/admin/schemas/{type}/{version}"): (
+        "DELETE",
+        "/ojs/v1/schemas/{type}/{version}",
+    ),
     ("PUT", "/ojs/v1/webhooks/subscriptions/{id}"): (
         "PATCH",
         "/ojs/v1/webhooks/subscriptions/{id}",
@@ -185,6 +194,23 @@ def workflow_list(shown: list[dict[str, Any]], pagination: dict[str, Any]) -> di
     """A page of workflows, under the names that the SDKs and the admin UI read."""
     named = [workflow(one) for one in shown]
     return {"workflows": named, "items": named, "count": len(named), "pagination": pagination}
+
+
+def schema_request(body: Mapping[str, Any]) -> dict[str, Any]:
+    """A registration of a schema in one spelling: three texts have three."""
+    given = dict(body)
+    for name, other in (("type", "job_type"), ("schema", "args_schema")):
+        if given.get(name) is None:
+            given[name] = given.get(other)
+    uri = given.get("uri")
+    if isinstance(uri, str) and (named := read_uri(uri)):
+        given["type"], given["version"] = named
+    return given
+
+
+def schema_answer(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema that was registered by POST: wrapped, and flat beside it."""
+    return {**schema, "schema": schema}
 
 
 def webhook_answer(webhook: dict[str, Any], **more: Any) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
+from ojs_server.domain.cloud_event import cloud_event, cloud_type
 from ojs_server.domain.job import TERMINAL, Event, Job
 from ojs_server.domain.realtime import STATE_CHANGED, realtime, state_changed
 from ojs_server.http.call import Stream
@@ -27,7 +28,7 @@ HEARTBEAT_S: Final = 10.0
 REPLAY: Final = 200
 _ENDS: Final = frozenset({"job.completed", "job.cancelled", "job.discarded"})
 
-Form = Literal["catalogue", "realtime"]
+Form = Literal["catalogue", "realtime", "cloudevents"]
 
 
 class Subscription(msgspec.Struct, frozen=True):
@@ -168,6 +169,8 @@ class EventStream(Stream):
                 name, data = realtime(placed.event, placed.at)
             else:
                 name, data = placed.event.type, envelope(placed, self._source)
+                if form == "cloudevents":
+                    name, data = cloud_type(name), cloud_event(data)
             made = entry.frames[form] = (name, frame(name, data, event_id(placed)))
         return made
 

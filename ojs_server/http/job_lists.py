@@ -30,11 +30,7 @@ async def list_jobs(
 ) -> Answer:
     """A page of them, or of those of a tenant, under a name."""
     given = from_query(query, FILTERS)
-    # Unlike in other lists a number is no cursor here, since offsets have an end.
-    if (cursor := query.get("cursor")) and not UUID7.fullmatch(cursor):
-        raise invalid("cursor", "must be the next_cursor of an earlier page")
-    if page.offset > MAX_OFFSET:
-        raise invalid("offset", f"must be at most {MAX_OFFSET}; go on with next_cursor")
+    check_place(page, query)
 
     def read(reader: Reader) -> tuple[JobIds, list[StoredJob], int | None]:
         wanted = parse_filter(given, reader.now(), where="", tenant=tenant)
@@ -47,6 +43,15 @@ async def list_jobs(
         known if total is None else total, part.after, total_is_exact=total is not None
     )
     return Answer(array(name, map(envelope, jobs), pagination=pagination))
+
+
+def check_place(page: Page, query: Mapping[str, str]) -> None:
+    """Refuse places that no list of jobs has."""
+    # Unlike in other lists a number is no cursor here, since offsets have an end.
+    if (cursor := query.get("cursor")) and not UUID7.fullmatch(cursor):
+        raise invalid("cursor", "must be the next_cursor of an earlier page")
+    if page.offset > MAX_OFFSET:
+        raise invalid("offset", f"must be at most {MAX_OFFSET}; go on with next_cursor")
 
 
 def _total(reader: Reader, wanted: JobFilter) -> int | None:

@@ -20,6 +20,7 @@ from ojs_server.http.views import (
     envelope,
     job_answer,
     progress_members,
+    warnings,
 )
 from ojs_server.ops.ending import wait_for_end
 from ojs_server.ops.enqueue import Enqueue, Enqueued
@@ -47,9 +48,10 @@ async def enqueue(call: Call) -> Answer:
         **pressure_headers(done),
         **await rate_limits.headers(call, draft),
     }
+    warned = warnings(done.complaints)
     if done.created:
-        return Answer(job_answer(stored), 201, location)
-    return Answer(job_answer(stored, deduplicated=True), 200, location)
+        return Answer(job_answer(stored, **warned), 201, location)
+    return Answer(job_answer(stored, deduplicated=True, **warned), 200, location)
 
 
 async def enqueue_batch(call: Call) -> Answer:
@@ -78,6 +80,7 @@ async def enqueue_batch(call: Call) -> Answer:
                 for stored, earlier in zip(done.jobs, done.earlier, strict=True)
             ),
             count=len(done.jobs),
+            **warnings(done.complaints, many=True),
         ),
         201 if done.created else 200,
         {"X-OJS-Batch-Size": str(len(done.jobs)), **pressure_headers(done)},

@@ -30,7 +30,7 @@ async def report(call: Call) -> Answer:
             attempt=request.attempt,
         )
     )
-    return Answer(_answer(done.job, done.shown))
+    return Answer(described(done.job, done.shown))
 
 
 async def read(call: Call) -> Answer:
@@ -47,7 +47,7 @@ async def read(call: Call) -> Answer:
         headers["X-OJS-Progress"] = f"{seen.value:g}"
     if seen.updated_at is not None:
         headers["Last-Modified"] = formatdate(seen.updated_at / 1000, usegmt=True)
-    return Answer(_answer(job, seen), headers=headers)
+    return Answer(described(job, seen), headers=headers)
 
 
 def with_progress(
@@ -87,7 +87,8 @@ def _json(field: str, value: Any, limit: int | None) -> bytes | None:
     return text
 
 
-def _answer(job: Job, seen: Shown) -> dict[str, Any]:
+def described(job: Job, seen: Shown) -> dict[str, Any]:
+    """How far a job is, as it is answered."""
     return {
         "job_id": job.id,
         "state": job.state,

@@ -1,7 +1,9 @@
 """Event streams: what is asked for."""
 
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, get_args
+
+import msgspec
 
 from ojs_server.domain.errors import Unsupported, invalid
 from ojs_server.domain.job import Job
@@ -9,6 +11,7 @@ from ojs_server.domain.naming import nearest
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.feed import EventStream, Form, Subscription
 from ojs_server.http.placed import is_place, names, position
+from ojs_server.http.progress_stream import NAMES, ProgressStream
 from ojs_server.http.queues import known_queue
 from ojs_server.http.sse import EVENT_STREAM, HEADERS
 from ojs_server.http.tenancy import require_own
@@ -16,7 +19,7 @@ from ojs_server.ops.settle import missing
 from ojs_server.store.records import EventFilter
 from ojs_wire.values import UUID7
 
-_FORMATS: Final = ("catalogue", "realtime")
+_FORMATS: Final[tuple[Form, ...]] = get_args(Form)
 
 
 async def everything(call: Call) -> Answer:
@@ -51,17 +54,30 @@ async def of_job(call: Call) -> Answer:
     return await _job(call, call.params["id"], "realtime")
 
 
+async def of_progress(call: Call) -> Answer:
+    """How far one job is, until it ends."""
+    return await _job(call, call.params["id"], "catalogue", ProgressStream, tuple(NAMES))
+
+
 async def _queue(call: Call, name: str, form: Form) -> Answer:
     asked = _asked(call, f"queue:{name}", form, EventFilter(queues=(name,)))
     await known_queue(call, name)
     return await _open(call, asked)
 
 
-async def _job(call: Call, job_id: str, form: Form) -> Answer:
+async def _job(
+    call: Call,
+    job_id: str,
+    form: Form,
+    stream: type[EventStream] = EventStream,
+    kinds: tuple[str, ...] | None = None,
+) -> Answer:
     if not UUID7.fullmatch(job_id):
         raise missing(job_id[:100])
     await require_own(call, job_id)
     asked = _asked(call, f"job:{job_id}", form, EventFilter(subject=job_id))
+    if kinds is not None:
+        asked = msgspec.structs.replace(asked, kinds=kinds)
 
     async def find() -> Job:
         found = await call.server.engine.read(lambda reader: reader.job(job_id))
@@ -69,15 +85,18 @@ async def _job(call: Call, job_id: str, form: Form) -> Answer:
             raise missing(job_id)
         return found[0].job
 
-    return await _open(call, asked, find)
+    return await _open(call, asked, find, stream)
 
 
 async def _open(
-    call: Call, asked: Subscription, find: Callable[[], Awaitable[Job]] | None = None
+    call: Call,
+    asked: Subscription,
+    find: Callable[[], Awaitable[Job]] | None = None,
+    kind: type[EventStream] = EventStream,
 ) -> Answer:
     tail = call.server.engine.tail
     follower = tail.admit(asked.wanted)
-    stream = EventStream(call.server, asked, follower, call.disconnected())
+    stream = kind(call.server, asked, follower, call.disconnected())
     try:
         # What happens during a long replay is in the log; only a job's few events can wait here.
         if asked.after is None or find is not None:
@@ -92,10 +111,12 @@ async def _open(
 
 def _asked(call: Call, channel: str, form: Form, wanted: EventFilter) -> Subscription:
     query = call.query()
-    given = query.get("format") or form
-    if given not in _FORMATS:
-        raise invalid("format", f"must be one of {', '.join(_FORMATS)}{nearest(given, _FORMATS)}")
-    form = "realtime" if given == "realtime" else "catalogue"
+    if given := query.get("format"):
+        known = next((one for one in _FORMATS if one == given), None)
+        if known is None:
+            allowed = ", ".join(_FORMATS)
+            raise invalid("format", f"must be one of {allowed}{nearest(given, _FORMATS)}")
+        form = known
     kinds = names(query, "types") + names(query, "event_types")
     # A job's stream must see its end, and moves have names of their own: these are sifted later.
     sifted = form == "realtime" or wanted.subject is not None

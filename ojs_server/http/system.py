@@ -8,16 +8,18 @@ from typing import Any, Final
 from ojs_server import __version__
 from ojs_server.domain.checkpoint import MAX_STATE
 from ojs_server.domain.delivery import MAX_ATTEMPTS
+from ojs_server.domain.demand import RUNTIME
 from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.job import State
+from ojs_server.domain.pool import STRATEGIES as STRATEGIES_OF_POOLS
 from ojs_server.domain.progress import MAX_DATA
 from ojs_server.domain.queue_config import STRATEGIES
 from ojs_server.domain.rate_limit import ACTIONS
-from ojs_server.domain.workers import Presence, presence
+from ojs_server.domain.schema import MAX_SCHEMA, MODES
+from ojs_server.domain.workers import Presence, presence, profile_of
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.queues import pressure_of
 from ojs_server.metrics import CONTENT_TYPE
-from ojs_server.ops.presence import profile_of
 from ojs_wire.calls import MAX_RESULTS
 from ojs_wire.tracing import PROPAGATED
 
@@ -36,11 +38,11 @@ CAPABILITIES: Final = {
     "delayed_jobs": True,
     "event_streams": True,
     "events": True,
-    "fair_scheduling": False,
+    "fair_scheduling": True,
     "idempotency_keys": True,
     "job_result": True,
     "job_ttl": True,
-    "job_versioning": False,
+    "job_versioning": True,
     "late_completion": True,
     "long_poll": True,
     "multi_tenancy": True,
@@ -50,7 +52,8 @@ CAPABILITIES: Final = {
     "progress": True,
     "queue_config": True,
     "rate_limiting": True,
-    "schema_validation": False,
+    "rooms": True,
+    "schema_validation": True,
     "unique_jobs": True,
     "webhooks": True,
     "websocket": True,
@@ -63,8 +66,18 @@ CAPABILITIES: Final = {
 # The extensions that are there, each with what a client may want to know of it.
 EXTENSIONS: Final[Mapping[str, Mapping[str, Any]]] = {
     "urn:ojs:ext:admin-api": {"version": "1.0.0", "prefix": "/ojs/v1/admin"},
+    "urn:ojs:ext:graceful-shutdown": {"version": "1.0.0"},
+    # What these send stays with the job as it is; the rest of them is up to clients and workers.
+    "urn:ojs:ext:encryption": {"args_and_meta": "kept"},
+    "urn:ojs:ext:experimental:federation": {"meta": "kept"},
+    "urn:ojs:ext:experimental:ai-agents": {"ext_agent_*": "kept"},
+    "urn:ojs:ext:experimental:ml-resources": {"ext_ml_*": "kept"},
+    "urn:ojs:ext:experimental:serverless": {"meta": "kept", "push": False},
+    "urn:ojs:ext:experimental:runtime": {"meta": RUNTIME, "tags": True},
+    "urn:ojs:ext:experimental:job-versioning": {"version": "0.1.0", "routing": True},
     "urn:ojs:ext:backpressure": {"strategies": list(STRATEGIES)},
     "urn:ojs:ext:durable-execution": {"version": "1.0.0", "max_state_bytes": MAX_STATE},
+    "urn:ojs:ext:fair-scheduling": {"version": "1.0.0", "strategies": list(STRATEGIES_OF_POOLS)},
     "urn:ojs:ext:distributed-tracing": {"version": "1.0.0", "propagation": list(PROPAGATED)},
     "urn:ojs:ext:observability": {"version": "1.0.0", "metrics": "/metrics"},
     "urn:ojs:ext:multi-tenancy": {
@@ -73,8 +86,9 @@ EXTENSIONS: Final[Mapping[str, Mapping[str, Any]]] = {
         "isolation": "shared",
         "fairness": "weighted",
     },
-    "urn:ojs:ext:progress": {"version": "1.0.0", "max_data_bytes": MAX_DATA, "streams": False},
+    "urn:ojs:ext:progress": {"version": "1.0.0", "max_data_bytes": MAX_DATA, "streams": True},
     "urn:ojs:ext:rate-limiting": {"on_limit": list(ACTIONS), "window": "sliding"},
+    "urn:ojs:ext:schema-registry": {"modes": list(MODES), "max_schema_bytes": MAX_SCHEMA},
     "urn:ojs:ext:timeouts": {"version": "1.0.0"},
     # No specification knows this one.
     "urn:ojs-server:ext:settle": {"path": "/ojs/v1/workers/settle", "max_results": MAX_RESULTS},

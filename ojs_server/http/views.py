@@ -1,6 +1,6 @@
 """How jobs look on the wire. Stored payloads pass through as the bytes they are."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -10,6 +10,7 @@ from ojs_server.domain.job import Change, Job, Lease, State, StoredJob
 from ojs_server.domain.progress import Shown
 from ojs_server.domain.tenant import unscoped
 from ojs_server.ops.beside import Left
+from ojs_server.ops.schemas import Complaint
 from ojs_wire.codec import encode
 from ojs_wire.values import format_timestamp
 
@@ -141,6 +142,20 @@ def job_answer(
     """`{"job": …}` with the copy of the main fields that some clients read at the top."""
     top = {**_top(stored.job), **more}
     return b'{"job":' + envelope(stored, lease, beside) + b"," + encode(top)[1:]
+
+
+def warnings(complaints: Sequence[Complaint], *, many: bool = False) -> dict[str, Any]:
+    """What is wrong with the arguments of jobs that were stored all the same."""
+    shown = [
+        {
+            "code": "schema_validation",
+            "message": one.message,
+            **({"index": one.index} if many else {}),
+            "validation_errors": one.violations,
+        }
+        for one in complaints
+    ]
+    return {"warnings": shown} if shown else {}
 
 
 def changed_answer(change: Change, **more: Any) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from ojs_server.ops.webhooks import (
     Unsubscribe,
     missing,
 )
-from ojs_server.outbound import MAX_TESTS, headers_of
+from ojs_server.outbound import MAX_TESTS, message_of
 from ojs_server.store.clock import wall_ms
 from ojs_server.store.records import Place, PlacedEvent
 from ojs_server.store.webhooks import DeliveryFilter
@@ -178,7 +178,7 @@ async def _tested(call: Call, webhook: Webhook) -> Reply:
         created_at=now,
     )
     async with outbound.tests:
-        return await outbound.post(webhook.url, headers_of(webhook, sent, now), sent.body)
+        return await outbound.post(webhook.url, *message_of(webhook, sent, now))
 
 
 async def _known(call: Call) -> Webhook:
@@ -198,6 +198,7 @@ def _shown(webhook: Webhook, **more: Any) -> dict[str, Any]:
         "events": wish.events,
         "filter": {"queues": wish.queues, "job_types": wish.job_types},
         "metadata": wish.metadata,
+        "format": wish.format,
         "active": webhook.active,
         "old_secret_until": timestamp(webhook.old_until),
         "created_at": format_timestamp(webhook.created_at),

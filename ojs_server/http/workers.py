@@ -5,11 +5,13 @@ from typing import Any
 
 import msgspec
 
+from ojs_server.domain.demand import check_handlers, parse_runtime
 from ojs_server.domain.errors import TooLarge, invalid
 from ojs_server.domain.faults import parse_fault
 from ojs_server.domain.fields import parse_queue
 from ojs_server.domain.job import Change, StoredJob
 from ojs_server.domain.naming import nearest
+from ojs_server.domain.pool import parse_strategy, parse_weights
 from ojs_server.domain.tenant import scoped, unscoped
 from ojs_server.domain.validate import MAX_META
 from ojs_server.domain.workers import (
@@ -18,6 +20,7 @@ from ojs_server.domain.workers import (
     parse_reported,
     parse_worker_id,
     presence,
+    profile_of,
 )
 from ojs_server.http.blocks import parse_blocks
 from ojs_server.http.call import Answer, Call
@@ -28,8 +31,9 @@ from ojs_server.http.views import array, envelope, left_members, summary
 from ojs_server.ops.beat import Beat, Beaten
 from ojs_server.ops.claim import Claim, Deliveries
 from ojs_server.ops.fetch import fetch as fetch_or_wait
-from ojs_server.ops.presence import Deregister, Register, profile_of, unknown_worker
+from ojs_server.ops.presence import Deregister, Register, unknown_worker
 from ojs_server.ops.settle import Ack, Fail
+from ojs_server.ops.sharing import Way
 from ojs_server.store.clock import wall_ms
 from ojs_server.store.records import Claimed, WorkerLoad
 from ojs_wire import codes
@@ -80,8 +84,10 @@ def claim_of(call: Call, terms: FetchTerms, worker_id: str | None) -> Claim:
         job_types=_job_types(terms.job_types),
         lease_ms=_lease_ms(terms),
         fetch_id=_fetch_id(terms.fetch_id),
+        tags=None if terms.runtime is None else parse_runtime("runtime", terms.runtime),
         late_ack=terms.late_ack,
         tenant=call.tenant,
+        way=_way(terms),
     )
 
 
@@ -375,6 +381,7 @@ def _profile(request: WorkerProfile) -> Mapping[str, object]:
             f"`metadata` has {size} bytes; at most {MAX_META} are allowed",
             details={"field": "metadata", "size": size, "limit": MAX_META},
         )
+    check_handlers(request.handlers or ())
     return {name: value for name in _PROFILE if (value := getattr(request, name)) is not None}
 
 
@@ -383,6 +390,15 @@ def _job_types(names: list[str] | None) -> tuple[str, ...] | None:
         if len(name) > MAX_NAME or not JOB_TYPE.fullmatch(name):
             raise invalid("job_types", "must hold job types, like email.send")
     return tuple(dict.fromkeys(names)) if names else None
+
+
+def _way(terms: FetchTerms) -> Way | None:
+    weights = parse_weights("weights", terms.weights or {})
+    strategy = parse_strategy("strategy", terms.strategy) or ("weighted" if weights else None)
+    # What is wanted anyhow needs no look at the queues.
+    if strategy is None or strategy == "strict":
+        return None
+    return Way(None, strategy, tuple(sorted(weights.items())))
 
 
 def _fetch_id(name: str | None) -> str | None:

@@ -16,7 +16,7 @@ from ojs_server.metrics import Metrics
 from ojs_server.ops.deliveries import MAX_WAITING, Report, Spread, Take, look
 from ojs_server.ops.engine import Engine
 from ojs_server.ops.patience import at_most
-from ojs_server.outbound import headers_of
+from ojs_server.outbound import message_of
 from ojs_server.store.clock import wall_ms
 from ojs_server.store.webhooks import WebhookLoad
 
@@ -177,9 +177,7 @@ class Deliver:
 
     async def _attempt(self, webhook: Webhook, delivery: Delivery) -> None:
         try:
-            reply = await self._way.post(
-                webhook.url, headers_of(webhook, delivery, wall_ms()), delivery.body
-            )
+            reply = await self._way.post(webhook.url, *message_of(webhook, delivery, wall_ms()))
             reported = await self._engine.run(Report(delivery, reply))
             if reported.kept and reported.delivery is not None:
                 self._observe(reported.delivery, reply)

@@ -6,11 +6,21 @@ from typing import Final
 import msgspec
 
 from ojs_server.domain import limit as limits
+from ojs_server.domain.choice import InOrder, QueueOrder
 from ojs_server.domain.limit import Limit
 from ojs_server.domain.rate_limit import OF_QUEUE
 from ojs_server.domain.tenant import scoped
+from ojs_server.ops import matching
 from ojs_server.ops.gates import guarded
-from ojs_server.ops.sharing import Wish, guards, is_shared, tenants_met
+from ojs_server.ops.sharing import (
+    Wish,
+    guards,
+    is_shared,
+    limited_pools,
+    order_of,
+    pool_of,
+    tenants_met,
+)
 from ojs_server.ops.sharing import claim as claim_shared
 from ojs_server.ops.work import Work
 from ojs_server.store.records import Claimed
@@ -38,9 +48,12 @@ class Admission:
             if tenant.max_concurrency is not None
         }
         # Also those of which only the depth is bounded: it falls, and this is their turn.
-        work.gates.settle([*(guarded(configs, queues) if configs else ()), *guards(met)])
+        pools = limited_pools(sharing) if any(wish.way for wish in wishes) else []
+        work.gates.settle([*(guarded(configs, queues) if configs else ()), *guards(met, pools)])
         # Read under the lock: whoever claims from these queues has committed, or waits for us.
         counters = self._limited | self._tenants.keys()
+        for pool in (pool_of(wish, sharing) for wish in wishes):
+            counters |= set(() if pool is None else pool.queues)
         self._loads = work.tx.queue_loads(counters) if counters else {}
 
     def take(self, wish: Wish, limit: int) -> list[Claimed]:
@@ -86,6 +99,12 @@ class Admission:
 
     def _take_shared(self, wish: Wish, limit: int) -> list[Claimed]:
         work = self._work
+        order: QueueOrder = InOrder()
+        if (pool := pool_of(wish, work.tx.sharing)) is not None:
+            active = {queue: self._active(queue) for queue in pool.queues}
+            if pool.concurrency is not None:
+                limit = max(0, min(limit, pool.concurrency - sum(active.values())))
+            order = order_of(work, wish, pool, active)
         room = {name: max(0, most - self._active(name)) for name, most in self._tenants.items()}
         limited = self._limited.intersection(wish.queues)
         for queue in limited:
@@ -93,7 +112,7 @@ class Admission:
             if free.count is not None:
                 room[queue] = free.count
         taken = self._admitted(
-            wish, limit, lambda count, kept: claim_shared(work, wish, count, room, kept)
+            wish, limit, lambda count, kept: claim_shared(work, wish, count, room, kept, order)
         )
         for queue in sorted(limited):
             self._started(queue, sum(one.job.queue == queue for one in taken))
@@ -123,7 +142,11 @@ class Admission:
     def _take(self, wish: Wish, limit: int) -> list[Claimed]:
         tx = self._work.tx
         return self._admitted(
-            wish, limit, lambda count, kept: tx.claim(wish.queues, wish.job_types, count)
+            wish,
+            limit,
+            lambda count, kept: matching.claim(
+                tx, wish.queues, wish.job_types, wish.ability, count
+            ),
         )
 
     def _admitted(self, wish: Wish, limit: int, claim: Claims) -> list[Claimed]:

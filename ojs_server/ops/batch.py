@@ -26,6 +26,8 @@ from ojs_server.ops import (
     presence,
     priority,
     progress,
+    rooms,
+    schemas,
     settle,
     sharers,
     sweep,
@@ -35,7 +37,7 @@ from ojs_server.ops import (
 )
 from ojs_server.ops.exchange import Exchange, RepeatableAck, RepeatableFail
 from ojs_server.ops.gates import guarded
-from ojs_server.ops.sharing import guards, limited_tenants
+from ojs_server.ops.sharing import guards, limited_pools, limited_tenants
 from ojs_server.ops.work import Chance, Rules, Work
 from ojs_server.store.base import OutcomeUnknown, StaleWrite, Store, StoreUnavailable
 from ojs_wire import codes
@@ -83,6 +85,7 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
         ),
         webhooks.run,
     ),
+    ((schemas.RegisterSchema, schemas.RemoveSchema), schemas.run),
     ((deliveries.Spread, deliveries.Take, deliveries.Report), deliveries.run),
     # Before every group that locks jobs: see the order of locks in store/base.py.
     ((cron.Register, cron.Amend, cron.Forget, cron.Trigger, cron.Fire), cron.run),
@@ -103,6 +106,7 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
         ),
         settle.run,
     ),
+    ((rooms.Begin,), rooms.begin),
     ((checkpoint.Save, checkpoint.Clear), checkpoint.run),
     ((progress.Advance,), progress.run),
     ((priority.Prioritize,), priority.run),
@@ -111,6 +115,7 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
     ((bulk.Bulk,), bulk.run),
     (get_args(presence.Coming), presence.run),
     ((presence.Cleanup,), presence.clean_up),
+    ((rooms.Join,), rooms.join),
     ((beat.Beat,), beat.run),
     ((sweep.Sweep,), sweep.run),
     ((claim.Claim,), claim.run),
@@ -131,11 +136,12 @@ _ON_JOB: Final = (
     checkpoint.Clear,
     progress.Advance,
     priority.Prioritize,
+    rooms.Begin,
 )
 _USUAL: Final = {
     *(enqueue.Enqueue, settle.Ack, settle.Fail, RepeatableAck, RepeatableFail, claim.Claim)
 }
-_BY_WORKER: Final = (claim.Claim, beat.Beat, *get_args(presence.Coming))
+_BY_WORKER: Final = (claim.Claim, beat.Beat, rooms.Join, *get_args(presence.Coming))
 _GROUP_OF: Final = {kind: index for index, (kinds, _) in enumerate(HANDLERS) for kind in kinds}
 
 
@@ -304,10 +310,11 @@ def _lock(work: Work, ops: Sequence[Operation]) -> None:
         queues = {draft.queue for draft in drafts}
         queues.update(name for op in claims for name in op.queues)
         names += guarded(tx.configs, queues)
-    if tx.sharing.tenants:
-        # Which tenants a claim will meet is known too late.
+    if tx.sharing.tenants or tx.sharing.pools:
+        # Which tenants and pools a claim will meet is known too late.
         tenants = None if claims else {draft.tenant or DEFAULT for draft in drafts}
-        names += guards(limited_tenants(tx.sharing, tenants))
+        pools = limited_pools(tx.sharing) if claims else ()
+        names += guards(limited_tenants(tx.sharing, tenants), pools)
     if names:
         work.gates.settle(names)
 
@@ -319,7 +326,7 @@ def _waits_once(work: Work, sorts: Mapping[type, Sequence[Any]]) -> bool:
     """
     return (
         not work.tx.configs
-        and not work.tx.sharing.tenants
+        and not (work.tx.sharing.tenants or work.tx.sharing.pools)
         and sorts.keys() <= _USUAL
         and not any(op.keys for op in sorts.get(enqueue.Enqueue, ()))
     )

@@ -11,6 +11,7 @@ from ojs_server.domain.job import StoredJob
 from ojs_server.domain.validate import Draft
 from ojs_server.ops.enqueue import Enqueue, ReceiptKey
 from ojs_server.ops.enqueue import run as enqueue
+from ojs_server.ops.schemas import Complaint
 from ojs_server.ops.work import Work
 from ojs_server.store.records import Receipt
 from ojs_wire import codec
@@ -31,10 +32,11 @@ class BulkEnqueue(msgspec.Struct, frozen=True):
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """A job that is stored, and whether it was before."""
+    """A job that is stored, whether it was before, and what is wrong with its arguments."""
 
     stored: StoredJob
     earlier: bool
+    complaints: tuple[Complaint, ...] = ()
 
 
 class Settled(msgspec.Struct, frozen=True):
@@ -63,7 +65,7 @@ def _run(work: Work, op: BulkEnqueue) -> Settled | OjsError:
             items[index] = (
                 outcome
                 if isinstance(outcome, OjsError)
-                else Entry(outcome.jobs[0], outcome.earlier[0])
+                else Entry(outcome.jobs[0], outcome.earlier[0], outcome.complaints)
             )
     succeeded = sum(isinstance(item, Entry) for item in items)
     numbers = {"total": len(items), "succeeded": succeeded, "failed": len(items) - succeeded}

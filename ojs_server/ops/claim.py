@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Sequence
+from itertools import chain
 
 import msgspec
 
@@ -10,16 +11,13 @@ from ojs_server.domain.errors import OjsError
 from ojs_server.domain.job import Job, Lease, State
 from ojs_server.domain.profile import LateAck
 from ojs_server.domain.queue_config import NO_CONFIG
-from ojs_server.domain.workers import Presence, Worker, is_deleted, may_fetch, presence
 from ojs_server.ops.admission import Admission
+from ojs_server.ops.askers import look_at
 from ojs_server.ops.beside import NOTHING_LEFT, Left, left_for
-from ojs_server.ops.presence import seen, unknown_worker
-from ojs_server.ops.sharing import Wish
+from ojs_server.ops.presence import unknown_worker
+from ojs_server.ops.sharing import Way, Wish, wish_of
 from ojs_server.ops.work import Work
 from ojs_server.store.records import Claimed
-
-# How stale `seen_at` of a worker that only fetches may become.
-SEEN_EVERY_MS = 5_000
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -36,8 +34,13 @@ class Claim(msgspec.Struct, frozen=True):
     fetch_id: str | None = None
     late_ack: LateAck | None = None
     tenant: str | None = None
+    # The oldest job over what the worker is linked to; `queues` and `job_types` are then empty.
+    linked: bool = False
+    way: Way | None = None
     # Only for a worker that is known; otherwise whoever asks becomes known by that.
     known: bool = False
+    # What the FETCH says of the worker's runtime; None where it says nothing.
+    tags: tuple[str, ...] | None = None
 
     @property
     def keys(self) -> tuple[object, ...]:
@@ -59,16 +62,30 @@ Deliveries = tuple[Delivery, ...]
 def run(work: Work, ops: Sequence[Claim]) -> list[Deliveries | OjsError]:
     """Answer many fetches; those that want the same are one claim."""
     # Workers first: their locks keep two nodes from answering the same fetch_id at once.
-    barred, unknown = _barred(work, ops)
+    askers = look_at(work, ops)
     answers: dict[int, Deliveries] = _repeated(work, ops)
-    everywhere = tuple(work.tx.queue_names()) if any(not op.queues for op in ops) else ()
+    everywhere = tuple(work.tx.queue_names()) if any(map(_is_everywhere, ops)) else ()
     wanted: dict[Wish, list[int]] = {}
+    lanes: dict[int, list[Wish]] = {}
     for index, op in enumerate(ops):
-        if index not in answers and op.worker_id not in barred and work.tx.maintenance is None:
-            wish = Wish(op.queues or everywhere, op.job_types, op.tenant)
+        if index in answers or op.worker_id in askers.barred or work.tx.maintenance is not None:
+            continue
+        ability = askers.ability(op)
+        if op.linked and op.worker_id is not None:
+            found = work.tx.oldest_lanes(op.worker_id)
+            lanes[index] = [Wish((queue,), (kind,), op.tenant, ability) for queue, kind in found]
+        else:
+            wish = wish_of(
+                work.tx.sharing,
+                Wish(op.queues or everywhere, op.job_types, op.tenant, ability, op.way),
+                askers.workers.get(op.worker_id or ""),
+            )
             wanted.setdefault(wish, []).append(index)
-    admission = Admission(work, list(wanted))
+    admission = Admission(work, [*wanted, *chain.from_iterable(lanes.values())])
     leases: list[Lease] = []
+    for index, wishes in lanes.items():
+        answers[index] = _oldest(work, admission, ops[index], wishes)
+        leases += [delivery.lease for delivery in answers[index]]
     for wish, indexes in wanted.items():
         limit = sum(ops[index].count for index in indexes)
         claimed = deque(admission.take(wish, limit))
@@ -78,13 +95,25 @@ def run(work: Work, ops: Sequence[Claim]) -> list[Deliveries | OjsError]:
             leases += [delivery.lease for delivery in answers[index]]
     if leases:
         work.tx.insert_leases(leases)
-    found = _with_left(work, [answers.get(index, ()) for index in range(len(ops))])
-    if not unknown:
-        return found
+    shown = _with_left(work, [answers.get(index, ()) for index in range(len(ops))])
+    if not askers.unknown:
+        return shown
     return [
-        unknown_worker(op.worker_id) if op.worker_id in unknown and op.known else one
-        for op, one in zip(ops, found, strict=True)
+        unknown_worker(op.worker_id) if op.worker_id in askers.unknown and op.known else one
+        for op, one in zip(ops, shown, strict=True)
     ]
+
+
+def _is_everywhere(op: Claim) -> bool:
+    return not (op.queues or op.linked)
+
+
+def _oldest(work: Work, admission: Admission, op: Claim, lanes: Sequence[Wish]) -> Deliveries:
+    """One job of what a worker is linked to, the oldest that no limit holds back."""
+    for wish in lanes:
+        if claimed := admission.take(wish, 1):
+            return tuple(_hand_over(work, one, op) for one in claimed)
+    return ()
 
 
 def _hand_over(work: Work, claimed: Claimed, op: Claim) -> Delivery:
@@ -156,34 +185,3 @@ def _rank(op: Claim, job: Job) -> tuple[int, int, int]:
     """The place that the claim gave a job; the store's order, for want of the first answer."""
     lane = op.queues.index(job.queue) if job.queue in op.queues else len(op.queues)
     return (lane, -job.priority, job.seq)
-
-
-def _barred(work: Work, ops: Sequence[Claim]) -> tuple[set[str], set[str]]:
-    """The workers that get nothing: quiet, terminating, gone, or not online where that counts; and
-    those that had to be known. Others who are not known become so."""
-    ids = sorted({op.worker_id for op in ops if op.worker_id})
-    if not ids:
-        return set(), set()
-    profile = work.rules.profile
-    workers = work.tx.load_workers(ids)
-    strict = {op.worker_id for op in ops if op.known and op.worker_id}
-    unknown = {worker_id for worker_id in strict if is_deleted(workers.get(worker_id))}
-    barred = {*unknown}
-    stale: list[Worker] = []
-    for worker_id in ids:
-        worker = workers.get(worker_id)
-        if worker is None:
-            if worker_id not in unknown:
-                stale.append(Worker(id=worker_id, seen_at=work.now, created_at=work.now))
-            continue
-        if worker.deleted_at is not None and profile.final_deletion:
-            barred.add(worker_id)
-            continue
-        if worker.seen_at < work.now - SEEN_EVERY_MS:
-            stale.append(seen(work, worker))
-        seen_as = presence(worker, work.now, profile.thresholds)
-        if not may_fetch(worker) or (profile.gates_fetch and seen_as is not Presence.ONLINE):
-            barred.add(worker_id)
-    if stale:
-        work.tx.save_workers(stale)
-    return barred, unknown

@@ -14,6 +14,7 @@ from ojs_server.domain.errors import Conflict, NotFound, OjsError
 from ojs_server.domain.job import StoredJob
 from ojs_server.domain.queue_config import NO_CONFIG, require_type
 from ojs_server.ops.cron_firing import Firing, cancel_held
+from ojs_server.ops.schemas import hold
 from ojs_server.ops.work import Work, outcome_of
 
 STEP = 500
@@ -127,7 +128,7 @@ def _register(work: Work, op: Register) -> Kept:
     known = work.tx.load_cron([op.name]).get(op.name)
     entry = registered(op.changes, known, work.now, strict=op.strict)
     if known is None:
-        _require_type(work, entry)
+        _require(work, entry)
     if known is None and work.tx.insert_cron([entry]):
         # Another node stored it since we looked; now it is locked.
         known = _load(work, op.name)
@@ -139,17 +140,18 @@ def _register(work: Work, op: Register) -> Kept:
 
 
 def _kept(work: Work, entry: CronEntry, known: CronEntry) -> Kept:
-    # An entry whose type is refused since can still be switched off.
+    # An entry whose job is refused since can still be switched off.
     if entry.definition != known.definition:
-        _require_type(work, entry)
+        _require(work, entry)
     work.tx.update_cron([entry])
     work.expect(entry.next_run_at)
     return Kept(entry)
 
 
-def _require_type(work: Work, entry: CronEntry) -> None:
+def _require(work: Work, entry: CronEntry) -> None:
     draft = draft_of(entry, work.now, work.now, lease_ms=work.rules.profile.lease_ms)
     require_type(work.tx.configs.get(draft.queue, NO_CONFIG), draft.queue, draft.type)
+    hold(work, [draft])
 
 
 def _trigger(work: Work, entry: CronEntry) -> Triggered:

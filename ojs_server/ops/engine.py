@@ -9,8 +9,10 @@ from ojs_server.domain.beside import Checkpoint
 from ojs_server.domain.delivery import Delivery
 from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.job import Change, Event, Job
+from ojs_server.domain.schema import Schema
 from ojs_server.domain.turns import Rota
 from ojs_server.domain.webhook import Webhook
+from ojs_server.domain.workers import Worker
 from ojs_server.ops import (
     batch,
     beat,
@@ -28,6 +30,8 @@ from ojs_server.ops import (
     presence,
     priority,
     progress,
+    rooms,
+    schemas,
     settle,
     sharers,
     sweep,
@@ -118,6 +122,10 @@ class Engine:
     @overload
     async def run(self, operation: presence.Cleanup) -> presence.Cleaned: ...
     @overload
+    async def run(self, operation: rooms.Join) -> Worker: ...
+    @overload
+    async def run(self, operation: rooms.Begin) -> rooms.Begun: ...
+    @overload
     async def run(self, operation: sweep.Sweep) -> sweep.Swept: ...
     @overload
     async def run(self, operation: cron.Register | cron.Amend | cron.Forget) -> cron.Kept: ...
@@ -147,6 +155,10 @@ class Engine:
     async def run(self, operation: opening.Open) -> opening.Opened: ...
     @overload
     async def run(self, operation: opening.Override) -> opening.Overridden: ...
+    @overload
+    async def run(self, operation: schemas.RegisterSchema) -> Schema: ...
+    @overload
+    async def run(self, operation: schemas.RemoveSchema) -> None: ...
     @overload
     async def run(
         self,

@@ -11,8 +11,9 @@ from ojs_server.domain.queue_config import NO_CONFIG, require_type
 from ojs_server.domain.validate import Draft, configured
 from ojs_server.ops.backpressure import Intake, Newcomers, Pressure
 from ojs_server.ops.quotas import Quotas
+from ojs_server.ops.schemas import Complaint, hold
 from ojs_server.ops.unique import Judged, judge
-from ojs_server.ops.work import Work
+from ojs_server.ops.work import Work, outcome_of
 from ojs_server.store.records import Receipt
 
 ReceiptKey = tuple[str, str, str]
@@ -43,6 +44,8 @@ class Enqueued(msgspec.Struct, frozen=True):
     jobs: tuple[StoredJob, ...]
     earlier: tuple[bool, ...]
     pressure: Pressure | None = None
+    # Jobs whose arguments do not fit their schemas, where these do not insist.
+    complaints: tuple[Complaint, ...] = ()
 
     @property
     def created(self) -> bool:
@@ -62,6 +65,7 @@ def run(work: Work, ops: Sequence[Enqueue]) -> list[Enqueued | OjsError]:
         if (verdict := _known_id(op, known)) is not None:
             verdicts[index] = verdict
     ops, refused = _configured(work, ops)
+    complaints = _held(work, ops, refused)
     made = {
         index: tuple(work.born(draft) for draft in op.drafts)
         for index, op in enumerate(ops)
@@ -88,10 +92,26 @@ def run(work: Work, ops: Sequence[Enqueue]) -> list[Enqueued | OjsError]:
                 work.note(events.bulk("enqueue", total=count, succeeded=count, failed=0))
     work.apply(replaced)
     answers = _answers(work, [verdicts[index] for index in range(len(ops))])
-    for index, pressure in pressures.items():
+    for index in pressures.keys() | complaints.keys():
         if isinstance(answer := answers[index], Enqueued):
-            answers[index] = msgspec.structs.replace(answer, pressure=pressure)
+            answers[index] = msgspec.structs.replace(
+                answer, pressure=pressures.get(index), complaints=complaints.get(index, ())
+            )
     return answers
+
+
+def _held(
+    work: Work, ops: Sequence[Enqueue], refused: dict[int, OjsError]
+) -> dict[int, tuple[Complaint, ...]]:
+    """What is wrong with the arguments of requests; those that strict schemas refuse are noted."""
+    found: dict[int, tuple[Complaint, ...]] = {}
+    for index, op in enumerate(ops) if work.tx.schemas else ():
+        verdict = outcome_of(hold, work, op.drafts)
+        if isinstance(verdict, OjsError):
+            refused.setdefault(index, verdict)
+        elif verdict:
+            found[index] = verdict
+    return found
 
 
 def _configured(

@@ -5,9 +5,10 @@ from collections.abc import Awaitable
 from contextlib import suppress
 from typing import Final
 
+from ojs_server.domain.demand import ability_of
 from ojs_server.domain.errors import Conflict
 from ojs_server.domain.faults import Fault
-from ojs_server.domain.workers import may_fetch
+from ojs_server.domain.workers import Worker, may_fetch
 from ojs_server.ops.claim import Claim, Deliveries
 from ojs_server.ops.engine import Engine
 from ojs_server.ops.settle import Fail
@@ -43,9 +44,13 @@ async def fetch(
             remaining = deadline - asyncio.get_running_loop().time()
             if deliveries or remaining <= 0 or engine.wakeups.closed:
                 return deliveries
-            if claim.worker_id is not None and await _is_barred(engine, claim.worker_id):
+            worker = None if claim.worker_id is None else await _worker(engine, claim.worker_id)
+            if worker is not None and not may_fetch(worker):
                 await _hold(engine, waiter, left, remaining)
                 return ()
+            waiter.picky = is_picky(claim) or (
+                worker is not None and ability_of(worker.profile, None) is not None
+            )
             await first(waiter.wait(), left, remaining)
             if left is not None and left.done():
                 return ()
@@ -57,7 +62,7 @@ async def fetch(
 
 def is_picky(claim: Claim) -> bool:
     """Whether a job of its queues may be none for this fetch."""
-    return claim.job_types is not None or claim.tenant is not None
+    return any(one is not None for one in (claim.job_types, claim.tenant, claim.tags))
 
 
 async def _give_back(engine: Engine, deliveries: Deliveries) -> None:
@@ -71,9 +76,9 @@ async def _give_back(engine: Engine, deliveries: Deliveries) -> None:
             await engine.run(release)
 
 
-async def _is_barred(engine: Engine, worker_id: str) -> bool:
+async def _worker(engine: Engine, worker_id: str) -> Worker | None:
     loads = await engine.read(lambda reader: reader.workers([worker_id]))
-    return any(not may_fetch(load.worker) for load in loads)
+    return loads[0].worker if loads else None
 
 
 async def _hold(

@@ -19,6 +19,7 @@ from ojs_server.domain.workers import (
     is_deleted,
     is_stale,
     presence,
+    profile_of,
 )
 from ojs_server.ops.work import Work
 from ojs_wire.codec import encode
@@ -138,7 +139,7 @@ def _one(work: Work, op: Coming) -> Known | OjsError:
     if isinstance(op, Register):
         if known is not None and known.deleted_at and work.rules.profile.final_deletion:
             return _deleted(known)
-        worker = _registered(work, op, known)
+        worker = register(work, op, known)
     elif known is None or (isinstance(op, Direct) and known.gone_at is not None):
         return unknown_worker(op.worker_id)
     elif isinstance(op, Direct):
@@ -147,7 +148,7 @@ def _one(work: Work, op: Coming) -> Known | OjsError:
         return unknown_worker(op.worker_id)
     elif isinstance(op, Describe):
         worker = known
-        work.tx.unlink_kinds([worker.id])
+        unlink(work, [worker.id])
         link(work, worker.id, op.kinds)
     elif isinstance(op, Delete):
         (worker,) = _delete(work, [known], op.recovery)
@@ -188,7 +189,8 @@ def unknown_worker(worker_id: str) -> NotFound:
     )
 
 
-def _registered(work: Work, op: Register, known: Worker | None) -> Worker:
+def register(work: Work, op: Register, known: Worker | None) -> Worker:
+    """The worker of a registration, which is to be saved."""
     if work.rules.profile.dead_after_ms is not None:
         work.expect(work.now + work.rules.profile.dead_after_ms)
     before = known or Worker(id=op.worker_id, created_at=work.now, incarnation=0)
@@ -224,6 +226,16 @@ def link(work: Work, worker_id: str, kinds: Sequence[Kind]) -> None:
             ]
         )
         work.tx.link_kinds([(worker_id, kind.room, kind.name) for kind in kinds])
+
+
+def unlink(work: Work, worker_ids: Sequence[str]) -> None:
+    """These workers run nothing any more; jobs of rooms that are nobody's then go as well."""
+    names = work.tx.linked(worker_ids)
+    work.tx.unlink_kinds(worker_ids)
+    if names:
+        work.tx.retire_kinds(names)
+    for room in sorted({room for room, _ in names if room}):
+        work.note(events.job_types_changed(room))
 
 
 def arrival(worker: Worker, *, registered: bool) -> Event:
@@ -324,7 +336,7 @@ def noticed(work: Work, worker: Worker) -> Worker:
     )
     if found is Presence.DELETED:
         worker = msgspec.structs.replace(worker, deleted_at=work.now)
-        work.tx.unlink_kinds([worker.id])
+        unlink(work, [worker.id])
     return msgspec.structs.replace(worker, presence=found)
 
 
@@ -365,8 +377,3 @@ def _delete(work: Work, workers: Sequence[Worker], recovery: Recovery | None) ->
 def merge_profile(stored: bytes, given: Mapping[str, object]) -> bytes:
     """What the worker says of itself, newest word last."""
     return encode({**_profile.decode(stored), **given}) if given else stored
-
-
-def profile_of(worker: Worker) -> dict[str, Any]:
-    """What the worker says of itself."""
-    return _profile.decode(worker.profile)

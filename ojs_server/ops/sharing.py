@@ -6,15 +6,21 @@ The look locks nothing, so on several nodes another may be faster; then it looks
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from ojs_server.domain.choice import InOrder, choose
+from ojs_server.domain import events
+from ojs_server.domain.choice import QueueOrder, choose
+from ojs_server.domain.demand import Ability, may_run
 from ojs_server.domain.job import Job
+from ojs_server.domain.pool import OF_POOL, Pool, PoolOrder, declared
 from ojs_server.domain.sharing import Sharing
 from ojs_server.domain.tenant import OF_TENANT, Tenant, scoped
+from ojs_server.domain.workers import Worker, profile_of
+from ojs_server.ops import matching
 from ojs_server.store.records import Claimed, Lane
 
 if TYPE_CHECKING:
@@ -24,6 +30,16 @@ if TYPE_CHECKING:
 MOST_TENANTS: Final = 100
 # How often a claim looks again because other nodes were faster.
 LOOKS: Final = 3
+# Past so many jobs of a lane it looks that its worker may not run.
+MOST_PASSED: Final = 200
+
+
+class Way(msgspec.Struct, frozen=True):
+    """How queues follow each other: as a pool says, or, where there is none, as the fetch says."""
+
+    pool: str | None
+    strategy: str = "strict"
+    weights: tuple[tuple[str, int], ...] = ()
 
 
 class Wish(msgspec.Struct, frozen=True):
@@ -32,11 +48,47 @@ class Wish(msgspec.Struct, frozen=True):
     queues: tuple[str, ...]
     job_types: tuple[str, ...] | None = None
     tenant: str | None = None
+    ability: Ability | None = None
+    way: Way | None = None
 
 
 def is_shared(wish: Wish, sharing: Sharing) -> bool:
     """Whether one statement that takes what comes first would not do."""
-    return sharing.tenancy or wish.tenant is not None
+    return sharing.tenancy or wish.tenant is not None or wish.way is not None
+
+
+def wish_of(
+    sharing: Sharing,
+    wish: Wish,
+    worker: Worker | None,
+) -> Wish:
+    """What a worker may take, of its pool if it belongs to one; the pool's word counts."""
+    if not sharing.pools:
+        return wish
+    member = None if worker is None else declared(profile_of(worker))
+    pool = sharing.pools.get(member or "")
+    closed = {
+        queue
+        for name, one in sharing.pools.items()
+        if one.isolated and name != member
+        for queue in one.queues
+    }
+    queues = tuple(
+        queue
+        for queue in wish.queues
+        if queue not in closed and (pool is None or queue in pool.queues)
+    )
+    way = wish.way if pool is None else Way(member)
+    return msgspec.structs.replace(wish, queues=queues, way=way)
+
+
+def pool_of(wish: Wish, sharing: Sharing) -> Pool | None:
+    """The pool whose rules a claim follows, or one that the fetch made up."""
+    if wish.way is None:
+        return None
+    if wish.way.pool is not None:
+        return sharing.pools.get(wish.way.pool)
+    return Pool(wish.queues, strategy=wish.way.strategy, weights=dict(wish.way.weights))
 
 
 def counters_of(job: Job) -> tuple[str, ...]:
@@ -60,13 +112,35 @@ def tenants_met(wishes: Iterable[Wish], sharing: Sharing) -> Mapping[str, Tenant
     return limited_tenants(sharing, None if None in names else [one for one in names if one])
 
 
-def guards(tenants: Iterable[str]) -> list[str]:
-    """The rows that are locked while tenants' limits are looked at."""
-    return [OF_TENANT + name for name in tenants]
+def guards(tenants: Iterable[str], pools: Iterable[str] = ()) -> list[str]:
+    """The rows that are locked while limits of tenants and pools are looked at."""
+    return [*(OF_POOL + name for name in pools), *(OF_TENANT + name for name in tenants)]
+
+
+def limited_pools(sharing: Sharing) -> list[str]:
+    """The pools in which only so many jobs may run."""
+    return [name for name, pool in sharing.pools.items() if pool.concurrency is not None]
+
+
+def order_of(work: "Work", wish: Wish, pool: Pool, active: Mapping[str, int]) -> PoolOrder:
+    """The order of a pool's queues, which goes on where the last claim of this node left it."""
+    named = wish.way is not None and wish.way.pool
+    name = f"pool:{named}" if named else f"queues:{','.join(sorted(wish.queues))}"
+    tell = partial(_tell_starved, work, named or None)
+    return PoolOrder(pool, work.rota.of(name), work.rota.patience(name), active, work.now, tell)
+
+
+def _tell_starved(work: "Work", pool: str | None, queue: str) -> None:
+    work.note(events.of_queue("scheduling.queue_starved", queue, pool=pool))
 
 
 def claim(
-    work: "Work", wish: Wish, limit: int, room: Mapping[str, int], kept: Sequence[Claimed]
+    work: "Work",
+    wish: Wish,
+    limit: int,
+    room: Mapping[str, int],
+    kept: Sequence[Claimed],
+    order: QueueOrder,
 ) -> list[Claimed]:
     """Take up to `limit` jobs more; `room` says what limited counters allow, `kept` included."""
     if wish.tenant is not None and not work.tx.sharing.tenancy:
@@ -74,15 +148,17 @@ def claim(
         return []
     taken: list[Claimed] = []
     lost: set[str] = set()
+    met = matching.met(work.tx, wish.queues, wish.job_types, wish.ability)
+    passed = 0 if met is None else MOST_PASSED
     for _ in range(LOOKS):
         used = Counter(name for one in (*kept, *taken) for name in counters_of(one.job))
         wanted = limit - len(taken)
-        found = work.tx.waiting(_lanes(work, wish), wanted + len(lost))
+        found = work.tx.waiting(_lanes(work, wish), wanted + len(lost) + passed)
         chosen = choose(
-            (one for one in found if one.id not in lost),
+            (one for one in found if one.id not in lost and may_run(wish.ability, one.demand)),
             wish.queues,
             wanted,
-            order=InOrder(),
+            order=order,
             tenants=work.tx.sharing.tenants,
             rooms={name: count - used[name] for name, count in room.items()},
             rota=work.rota,
@@ -102,7 +178,9 @@ def _lanes(work: "Work", wish: Wish) -> list[Lane]:
         tenants = [(queue, wish.tenant) for queue in wish.queues]
     else:
         # Also whatever comes first: jobs that were stored before there were tenants.
-        tenants = [*((queue, None) for queue in wish.queues), *_tenants(work, wish.queues)]
+        tenants = [(queue, None) for queue in wish.queues]
+        if work.tx.sharing.tenancy:
+            tenants += _tenants(work, wish.queues)
     return [
         Lane(queue, tenant, job_type)
         for (queue, tenant), job_type in product(tenants, wish.job_types or (None,))

@@ -40,6 +40,7 @@ class Rules(msgspec.Struct, frozen=True):
     keep: Retention = Retention()
     conformance: bool = False
     retry_priority: str = "equal"
+    schema_validation: str = "warn"
 
 
 class Chance(msgspec.Struct, frozen=True):
@@ -159,7 +160,7 @@ class Work:
 
     def unstore(self, jobs: Sequence[Job]) -> None:
         """Take back jobs that this same transaction added, as if they had never been."""
-        self.remove(jobs)
+        self.remove([self._own(job) for job in jobs])
         gone = {job.id for job in jobs}
         self._events = [event for event in self._events if event.subject not in gone]
 
@@ -236,12 +237,12 @@ class Work:
             if all(stored.job.tenant is None for stored in jobs):
                 return jobs
             self.tx.begin_tenancy()
-        return [
-            stored
-            if stored.job.tenant is not None
-            else replace(stored, job=replace(stored.job, tenant=DEFAULT))
-            for stored in jobs
-        ]
+        return [replace(stored, job=self._own(stored.job)) for stored in jobs]
+
+    def _own(self, job: Job) -> Job:
+        if job.tenant is None and self.tx.sharing.tenancy:
+            return replace(job, tenant=DEFAULT)
+        return job
 
     def _entered(self, job: Job) -> None:
         self._count(job, 1)

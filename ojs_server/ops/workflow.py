@@ -20,6 +20,7 @@ from ojs_server.domain.workflow_record import (
     begun,
 )
 from ojs_server.ops.enqueue import ReceiptKey, entered
+from ojs_server.ops.schemas import hold
 from ojs_server.ops.unique import Judged, judge
 from ojs_server.ops.work import Work, outcome_of
 from ojs_server.ops.workflow_moves import Moves, advance, member, require_own
@@ -176,6 +177,7 @@ def _begin(work: Work, op: Start, created: Workflow) -> WorkflowView:
     """Store the jobs: those that may run at once as jobs, the others as requests."""
     definition, configs = op.definition, work.tx.configs
     require_types(definition, configs)
+    hold(work, definition.drafts)
     drafts = tuple(configured(one, configs.get(one.queue, NO_CONFIG)) for one in op.drafts)
     nodes = [launch.node for launch in op.effects.enqueue]
     jobs = [

@@ -42,9 +42,11 @@ from ojs_server.store.records import (
     QueueLoad,
     Receipt,
     Span,
+    Staffed,
     Stamped,
     WorkerLoad,
 )
+from ojs_server.store.schemas import SchemaReader, SchemaTx
 from ojs_server.store.webhooks import WebhookReader, WebhookTx
 from ojs_server.store.workflows import WorkflowFilter, WorkflowPage, WorkflowTx
 
@@ -57,6 +59,9 @@ MAX_POSITIONS = 1 << POSITION_BITS
 
 # After a start or a stall a lease is judged when its holder could be heard for this long.
 JUDGED_AFTER_MS = 30_000
+
+# How many demands of the jobs in a transaction's queues are told apart.
+MAX_DEMANDS = 1000
 
 # What a wipe empties.
 WIPED = (
@@ -80,6 +85,7 @@ WIPED = (
     "deliveries",
     "statistics",
     "maintenance",
+    "schemas",
     "job_kinds",
     "worker_kinds",
     "tenants",
@@ -106,7 +112,7 @@ class SchemaError(Exception):
     """The database's schema is newer than this program, or missing."""
 
 
-class Tx(WorkflowTx, WebhookTx, Protocol):
+class Tx(WorkflowTx, WebhookTx, SchemaTx, Protocol):
     """One write transaction. Nothing is visible to others before it commits."""
 
     now: int
@@ -156,6 +162,25 @@ class Tx(WorkflowTx, WebhookTx, Protocol):
         self, queues: Sequence[str], job_types: Sequence[str] | None, limit: int
     ) -> list[Claimed]:
         """Make up to `limit` available jobs active: queues in order, priority, then FIFO."""
+
+    def demands(self, queues: Iterable[str]) -> list[tuple[str, str]]:
+        """What the available jobs of queues ask of their worker, each (queue, demand) once.
+
+        Of more than `MAX_DEMANDS` some are left out.
+        """
+
+    def claim_meeting(
+        self,
+        queues: Sequence[str],
+        job_types: Sequence[str] | None,
+        met: Sequence[tuple[str, str]],
+        limit: int,
+    ) -> list[Claimed]:
+        """Claim jobs that ask for nothing, or for one of `met`.
+
+        Those that ask for nothing are found among the first jobs of a queue and type only, so
+        that many that ask for something else cost no more than that.
+        """
 
     # Claims that share look first, choose, and take what they chose; see ops/sharing.py.
     def tenants_waiting(self, queues: Mapping[str, str], limit: int) -> list[tuple[str, str]]:
@@ -309,6 +334,19 @@ class Tx(WorkflowTx, WebhookTx, Protocol):
     def unlink_kinds(self, worker_ids: Iterable[str]) -> None:
         """These workers run nothing any more."""
 
+    def oldest_lanes(self, worker_id: str) -> list[tuple[str, str]]:
+        """The queues and types that a worker is linked to and that have a job to hand out: the one
+        whose first job has waited longest comes first."""
+
+    def linked(self, worker_ids: Iterable[str]) -> set[tuple[str, str]]:
+        """The rooms and names of what these workers run."""
+
+    def retire_kinds(self, names: Iterable[tuple[str, str]]) -> None:
+        """Of these kinds of rooms, delete those that nobody runs and no job waits for."""
+
+    def start_lease(self, job_id: str) -> None:
+        """The holder of a locked job has begun."""
+
     # Queues, events, keys.
     def set_paused(self, queue: str, paused: bool) -> None:
         """Pause or resume a queue, known or not."""
@@ -442,7 +480,7 @@ class Tx(WorkflowTx, WebhookTx, Protocol):
         """Remove everything; for conformance runs only."""
 
 
-class Reader(WebhookReader, Protocol):
+class Reader(WebhookReader, SchemaReader, Protocol):
     """Reads outside of a transaction; each sees everything that was committed before."""
 
     def now(self) -> int:
@@ -485,6 +523,9 @@ class Reader(WebhookReader, Protocol):
     def tenants(self) -> list[tuple[str, Tenant | None, Stamped | None]]:
         """Every tenant that was configured or ever had jobs, by name."""
 
+    def waits(self) -> dict[str, int]:
+        """How many milliseconds the jobs of each queue that run now had waited, on average."""
+
     def pools(self) -> list[tuple[str, Pool, Stamped]]:
         """Every pool, by name."""
 
@@ -516,6 +557,12 @@ class Reader(WebhookReader, Protocol):
 
     def workers(self, ids: Sequence[str] | None = None) -> list[WorkerLoad]:
         """All workers by age, or these, each with the jobs it holds."""
+
+    def kinds_in(self, room: str) -> list[Staffed]:
+        """The kinds of a room by name, each with the workers that run it."""
+
+    def kind_named(self, room: str, name: str) -> Kind | None:
+        """A kind of a room."""
 
     def kinds_of(self, worker_id: str) -> list[Kind]:
         """What a worker runs, by room and name."""

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from ojs_server.domain.job import Event, Job, StoredJob
+from ojs_server.domain.kind import Kind
 from ojs_server.domain.limit import Limit
 from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.domain.workers import Worker
@@ -110,6 +111,13 @@ class WorkerLoad(msgspec.Struct, frozen=True):
 
     worker: Worker
     job_ids: tuple[str, ...]
+
+
+class Staffed(NamedTuple):
+    """A kind of jobs of a room, and the workers that run it."""
+
+    kind: Kind
+    workers: tuple[str, ...]
 
 
 class EventFilter(msgspec.Struct, frozen=True):

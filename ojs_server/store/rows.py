@@ -105,6 +105,7 @@ def insert_row(stored: StoredJob) -> tuple[Any, ...]:
         job.on_limit,
         job.size,
         job.gated,
+        job.demand,
         job.tenant,
     )
 

@@ -67,7 +67,7 @@ def enqueue(request: JobRequest) -> Call[Job]:
     body = encoded(request.wire(), "the job")
     return Call(
         Request("POST", f"{V1}/jobs", body, _headers(request)),
-        lambda reply: _decoded(reply, _job).job,
+        lambda reply: answer_as(reply, _job).job,
     )
 
 
@@ -78,20 +78,20 @@ def enqueue_many(requests: Sequence[JobRequest], key: str | None) -> Call[list[J
     body = encoded({"jobs": [request.wire() for request in requests]}, "the jobs")
     return Call(
         Request("POST", f"{V1}/jobs/batch", body, _key(key)),
-        lambda reply: _decoded(reply, _jobs).jobs,
+        lambda reply: answer_as(reply, _jobs).jobs,
     )
 
 
 def get(job_id: str) -> Call[Job]:
     """Read a job."""
-    return Call(Request("GET", _job_path(job_id)), lambda reply: _decoded(reply, _job).job)
+    return Call(Request("GET", _job_path(job_id)), lambda reply: answer_as(reply, _job).job)
 
 
 def cancel(job_id: str) -> Call[Job]:
     """Cancel a job. Repeated it is refused, so it is sent once."""
     return Call(
         Request("DELETE", _job_path(job_id)),
-        lambda reply: _decoded(reply, _job).job,
+        lambda reply: answer_as(reply, _job).job,
         repeatable=False,
     )
 
@@ -128,7 +128,7 @@ def result(job_id: str, wait_s: float) -> Call[Ended]:
             return Ended(job_id, unknown_call=True)
         if reply.status in (202, 408):
             return Ended(job_id)
-        answer = _decoded(reply, _result)
+        answer = answer_as(reply, _result)
         return Ended(job_id, answer.state, answer.result, answer.error)
 
     path = f"{_job_path(job_id)}/result?wait=true&timeout={wait_s:.3f}"
@@ -202,21 +202,21 @@ def enable_cron(name: str, *, enabled: bool) -> Call[Json]:
 
 def delete_cron(name: str) -> Call[None]:
     """Remove a cron entry."""
-    return Call(Request("DELETE", _cron_path(name)), _nothing, repeatable=False)
+    return Call(Request("DELETE", _cron_path(name)), no_answer, repeatable=False)
 
 
 def trigger_cron(name: str) -> Call[Job]:
     """Run a cron entry now."""
     return Call(
         Request("POST", f"{_cron_path(name)}/trigger", b"{}"),
-        lambda reply: _decoded(reply, _job).job,
+        lambda reply: answer_as(reply, _job).job,
         repeatable=False,
     )
 
 
 def manifest() -> Call[Json]:
     """What the server says of itself."""
-    return Call(Request("GET", "/ojs/manifest"), lambda reply: _decoded(reply, _object))
+    return Call(Request("GET", "/ojs/manifest"), lambda reply: answer_as(reply, _object))
 
 
 def encoded(value: object, what: str) -> bytes:
@@ -228,32 +228,34 @@ def encoded(value: object, what: str) -> bytes:
 
 
 def _flow_of(reply: Reply) -> Json:
-    body = _decoded(reply, _object)
+    body = answer_as(reply, _object)
     found = body.get("workflow")
     return found if isinstance(found, dict) else body
 
 
 def _cron_of(reply: Reply) -> Json:
-    body = _decoded(reply, _object)
+    body = answer_as(reply, _object)
     found = body.get("cron_job", body.get("cron", body))
     return found if isinstance(found, dict) else body
 
 
 def _crons_of(reply: Reply) -> list[Json]:
-    body = _decoded(reply, _object)
+    body = answer_as(reply, _object)
     for name in ("cron_jobs", "crons", "items"):
         if isinstance(found := body.get(name), list):
             return found
     raise UnexpectedAnswer("the answer holds no list of cron entries")
 
 
-def _decoded(reply: Reply, decoder: "msgspec.json.Decoder[A]") -> A:
+def answer_as(reply: Reply, decoder: "msgspec.json.Decoder[A]") -> A:
+    """What an answer says; raises what a refusal means."""
     if not reply.well:
         raise refusal(reply.status, reply.body, reply.retry_after_s)
     return decoded(reply.body, decoder)
 
 
-def _nothing(reply: Reply) -> None:
+def no_answer(reply: Reply) -> None:
+    """Nothing; raises what a refusal means."""
     if not reply.well:
         raise refusal(reply.status, reply.body, reply.retry_after_s)
 

@@ -43,6 +43,7 @@ def test_steps_of_the_same_ratio_are_as_wide_on_a_log_axis() -> None:
         (47, "0 10 20 30 40 50"),
         (1810, "0 500 1,000 1,500 2,000"),
         (0, "0 0.2 0.4 0.6 0.8 1"),
+        (4.2e6, "0 1,000,000 2,000,000"),
     ],
 )
 def test_the_axis_has_round_numbers(highest: float, ticks: str) -> None:

@@ -117,3 +117,14 @@ def test_traces_without_their_packages_are_refused(
     monkeypatch.delattr("ojs_server.http.tracing", raising=False)
     assert run("--traces", "--database", str(tmp_path / "ojs.db")) == 2
     assert "tracing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", ["no certificate", None])
+def test_authorities_that_cannot_be_read_are_refused(
+    content: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "ca.pem"
+    if content is not None:
+        file.write_text(content)
+    assert run("--webhook-ca", str(file), "--database", str(tmp_path / "ojs.db")) == 2
+    assert f"webhook_ca: {file}" in capsys.readouterr().err

@@ -14,18 +14,27 @@ import httpx
 from tests.e2e.forking import Forked, fork_server
 
 START_S = 30
+# What is loaded once and forked; anything else is started anew.
+SERVER = "ojs_server"
 _ADDRESS = re.compile(r"listens on (http://\S+:(\d+))")
 
 
 class Node:
     """One `ojs-server` process; its port stays the same over restarts."""
 
-    def __init__(self, database: str, *options: str, wrapper: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        database: str,
+        *options: str,
+        wrapper: Sequence[str] = (),
+        module: str = SERVER,
+    ) -> None:
         self.database = database
         self.url = ""
         self.output: list[str] = []
         self._options = options
         self._wrapper = wrapper
+        self._module = module
         self._port = "0"
         self._process: asyncio.subprocess.Process | Forked | None = None
         self._reader: asyncio.Task[None] | None = None
@@ -39,13 +48,13 @@ class Node:
     async def start(self) -> None:
         """Start, and return when the server says that it listens."""
         arguments = ("--port", self._port, "--database", self.database, *self._options)
-        if self._wrapper:
+        if self._wrapper or self._module != SERVER:
             self._process = await asyncio.create_subprocess_exec(
-                *(*self._wrapper, sys.executable, "-m", "ojs_server", *arguments),
+                *(*self._wrapper, sys.executable, "-m", self._module, *arguments),
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.STDOUT,
                 # A tracer does not pass signals on; with it, they go to the whole group.
-                start_new_session=True,
+                start_new_session=bool(self._wrapper),
             )
         else:
             self._process = await fork_server(arguments, dict(os.environ))
@@ -125,9 +134,11 @@ async def until(met: Callable[[], Awaitable[bool]], within_s: float) -> None:
 
 
 @asynccontextmanager
-async def running(database: str, *options: str, wrapper: Sequence[str] = ()) -> AsyncIterator[Node]:
+async def running(
+    database: str, *options: str, wrapper: Sequence[str] = (), module: str = SERVER
+) -> AsyncIterator[Node]:
     """A node for one test; killed at its end if it still runs."""
-    node = Node(database, *options, wrapper=wrapper)
+    node = Node(database, *options, wrapper=wrapper, module=module)
     await node.start()
     try:
         yield node

@@ -18,7 +18,10 @@ QUICK = (
     "jobs",
     "queues",
     "webhooks",
+    "versioning",
+    "schemas",
     "late_completion",
+    "rooms",
     "presence",
     "blackboard",
 )

@@ -30,6 +30,10 @@ FOLDERS = (
     "ext-dead-letter",
     "ext-webhooks",
     "ext-multi-tenancy",
+    "ext-fair-scheduling",
+    # Small ones share a server.
+    "ext-job-versioning ext-schema-registry ext-federation ext-ml-resources ext-ai-agents"
+    " ext-encryption ext-serverless wasi ext-middleware ext-graceful-shutdown",
 )
 
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason=f"no published cases at {FOLDER}")
@@ -37,7 +41,7 @@ pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason=f"no published cases
 
 @pytest.mark.parametrize("folder", FOLDERS)
 async def test_published_cases_pass(store_url: str, folder: str) -> None:
-    files = load_suites([FOLDER / folder])
+    files = load_suites([FOLDER / name for name in folder.split()])
     async with (
         running(store_url, "--conformance") as node,
         httpx.AsyncClient(base_url=node.url, timeout=30) as client,

@@ -32,17 +32,17 @@ def serve(store_url: str) -> Serve:
         conformance: bool = True,
         keys: Keys = NO_KEYS,
         max_body_bytes: int = 16 * 1024 * 1024,
-        profile: Profile = OJS,
         log_jobs: bool = False,
         tracing: Tracing | None = None,
+        profile: Profile = OJS,
     ) -> AsyncIterator[Server]:
         settings = Settings(
             conformance=conformance,
             strict=strict,
             keys=keys,
             max_body_bytes=max_body_bytes,
-            profile=profile,
             log_jobs=log_jobs,
+            profile=profile,
         )
         server = Server(settings, open_store(store_url, clock=clock), tracing=tracing)
         async with server.running():

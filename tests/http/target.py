@@ -1,6 +1,7 @@
 """A webhook's target on the loopback interface: remembers what is posted to it."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -23,16 +24,17 @@ class Target:
     answer: bytes = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
     posted: list[Posted] = field(default_factory=list)
     hangs: bool = False
+    scheme: str = "http"
 
     def url(self, host: str = "127.0.0.1") -> str:
         """Its address under a name."""
-        return f"http://{host}:{self.port}/hook?a=b"
+        return f"{self.scheme}://{host}:{self.port}/hook?a=b"
 
 
 @asynccontextmanager
-async def listening() -> AsyncIterator[Target]:
+async def listening(tls: ssl.SSLContext | None = None) -> AsyncIterator[Target]:
     """A target that runs."""
-    target = Target()
+    target = Target(scheme="https" if tls else "http")
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -52,7 +54,7 @@ async def listening() -> AsyncIterator[Target]:
         finally:
             writer.close()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls)
     target.port = server.sockets[0].getsockname()[1]
     try:
         yield target

@@ -22,6 +22,7 @@ from tests.http.steps import (
     read,
     refused,
 )
+from tests.http.streaming import listen
 
 UNKNOWN = job_id(404)
 
@@ -241,3 +242,28 @@ async def test_a_producers_own_members_of_these_names_are_ignored(
     assert {"progress", "checkpoint", "last_checkpoint"} & made.keys() == set()
     async with connect(server) as other:
         assert "progress" not in await read(other, made["id"])
+
+
+async def test_progress_is_followed_to_the_end(server: Server, client: httpx.AsyncClient) -> None:
+    job = await active_job(client)
+    path = f"{JOBS}/{job['id']}/progress/stream"
+    await report(client, job["id"], progress=0.25, message="a quarter")
+    async with listen(server, path) as stream:
+        (first,) = await stream.events(1)
+        assert first.event == "progress"
+        assert (first.data["progress"], first.data["message"]) == (0.25, "a quarter")
+        await report(client, job["id"], progress=1, data={"rows": 7})
+        await client.post(f"{WORKERS}/ack", json={"job_id": job["id"]})
+        told = [frame for frame in await stream.until_end() if frame.event]
+    assert [frame.event for frame in told] == ["progress", "completed"]
+    assert told[0].data["job_id"] == job["id"]
+    assert (told[0].data["progress"], told[0].data["data"]) == (1, {"rows": 7})
+    # Who comes late is told where it stands, and how it ended.
+    async with listen(server, path) as stream:
+        late = [frame.event for frame in await stream.until_end() if frame.event]
+    assert late == ["progress", "completed"]
+
+
+async def test_a_stream_of_progress_needs_a_job(client: httpx.AsyncClient) -> None:
+    error_of(await client.get(f"{JOBS}/{UNKNOWN}/progress/stream"), 404, "not_found")
+    error_of(await client.get(f"{JOBS}/x/progress/stream"), 404, "not_found")

@@ -12,6 +12,7 @@ import pytest
 from ojs_server.app import Server
 from ojs_server.domain.delivery import Reply
 from ojs_server.domain.target import Reach
+from ojs_server.domain.webhook import signature
 from ojs_server.outbound import Outbound
 from ojs_server.settings import Settings
 from ojs_server.store.open import open_store
@@ -23,6 +24,7 @@ from tests.http.waiting import until
 
 SUBSCRIPTIONS = f"{V1}/webhooks/subscriptions"
 DELIVERIES = f"{V1}/webhooks/deliveries"
+SECRET = "a-secret-of-mine"
 HOOK = {"url": "https://example.com/hook", "events": ["job.enqueued"]}
 
 
@@ -169,6 +171,22 @@ async def _ended(client: httpx.AsyncClient) -> None:
     """Until no delivery is pending."""
     while await deliveries(client, status="pending"):
         pass
+
+
+async def test_a_target_may_want_cloud_events(sender: Server, target: Target) -> None:
+    async with connect(sender) as client:
+        made = await subscribe(client, url=target.url(), format="cloudevents", secret=SECRET)
+        await enqueue(client)
+        await until(lambda: bool(target.posted))
+        posted = target.posted[0]
+        assert posted.headers["content-type"] == "application/cloudevents+json"
+        assert msgspec.json.decode(posted.body)["type"] == "org.openjobspec.job.enqueued"
+        stamp = posted.headers["x-ojs-timestamp"]
+        assert posted.headers["x-ojs-signature"] == signature((SECRET,), int(stamp), posted.body)
+        await client.patch(f"{SUBSCRIPTIONS}/{made['id']}", json={"format": "ojs"})
+        await enqueue(client)
+        await until(lambda: len(target.posted) == 2)
+        assert target.posted[1].headers["content-type"] == "application/json"
 
 
 async def test_a_redirect_is_not_followed(sender: Server, target: Target) -> None:

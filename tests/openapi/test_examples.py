@@ -107,6 +107,19 @@ async def saved(client: httpx.AsyncClient) -> None:
     assert response.status_code == 200
 
 
+async def described(client: httpx.AsyncClient) -> None:
+    """The type of the examples has a schema."""
+    path = f"{V1}/admin/schemas/email.send/2"
+    assert (await client.put(path, json={"schema": {"type": "array"}})).status_code == 201
+
+
+async def configured(client: httpx.AsyncClient) -> None:
+    """The tenant and the pool of the examples are there."""
+    pool = {"queues": ["email"]}
+    for path, body in (("tenants/acme/limits", {}), ("pools/critical", pool)):
+        assert (await client.put(f"{V1}/admin/{path}", json=body)).status_code == 201
+
+
 def subscribed(store: Store) -> None:
     """The subscription and the delivery of the examples are there, which name themselves."""
     changes = parse_changes({"url": "https://example.com/", "events": ["*"]}, Reach())
@@ -131,6 +144,8 @@ BEFORE: dict[str, Story] = {
     **dict.fromkeys(("prioritizeJob", "patchJob"), pending),
     "retryJobAsAdmin": discarded,
     "removeWorker": gone,
+    **dict.fromkeys(("getTenant", "saveTenant", "deleteTenant", "limitTenant"), configured),
+    **dict.fromkeys(("getPool", "savePool", "deletePool"), configured),
     "getRateLimit": limited,
     "getDeadLetter": discarded,
     "deleteDeadLetter": discarded,
@@ -149,6 +164,11 @@ BEFORE: dict[str, Story] = {
     **dict.fromkeys(("triggerCron", "getCronHistory"), registered),
     **dict.fromkeys(("getWorkflow", "getWorkflowProgress"), begun),
     **dict.fromkeys(("cancelWorkflow", "cancelWorkflowByPost"), begun),
+    **dict.fromkeys(("getSchema", "getSchemaVersions", "getSchemaVersion"), described),
+    **dict.fromkeys(("getSchemaForAdmin", "getSchemaVersionsForAdmin"), described),
+    **dict.fromkeys(
+        ("getSchemaVersionForAdmin", "removeSchema", "removeSchemaForAdmin"), described
+    ),
     "getCheckpoint": saved,
     "getCheckpointById": saved,
     "getCheckpointBySdk": saved,

@@ -85,6 +85,11 @@ RULES: Final = (
     "which the first object of `args` does not have",
     "as in the path; an entry keeps its name",
     "must be at most 10000; go on with next_cursor",
+    # Whether an object is a JSON Schema that leads somewhere.
+    "is no JSON Schema",
+    "names no draft of JSON Schema that is known here",
+    "must begin with `#`: nothing outside of the schema is read",
+    "do not fit the schema of",
     # It may stand in the query, too.
     "is missing; it is needed with the strategy `move`",
     "must be another queue than the one that is deleted",

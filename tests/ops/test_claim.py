@@ -3,7 +3,8 @@
 import pytest
 
 from ojs_server.domain.workers import Directive, WorkerState
-from ojs_server.ops.claim import SEEN_EVERY_MS, Claim
+from ojs_server.ops.askers import SEEN_EVERY_MS
+from ojs_server.ops.claim import Claim
 from ojs_server.ops.control import SetPaused
 from ojs_server.ops.presence import Deregister, Direct
 from tests.ops.bench import Bench

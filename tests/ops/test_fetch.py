@@ -14,7 +14,7 @@ from ojs_server.ops.claim import Claim, Deliveries
 from ojs_server.ops.control import SetPaused
 from ojs_server.ops.engine import Engine
 from ojs_server.ops.fetch import fetch
-from ojs_server.ops.presence import Direct
+from ojs_server.ops.presence import Direct, Register
 from ojs_server.ops.settle import Activate, Fail
 from ojs_server.ops.sweep import Sweep
 from tests.ops.bench import HandClock, enqueue
@@ -266,3 +266,13 @@ async def test_a_hundred_waiters_and_a_hundred_jobs_find_each_other(engine: Engi
         found = await asyncio.gather(*tasks)
     assert sorted(job_id for one in found for job_id in ids(one)) == sorted(made)
     assert engine.wakeups.queues() == []
+
+
+async def test_a_worker_that_may_not_take_the_job_does_not_keep_it_from_another(
+    engine: Engine, fetches: Fetches
+) -> None:
+    await engine.run(Register("choosy", {"handlers": [{"type": "t", "versions": "1"}]}))
+    await fetches.start("choosy")
+    other = await fetches.start()
+    job_id = await put(engine, version=2)
+    assert await answer(other) == [job_id]

@@ -117,6 +117,31 @@ def test_a_claim_by_type_reads_what_it_takes_on_postgres(
     assert all(scan.rows <= LIMIT for scan in scans)
 
 
+@pytest.mark.parametrize(
+    ("name", "more", "index"),
+    [
+        ("demanding", {"demand": "none"}, "jobs_demand"),
+        ("undemanding", {"look_ahead": 10_000}, "jobs_claim"),
+        ("undemanding_of_type", {"look_ahead": 10_000, "type": "t.1"}, "jobs_claim_type"),
+    ],
+)
+def test_demands_are_found_by_index_on_postgres(
+    connection: psycopg.Connection[Any], name: str, more: dict[str, Any], index: str
+) -> None:
+    bound = {"queue": "q1", "now": START, "limit": LIMIT, **more}
+    scans = explained(connection, STATEMENTS[name].sql, bound)
+    assert {scan.index for scan in scans if scan.table == "jobs"} == {index}
+    assert all(scan.rows <= LIMIT for scan in scans)
+
+
+def test_the_next_demand_is_found_by_index_on_postgres(
+    connection: psycopg.Connection[Any],
+) -> None:
+    demands = STATEMENTS["demands"]
+    scans = explained(connection, demands.sql, demands.bind([("q1",), ("q0",)]))
+    assert {scan.index for scan in scans if scan.table == "jobs"} <= {"jobs_demand"}
+
+
 def test_claims_that_share_read_what_they_choose_from_on_postgres(
     connection: psycopg.Connection[Any],
 ) -> None:
@@ -272,6 +297,23 @@ def test_a_claim_uses_its_index_on_sqlite(plan_of: Any, name: str, index: str) -
     assert searches(plan, "jobs") == {f"SEARCH jobs USING INDEX {index}"}
     # Only what the lanes gave is sorted; each lane is read in the order of its index.
     assert [line for line in plan if "TEMP B-TREE" in line] == ["USE TEMP B-TREE FOR ORDER BY"]
+
+
+@pytest.mark.parametrize(
+    ("sql", "table", "index"),
+    [
+        (QUERIES["demands"].of_rows(2), "first", "jobs_demand (queue=? AND demand>?)"),
+        (QUERIES["demands"].of_rows(2), "next", "jobs_demand (queue=? AND demand>?)"),
+        (QUERIES["demanding"].sql, "jobs", "jobs_demand (queue=? AND demand=?)"),
+        (QUERIES["undemanding"].sql, "jobs", "jobs_claim (queue=?)"),
+        (QUERIES["undemanding_of_type"].sql, "jobs", "jobs_claim_type (queue=? AND type=?)"),
+    ],
+)
+def test_demands_are_found_by_index_on_sqlite(
+    plan_of: Any, sql: str, table: str, index: str
+) -> None:
+    plan = plan_of(sql)
+    assert {line.partition("INDEX ")[2] for line in searches(plan, table)} == {index}
 
 
 @pytest.mark.parametrize(

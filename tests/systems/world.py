@@ -59,11 +59,11 @@ class World:
 
 
 @asynccontextmanager
-async def serving(store_url: str, profile: str, **settings: Any) -> AsyncIterator[World]:
-    """A server with the defaults of a profile."""
+async def serving(store_url: str, profile: str, *, turned: bool = True) -> AsyncIterator[World]:
+    """A server with the defaults of a profile; its time stands still unless it is to be real."""
     clock = HandClock()
-    chosen = Settings(profile_name=profile, profile=PROFILES[profile], **settings)
-    server = Server(chosen, open_store(store_url, clock=clock))
+    settings = Settings(profile_name=profile, profile=PROFILES[profile])
+    server = Server(settings, open_store(store_url, clock=clock if turned else None))
     async with server.running():
         yield World(server, clock)
 

@@ -1,14 +1,11 @@
 """Event streams that wake an idle worker up, and what it does where there are none."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-import uvicorn
 
-from ojs_server.app import Application, Server
 from ojs_worker import Worker
 from ojs_worker.errors import Refused, Unreachable, refusal
 from ojs_worker.fetching import FETCH
@@ -16,6 +13,7 @@ from ojs_worker.sse import MAX_LINE, Frame, FrameReader
 from ojs_worker.transport import Request
 from ojs_worker.waking import STREAM
 from tests.http.conftest import Serve
+from tests.http.listening import on_a_socket
 from tests.worker.conftest import QUICK, Start
 from tests.worker.scripted import ALL, MANIFEST, MemoryTransport, ScriptedServer, job
 
@@ -166,26 +164,6 @@ def test_frames_come_in_any_pieces() -> None:
     reader = FrameReader()
     found = [frame for byte in text for frame in reader.feed(bytes([byte]))]
     assert found == whole
-
-
-@asynccontextmanager
-async def on_a_socket(server: Server) -> AsyncIterator[str]:
-    """The application behind a real socket; its URL."""
-    config = uvicorn.Config(
-        Application(server), port=0, lifespan="off", log_config=None, timeout_graceful_shutdown=1
-    )
-    running = uvicorn.Server(config)
-    running.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
-    task = asyncio.create_task(running.serve())
-    try:
-        async with asyncio.timeout(20):
-            while not running.started:  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
-        yield f"http://127.0.0.1:{running.servers[0].sockets[0].getsockname()[1]}"
-    finally:
-        running.should_exit = True
-        server.begin_stop()
-        await task
 
 
 async def test_our_own_server_wakes_its_worker(serve: Serve, start: Start) -> None:

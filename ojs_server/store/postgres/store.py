@@ -25,6 +25,7 @@ from ojs_server.store.postgres.read import PostgresReader
 from ojs_server.store.postgres.statements import PACKAGE, STATEMENTS
 from ojs_server.store.postgres.transaction import Place, PostgresTx
 from ojs_server.store.postgres.writer import PATIENCE_S, Connection, Writer
+from ojs_server.store.schemas import Marks
 from ojs_wire.codec import encode
 
 READERS: Final = 4
@@ -57,6 +58,7 @@ class PostgresStore:
         self._configs: Mapping[str, QueueConfig] = {}
         self._configs_read = -1
         self._maintenance: Maintenance | None = None
+        self._schemas: Marks = {}
         self._sharing = ALONE
         self._writer = Writer(address, patience_s)
         try:
@@ -79,9 +81,10 @@ class PostgresStore:
             if begun.configs != self._configs_read:
                 tx.configs = self._configs = tx.all_configs()
                 self._maintenance = tx.stored_maintenance()
+                self._schemas = tx.all_schemas()
                 self._sharing = tx.stored_sharing()
                 self._configs_read = begun.configs
-            tx.maintenance = self._maintenance
+            tx.maintenance, tx.schemas = self._maintenance, self._schemas
             tx.sharing = self._sharing
             yield tx
 

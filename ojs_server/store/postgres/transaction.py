@@ -190,7 +190,7 @@ class PostgresTx(PostgresStatements, TableWrites):
         for table in WIPED:
             self._cursor.execute(b"DELETE FROM " + table.encode())
         self.configs = {}
-        self.maintenance = None
+        self.maintenance, self.schemas = None, {}
         self.sharing = ALONE
         self.configs_changed()
         self.run("begin_tally")

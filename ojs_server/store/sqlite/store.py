@@ -68,6 +68,7 @@ class SqliteStore:
             begun = SqliteTx(self._writer, 0, 0, self._node, {})
             self._configs: Mapping[str, QueueConfig] = begun.all_configs()
             self._maintenance: Maintenance | None = begun.stored_maintenance()
+            self._schemas = begun.all_schemas()
             self._sharing: Sharing = begun.stored_sharing()
             self._number = max(self._last_position() >> POSITION_BITS, self._clock())
         except sqlite3.DatabaseError as error:
@@ -86,13 +87,13 @@ class SqliteStore:
                 self._number += 1
                 base = self._number << POSITION_BITS
                 tx = SqliteTx(self._writer, self._clock(), base, self._node, self._configs)
-                tx.maintenance = self._maintenance
+                tx.maintenance, tx.schemas = self._maintenance, self._schemas
                 tx.sharing = self._sharing
                 yield tx
                 self._writer.execute("COMMIT")
                 if tx.changed_configs:
                     self._configs = tx.configs
-                    self._maintenance = tx.maintenance
+                    self._maintenance, self._schemas = tx.maintenance, tx.schemas
                     self._sharing = tx.sharing
             except BaseException:
                 if self._writer.in_transaction:

@@ -143,7 +143,7 @@ class SqliteTx(SqliteStatements, TableWrites):
         for table in WIPED:
             self._connection.execute(f"DELETE FROM {table}")
         self.configs = {}
-        self.maintenance = None
+        self.maintenance, self.schemas = None, {}
         self.sharing = ALONE
         self.configs_changed()
         self.run("begin_tally")

@@ -7,6 +7,7 @@ from ojs_server.store.records import DueTimes
 from ojs_server.store.tables.beside import BesideReads, BesideWrites
 from ojs_server.store.tables.cron import CronReads, CronWrites
 from ojs_server.store.tables.dead_letters import DeadLetterReads, DeadLetterWrites
+from ojs_server.store.tables.demands import DemandWrites
 from ojs_server.store.tables.events import EventReads, EventWrites
 from ojs_server.store.tables.job_lists import JobListReads
 from ojs_server.store.tables.jobs import JobReads, JobWrites
@@ -15,6 +16,8 @@ from ojs_server.store.tables.leases import LeaseWrites
 from ojs_server.store.tables.limits import LimitReads, LimitWrites
 from ojs_server.store.tables.queues import QueueReads, QueueWrites
 from ojs_server.store.tables.receipts import ReceiptWrites
+from ojs_server.store.tables.rooms import RoomReads, RoomWrites
+from ojs_server.store.tables.schemas import SchemaReads, SchemaWrites
 from ojs_server.store.tables.sharing import SharingReads, SharingWrites
 from ojs_server.store.tables.statistics import StatisticsReads
 from ojs_server.store.tables.webhooks import WebhookReads, WebhookWrites
@@ -26,9 +29,11 @@ class TableWrites(
     JobWrites,
     BesideWrites,
     DeadLetterWrites,
+    DemandWrites,
     LeaseWrites,
     WorkerWrites,
     KindWrites,
+    RoomWrites,
     QueueWrites,
     EventWrites,
     ReceiptWrites,
@@ -36,6 +41,7 @@ class TableWrites(
     WorkflowWrites,
     LimitWrites,
     WebhookWrites,
+    SchemaWrites,
     SharingWrites,
 ):
     """The write operations that both stores share."""
@@ -58,6 +64,7 @@ class TableReads(
     BesideReads,
     WorkerReads,
     KindReads,
+    RoomReads,
     QueueReads,
     EventReads,
     CronReads,
@@ -65,6 +72,7 @@ class TableReads(
     LimitReads,
     WebhookReads,
     StatisticsReads,
+    SchemaReads,
     SharingReads,
 ):
     """The read operations that both stores share."""

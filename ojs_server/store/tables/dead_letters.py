@@ -38,6 +38,7 @@ class DeadLetterWrites(Writing):
                     stored.args,
                     stored.meta,
                     stored.unique_key,
+                    stored.job.demand,
                 )
                 for stored in jobs
             ],

@@ -87,6 +87,10 @@ class SharingReads(Statements):
             for row in [configured.get(name)]
         ]
 
+    def waits(self) -> dict[str, int]:
+        """How long the jobs of each queue that run now had waited."""
+        return {row[0]: max(0, row[1]) for row in self.all("waits")}
+
     def pools(self) -> list[tuple[str, Pool, Stamped]]:
         """All pools."""
         rows = self.all("pool_configs")

@@ -5,6 +5,7 @@ import re
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace as replaced
 
 from ojs_server import cli
 from ojs_server.domain import fields, shape
@@ -14,6 +15,7 @@ from ojs_server.domain.validate import parse_draft
 from ojs_server.http import batches, jobs
 from ojs_server.http.call import Call
 from ojs_server.ops import enqueue, work
+from ojs_server.ops import schemas as schema_ops
 from ojs_wire.values import JOB_TYPE
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
@@ -39,6 +41,18 @@ def options_are_outranked() -> None:
             options.update({name: body[name] for name in options if name in body})
 
     asked(JOBS, outrank)
+
+
+@fault("OJS-SCH-008")
+def strict_schemas_only_warn() -> None:
+    """A job that a strict schema refuses is stored with a warning."""
+    after(schema_ops, "applying", lambda mark, *_: mark and replaced(mark, mode="warn"))
+
+
+@fault("OJS-SCH-007")
+def the_newest_schema_counts_for_every_version() -> None:
+    """A job with a version is held to the newest schema."""
+    put(schema_ops, "applying", lambda marks, _: marks[0])
 
 
 @fault("OJS-ENQ-007")

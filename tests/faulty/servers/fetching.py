@@ -6,9 +6,10 @@ from typing import Any
 
 import msgspec
 
+from ojs_server.domain.demand import Ability
 from ojs_server.http import workers
 from ojs_server.http.call import Call
-from ojs_server.ops import claim, work
+from ojs_server.ops import askers, work
 from ojs_server.ops import fetch as waiting
 from ojs_server.ops.wakeups import Wakeups
 from ojs_server.store.sqlite.statements import QUERIES
@@ -30,6 +31,22 @@ def fetches_bring_one_job() -> None:
 def types_are_not_chosen() -> None:
     """`job_types` is ignored."""
     dropped(FETCH, "job_types")
+
+
+@fault("OJS-VER-006")
+def handlers_are_not_heeded() -> None:
+    """What a worker says of its handlers is forgotten."""
+    dropped("/workers/register", "handlers")
+
+
+@fault("OJS-VER-008")
+def half_of_the_tags_are_enough() -> None:
+    """A job is handed out where the runtime has one of its tags."""
+    put(
+        Ability,
+        "meets",
+        lambda able, demand: able.tags is None or not set(demand.tags).isdisjoint(able.tags),
+    )
 
 
 @fault("OJS-FET-014")
@@ -99,7 +116,7 @@ def paused_queues_go_on() -> None:
 @fault("OJS-FET-012")
 def quiet_workers_are_served() -> None:
     """A worker that reported quiet is given jobs."""
-    for module in (claim, waiting):
+    for module in (askers, waiting):
         put(module, "may_fetch", lambda worker: True)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from ojs_server.domain.workers import Worker
-from ojs_server.ops import beat, claim, presence, sweep
+from ojs_server.ops import askers, beat, presence, sweep
 from ojs_server.store.tables.leases import LeaseWrites
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
@@ -23,7 +23,7 @@ def the_dead_keep_their_jobs() -> None:
 @fault("OJS-WRK-031")
 def fetching_counts_as_registering() -> None:
     """A worker that only fetched is judged as if it had been silent since it registered."""
-    wrap(claim, "Worker", lambda made: lambda **members: made(**members, alive_at=1))
+    wrap(askers, "Worker", lambda made: lambda **members: made(**members, alive_at=1))
 
 
 @fault("OJS-WRK-020")
@@ -80,7 +80,7 @@ def leavers_keep_their_jobs() -> None:
 def _registered(change: Any) -> None:
     after(
         presence,
-        "_registered",
+        "register",
         lambda worker, work, op, known: msgspec.structs.replace(worker, **change(worker, known)),
     )
 

@@ -1,8 +1,8 @@
 """Recorded exchanges of the public clients: what each sends, and what it needs in the answer.
 
 A step sends `METHOD path` with a `body`, expects a `status` (200 unless said), and finds at each
-path of `needs` a kind of value, or one of the values in a list. `keep` gives names to parts of the
-answer; `$name` stands for them later on.
+path of `needs` a kind of value, or one of the values in a list, and each text of `holds` in an
+answer that is no JSON. `keep` gives names to parts of the answer; `$name` stands for them later on.
 """
 
 from datetime import datetime
@@ -23,6 +23,7 @@ class Step(msgspec.Struct, forbid_unknown_fields=True):
     status: int = 200
     needs: dict[str, str | list[Any]] = {}
     keep: dict[str, str] = {}
+    holds: list[str] = []
 
     @property
     def path(self) -> str:
@@ -58,6 +59,8 @@ async def replay(recording: Recording, name: str, client: httpx.AsyncClient) -> 
         )
         assert response.status_code == step.status, f"{step.send}: {response.text}"
         assert recording.media_type_holds in response.headers.get("content-type", "")
+        for text in step.holds:
+            assert text in response.text, f"{step.send}: {response.text}"
         for place, wanted in step.needs.items():
             found = _at(response.json(), place)
             if isinstance(wanted, list):

@@ -3,6 +3,7 @@
 import pytest
 
 from ojs_server.domain.beside import CHECKPOINT, PROGRESS, Checkpoint, Progress
+from ojs_server.domain.job import Earlier
 from ojs_server.store.base import StaleWrite, Store
 from tests.store.records import (
     ON_ALL_VERSIONS,
@@ -146,3 +147,27 @@ def test_the_trace_and_the_limit_of_silence_are_kept_with_a_lease(store: Store) 
     hold(store, held, a_lease("j2"))
     with store.transaction() as tx:
         assert tx.load_leases(["j1", "j2"]) == {"j1": held, "j2": a_lease("j2")}
+
+
+@ON_ALL_VERSIONS
+def test_lost_deliveries_are_kept_by_job_until_they_are_forgotten(store: Store) -> None:
+    put(store, a_job("j1"), a_job("j2"))
+    lost = [Earlier("j1", 1, "w1", START), Earlier("j1", 2, "w2", None), Earlier("j2", 1, "w1", 1)]
+    with store.transaction() as tx:
+        assert tx.load_earlier("j1") == []
+        tx.insert_earlier(lost)
+        tx.insert_earlier([Earlier("j1", 2, "w3", START)])
+        assert sorted(tx.load_earlier("j1"), key=lambda one: one.attempt) == [
+            lost[0],
+            Earlier("j1", 2, "w3", START),
+        ]
+        tx.drop_earlier(["j1", "none"])
+        assert (tx.load_earlier("j1"), tx.load_earlier("j2")) == ([], lost[2:])
+
+
+@ON_ALL_VERSIONS
+def test_a_lease_says_whether_it_may_be_completed_late(store: Store) -> None:
+    hold(store, a_lease("j1", late_ack=True), a_lease("j2"))
+    with store.transaction() as tx:
+        leases = tx.load_leases(["j1", "j2"])
+    assert (bool(leases["j1"].late_ack), bool(leases["j2"].late_ack)) == (True, False)

@@ -43,13 +43,27 @@ def test_each_event_is_counted_once_in_its_minute_and_hour(store: Store, clock: 
     assert known(store, MINUTE_MS, "q") == [
         Count("q", MINUTE, "enqueued", 0, 1),
         Count("q", MINUTE, "failed", 0, 1),
+        Count("q", MINUTE, "started", 0, 1),
         Count("q", MINUTE + MINUTE_MS, "enqueued", 0, 1),
     ]
     assert known(store, HOUR_MS, ALL) == [
         Count(ALL, HOUR, "enqueued", 0, 3),
         Count(ALL, HOUR, "failed", 0, 1),
+        Count(ALL, HOUR, "started", 0, 1),
     ]
     assert known(store, MINUTE_MS, "nobody", "nul\0") == []
+
+
+def test_what_tenants_did_is_counted_apart(store: Store) -> None:
+    with store.transaction() as tx:
+        tx.begin_tenancy()
+        # What tells the next transaction of it.
+        tx.add_counts({"a/": {"available": 1}})
+    mine = b'{"worker_id":"\\"tenant_id\\":\\"b\\"","tenant_id":"a"}'
+    log(store, happened("job.enqueued", data=mine), happened("job.enqueued"))
+    counted(store)
+    assert known(store, MINUTE_MS, "a/", "b/") == [Count("a/", MINUTE, "enqueued", 0, 1)]
+    assert known(store, MINUTE_MS, ALL) == [Count(ALL, MINUTE, "enqueued", 0, 2)]
 
 
 @ON_ALL_VERSIONS

@@ -6,11 +6,11 @@ FROM unnest({rows}) AS mark (id, error_type, kept) WHERE jobs.id = mark.id
 
 -- name: override_jobs
 -- What a retry changes about jobs.
--- row: text, text, int8, bytea, bytea, bytea, bytea
+-- row: text, text, int8, bytea, bytea, bytea, bytea, text
 UPDATE jobs SET
     queue = job.queue, max_attempts = job.max_attempts, spec = job.spec, args = job.args,
-    meta = job.meta, unique_key = job.unique_key
-FROM unnest({rows}) AS job (id, queue, max_attempts, spec, args, meta, unique_key)
+    meta = job.meta, unique_key = job.unique_key, demand = job.demand
+FROM unnest({rows}) AS job (id, queue, max_attempts, spec, args, meta, unique_key, demand)
 WHERE jobs.id = job.id
 
 -- name: full_queues

@@ -4,7 +4,8 @@ jobs.id, jobs.type, jobs.queue, jobs.state, jobs.priority, jobs.seq, jobs.attemp
 jobs.max_attempts, jobs.created_at, jobs.enqueued_at, jobs.started_at, jobs.finished_at,
 jobs.completed_at, jobs.scheduled_at, jobs.expires_at, jobs.due_at, jobs.lease_ms, jobs.run_ms,
 jobs.retry_delay_ms, jobs.spec, jobs.error, jobs.errors, jobs.workflow_id, jobs.workflow_node,
-jobs.trace_id, jobs.beside, jobs.rate_key, jobs.on_limit, jobs.size, jobs.tenant
+jobs.trace_id, jobs.beside, jobs.rate_key, jobs.on_limit, jobs.size, jobs.demand,
+jobs.tenant
 
 -- fragment: payload
 -- What a StoredJob has beyond its Job.
@@ -12,13 +13,13 @@ jobs.args, jobs.meta, jobs.request_hash, jobs.result, jobs.unique_key, jobs.pare
 
 -- name: insert_jobs
 -- New jobs; an id that exists is left alone and not answered.
--- row: text, text, text, text, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, bytea, bytea, bytea, text, int8, bytea, bytea, bytea, bytea, bytea, bytea, text, text, text, int8, bool, text
+-- row: text, text, text, text, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, bytea, bytea, bytea, text, int8, bytea, bytea, bytea, bytea, bytea, bytea, text, text, text, int8, bool, text, text
 INSERT INTO jobs (
     id, type, queue, state, priority, seq, attempt, releases, max_attempts, created_at,
     enqueued_at, started_at, finished_at, completed_at, scheduled_at, expires_at, due_at,
     lease_ms, run_ms, retry_delay_ms, spec, error, errors, workflow_id, workflow_node, args, meta,
     request_hash, result, unique_key, parent_results, trace_id, rate_key, on_limit, size, gated,
-    tenant
+    demand, tenant
 )
 SELECT * FROM unnest({rows})
 ON CONFLICT (id) DO NOTHING
@@ -100,14 +101,15 @@ FROM picked WHERE jobs.id = picked.id
 RETURNING {job}, jobs.args, jobs.meta, jobs.parent_results, picked.lane
 
 -- name: claim_types
--- The same where the fetch names job types: a queue's types are merged in the queue's order.
+-- The same where the fetch names job types: a queue's types are merged in the queue's order. What
+-- was found is looked at once more, by its id: the state in a form that no other index fits.
 -- row: (SELECT id, priority, seq FROM jobs WHERE state = 'available' AND NOT gated AND queue = wanted.queue AND type = (%(types)s::text[])[{n}] ORDER BY priority DESC, seq)
 WITH picked AS MATERIALIZED (
     SELECT job.id, wanted.lane
     FROM unnest(%(queues)s::text[]) WITH ORDINALITY AS wanted (queue, lane)
     CROSS JOIN LATERAL (
         SELECT jobs.id FROM ({lanes}) AS next JOIN jobs ON jobs.id = next.id
-        WHERE jobs.state = 'available' AND NOT jobs.gated
+        WHERE jobs.state || '' = 'available' AND NOT jobs.gated
             AND (jobs.expires_at IS NULL OR jobs.expires_at > %(now)s::int8)
             AND NOT (SELECT COALESCE(bool_or(paused), false) FROM queues WHERE name = wanted.queue)
         ORDER BY next.priority DESC, next.seq

@@ -2,7 +2,7 @@
 -- A Lease, in the order of its fields.
 leases.job_id, leases.queue, leases.job_type, leases.worker_id, leases.attempt,
 leases.duration_ms, leases.expires_at, leases.deadline_at, leases.fetch_id, leases.stall_ms,
-leases.trace_id, leases.late_ack
+leases.trace_id, leases.late_ack, leases.running_at
 
 -- name: insert_leases
 -- Who holds what was just claimed.

@@ -165,4 +165,4 @@ FROM queue_counts WHERE queue = ANY ({rows}) GROUP BY queue
 
 -- name: queue_names
 -- The names of all queues.
-SELECT DISTINCT queue FROM queue_counts ORDER BY queue
+SELECT DISTINCT queue FROM queue_counts WHERE position('/' IN queue) = 0 ORDER BY queue

@@ -6,7 +6,7 @@ state = 'available' AND NOT gated AND queue = lane.queue
 
 -- fragment: candidate
 -- What is chosen by.
-job.id, job.queue, job.tenant, job.priority, job.seq
+job.id, job.queue, job.tenant, job.priority, job.seq, job.demand
 
 -- fragment: first_of_lane
 -- In the order in which a queue hands out.
@@ -118,3 +118,8 @@ ON CONFLICT (name) DO UPDATE SET config = excluded.config, updated_at = excluded
 -- name: delete_pool
 -- Forget a pool.
 DELETE FROM pools WHERE name = %(name)s::text
+
+-- name: waits
+-- How long the jobs that run now had waited in their queues.
+SELECT jobs.queue, avg(jobs.started_at - COALESCE(jobs.enqueued_at, jobs.created_at))::int8
+FROM leases JOIN jobs ON jobs.id = leases.job_id GROUP BY jobs.queue

@@ -3,7 +3,7 @@
 SELECT queue, at / 60000 * 60000 AS minute, type, {bucket} AS bucket, count(*)::int8
 FROM events
 WHERE pos > %(upto)s::int8 AND pos <= %(last)s::int8
-    AND type IN ('job.enqueued', 'job.completed', 'job.failed')
+    AND type IN ('job.enqueued', 'job.started', 'job.completed', 'job.failed')
 GROUP BY queue, minute, type, bucket
 
 -- name: what_tenants_did

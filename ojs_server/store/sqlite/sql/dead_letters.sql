@@ -6,10 +6,11 @@ FROM (VALUES {rows}) AS mark WHERE jobs.id = mark.column1
 
 -- name: override_jobs
 -- What a retry changes about jobs.
--- row: (?,?,?,?,?,?,?)
+-- row: (?,?,?,?,?,?,?,?)
 UPDATE jobs SET
     queue = job.column2, max_attempts = job.column3, spec = CAST(job.column4 AS TEXT),
-    args = CAST(job.column5 AS TEXT), meta = CAST(job.column6 AS TEXT), unique_key = job.column7
+    args = CAST(job.column5 AS TEXT), meta = CAST(job.column6 AS TEXT), unique_key = job.column7,
+    demand = job.column8
 FROM (VALUES {rows}) AS job WHERE jobs.id = job.column1
 
 -- name: full_queues

@@ -5,7 +5,7 @@ jobs.max_attempts, jobs.created_at, jobs.enqueued_at, jobs.started_at, jobs.fini
 jobs.completed_at, jobs.scheduled_at, jobs.expires_at, jobs.due_at, jobs.lease_ms, jobs.run_ms,
 jobs.retry_delay_ms, CAST(jobs.spec AS BLOB), CAST(jobs.error AS BLOB), CAST(jobs.errors AS BLOB),
 jobs.workflow_id, jobs.workflow_node, jobs.trace_id, jobs.beside,
-jobs.rate_key, jobs.on_limit, jobs.size, jobs.tenant
+jobs.rate_key, jobs.on_limit, jobs.size, jobs.demand, jobs.tenant
 
 -- fragment: payload
 -- What a StoredJob has beyond its Job.
@@ -14,13 +14,13 @@ jobs.unique_key, CAST(jobs.parent_results AS BLOB)
 
 -- name: insert_jobs
 -- New jobs, whose ids are free.
--- row: (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,CAST(? AS TEXT),CAST(? AS TEXT),CAST(? AS TEXT),?,?,CAST(? AS TEXT),CAST(? AS TEXT),?,CAST(? AS TEXT),?,CAST(? AS TEXT),?,?,?,?,?,?)
+-- row: (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,CAST(? AS TEXT),CAST(? AS TEXT),CAST(? AS TEXT),?,?,CAST(? AS TEXT),CAST(? AS TEXT),?,CAST(? AS TEXT),?,CAST(? AS TEXT),?,?,?,?,?,?,?)
 INSERT INTO jobs (
     id, type, queue, state, priority, seq, attempt, releases, max_attempts, created_at,
     enqueued_at, started_at, finished_at, completed_at, scheduled_at, expires_at, due_at,
     lease_ms, run_ms, retry_delay_ms, spec, error, errors, workflow_id, workflow_node, args, meta,
     request_hash, result, unique_key, parent_results, trace_id, rate_key, on_limit, size, gated,
-    tenant
+    demand, tenant
 )
 VALUES {rows}
 

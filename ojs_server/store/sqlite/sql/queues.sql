@@ -144,4 +144,4 @@ FROM queue_counts WHERE queue IN ({rows}) GROUP BY queue
 
 -- name: queue_names
 -- The names of all queues.
-SELECT DISTINCT queue FROM queue_counts ORDER BY queue
+SELECT DISTINCT queue FROM queue_counts WHERE instr(queue, '/') = 0 ORDER BY queue

@@ -6,7 +6,7 @@ state = 'available' AND gated = 0 AND queue = :queue
 
 -- fragment: candidate
 -- What is chosen by.
-id, queue, tenant, priority, seq
+id, queue, tenant, priority, seq, demand
 
 -- fragment: first_of_lane
 -- In the order in which a queue hands out.
@@ -96,3 +96,8 @@ ON CONFLICT (name) DO UPDATE SET config = excluded.config, updated_at = excluded
 -- name: delete_pool
 -- Forget a pool.
 DELETE FROM pools WHERE name = :name
+
+-- name: waits
+-- How long the jobs that run now had waited in their queues.
+SELECT jobs.queue, CAST(avg(jobs.started_at - COALESCE(jobs.enqueued_at, jobs.created_at)) AS INTEGER)
+FROM leases JOIN jobs ON jobs.id = leases.job_id GROUP BY jobs.queue

@@ -7,7 +7,7 @@ WITH happened AS MATERIALIZED (
         ELSE 0 END AS ms
     FROM events
     WHERE pos > :upto AND pos <= :last
-        AND type IN ('job.enqueued', 'job.completed', 'job.failed')
+        AND type IN ('job.enqueued', 'job.started', 'job.completed', 'job.failed')
 )
 SELECT queue, minute, type, {bucket} AS bucket, count(*)
 FROM happened GROUP BY queue, minute, type, bucket

@@ -1,0 +1,181 @@
+"""Many clients of event streams in one process, for `benchmarks.streams`: each follows a queue, or
+all of them, and checks what it is told of each job: every step, once, in order."""
+
+import asyncio
+import re
+import statistics
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from multiprocessing.connection import Connection
+from typing import Final
+
+import msgspec
+
+# What is told of a job that nothing goes wrong with.
+STEPS: Final = {b"enqueued": 0, b"started": 1, b"completed": 2}
+ALL: Final = "all"
+CONNECT_S: Final = 20.0
+_FRAME: Final = re.compile(
+    rb'id: evt_(\w{8})-(\w{4})-[^\n]*\nevent: job\.(\w+)\ndata: [^\n]*?"subject":"([^"]+)"'
+)
+_MESSAGE: Final = re.compile(
+    rb'"event":"job\.(\w+)","id":"evt_(\w{8})-(\w{4})-[^"]*","timestamp":"[^"]*",'
+    rb'"data":\{"job_id":"([^"]+)"'
+)
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """One client: how it is connected, and the queue that it follows."""
+
+    socket: bool
+    queue: str
+
+
+class Seen(msgspec.Struct):
+    """What the clients of a process were told."""
+
+    events: int = 0
+    missing: int = 0
+    out_of_order: int = 0
+    told_of_loss: int = 0
+    late_p50_ms: float = 0.0
+    late_p99_ms: float = 0.0
+
+
+class Follower(asyncio.Protocol):
+    """One client."""
+
+    def __init__(self, wanted: Wanted, ready: asyncio.Semaphore) -> None:
+        self.wanted = wanted
+        self.events = self.out_of_order = self.told_of_loss = 0
+        self.late_ms: list[float] = []
+        self._steps: dict[bytes, int] = {}
+        self._ready = ready
+        self._rest = b""
+        self._open = self._follows = False
+        self._channel = ALL if wanted.queue == ALL else f"queue:{wanted.queue}"
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Ask for the stream."""
+        assert isinstance(transport, asyncio.Transport)
+        self._way = transport
+        head = "Host: bench\r\n"
+        if self.wanted.socket:
+            head += "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+            head += "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
+            transport.write(f"GET /ojs/v1/ws HTTP/1.1\r\n{head}\r\n".encode())
+        else:
+            path = f"/ojs/v1/events/stream?channel={self._channel}"
+            transport.write(f"GET {path} HTTP/1.1\r\n{head}\r\n".encode())
+
+    def data_received(self, data: bytes) -> None:
+        """Look at all that has come as a whole."""
+        data = self._rest + data
+        if not self._open:
+            head, end, data = data.partition(b"\r\n\r\n")
+            if not end:
+                self._rest = head
+                return
+            self._open = True
+            if self.wanted.socket:
+                order = {"action": "subscribe", "channel": self._channel, "format": "catalogue"}
+                self._say(0x81, msgspec.json.encode(order))
+        if not self._follows and (b"retry:" in data or b'"subscribed"' in data):
+            self._follows = True
+            self._ready.release()
+        self._rest = self._messages(data) if self.wanted.socket else self._frames(data)
+
+    def _frames(self, data: bytes) -> bytes:
+        end = data.rfind(b"\n\n") + 2
+        if end < 2:
+            return data
+        whole = data[:end]
+        if b"events_dropped" in whole or b"system.gap" in whole:
+            self.told_of_loss += 1
+        found = _FRAME.findall(whole)
+        for _, _, step, job in found:
+            self._note(step, job)
+        if found:
+            self._time(found[-1][0] + found[-1][1])
+        return data[end:]
+
+    def _messages(self, data: bytes) -> bytes:
+        place, stamp = 0, b""
+        while len(data) >= place + 4:
+            size, start = data[place + 1], place + 2
+            if size == 126:
+                size, start = int.from_bytes(data[start : start + 2]), start + 2
+            if len(data) < start + size:
+                break
+            body = data[start : start + size]
+            if data[place] == 0x89:
+                self._say(0x8A, body)
+            elif found := _MESSAGE.search(body):
+                step, high, low, job = found.groups()
+                self._note(step, job)
+                stamp = high + low
+            elif b"events_dropped" in body or b"system.gap" in body:
+                self.told_of_loss += 1
+            place = start + size
+        if stamp:
+            self._time(stamp)
+        return data[place:]
+
+    def _note(self, step: bytes, job: bytes) -> None:
+        self.events += 1
+        place = STEPS.get(step, -1)
+        if place != self._steps.get(job, 0):
+            self.out_of_order += 1
+        if place == len(STEPS) - 1:
+            self._steps.pop(job, None)
+        else:
+            self._steps[job] = place + 1
+
+    def _time(self, stamp: bytes) -> None:
+        # An event's id begins with the moment of its commit.
+        self.late_ms.append(time.time() * 1000 - int(stamp, 16))
+
+    def _say(self, kind: int, body: bytes) -> None:
+        # Masked by zeros, so that the body stays as it is.
+        size = bytes((0x80 | len(body),)) if len(body) < 126 else b""
+        self._way.write(bytes((kind,)) + size + b"\0\0\0\0" + body)
+
+
+def follow(port: int, wanted: Sequence[Wanted], way: Connection) -> None:
+    """A process: tell when all follow, hear how many jobs each queue had, tell what was seen."""
+    asyncio.run(_follow(port, wanted, way))
+
+
+async def _follow(port: int, wanted: Sequence[Wanted], way: Connection) -> None:
+    loop = asyncio.get_running_loop()
+    ready = asyncio.Semaphore(0)
+    followers = [Follower(one, ready) for one in wanted]
+    for follower in followers:
+        await loop.create_connection(lambda one=follower: one, "127.0.0.1", port)  # type: ignore[misc]
+    async with asyncio.timeout(CONNECT_S):
+        for _ in followers:
+            await ready.acquire()
+    way.send("ready")
+    jobs, within_s = await loop.run_in_executor(None, way.recv)
+    way.send(await _counted(followers, jobs, within_s))
+
+
+async def _counted(followers: Sequence[Follower], jobs: Mapping[str, int], within_s: float) -> Seen:
+    """Wait until all has come, or no longer."""
+    due = Counter(jobs)
+    due[ALL] = sum(jobs.values())
+    deadline = time.monotonic() + within_s
+    missing = 1
+    while missing and time.monotonic() < deadline:
+        await asyncio.sleep(0.1)
+        missing = sum(max(0, len(STEPS) * due[one.wanted.queue] - one.events) for one in followers)
+    late = sorted(ms for one in followers for ms in one.late_ms) or [0.0]
+    return Seen(
+        events=sum(one.events for one in followers),
+        missing=missing,
+        out_of_order=sum(one.out_of_order for one in followers),
+        told_of_loss=sum(one.told_of_loss for one in followers),
+        late_p50_ms=statistics.median(late),
+        late_p99_ms=late[int(len(late) * 0.99)],
+    )

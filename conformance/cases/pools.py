@@ -1,0 +1,92 @@
+"""Cases of pools: who takes from which queues, in which order, and how many."""
+
+from collections import Counter
+from typing import Any
+
+from conformance.case import case
+from conformance.stage import Stage
+
+FAIR = "fair_scheduling"
+
+
+async def pool(stage: Stage, queues: list[str], **members: Any) -> str:
+    """A pool, and a member of it with the pool's name."""
+    name = stage.name("pool")
+    reply = await stage.call("PUT", f"admin/pools/{name}", {"queues": queues, **members})
+    reply.expect(201)
+    (await stage.post("workers/register", {"worker_id": name, "pool": name})).expect(200)
+    return name
+
+
+async def filled(stage: Stage, each: int = 4) -> list[str]:
+    """Two queues with some jobs each."""
+    queues = sorted(stage.name() for _ in range(2))
+    for queue in queues:
+        await stage.enqueue_many(queue, each)
+    return queues
+
+
+async def taken(
+    stage: Stage, queues: list[str], worker: str, count: int, **more: Any
+) -> Counter[str]:
+    """How many jobs of each queue one FETCH gets."""
+    jobs = await stage.fetch(queues, worker, count=count, **more)
+    return Counter(str(job["queue"]) for job in jobs)
+
+
+@case("OJS-FAI-001", capability=FAIR)
+async def calls(stage: Stage) -> None:
+    """A pool is made, read, listed and forgotten; what is misspelt is refused."""
+    queue, name = stage.name(), stage.name("pool")
+    path = f"admin/pools/{name}"
+    body = {"queues": {queue: {"weight": 7}}, "strategy": "weighted"}
+    made = (await stage.call("PUT", path, body)).expect(201, {"pool.strategy": "weighted"})
+    stage.equal(made.json["pool"]["weights"], {queue: 7}, "weights")
+    (await stage.get(path)).expect(200, {"pool.name": {"$eq": name}})
+    (await stage.get("admin/pools")).expect(200)
+    reply = await stage.call("PUT", path, {"queues": [queue], "strategie": "strict"})
+    reply.error(422, "validation_error", field="strategie")
+    (await stage.delete(path)).expect(200, {"deleted": True})
+    (await stage.get(path)).error(404, "not_found")
+
+
+@case("OJS-FAI-002", "OJS-FAI-003", "OJS-FAI-004", "OJS-FAI-008", capability=FAIR)
+async def turns(stage: Stage) -> None:
+    """Queues of a pool have turns by their weights; a fetch may ask for the same."""
+    queues = await filled(stage, 6)
+    first, second = queues
+    worker = await pool(stage, queues, strategy="weighted", weights={second: 2})
+    got = await taken(stage, queues, worker, 3, strategy="strict")
+    stage.equal(got, Counter({first: 1, second: 2}), "turns by weight")
+    alone = stage.name("w")
+    got = await taken(stage, queues, alone, 4, strategy="round-robin")
+    stage.equal(got, Counter({first: 2, second: 2}), "turns that a fetch asks for")
+    got = await taken(stage, queues, alone, 2)
+    stage.equal(got, Counter({first: 2}), "the order of the fetch")
+
+
+@case("OJS-FAI-005", capability=FAIR)
+async def starving(stage: Stage) -> None:
+    """A queue that the strategy would leave waiting has its turn."""
+    queues = await filled(stage)
+    rule = {"enabled": True, "min_dispatch_ratio": 0.5}
+    worker = await pool(stage, queues, strategy="strict", starvation_prevention=rule)
+    got = await taken(stage, queues, worker, 4)
+    stage.check(got[queues[1]] >= 1, "a turn for the second queue", got)
+    told = [one["type"] for one in await stage.events(queues[1])]
+    stage.check("scheduling.queue_starved" in told, "an event", told)
+
+
+@case("OJS-FAI-006", "OJS-FAI-007", "OJS-FAI-009", capability=FAIR)
+async def bounds(stage: Stage) -> None:
+    """No more than the concurrency run, strangers get nothing, and all of it is counted."""
+    queues = await filled(stage)
+    worker = await pool(stage, queues, concurrency=3, isolated=True)
+    await stage.empty(queues, stage.name("w"))
+    stage.equal((await taken(stage, queues, worker, 9)).total(), 3, "jobs that run")
+    await stage.empty(queues, worker)
+    stats = (await stage.get("admin/scheduling/stats")).expect(200)
+    shown = {one["name"]: one for one in stats.json["stats"]["queues"]}
+    stage.equal(sum(shown[queue]["active_jobs"] for queue in queues), 3, "active_jobs")
+    counted = sum(shown[queue]["dispatch_count_1m"] for queue in queues)
+    stage.check(counted >= 1, "dispatches", stats.text)

@@ -1,0 +1,126 @@
+"""Cases of rooms: jobs that workers offer there, and their tasks."""
+
+from typing import Any
+
+from conformance.case import case
+from conformance.reply import Reply
+from conformance.stage import Stage
+
+ROOMS = "rooms"
+
+
+async def offered(stage: Stage, room: str, name: str = "Rotate", **more: Any) -> Reply:
+    """Offer a job, which must be accepted."""
+    reply = await stage.call("PUT", f"rooms/{room}/jobs", {"name": name, **more})
+    return reply.expect(200, {"worker_id": {"$type": "string"}})
+
+
+async def submitted(stage: Stage, room: str, job: str = "Rotate", **payload: Any) -> Reply:
+    """Submit a task, which must be stored."""
+    reply = await stage.post(f"rooms/{room}/tasks", {"job": job, "payload": payload})
+    return reply.expect(201, {"status": "pending"})
+
+
+async def claimed(stage: Stage, worker: str) -> Any:
+    """What a claim brings."""
+    reply = await stage.post("tasks/claim", {"worker_id": worker})
+    return reply.expect(200)["task"]
+
+
+async def moved(stage: Stage, task: Any, status: str, **more: Any) -> Reply:
+    """Say what became of a task; any answer is returned."""
+    return await stage.call("PATCH", f"tasks/{task['id']}", {"status": status, **more})
+
+
+@case("OJS-ROM-001", "OJS-ROM-002", "OJS-ROM-003", "OJS-ROM-004", capability=ROOMS)
+async def jobs_are_offered_and_shared(stage: Stage) -> None:
+    """Workers offer jobs under names of any case; the last one to leave takes a job with it."""
+    room = f"Room {stage.name()}"
+    first = await offered(stage, room, category="tools", schema={"type": "object"})
+    stage.equal(first["full_name"], f"{room}:tools:Rotate", "full_name")
+    second = await offered(stage, room, category="tools")
+    again = await offered(stage, room, category="tools", worker_id=first["worker_id"])
+    workers = sorted([first["worker_id"], second["worker_id"]])
+    stage.equal(sorted(again["workers"]), workers, "workers")
+    listed = (await stage.get(f"rooms/{room}/jobs")).expect(200)["jobs"]
+    stage.equal([job["name"] for job in listed], ["Rotate"], "jobs")
+    for worker in workers:
+        (await stage.delete(f"workers/{worker}")).expect(200)
+    (await stage.get(f"rooms/{room}/jobs")).expect(200, {"jobs": []})
+    body = {"name": "Rotate", "worker_id": workers[0]}
+    (await stage.call("PUT", f"rooms/{room}/jobs", body)).error(404, "not_found")
+    (await stage.call("PUT", f"rooms/{room}/jobs", {"name": "a:b"})).error(
+        400, "invalid_request", field="name"
+    )
+
+
+@case("OJS-ROM-005", capability=ROOMS)
+async def changes_of_a_room_are_told(stage: Stage) -> None:
+    """The event job_types.changed names a room whose workers come or go."""
+    room = stage.name()
+    made = await offered(stage, room)
+    (await stage.delete(f"workers/{made['worker_id']}")).expect(200)
+    page = (await stage.get("events", types="job_types.changed", limit=1000)).expect(200)
+    told = [event for event in page["events"] if event["data"]["room"] == room]
+    stage.equal(len(told), 2, "events of the room")
+
+
+@case("OJS-ROM-006", "OJS-ROM-007", "OJS-ROM-008", "OJS-ROM-009", level=1, capability=ROOMS)
+async def a_task_goes_its_way(stage: Stage) -> None:
+    """A task is pending, claimed, running and completed, or failed for good."""
+    room = stage.name()
+    schema = {"type": "object", "properties": {"angle": {"type": "number"}}}
+    worker = (await offered(stage, room, schema=schema))["worker_id"]
+    stage.equal(await claimed(stage, worker), None, "task")
+    wrong = {"job": "Rotate", "payload": {"angle": "wide"}}
+    (await stage.post(f"rooms/{room}/tasks", wrong)).error(422, "validation_error")
+    (await stage.post(f"rooms/{room}/tasks", {"job": "x"})).error(404, "not_found")
+    for last, more in (("completed", {"result": 7}), ("failed", {"error": "no"})):
+        task = await submitted(stage, room, angle=90)
+        stage.equal((await moved(stage, task, last)).status, 409, "status of an early move")
+        held = await claimed(stage, worker)
+        stage.equal(held["id"], task["id"], "id")
+        stage.equal(held["status"], "claimed", "status")
+        stage.equal(held["payload"], {"angle": 90}, "payload")
+        (await moved(stage, task, "running", worker_id=worker)).expect(200, {"status": "running"})
+        (await moved(stage, task, last, worker_id="somebody")).error(409, "conflict")
+        (await moved(stage, task, last, **more)).expect(200, {"status": last, **more})
+        (await moved(stage, task, last)).error(409, "conflict")
+        (await moved(stage, task, "done")).error(400, "invalid_request", field="status")
+    stage.equal(await claimed(stage, worker), None, "task")
+    (await stage.post("tasks/claim", {"worker_id": stage.name("w")})).error(404, "not_found")
+
+
+@case("OJS-ROM-008", level=1, capability=ROOMS)
+async def a_claim_takes_the_oldest_of_exact_pairs(stage: Stage) -> None:
+    """Of two rooms and two jobs a worker gets what it offers, the oldest first."""
+    a, b = stage.name(), stage.name()
+    worker = (await offered(stage, a, "One"))["worker_id"]
+    await offered(stage, b, "Two", worker_id=worker)
+    for room, name in ((a, "Two"), (b, "One")):
+        await offered(stage, room, name)
+        await submitted(stage, room, name)
+    tasks = [await submitted(stage, room, name) for room, name in ((b, "Two"), (a, "One"))]
+    brought = [await claimed(stage, worker) for _ in range(3)]
+    stage.equal([one and one["id"] for one in brought], [*(t["id"] for t in tasks), None], "ids")
+
+
+@case("OJS-ROM-010", "OJS-ROM-011", "OJS-ROM-012", level=1, capability=ROOMS)
+async def tasks_are_listed_waited_for_and_cancelled(stage: Stage) -> None:
+    """A room lists its tasks; a task is waited for, cancelled, and known as a job."""
+    room = stage.name()
+    made = await offered(stage, room)
+    tasks = [await submitted(stage, room) for _ in range(3)]
+    ids = [task["id"] for task in tasks[::-1]]
+    listed = (await stage.get(f"rooms/{room}/tasks")).expect(200)["tasks"]
+    stage.equal([task["id"] for task in listed], ids, "tasks")
+    async with stage.waiting(stage.get(f"tasks/{ids[0]}", wait=20)) as (waiter,):
+        (await stage.delete(f"tasks/{ids[0]}")).expect(200, {"status": "cancelled"})
+        (await waiter).expect(200, {"status": "cancelled"})
+    (await stage.delete(f"tasks/{ids[0]}")).error(409, "conflict")
+    found = (await stage.get(f"rooms/{room}/tasks", status="cancelled")).expect(200)["tasks"]
+    stage.equal([task["id"] for task in found], ids[:1], "cancelled tasks")
+    job = await stage.take(made["queue"], job_types=[made["job_type"]])
+    stage.equal(job["id"], ids[-1], "id")
+    (await stage.ack(job, result=1)).expect(200)
+    (await stage.get(f"tasks/{ids[-1]}")).expect(200, {"status": "completed", "result": 1})

@@ -1,0 +1,133 @@
+"""Cases of schemas: registering, reading and removing them, and what they make of jobs."""
+
+from typing import Any
+
+from conformance.case import case
+from conformance.stage import Stage
+
+SCHEMAS = "schema_validation"
+TEXTS = {"type": "array", "minItems": 1, "items": {"type": "string"}}
+
+
+def _type(stage: Stage) -> str:
+    return stage.name("kind").replace("-", "_")
+
+
+@case("OJS-SCH-001", "OJS-SCH-002", "OJS-SCH-004", "OJS-SCH-006", capability=SCHEMAS)
+async def registering(stage: Stage) -> None:
+    """A version is registered once, found by its type, and the newest is the one that counts."""
+    kind = _type(stage)
+    path = f"admin/schemas/{kind}"
+    (await stage.get(path)).error(404, "not_found")
+    written = {"type": "array", "items": [{"type": "object", "required": ["to"]}]}
+    first = await stage.call("PUT", f"{path}/1", {"schema": written})
+    first.expect(201, {"type": {"$eq": kind}, "version": 1})
+    second = await stage.post(
+        "schemas", {"job_type": kind, "version": "2.1.0", "schema": TEXTS, "mode": "strict"}
+    )
+    second.expect(201, {"schema.job_type": {"$eq": kind}, "schema.version": {"$eq": "2.1.0"}})
+    for place in (path, f"schemas/{kind}"):
+        latest = (await stage.get(place)).expect(200, {"version": {"$eq": "2.1.0"}})
+        stage.equal(latest.json["schema"], TEXTS, "the newest schema")
+        old = (await stage.get(f"{place}/1")).expect(200, {"version": 1, "type": {"$eq": kind}})
+        stage.equal(old.json["schema"], written, "the first schema")
+        stage.equal(
+            [one["version"] for one in (await stage.get(f"{place}/versions"))["versions"]],
+            ["2.1.0", 1],
+            "versions",
+        )
+    (await stage.get(f"schemas/urn:ojs:schema:{kind}:v1")).expect(200, {"version": 1})
+    for again in ("1", "1.0", "2.1"):
+        (await stage.call("PUT", f"{path}/{again}", {"schema": {}})).error(409, "duplicate")
+    listed = await stage.get("schemas", limit=1000)
+    stage.equal(
+        [one["version"] for one in listed["schemas"] if one["type"] == kind],
+        ["2.1.0", 1],
+        "versions in the list",
+    )
+    (await stage.delete(f"{path}/2.1")).expect(200, {"deleted": True})
+    (await stage.get(path)).expect(200, {"version": 1})
+    (await stage.delete(f"{path}/2.1")).error(404, "not_found")
+    (await stage.delete(f"{path}/1")).expect(200)
+    for gone in (path, f"{path}/1", f"{path}/versions"):
+        (await stage.get(gone)).error(404, "not_found")
+
+
+@case("OJS-SCH-003", "OJS-SCH-005", capability=SCHEMAS)
+async def schemas_that_do_not_compile(stage: Stage) -> None:
+    """A schema that cannot be applied is refused with the reason, and nothing is stored."""
+    kind = _type(stage)
+    path = f"admin/schemas/{kind}/1"
+    wrong: list[Any] = [
+        {"type": "list"},
+        {"minItems": -1},
+        {"items": {"$ref": "https://example.com/schema"}},
+        {"items": {"$ref": "#/$defs/none"}},
+        {"$ref": "#"},
+        {"items": {"pattern": "(a+)+$"}},
+        {"items": {"pattern": "["}},
+        {"$schema": "https://example.com/draft"},
+    ]
+    for schema in wrong:
+        reply = await stage.call("PUT", path, {"schema": schema})
+        reply.error(400, "invalid_request")
+        stage.check(bool(reply["error.details.schema_error"]), "a schema_error", reply.text)
+    for body in ({}, {"schema": None}, {"schema": [1]}, {"schema": TEXTS, "mode": "harsh"}):
+        (await stage.call("PUT", path, body)).error(400, "invalid_request")
+    large = {"schema": {"title": "x" * 65_536}}
+    (await stage.call("PUT", path, large)).error(413, "payload_too_large")
+    (await stage.call("PUT", f"admin/schemas/{kind}/new", {"schema": {}})).error(
+        400, "invalid_request"
+    )
+    (await stage.get(path)).error(404, "not_found")
+
+
+@case("OJS-SCH-007", "OJS-SCH-008", "OJS-SCH-009", "OJS-SCH-010", capability=SCHEMAS)
+async def modes(stage: Stage) -> None:
+    """A job that does not fit is refused, stored with a warning, or not looked at."""
+    queue, kind = stage.name(), _type(stage)
+    modes = {1: "strict", 2: "warn", 3: "off"}
+    for version, mode in modes.items():
+        body = {"schema": TEXTS, "mode": mode}
+        (await stage.call("PUT", f"admin/schemas/{kind}/{version}", body)).expect(201)
+    job = {"type": kind, "queue": queue, "args": [1]}
+    refused = (await stage.push(**job, version="1.0")).error(422, "validation_error")
+    (violation,) = refused["error.details.validation_errors"]
+    stage.equal(violation["path"], "args[0]", "path of what does not fit")
+    many = {"jobs": [{**job, "args": ["a"], "version": 1}, {**job, "version": 1}]}
+    batch = (await stage.post("jobs/batch", many)).error(422, "validation_error")
+    stage.equal(batch["error.details.index"], 1, "the job at fault")
+    (await stage.push(**{**job, "args": ["a"]}, version=1)).expect(201, {"warnings": "absent"})
+    warned = (await stage.push(**job, version=2)).expect(201, {"warnings": {"$size": 1}})
+    stage.equal(warned["warnings"][0]["validation_errors"][0]["path"], "args[0]", "path")
+    for quiet in ({"version": 3}, {}, {"version": 4}):
+        (await stage.push(**job, **quiet)).expect(201, {"warnings": "absent"})
+    sealed = {"meta": {"ojs_encoded": True}, "version": 1}
+    (await stage.push(**job, **sealed)).expect(201, {"warnings": "absent"})
+    taken = await stage.fetch(queue, count=9)
+    stage.equal(len(taken), 6, "jobs that were stored")
+
+
+@case("OJS-SCH-011", capability=SCHEMAS)
+async def judging_has_an_end(stage: Stage) -> None:
+    """A small schema that would take for ever is given up, and the job does not fit."""
+    kind = _type(stage)
+    twice = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(40)}
+    schema = {"items": {"$ref": "#/$defs/d0"}, "$defs": {**twice, "d40": {"type": "string"}}}
+    body = {"schema": schema, "mode": "strict"}
+    (await stage.call("PUT", f"admin/schemas/{kind}/1", body)).expect(201)
+    (await stage.push(type=kind, queue=stage.name(), args=["a"])).error(422, "validation_error")
+    (await stage.call("DELETE", f"admin/schemas/{kind}/1")).expect(200)
+
+
+@case("OJS-SCH-012", capability=SCHEMAS)
+async def jobs_to_come(stage: Stage) -> None:
+    """Workflows and cron entries whose jobs strict schemas refuse are refused."""
+    kind = _type(stage)
+    body = {"schema": TEXTS, "mode": "strict"}
+    (await stage.call("PUT", f"admin/schemas/{kind}/1", body)).expect(201)
+    step = {"type": kind, "args": []}
+    chain = {"type": "chain", "steps": [{"type": "kind.a", "args": []}, step]}
+    (await stage.post("workflows", chain)).error(422, "validation_error")
+    entry = {"name": stage.name("cron"), "expression": "@daily", **step}
+    (await stage.post("cron", entry)).error(422, "validation_error")

@@ -1,0 +1,81 @@
+"""Cases of versions and runtimes: which worker is given which job."""
+
+from typing import Any
+
+from conformance.case import case
+from conformance.stage import Stage
+
+VERSIONING = "job_versioning"
+RUNTIME = "ojs.ext_runtime"
+
+
+@case("OJS-VER-001", "OJS-VER-002", "OJS-VER-003", capability=VERSIONING)
+async def versions_of_jobs(stage: Stage) -> None:
+    """A version comes back as it was written; what cannot be read is refused."""
+    queue = stage.name()
+    written: list[tuple[dict[str, Any], object]] = [
+        ({"version": 2}, 2),
+        ({"version": "2.1"}, "2.1"),
+        ({"type": "kind.a@3.0"}, "3.0"),
+        ({"type": "kind.a@3.0", "version": 4}, 4),
+    ]
+    for members, version in written:
+        job = await stage.enqueue(queue, **{"type": "kind.a", **members})
+        stage.equal((job["type"], job["version"]), ("kind.a", version), "type and version")
+        (await stage.get(f"jobs/{job['id']}")).expect(200, {"job.version": {"$eq": version}})
+        stage.equal((await stage.take(queue))["version"], version, "version in FETCH")
+    for wrong in ("new", "", 1.5, -1, True, "1.2.3.4"):
+        (await stage.push(queue=queue, version=wrong)).error(400, "invalid_request")
+    (await stage.push(queue=queue, type="kind.a@new")).error(400, "invalid_request")
+    same = {"type": stage.name("kind").replace("-", "_"), "unique": {"keys": ["type"]}}
+    (await stage.push(queue=queue, version=1, **same)).expect(201)
+    (await stage.push(queue=queue, version=2, **same)).expect(201)
+    (await stage.push(queue=queue, version="1.0", **same)).error(409, "duplicate")
+
+
+@case("OJS-VER-004", "OJS-VER-005", "OJS-VER-006", "OJS-VER-007", capability=VERSIONING)
+async def versions_of_handlers(stage: Stage) -> None:
+    """A worker that has said its handlers is given what they take, and everybody else all."""
+    queue, worker = stage.name(), stage.name("w")
+    for wrong in ("latest", "^1.0", ">=", 1, None):
+        said = {"worker_id": worker, "handlers": [{"type": "kind.a", "versions": wrong}]}
+        (await stage.post("workers/register", said)).error(400, "invalid_request")
+    wanted = [
+        (await stage.enqueue(queue, type="kind.a", version="2.9"))["id"],
+        (await stage.enqueue(queue, type="kind.b"))["id"],
+    ]
+    third = await stage.enqueue(queue, type="kind.a", version="3.0")
+    other = await stage.enqueue(queue, type="kind.b", version=1)
+    handlers = [{"type": "kind.a", "versions": ">=1.0, <3.0"}]
+    said = {"worker_id": worker, "handlers": handlers}
+    (await stage.post("workers/register", said)).expect(200)
+    taken = [job["id"] for job in await stage.fetch(queue, worker, count=9)]
+    stage.equal(taken, wanted, "jobs of versions that are taken")
+    (await stage.get(f"jobs/{third['id']}")).expect(200, {"job.state": "available"})
+    said["handlers"] = [{"type": "kind.a", "versions": "3.7"}]
+    (await stage.post("workers/heartbeat", said)).expect(200)
+    later = [job["id"] for job in await stage.fetch(queue, worker, count=9)]
+    stage.equal(later, [third["id"]], "jobs after a BEAT")
+    rest = [job["id"] for job in await stage.fetch(queue, stage.name("w"), count=9)]
+    stage.equal(rest, [other["id"]], "jobs of a worker that says nothing")
+
+
+@case("OJS-VER-008", "OJS-VER-009", "OJS-VER-010", capability=VERSIONING)
+async def tags_of_runtimes(stage: Stage) -> None:
+    """A job is kept from a runtime that lacks one of its tags, and what is behind it is not."""
+    queue = stage.name()
+    needs = {"name": "wasi:ojs", "min": "0.1.0", "tags": ["gpu", "simd"]}
+    job = await stage.enqueue(queue, meta={RUNTIME: needs})
+    stage.equal(job["meta"][RUNTIME], needs, "what the job needs")
+    plain = await stage.enqueue(queue)
+    lacking = await stage.fetch(queue, count=9, runtime={"name": "wasi:ojs", "tags": ["gpu"]})
+    stage.equal([one["id"] for one in lacking], [plain["id"]], "jobs without simd")
+    able = {"tags": ["simd", "net", "gpu"]}
+    stage.equal((await stage.take(queue, runtime=able))["id"], job["id"], "job with all tags")
+    again = await stage.enqueue(queue, meta={RUNTIME: needs})
+    stage.equal((await stage.take(queue))["id"], again["id"], "job where nothing is said")
+    for wrong in ("gpu", ["g pu"], [1], ["t"] * 17):
+        (await stage.push(queue=queue, meta={RUNTIME: {"tags": wrong}})).error(
+            400, "invalid_request"
+        )
+        (await stage.asked(queue, runtime={"tags": wrong})).error(400, "invalid_request")

@@ -1,0 +1,39 @@
+"""Events as CloudEvents: the same members, and types under a name that is the world's."""
+
+from typing import Final
+
+import msgspec
+
+from ojs_wire import codec
+
+MEDIA_TYPE: Final = "application/cloudevents+json"
+PREFIX: Final = "org.openjobspec."
+# Types that no specification knows.
+OWN_PREFIX: Final = PREFIX + "x."
+_OWN: Final = ("job.released", "job.deleted", "job.prioritized", "maintenance.")
+
+
+class _Event(msgspec.Struct):
+    specversion: str
+    id: str
+    type: str
+    source: str
+    time: str
+    subject: str
+    datacontenttype: str
+    data: msgspec.Raw
+
+
+_event: Final = msgspec.json.Decoder(_Event)
+
+
+def cloud_type(kind: str) -> str:
+    """The type of an event among those of other systems."""
+    return (OWN_PREFIX if kind.startswith(_OWN) else PREFIX) + kind
+
+
+def cloud_event(event: bytes) -> bytes:
+    """An event that is at hand in its own form."""
+    known = _event.decode(event)
+    known.type = cloud_type(known.type)
+    return codec.encode(known)

@@ -1,0 +1,115 @@
+"""What a job asks of the worker that runs it, and what a worker says it is able to.
+
+A job may have a version, and its `meta` may name tags of the runtime it needs. A worker that says
+nothing of its handlers or its runtime is not asked about them.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+import msgspec
+
+from ojs_server.domain.errors import invalid
+from ojs_server.domain.fields import object_of
+from ojs_server.domain.version import Version, parse_range, parse_version, within
+from ojs_wire.calls import HandlerTerms
+from ojs_wire.codec import encode
+from ojs_wire.values import JOB_TYPE
+
+# The member of `meta` that says what a job needs to run in.
+RUNTIME: Final = "ojs.ext_runtime"
+MAX_TAGS: Final = 16
+_TAG: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,63}", re.ASCII)
+
+
+class Demand(msgspec.Struct, frozen=True, array_like=True):
+    """What one kind of job asks for."""
+
+    type: str
+    version: str | None
+    tags: tuple[str, ...]
+
+
+class Ability(msgspec.Struct, frozen=True):
+    """What a worker has said of itself; None where it has said nothing."""
+
+    handlers: tuple[HandlerTerms, ...] | None = None
+    tags: tuple[str, ...] | None = None
+
+    def meets(self, demand: Demand) -> bool:
+        """Whether this worker may run what asks for this."""
+        if self.tags is not None and not set(demand.tags).issubset(self.tags):
+            return False
+        if self.handlers is None or demand.version is None:
+            return True
+        version = parse_version("version", demand.version)
+        return any(
+            handler.type == demand.type and within(version, parse_range("", handler.versions))
+            for handler in self.handlers
+        )
+
+
+class _Profile(msgspec.Struct, frozen=True):
+    handlers: tuple[HandlerTerms, ...] | None = None
+
+
+_demand: Final = msgspec.json.Decoder(Demand)
+_profile: Final = msgspec.json.Decoder(_Profile)
+
+
+def demand_of(job_type: str, version: Version | None, meta: Mapping[str, Any]) -> str | None:
+    """What a job asks for, as it is stored; None for one that every worker may run."""
+    tags = parse_runtime(f"meta.{RUNTIME}", meta.get(RUNTIME))
+    if version is None and not tags:
+        return None
+    return encode(Demand(job_type, None if version is None else str(version), tags)).decode()
+
+
+@lru_cache(maxsize=4096)
+def read_demand(text: str) -> Demand:
+    """A demand as it was stored."""
+    return _demand.decode(text)
+
+
+def may_run(ability: Ability | None, demand: str | None) -> bool:
+    """Whether a worker that has said this, or nothing, may run a job that asks for that."""
+    return ability is None or demand is None or ability.meets(read_demand(demand))
+
+
+def parse_runtime(field: str, given: object) -> tuple[str, ...]:
+    """The tags of a runtime, in their order."""
+    tags = (object_of(field, given) or {}).get("tags")
+    if tags is None:
+        return ()
+    if not isinstance(tags, list) or len(tags) > MAX_TAGS:
+        raise invalid(f"{field}.tags", f"must be an array of at most {MAX_TAGS} tags")
+    if not all(isinstance(tag, str) and _TAG.fullmatch(tag) for tag in tags):
+        raise invalid(
+            f"{field}.tags",
+            "must hold texts of letters, digits and `._:/-`, at most 64 characters each",
+        )
+    return tuple(sorted(set(tags)))
+
+
+def check_handlers(handlers: Iterable[HandlerTerms]) -> None:
+    """Check what a worker says of its handlers."""
+    for place, handler in enumerate(handlers):
+        if not JOB_TYPE.fullmatch(handler.type):
+            raise invalid(f"handlers[{place}].type", "must be a job type, like email.send")
+        parse_range(f"handlers[{place}].versions", handler.versions)
+
+
+def ability_of(profile: bytes | None, tags: tuple[str, ...] | None) -> Ability | None:
+    """What a worker has said of its handlers, and a FETCH of its runtime."""
+    handlers = None
+    # Hardly any worker says so, and every FETCH asks.
+    if profile is not None and b'"handlers"' in profile:
+        handlers = _handlers(profile)
+    return None if handlers is None and tags is None else Ability(handlers, tags)
+
+
+@lru_cache(maxsize=1024)
+def _handlers(profile: bytes) -> tuple[HandlerTerms, ...] | None:
+    return _profile.decode(profile).handlers

@@ -1,0 +1,32 @@
+"""Regular expressions that clients send: how many ways of matching they may have.
+
+Python's `re` tries them one after the other, so a pattern must not have more than can be tried.
+"""
+
+import re
+from typing import Final
+
+# A repeated group makes the ways exponential; back references and look-around hide how many.
+_REPEATED_GROUP: Final = re.compile(r"\)[+*{]|\\[1-9]|\(\?[^:]")
+# Each `?` and each alternative inside a group doubles them.
+_CHOICES: Final = re.compile(r"(?<!\()\?|\|")
+# Each of these multiplies them by the length of the text. `{3}` does not.
+_REPETITIONS: Final = re.compile(r"[+*]|\{[0-9]*,[0-9]*\}")
+
+
+def is_boundless(pattern: str) -> bool:
+    """Whether nothing can be said about the ways of a pattern."""
+    return _REPEATED_GROUP.search(pattern) is not None
+
+
+def choices(pattern: str) -> int:
+    """How often the ways double."""
+    # Alternatives outside of groups are tried one after the other and multiply nothing.
+    return len(_CHOICES.findall(pattern)) if "(" in pattern else pattern.count("?")
+
+
+def ways(pattern: str, size: int) -> int:
+    """In how many ways a search for a pattern may look at a text of a size, at most."""
+    anchored = pattern.startswith("^") and "|" not in pattern
+    powers = len(_REPETITIONS.findall(pattern)) + (not anchored)
+    return int(max(1, size) ** max(1, powers) << choices(pattern))

@@ -1,0 +1,128 @@
+"""Rooms, their jobs and tasks, as a job manager has them: each is a queue, a kind of jobs, a job.
+
+pending ──▶ claimed ──▶ running ──▶ completed | failed | cancelled
+waits       active      active, and its worker has said that it began
+"""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from ojs_server.domain.errors import invalid
+from ojs_server.domain.job import TERMINAL, Job, Lease, State
+from ojs_server.domain.kind import Kind, type_of
+from ojs_server.domain.naming import nearest
+from ojs_wire.values import MAX_NAME, QUEUE
+
+# Rooms whose names are no queues are kept in queues that begin with this.
+_FOREIGN: Final = "room."
+# What a task is known by, in the `meta` of its job.
+ROOM: Final = "room"
+JOB: Final = "job"
+
+STATES: Final[Mapping[str, tuple[State, ...]]] = {
+    "pending": (State.AVAILABLE, State.SCHEDULED, State.PENDING, State.RETRYABLE),
+    "claimed": (State.ACTIVE,),
+    "running": (State.ACTIVE,),
+    "completed": (State.COMPLETED,),
+    "failed": (State.DISCARDED,),
+    "cancelled": (State.CANCELLED,),
+}
+# What a worker may say of a task.
+MOVES: Final = ("running", "completed", "failed")
+
+
+_GONE: Final = ("worker_death", "shutdown")
+
+
+class _Error(msgspec.Struct):
+    type: str
+    message: str
+
+
+_named: Final = msgspec.json.Decoder(dict[str, Any])
+_error: Final = msgspec.json.Decoder(_Error)
+
+
+def parse_room(name: str) -> str:
+    """A room: any printable text without `/`."""
+    if not 0 < len(name) <= MAX_NAME or not name.isprintable() or "/" in name:
+        raise invalid("room", f"must be 1 to {MAX_NAME} printable characters without `/`")
+    return name
+
+
+def queue_of(room: str) -> str:
+    """The queue of a room; its name where that is one."""
+    if QUEUE.fullmatch(room) and not room.startswith(_FOREIGN):
+        return room
+    return _FOREIGN + "x" + hashlib.sha256(room.encode()).hexdigest()[:32]
+
+
+def parse_kind(room: str, name: object, category: object, schema: bytes | None) -> Kind:
+    """The job that a worker registers in a room."""
+    if not isinstance(name, str):
+        raise invalid("name", "must be the name of the job")
+    if category is not None and (not isinstance(category, str) or ":" in category):
+        raise invalid("category", "must be a text without `:`")
+    whole = f"{category}:{name}" if category else name
+    if ":" in name:
+        raise invalid("name", "must not hold `:`")
+    return Kind(
+        room,
+        whole,
+        type_of(whole, "name"),
+        queue=queue_of(room),
+        schema=schema,
+    )
+
+
+def full_name(room: str, name: str) -> str:
+    """What a job is called outside of its room."""
+    return f"{room}:{name}"
+
+
+def job_name(room: str, given: object) -> str:
+    """The job of a room that a task asks for, by its name or its full name."""
+    if not isinstance(given, str):
+        raise invalid("job", "must be the name of a job of the room")
+    return given.removeprefix(f"{room}:")
+
+
+def names_of(job: Job, meta: bytes) -> tuple[str, str]:
+    """The room and job of a task. One that was enqueued as a plain job is called by its queue and
+    type."""
+    found = _named.decode(meta)
+    room, name = found.get(ROOM), found.get(JOB)
+    if isinstance(room, str) and isinstance(name, str) and queue_of(room) == job.queue:
+        return room, name
+    return job.queue, job.type
+
+
+def status_of(job: Job, lease: Lease | None) -> str:
+    """What a task is."""
+    if job.state == State.ACTIVE:
+        began = lease is not None and lease.running_at is not None
+        return "running" if began else "claimed"
+    return next(name for name, states in STATES.items() if job.state in states)
+
+
+def error_of(job: Job) -> str | None:
+    """What a task says of its failure, in the words of this system where its worker went."""
+    if job.error is None:
+        return None
+    error = _error.decode(job.error)
+    return "Worker disconnected" if error.type in _GONE else error.message
+
+
+def parse_status(word: str, allowed: tuple[str, ...]) -> str:
+    """A status that a request names."""
+    if word not in allowed:
+        raise invalid("status", f"must be one of {', '.join(allowed)}{nearest(word, allowed)}")
+    return word
+
+
+def is_over(job: Job) -> bool:
+    """Whether nothing more will become of a task."""
+    return job.state in TERMINAL

@@ -1,0 +1,106 @@
+"""Pools of queues, and how turns are shared among queues."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from ojs_server.domain.errors import invalid
+from ojs_server.domain.job import State
+from ojs_server.domain.pool import Pool, declared, parse_pool
+from ojs_server.domain.rate_limit import parse_key
+from ojs_server.domain.statistics import per_minute
+from ojs_server.domain.workers import profile_of
+from ojs_server.http.admin_lists import admin_page, checked_query
+from ojs_server.http.call import Answer, Call
+from ojs_server.http.statistics import collect, lately
+from ojs_server.ops.sharers import DropPool, SavePool, no_such
+from ojs_server.store.base import Reader
+
+# The stretch that dispatches are counted in.
+WINDOW: Final = "PT1M"
+
+
+async def listing(call: Call) -> Answer:
+    """Every pool by name."""
+    page, _ = admin_page(call)
+    part, pagination = page.cut(await _all(call))
+    return Answer({"items": part, "pools": part, "pagination": pagination})
+
+
+async def detail(call: Call) -> Answer:
+    """One pool, with who works for it and on how much."""
+    return Answer(await _one(call, _name(call)))
+
+
+async def save(call: Call) -> Answer:
+    """Make a pool, or replace it."""
+    name, body = _name(call), await call.json()
+    if body.get("name") not in (None, name):
+        raise invalid("name", "differs from the name in the path")
+    saved = await call.server.engine.run(SavePool(name, parse_pool(body)))
+    return Answer(await _one(call, name), 201 if saved.new else 200)
+
+
+async def delete(call: Call) -> Answer:
+    """Forget a pool; its queues stay."""
+    name = _name(call)
+    await call.server.engine.run(DropPool(name))
+    return Answer({"deleted": True, "name": name})
+
+
+async def stats(call: Call) -> Answer:
+    """How many jobs of each queue were handed out in the last minute, and how long they waited."""
+    checked_query(call, ())
+    await collect(call)
+    queues, waits = await call.server.engine.read(lambda reader: (reader.queues(), reader.waits()))
+    minutes, _, now = await lately(call, [queue.name for queue in queues])
+    counts = {
+        queue.name: per_minute(minutes.get(queue.name, ()), now, "started") for queue in queues
+    }
+    total = sum(counts.values())
+    shown = [
+        {
+            "name": queue.name,
+            "dispatch_count_1m": counts[queue.name],
+            "dispatch_ratio_1m": round(counts[queue.name] / total, 3) if total else 0.0,
+            "avg_wait_ms": waits.get(queue.name),
+            "active_jobs": queue.counts[State.ACTIVE],
+        }
+        for queue in queues
+    ]
+    found = {"queues": shown, "window": WINDOW}
+    return Answer({"stats": found, **found})
+
+
+def _name(call: Call) -> str:
+    return parse_key("name", call.params["name"])
+
+
+async def _one(call: Call, name: str) -> dict[str, Any]:
+    found = [one for one in await _all(call) if one["name"] == name]
+    if not found:
+        raise no_such("pool", name)
+    return {"pool": found[0], **found[0]}
+
+
+async def _all(call: Call) -> Sequence[dict[str, Any]]:
+    def read(reader: Reader) -> list[dict[str, Any]]:
+        pools = [(name, pool) for name, pool, _ in reader.pools()]
+        members = [
+            declared(profile_of(load.worker))
+            for load in reader.workers()
+            if load.worker.gone_at is None
+        ]
+        names = {queue for _, pool in pools for queue in pool.queues}
+        running = {one.name: one.counts[State.ACTIVE] for one in reader.queues(sorted(names))}
+        return [_shown(name, pool, members.count(name), running) for name, pool in pools]
+
+    return await call.server.engine.read(read)
+
+
+def _shown(name: str, pool: Pool, workers: int, running: dict[str, int]) -> dict[str, Any]:
+    return {
+        "name": name,
+        **pool.as_wire(),
+        "active_workers": workers,
+        "active_jobs": sum(running.get(queue, 0) for queue in pool.queues),
+    }

@@ -1,0 +1,51 @@
+"""The stream of one job's progress: where it is now, each report, and how the job ends."""
+
+from collections.abc import AsyncGenerator
+from typing import Final
+
+from ojs_server.domain.job import State
+from ojs_server.domain.progress import shown
+from ojs_server.http.feed import EventStream
+from ojs_server.http.progress import described, with_progress
+from ojs_server.http.sse import frame
+from ojs_server.ops.envelope import event_id
+from ojs_server.ops.tail import Entry
+from ojs_wire.codec import encode
+
+# What the frame of an event is called.
+NAMES: Final = {
+    "progress.updated": "progress",
+    "job.completed": "completed",
+    "job.discarded": "failed",
+    "job.cancelled": "cancelled",
+}
+_ENDS: Final = {
+    State.COMPLETED: "completed",
+    State.DISCARDED: "failed",
+    State.CANCELLED: "cancelled",
+}
+
+
+class ProgressStream(EventStream):
+    """One stream; its frames have the data of the events."""
+
+    async def pieces(self) -> AsyncGenerator[bytes, None]:
+        """Where the job is, and after that what happens."""
+        assert self.job is not None
+        job_id = self.job.id
+        found = await self._engine.read(lambda reader: with_progress(reader, job_id))
+        if found is not None:
+            stored, _, known = found
+            yield frame("progress", encode(described(stored.job, shown(stored.job, known))))
+        async for piece in super().pieces():
+            yield piece
+
+    def _frame(self, entry: Entry) -> tuple[str, bytes]:
+        event = entry.placed.event
+        name = NAMES.get(event.type, event.type)
+        return name, frame(name, event.data, event_id(entry.placed))
+
+    def _state_now(self) -> bytes:
+        assert self.job is not None
+        told = {"job_id": self.job.id, "state": self.job.state}
+        return frame(_ENDS[State(self.job.state)], encode(told))

@@ -1,0 +1,209 @@
+"""Rooms, their jobs and tasks: thin forms of registering, enqueue, FETCH, ACK, FAIL and cancel."""
+
+import re
+from typing import Any, Final
+
+import msgspec
+
+from ojs_server.domain import room as rooms
+from ojs_server.domain.errors import NotFound, invalid
+from ojs_server.domain.faults import parse_fault
+from ojs_server.domain.job import Lease, StoredJob
+from ojs_server.domain.job_filter import JobFilter
+from ojs_server.domain.kind import Kind
+from ojs_server.domain.validate import parse_draft
+from ojs_server.domain.workers import parse_worker_id
+from ojs_server.http.blocks import check_value, checked_schema
+from ojs_server.http.call import Answer, Call
+from ojs_server.http.ids import holder_of, job_id_of
+from ojs_server.http.job_lists import check_place
+from ojs_server.http.jobs import load_job
+from ojs_server.http.paging import page_of
+from ojs_server.http.workers import result_of
+from ojs_server.ops.claim import Claim
+from ojs_server.ops.ending import wait_for_end
+from ojs_server.ops.enqueue import Enqueue
+from ojs_server.ops.rooms import Begin, Join
+from ojs_server.ops.settle import Ack, Cancel, Fail
+from ojs_server.store.base import Reader
+from ojs_server.store.clock import wall_ms
+from ojs_server.store.records import Staffed
+from ojs_wire.calls import ClaimRequest, EmptyRequest, RoomJobRequest, TaskMove, TaskRequest
+from ojs_wire.codec import decode
+from ojs_wire.values import format_timestamp, in_seconds, kind_of, uuid7
+
+Shown = dict[str, Any]
+_SECONDS: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+_PAYLOAD: Final = msgspec.json.Decoder(list[Any])
+
+
+async def put_job(call: Call) -> Answer:
+    """A worker runs a job of a room; without an id the server makes the worker."""
+    request = await call.read(RoomJobRequest)
+    room = rooms.parse_room(call.params["room"])
+    schema = None if request.schema is None else checked_schema(request.schema, "schema")
+    kind = rooms.parse_kind(room, request.name, request.category, schema)
+    given = request.worker_id
+    worker_id = uuid7(wall_ms(), call.server.luck.bits) if given is None else parse_worker_id(given)
+    engine = call.server.engine
+    await engine.run(Join(worker_id, kind, new=given is None, principal=call.principal or None))
+    staffed = await engine.read(lambda reader: _named(reader, kind))
+    interval = in_seconds(engine.rules.profile.heartbeat_interval_ms)
+    return Answer({**_shown_kind(staffed), "worker_id": worker_id, "heartbeat_interval": interval})
+
+
+async def list_jobs(call: Call) -> Answer:
+    """The jobs of a room that somebody runs, or that tasks wait for."""
+    room = rooms.parse_room(call.params["room"])
+    found = await call.server.engine.read(lambda reader: reader.kinds_in(room))
+    page = page_of(call)
+    shown, pagination = page.cut([_shown_kind(one) for one in found])
+    return Answer({"jobs": shown, "pagination": pagination})
+
+
+async def submit(call: Call) -> Answer:
+    """Have a job of a room done."""
+    request = await call.read(TaskRequest)
+    room = rooms.parse_room(call.params["room"])
+    name = rooms.job_name(room, request.job)
+    payload = request.payload
+    if not isinstance(payload, dict):
+        raise invalid("payload", f"must be an object, not {kind_of(payload)}")
+    engine = call.server.engine
+    kind = await engine.read(lambda reader: reader.kind_named(room, name))
+    if kind is None:
+        raise NotFound(
+            f"there is no job {name} in the room {room}",
+            details={"resource_type": "room_job", "resource_id": name},
+            hint="a job is there once a worker has registered it",
+        )
+    if kind.schema is not None:
+        check_value(kind.schema, payload, "payload")
+    body = {
+        "type": kind.type,
+        "args": [payload],
+        "meta": {rooms.ROOM: room, rooms.JOB: name},
+        "queue": kind.queue,
+        # What fails has failed: nothing tries it again.
+        "retry": {"max_attempts": 1},
+        **({} if request.id is None else {"id": request.id}),
+    }
+    done = await engine.run(Enqueue((parse_draft(body),)))
+    return Answer(_shown(done.jobs[0], None), 201 if done.created else 200)
+
+
+async def list_tasks(call: Call) -> Answer:
+    """The tasks of a room, newest first."""
+    room = rooms.parse_room(call.params["room"])
+    query, page = call.query(), page_of(call)
+    word = query.get("status")
+    states = () if word is None else rooms.STATES[rooms.parse_status(word, tuple(rooms.STATES))]
+    check_place(page, query)
+
+    def read(reader: Reader) -> tuple[list[tuple[StoredJob, Lease | None]], str | None]:
+        wanted = JobFilter(queue=rooms.queue_of(room), states=states)
+        part = reader.find_jobs(wanted, page.limit, page.cursor, page.offset)
+        found = (reader.job(job_id) for job_id in part.ids)
+        return [one for one in found if one is not None], part.after
+
+    found, after = await call.server.engine.read(read)
+    shown = [_shown(*one) for one in found]
+    # Claimed and running are told apart only here, so a page may hold fewer than it could.
+    tasks = [one for one in shown if word is None or one["status"] == word]
+    known = page.offset + len(found) + (after is not None)
+    pagination = page.describe(known, after, total_is_exact=False)
+    return Answer({"tasks": tasks, "pagination": pagination})
+
+
+async def read_task(call: Call) -> Answer:
+    """A task; with `wait` as soon as it has ended within so many seconds."""
+    stored, lease = await load_job(call)
+    wait_s = _wait(call)
+    if wait_s > 0 and not rooms.is_over(stored.job):
+        stored = await wait_for_end(call.server.engine, stored, wait_s)
+        stored, lease = await load_job(call)
+    return Answer(_shown(stored, lease))
+
+
+async def claim(call: Call) -> Answer:
+    """The oldest task that waits for any job of a worker, or none."""
+    request = await call.read(ClaimRequest)
+    op = Claim((), worker_id=parse_worker_id(request.worker_id), linked=True, known=True)
+    deliveries = await call.server.engine.run(op)
+    if not deliveries:
+        return Answer({"task": None})
+    claimed, lease = deliveries[0].claimed, deliveries[0].lease
+    return Answer({"task": _shown(StoredJob(claimed.job, claimed.args, claimed.meta), lease)})
+
+
+async def move_task(call: Call) -> Answer:
+    """What a worker says of a task: that it is running, completed or failed."""
+    request = await call.read(TaskMove)
+    status = rooms.parse_status(request.status, rooms.MOVES)
+    if request.error is not None and status != "failed":
+        raise invalid("error", f"must not be given where `status` is {status}")
+    job_id, worker_id = await job_id_of(call), holder_of(call, request.worker_id)
+    engine = call.server.engine
+    if status == "running":
+        await engine.run(Begin(job_id, worker_id))
+    elif status == "completed":
+        result = result_of(request.result, call.server.settings.max_result_bytes)
+        await engine.run(Ack(job_id, worker_id, result=result))
+    else:
+        given = request.error if isinstance(request.error, dict) else {"message": request.error}
+        fault = parse_fault({**given, "retryable": False})
+        await engine.run(Fail(job_id, fault, worker_id))
+    return Answer(_shown(*await load_job(call)))
+
+
+async def cancel_task(call: Call) -> Answer:
+    """Nobody wants the task any more."""
+    await call.read(EmptyRequest, optional=True)
+    await call.server.engine.run(Cancel(await job_id_of(call)))
+    return Answer(_shown(*await load_job(call)))
+
+
+def _named(reader: Reader, kind: Kind) -> Staffed:
+    return next(one for one in reader.kinds_in(kind.room) if one.kind.name == kind.name)
+
+
+def _shown_kind(staffed: Staffed) -> Shown:
+    kind = staffed.kind
+    category, _, name = kind.name.rpartition(":")
+    return {
+        "room_id": kind.room,
+        "category": category or None,
+        "name": name,
+        "full_name": rooms.full_name(kind.room, kind.name),
+        "schema": None if kind.schema is None else decode(kind.schema),
+        "workers": staffed.workers,
+        "queue": kind.queue,
+        "job_type": kind.type,
+    }
+
+
+def _shown(stored: StoredJob, lease: Lease | None) -> Shown:
+    job = stored.job
+    room, name = rooms.names_of(job, stored.meta)
+    args = _PAYLOAD.decode(stored.args)
+    began = lease.running_at if lease is not None else job.started_at
+    return {
+        "id": job.id,
+        "room_id": room,
+        "job": rooms.full_name(room, name),
+        "status": rooms.status_of(job, lease),
+        "payload": args[0] if args and isinstance(args[0], dict) else {},
+        "worker_id": None if lease is None else lease.worker_id,
+        "result": None if stored.result is None else decode(stored.result),
+        "error": rooms.error_of(job),
+        "created_at": format_timestamp(job.created_at),
+        "started_at": None if began is None else format_timestamp(began),
+        "completed_at": None if job.finished_at is None else format_timestamp(job.finished_at),
+    }
+
+
+def _wait(call: Call) -> float:
+    text = call.query().get("wait", "0")
+    if not _SECONDS.fullmatch(text):
+        raise invalid("wait", "must be a number of seconds")
+    return min(float(text), call.server.engine.rules.profile.max_wait_ms / 1000)

@@ -1,0 +1,119 @@
+"""Schemas of the arguments of jobs: register, list, read, remove."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+
+from ojs_server.domain.schema import Schema, read_uri, registered
+from ojs_server.domain.version import Version, parse_version
+from ojs_server.http import dialects
+from ojs_server.http.call import Answer, Call
+from ojs_server.http.paging import page_of
+from ojs_server.http.views import timestamp
+from ojs_server.ops.schemas import RegisterSchema, RemoveSchema, compiled, missing
+from ojs_wire.calls import SchemaRequest
+
+Shown = dict[str, Any]
+
+
+async def put(call: Call) -> Answer:
+    """Register the version that the path names."""
+    kind, version = call.params["type"], call.params["version"]
+    whole = int(version) if version.isdecimal() and len(version) < 10 else version
+    stored = await _register(call, {**await _body(call), "type": kind, "version": whole})
+    return Answer(_whole(stored), 201, _location(stored))
+
+
+async def register(call: Call) -> Answer:
+    """Register the version that the body names."""
+    stored = await _register(call, await _body(call))
+    return Answer(dialects.schema_answer(_whole(stored)), 201, _location(stored))
+
+
+async def listing(call: Call) -> Answer:
+    """Every schema by type, each type's newest version first; without the schemas themselves."""
+    found = await call.server.engine.read(lambda reader: reader.schemas())
+    part, pagination = page_of(call).cut(found)
+    items = [_shown(schema) for schema in part]
+    return Answer({"schemas": items, "items": items, "pagination": pagination})
+
+
+async def latest(call: Call) -> Answer:
+    """The newest version of a type, or the version that a schema's name says."""
+    kind, version = _named(call)
+    return Answer(_whole(await _find(call, kind, version)))
+
+
+async def versions(call: Call) -> Answer:
+    """The versions of a type, newest first."""
+    kind = call.params["type"]
+    found = await call.server.engine.read(lambda reader: reader.schemas(kind))
+    if not found:
+        raise missing(kind[:100])
+    items = [{**_shown(schema), "is_latest": place == 0} for place, schema in enumerate(found)]
+    return Answer({"type": kind, "versions": items})
+
+
+async def detail(call: Call) -> Answer:
+    """One version of a type."""
+    return Answer(_whole(await _find(call, call.params["type"], _version(call))))
+
+
+async def remove(call: Call) -> Answer:
+    """Forget one version of a type; the one before it is the newest then."""
+    kind, version = call.params["type"], _version(call)
+    await call.server.engine.run(RemoveSchema(kind, version))
+    return Answer({"deleted": True, "type": kind, "job_type": kind, "version": str(version)})
+
+
+async def _body(call: Call) -> Shown:
+    body = await call.json()
+    call.check_members(body, SchemaRequest)
+    return dialects.schema_request(body)
+
+
+async def _register(call: Call, given: Shown) -> Schema:
+    schema = registered(given, 0)
+    # Beside the loop: to check a large schema takes a while.
+    await asyncio.to_thread(compiled, schema.document)
+    stored: Schema = await call.server.engine.run(RegisterSchema(schema))
+    return stored
+
+
+def _location(schema: Schema) -> dict[str, str]:
+    mark = schema.mark
+    return {"Location": f"/ojs/v1/schemas/{mark.type}/{mark.version}"}
+
+
+def _version(call: Call) -> Version:
+    return parse_version("version", call.params["version"])
+
+
+def _named(call: Call) -> tuple[str, Version | None]:
+    named = read_uri(call.params["type"])
+    if named is None:
+        return call.params["type"], None
+    return named[0], parse_version("version", named[1])
+
+
+async def _find(call: Call, kind: str, version: Version | None) -> Schema:
+    found = await call.server.engine.read(lambda reader: reader.schema(kind, version))
+    if found is None:
+        raise missing(kind[:100], version)
+    return found
+
+
+def _shown(schema: Schema) -> Shown:
+    return {
+        "type": schema.mark.type,
+        "job_type": schema.mark.type,
+        "version": msgspec.Raw(schema.written),
+        "uri": schema.uri,
+        "mode": schema.mark.mode,
+        "created_at": timestamp(schema.created_at),
+    }
+
+
+def _whole(schema: Schema) -> Shown:
+    return {**_shown(schema), "schema": msgspec.Raw(schema.document)}

@@ -1,0 +1,224 @@
+"""JSON Schema for the arguments of jobs: compiled once, and judged within bounds.
+
+Whoever registers a schema says what the server does for every job, so nothing is fetched, and
+what takes too many steps is given up.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
+from functools import cache
+from itertools import islice
+from typing import Any, Final
+
+from jsonschema import Draft201909Validator, Draft202012Validator, exceptions, validators
+from jsonschema.protocols import Validator
+from referencing import Registry, Resource
+from referencing.exceptions import Unresolvable
+from referencing.jsonschema import specification_with
+
+from ojs_server.domain import regex
+from ojs_server.domain.errors import InvalidRequest
+from ojs_server.domain.fingerprint import canonical_text
+
+# Keywords that are applied, with what they hold: a fraction of a second.
+MAX_STEPS: Final = 10_000
+MAX_VIOLATIONS: Final = 20
+MAX_MESSAGE: Final = 300
+# As many ways of matching take as long as one step.
+_WAYS_A_STEP: Final = 2_000
+_DRAFTS: Final = frozenset(
+    {
+        "https://json-schema.org/draft/2020-12/schema",
+        "https://json-schema.org/draft/2019-09/schema",
+        "http://json-schema.org/draft-07/schema",
+        "http://json-schema.org/draft-06/schema",
+        "http://json-schema.org/draft-04/schema",
+    }
+)
+_REFERENCES: Final = frozenset({"$ref", "$dynamicRef", "$recursiveRef"})
+_BY_NAME: Final = frozenset({"patternProperties", "additionalProperties"})
+
+Keyword = Callable[[Any, Any, Any, Any], Any]
+Violation = Mapping[str, str]
+
+
+class _TooMuch(Exception):
+    """Judging takes too many steps."""
+
+
+class _Steps:
+    def __init__(self) -> None:
+        self.left = MAX_STEPS
+
+    def take(self, count: int) -> None:
+        self.left -= count
+        if self.left < 0:
+            raise _TooMuch
+
+
+_steps: ContextVar[_Steps] = ContextVar("steps")
+
+
+class Compiled:
+    """A schema that arguments can be held to."""
+
+    def __init__(self, validator: Validator) -> None:
+        self._validator = validator
+
+    def violations(self, args: list[Any]) -> list[Violation]:
+        """What is wrong with arguments, the first few of it; empty where they fit."""
+        try:
+            return self.judge(args)
+        except _TooMuch:
+            message = f"cannot be judged: it takes more than {MAX_STEPS} steps"
+        except RecursionError:
+            message = "cannot be judged: the schema leads back to itself too often"
+        return [{"path": "args", "message": message, "keyword": "schema"}]
+
+    def judge(self, args: list[Any]) -> list[Violation]:
+        """The same; raises where it takes too much."""
+        _steps.set(_Steps())
+        return [
+            _violation(error) for error in islice(self._validator.iter_errors(args), MAX_VIOLATIONS)
+        ]
+
+
+def compile_schema(document: dict[str, Any]) -> Compiled:
+    """Check a schema and make it ready; says what is wrong with one that does not compile."""
+    kind = _kind(document)
+    resource = Resource.from_contents(
+        document, default_specification=specification_with(str(kind.META_SCHEMA["$schema"]))
+    )
+    resolver = Registry().resolver_with_root(resource)
+    for where, name, value in _members(document, "schema"):
+        if name in _REFERENCES and isinstance(value, str):
+            _check_reference(f"{where}.{name}", value, resolver.lookup)
+        elif name == "$id" and where != "schema":
+            raise _wrong(f"{where}.$id", "is allowed at the top only")
+        elif name == "pattern" and isinstance(value, str):
+            _check_pattern(f"{where}.pattern", value)
+        elif name == "patternProperties" and isinstance(value, dict):
+            for pattern in value:
+                _check_pattern(f"{where}.patternProperties", pattern)
+        elif name == "unevaluatedProperties" and _has_name_patterns(document):
+            raise _wrong(f"{where}.{name}", "cannot stand beside patternProperties")
+    compiled = Compiled(_bounded(kind)(document, registry=Registry()))
+    try:
+        compiled.judge([])
+    except (_TooMuch, RecursionError):
+        raise _wrong("schema", "leads back to itself without an end") from None
+    return compiled
+
+
+def _kind(document: dict[str, Any]) -> type[Validator]:
+    """The draft that a schema is written for, else the newest that allows it.
+
+    In older ones `items` may be an array, as in the published cases.
+    """
+    said = document.get("$schema")
+    if said is not None:
+        known = isinstance(said, str) and said.rstrip("#") in _DRAFTS
+        if not known:
+            raise _wrong("schema.$schema", "names no draft of JSON Schema that is known here")
+        kinds: tuple[type[Validator], ...] = (validators.validator_for(document),)
+    else:
+        kinds = (Draft202012Validator, Draft201909Validator)
+    errors: list[exceptions.SchemaError] = []
+    for kind in kinds:
+        try:
+            kind.check_schema(document)
+        except exceptions.SchemaError as error:
+            errors.append(error)
+        except RecursionError:
+            raise _wrong("schema", "is nested too deep") from None
+        else:
+            return kind
+    where = "schema" + errors[0].json_path[1:]
+    raise _wrong(where, f"is no JSON Schema: {errors[0].message[:MAX_MESSAGE]}")
+
+
+def _members(value: object, where: str) -> Iterator[tuple[str, str, Any]]:
+    """Every member of every object inside, each with the path of its object."""
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield where, name, item
+            yield from _members(item, f"{where}.{name}")
+    elif isinstance(value, list):
+        for place, item in enumerate(value):
+            yield from _members(item, f"{where}[{place}]")
+
+
+def _has_name_patterns(document: Mapping[str, Any]) -> bool:
+    return any(name == "patternProperties" for _, name, _ in _members(document, ""))
+
+
+def _check_reference(where: str, value: str, lookup: Callable[[str], object]) -> None:
+    if not value.startswith("#"):
+        raise _wrong(where, "must begin with `#`: nothing outside of the schema is read")
+    try:
+        lookup(value)
+    except Unresolvable:
+        raise _wrong(where, f"leads to nothing: {value[:100]!r}") from None
+
+
+def _check_pattern(where: str, pattern: str) -> None:
+    if regex.is_boundless(pattern) or regex.choices(pattern) > 10:
+        raise _wrong(
+            where,
+            f"holds {pattern[:100]!r}: repeated groups, back references, look-around and long "
+            "rows of options are not allowed",
+        )
+    try:
+        re.compile(pattern)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise _wrong(
+            where, f"holds {pattern[:100]!r}, which is no regular expression here: {error}"
+        ) from None
+
+
+def _wrong(field: str, message: str) -> InvalidRequest:
+    text = f"`{field[:200]}` {message}"
+    return InvalidRequest(text, details={"field": field[:200], "schema_error": message})
+
+
+def _violation(error: exceptions.ValidationError) -> Violation:
+    return {
+        "path": ("args" + error.json_path[1:])[:MAX_MESSAGE],
+        "message": error.message[:MAX_MESSAGE],
+        "keyword": str(error.validator),
+    }
+
+
+@cache
+def _bounded(kind: type[Validator]) -> type[Validator]:
+    """The draft with every keyword counted, and none that is quadratic."""
+    known: Mapping[str, Keyword] = {**kind.VALIDATORS, "uniqueItems": _unique_items}
+    counted = {name: _counted(name, function) for name, function in known.items()}
+    bounded: type[Validator] = validators.extend(kind, counted)  # type: ignore[no-untyped-call]
+    return bounded
+
+
+def _counted(name: str, function: Keyword) -> Keyword:
+    def apply(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
+        steps = _steps.get()
+        steps.take(1 + (len(value) if isinstance(value, list | dict) else 0))
+        if name == "pattern" and isinstance(instance, str):
+            steps.take(regex.ways(value, len(instance)) // _WAYS_A_STEP)
+        elif name in _BY_NAME and isinstance(instance, dict):
+            for pattern in schema.get("patternProperties", ()):
+                steps.take(
+                    sum(1 + regex.ways(pattern, len(key)) // _WAYS_A_STEP for key in instance)
+                )
+        return function(validator, value, instance, schema)
+
+    return apply
+
+
+def _unique_items(
+    validator: Any, wanted: bool, instance: object, schema: object
+) -> Iterator[exceptions.ValidationError]:
+    if wanted and isinstance(instance, list):
+        texts = {canonical_text(item) for item in instance}
+        if len(texts) < len(instance):
+            yield exceptions.ValidationError("has equal items")

@@ -1,0 +1,37 @@
+"""Claiming for a worker that has said what it is able to: it is given no job that asks for more."""
+
+from collections.abc import Sequence
+
+from ojs_server.domain.demand import Ability, may_run, read_demand
+from ojs_server.store.base import MAX_DEMANDS, Tx
+from ojs_server.store.records import Claimed
+
+
+def claim(
+    tx: Tx,
+    queues: Sequence[str],
+    job_types: Sequence[str] | None,
+    ability: Ability | None,
+    limit: int,
+) -> list[Claimed]:
+    """Take up to `limit` jobs that the worker may run."""
+    allowed = met(tx, queues, job_types, ability)
+    if allowed is None:
+        return tx.claim(queues, job_types, limit)
+    return tx.claim_meeting(queues, job_types, allowed, limit)
+
+
+def met(
+    tx: Tx, queues: Sequence[str], job_types: Sequence[str] | None, ability: Ability | None
+) -> list[tuple[str, str]] | None:
+    """What the worker meets of what waiting jobs ask for, by queue; None where it meets all."""
+    if ability is None:
+        return None
+    waiting = tx.demands(queues)
+    kinds = None if job_types is None else set(job_types)
+    found = [
+        (queue, demand)
+        for queue, demand in waiting
+        if (kinds is None or read_demand(demand).type in kinds) and may_run(ability, demand)
+    ]
+    return None if len(found) == len(waiting) < MAX_DEMANDS else found

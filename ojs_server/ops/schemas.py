@@ -1,0 +1,164 @@
+"""Schemas: registering and removing them, and holding new jobs to them."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from ojs_server.domain.errors import Conflict, Duplicate, NotFound, OjsError, ValidationError
+from ojs_server.domain.schema import (
+    MAX_SCHEMAS,
+    Schema,
+    SchemaMark,
+    applying,
+    is_sealed,
+)
+from ojs_server.domain.validate import Draft
+from ojs_server.domain.version import Version
+from ojs_server.ops.work import Work
+from ojs_wire import codec
+
+if TYPE_CHECKING:
+    from ojs_server.ops.json_schema import Compiled
+
+# How many schemas stay compiled; by the digest of their text, so that none is ever out of date.
+MAX_COMPILED: Final = 256
+_compiled: Final[dict[bytes, "Compiled"]] = {}
+
+
+class RegisterSchema(msgspec.Struct, frozen=True):
+    """Store a version of a type's schema, which compiles."""
+
+    schema: Schema
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        """What may not be touched twice in one transaction."""
+        return (("schema", self.schema.mark.type),)
+
+
+class RemoveSchema(msgspec.Struct, frozen=True):
+    """Forget a version of a type's schema."""
+
+    job_type: str
+    version: Version
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        """What may not be touched twice in one transaction."""
+        return (("schema", self.job_type),)
+
+
+class Complaint(msgspec.Struct, frozen=True):
+    """A job whose arguments do not fit: its place in its request, and what is wrong."""
+
+    index: int
+    mark: SchemaMark
+    violations: Sequence[Mapping[str, str]]
+
+    @property
+    def message(self) -> str:
+        """What is wrong, in short."""
+        first = self.violations[0]
+        return (
+            f"the arguments do not fit the schema of {self.mark.type}, version "
+            f"{self.mark.version}: {first['path']}: {first['message']}"
+        )
+
+
+def run(work: Work, ops: Sequence[RegisterSchema | RemoveSchema]) -> list[Schema | OjsError | None]:
+    """Rare calls, one after the other."""
+    return [
+        _register(work, op.schema) if isinstance(op, RegisterSchema) else _remove(work, op)
+        for op in ops
+    ]
+
+
+def missing(job_type: str, version: Version | None = None) -> NotFound:
+    """The answer for a schema that is not there."""
+    which = f"schema of {job_type}" if version is None else f"version {version} of {job_type}"
+    return NotFound(
+        f"there is no {which}",
+        details={"resource_type": "schema", "resource_id": job_type},
+        hint="GET /ojs/v1/schemas lists the schemas",
+    )
+
+
+def compiled(document: bytes) -> "Compiled":
+    """A schema made ready; raises what is wrong with one that does not compile."""
+    # Who has no schemas need not have the library in memory.
+    from ojs_server.ops.json_schema import compile_schema
+
+    return compile_schema(codec.decode(document))
+
+
+def hold(work: Work, drafts: Sequence[Draft | None]) -> tuple[Complaint, ...]:
+    """What is wrong with the arguments of new jobs; raises where a schema is strict."""
+    complaints: list[Complaint] = []
+    for index, draft in enumerate(drafts):
+        if draft is None or draft.type not in work.tx.schemas:
+            continue
+        mark = applying(work.tx.schemas[draft.type], draft.version)
+        mode = "off" if mark is None else mark.mode or work.rules.schema_validation
+        if mark is None or mode == "off":
+            continue
+        violations = _violations(work, mark, draft)
+        if violations:
+            complaint = Complaint(index, mark, violations)
+            if mode == "strict":
+                raise _refusal(complaint, many=len(drafts) > 1)
+            complaints.append(complaint)
+    return tuple(complaints)
+
+
+def _violations(work: Work, mark: SchemaMark, draft: Draft) -> Sequence[Mapping[str, str]]:
+    args: list[Any] = codec.decode(draft.args)
+    if is_sealed(args, codec.decode(draft.meta)):
+        return ()
+    if (ready := _compiled.get(mark.digest)) is None:
+        document = work.tx.load_schema(mark.type, mark.version)
+        if document is None:
+            # Another node has removed it since this transaction began.
+            return ()
+        ready = compiled(document)
+        while len(_compiled) >= MAX_COMPILED:
+            _compiled.pop(next(iter(_compiled)), None)
+        _compiled[mark.digest] = ready
+    return ready.violations(args)
+
+
+def _refusal(complaint: Complaint, *, many: bool) -> ValidationError:
+    where = f"jobs[{complaint.index}]: " if many else ""
+    return ValidationError(
+        where + complaint.message,
+        details={
+            "field": "args",
+            **({"index": complaint.index} if many else {}),
+            "schema_version": str(complaint.mark.version),
+            "validation_errors": complaint.violations,
+        },
+    )
+
+
+def _register(work: Work, schema: Schema) -> Schema | OjsError:
+    if sum(map(len, work.tx.schemas.values())) >= MAX_SCHEMAS:
+        return Conflict(
+            f"there are {MAX_SCHEMAS} schemas already, and no more are possible",
+            details={"limit": MAX_SCHEMAS},
+            hint="remove versions that no job has any more",
+        )
+    stored = msgspec.structs.replace(schema, created_at=work.now)
+    if not work.tx.insert_schema(stored):
+        mark = schema.mark
+        return Duplicate(
+            f"version {mark.version} of {mark.type} has a schema, and a schema never changes",
+            details={"type": mark.type, "version": str(mark.version)},
+            hint="register another version, or remove this one first",
+        )
+    return stored
+
+
+def _remove(work: Work, op: RemoveSchema) -> OjsError | None:
+    if work.tx.delete_schema(op.job_type, op.version):
+        return None
+    return missing(op.job_type, op.version)

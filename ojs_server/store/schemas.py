@@ -1,0 +1,38 @@
+"""The store contract's part about schemas, which `base.py` takes in.
+
+Which schemas there are every transaction knows; their texts are read when they are needed.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from ojs_server.domain.schema import Schema, SchemaMark
+from ojs_server.domain.version import Version
+
+Marks = Mapping[str, Sequence[SchemaMark]]
+
+
+class SchemaTx(Protocol):
+    """Schemas in a write transaction."""
+
+    # By type, newest first, as they were when the transaction began.
+    schemas: Marks
+
+    def insert_schema(self, schema: Schema) -> bool:
+        """Store a schema; False where its version is there and stays as it was."""
+
+    def delete_schema(self, job_type: str, version: Version) -> bool:
+        """Forget a version of a type's schema; False where there is none."""
+
+    def load_schema(self, job_type: str, version: Version) -> bytes | None:
+        """The text of a schema."""
+
+
+class SchemaReader(Protocol):
+    """Schemas outside of a transaction."""
+
+    def schemas(self, job_type: str | None = None) -> list[Schema]:
+        """All schemas by type, or those of one, each type's newest first; all without texts."""
+
+    def schema(self, job_type: str, version: Version | None) -> Schema | None:
+        """A version of a type's schema, or the newest."""

@@ -1,0 +1,52 @@
+-- What available jobs ask of their worker, and the jobs that a worker who may not run all of
+-- them is given.
+
+-- name: demands
+-- What the available jobs of queues ask for: from one entry of the index to the next other one.
+-- row: (?)
+WITH RECURSIVE steps (queue, demand) AS (
+    SELECT wanted.column1, (
+        SELECT min(first.demand) FROM jobs AS first
+        WHERE first.state = 'available' AND first.gated = 0 AND first.queue = wanted.column1
+            AND first.demand IS NOT NULL
+    )
+    FROM (VALUES {rows}) AS wanted
+    UNION ALL
+    SELECT steps.queue, (
+        SELECT min(next.demand) FROM jobs AS next
+        WHERE next.state = 'available' AND next.gated = 0 AND next.queue = steps.queue
+            AND next.demand > steps.demand
+    )
+    FROM steps WHERE steps.demand IS NOT NULL
+)
+SELECT queue, demand FROM steps WHERE demand IS NOT NULL LIMIT 1000
+
+-- fragment: standing
+-- May be handed out, the first of them.
+(expires_at IS NULL OR expires_at > :now)
+    AND NOT EXISTS (SELECT 1 FROM queues WHERE name = :queue AND paused)
+ORDER BY priority DESC, seq LIMIT :limit
+
+-- name: undemanding
+-- The first jobs of a queue that ask for nothing, as far as is looked.
+SELECT id, priority, seq FROM (
+    SELECT id, priority, seq, demand, expires_at FROM jobs
+    WHERE state = 'available' AND gated = 0 AND queue = :queue
+    ORDER BY priority DESC, seq LIMIT :look_ahead
+) AS near
+WHERE demand IS NULL AND {standing}
+
+-- name: undemanding_of_type
+-- The same of one type.
+SELECT id, priority, seq FROM (
+    SELECT id, priority, seq, demand, expires_at FROM jobs
+    WHERE state = 'available' AND gated = 0 AND queue = :queue AND type = :type
+    ORDER BY priority DESC, seq LIMIT :look_ahead
+) AS near
+WHERE demand IS NULL AND {standing}
+
+-- name: demanding
+-- The first jobs of a queue that ask for one thing.
+SELECT id, priority, seq FROM jobs
+WHERE state = 'available' AND gated = 0 AND queue = :queue AND demand = :demand
+    AND {standing}

@@ -1,0 +1,50 @@
+-- name: oldest_lanes
+-- Of what a worker runs, where a job waits: whose head was there first comes first.
+SELECT queue, type, head FROM (
+    SELECT job_kinds.queue, job_kinds.type, (
+        SELECT jobs.seq FROM jobs
+        WHERE jobs.state = 'available' AND jobs.gated = 0 AND jobs.queue = job_kinds.queue
+            AND jobs.type = job_kinds.type AND (jobs.expires_at IS NULL OR jobs.expires_at > :now)
+        ORDER BY jobs.priority DESC, jobs.seq LIMIT 1
+    ) AS head
+    FROM worker_kinds JOIN job_kinds USING (room, name)
+    WHERE worker_kinds.worker_id = :worker_id AND job_kinds.queue IS NOT NULL
+)
+WHERE head IS NOT NULL ORDER BY head
+
+-- name: linked
+-- What workers run.
+-- row: ?
+SELECT DISTINCT room, name FROM worker_kinds WHERE worker_id IN ({rows})
+
+-- name: retire_kinds
+-- Kinds of rooms that nobody runs and nobody waits for.
+-- row: (?,?,?)
+UPDATE job_kinds SET deleted_at = gone.column1
+FROM (VALUES {rows}) AS gone
+WHERE job_kinds.room = gone.column2 AND job_kinds.name = gone.column3
+    AND job_kinds.queue IS NOT NULL AND job_kinds.deleted_at IS NULL
+    AND NOT EXISTS (
+        SELECT 1 FROM worker_kinds
+        WHERE worker_kinds.room = job_kinds.room AND worker_kinds.name = job_kinds.name
+    )
+    AND NOT EXISTS (
+        SELECT 1 FROM jobs
+        WHERE jobs.state = 'available' AND jobs.gated = 0 AND jobs.queue = job_kinds.queue
+            AND jobs.type = job_kinds.type
+    )
+
+-- name: start_lease
+-- The work has begun; the first word counts.
+UPDATE leases SET running_at = COALESCE(running_at, :now) WHERE job_id = :job_id
+
+-- name: kinds_in
+-- The kinds of a room, a row for each worker that runs one.
+SELECT {kind}, worker_kinds.worker_id
+FROM job_kinds LEFT JOIN worker_kinds USING (room, name)
+WHERE job_kinds.room = :room AND job_kinds.deleted_at IS NULL
+ORDER BY job_kinds.name, worker_kinds.worker_id
+
+-- name: kind_named
+-- One of them.
+SELECT {kind} FROM job_kinds WHERE room = :room AND name = :name AND deleted_at IS NULL

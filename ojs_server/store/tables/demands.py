@@ -1,0 +1,62 @@
+"""Jobs that ask something of their worker: what they ask for, and claims that pass some over."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from ojs_server.store.records import Claimed
+from ojs_server.store.rows import Row
+from ojs_server.store.tables.statements import Writing
+
+# How many jobs of a queue (and type) a claim looks through for those that ask for nothing.
+LOOK_AHEAD: Final = 10_000
+
+
+class DemandWrites(Writing):
+    """Claims of workers that may not run every job."""
+
+    def demands(self, queues: Iterable[str]) -> list[tuple[str, str]]:
+        """What the available jobs of queues ask for, each (queue, demand) once."""
+        return [(row[0], row[1]) for row in self.of_ids("demands", dict.fromkeys(queues))]
+
+    def claim_meeting(
+        self,
+        queues: Sequence[str],
+        job_types: Sequence[str] | None,
+        met: Sequence[tuple[str, str]],
+        limit: int,
+    ) -> list[Claimed]:
+        """Hand out jobs that ask for nothing, or for one of these."""
+        lanes = {queue: lane for lane, queue in enumerate(dict.fromkeys(queues))}
+        found: list[tuple[int, int, int, str]] = []
+        for queue, lane in lanes.items():
+            found += (
+                (lane, -row[1], row[2], row[0])
+                for row in self._candidates(queue, job_types, met, limit)
+            )
+        found.sort()
+        claimed = self.claim_chosen([job_id for *_, job_id in found[:limit]]) if found else []
+        claimed.sort(key=lambda one: (lanes[one.job.queue], -one.job.priority, one.job.seq))
+        return claimed
+
+    def claim_chosen(self, ids: Sequence[str]) -> list[Claimed]:
+        """Hand out those of these jobs that are still available."""
+        raise NotImplementedError
+
+    def _candidates(
+        self,
+        queue: str,
+        job_types: Sequence[str] | None,
+        met: Sequence[tuple[str, str]],
+        limit: int,
+    ) -> list[Row]:
+        """The first of each lane, each its id, priority and sequence."""
+        bound = {"queue": queue, "now": self.now, "limit": limit}
+        rows: list[Row] = []
+        if job_types is None:
+            rows += self.all("undemanding", **bound, look_ahead=LOOK_AHEAD)
+        for kind in dict.fromkeys(job_types or ()):
+            rows += self.all("undemanding_of_type", **bound, type=kind, look_ahead=LOOK_AHEAD)
+        for name, demand in met:
+            if name == queue:
+                rows += self.all("demanding", **bound, demand=demand)
+        return rows

@@ -1,0 +1,53 @@
+"""Kinds of jobs by room: who runs them, which has the oldest job, and what goes with a worker."""
+
+from collections.abc import Iterable
+
+from ojs_server.domain.kind import Kind
+from ojs_server.store.records import Staffed
+from ojs_server.store.tables.statements import Statements, Writing
+
+KIND_FIELDS = len(Kind.__struct_fields__)
+
+
+class RoomWrites(Writing):
+    """Rooms in a write transaction."""
+
+    def oldest_lanes(self, worker_id: str) -> list[tuple[str, str]]:
+        """The queues and types that a worker is linked to and that have a job to hand out: the one
+        with the oldest first."""
+        rows = self.all("oldest_lanes", worker_id=worker_id, now=self.now)
+        return [(queue, job_type) for queue, job_type, _ in rows]
+
+    def linked(self, worker_ids: Iterable[str]) -> set[tuple[str, str]]:
+        """The rooms and names of what these workers run."""
+        return {(row[0], row[1]) for row in self.of_ids("linked", worker_ids)}
+
+    def retire_kinds(self, names: Iterable[tuple[str, str]]) -> None:
+        """Of these kinds of rooms, delete those that nobody runs and no job waits for."""
+        self.run_rows("retire_kinds", [(self.now, room, name) for room, name in sorted(names)])
+
+    def start_lease(self, job_id: str) -> None:
+        """The holder of a job has begun."""
+        self.run("start_lease", job_id=job_id, now=self.now)
+
+
+class RoomReads(Statements):
+    """Rooms outside of a transaction."""
+
+    def kinds_in(self, room: str) -> list[Staffed]:
+        """The kinds of a room by name."""
+        if not self.can_hold(room):
+            return []
+        found: dict[Kind, list[str]] = {}
+        for row in self.all("kinds_in", room=room):
+            workers = found.setdefault(Kind(*row[:KIND_FIELDS]), [])
+            if row[KIND_FIELDS] is not None:
+                workers.append(row[KIND_FIELDS])
+        return [Staffed(kind, tuple(workers)) for kind, workers in found.items()]
+
+    def kind_named(self, room: str, name: str) -> Kind | None:
+        """A kind of a room."""
+        if not self.can_hold(room, name):
+            return None
+        rows = self.all("kind_named", room=room, name=name)
+        return Kind(*rows[0]) if rows else None

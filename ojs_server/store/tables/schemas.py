@@ -1,0 +1,85 @@
+"""Schemas of the arguments of jobs."""
+
+from itertools import groupby
+
+import msgspec
+
+from ojs_server.domain.schema import Schema, SchemaMark
+from ojs_server.domain.version import Version
+from ojs_server.store.rows import Row
+from ojs_server.store.schemas import Marks
+from ojs_server.store.tables.statements import Statements, Writing
+
+
+class SchemaWrites(Writing):
+    """Schemas in a write transaction."""
+
+    schemas: Marks
+
+    def insert_schema(self, schema: Schema) -> bool:
+        """Store a schema; this transaction knows it from here on."""
+        mark = schema.mark
+        stored = self.run(
+            "insert_schema",
+            type=mark.type,
+            **mark.version._asdict(),
+            mode=mark.mode,
+            digest=mark.digest,
+            written=schema.written,
+            created_at=schema.created_at,
+            document=schema.document,
+        )
+        self._schemas_changed()
+        return stored == 1
+
+    def delete_schema(self, job_type: str, version: Version) -> bool:
+        """Forget a version."""
+        deleted = self.run("delete_schema", type=job_type, **version._asdict())
+        self._schemas_changed()
+        return deleted == 1
+
+    def load_schema(self, job_type: str, version: Version) -> bytes | None:
+        """The text of a schema."""
+        rows = self.all("schema_text", type=job_type, **version._asdict())
+        return rows[0][0] if rows else None
+
+    def all_schemas(self) -> Marks:
+        """Which schemas there are, as they are stored."""
+        marks = [_schema(row).mark for row in self.all("schemas")]
+        return {kind: list(group) for kind, group in groupby(marks, lambda mark: mark.type)}
+
+    def _schemas_changed(self) -> None:
+        self.schemas = self.all_schemas()
+        self.configs_changed()
+
+    def configs_changed(self) -> None:
+        """Let every transaction after this one know."""
+        raise NotImplementedError
+
+
+class SchemaReads(Statements):
+    """Schemas outside of a transaction."""
+
+    def schemas(self, job_type: str | None = None) -> list[Schema]:
+        """All schemas, or those of one type, without their texts."""
+        if job_type is None:
+            return [_schema(row) for row in self.all("schemas")]
+        rows = self.all("schemas_of", type=job_type) if self.can_hold(job_type) else []
+        return [_schema(row) for row in rows]
+
+    def schema(self, job_type: str, version: Version | None) -> Schema | None:
+        """One schema with its text."""
+        found = self.schemas(job_type)
+        chosen = [one for one in found if version in (None, one.mark.version)][:1]
+        for one in chosen:
+            bound = one.mark.version._asdict()
+            for row in self.all("schema_text", type=job_type, **bound):
+                return msgspec.structs.replace(one, document=row[0])
+        return None
+
+
+def _schema(row: Row) -> Schema:
+    """A schema without its text."""
+    job_type, major, minor, patch, mode, digest, written, created_at = row
+    mark = SchemaMark(job_type, Version(major, minor, patch), mode, digest)
+    return Schema(mark, written, created_at, b"")

@@ -1,0 +1,162 @@
+"""Every call of a job manager: its request, and how its answer is read."""
+
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from ojs_worker.client.calls import V1, Call, Json, answer_as, encoded, no_answer
+from ojs_worker.transport import Request
+
+
+class Task(msgspec.Struct, frozen=True, kw_only=True):
+    """One task: pending, claimed, running, and then completed, failed or cancelled."""
+
+    id: str
+    room_id: str
+    job: str
+    status: str
+    payload: dict[str, Any] = {}
+    worker_id: str | None = None
+    result: Any = None
+    error: str | None = None
+    created_at: str | None = None
+    started_at: str | None = None
+    completed_at: str | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will become of it."""
+        return self.status in ("completed", "failed", "cancelled")
+
+
+class RoomJob(msgspec.Struct, frozen=True, kw_only=True):
+    """A job of a room, and who does it."""
+
+    room_id: str
+    name: str
+    full_name: str
+    category: str | None = None
+    schema: dict[str, Any] | None = None
+    workers: list[str] = []
+    queue: str = ""
+    job_type: str = ""
+    # Of the answer to a registration.
+    worker_id: str | None = None
+
+
+class _Tasks(msgspec.Struct):
+    tasks: list[Task]
+
+
+class _Jobs(msgspec.Struct):
+    jobs: list[RoomJob]
+
+
+class _Claimed(msgspec.Struct):
+    task: Task | None = None
+
+
+_task = msgspec.json.Decoder(Task)
+_tasks = msgspec.json.Decoder(_Tasks)
+_job = msgspec.json.Decoder(RoomJob)
+_jobs = msgspec.json.Decoder(_Jobs)
+_claimed = msgspec.json.Decoder(_Claimed)
+
+
+def put_job(
+    room: str, name: str, category: str | None, schema: Json | None, worker_id: str | None
+) -> Call[RoomJob]:
+    """Register a job of a room for a worker; without an id the server makes the worker."""
+    body = {"name": name, "category": category, "schema": schema, "worker_id": worker_id}
+    return Call(
+        Request("PUT", f"{_room(room)}/jobs", encoded(body, "the job")),
+        lambda reply: answer_as(reply, _job),
+        # Without an id each call makes another worker.
+        repeatable=worker_id is not None,
+    )
+
+
+def list_jobs(room: str) -> Call[list[RoomJob]]:
+    """The jobs of a room."""
+    return Call(Request("GET", f"{_room(room)}/jobs"), lambda reply: answer_as(reply, _jobs).jobs)
+
+
+def submit(room: str, job: str, payload: Json, task_id: str) -> Call[Task]:
+    """Have a job done; the id is the client's, so it may be sent again."""
+    body = encoded({"job": job, "payload": payload, "id": task_id}, "the payload")
+    return Call(
+        Request("POST", f"{_room(room)}/tasks", body), lambda reply: answer_as(reply, _task)
+    )
+
+
+def list_tasks(room: str, status: str | None) -> Call[list[Task]]:
+    """The tasks of a room, newest first."""
+    query = "" if status is None else "?" + urlencode({"status": status})
+    return Call(
+        Request("GET", f"{_room(room)}/tasks{query}"), lambda reply: answer_as(reply, _tasks).tasks
+    )
+
+
+def get_task(task_id: str, wait_s: float = 0.0) -> Call[Task]:
+    """A task; with `wait_s` as soon as it has ended within that time."""
+    query = f"?wait={wait_s:g}" if wait_s else ""
+    return Call(Request("GET", _task_path(task_id) + query), lambda reply: answer_as(reply, _task))
+
+
+def cancel_task(task_id: str) -> Call[Task]:
+    """Nobody wants the task any more."""
+    return Call(
+        Request("DELETE", _task_path(task_id)),
+        lambda reply: answer_as(reply, _task),
+        repeatable=False,
+    )
+
+
+def claim(worker_id: str) -> Call[Task | None]:
+    """The oldest task that waits for any of a worker's jobs. Sent once: whether a claim whose
+    answer was lost has taken a task, nobody can tell."""
+    body = encoded({"worker_id": worker_id}, "the claim")
+    return Call(
+        Request("POST", f"{V1}/tasks/claim", body),
+        lambda reply: answer_as(reply, _claimed).task,
+        repeatable=False,
+    )
+
+
+def move(
+    task_id: str, status: str, worker_id: str, *, result: Any = None, error: str | None = None
+) -> Call[Task]:
+    """Say that a task is running, completed or failed."""
+    given = {"status": status, "worker_id": worker_id}
+    if result is not None:
+        given["result"] = result
+    if error is not None:
+        given["error"] = error
+    return Call(
+        Request("PATCH", _task_path(task_id), encoded(given, "the result")),
+        lambda reply: answer_as(reply, _task),
+        repeatable=False,
+    )
+
+
+def beat(worker_id: str) -> Call[None]:
+    """A sign of life; 404 where the server has forgotten the worker."""
+    return Call(Request("PATCH", _worker_path(worker_id), b"{}"), no_answer)
+
+
+def leave(worker_id: str) -> Call[None]:
+    """The worker goes, and what it had fails."""
+    return Call(Request("DELETE", _worker_path(worker_id)), no_answer, repeatable=False)
+
+
+def _room(room: str) -> str:
+    return f"{V1}/rooms/{quote(room, safe='')}"
+
+
+def _task_path(task_id: str) -> str:
+    return f"{V1}/tasks/{quote(task_id, safe='')}"
+
+
+def _worker_path(worker_id: str) -> str:
+    return f"{V1}/workers/{quote(worker_id, safe='')}"

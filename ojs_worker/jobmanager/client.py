@@ -1,0 +1,95 @@
+"""What can be asked of a job manager: submit tasks, look at them, wait for them."""
+
+import asyncio
+import secrets
+import time
+from typing import Any, Final
+
+from ojs_wire.values import uuid7
+from ojs_worker.client.asynchronous import WAIT_S, Client
+from ojs_worker.errors import WaitTimeout
+from ojs_worker.jobmanager import calls
+from ojs_worker.jobmanager.calls import RoomJob, Task
+from ojs_worker.jobmanager.extension import payload_of
+
+# A server that does not hold the call is asked no more often than this.
+PAUSE_S: Final = 0.5
+
+
+class JobManagerClient(Client):
+    """The client of an event loop; it has the calls of OJS, too."""
+
+    async def submit(self, room: str, job: Any, payload: dict[str, Any] | None = None) -> Task:
+        """Have a job of a room done: its name and a payload, or an object that is both."""
+        name = job if isinstance(job, str) else type(job).__name__
+        if not isinstance(job, str):
+            category = getattr(job, "category", None)
+            name = f"{getattr(category, 'value', category)}:{name}" if category else name
+            payload = payload_of(job)
+        task_id = uuid7(time.time_ns() // 1_000_000, secrets.randbits)
+        return await self._run(calls.submit(room, name, payload or {}, task_id))
+
+    async def list_jobs(self, room: str) -> list[RoomJob]:
+        """The jobs of a room that somebody does, or that wait for somebody."""
+        return await self._run(calls.list_jobs(room))
+
+    async def list_tasks(self, room: str, status: str | None = None) -> list[Task]:
+        """The tasks of a room, newest first."""
+        return await self._run(calls.list_tasks(room, status))
+
+    async def task(self, task_id: str) -> Task:
+        """A task as it is now."""
+        return await self._run(calls.get_task(task_id))
+
+    async def cancel_task(self, task_id: str) -> Task:
+        """Nobody wants the task any more."""
+        return await self._run(calls.cancel_task(task_id))
+
+    async def wait_for(self, task: Task | str, *, timeout_s: float | None = None) -> Task:
+        """The task once it has ended; `WaitTimeout` where that takes longer."""
+        task_id = task if isinstance(task, str) else task.id
+        deadline = time.monotonic() + (float("inf") if timeout_s is None else timeout_s)
+        while True:
+            asked = time.monotonic()
+            wait_s = min(max(deadline - asked, 0), WAIT_S)
+            found = await self._run(calls.get_task(task_id, wait_s), wait_s + self._timeout_s)
+            if found.ended:
+                return found
+            if time.monotonic() >= deadline:
+                raise WaitTimeout(f"task {task_id} has not ended after {timeout_s:g} s")
+            await asyncio.sleep(max(PAUSE_S - (time.monotonic() - asked), 0))
+
+    async def put_job(
+        self,
+        room: str,
+        name: str,
+        category: str | None,
+        schema: dict[str, Any] | None,
+        worker_id: str | None,
+    ) -> RoomJob:
+        """Register a job of a room for a worker, or for a new one."""
+        return await self._run(calls.put_job(room, name, category, schema, worker_id))
+
+    async def claim(self, worker_id: str) -> Task | None:
+        """The oldest task that waits for any of a worker's jobs."""
+        return await self._run(calls.claim(worker_id))
+
+    async def move(
+        self,
+        task: Task,
+        status: str,
+        worker_id: str,
+        *,
+        result: Any = None,
+        error: str | None = None,
+    ) -> Task:
+        """Say that a task is running, completed or failed."""
+        return await self._run(calls.move(task.id, status, worker_id, result=result, error=error))
+
+    async def beat(self, worker_id: str) -> None:
+        """A sign of life of a worker."""
+        await self._run(calls.beat(worker_id))
+
+    async def leave(self, worker_id: str) -> None:
+        """The worker goes, and what it had fails."""
+        await self._run(calls.leave(worker_id))

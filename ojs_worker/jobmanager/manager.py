@@ -1,0 +1,204 @@
+"""The job manager as programs without an event loop see it."""
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any, Final, Self, TypeVar, overload
+
+from ojs_worker.access import Auth
+from ojs_worker.blocking import LoopThread
+from ojs_worker.direct import way_to
+from ojs_worker.jobmanager.calls import RoomJob, Task
+from ojs_worker.jobmanager.claimed import ClaimedTask
+from ojs_worker.jobmanager.extension import Registered
+from ojs_worker.jobmanager.service import Execute, Service
+from ojs_worker.transport import Transport
+
+Target = TypeVar("Target", bound=Callable[..., Any])
+GLOBAL: Final = "global"
+
+
+class JobManager:
+    """A worker: it registers jobs, and does their tasks or hands them to the program.
+
+        manager = JobManager(url, execute=lambda task: task.extension.run(scene))
+
+        @manager.register(room="lab")
+        class Rotate:
+            angle: float
+
+            def run(self, scene): ...
+
+        with manager:
+            manager.wait()
+
+    Without `execute` the program claims by hand, by `claim` or `listen`. `api` is a URL, a
+    transport, or an object with `http`, `base_url`, `get_headers` and `raise_for_status`.
+    """
+
+    def __init__(
+        self,
+        api: Any = "http://127.0.0.1:8080",
+        *,
+        auth: Auth | None = None,
+        execute: Execute | None = None,
+        heartbeat_interval: float = 30.0,
+        polling_interval: float = 2.0,
+        push: bool = True,
+    ) -> None:
+        self._polling_s = polling_interval
+        self._thread = LoopThread()
+        self._thread.start()
+        self._over = threading.Event()
+        transport = _way(api, auth)
+
+        async def make() -> Service:
+            return Service(
+                transport,
+                execute=execute,
+                heartbeat_s=heartbeat_interval,
+                polling_s=polling_interval,
+                push=push,
+            )
+
+        self._service = self._thread.call(make())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.disconnect()
+
+    @property
+    def worker_id(self) -> str | None:
+        """The id that the server gave this worker, once it has registered a job."""
+        return self._service.worker_id
+
+    @overload
+    def register(
+        self,
+        target: Target,
+        /,
+        *,
+        room: str = ...,
+        category: str | None = ...,
+        name: str | None = ...,
+    ) -> Target: ...
+    @overload
+    def register(
+        self,
+        target: None = None,
+        /,
+        *,
+        room: str = GLOBAL,
+        category: str | None = None,
+        name: str | None = None,
+    ) -> Callable[[Target], Target]: ...
+    def register(
+        self,
+        target: Any = None,
+        /,
+        *,
+        room: str = GLOBAL,
+        category: str | None = None,
+        name: str | None = None,
+    ) -> Any:
+        """Do the jobs of a class or function from now on; a decorator too. The first one makes the
+        worker, and its tasks may come at once."""
+
+        def add(made: Any) -> Any:
+            job = Registered(made, category=category, name=name)
+            self._thread.call(self._service.register(room, job))
+            return made
+
+        return add if target is None else add(target)
+
+    def claim(self) -> ClaimedTask | None:
+        """The oldest task that waits for any job of this worker, or None."""
+        return self._thread.call(self._service.claim())
+
+    def listen(self, polling_interval: float | None = None) -> Iterator[ClaimedTask]:
+        """Task after task, until the worker is disconnected."""
+        pause_s = self._polling_s if polling_interval is None else polling_interval
+        while not self._service.stopping.is_set():
+            claimed = self.claim()
+            if claimed is not None:
+                yield claimed
+            else:
+                self._thread.call(self._service.news(pause_s))
+
+    def start(self, claimed: ClaimedTask) -> None:
+        """Say that the work on a task begins."""
+        self._thread.call(self._service.move(claimed.task, "running"))
+
+    def complete(self, claimed: ClaimedTask, result: Any = None) -> None:
+        """Say that a task is done."""
+        self._thread.call(self._service.move(claimed.task, "completed", result=result))
+
+    def fail(self, claimed: ClaimedTask, error: BaseException | str) -> None:
+        """Say that a task failed; nothing tries it again."""
+        self._thread.call(self._service.move(claimed.task, "failed", error=str(error)))
+
+    def submit(self, room: str, job: Any, payload: dict[str, Any] | None = None) -> Task:
+        """Have a job of a room done: its name and a payload, or an object that is both."""
+        return self._thread.call(self._service.client.submit(room, job, payload))
+
+    def list_jobs(self, room: str) -> list[RoomJob]:
+        """The jobs of a room that somebody does, or that wait for somebody."""
+        return self._thread.call(self._service.client.list_jobs(room))
+
+    def list_tasks(self, room: str, status: str | None = None) -> list[Task]:
+        """The tasks of a room, newest first."""
+        return self._thread.call(self._service.client.list_tasks(room, status))
+
+    def task(self, task_id: str) -> Task:
+        """A task as it is now."""
+        return self._thread.call(self._service.client.task(task_id))
+
+    def cancel(self, task: Task | str) -> Task:
+        """Nobody wants the task any more."""
+        task_id = task if isinstance(task, str) else task.id
+        return self._thread.call(self._service.client.cancel_task(task_id))
+
+    def wait_for(self, task: Task | str, *, timeout_s: float | None = None) -> Task:
+        """The task once it has ended; raises `WaitTimeout` where that takes longer."""
+        return self._thread.call(self._service.client.wait_for(task, timeout_s=timeout_s))
+
+    def wait(self) -> None:
+        """Wait until the worker is disconnected; in the main thread SIGINT and SIGTERM do that,
+        and whatever handled them before does so again afterwards."""
+        if threading.current_thread() is not threading.main_thread():
+            self._over.wait()
+            return
+
+        def caught(number: int, frame: FrameType | None) -> None:
+            self._over.set()
+
+        before = {sig: signal.signal(sig, caught) for sig in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            self._over.wait()
+        finally:
+            for sig, handler in before.items():
+                signal.signal(sig, handler)
+        self.disconnect()
+
+    def disconnect(self) -> None:
+        """Stop claiming, wait up to ten seconds for the task that runs, and leave the server, which
+        fails what is left."""
+        if not self._service.stopping.is_set():
+            self._thread.call(self._service.disconnect())
+            self._thread.call(self._service.client.close())
+            self._thread.close()
+        self._over.set()
+
+
+def _way(api: Any, auth: Auth | None) -> Transport:
+    if isinstance(api, str):
+        return way_to(api, auth)
+    if hasattr(api, "get_headers"):
+        from ojs_worker.over_httpx import ApiTransport
+
+        return ApiTransport(api)
+    transport: Transport = api
+    return transport

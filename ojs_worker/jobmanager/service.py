@@ -1,0 +1,203 @@
+"""A worker of a job manager in an event loop: it beats, claims one task after the other, and is
+woken where a task was announced."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable
+from typing import Any, Final
+
+from ojs_worker.backoff import Patience
+from ojs_worker.errors import Conflict, NotFound, OjsError
+from ojs_worker.faults import BadArguments, words_of
+from ojs_worker.jobmanager.calls import Task
+from ojs_worker.jobmanager.claimed import ClaimedTask
+from ojs_worker.jobmanager.client import JobManagerClient
+from ojs_worker.jobmanager.extension import Registered
+from ojs_worker.offers import Manifest
+from ojs_worker.threads import ThreadPool
+from ojs_worker.transport import ANSWER_S, SteadyTransport, Transport
+from ojs_worker.waking import StreamWaker
+
+log = logging.getLogger("ojs.worker")
+
+Execute = Callable[[ClaimedTask], Any]
+JOIN_S: Final = 10.0
+
+
+class Service:
+    """One worker: the jobs that it does, its id, and its loops. The server makes the id."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        execute: Execute | None,
+        heartbeat_s: float,
+        polling_s: float,
+        push: bool,
+    ) -> None:
+        self.client: Final = JobManagerClient(transport=transport)
+        self.worker_id: str | None = None
+        self._transport = SteadyTransport(transport)
+        self._manifest = Manifest(self._transport, timeout_s=ANSWER_S)
+        self._execute = execute
+        self._heartbeat_s = heartbeat_s
+        self._polling_s = polling_s
+        self._push = push
+        # By room and job, as they were registered; and by full name, as tasks name them.
+        self._wanted: dict[tuple[str, str | None, str], Registered] = {}
+        self._jobs: dict[str, Registered] = {}
+        self._places: set[tuple[str, str]] = set()
+        self._threads = ThreadPool("ojs-task")
+        self._beating: asyncio.Task[None] | None = None
+        self._serving: asyncio.Task[None] | None = None
+        self._following: asyncio.Task[None] | None = None
+        self._waker: StreamWaker | None = None
+        self._registering = asyncio.Lock()
+        self.stopping = asyncio.Event()
+
+    async def register(self, room: str, job: Registered) -> None:
+        """Do a job of a room as well, from now on."""
+        self._wanted[room, job.category, job.name] = job
+        async with self._registering:
+            await self._put(room, job)
+            self._follow()
+        if self._beating is None:
+            self._beating = asyncio.create_task(self._beat())
+        if self._serving is None and self._execute is not None:
+            self._serving = asyncio.create_task(self._serve(self._execute))
+
+    async def claim(self) -> ClaimedTask | None:
+        """The oldest task that waits, or None. One whose payload does not fit its job is failed,
+        and the next one is taken."""
+        while self.worker_id is not None and not self.stopping.is_set():
+            worker_id = self.worker_id
+            try:
+                task = await self.client.claim(worker_id)
+            except NotFound:
+                await self._return(worker_id)
+                continue
+            if task is None:
+                return None
+            job = self._jobs.get(task.job)
+            try:
+                if job is None:
+                    raise BadArguments(f"{task.job} is not registered here")
+                return ClaimedTask(task, job.build(task.payload))
+            except (BadArguments, TypeError, ValueError) as error:
+                log.error("task %s cannot be done: %s", task.id, error)
+                await self.move(task, "failed", error=words_of(error))
+        return None
+
+    async def news(self, seconds: float) -> None:
+        """Wait so long, or until a task was announced."""
+        waiting: list[asyncio.Future[Any]] = [asyncio.ensure_future(self.stopping.wait())]
+        if self._waker is not None:
+            waiting.append(asyncio.ensure_future(self._waker(seconds)))
+        try:
+            await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for one in waiting:
+                one.cancel()
+
+    async def move(
+        self, task: Task, status: str, *, result: Any = None, error: str | None = None
+    ) -> Task:
+        """Say that a task is running, completed or failed."""
+        assert self.worker_id is not None
+        return await self.client.move(task, status, self.worker_id, result=result, error=error)
+
+    async def disconnect(self) -> None:
+        """Stop claiming, wait for the task that runs, and leave; what is left fails there."""
+        self.stopping.set()
+        if self._serving is not None:
+            await asyncio.wait([self._serving], timeout=JOIN_S)
+        for loop in (self._following, self._serving, self._beating):
+            if loop is not None:
+                loop.cancel()
+                await asyncio.gather(loop, return_exceptions=True)
+        worker_id, self.worker_id = self.worker_id, None
+        if worker_id is not None:
+            with contextlib.suppress(OjsError):
+                await self.client.leave(worker_id)
+        self._wanted.clear()
+        self._jobs.clear()
+        self._threads.close()
+
+    async def _put(self, room: str, job: Registered) -> None:
+        made = await self.client.put_job(room, job.name, job.category, job.schema, self.worker_id)
+        self.worker_id = made.worker_id
+        self._jobs[made.full_name] = job
+        self._places.add((made.queue, made.job_type))
+
+    async def _return(self, worker_id: str) -> None:
+        """The server has forgotten this worker: it comes back as a new one, with all its jobs."""
+        async with self._registering:
+            if self.worker_id != worker_id:
+                return
+            log.warning("the server does not know worker %s any more; it registers anew", worker_id)
+            self.worker_id = None
+            for (room, _, _), job in list(self._wanted.items()):
+                try:
+                    await self._put(room, job)
+                except NotFound:
+                    self.worker_id = None
+                    await self._put(room, job)
+
+    def _follow(self) -> None:
+        """Hear of tasks of all the jobs that there are by now."""
+        if not self._push:
+            return
+        if self._following is not None:
+            self._following.cancel()
+        queues, types = ({*names} for names in zip(*self._places, strict=True))
+        self._waker = StreamWaker(
+            self._transport, sorted(queues), sorted(types), self._manifest.offers
+        )
+        self._following = asyncio.create_task(self._waker.run())
+
+    async def _beat(self) -> None:
+        # Registering was a sign of life, so the first one comes an interval later.
+        patience = Patience("send heartbeats")
+        while not self.stopping.is_set():
+            await asyncio.sleep(self._heartbeat_s)
+            if (worker_id := self.worker_id) is None:
+                continue
+            try:
+                try:
+                    await self.client.beat(worker_id)
+                except NotFound:
+                    await self._return(worker_id)
+                patience.failures = 0
+            except OjsError as error:
+                patience.next_s(error)
+
+    async def _serve(self, execute: Execute) -> None:
+        """Claim, start, execute, complete, and again; one task at a time, waiting only where there
+        is none."""
+        patience = Patience("claim tasks")
+        while not self.stopping.is_set():
+            try:
+                claimed = await self.claim()
+                patience.failures = 0
+                if claimed is None:
+                    await self.news(self._polling_s)
+                else:
+                    await self._perform(execute, claimed)
+            except OjsError as error:
+                await patience.wait(error, getattr(error, "retry_after_s", None))
+
+    async def _perform(self, execute: Execute, claimed: ClaimedTask) -> None:
+        task = claimed.task
+        try:
+            await self.move(task, "running")
+            try:
+                result = await self._threads.run(lambda: execute(claimed))
+            except Exception as error:
+                log.warning("task %s failed: %s", task.id, error, exc_info=error)
+                await self.move(task, "failed", error=words_of(error))
+            else:
+                await self.move(task, "completed", result=result)
+        except Conflict as error:
+            log.warning("task %s is not this worker's any more: %s", task.id, error)

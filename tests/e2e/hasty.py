@@ -1,0 +1,12 @@
+"""The server's program, but attempts of webhooks count as lost after a second, not after 90."""
+
+import sys
+
+from ojs_server.cli import main
+from ojs_server.loops import deliver
+from tests.faulty.planting import put
+
+put(deliver, "MARGIN_MS", -59_000)
+
+if __name__ == "__main__":
+    sys.exit(main())

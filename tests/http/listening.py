@@ -1,0 +1,29 @@
+"""The application behind a real socket, in the same process."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import uvicorn
+
+from ojs_server.app import Application, Server
+
+
+@asynccontextmanager
+async def on_a_socket(server: Server) -> AsyncIterator[str]:
+    """The application behind a real socket; its URL."""
+    config = uvicorn.Config(
+        Application(server), port=0, lifespan="off", log_config=None, timeout_graceful_shutdown=1
+    )
+    running = uvicorn.Server(config)
+    running.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
+    task = asyncio.create_task(running.serve())
+    try:
+        async with asyncio.timeout(20):
+            while not running.started:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        yield f"http://127.0.0.1:{running.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        running.should_exit = True
+        server.begin_stop()
+        await task
