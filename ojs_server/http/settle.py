@@ -1,7 +1,7 @@
 """Many ACKs and FAILs in one call, and a FETCH behind them."""
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -52,7 +52,8 @@ async def settle(call: Call) -> Answer:
     """Settle every job that may be settled, then fetch; each refusal stays its own."""
     request = await _request(call)
     worker_id = known_as(call, request.worker_id)
-    claim = None if request.fetch is None else claim_of(call, request.fetch, worker_id)
+    with _inside("fetch"):
+        claim = None if request.fetch is None else claim_of(call, request.fetch, worker_id)
     unknown = await strangers(call, [given.job_id for given in request.results])
     taken = [
         missing(given.job_id[:100]) if given.job_id in unknown else _taken(call, worker_id, given)
@@ -150,8 +151,15 @@ def _with_care(call: Call, value: dict[str, Any]) -> SettleRequest:
 def _part(call: Call, where: str, value: Any, wanted: type[Part]) -> Part:
     if not isinstance(value, dict):
         raise invalid(where, f"must be an object, not {kind_of(value)}")
-    try:
+    with _inside(where):
         return call.typed(value, wanted)
+
+
+@contextmanager
+def _inside(where: str) -> Iterator[None]:
+    """Name the field of a refusal with the place of the part that it is in."""
+    try:
+        yield
     except OjsError as error:
         field = (error.details or {}).get("field")
         details = {**(error.details or {}), "field": f"{where}.{field}"}

@@ -132,13 +132,20 @@ def subscribed(store: Store) -> None:
         tx.insert_deliveries([delivery])
 
 
-# What must have happened before an operation's examples make sense.
 async def able(client: httpx.AsyncClient) -> None:
     """Somebody runs the function block of the examples."""
     await client.post(f"{WORKERS}/register", json={"functionBlocks": ["configBackup"]})
 
 
+async def offered(client: httpx.AsyncClient) -> None:
+    """Somebody offers the job of the examples in its room."""
+    job = {"category": "modifiers", "name": "Rotate"}
+    assert (await client.put(f"{V1}/rooms/lab/jobs", json=job)).status_code == 200
+
+
+# What must have happened before an operation's examples make sense.
 BEFORE: dict[str, Story] = {
+    "submitTask": offered,
     "putBoardJob": able,
     "activateJob": pending,
     **dict.fromkeys(("prioritizeJob", "patchJob"), pending),
@@ -180,7 +187,7 @@ OTHERWISE = {"getJobResult": 202}
 
 
 # Their examples are played in tests/http/test_streams.py, which reads what never ends.
-STREAMS = {"streamEvents", "streamQueueEvents", "streamJobEvents"}
+STREAMS = {"streamEvents", "streamQueueEvents", "streamJobEvents", "streamProgress"}
 ENDING = [operation for operation in OPERATIONS if operation.id not in STREAMS]
 
 

@@ -30,7 +30,6 @@ def test_a_fetch_needs_only_its_queues() -> None:
 @pytest.mark.parametrize(
     "members",
     [
-        {},
         {"queues": []},
         {"queues": "q"},
         {"queues": [1]},

@@ -146,7 +146,7 @@ def test_loads_are_sums_of_the_counters(store: Store) -> None:
     with store.transaction() as tx:
         tx.add_counts({"q": {"available": 3, "scheduled": 2, "active": 4, "bytes": 50}})
         tx.add_counts({"q": {"available": -1, "retryable": 1, "pending": 9, "completed": 6}})
-        assert tx.queue_loads(["q", "none"]) == {"q": QueueLoad(4, 5, 50)}
+        assert tx.queue_loads(["q", "none"]) == {"q": QueueLoad(4, 5, 50, 2)}
         assert tx.count_jobs(["q"]) == {"q": 24}
 
 
