@@ -176,9 +176,10 @@ class PoolOrder:
 def _starving(value: object) -> Starving | None:
     given = object_of("starvation_prevention", value) or {}
     refuse_unknown("starvation_prevention.", given, _STARVING)
-    if not flag(given, "enabled"):
-        return None
-    share = given.get("min_dispatch_ratio", Starving().least_share)
+    enabled = flag(given, "enabled")
+    share = given.get("min_dispatch_ratio")
+    if share is None:
+        share = Starving().least_share
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0.001 <= share <= 1:
         raise invalid(
             "starvation_prevention.min_dispatch_ratio", "must be a number from 0.001 to 1"
@@ -190,4 +191,4 @@ def _starving(value: object) -> Starving | None:
         raise invalid("starvation_prevention.rotation_interval", str(error)) from None
     if rotation_ms <= 0:
         raise invalid("starvation_prevention.rotation_interval", "must be longer than zero")
-    return Starving(rotation_ms, float(share))
+    return Starving(rotation_ms, float(share)) if enabled else None

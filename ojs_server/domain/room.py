@@ -30,6 +30,8 @@ STATES: Final[Mapping[str, tuple[State, ...]]] = {
     "failed": (State.DISCARDED,),
     "cancelled": (State.CANCELLED,),
 }
+# Of a name and of a category, so that both together are a name still.
+MAX_PART: Final = MAX_NAME // 2
 # What a worker may say of a task.
 MOVES: Final = ("running", "completed", "failed")
 
@@ -60,15 +62,19 @@ def queue_of(room: str) -> str:
     return _FOREIGN + "x" + hashlib.sha256(room.encode()).hexdigest()[:32]
 
 
+def _part(field: str, value: object) -> str:
+    if not isinstance(value, str) or not 0 < len(value) <= MAX_PART:
+        raise invalid(field, f"must be a text of 1 to {MAX_PART} characters")
+    if ":" in value or not value.isprintable():
+        raise invalid(field, "must be printable and without `:`")
+    return value
+
+
 def parse_kind(room: str, name: object, category: object, schema: bytes | None) -> Kind:
     """The job that a worker registers in a room."""
-    if not isinstance(name, str):
-        raise invalid("name", "must be the name of the job")
-    if category is not None and (not isinstance(category, str) or ":" in category):
-        raise invalid("category", "must be a text without `:`")
-    whole = f"{category}:{name}" if category else name
-    if ":" in name:
-        raise invalid("name", "must not hold `:`")
+    whole = _part("name", name)
+    if category is not None:
+        whole = f"{_part('category', category)}:{whole}"
     return Kind(
         room,
         whole,

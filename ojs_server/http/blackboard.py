@@ -94,7 +94,7 @@ async def _known(call: Call, name: str) -> Kind:
     found = await call.server.engine.read(lambda reader: reader.kind_of_type(BLOCKS, job_type))
     if found is None:
         raise ValidationError(
-            f"no worker has registered the function block {name!r}",
+            f"the function block {name!r} has been registered by no worker",
             details={"field": "functionBlockId"},
         )
     return found

@@ -228,14 +228,20 @@ async def page_of_workers(
             if word not in words:
                 raise invalid(field, f"must be one of {', '.join(words)}{nearest(word, words)}")
             shown = [worker for worker in shown if worker[field] == word]
-    asked = (query.get("findDeleted"), query.get("presence") or None)
-    if asked[0] not in ("true", "1") and asked[1] != Presence.DELETED:
+    if not _find_deleted(query) and query.get("presence") != Presence.DELETED:
         shown = [worker for worker in shown if worker["presence"] != Presence.DELETED]
     if queue := query.get("queue"):
         shown = [worker for worker in shown if queue in worker.get("queues", ())]
     if label := query.get("label"):
         shown = [worker for worker in shown if label in worker.get("labels", ())]
     return page.follow(shown, lambda worker: (created[worker["id"]], worker["id"]))
+
+
+def _find_deleted(query: Mapping[str, str]) -> bool:
+    given = query.get("findDeleted") or "false"
+    if given not in ("true", "1", "false", "0"):
+        raise invalid("findDeleted", "must be true or false")
+    return given in ("true", "1")
 
 
 async def detail(call: Call) -> Answer:

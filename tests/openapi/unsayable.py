@@ -93,6 +93,12 @@ RULES: Final = (
     # It may stand in the query, too.
     "is missing; it is needed with the strategy `move`",
     "must be another queue than the one that is deleted",
+    "is missing; without `job_types` it is needed",
+    "must not be given where `status` is running",
+    "must not be given where `status` is completed",
+    "differs from the name in the path",
+    # Whether somebody has offered to run it.
+    "has been registered by no worker",
 )
 
 # How it words what relates the steps of a workflow to each other.
