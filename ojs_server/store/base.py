@@ -8,22 +8,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from ojs_server.domain.beside import Checkpoint, Progress
-from ojs_server.domain.choice import Candidate
-from ojs_server.domain.cron_entry import CronEntry, CronRun
 from ojs_server.domain.dead_letter import Mark
-from ojs_server.domain.job import Change, Earlier, Event, Job, Lease, StoredJob
+from ojs_server.domain.job import Change, Event, Job, Lease, StoredJob
 from ojs_server.domain.job_filter import JobFilter
-from ojs_server.domain.kind import Kind
 from ojs_server.domain.limit import Limit
 from ojs_server.domain.maintenance import Maintenance
-from ojs_server.domain.pool import Pool
 from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.domain.sharing import Sharing
 from ojs_server.domain.statistics import Count
-from ojs_server.domain.tenant import Tenant
 from ojs_server.domain.workers import Worker
 from ojs_server.domain.workflow_record import MemberProgress, WorkflowView
+from ojs_server.store.beside import BesideReader, BesideTx
+from ojs_server.store.cron import CronReader, CronTx
+from ojs_server.store.kinds import KindReader, KindTx
 from ojs_server.store.records import (
     Claimed,
     DeadLetterStats,
@@ -33,7 +30,6 @@ from ojs_server.store.records import (
     EventTally,
     JobIds,
     JobPage,
-    Lane,
     LimitPage,
     LogSpan,
     Opened,
@@ -42,11 +38,10 @@ from ojs_server.store.records import (
     QueueLoad,
     Receipt,
     Span,
-    Staffed,
-    Stamped,
     WorkerLoad,
 )
 from ojs_server.store.schemas import SchemaReader, SchemaTx
+from ojs_server.store.sharing import SharingReader, SharingTx
 from ojs_server.store.webhooks import WebhookReader, WebhookTx
 from ojs_server.store.workflows import WorkflowFilter, WorkflowPage, WorkflowTx
 
@@ -112,7 +107,7 @@ class SchemaError(Exception):
     """The database's schema is newer than this program, or missing."""
 
 
-class Tx(WorkflowTx, WebhookTx, SchemaTx, Protocol):
+class Tx(WorkflowTx, WebhookTx, SchemaTx, SharingTx, KindTx, CronTx, BesideTx, Protocol):
     """One write transaction. Nothing is visible to others before it commits."""
 
     now: int
@@ -183,30 +178,6 @@ class Tx(WorkflowTx, WebhookTx, SchemaTx, Protocol):
         """
 
     # Claims that share look first, choose, and take what they chose; see ops/sharing.py.
-    def tenants_waiting(self, queues: Mapping[str, str], limit: int) -> list[tuple[str, str]]:
-        """Up to `limit` tenants of each queue that wait there, with the queue, after a name."""
-
-    def waiting(self, lanes: Sequence[Lane], limit: int) -> list[Candidate]:
-        """The first `limit` jobs of each lane that a claim may take, without locking them."""
-
-    def claim_chosen(self, ids: Sequence[str]) -> list[Claimed]:
-        """Make those of these jobs active that are still available and that nobody has locked."""
-
-    def begin_tenancy(self) -> None:
-        """The first job of a tenant is being stored; every transaction after this one knows."""
-
-    def save_tenant(self, name: str, tenant: Tenant) -> None:
-        """Configure a tenant."""
-
-    def delete_tenant(self, name: str) -> None:
-        """Forget what was set for a tenant."""
-
-    def save_pool(self, name: str, pool: Pool) -> None:
-        """Make or change a pool."""
-
-    def delete_pool(self, name: str) -> None:
-        """Forget a pool."""
-
     def write_changes(self, changes: Sequence[Change]) -> None:
         """Store decided transitions, each guarded by the state and attempt it leaves."""
 
@@ -239,36 +210,6 @@ class Tx(WorkflowTx, WebhookTx, SchemaTx, Protocol):
         """The newest job that has each of these fingerprints in each of these states."""
 
     # What lies beside jobs; their rows are locked by then.
-    def mark_beside(self, marks: Sequence[tuple[str, int, int]]) -> None:
-        """Set `beside` of jobs, each (id, as it was, as it becomes), guarded by what it was."""
-
-    def load_checkpoints(self, ids: Iterable[str]) -> dict[str, Checkpoint]:
-        """The checkpoints of those of these jobs that have one."""
-
-    def save_checkpoints(self, checkpoints: Sequence[Checkpoint]) -> None:
-        """Store checkpoints, each in the place of its job's last one."""
-
-    def drop_checkpoints(self, ids: Sequence[str]) -> None:
-        """Remove the checkpoints of jobs."""
-
-    def load_progress(self, ids: Iterable[str]) -> dict[str, Progress]:
-        """The progress of those of these jobs that have reported."""
-
-    def save_progress(self, progress: Sequence[Progress]) -> None:
-        """Store progress, each in the place of its job's last one."""
-
-    def drop_progress(self, ids: Sequence[str]) -> None:
-        """Remove the progress of jobs."""
-
-    def insert_earlier(self, earlier: Sequence[Earlier]) -> None:
-        """Note deliveries that were lost and may still be completed."""
-
-    def load_earlier(self, job_id: str) -> list[Earlier]:
-        """The lost deliveries of a job that may still be completed."""
-
-    def drop_earlier(self, ids: Sequence[str]) -> None:
-        """Forget the lost deliveries of jobs."""
-
     # Leases.
     def insert_leases(self, leases: Sequence[Lease]) -> None:
         """Note who holds the jobs that were just claimed."""
@@ -325,25 +266,6 @@ class Tx(WorkflowTx, WebhookTx, SchemaTx, Protocol):
         """Remove workers that were deleted before a moment, or went and were not."""
 
     # Kinds of jobs that workers name.
-    def save_kinds(self, kinds: Sequence[Kind]) -> None:
-        """Store kinds; one that exists keeps its type, and what the new one does not say."""
-
-    def link_kinds(self, links: Iterable[tuple[str, str, str]]) -> None:
-        """Note that workers run kinds, each (worker, room, name)."""
-
-    def unlink_kinds(self, worker_ids: Iterable[str]) -> None:
-        """These workers run nothing any more."""
-
-    def oldest_lanes(self, worker_id: str) -> list[tuple[str, str]]:
-        """The queues and types that a worker is linked to and that have a job to hand out: the one
-        whose first job has waited longest comes first."""
-
-    def linked(self, worker_ids: Iterable[str]) -> set[tuple[str, str]]:
-        """The rooms and names of what these workers run."""
-
-    def retire_kinds(self, names: Iterable[tuple[str, str]]) -> None:
-        """Of these kinds of rooms, delete those that nobody runs and no job waits for."""
-
     def start_lease(self, job_id: str) -> None:
         """The holder of a locked job has begun."""
 
@@ -440,33 +362,6 @@ class Tx(WorkflowTx, WebhookTx, SchemaTx, Protocol):
         """Remove receipts older than a moment."""
 
     # Cron entries. They are locked before any job is.
-    def insert_cron(self, entries: Sequence[CronEntry]) -> set[str]:
-        """Store new entries; answers the names that were there before and stay as they were."""
-
-    def load_cron(self, names: Iterable[str]) -> dict[str, CronEntry]:
-        """Lock and read entries."""
-
-    def load_due_cron(self, limit: int) -> list[CronEntry]:
-        """Lock the entries whose `next_run_at` has come, earliest first."""
-
-    def load_held_cron(self, limit: int) -> list[CronEntry]:
-        """Lock the entries with runs that are held back while no other run is on."""
-
-    def update_cron(self, entries: Sequence[CronEntry]) -> None:
-        """Store locked entries as they are now."""
-
-    def delete_cron(self, names: Sequence[str]) -> None:
-        """Forget entries and their history."""
-
-    def insert_cron_runs(self, runs: Sequence[CronRun], keep: int) -> None:
-        """Append to histories; of each no more than `keep` stay, and those held back."""
-
-    def load_held_runs(self, name: str) -> list[CronRun]:
-        """The runs of an entry that are held back, oldest first."""
-
-    def release_cron_runs(self, positions: Sequence[int]) -> None:
-        """These runs are not held back any more."""
-
     def load_states(self, ids: Iterable[str]) -> dict[str, str]:
         """The states of those of these jobs that exist, without locking them."""
 
@@ -480,7 +375,9 @@ class Tx(WorkflowTx, WebhookTx, SchemaTx, Protocol):
         """Remove everything; for conformance runs only."""
 
 
-class Reader(WebhookReader, SchemaReader, Protocol):
+class Reader(
+    WebhookReader, SchemaReader, SharingReader, KindReader, CronReader, BesideReader, Protocol
+):
     """Reads outside of a transaction; each sees everything that was committed before."""
 
     def now(self) -> int:
@@ -494,12 +391,6 @@ class Reader(WebhookReader, SchemaReader, Protocol):
 
     def metas(self, ids: Sequence[str]) -> list[bytes]:
         """The `meta` of these jobs."""
-
-    def checkpoint(self, job_id: str) -> Checkpoint | None:
-        """A job's checkpoint."""
-
-    def progress(self, job_id: str) -> Progress | None:
-        """A job's progress."""
 
     def dead_letters(
         self, wanted: JobFilter, limit: int, offset: int, after: Place | None
@@ -516,21 +407,6 @@ class Reader(WebhookReader, SchemaReader, Protocol):
 
     def whole_jobs(self, ids: Sequence[str]) -> list[StoredJob]:
         """Those of these jobs that exist, newest first by id."""
-
-    def tenants_of(self, ids: Iterable[str]) -> dict[str, str | None]:
-        """Whose those of these jobs are that exist."""
-
-    def tenants(self) -> list[tuple[str, Tenant | None, Stamped | None]]:
-        """Every tenant that was configured or ever had jobs, by name."""
-
-    def waits(self) -> dict[str, int]:
-        """How many milliseconds the jobs of each queue that run now had waited, on average."""
-
-    def pools(self) -> list[tuple[str, Pool, Stamped]]:
-        """Every pool, by name."""
-
-    def queues_of_tenant(self, tenant: str) -> list[QueueCounts]:
-        """The queues in which a tenant has ever had jobs, each with what is its own."""
 
     def queues(self, names: Sequence[str] | None = None) -> list[QueueCounts]:
         """All queues by name, or these."""
@@ -558,29 +434,11 @@ class Reader(WebhookReader, SchemaReader, Protocol):
     def workers(self, ids: Sequence[str] | None = None) -> list[WorkerLoad]:
         """All workers by age, or these, each with the jobs it holds."""
 
-    def kinds_in(self, room: str) -> list[Staffed]:
-        """The kinds of a room by name, each with the workers that run it."""
-
-    def kind_named(self, room: str, name: str) -> Kind | None:
-        """A kind of a room."""
-
-    def kinds_of(self, worker_id: str) -> list[Kind]:
-        """What a worker runs, by room and name."""
-
-    def kind_of_type(self, room: str, job_type: str) -> Kind | None:
-        """The kind of a room that jobs of a type are of."""
-
     def events(self, after: int, wanted: EventFilter, limit: int) -> EventPage:
         """Events after a position, oldest first, up to what every node has committed."""
 
     def log_span(self) -> LogSpan:
         """From where to where the event log can be read."""
-
-    def cron(self, names: Sequence[str] | None = None) -> list[CronEntry]:
-        """All cron entries, newest first, or these."""
-
-    def cron_runs(self, name: str) -> list[CronRun]:
-        """The history of an entry, newest first."""
 
     def workflow(self, workflow_id: str) -> WorkflowView | None:
         """One workflow with its jobs that were enqueued."""
