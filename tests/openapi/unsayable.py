@@ -97,6 +97,7 @@ RULES: Final = (
     "must not be given where `status` is running",
     "must not be given where `status` is completed",
     "differs from the name in the path",
+    "which is not among the pool's queues",
     # Whether somebody has offered to run it.
     "has been registered by no worker",
 )
