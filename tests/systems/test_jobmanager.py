@@ -4,41 +4,36 @@ import asyncio
 import os
 import signal
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from typing import Any, Final, TypeVar
+from collections.abc import AsyncIterator
+from typing import Any, Final
 
-import httpx
 import pytest
 
 from ojs_server.app import Application
 from ojs_worker.errors import Conflict
-from ojs_worker.jobmanager import ClaimedTask, Extension, JobManager, JobManagerClient, Task
+from ojs_worker.jobmanager import ClaimedTask, JobManager, JobManagerClient
 from ojs_worker.testing.asgi import AsgiTransport
 from tests.http.listening import on_a_socket
+from tests.systems.jobmanagers import (
+    ROOM,
+    ROTATE,
+    OwnApi,
+    Rotate,
+    Scale,
+    aside,
+    claim_by_hand,
+    claimed,
+    has_beaten,
+    held,
+    loose,
+    manager,
+    noted,
+    own_signals,
+    path_of,
+    put,
+    status,
+)
 from tests.systems.world import World, serving, until
-
-T = TypeVar("T")
-ROOM = "Lab 1"
-ROTATE = f"{ROOM}:modifiers:Rotate"
-
-
-class Rotate(Extension):
-    category = "modifiers"
-    angle: float = 90.0
-
-    def run(self, scene: list[float] | None = None) -> float:
-        if scene is not None:
-            scene.append(self.angle)
-        return self.angle
-
-
-class Scale(Extension):
-    category = "modifiers"
-    factor: float
-
-    def run(self) -> float:
-        return self.factor
 
 
 @pytest.fixture
@@ -52,48 +47,6 @@ async def world(store_url: str) -> AsyncIterator[World]:
 def client(world: World) -> JobManagerClient:
     """Whoever submits tasks."""
     return JobManagerClient(transport=world.transport)
-
-
-@asynccontextmanager
-async def manager(world: World, **options: Any) -> AsyncIterator[JobManager]:
-    """A worker in threads of its own, as its users have it; it ends with the block."""
-    loop = asyncio.get_running_loop()
-    way = AsgiTransport(Application(world.server), loop=loop)
-    made = JobManager(way, **{"polling_interval": 0.02, "push": False, **options})
-    try:
-        yield made
-    finally:
-        await asyncio.to_thread(made.disconnect)
-
-
-async def aside(call: Callable[..., T], *args: Any, **more: Any) -> T:
-    """A blocking call beside the server."""
-    return await asyncio.to_thread(call, *args, **more)
-
-
-async def put(world: World, name: str = "Rotate", room: str = ROOM, **more: Any) -> Any:
-    """Register a job as any client does."""
-    body = {"name": name, "category": "modifiers", "worker_id": None, **more}
-    return await world.call("PUT", f"/rooms/{_path(room)}/jobs", body)
-
-
-async def claimed(world: World, worker_id: str) -> Any:
-    """What a claim brings."""
-    return (await world.call("POST", "/tasks/claim", {"worker_id": worker_id}))["task"]
-
-
-async def held(world: World, client: JobManagerClient) -> tuple[str, Task]:
-    """A worker by its id, and the task that it has claimed."""
-    worker_id: str = (await put(world))["worker_id"]
-    task = await client.submit(ROOM, "modifiers:Rotate")
-    await claimed(world, worker_id)
-    return worker_id, task
-
-
-async def status(world: World, task: Task) -> str:
-    """What a task is."""
-    found: str = (await world.call("GET", f"/tasks/{task.id}"))["status"]
-    return found
 
 
 async def test_1_1_an_external_worker_over_rest(world: World, client: JobManagerClient) -> None:
@@ -136,7 +89,7 @@ async def test_1_5_a_worker_can_be_made_by_itself(world: World) -> None:
 async def test_1_6_many_jobs_per_worker_are_linked_to_it(world: World) -> None:
     first = await put(world)
     await put(world, "Scale", worker_id=first["worker_id"])
-    jobs = (await world.call("GET", f"/rooms/{_path(ROOM)}/jobs"))["jobs"]
+    jobs = (await world.call("GET", f"/rooms/{path_of(ROOM)}/jobs"))["jobs"]
     assert [(job["name"], job["workers"]) for job in jobs] == [
         ("Rotate", [first["worker_id"]]),
         ("Scale", [first["worker_id"]]),
@@ -207,7 +160,7 @@ async def test_1_12_by_hand_only_the_heartbeat_goes_by_itself(
     async with manager(world, heartbeat_interval=0.02) as worker:
         await aside(worker.register, Rotate, room=ROOM)
         task = await client.submit(ROOM, "modifiers:Rotate")
-        await until(lambda: _has_beaten(world, worker.worker_id))
+        await until(lambda: has_beaten(world, worker.worker_id))
         assert await status(world, task) == "pending"
         found = await aside(worker.claim)
         assert found is not None
@@ -234,11 +187,11 @@ async def test_1_14_start_complete_and_fail(world: World, client: JobManagerClie
     async with manager(world) as worker:
         await aside(worker.register, Rotate, room=ROOM)
         done, failed = [await client.submit(ROOM, "modifiers:Rotate") for _ in range(2)]
-        first = await aside(_claim, worker)
+        first = await aside(claim_by_hand, worker)
         await aside(worker.start, first)
         assert await status(world, done) == "running"
         await aside(worker.complete, first, {"n": 1})
-        await aside(worker.fail, await aside(_claim, worker), "no")
+        await aside(worker.fail, await aside(claim_by_hand, worker), "no")
         assert (await client.task(done.id)).result == {"n": 1}
         assert (await client.task(failed.id)).error == "no"
         with pytest.raises(Conflict):
@@ -307,7 +260,7 @@ async def test_1_20_one_task_follows_the_other_without_a_pause(
         await aside(worker.register, Rotate, room=ROOM)
         await client.wait_for(await client.submit(ROOM, "modifiers:Rotate"), timeout_s=20)
         asked: list[float] = []
-        worker._service.news = _noted(asked)  # type: ignore[method-assign,assignment]
+        worker._service.news = noted(asked)  # type: ignore[method-assign,assignment]
         await until(lambda: bool(asked))
         asked.clear()
         tasks = [await client.submit(ROOM, "modifiers:Rotate") for _ in range(5)]
@@ -421,7 +374,7 @@ async def test_1_28_an_api_object_of_the_program_works_as_it_is(
     with JobManager(api, polling_interval=0.02) as worker:
         await aside(worker.register, Rotate, room=ROOM)
         await client.submit(ROOM, "modifiers:Rotate", {"angle": 5})
-        found = await aside(_claim, worker)
+        found = await aside(claim_by_hand, worker)
         assert found.extension.angle == 5
         await aside(worker.disconnect)
     assert api.asked > 3
@@ -471,15 +424,15 @@ async def test_1_32_the_extension_is_a_ready_object(world: World, client: JobMan
         await world.call("PATCH", f"/workers/{made['worker_id']}", {})
         wrong = await world.call(
             "POST",
-            f"/rooms/{_path(ROOM)}/tasks",
+            f"/rooms/{path_of(ROOM)}/tasks",
             {"job": "modifiers:Scale", "payload": {"factor": "wide"}},
             status=422,
         )
         assert "factor" in wrong["error"]["message"]
-        await aside(worker.register, _loose, room=ROOM, category="modifiers")
-        bad = await client.submit(ROOM, "modifiers:_loose", {"wrong": 1})
+        await aside(worker.register, loose, room=ROOM, category="modifiers")
+        bad = await client.submit(ROOM, "modifiers:loose", {"wrong": 1})
         good = await client.submit(ROOM, Scale(factor=2))
-        found = await aside(_claim, worker)
+        found = await aside(claim_by_hand, worker)
         assert (found.id, found.extension.run()) == (good.id, 2)
         failed = await client.task(bad.id)
         assert failed.status == "failed"
@@ -536,7 +489,7 @@ async def test_1_36_a_claim_takes_exact_pairs_whatever_their_priority(
 async def test_1_37_killed_before_its_first_heartbeat_it_is_swept(world: World) -> None:
     async with manager(world, heartbeat_interval=600) as worker:
         await aside(worker.register, Rotate, room=ROOM)
-        assert not await _has_beaten(world, worker.worker_id)
+        assert not await has_beaten(world, worker.worker_id)
         assert (await world.pass_time(60)).dead == 1
 
 
@@ -575,7 +528,7 @@ async def test_1_40_a_forgotten_worker_registers_anew(
         assert await aside(worker.claim) is None
         assert worker.worker_id not in (first, None)
         task = await client.submit(ROOM, "modifiers:Rotate")
-        assert (await aside(_claim, worker)).id == task.id
+        assert (await aside(claim_by_hand, worker)).id == task.id
 
 
 # What users of this system expect beyond the rows.
@@ -620,68 +573,3 @@ async def test_bad_input_is_refused(world: World) -> None:
         error = (await world.call(method, path, body, status=code))["error"]
         assert error["message"], path
     assert (await world.call("GET", "/rooms/r/jobs"))["jobs"] == []
-
-
-class OwnApi:
-    """An API object as a program has it."""
-
-    base_url = "http://ojs.test"
-
-    def __init__(self, world: World) -> None:
-        self.asked = 0
-        self._loop = asyncio.get_running_loop()
-        self._way = AsgiTransport(Application(world.server), loop=self._loop)
-        self.http = httpx.AsyncClient(transport=httpx.MockTransport(self._answer))
-
-    def get_headers(self) -> dict[str, str]:
-        self.asked += 1
-        return {"Authorization": f"Bearer token-{self.asked}"}
-
-    def raise_for_status(self, response: httpx.Response) -> None:
-        response.raise_for_status()
-
-    async def _answer(self, request: httpx.Request) -> httpx.Response:
-        from ojs_worker.transport import Request
-
-        path = request.url.raw_path.decode()
-        sent = Request(request.method, path, request.content or None, dict(request.headers))
-        reply = await self._way.send(sent)
-        return httpx.Response(reply.status, content=reply.body)
-
-
-def _loose(right: int = 0) -> int:
-    return right
-
-
-def _claim(worker: JobManager) -> ClaimedTask:
-    found = worker.claim()
-    assert found is not None
-    return found
-
-
-def _noted(asked: list[float]) -> Callable[[float], Any]:
-    async def news(seconds: float) -> None:
-        asked.append(seconds)
-        await asyncio.sleep(0.01)
-
-    return news
-
-
-async def _has_beaten(world: World, worker_id: str | None) -> bool:
-    worker = (await world.call("GET", f"/workers/{worker_id}"))["worker"]
-    return worker["last_heartbeat_at"] is not None
-
-
-@contextmanager
-def own_signals() -> Iterator[dict[signal.Signals, Any]]:
-    """What handles the signals now; it does so again afterwards."""
-    before = {sig: signal.getsignal(sig) for sig in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield before
-    finally:
-        for sig, handler in before.items():
-            signal.signal(sig, handler)
-
-
-def _path(room: str) -> str:
-    return room.replace(" ", "%20")
