@@ -41,7 +41,7 @@ async def names(stage: Stage) -> None:
         reply = await stage.push(queue=queue, meta={"tenant_id": wrong})
         reply.error(400, "invalid_request", field="meta.tenant_id")
     (await acme.push(queue=queue, meta={"tenant_id": "other"})).error(400, "invalid_request")
-    dead = await acme.discarded(queue)
+    dead = await acme.discarded(stage.name())
     reply = await stage.post(
         f"dead-letter/{dead['id']}/retry", {"override": {"meta": {"tenant_id": "other"}}}
     )

@@ -18,6 +18,9 @@ from ojs_server.store.base import Reader
 from ojs_wire.calls import ProgressRequest
 from ojs_wire.codec import encode
 
+# A job, who holds it, and what it has reported.
+Found = tuple[StoredJob, Lease | None, Progress | None]
+
 
 async def report(call: Call) -> Answer:
     """The holder says how far it is; from anybody else it changes nothing."""
@@ -50,10 +53,8 @@ async def read(call: Call) -> Answer:
     return Answer(described(job, seen), headers=headers)
 
 
-def with_progress(
-    reader: Reader, job_id: str
-) -> tuple[StoredJob, Lease | None, Progress | None] | None:
-    """A job, who holds it, and what it has reported, looked up only where it has."""
+def with_progress(reader: Reader, job_id: str) -> Found | None:
+    """A job, and its report, which is looked up only where it has made one."""
     found = reader.job(job_id)
     if found is None:
         return None

@@ -3,13 +3,14 @@
 from collections.abc import AsyncGenerator
 from typing import Final
 
-from ojs_server.domain.job import State
+from ojs_server.domain.job import TERMINAL, State
 from ojs_server.domain.progress import shown
 from ojs_server.http.feed import EventStream
-from ojs_server.http.progress import described, with_progress
+from ojs_server.http.progress import Found, described, with_progress
 from ojs_server.http.sse import frame
 from ojs_server.ops.envelope import event_id
 from ojs_server.ops.tail import Entry
+from ojs_server.store.base import Reader
 from ojs_wire.codec import encode
 
 # What the frame of an event is called.
@@ -33,9 +34,16 @@ class ProgressStream(EventStream):
         """Where the job is, and after that what happens."""
         assert self.job is not None
         job_id = self.job.id
-        found = await self._engine.read(lambda reader: with_progress(reader, job_id))
+
+        def look(reader: Reader) -> tuple[int, Found | None]:
+            # In this order, what is in the log up to there shows in what is known of the job.
+            return reader.log_span().last, with_progress(reader, job_id)
+
+        place, found = await self._engine.read(look)
         if found is not None:
             stored, _, known = found
+            if self._asked.after is None and stored.job.state not in TERMINAL:
+                self.cursor = max(self.cursor, place)
             yield frame("progress", encode(described(stored.job, shown(stored.job, known))))
         async for piece in super().pieces():
             yield piece
