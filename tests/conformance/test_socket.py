@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import httpx
 import pytest
@@ -56,6 +56,8 @@ class Peer:
 
 @asynccontextmanager
 async def serving(serve: Serve) -> AsyncIterator[Stage]:
+    at_work: set[asyncio.Task[None]] = set()
+
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             await serve(Peer(reader, writer))
@@ -63,11 +65,20 @@ async def serving(serve: Serve) -> AsyncIterator[Stage]:
             pass
         finally:
             writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
 
-    server = await asyncio.start_server(handle, "127.0.0.1", 0)
+    def begin(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        at_work.add(asyncio.create_task(handle(reader, writer)))
+
+    server = await asyncio.start_server(begin, "127.0.0.1", 0)
     url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/base/"
     async with server, httpx.AsyncClient(base_url=url) as client:
         yield Stage(Wire(client), {}, headers={"X-Mine": "a"})
+    # Whoever never ends is ended here, and its connection with it.
+    for task in at_work:
+        task.cancel()
+    await asyncio.gather(*at_work, return_exceptions=True)
 
 
 async def never(_: Peer) -> None:
