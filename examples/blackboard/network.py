@@ -16,6 +16,7 @@ import httpx
 
 from ojs_worker.blackboard import (
     Acquired,
+    BoardHooks,
     BoardWorker,
     BoardWorkflow,
     Executed,
@@ -65,13 +66,27 @@ class Audit(FunctionBlock):
         return {"devices": len(context["entities"])}
 
 
-async def play(client: httpx.AsyncClient, devices: list[str]) -> Report:
+class Inventory(BoardHooks):
+    """The entities as the engine knows them; here a table in memory."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, list[Any]] = {}
+
+    def apply_db_updates(self, job_id: str, updates: Mapping[str, Any]) -> None:
+        """Keyed by the job, so that a second call for it changes nothing."""
+        self.rows.setdefault(job_id, updates["create"])
+
+
+async def play(
+    client: httpx.AsyncClient, devices: list[str], inventory: Inventory | None = None
+) -> Report:
     """One worker beside one workflow."""
     worker = BoardWorker(client, [ConfigBackup(), Audit()], poll_interval=0.05)
     await worker.register()
     working = asyncio.create_task(worker.run())
     try:
-        return await BoardWorkflow(client, [ConfigBackup.id, Audit.id]).run(devices)
+        blocks = [ConfigBackup.id, Audit.id]
+        return await BoardWorkflow(client, blocks, hooks=inventory).run(devices)
     finally:
         working.cancel()
         await asyncio.gather(working, return_exceptions=True)
@@ -79,9 +94,10 @@ async def play(client: httpx.AsyncClient, devices: list[str]) -> Report:
 
 async def main(url: str) -> None:
     """Play it against a server."""
+    inventory = Inventory()
     async with httpx.AsyncClient(base_url=url, timeout=40) as client:
         for devices in (["router"], ["router", "intruder"]):
-            report = await play(client, devices)
+            report = await play(client, devices, inventory)
             print(f"{devices}: {len(report.entities)} devices, results {report.results}")
             if report.failed:
                 print(f"  {report.failed} failed ({report.reason}), undone: {report.rolled_back}")

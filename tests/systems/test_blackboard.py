@@ -1,7 +1,7 @@
 """The blackboard, row by row of docs/systems.md; time is turned by hand."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -9,6 +9,7 @@ import pytest
 
 from ojs_worker.blackboard import (
     Acquired,
+    BoardHooks,
     BoardWorker,
     BoardWorkflow,
     EndlessDiscovery,
@@ -304,6 +305,39 @@ async def test_3_18_db_updates_are_kept_and_belong_to_execute_jobs(board: System
     _, job = await polled(board, "b", "ROLLBACK")
     pushed = {"jobId": job, "status": "success", "dbUpdates": updates}
     await board.refused(400, "POST", "/blackboard/job/result", pushed)
+
+
+class Told(BoardHooks):
+    """Remembers what it is told of which job."""
+
+    def __init__(self) -> None:
+        self.told: dict[str, Any] = {}
+
+    def on_acquires(self, job_id: str, entities: Sequence[Any]) -> None:
+        self.told[job_id] = entities
+
+    def apply_db_updates(self, job_id: str, updates: Mapping[str, Any]) -> None:
+        self.told[job_id] = updates
+
+
+async def test_3_17_and_3_18_hooks_act_on_what_was_found_and_wanted(board: System) -> None:
+    block, hooks = Backup(), Told()
+    async with at_work(board, block):
+        await BoardWorkflow(board.client, [block.id], hooks=hooks).run(["router"])
+    kept = [(await seen(board, job_id))["result"] for job_id in hooks.told]
+    assert list(hooks.told.values()) == [["switch"], ["switch"], {"create": [{"id": 1}]}]
+    assert [one.get("acquires", one.get("db_updates")) for one in kept] == [*hooks.told.values()]
+
+
+async def test_3_18_a_hook_that_fails_ends_the_workflow(board: System) -> None:
+    class Full(BoardHooks):
+        def apply_db_updates(self, job_id: str, updates: Mapping[str, Any]) -> None:
+            raise OSError("the disk is full")
+
+    block = Backup()
+    async with at_work(board, block):
+        with pytest.raises(OSError, match="full"):
+            await BoardWorkflow(board.client, [block.id], hooks=Full()).run(["router"])
 
 
 async def test_3_19_results_are_events_and_trigger_the_next_step(board: System) -> None:

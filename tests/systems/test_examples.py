@@ -12,7 +12,10 @@ from tests.systems.world import serving
 
 
 async def test_the_network_is_discovered_and_backed_up(board: System) -> None:
-    report = await network.play(board.client, ["router"])
+    inventory = network.Inventory()
+    report = await network.play(board.client, ["router"], inventory)
+    (created,) = inventory.rows.values()
+    assert [row["device"] for row in created] == report.entities
     assert report.entities == ["router", "switch-1", "switch-2", "host"]
     assert report.results == {"configBackup": {"backups": 4}, "audit": {"devices": 4}}
 

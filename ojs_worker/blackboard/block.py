@@ -1,0 +1,39 @@
+"""Function blocks: the three hooks of a kind of work, and what they answer."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+Json = Mapping[str, Any]
+
+
+class Acquired(msgspec.Struct, frozen=True):
+    """What `acquire` found: more entities."""
+
+    entities: Sequence[Any] = ()
+
+
+class Executed(msgspec.Struct, frozen=True):
+    """What `run` came to, and what it wants changed: `create`, `patch`, `delete`."""
+
+    result: Any = None
+    db_updates: Json | None = None
+
+
+class FunctionBlock:
+    """One kind of work. A block overrides the hooks that it needs; `run` may return any JSON."""
+
+    id: str = ""
+    result_schema: Json | None = None
+
+    def acquire(self, context: Json) -> Acquired:
+        """Look for entities beyond those of the context."""
+        return Acquired()
+
+    def run(self, context: Json) -> Any:
+        """Do the work, with every entity in `context["entities"]`."""
+        raise NotImplementedError
+
+    def rollback(self, context: Json) -> Any:
+        """Undo what `run` did; `context["result"]` is what it returned."""
