@@ -30,7 +30,7 @@ async def deletion(stage: Stage) -> None:
     stage.equal(cleaned.json["deleted"], len(cleaned.json["worker_ids"]), "deleted")
 
 
-@case("OJS-PRS-010", "OJS-PRS-011", "OJS-PRS-012", level=1, capability=MANAGED)
+@case("OJS-PRS-010", "OJS-PRS-011", "OJS-PRS-012", "OJS-PRS-013", level=1, capability=MANAGED)
 async def what_workers_run(stage: Stage) -> None:
     """Function blocks are registered and replaced; jobs are found by the types they stand for."""
     block = stage.name("block")
@@ -50,6 +50,11 @@ async def what_workers_run(stage: Stage) -> None:
     stage.equal([one["id"] for one in taken.json["jobs"]], [job["id"]], "fetched jobs")
     held = (await stage.get(f"workers/{worker}/jobs")).expect(200)
     stage.equal([one["id"] for one in held.json["jobs"]], [job["id"]], "held jobs")
+    await stage.ack(job["id"], worker_id=worker)
+    pushed = (await stage.get(f"workers/{worker}/jobs", status="PUSHED")).expect(200)
+    stage.equal([one["id"] for one in pushed.json["jobs"]], [job["id"]], "pushed jobs")
+    polled = (await stage.get(f"workers/{worker}/jobs", status="polled")).expect(200)
+    stage.equal(polled.json["jobs"], [], "polled jobs")
     reply = await stage.get(f"workers/{worker}/jobs", status="none")
     reply.error(400, "invalid_request", field="status")
     online = await stage.get("workers/online", limit=1000)

@@ -71,17 +71,28 @@ def parse_phase(word: str | None) -> Phase:
     return Phase(word.upper())
 
 
+def states_of(word: str) -> frozenset[State]:
+    """The states that a place on the board, or the name of a state, stands for."""
+    places = {place_of(state).lower() for state in State}
+    if word.lower() not in {*places, *State}:
+        allowed = sorted(places | {*State})
+        raise invalid("status", f"must be one of {', '.join(allowed)}{nearest(word, allowed)}")
+    return frozenset(state for state in State if word.lower() in (state, place_of(state).lower()))
+
+
+def place_of(state: str) -> str:
+    """The board's name for a state."""
+    if state == State.ACTIVE:
+        return "POLLED"
+    return "PUSHED" if state in TERMINAL else "PENDING"
+
+
 def view(job: Job) -> dict[str, Any]:
     """Where a job is: one of the three states, whatever OJS calls it."""
-    status = "PENDING"
-    if job.state == State.ACTIVE:
-        status = "POLLED"
-    elif job.state in TERMINAL:
-        status = "PUSHED"
     error: Mapping[str, Any] = {} if job.error is None else codec.decode(job.error)
     return {
         "jobId": job.id,
-        "blackboard_status": status,
+        "blackboard_status": place_of(job.state),
         "outcome": _OUTCOMES.get(job.state),
         "failure_reason": error.get("type") if job.state == State.DISCARDED else None,
     }

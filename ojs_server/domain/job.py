@@ -134,7 +134,8 @@ class Change(msgspec.Struct, frozen=True):
 
     `result` is stored when given; a job that leaves `active` loses its lease. `dead_letter` says
     that a discarded job is to be kept as its policy or its handler asked for. `lost` is the
-    delivery that ends here and may still be completed late.
+    delivery that ends here and may still be completed late. `ended_by` is the worker with which a
+    job ended.
     """
 
     before: Job
@@ -143,3 +144,4 @@ class Change(msgspec.Struct, frozen=True):
     result: bytes | None = None
     dead_letter: bool = False
     lost: Earlier | None = None
+    ended_by: str | None = None

@@ -75,7 +75,7 @@ def acknowledge(
     """ACK: the holder's result completes the job."""
     require(job, "ack")
     require_holder(job, lease, worker_id, attempt)
-    return _completed(job, job, lease.worker_id if lease else None, result, now, keep)
+    return _completed(job, job, _holder(lease), result, now, keep)
 
 
 def acknowledge_late(
@@ -149,13 +149,13 @@ def _offered_again(job: Job, counted: Job, lease: Lease, fault: Fault, now: int)
     return Change(job, after, _failure(job, lease, fault, now))
 
 
-def cancel(job: Job, now: int, keep: Retention) -> Change:
+def cancel(job: Job, now: int, keep: Retention, lease: Lease | None = None) -> Change:
     """CANCEL: immediate, also while a worker holds the job; its next BEAT is told."""
     require(job, "cancel")
     after = msgspec.structs.replace(
         job, state=State.CANCELLED, finished_at=now, due_at=now + keep.cancelled_ms
     )
-    return Change(job, after, (events.cancelled(job),))
+    return Change(job, after, (events.cancelled(job),), ended_by=_holder(lease))
 
 
 def activate(job: Job, now: int, position: Positions) -> Change:
@@ -251,7 +251,7 @@ def require_holder(
                 "lease_expired": True,
             },
         )
-    holder = lease.worker_id if lease else None
+    holder = _holder(lease)
     if worker_id is not None and holder is not None and worker_id != holder:
         raise Conflict(
             f"job {job.id} is held by another worker",
@@ -263,6 +263,10 @@ def require_holder(
                 "lease_expired": True,
             },
         )
+
+
+def _holder(lease: Lease | None) -> str | None:
+    return lease.worker_id if lease else None
 
 
 def _exhausted(job: Job) -> bool:
@@ -290,7 +294,7 @@ def _completed(
     happened: tuple[Event, ...] = (events.completed(done, worker_id, now),)
     if before.beside & PROGRESS:
         happened = (events.progress_completed(done, now), *happened)
-    return Change(before, after, happened, result)
+    return Change(before, after, happened, result, ended_by=worker_id)
 
 
 def _release(job: Job, lease: Lease | None) -> Change:
@@ -345,7 +349,8 @@ def _failed(
         fault.action != "discard" and policy.on_exhaustion == "dead_letter"
     )
     ended = msgspec.structs.replace(job, completed_at=now, errors=errors)
-    return _discard(job, ended, fault, happened, now, keep, dead_letter=dead_letter)
+    change = _discard(job, ended, fault, happened, now, keep, dead_letter=dead_letter)
+    return msgspec.structs.replace(change, ended_by=_holder(lease))
 
 
 def _discard(

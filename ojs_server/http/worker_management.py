@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
+from ojs_server.domain.blackboard import states_of
 from ojs_server.domain.errors import invalid
-from ojs_server.domain.job import State
+from ojs_server.domain.job import TERMINAL, State
 from ojs_server.domain.job_filter import JobFilter
 from ojs_server.domain.kind import Kind
 from ojs_server.domain.naming import nearest
@@ -17,17 +18,14 @@ from ojs_server.http.views import array, envelope
 from ojs_server.http.workers import known_worker, page_of_workers
 from ojs_server.ops.presence import Cleanup, Delete, Describe
 from ojs_server.store.base import Reader
+from ojs_server.store.records import WorkerLoad
 from ojs_wire.calls import CapabilitiesRequest, EmptyRequest
 from ojs_wire.values import format_timestamp
 
+# What a worker's list holds unless asked for something else.
+HAD: Final = TERMINAL | {State.ACTIVE}
 # How many jobs of each kind a worker's list holds.
 MOST: Final = 1000
-_STATES: Final = {
-    "polled": State.ACTIVE,
-    "active": State.ACTIVE,
-    "pending": State.AVAILABLE,
-    "available": State.AVAILABLE,
-}
 
 
 async def online(call: Call) -> Answer:
@@ -54,23 +52,30 @@ async def describe(call: Call) -> Answer:
 
 
 async def jobs(call: Call) -> Answer:
-    """The jobs that a worker holds, or those that wait for what it runs."""
-    word = call.query().get("status", "polled")
-    state = _STATES.get(word)
-    if state is None:
-        raise invalid("status", f"must be one of {', '.join(_STATES)}{nearest(word, _STATES)}")
+    """The jobs that a worker holds and those that ended with it, or some of them, or those that
+    wait for what it runs."""
+    word = call.query().get("status")
+    states = HAD if word is None else states_of(word)
     load, _ = await known_worker(call)
+    return Answer(
+        array("jobs", await call.server.engine.read(lambda reader: _jobs(reader, load, states)))
+    )
 
-    def found(reader: Reader) -> list[bytes]:
-        if state is State.ACTIVE:
-            held = (reader.job(job_id) for job_id in load.job_ids[:MOST])
-            return [envelope(*one) for one in held if one is not None]
-        kinds = reader.kinds_of(load.worker.id)
-        waiting = [JobFilter(type=kind.type, states=(State.AVAILABLE,)) for kind in kinds]
-        ids = [job_id for one in waiting for job_id in reader.find_jobs(one, MOST).ids]
-        return [envelope(stored) for stored in reader.whole_jobs(ids[:MOST])]
 
-    return Answer(array("jobs", await call.server.engine.read(found)))
+def _jobs(reader: Reader, load: WorkerLoad, states: frozenset[State]) -> list[bytes]:
+    shown: list[bytes] = []
+    if State.ACTIVE in states:
+        held = (reader.job(job_id) for job_id in load.job_ids[:MOST])
+        shown += [envelope(*one) for one in held if one is not None]
+    ids: list[str] = []
+    if ended := states & TERMINAL:
+        ids += reader.jobs_ended_by(load.worker.id, ended, MOST)
+    if waiting := states - TERMINAL - {State.ACTIVE}:
+        for kind in reader.kinds_of(load.worker.id):
+            ids += reader.find_jobs(
+                JobFilter(type=kind.type, states=tuple(sorted(waiting))), MOST
+            ).ids
+    return [*shown, *(envelope(stored) for stored in reader.whole_jobs(ids[:MOST]))]
 
 
 async def delete(call: Call) -> Answer:

@@ -87,7 +87,7 @@ def _run(work: Work, op: Bulk, stored: Mapping[str, tuple[Job, Lease | None]]) -
         if job is None:
             decided[job_id] = missing(job_id)
         elif job_id not in decided:
-            decided[job_id] = _decide(work, op, job, needed)
+            decided[job_id] = _decide(work, op, job, stored[job_id][1], needed)
     items = tuple(Item(job_id, _error(decided[job_id])) for job_id in op.ids)
     done = Done(items, op.has_more)
     if not (op.atomic and done.failed):
@@ -110,7 +110,9 @@ def _needed(work: Work, jobs: Iterable[Job]) -> frozenset[str]:
     return frozenset(one.id for one in known.values() if hands_on(plan_of(one), progress_in(one)))
 
 
-def _decide(work: Work, op: Bulk, job: Job, needed: frozenset[str]) -> Change | OjsError:
+def _decide(
+    work: Work, op: Bulk, job: Job, lease: Lease | None, needed: frozenset[str]
+) -> Change | OjsError:
     try:
         if op.wanted is not None and not op.wanted.matches(job):
             raise Conflict(
@@ -119,7 +121,7 @@ def _decide(work: Work, op: Bulk, job: Job, needed: frozenset[str]) -> Change | 
             )
         match op.action:
             case "cancel":
-                return lifecycle.cancel(job, work.now, work.rules.keep)
+                return lifecycle.cancel(job, work.now, work.rules.keep, lease)
             case "retry":
                 return lifecycle.rerun(job, work.now, work.places(job))
             case "delete":

@@ -141,8 +141,8 @@ class Firing:
         found = work.tx.load_jobs([entry.last_job_id] if entry.last_job_id else [])
         work.apply(
             [
-                lifecycle.cancel(job, work.now, work.keep(job.queue))
-                for job, _ in found.values()
+                lifecycle.cancel(job, work.now, work.keep(job.queue), lease)
+                for job, lease in found.values()
                 if job.state not in TERMINAL
             ]
         )

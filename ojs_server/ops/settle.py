@@ -100,7 +100,7 @@ class Cancel(_OnJob, frozen=True):
 
     def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
         """Cancel at once, also while it is held."""
-        return lifecycle.cancel(job, work.now, work.keep(job.queue))
+        return lifecycle.cancel(job, work.now, work.keep(job.queue), lease)
 
 
 class Activate(_OnJob, frozen=True):

@@ -4,12 +4,12 @@ A store decides nothing. `ops/` reads through a `Tx`, lets `domain/` decide, and
 decision back to be written, guarded by the state it leaves. All moments are milliseconds.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
 from ojs_server.domain.dead_letter import Mark
-from ojs_server.domain.job import Change, Event, Job, Lease, StoredJob
+from ojs_server.domain.job import Change, Event, Job, Lease, State, StoredJob
 from ojs_server.domain.job_filter import JobFilter
 from ojs_server.domain.limit import Limit
 from ojs_server.domain.maintenance import Maintenance
@@ -404,6 +404,9 @@ class Reader(
         self, wanted: JobFilter, limit: int, after: str | None = None, offset: int = 0
     ) -> JobIds:
         """The jobs that a filter means, newest first by id, after an id."""
+
+    def jobs_ended_by(self, worker_id: str, states: Collection[State], limit: int) -> list[str]:
+        """The jobs that ended with a worker, newest first by id, as far back as one look goes."""
 
     def whole_jobs(self, ids: Sequence[str]) -> list[StoredJob]:
         """Those of these jobs that exist, newest first by id."""

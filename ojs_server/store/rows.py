@@ -133,6 +133,7 @@ def change_row(change: Change) -> tuple[Any, ...]:
         after.errors,
         change.result,
         after.gated,
+        change.ended_by,
     )
 
 

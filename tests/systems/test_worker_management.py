@@ -253,9 +253,31 @@ async def test_0_23_jobs_of_a_worker_by_status(board: System) -> None:
     worker = await board.arrive("b")
     held, waiting = await board.enqueue("b"), await board.enqueue("b")
     await board.take(worker, "b")
-    for status, expected in (("polled", held), ("active", held), ("pending", waiting)):
-        found = (await board.call("GET", f"/workers/{worker}/jobs", status=status))["jobs"]
-        assert [job["id"] for job in found] == [expected]
+    other = await board.arrive("b")
+    pushed, failed, cancelled = [await board.enqueue("b") for _ in range(3)]
+    await board.take(worker, "b", count=4)
+    elsewhere = await board.enqueue("b")
+    await board.take(other, "b")
+    for job, status in ((pushed, "success"), (failed, "failure"), (elsewhere, "success")):
+        body = {"jobId": job, "status": status}
+        await board.call("POST", "/blackboard/job/result", body)
+    await board.call("DELETE", f"/ojs/v1/jobs/{cancelled}")
+    later = [await board.enqueue("b", scheduled_at="+PT1H"), await board.enqueue("b", pending=True)]
+    new = await board.enqueue("b")
+    ended = [cancelled, failed, pushed]
+    expected = {
+        "polled": [waiting, held],
+        "active": [waiting, held],
+        "PENDING": [new, *later[::-1]],
+        "scheduled": later[:1],
+        "pushed": ended,
+        "discarded": [failed],
+    }
+    for word, ids in expected.items():
+        found = (await board.call("GET", f"/workers/{worker}/jobs", status=word))["jobs"]
+        assert sorted(job["id"] for job in found) == sorted(ids), word
+    found = (await board.call("GET", f"/workers/{worker}/jobs"))["jobs"]
+    assert sorted(job["id"] for job in found) == sorted([held, waiting, *ended])
     message = await board.refused(400, "GET", f"/workers/{worker}/jobs?status=poled")
     assert 'did you mean "polled"' in message
 

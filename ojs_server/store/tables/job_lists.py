@@ -1,6 +1,6 @@
 """Jobs by filter: the ids that it means, newest first, at a bounded cost for each look."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 from ojs_server.domain.job import State, StoredJob
@@ -26,7 +26,7 @@ def wanted_of(wanted: JobFilter) -> dict[str, Any]:
         "queue": wanted.queue,
         "type": wanted.type,
         "prefix": wanted.prefix,
-        "states": f",{','.join(wanted.states)}," if wanted.states else None,
+        "states": _listed(wanted.states) if wanted.states else None,
         "priority": wanted.priority,
         "since": None if wanted.ended else since,
         "until": None if wanted.ended else until,
@@ -64,6 +64,17 @@ class JobListReads(Statements):
         ids = [row[0] for row in rows if row[1] is None or wanted.matches_meta(row[1])]
         return JobIds(ids, rows[-1][0] if len(rows) == limit else floor)
 
+    def jobs_ended_by(self, worker_id: str, states: Collection[State], limit: int) -> list[str]:
+        """Ids of jobs that ended with a worker, newest first, among the newest of all jobs."""
+        rows = self.all(
+            "jobs_ended_by",
+            worker=worker_id,
+            states=_listed(states),
+            floor=self._floor("newest", {"after": NEWEST}) or "",
+            limit=limit,
+        )
+        return [row[0] for row in rows]
+
     def whole_jobs(self, ids: Sequence[str]) -> list[StoredJob]:
         """Jobs with their payloads."""
         found = (stored_of(row) for row in self.of_ids("load_whole", ids))
@@ -74,6 +85,11 @@ class JobListReads(Statements):
         keys = {name: bound[name] for name in names if name in bound}
         rows = self.all(f"floor_{lead}", **keys, look=LOOK_AHEAD - 1)
         return rows[0][0] if rows else None
+
+
+def _listed(states: Collection[State]) -> str:
+    """States as the statements look for one of them."""
+    return f",{','.join(states)},"
 
 
 def _lead(wanted: JobFilter) -> str:

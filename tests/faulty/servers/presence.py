@@ -2,6 +2,7 @@
 
 from ojs_server.domain import workers
 from ojs_server.ops import presence
+from ojs_server.store.tables.job_lists import JobListReads
 from ojs_server.store.tables.kinds import KindWrites
 from tests.faulty.fault import fault
 from tests.faulty.planting import put
@@ -17,6 +18,12 @@ def the_deleted_stay_listed() -> None:
 def blocks_only_grow() -> None:
     """What a worker says anew is added to what it said before."""
     put(KindWrites, "unlink_kinds", lambda self, worker_ids: None)
+
+
+@fault("OJS-PRS-013")
+def what_ended_is_nobodys() -> None:
+    """A worker's list has only what it holds."""
+    put(JobListReads, "jobs_ended_by", lambda self, worker_id, states, limit: [])
 
 
 @fault("OJS-PRS-007")

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import msgspec
 import pytest
 
 from ojs_server.domain.dead_letter import Mark
@@ -11,7 +12,7 @@ from ojs_server.domain.job_filter import JobFilter
 from ojs_server.store.base import Store
 from ojs_server.store.records import JobIds
 from ojs_server.store.tables import job_lists
-from tests.store.records import ON_ALL_VERSIONS, START, a_job, a_lease, hold, put
+from tests.store.records import ON_ALL_VERSIONS, START, a_job, a_lease, change, hold, put
 
 STATES = ["scheduled", "available", "pending", "retryable", "completed", "cancelled", "discarded"]
 
@@ -143,3 +144,32 @@ def test_jobs_are_read_whole_in_the_order_of_the_list(store: Store) -> None:
     put(store, *jobs)
     with store.reader() as reader:
         assert reader.whole_jobs(["j1", "j2", "unknown", "j0"]) == jobs[::-1]
+
+
+def test_jobs_are_found_by_the_worker_with_which_they_ended(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = [a_job(f"j{n}", state="active").job for n in range(5)]
+    put(store, *(a_job(job.id, state="active") for job in jobs))
+    ends = ["completed", "discarded", "completed", "completed", "available"]
+    with store.transaction() as tx:
+        tx.write_changes(
+            [
+                msgspec.structs.replace(change(job, state=end), ended_by=worker)
+                for job, end, worker in zip(jobs, ends, ["w", "w", "w", "other", None], strict=True)
+            ]
+        )
+
+    def found(*states: State, limit: int = 9) -> list[str]:
+        with store.reader() as reader:
+            return reader.jobs_ended_by("w", states, limit)
+
+    assert found(State.COMPLETED, State.DISCARDED) == ["j2", "j1", "j0"]
+    assert found(State.COMPLETED, State.DISCARDED, limit=1) == ["j2"]
+    assert found(State.COMPLETED) == ["j2", "j0"]
+    with short_sight(monkeypatch, 4):
+        assert found(State.COMPLETED) == ["j2"]
+    with store.transaction() as tx:
+        again = a_job("j0", state="completed").job
+        tx.write_changes([change(again, state="available")])
+    assert found(*State) == ["j2", "j1"]

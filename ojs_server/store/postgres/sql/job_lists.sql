@@ -31,6 +31,12 @@ SELECT {listed} FROM jobs WHERE tenant = %(tenant)s::text AND {id_page}
 -- Jobs that workers hold.
 SELECT {listed} FROM jobs WHERE id IN (SELECT job_id FROM leases) AND {id_page}
 
+-- name: jobs_ended_by
+-- Jobs that ended with a worker, newest first.
+SELECT id FROM jobs WHERE ended_by = %(worker)s::text AND strpos(%(states)s::text, ',' || state || ',') > 0
+    AND id >= %(floor)s::text
+ORDER BY id DESC LIMIT %(limit)s::int8
+
 -- name: floor_newest
 -- Where a look of so many jobs ends.
 SELECT id FROM jobs WHERE id < %(after)s::text ORDER BY id DESC LIMIT 1 OFFSET %(look)s::int8

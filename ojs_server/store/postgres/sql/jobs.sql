@@ -125,7 +125,7 @@ RETURNING {job}, jobs.args, jobs.meta, jobs.parent_results, picked.lane
 
 -- name: write_changes
 -- Decided transitions, each guarded by the state and attempt that it leaves.
--- row: text, text, int8, text, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, bytea, bytea, bytea, bool
+-- row: text, text, int8, text, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, bytea, bytea, bytea, bool, text
 UPDATE jobs SET
     state = change.state, seq = change.seq, attempt = change.attempt,
     releases = change.releases, enqueued_at = change.enqueued_at,
@@ -133,11 +133,12 @@ UPDATE jobs SET
     completed_at = change.completed_at, scheduled_at = change.scheduled_at,
     expires_at = change.expires_at, due_at = change.due_at,
     retry_delay_ms = change.retry_delay_ms, error = change.error, errors = change.errors,
-    result = COALESCE(change.result, jobs.result), gated = change.gated
+    result = COALESCE(change.result, jobs.result), gated = change.gated,
+    ended_by = change.ended_by
 FROM unnest({rows}) AS change (
     id, old_state, old_attempt, state, seq, attempt, releases, enqueued_at, started_at,
     finished_at, completed_at, scheduled_at, expires_at, due_at, retry_delay_ms, error, errors,
-    result, gated
+    result, gated, ended_by
 )
 WHERE jobs.id = change.id AND jobs.state = change.old_state AND jobs.attempt = change.old_attempt
 

@@ -31,6 +31,11 @@ SELECT {listed} FROM jobs WHERE tenant = :tenant AND {id_page}
 -- Jobs that workers hold.
 SELECT {listed} FROM jobs WHERE id IN (SELECT job_id FROM leases) AND {id_page}
 
+-- name: jobs_ended_by
+-- Jobs that ended with a worker, newest first.
+SELECT id FROM jobs WHERE ended_by = :worker AND instr(:states, ',' || state || ',') > 0 AND id >= :floor
+ORDER BY id DESC LIMIT :limit
+
 -- name: floor_newest
 -- Where a look of so many jobs ends.
 SELECT id FROM jobs WHERE id < :after ORDER BY id DESC LIMIT 1 OFFSET :look

@@ -84,7 +84,7 @@ RETURNING {job}, CAST(args AS BLOB), CAST(meta AS BLOB), CAST(parent_results AS 
 -- name: write_changes
 -- Decided transitions, each guarded by the state and attempt that it leaves (columns 2 and 3).
 -- Not WITH … UPDATE: Python counts the rows only of statements that begin with UPDATE.
--- row: (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
+-- row: (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
 UPDATE jobs SET
     state = change.column4, seq = change.column5, attempt = change.column6,
     releases = change.column7, enqueued_at = change.column8,
@@ -93,7 +93,8 @@ UPDATE jobs SET
     expires_at = change.column13, due_at = change.column14,
     retry_delay_ms = change.column15, error = CAST(change.column16 AS TEXT),
     errors = CAST(change.column17 AS TEXT),
-    result = COALESCE(CAST(change.column18 AS TEXT), jobs.result), gated = change.column19
+    result = COALESCE(CAST(change.column18 AS TEXT), jobs.result), gated = change.column19,
+    ended_by = change.column20
 FROM (VALUES {rows}) AS change
 WHERE jobs.id = change.column1 AND jobs.state = change.column2 AND jobs.attempt = change.column3
 
