@@ -18,6 +18,7 @@ import msgspec
 from ojs_server.domain.errors import invalid
 from ojs_server.domain.faults import Fault
 from ojs_server.domain.job import Job, Lease
+from ojs_server.domain.profile import OJS, Profile
 from ojs_wire.values import format_duration, in_seconds, parse_duration
 
 # Each may be given in seconds, in milliseconds under `…_ms`, or with its unit.
@@ -173,8 +174,9 @@ class Loss(msgspec.Struct, frozen=True):
     free: bool = False
 
 
-def loss(job: Job, lease: Lease, now: int, stuck_ms: int | None = None) -> Loss:
+def loss(job: Job, lease: Lease, now: int, profile: Profile = OJS) -> Loss:
     """What ended a lease whose time is over; the limit that leaves the job least comes first."""
+    stuck_ms = profile.stuck_ms
     total_ms, end = _limit(job, "total_timeout"), total_at(job)
     if total_ms is not None and end is not None and end <= now:
         return Loss(_total(job, total_ms, now), backoff=True)
@@ -184,7 +186,12 @@ def loss(job: Job, lease: Lease, now: int, stuck_ms: int | None = None) -> Loss:
         return Loss(_too_long(job, lease.deadline_at, now), backoff=True)
     if lease.stall_ms is not None and lease.stall_ms <= lease.duration_ms:
         return Loss(_stalled(lease, lease.stall_ms, now), backoff=True)
-    return Loss(_VISIBILITY, free=lease.late_ack)
+    # The one place that says whether an expiry costs an attempt.
+    return Loss(
+        _VISIBILITY,
+        backoff=profile.on_expiry == "fail",
+        free=profile.on_expiry == "refund" or lease.late_ack,
+    )
 
 
 _VISIBILITY: Final = Fault(

@@ -101,14 +101,13 @@ def _lapse(work: Work, judged_since: int) -> int:
 
 
 def _lapsed(work: Work, job: Job, lease: Lease) -> Change:
-    profile = work.rules.profile
-    why = deadlines.loss(job, lease, work.now, profile.stuck_ms)
+    why = deadlines.loss(job, lease, work.now, work.rules.profile)
     return lifecycle.lapse(
         job,
         lease,
         why.fault,
-        backoff=why.backoff or profile.on_expiry == "fail",
-        free=why.free or profile.on_expiry == "refund",
+        backoff=why.backoff,
+        free=why.free,
         now=work.now,
         dice=work.luck.dice(),
         keep=work.keep(job.queue),

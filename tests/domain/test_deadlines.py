@@ -12,6 +12,7 @@ from ojs_server.domain.birth import born
 from ojs_server.domain.errors import InvalidRequest
 from ojs_server.domain.faults import Fault
 from ojs_server.domain.job import TERMINAL, Change, Job
+from ojs_server.domain.profile import PROFILES
 from ojs_server.domain.retention import Retention
 from ojs_server.domain.validate import parse_draft
 from ojs_wire import codec
@@ -262,6 +263,28 @@ def test_a_lost_lease_says_which_limit_it_was(
     # Created a minute ago.
     why = deadlines.loss(job(**limited(**limits)), lease(**of_lease), NOW)
     assert (why.fault.type, why.fault.code, why.backoff) == (type, type, backoff)
+
+
+@pytest.mark.parametrize(
+    ("profile", "late_ack", "backoff", "free"),
+    [
+        ("ojs", False, False, False),
+        ("ojs", True, False, True),
+        ("blackboard", False, True, False),
+        ("jobmanager", False, True, False),
+        ("zeebe", False, False, True),
+        ("zeebe", True, False, True),
+    ],
+)
+def test_whether_an_expiry_costs_an_attempt(
+    profile: str, late_ack: bool, backoff: bool, free: bool
+) -> None:
+    held = lease(expires_at=NOW, late_ack=late_ack)
+    why = deadlines.loss(job(), held, NOW, PROFILES[profile])
+    assert (why.backoff, why.free) == (backoff, free)
+    # The limits that a job or an operator sets always cost one.
+    late = lease(expires_at=NOW, deadline_at=NOW, late_ack=late_ack)
+    assert not deadlines.loss(job(), late, NOW, PROFILES[profile]).free
 
 
 def test_a_silent_holder_costs_an_attempt_and_the_delay_of_the_policy() -> None:
