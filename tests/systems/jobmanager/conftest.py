@@ -1,0 +1,21 @@
+"""A server of the profile `jobmanager`, and whoever submits tasks to it."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from ojs_worker.jobmanager import JobManagerClient
+from tests.systems.world import World, serving
+
+
+@pytest.fixture
+async def world(store_url: str) -> AsyncIterator[World]:
+    """A server with the profile of this system."""
+    async with serving(store_url, "jobmanager") as made:
+        yield made
+
+
+@pytest.fixture
+def client(world: World) -> JobManagerClient:
+    """Whoever submits tasks."""
+    return JobManagerClient(transport=world.transport)
