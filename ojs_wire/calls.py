@@ -153,6 +153,7 @@ class BoardJobRequest(msgspec.Struct):
     """A job for the blackboard."""
 
     functionBlockId: str
+    jobId: str | None = None
     jobType: str | None = None
     context: dict[str, Any] | None = None
 

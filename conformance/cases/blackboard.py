@@ -39,6 +39,28 @@ async def polling(stage: Stage) -> None:
     nobody.error(422, "validation_error", field="functionBlockId")
 
 
+@case("OJS-BBD-008", level=1, capability=BOARD)
+async def repeating(stage: Stage) -> None:
+    """A job with an id of its own is put once, however often it is asked for."""
+    block = stage.name("block")
+    worker = await arrived(stage, block)
+    own = stage.new_id()
+    new = {"functionBlockId": block, "jobId": own, "context": {"a": 1}}
+    (await stage.post("blackboard/jobs", new)).expect(201, {"jobId": own})
+    (await stage.post("blackboard/jobs", new)).expect(200, {"blackboard_status": "PENDING"})
+    other = await stage.post("blackboard/jobs", {**new, "context": {"a": 2}})
+    other.error(409, "duplicate")
+    wrong = await stage.post("blackboard/jobs", {**new, "jobId": "mine"})
+    wrong.error(400, "invalid_request", field="jobId")
+    poll = {"workerId": worker, "functionBlockIds": [block], "limit": 5}
+    first = (await stage.post("blackboard/job", poll)).expect(200).json
+    stage.equal([one["jobId"] for one in first], [own], "what was polled")
+    pushed = {"jobId": own, "status": "success", "result": 7}
+    (await stage.post("blackboard/job/result", pushed)).expect(200)
+    again = (await stage.post("blackboard/jobs", new)).expect(200, {"outcome": "success"})
+    stage.equal(again.json["result"], {"result": 7}, "the result")
+
+
 @case("OJS-BBD-004", "OJS-BBD-005", "OJS-BBD-006", "OJS-BBD-007", level=1, capability=BOARD)
 async def pushing(stage: Stage) -> None:
     """A push is final, held to the block's schema, and keeps what belongs to its phase."""

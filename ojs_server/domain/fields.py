@@ -61,13 +61,12 @@ def object_of(field: str, value: object) -> dict[str, Any] | None:
     return value
 
 
-def client_id(body: Mapping[str, Any]) -> str | None:
+def client_id(value: object, field: str = "id") -> str | None:
     """Check an id that the client chose."""
-    value = body.get("id")
     if value is None:
         return None
     if not isinstance(value, str) or not UUID7.fullmatch(value):
-        raise invalid("id", "must be a lower-case UUIDv7")
+        raise invalid(field, "must be a lower-case UUIDv7")
     return value
 
 

@@ -66,7 +66,7 @@ def parse_draft(body: object, *, strict: bool = False, tenant: str | None = None
             f"`args` must not be empty where `meta.{VALIDATED}` is true",
             details={"field": "args"},
         )
-    client_id = fields.client_id(body)
+    client_id = fields.client_id(body.get("id"))
     unique = None
     if shape.outranked is not None:
         unique_of(shape.outranked, shape.type, shape.queue, args, meta, shape.version)

@@ -4,8 +4,9 @@ from typing import Any
 
 from ojs_server.domain.blackboard import QUEUE, Phase, parse_phase, parse_push, phase_of, view
 from ojs_server.domain.errors import ValidationError
+from ojs_server.domain.fields import client_id
 from ojs_server.domain.job import StoredJob
-from ojs_server.domain.kind import BLOCKS, Kind, type_of
+from ojs_server.domain.kind import BLOCKS, type_of
 from ojs_server.domain.validate import parse_draft
 from ojs_server.domain.workers import parse_worker_id
 from ojs_server.http.blocks import check_result
@@ -16,6 +17,7 @@ from ojs_server.http.workers import result_of
 from ojs_server.ops.claim import Claim
 from ojs_server.ops.enqueue import Enqueue
 from ojs_server.ops.settle import Ack, Fail, missing
+from ojs_server.store.base import Reader
 from ojs_server.store.records import Claimed
 from ojs_wire import codec
 from ojs_wire.calls import BoardJobRequest, BoardPollRequest, BoardResultRequest
@@ -25,17 +27,18 @@ async def put(call: Call) -> Answer:
     """Put a job on the board, for a block that some worker has registered."""
     request = await call.read(BoardJobRequest)
     phase = parse_phase(request.jobType)
-    kind = await _known(call, request.functionBlockId)
+    name, own_id = request.functionBlockId, client_id(request.jobId, "jobId")
     draft = parse_draft(
         {
-            "type": kind.type,
+            "id": own_id,
+            "type": await _known_type(call, name, own_id),
             "queue": QUEUE,
             "args": [request.context or {}],
-            "meta": {"phase": phase.lower(), "function_block": kind.name},
+            "meta": {"phase": phase.lower(), "function_block": name},
         }
     )
-    (stored,) = (await call.server.engine.run(Enqueue((draft,)))).jobs
-    return Answer(_shown(stored, phase, kind.name), 201)
+    done = await call.server.engine.run(Enqueue((draft,)))
+    return Answer(_shown(done.jobs[0], phase, name), 201 if done.created else 200)
 
 
 async def poll(call: Call) -> Answer:
@@ -89,15 +92,20 @@ async def read(call: Call) -> Answer:
     return Answer(_shown(stored, phase_of(stored.meta), name))
 
 
-async def _known(call: Call, name: str) -> Kind:
+async def _known_type(call: Call, name: str, own_id: str | None) -> str:
     job_type = type_of(name)
-    found = await call.server.engine.read(lambda reader: reader.kind_of_type(BLOCKS, job_type))
-    if found is None:
+
+    def known(reader: Reader) -> bool:
+        # Whoever repeats a request hears of its job, also once all workers of the block have gone.
+        registered = reader.kind_of_type(BLOCKS, job_type) is not None
+        return registered or (own_id is not None and reader.job(own_id) is not None)
+
+    if not await call.server.engine.read(known):
         raise ValidationError(
             f"the function block {name!r} has been registered by no worker",
             details={"field": "functionBlockId"},
         )
-    return found
+    return job_type
 
 
 def _handed(claimed: Claimed, names: dict[str, str]) -> dict[str, Any]:

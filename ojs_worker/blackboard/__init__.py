@@ -10,7 +10,14 @@ has more.
 
 from ojs_worker.blackboard.block import Acquired, Executed, FunctionBlock
 from ojs_worker.blackboard.worker import BoardWorker
-from ojs_worker.blackboard.workflow import BoardHooks, BoardWorkflow, EndlessDiscovery, Report
+from ojs_worker.blackboard.workflow import (
+    BoardHooks,
+    BoardWorkflow,
+    EndlessDiscovery,
+    OtherRun,
+    Report,
+    new_run,
+)
 
 __all__ = [
     "Acquired",
@@ -20,5 +27,7 @@ __all__ = [
     "EndlessDiscovery",
     "Executed",
     "FunctionBlock",
+    "OtherRun",
     "Report",
+    "new_run",
 ]

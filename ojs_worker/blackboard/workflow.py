@@ -1,19 +1,41 @@
 """A workflow of function blocks: discovery, execution, and rolling back in reverse order."""
 
 import asyncio
+import hashlib
+import secrets
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import httpx
 import msgspec
 
+from ojs_wire.values import UUID7, uuid7
 from ojs_worker.blackboard.block import Json
 
 MAX_ROUNDS: Final = 20
+# The length of an id's moment, in hexadecimal digits with their hyphen.
+_MOMENT: Final = 13
 
 
 class EndlessDiscovery(Exception):
     """The blocks found something new in every round."""
+
+
+class OtherRun(Exception):
+    """The run of that id was begun with other entities or blocks."""
+
+
+def new_run() -> str:
+    """The id of a new run, a UUIDv7. Whoever keeps it can go on with the run."""
+    return uuid7(time.time_ns() // 1_000_000, secrets.randbits)
+
+
+def _job_id(run_id: str, phase: str, step: int, block: str) -> str:
+    """The id of a job of a run: of the run's moment, and always the same."""
+    moment = int(run_id[:_MOMENT].replace("-", ""), 16)
+    digest = hashlib.sha256(f"{run_id} {phase} {step} {block}".encode()).digest()
+    return uuid7(moment, lambda bits: int.from_bytes(digest) >> (8 * len(digest) - bits))
 
 
 class BoardHooks:
@@ -57,26 +79,33 @@ class BoardWorkflow:
         self._hooks = hooks or BoardHooks()
         self._max_rounds = max_rounds
 
-    async def run(self, entities: Sequence[Any]) -> Report:
-        """Acquire, execute, and roll back if a block fails."""
-        known = await self._acquire(entities)
+    async def run(self, entities: Sequence[Any], *, run_id: str | None = None) -> Report:
+        """Acquire, execute, and roll back if a block fails.
+
+        Under the id of a run that was begun with the same entities and blocks, by whomever, it
+        goes on where that was: its jobs are found on the board, whatever has become of them.
+        """
+        run_id = new_run() if run_id is None else run_id
+        if not UUID7.fullmatch(run_id):
+            raise ValueError(f"run_id must be a lower-case UUIDv7, as new_run() makes: {run_id!r}")
+        known = await self._acquire(run_id, entities)
         results: dict[str, Any] = {}
-        for block in self._blocks:
+        for step, block in enumerate(self._blocks):
             context = {"entities": known, "results": results}
-            done = await self._job(block, "EXECUTE", context)
+            done = await self._job(run_id, "EXECUTE", step, block, context)
             if done["outcome"] != "success":
-                undone = await self._roll_back(known, results)
+                undone = await self._roll_back(run_id, known, results)
                 return Report(known, results, block, done["failure_reason"], undone)
             if updates := done["result"].get("db_updates"):
                 await asyncio.to_thread(self._hooks.apply_db_updates, done["jobId"], updates)
             results[block] = done["result"]["result"]
         return Report(known, results)
 
-    async def _acquire(self, entities: Sequence[Any]) -> list[Any]:
+    async def _acquire(self, run_id: str, entities: Sequence[Any]) -> list[Any]:
         known = list(entities)
-        for _ in range(self._max_rounds):
+        for turn in range(self._max_rounds):
             context = {"entities": known}
-            jobs = [self._job(block, "ACQUIRE", context) for block in self._blocks]
+            jobs = [self._job(run_id, "ACQUIRE", turn, one, context) for one in self._blocks]
             found = [one for done in await asyncio.gather(*jobs) for one in await self._found(done)]
             new = [one for index, one in enumerate(found) if one not in known + found[:index]]
             if not new:
@@ -93,27 +122,30 @@ class BoardWorkflow:
             await asyncio.to_thread(self._hooks.on_acquires, done["jobId"], found)
         return found
 
-    async def _roll_back(self, known: Sequence[Any], results: dict[str, Any]) -> dict[str, bool]:
+    async def _roll_back(
+        self, run_id: str, known: Sequence[Any], results: dict[str, Any]
+    ) -> dict[str, bool]:
         undone: dict[str, bool] = {}
-        for block in reversed(results):
+        for step, block in enumerate(reversed(results)):
             context = {"entities": known, "result": results[block]}
-            done = await self._job(block, "ROLLBACK", context)
+            done = await self._job(run_id, "ROLLBACK", step, block, context)
             undone[block] = done["outcome"] == "success"
         return undone
 
-    async def _job(self, block: str, phase: str, context: Json) -> Json:
-        """Put a job on the board, and what it came to once it is over."""
-        body = {"functionBlockId": block, "jobType": phase, "context": context}
-        put = (await self._client.post("/blackboard/jobs", json=body)).raise_for_status()
-        job_id = put.json()["jobId"]
-        while True:
+    async def _job(self, run_id: str, phase: str, step: int, block: str, context: Json) -> Json:
+        """Put a job on the board unless it is there, and what it came to once it is over."""
+        job_id = _job_id(run_id, phase, step, block)
+        body = {"jobId": job_id, "functionBlockId": block, "jobType": phase, "context": context}
+        put = await self._client.post("/blackboard/jobs", json=body)
+        if put.status_code == httpx.codes.CONFLICT:
+            raise OtherRun(f"run {run_id} was begun with other entities or blocks")
+        shown: Json = put.raise_for_status().json()
+        while shown["blackboard_status"] != "PUSHED":
             # Held by the server until the job is over, or for as long as it holds anything.
             path = f"/ojs/v1/jobs/{job_id}/result"
             ended = await self._client.get(path, params={"wait": "true", "timeout": "25"})
-            if ended.status_code == httpx.codes.OK:
-                break
             if ended.status_code != httpx.codes.REQUEST_TIMEOUT:
                 ended.raise_for_status()
-        read = await self._client.get(f"/blackboard/job/{job_id}")
-        shown: Json = read.raise_for_status().json()
+            read = await self._client.get(f"/blackboard/job/{job_id}")
+            shown = read.raise_for_status().json()
         return shown

@@ -1,57 +1,15 @@
 """The blackboard, row by row of docs/systems.md; time is turned by hand."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
-from ojs_worker.blackboard import (
-    Acquired,
-    BoardHooks,
-    BoardWorker,
-    BoardWorkflow,
-    EndlessDiscovery,
-    Executed,
-    FunctionBlock,
-)
 from tests.http.conftest import Serve
+from tests.systems.board import poll, polled, push, put, seen
 from tests.systems.conftest import Json, System, system
 
 V1 = "/ojs/v1"
-
-
-async def put(board: System, block: str, phase: str | None = None, **context: Any) -> str:
-    body = {"functionBlockId": block, "jobType": phase, "context": context}
-    made = await board.call("POST", "/blackboard/jobs", body)
-    job_id: str = made["jobId"]
-    return job_id
-
-
-async def poll(board: System, worker: str, *blocks: str, limit: int = 1) -> list[Json]:
-    body = {"workerId": worker, "functionBlockIds": list(blocks), "limit": limit}
-    found: list[Json] = await board.call("POST", "/blackboard/job", body)
-    return found
-
-
-async def push(board: System, job_id: str, status: str = "success", **more: Any) -> Json:
-    body = {"jobId": job_id, "status": status, **more}
-    answer: Json = await board.call("POST", "/blackboard/job/result", body)
-    return answer
-
-
-async def seen(board: System, job_id: str) -> Json:
-    shown: Json = await board.call("GET", f"/blackboard/job/{job_id}")
-    return shown
-
-
-async def polled(board: System, block: str = "b", phase: str | None = None) -> tuple[str, str]:
-    """A worker and the job that it has polled."""
-    worker = await board.arrive(block)
-    job = await put(board, block, phase)
-    assert [one["jobId"] for one in await poll(board, worker, block)] == [job]
-    return worker, job
 
 
 async def test_3_1_the_engine_writes_and_workers_read_execute_and_write_back(
@@ -112,94 +70,6 @@ async def test_3_7_a_push_moves_the_workflow_on_in_its_transaction(board: System
     await push(board, first["jobId"], result=1)
     (second,) = await poll(board, worker, "first", "second", limit=5)
     assert (first["functionBlockId"], second["functionBlockId"]) == ("first", "second")
-
-
-class Backup(FunctionBlock):
-    """Finds a second device, backs all of them up, and can undo it."""
-
-    id = "configBackup"
-    result_schema: Mapping[str, Any] | None = {"type": "object", "required": ["size"]}
-
-    def __init__(self) -> None:
-        self.called: list[tuple[str, Any]] = []
-
-    def acquire(self, context: Mapping[str, Any]) -> Acquired:
-        self.called.append(("acquire", context["entities"]))
-        return Acquired(["switch"])
-
-    def run(self, context: Mapping[str, Any]) -> Any:
-        self.called.append(("run", context["entities"]))
-        return Executed({"size": len(context["entities"])}, {"create": [{"id": 1}]})
-
-    def rollback(self, context: Mapping[str, Any]) -> Any:
-        self.called.append(("rollback", context["result"]))
-
-
-class Audit(FunctionBlock):
-    """Fails."""
-
-    id = "audit.all"
-
-    def run(self, context: Mapping[str, Any]) -> Any:
-        raise OSError("no answer")
-
-
-class Greedy(FunctionBlock):
-    """Finds something new whenever it is asked."""
-
-    id = "greedy"
-
-    def acquire(self, context: Mapping[str, Any]) -> Acquired:
-        return Acquired([len(context["entities"])])
-
-
-@asynccontextmanager
-async def at_work(board: System, *blocks: FunctionBlock) -> AsyncIterator[None]:
-    """A worker that runs these blocks for as long as a test needs it."""
-    worker = BoardWorker(board.client, blocks, poll_interval=0.01, ping_interval=3600)
-    await worker.register()
-    running = asyncio.create_task(worker.run())
-    try:
-        yield
-    finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
-
-
-async def test_3_8_acquire_jobs_call_acquire_and_find_more_entities(board: System) -> None:
-    block = Backup()
-    async with at_work(board, block):
-        report = await BoardWorkflow(board.client, [block.id]).run(["router"])
-    assert report.entities == ["router", "switch"]
-    assert block.called[:2] == [("acquire", ["router"]), ("acquire", ["router", "switch"])]
-
-
-async def test_3_9_execute_jobs_call_run_with_the_full_context(board: System) -> None:
-    block = Backup()
-    async with at_work(board, block):
-        report = await BoardWorkflow(board.client, [block.id]).run(["router"])
-    assert block.called[-1] == ("run", ["router", "switch"])
-    assert report.results == {block.id: {"size": 2}}
-
-
-async def test_3_10_rollback_jobs_call_rollback_in_reverse_order(board: System) -> None:
-    block, second = Backup(), Backup()
-    second.id = "second.backup"
-    async with at_work(board, block, second, Audit()):
-        blocks = [block.id, second.id, Audit.id]
-        report = await BoardWorkflow(board.client, blocks).run(["router"])
-    assert (report.failed, report.reason) == (Audit.id, "OSError")
-    assert list(report.rolled_back.items()) == [(second.id, True), (block.id, True)]
-    assert block.called[-1] == ("rollback", {"size": 2})
-
-
-async def test_3_11_the_worker_chooses_how_often_it_polls(board: System) -> None:
-    worker = BoardWorker(board.client, [Backup()], poll_interval=0.01)
-    await worker.register()
-    assert await worker.work_once() is False
-    job = await put(board, Backup.id, entities=["router"])
-    assert await worker.work_once() is True
-    assert (await seen(board, job))["outcome"] == "success"
 
 
 async def test_3_12_a_poll_has_worker_blocks_and_limit(board: System) -> None:
@@ -307,39 +177,6 @@ async def test_3_18_db_updates_are_kept_and_belong_to_execute_jobs(board: System
     await board.refused(400, "POST", "/blackboard/job/result", pushed)
 
 
-class Told(BoardHooks):
-    """Remembers what it is told of which job."""
-
-    def __init__(self) -> None:
-        self.told: dict[str, Any] = {}
-
-    def on_acquires(self, job_id: str, entities: Sequence[Any]) -> None:
-        self.told[job_id] = entities
-
-    def apply_db_updates(self, job_id: str, updates: Mapping[str, Any]) -> None:
-        self.told[job_id] = updates
-
-
-async def test_3_17_and_3_18_hooks_act_on_what_was_found_and_wanted(board: System) -> None:
-    block, hooks = Backup(), Told()
-    async with at_work(board, block):
-        await BoardWorkflow(board.client, [block.id], hooks=hooks).run(["router"])
-    kept = [(await seen(board, job_id))["result"] for job_id in hooks.told]
-    assert list(hooks.told.values()) == [["switch"], ["switch"], {"create": [{"id": 1}]}]
-    assert [one.get("acquires", one.get("db_updates")) for one in kept] == [*hooks.told.values()]
-
-
-async def test_3_18_a_hook_that_fails_ends_the_workflow(board: System) -> None:
-    class Full(BoardHooks):
-        def apply_db_updates(self, job_id: str, updates: Mapping[str, Any]) -> None:
-            raise OSError("the disk is full")
-
-    block = Backup()
-    async with at_work(board, block):
-        with pytest.raises(OSError, match="full"):
-            await BoardWorkflow(board.client, [block.id], hooks=Full()).run(["router"])
-
-
 async def test_3_19_results_are_events_and_trigger_the_next_step(board: System) -> None:
     _, job = await polled(board)
     await push(board, job, result=1)
@@ -427,14 +264,6 @@ async def test_3_28_every_state_of_ojs_has_a_place_on_the_board(board: System) -
     ):
         shown = await seen(board, job)
         assert (shown["blackboard_status"], shown["outcome"]) == (place, outcome)
-
-
-async def test_3_29_discovery_ends_when_nothing_new_is_found_and_is_bounded(
-    board: System,
-) -> None:
-    async with at_work(board, Greedy()):
-        with pytest.raises(EndlessDiscovery, match="3 rounds"):
-            await BoardWorkflow(board.client, [Greedy.id], max_rounds=3).run([])
 
 
 async def test_3_30_a_delivery_says_which_hook_to_run(board: System) -> None:
