@@ -15,6 +15,7 @@ UnknownType = Literal["fail", "requeue", "discard"]
 ShutdownRelease = Literal["fail", "requeue"]
 LateAck = Literal["reject", "accept_unfinished"]
 Level = Literal["debug", "info", "warning", "error"]
+ProfileName = Literal["ojs", "blackboard", "jobmanager", "zeebe"]
 
 
 class SettingError(ValueError):
@@ -24,6 +25,7 @@ class SettingError(ValueError):
 class Config(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that can be set about a worker. All times are seconds."""
 
+    profile: ProfileName = "ojs"
     url: str = "http://127.0.0.1:8080"
     auth_token: str | None = None
     queues: tuple[str, ...] = ("default",)
@@ -52,9 +54,42 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     log_level: Level = "info"
 
 
+# What holds under each profile where nothing is set; the server has its own part of them.
+PROFILES: Final[Mapping[ProfileName, Config]] = {
+    "ojs": Config(),
+    "blackboard": Config(
+        profile="blackboard",
+        concurrency=1,
+        heartbeat_s=20.0,
+        poll_s=10.0,
+        long_poll_s=0.0,
+        visibility_s=720.0,
+        auto_extend=False,
+    ),
+    "jobmanager": Config(
+        profile="jobmanager",
+        concurrency=1,
+        grace_s=10.0,
+        heartbeat_s=30.0,
+        poll_s=2.0,
+        wake="stream",
+    ),
+    "zeebe": Config(
+        profile="zeebe",
+        concurrency=32,
+        long_poll_s=30.0,
+        visibility_s=60.0,
+        late_ack="accept_unfinished",
+        stop_lost=False,
+        auto_extend=False,
+    ),
+}
+
+
 class Given(TypedDict, total=False):
     """The settings as keyword arguments of a worker."""
 
+    profile: ProfileName
     queues: list[str] | tuple[str, ...] | str
     concurrency: int
     processes: int
@@ -64,7 +99,7 @@ class Given(TypedDict, total=False):
     poll_interval: Duration
     long_poll: Duration
     wake: Literal["poll", "stream"]
-    visibility_timeout: Duration
+    visibility_timeout: Duration | None
     connection_timeout: Duration
     operation_timeout: Duration
     only_known_types: bool
@@ -101,6 +136,14 @@ def _row(name: str, field: str, kind: Any, env: str, help: str, **more: Any) -> 
 
 _LEVELS: Final = ("debug", "info", "warning", "error")
 TABLE: Final[tuple[Setting, ...]] = (
+    _row(
+        "profile",
+        "profile",
+        "text",
+        "OJS_PROFILE",
+        "whose defaults hold; every other setting wins over it",
+        choices=tuple(PROFILES),
+    ),
     _row("url", "url", "text", "OJS_URL OJS_BACKEND_URL", "where the server is"),
     _row("queues", "queues", "names", "OJS_QUEUES OJS_QUEUE", "queues to serve, first one first"),
     _row(
@@ -250,7 +293,7 @@ def load(
         given, where = _given(setting, flags, code, environ)
         if given is not None:
             values[setting.field] = _value(setting, given, where)
-    return Config(**values)
+    return msgspec.structs.replace(PROFILES[values.get("profile", "ojs")], **values)
 
 
 def _given(

@@ -8,9 +8,9 @@ from typing import Any, Final
 import httpx
 
 from ojs_worker.blackboard.block import Acquired, Executed, FunctionBlock, Json
+from ojs_worker.settings import PROFILES
 
-PING_S: Final = 20.0
-POLL_S: Final = 10.0
+_USUAL: Final = PROFILES["blackboard"]
 _PHASES: Final = {"ACQUIRE": "acquire", "EXECUTE": "run", "ROLLBACK": "rollback"}
 
 log = logging.getLogger("ojs.blackboard")
@@ -24,8 +24,8 @@ class BoardWorker:
         client: httpx.AsyncClient,
         blocks: Sequence[FunctionBlock],
         *,
-        ping_interval: float = PING_S,
-        poll_interval: float = POLL_S,
+        ping_interval: float = _USUAL.heartbeat_s,
+        poll_interval: float = _USUAL.poll_s,
     ) -> None:
         self._client = client
         self._blocks = {block.id: block for block in blocks}

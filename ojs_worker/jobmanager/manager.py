@@ -12,7 +12,7 @@ from ojs_worker.direct import way_to
 from ojs_worker.jobmanager.calls import RoomJob, Task
 from ojs_worker.jobmanager.claimed import ClaimedTask
 from ojs_worker.jobmanager.extension import Registered
-from ojs_worker.jobmanager.service import Execute, Service
+from ojs_worker.jobmanager.service import USUAL, Execute, Service
 from ojs_worker.transport import Transport
 
 Target = TypeVar("Target", bound=Callable[..., Any])
@@ -43,8 +43,8 @@ class JobManager:
         *,
         auth: Auth | None = None,
         execute: Execute | None = None,
-        heartbeat_interval: float = 30.0,
-        polling_interval: float = 2.0,
+        heartbeat_interval: float = USUAL.heartbeat_s,
+        polling_interval: float = USUAL.poll_s,
         push: bool = True,
     ) -> None:
         self._polling_s = polling_interval

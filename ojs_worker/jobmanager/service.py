@@ -15,6 +15,7 @@ from ojs_worker.jobmanager.claimed import ClaimedTask
 from ojs_worker.jobmanager.client import JobManagerClient
 from ojs_worker.jobmanager.extension import Registered
 from ojs_worker.offers import Manifest
+from ojs_worker.settings import PROFILES
 from ojs_worker.threads import ThreadPool
 from ojs_worker.transport import ANSWER_S, SteadyTransport, Transport
 from ojs_worker.waking import StreamWaker
@@ -22,7 +23,7 @@ from ojs_worker.waking import StreamWaker
 log = logging.getLogger("ojs.worker")
 
 Execute = Callable[[ClaimedTask], Any]
-JOIN_S: Final = 10.0
+USUAL: Final = PROFILES["jobmanager"]
 
 
 class Service:
@@ -112,7 +113,7 @@ class Service:
         """Stop claiming, wait for the task that runs, and leave; what is left fails there."""
         self.stopping.set()
         if self._serving is not None:
-            await asyncio.wait([self._serving], timeout=JOIN_S)
+            await asyncio.wait([self._serving], timeout=USUAL.grace_s)
         for loop in (self._following, self._serving, self._beating):
             if loop is not None:
                 loop.cancel()

@@ -14,6 +14,7 @@ from ojs_worker.context import BlockingContext, Context
 from ojs_worker.durations import Duration
 from ojs_worker.job import Job
 from ojs_worker.running import Running
+from ojs_worker.settings import PROFILES
 from ojs_worker.signals import SignalBox
 from ojs_worker.transport import Transport
 from ojs_worker.worker import Worker
@@ -22,6 +23,7 @@ from ojs_worker.zeebe.job import HEADERS, BlockingZeebeJob, ZeebeJob
 
 log = logging.getLogger("ojs.worker")
 
+_USUAL: Final = PROFILES["zeebe"]
 Handler = Callable[[Any], Any]
 
 
@@ -102,11 +104,11 @@ class ZeebeClient:
         task_type: str,
         handler: Handler,
         *,
-        timeout: Duration = 60,
-        long_poll: Duration = 30,
-        max_jobs: int = 32,
+        timeout: Duration | None = _USUAL.visibility_s,
+        long_poll: Duration = _USUAL.long_poll_s,
+        max_jobs: int = _USUAL.concurrency,
         fetch_variables: Collection[str] | None = None,
-        stop_lost: bool = False,
+        stop_lost: bool = _USUAL.stop_lost,
         name: str | None = None,
         **settings: Any,
     ) -> ZeebeWorker:
@@ -123,6 +125,7 @@ class ZeebeClient:
             transport=self._transport,
             id=name,
             queues=[self._queue],
+            profile=_USUAL.profile,
             only_known_types=True,
             concurrency=max_jobs,
             long_poll=long_poll,

@@ -23,6 +23,35 @@ def test_flags_win_over_code_over_environment_over_defaults() -> None:
 
 
 @pytest.mark.parametrize(
+    ("profile", "beat", "lease", "poll", "capacity", "grace"),
+    [
+        ("ojs", 5, (None, True), (25, 1), 10, 25),
+        ("blackboard", 20, (720, False), (0, 10), 1, 25),
+        ("jobmanager", 30, (None, True), (25, 2), 1, 10),
+        ("zeebe", 5, (60, False), (30, 1), 32, 25),
+    ],
+)
+def test_a_profile_sets_the_defaults_and_nothing_else(
+    profile: str, beat: float, lease: object, poll: object, capacity: int, grace: float
+) -> None:
+    config = load({"profile": profile}, {}, {})
+    assert config == load({}, {}, {"OJS_PROFILE": profile})
+    assert config.profile == profile
+    assert (config.visibility_s, config.auto_extend) == lease
+    assert (config.long_poll_s, config.poll_s) == poll
+    assert (config.heartbeat_s, config.concurrency, config.grace_s) == (beat, capacity, grace)
+    assert load({"profile": profile}, {}, {"OJS_CONCURRENCY": "3"}).concurrency == 3
+
+
+def test_flags_choose_the_profile_before_code_before_environment() -> None:
+    env = {"OJS_PROFILE": "zeebe"}
+    assert load({}, {"profile": "jobmanager"}, env).wake == "stream"
+    assert load({"profile": "ojs"}, {"profile": "jobmanager"}, env) == Config()
+    with pytest.raises(SettingError, match="OJS_PROFILE: must be one of ojs, blackboard"):
+        load({}, {}, {"OJS_PROFILE": "zebe"})
+
+
+@pytest.mark.parametrize(
     ("name", "value", "field", "read"),
     [
         ("OJS_URL", "http://a", "url", "http://a"),
