@@ -72,9 +72,8 @@ def _jobs(reader: Reader, load: WorkerLoad, states: frozenset[State]) -> list[by
         ids += reader.jobs_ended_by(load.worker.id, ended, MOST)
     if waiting := states - TERMINAL - {State.ACTIVE}:
         for kind in reader.kinds_of(load.worker.id):
-            ids += reader.find_jobs(
-                JobFilter(type=kind.type, states=tuple(sorted(waiting))), MOST
-            ).ids
+            wanted = JobFilter(type=kind.type, states=tuple(sorted(waiting)))
+            ids += reader.find_jobs(wanted, MOST).ids
     return [*shown, *(envelope(stored) for stored in reader.whole_jobs(ids[:MOST]))]
 
 
