@@ -84,12 +84,12 @@ def missing(job_type: str, version: Version | None = None) -> NotFound:
     )
 
 
-def compiled(document: bytes) -> "Compiled":
-    """A schema made ready; raises what is wrong with one that does not compile."""
+def compiled(document: bytes, field: str = "schema") -> "Compiled":
+    """A schema made ready; raises what is wrong with the field whose schema does not compile."""
     # Who has no schemas need not have the library in memory.
     from ojs_server.ops.json_schema import compile_schema
 
-    return compile_schema(codec.decode(document))
+    return compile_schema(codec.decode(document), field)
 
 
 def hold(work: Work, drafts: Sequence[Draft | None]) -> tuple[Complaint, ...]:
@@ -124,7 +124,7 @@ def _violations(work: Work, mark: SchemaMark, draft: Draft) -> Sequence[Mapping[
         while len(_compiled) >= MAX_COMPILED:
             _compiled.pop(next(iter(_compiled)), None)
         _compiled[mark.digest] = ready
-    return ready.violations(args)
+    return ready.violations(args, "args")
 
 
 def _refusal(complaint: Complaint, *, many: bool) -> ValidationError:
