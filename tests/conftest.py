@@ -11,6 +11,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from ojs_server.store.open import open_store
+from ojs_server.store.postgres import connect
+from tests.kept import KeptConnection
 from tests.postgres import Database, Run, Server, programs_15, programs_18, shared_server
 
 # How long an example takes tells of the machine and its load, and not of the code.
@@ -66,7 +68,8 @@ RUN = pytest.StashKey[Run]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Open the run's folder in the one process that all test processes descend from."""
+    """Keep connections; open the run's folder in the process that all others descend from."""
+    connect.DRIVER = KeptConnection
     if not hasattr(config, "workerinput"):
         run = config.stash[RUN] = Run()
         os.environ[RUN_VARIABLE] = str(run.folder)

@@ -28,6 +28,7 @@ from psycopg import sql
 
 from ojs_server.store.postgres.migrate import migrate
 from ojs_server.store.postgres.statements import PACKAGE
+from tests.kept import end_all, idle_backends
 
 PROGRAMS_15 = (
     Path("/usr/lib/postgresql/15/bin"),
@@ -182,6 +183,7 @@ class Database:
         return schema
 
     def _drop(self, schema: str) -> None:
+        end_all()
         self._connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(schema)))
 
     def _url_of(self, schema: str) -> str:
@@ -193,11 +195,13 @@ class Database:
         # A connection that the test left behind may hold locks, and DROP would wait for them.
         self._connection.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid() AND pid <> ALL (%s)",
+            (idle_backends(),),
         )
 
     def close(self) -> None:
         """Drop the database."""
+        end_all()
         self._connection.close()
         with psycopg.connect(self._server_url, autocommit=True) as connection:
             drop = sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(self._name))

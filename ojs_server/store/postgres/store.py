@@ -15,7 +15,7 @@ from ojs_server.domain.maintenance import Maintenance
 from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.domain.sharing import ALONE
 from ojs_server.store.base import Clock, OnDue, OnLog, OnWake, unheard
-from ojs_server.store.postgres.connect import Address, address_of, set_up
+from ojs_server.store.postgres import connect
 from ojs_server.store.postgres.enter import enter
 from ojs_server.store.postgres.failures import at_the_boundary
 from ojs_server.store.postgres.followers import Followers
@@ -51,8 +51,8 @@ class PostgresStore:
         patience_s: float = PATIENCE_S,
     ) -> None:
         pooled = listen_url is not None and listen_url != url
-        address = address_of(url, pooled=pooled)
-        self._direct = address_of(listen_url or url)
+        address = connect.address_of(url, pooled=pooled)
+        self._direct = connect.address_of(listen_url or url)
         self.location = address.location
         self._clock = clock
         self._configs: Mapping[str, QueueConfig] = {}
@@ -146,8 +146,9 @@ class PostgresStore:
         self._writer.close()
 
 
-def _pool(address: Address, size: int) -> ConnectionPool[Connection]:
+def _pool(address: connect.Address, size: int) -> ConnectionPool[Connection]:
     pool: ConnectionPool[Connection] = ConnectionPool(
+        connection_class=connect.DRIVER,
         kwargs={**address.parameters, **address.driver_settings()},
         min_size=1,
         max_size=size,
@@ -155,7 +156,7 @@ def _pool(address: Address, size: int) -> ConnectionPool[Connection]:
         # Attempts that go on longer come at growing intervals; a new request starts anew.
         reconnect_timeout=2,
         num_workers=1,
-        configure=set_up,
+        configure=connect.set_up,
         open=False,
     )
     pool.open()
