@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,9 @@ from tests.postgres import Database, Run, Server, programs_15, programs_18, shar
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("suite")
 
+# A disk would be waited for thousands of times, by tests of which none takes away its power.
+MEMORY_DISK = Path("/dev/shm")
+MEMORY_NEEDED = 4 * 1024**3
 RUN_VARIABLE = "OJS_TEST_RUN"
 SERVER_VARIABLE = "OJS_TEST_POSTGRES"
 # Which store a test runs on is told by the fixture it uses, or by the parameter of `store_url`.
@@ -71,9 +75,17 @@ def pytest_configure(config: pytest.Config) -> None:
     """Keep connections; open the run's folder in the process that all others descend from."""
     connect.DRIVER = KeptConnection
     if not hasattr(config, "workerinput"):
+        if "TMPDIR" not in os.environ and _has_room(MEMORY_DISK):
+            os.environ["TMPDIR"] = str(MEMORY_DISK)
+            tempfile.tempdir = None  # what it has found before
         run = config.stash[RUN] = Run()
         os.environ[RUN_VARIABLE] = str(run.folder)
         config.pluginmanager.register(StoreCount())
+
+
+def _has_room(folder: Path) -> bool:
+    usable = folder.is_dir() and os.access(folder, os.W_OK)
+    return usable and shutil.disk_usage(folder).free >= MEMORY_NEEDED
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
