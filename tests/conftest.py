@@ -1,5 +1,6 @@
 """Fixtures that every test may use: the databases, and the count of tests that ran on each."""
 
+import gc
 import os
 import shutil
 import tempfile
@@ -105,6 +106,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             for fixture in used & STORE_MARKS.keys():
                 for mark in STORE_MARKS[fixture]:
                     item.add_marker(mark)
+
+
+def pytest_collection_finish() -> None:
+    """Spare the collector of garbage ten thousand tests and all modules, which stay."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
