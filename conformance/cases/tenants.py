@@ -151,3 +151,32 @@ async def statistics(stage: Stage) -> None:
     (await stage.get(path)).expect(200, {"configured": False})
     stage.equal(len((await stage.get(f"{path}/jobs")).json["items"]), 1, "jobs of the tenant")
     (await stage.get("admin/tenants")).expect(200)
+
+
+@case("OJS-TEN-018", "OJS-TEN-019", capability=TENANTS)
+async def workflows(stage: Stage) -> None:
+    """A tenant's workflow and all its jobs are its own; limits hold when it starts."""
+    acme, beta = two(stage)
+    name, queue = acme.headers["X-OJS-Tenant"], stage.name()
+    step = {"type": "t", "args": [], "queue": queue}
+    chain = {"type": "chain", "steps": [step, step]}
+    path = f"admin/tenants/{name}/limits"
+    rate = {"limit": 1, "period": "PT1H"}
+    (await stage.call("PUT", path, {"max_enqueue_rate": rate})).expect(201)
+    (await acme.post("workflows", chain)).error(429, "TENANT_LIMIT_EXCEEDED")
+    (await stage.call("PUT", path, {"max_queue_depth": 1})).expect(200)
+    flow = (await acme.post("workflows", chain)).expect(201).json["workflow"]["id"]
+    (await acme.post("workflows", chain)).error(429, "TENANT_LIMIT_EXCEEDED")
+    for reply in (
+        await beta.get(f"workflows/{flow}"),
+        await beta.get(f"workflows/{flow}/progress"),
+        await beta.delete(f"workflows/{flow}"),
+    ):
+        reply.error(404, "not_found")
+    stage.equal((await beta.get("workflows")).json["workflows"], [], "workflows of a stranger")
+    for _ in range(2):
+        await beta.empty(queue)
+        job = await acme.take(queue)
+        stage.equal(job["meta"], {"tenant_id": name}, "meta of a step")
+        (await acme.ack(job)).expect(200)
+    (await stage.get(f"workflows/{flow}")).expect(200, {"workflow.state": "completed"})

@@ -247,6 +247,8 @@ TENANTED: Final[frozenset[Handler]] = frozenset(
         *(events.poll, streams.everything, streams.of_queue, streams.of_job),
         *(admin_jobs.listing, admin_jobs.detail, admin_jobs.amend, admin_jobs.retry),
         *(admin.quiet, admin.resume, admin.terminate, admin_workers.remove),
+        *(workflows.create, workflows.listing, workflows.detail, workflows.cancel),
+        workflows.progress,
         *(tenants.detail, tenants.stats, tenants.jobs),
         *(system.manifest, system.health, system.ready),
     }

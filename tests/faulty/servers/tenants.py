@@ -4,8 +4,10 @@ from collections.abc import Iterable
 
 from ojs_server.domain import birth
 from ojs_server.domain.turns import Turns
+from ojs_server.domain.validate import Draft, parse_draft
 from ojs_server.http import tenancy
 from ojs_server.http.call import Call
+from ojs_server.ops import workflow_moves
 from ojs_server.store import event_log
 from tests.faulty.fault import fault
 from tests.faulty.planting import put
@@ -37,3 +39,13 @@ def rate_keys_are_everybodys() -> None:
 def turns_follow_the_alphabet() -> None:
     """The tenant that is first by name has every turn."""
     put(Turns, "take", lambda self, names, weights: min(names))
+
+
+@fault("OJS-TEN-018")
+def later_steps_are_nobodys() -> None:
+    """What a tenant's workflow enqueues later belongs to no tenant."""
+
+    def without(body: object, **given: object) -> Draft:
+        return parse_draft(body)
+
+    put(workflow_moves, "parse_draft", without)

@@ -1,0 +1,78 @@
+"""What else each tenant has for itself: workflows."""
+
+from typing import Any
+
+import httpx
+
+V1 = "/ojs/v1"
+LIMITS = f"{V1}/admin/tenants/acme/limits"
+STEP = {"type": "t", "args": [], "queue": "q"}
+CHAIN = {"type": "chain", "name": "nightly", "steps": [STEP, STEP]}
+
+Calls = list[tuple[str, str, dict[str, Any] | None]]
+
+
+async def same_as_missing(
+    stranger: httpx.AsyncClient, own: str, unknown: str, calls: Calls
+) -> None:
+    """To a stranger what is there is, to the letter, like what is not."""
+    for method, path, body in calls:
+        answers = []
+        for name in (own, unknown):
+            response = await stranger.request(
+                method, path.replace(own, name), json=body, headers={"X-Request-Id": "r"}
+            )
+            answers.append((response.status_code, response.text.replace(name, "NAME")))
+        assert answers[0] == answers[1], path
+        assert answers[0][0] == 404, path
+
+
+async def made(client: httpx.AsyncClient, path: str, body: dict[str, Any]) -> dict[str, Any]:
+    response = await client.post(f"{V1}/{path}", json=body)
+    assert response.status_code == 201, response.text
+    answer: dict[str, Any] = response.json()
+    return answer
+
+
+async def taken(client: httpx.AsyncClient) -> list[dict[str, Any]]:
+    body = {"queues": ["q"], "count": 9, "worker_id": "w"}
+    jobs: list[dict[str, Any]] = (await client.post(f"{V1}/workers/fetch", json=body)).json()[
+        "jobs"
+    ]
+    return jobs
+
+
+async def test_a_workflow_is_its_tenants(
+    client: httpx.AsyncClient, acme: httpx.AsyncClient, beta: httpx.AsyncClient
+) -> None:
+    flow = (await made(acme, "workflows", CHAIN))["workflow"]["id"]
+    at = f"{V1}/workflows/{flow}"
+    unknown = "01a1f0c0-0000-7000-8000-000000000009"
+    calls: Calls = [("GET", at, None), ("GET", f"{at}/progress", None), ("DELETE", at, None)]
+    await same_as_missing(beta, flow, unknown, calls)
+    for one, total in ((client, 1), (acme, 1), (beta, 0)):
+        listed = (await one.get(f"{V1}/workflows?name=nightly")).json()
+        assert listed["pagination"]["total"] == len(listed["workflows"]) == total
+    for step in range(2):
+        assert await taken(beta) == []
+        (job,) = await taken(acme)
+        assert (job["meta"]["tenant_id"], job["workflow_id"]) == ("acme", flow), step
+        await acme.post(f"{V1}/workers/ack", json={"job_id": job["id"], "worker_id": "w"})
+    assert (await client.get(at)).json()["workflow"]["state"] == "completed"
+    told = [
+        one["type"] for one in (await acme.get(f"{V1}/events?types=workflow.*")).json()["events"]
+    ]
+    assert (told[0], told[-1]) == ("workflow.created", "workflow.completed")
+    assert (await beta.get(f"{V1}/events")).json()["events"] == []
+    other = (await made(beta, "workflows", CHAIN))["workflow"]["id"]
+    assert (await beta.delete(f"{V1}/workflows/{other}")).json()["workflow"]["state"] == "cancelled"
+
+
+async def test_a_workflow_counts_against_limits(
+    client: httpx.AsyncClient, acme: httpx.AsyncClient
+) -> None:
+    await client.put(LIMITS, json={"max_queue_depth": 1})
+    await made(acme, "workflows", CHAIN)
+    full = await acme.post(f"{V1}/workflows", json=CHAIN)
+    assert (full.status_code, full.json()["error"]["limit"]) == (429, "max_queue_depth")
+    assert full.headers["retry-after"]
