@@ -180,3 +180,34 @@ async def workflows(stage: Stage) -> None:
         stage.equal(job["meta"], {"tenant_id": name}, "meta of a step")
         (await acme.ack(job)).expect(200)
     (await stage.get(f"workflows/{flow}")).expect(200, {"workflow.state": "completed"})
+
+
+@case("OJS-TEN-020", "OJS-TEN-021", capability=TENANTS)
+async def cron(stage: Stage) -> None:
+    """Two tenants have entries of one name; each is its own, and so are the jobs."""
+    acme, beta = two(stage)
+    name, entry, queue = acme.headers["X-OJS-Tenant"], stage.name(), stage.name()
+    body = {"name": entry, "cron": "@yearly", "type": "t", "queue": queue}
+    (await acme.post("cron", {**body, "overlap_policy": "allow"})).expect(201)
+    for reply in (
+        await beta.get(f"cron/{entry}"),
+        await beta.get(f"cron/{entry}/history"),
+        await beta.post(f"cron/{entry}/trigger"),
+        await beta.delete(f"cron/{entry}"),
+    ):
+        reply.error(404, "not_found")
+    stage.equal((await beta.get("cron")).json["items"], [], "entries of a stranger")
+    (await beta.post("cron", {**body, "enabled": False})).expect(201)
+    shown = (await acme.get(f"cron/{entry}")).expect(200, {"cron.name": entry})
+    stage.equal(shown.json["cron"]["enabled"], True, "the tenant's own entry")
+    job = (await acme.post(f"cron/{entry}/trigger")).expect(201).json["job"]
+    stage.equal([job["meta"]["tenant_id"], job["meta"]["cron_name"]], [name, entry], "meta")
+    path = f"admin/tenants/{name}/limits"
+    (await stage.call("PUT", path, {"max_queue_depth": 1})).expect(201)
+    (await acme.post(f"cron/{entry}/trigger")).error(429, "TENANT_LIMIT_EXCEEDED")
+    (await beta.delete(f"cron/{entry}")).expect(200)
+    (await acme.get(f"cron/{entry}")).expect(200)
+    (await stage.get(f"cron/{name}/{entry}")).error(404, "not_found")
+    seen = {one["name"] for one in (await stage.get("cron?limit=1000")).json["items"]}
+    stage.check(f"{name}/{entry}" in seen, "what a call without a tenant sees", seen)
+    (await acme.delete(f"cron/{entry}")).expect(200, {"name": entry})

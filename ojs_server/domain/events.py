@@ -328,15 +328,18 @@ def _of_cron(
 ) -> Event:
     job_type = definition_of(entry).job_template.get("type")
     due_at = None if run_at is None else format_timestamp(run_at)
+    tenant, name = entry.whose
+    if tenant is not None:
+        more = {**more, "tenant_id": tenant}
     return Event(
         kind,
-        entry.name,
+        name,
         queue,
         job_type,
         codec.encode(
             {
                 # The catalogue and the cron document name the same things differently.
-                "cron_name": entry.name,
+                "cron_name": name,
                 "cron_expr": entry.expression,
                 "cron_expression": entry.expression,
                 "timezone": entry.timezone,

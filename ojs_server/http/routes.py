@@ -247,6 +247,8 @@ TENANTED: Final[frozenset[Handler]] = frozenset(
         *(events.poll, streams.everything, streams.of_queue, streams.of_job),
         *(admin_jobs.listing, admin_jobs.detail, admin_jobs.amend, admin_jobs.retry),
         *(admin.quiet, admin.resume, admin.terminate, admin_workers.remove),
+        *(cron.register, cron.listing, cron.detail, cron.amend, cron.delete),
+        *(cron.pause, cron.resume, cron.trigger, cron.history),
         *(workflows.create, workflows.listing, workflows.detail, workflows.cancel),
         workflows.progress,
         *(tenants.detail, tenants.stats, tenants.jobs),

@@ -313,7 +313,9 @@ def _lock(work: Work, ops: Sequence[Operation]) -> None:
     if tx.sharing.tenants or tx.sharing.pools:
         # Which tenants and pools these will meet is known too late.
         tenants = (
-            None if claims or those(workflow.Start) else {draft.tenant or DEFAULT for draft in drafts}
+            None
+            if claims or those(workflow.Start)
+            else {draft.tenant or DEFAULT for draft in drafts}
         )
         pools = limited_pools(tx.sharing) if claims else ()
         names += guards(limited_tenants(tx.sharing, tenants), pools)

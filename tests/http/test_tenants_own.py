@@ -1,4 +1,4 @@
-"""What else each tenant has for itself: workflows."""
+"""What else each tenant has for itself: workflows, cron entries."""
 
 from typing import Any
 
@@ -76,3 +76,48 @@ async def test_a_workflow_counts_against_limits(
     full = await acme.post(f"{V1}/workflows", json=CHAIN)
     assert (full.status_code, full.json()["error"]["limit"]) == (429, "max_queue_depth")
     assert full.headers["retry-after"]
+
+
+async def test_a_cron_entry_is_its_tenants(
+    client: httpx.AsyncClient, acme: httpx.AsyncClient, beta: httpx.AsyncClient
+) -> None:
+    body = {"name": "daily", "cron": "0 3 * * *", "job_template": STEP}
+    at = f"{V1}/cron/daily"
+    mine = await made(acme, "cron", body)
+    assert (mine["cron"]["name"], mine["cron"]["run_count"]) == ("daily", 0)
+    calls: Calls = [
+        ("GET", at, None),
+        ("PATCH", at, {"enabled": False}),
+        ("DELETE", at, None),
+        ("POST", f"{at}/pause", {}),
+        ("POST", f"{at}/resume", {}),
+        ("POST", f"{at}/trigger", {}),
+        ("GET", f"{at}/history", None),
+    ]
+    for stranger in (beta, client):
+        await same_as_missing(stranger, "daily", "none", calls)
+    # The same name is another entry.
+    assert (await made(beta, "cron", body))["cron"]["name"] == "daily"
+    assert (await beta.delete(at)).json()["name"] == "daily"
+    for one, names in ((acme, ["daily"]), (beta, []), (client, ["acme/daily"])):
+        assert [entry["id"] for entry in (await one.get(f"{V1}/cron")).json()["items"]] == names
+    assert (await acme.patch(at, json={"name": "daily"})).status_code == 200
+    refused = await acme.patch(at, json={"name": "other"})
+    assert "must be daily," in refused.json()["error"]["message"]
+    job = (await made(acme, "cron/daily/trigger", {}))["job"]
+    assert (job["meta"]["tenant_id"], job["meta"]["cron_name"]) == ("acme", "daily")
+    again = (await acme.post(f"{at}/trigger")).json()["error"]
+    assert again["details"]["cron_name"] == "daily"
+    history = (await acme.get(f"{at}/history")).json()
+    assert (history["name"], history["count"]) == ("daily", 1)
+    told = (await acme.get(f"{V1}/events?types=cron.*")).json()["events"]
+    assert [one["subject"] for one in told] == ["daily"]
+    assert (await beta.get(f"{V1}/events")).json()["events"] == []
+
+
+async def test_a_template_of_another_tenant_is_refused(acme: httpx.AsyncClient) -> None:
+    job = {**STEP, "meta": {"tenant_id": "beta"}}
+    body = {"name": "daily", "cron": "@daily", "job_template": job}
+    refused = await acme.post(f"{V1}/cron", json=body)
+    assert refused.status_code == 400
+    assert refused.json()["error"]["details"]["field"] == "meta.tenant_id"

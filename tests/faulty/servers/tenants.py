@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
-from ojs_server.domain import birth
+from ojs_server.domain import birth, cron_request
 from ojs_server.domain.turns import Turns
 from ojs_server.domain.validate import Draft, parse_draft
-from ojs_server.http import tenancy
+from ojs_server.http import cron, tenancy
 from ojs_server.http.call import Call
 from ojs_server.ops import workflow_moves
 from ojs_server.store import event_log
@@ -49,3 +49,10 @@ def later_steps_are_nobodys() -> None:
         return parse_draft(body)
 
     put(workflow_moves, "parse_draft", without)
+
+
+@fault("OJS-TEN-020")
+def entries_are_everybodys() -> None:
+    """Two tenants share a cron entry of the same name."""
+    put(cron, "scoped", lambda tenant, name: name)
+    put(cron_request, "scoped", lambda tenant, name: name)
