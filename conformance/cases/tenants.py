@@ -153,7 +153,7 @@ async def statistics(stage: Stage) -> None:
     (await stage.get("admin/tenants")).expect(200)
 
 
-@case("OJS-TEN-018", "OJS-TEN-019", capability=TENANTS)
+@case("OJS-TEN-018", "OJS-TEN-019", level=3, capability=TENANTS)
 async def workflows(stage: Stage) -> None:
     """A tenant's workflow and all its jobs are its own; limits hold when it starts."""
     acme, beta = two(stage)
@@ -182,7 +182,7 @@ async def workflows(stage: Stage) -> None:
     (await stage.get(f"workflows/{flow}")).expect(200, {"workflow.state": "completed"})
 
 
-@case("OJS-TEN-020", "OJS-TEN-021", capability=TENANTS)
+@case("OJS-TEN-020", "OJS-TEN-021", level=2, capability=TENANTS)
 async def cron(stage: Stage) -> None:
     """Two tenants have entries of one name; each is its own, and so are the jobs."""
     acme, beta = two(stage)
@@ -211,3 +211,29 @@ async def cron(stage: Stage) -> None:
     seen = {one["name"] for one in (await stage.get("cron?limit=1000")).json["items"]}
     stage.check(f"{name}/{entry}" in seen, "what a call without a tenant sees", seen)
     (await acme.delete(f"cron/{entry}")).expect(200, {"name": entry})
+
+
+@case("OJS-TEN-022", capability=TENANTS)
+async def webhooks(stage: Stage) -> None:
+    """A tenant's subscriptions are its own; nobody else finds, changes or tests them."""
+    acme, beta = two(stage)
+    path = "webhooks/subscriptions"
+    body = {"url": "https://example.com/hook", "events": ["job.failed"], "active": False}
+    one = f"{path}/{(await acme.post(path, body)).expect(201)['subscription.id']}"
+    for reply in (
+        await beta.get(one),
+        await beta.call("PATCH", one, {"active": True}),
+        await beta.post(f"{one}/rotate-secret"),
+        await beta.post(f"{one}/test"),
+        await beta.delete(one),
+    ):
+        reply.error(404, "not_found")
+    stage.equal((await beta.get(path)).json["subscriptions"], [], "subscriptions of a stranger")
+    told = (await acme.get("events", types="webhook.*")).json["events"]
+    kinds = [event["type"] for event in told]
+    stage.equal(kinds, ["webhook.subscription.created"], "events of the tenant")
+    stage.equal((await beta.get("events")).json["events"], [], "events of a stranger")
+    (await acme.get("webhooks/deliveries")).expect(200)
+    stage.equal((await beta.get("webhooks/deliveries")).json["deliveries"], [], "deliveries")
+    (await stage.get(one)).expect(200, {"subscription.active": False})
+    (await acme.delete(one)).expect(200)

@@ -251,7 +251,8 @@ async def test_rate_keys_are_a_tenants_own_unless_they_are_global(
         ("GET", "admin/stats"),
         ("GET", "admin/tenants"),
         ("PUT", "admin/tenants/acme/limits"),
-        ("GET", "webhooks/subscriptions"),
+        ("POST", "rooms/r/tasks"),
+        ("POST", "blackboard/jobs"),
         ("POST", "admin/reset"),
     ],
 )

@@ -1,8 +1,11 @@
-"""What else each tenant has for itself: workflows, cron entries."""
+"""What else each tenant has for itself: workflows, cron entries, webhooks."""
 
 from typing import Any
 
 import httpx
+
+from ojs_server.app import Server
+from ojs_server.ops.deliveries import Spread, look
 
 V1 = "/ojs/v1"
 LIMITS = f"{V1}/admin/tenants/acme/limits"
@@ -121,3 +124,48 @@ async def test_a_template_of_another_tenant_is_refused(acme: httpx.AsyncClient) 
     refused = await acme.post(f"{V1}/cron", json=body)
     assert refused.status_code == 400
     assert refused.json()["error"]["details"]["field"] == "meta.tenant_id"
+
+
+async def test_a_webhook_is_its_tenants(
+    client: httpx.AsyncClient, acme: httpx.AsyncClient, beta: httpx.AsyncClient
+) -> None:
+    body = {"url": "https://example.com/", "events": ["*"]}
+    webhook = (await made(acme, "webhooks/subscriptions", body))["id"]
+    at = f"{V1}/webhooks/subscriptions/{webhook}"
+    calls: Calls = [
+        ("GET", at, None),
+        ("PATCH", at, {"active": False}),
+        ("POST", f"{at}/rotate-secret", {}),
+        ("POST", f"{at}/test", {}),
+        ("DELETE", at, None),
+    ]
+    await same_as_missing(beta, webhook, "sub_01a1f0c0-0000-7000-8000-000000000009", calls)
+    for one, total in ((client, 1), (acme, 1), (beta, 0)):
+        listed = (await one.get(f"{V1}/webhooks/subscriptions")).json()
+        assert listed["pagination"]["total"] == len(listed["items"]) == total
+    assert (await acme.patch(at, json={"active": False})).json()["active"] is False
+    assert (await acme.post(f"{at}/rotate-secret", json={})).status_code == 200
+    assert (await acme.delete(at)).json()["deleted"] is True
+
+
+async def test_a_delivery_is_its_tenants(
+    server: Server, client: httpx.AsyncClient, acme: httpx.AsyncClient, beta: httpx.AsyncClient
+) -> None:
+    body = {"url": "https://example.com/", "events": ["*"]}
+    webhook = (await made(acme, "webhooks/subscriptions", body))["id"]
+    await made(beta, "jobs", STEP)
+    await made(acme, "jobs", STEP)
+    found = await server.engine.read(lambda reader: reader.webhooks([webhook]))
+    news = await server.engine.read(lambda reader: look(reader, found, found[0].cursor))
+    await server.engine.run(Spread(news, "ojs://test"))
+    (sent,) = (await acme.get(f"{V1}/webhooks/deliveries")).json()["deliveries"]
+    at = f"{V1}/webhooks/deliveries/{sent['id']}"
+    unknown = "dlv_01a1f0c0-0000-7000-8000-000000000009"
+    calls: Calls = [("GET", at, None), ("POST", f"{at}/retry", {})]
+    await same_as_missing(beta, sent["id"], unknown, calls)
+    assert (await acme.get(at)).json()["event"]["data"]["tenant_id"] == "acme"
+    assert (await acme.post(f"{at}/retry", json={})).status_code == 409
+    for query in ("", f"?subscription_id={webhook}", "?status=pending"):
+        path = f"{V1}/webhooks/deliveries{query}"
+        for one, total in ((client, 1), (acme, 1), (beta, 0)):
+            assert len((await one.get(path)).json()["deliveries"]) == total, path

@@ -2,13 +2,17 @@
 
 from collections.abc import Iterable
 
+import msgspec
+
 from ojs_server.domain import birth, cron_request
 from ojs_server.domain.turns import Turns
 from ojs_server.domain.validate import Draft, parse_draft
+from ojs_server.domain.webhook import Webhook
 from ojs_server.http import cron, tenancy
 from ojs_server.http.call import Call
-from ojs_server.ops import workflow_moves
+from ojs_server.ops import deliveries, workflow_moves
 from ojs_server.store import event_log
+from ojs_server.store.records import EventFilter
 from tests.faulty.fault import fault
 from tests.faulty.planting import put
 
@@ -56,3 +60,14 @@ def entries_are_everybodys() -> None:
     """Two tenants share a cron entry of the same name."""
     put(cron, "scoped", lambda tenant, name: name)
     put(cron_request, "scoped", lambda tenant, name: name)
+
+
+@fault("OJS-TEN-023")
+def webhooks_tell_of_everybody() -> None:
+    """A tenant's subscription is told of the jobs of all tenants."""
+    wanted = deliveries.filter_of
+
+    def of_all(webhook: Webhook) -> EventFilter:
+        return msgspec.structs.replace(wanted(webhook), tenant=None)
+
+    put(deliveries, "filter_of", of_all)
