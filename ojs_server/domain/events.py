@@ -10,7 +10,7 @@ from ojs_server.domain.cron_entry import CronEntry, definition_of
 from ojs_server.domain.delivery import Delivery
 from ojs_server.domain.faults import Fault
 from ojs_server.domain.job import Event, Job, Lease, State
-from ojs_server.domain.tenant import unscoped
+from ojs_server.domain.tenant import apart, unscoped
 from ojs_server.domain.webhook import Webhook
 from ojs_wire import codec
 from ojs_wire.values import format_timestamp, in_seconds
@@ -285,7 +285,9 @@ def worker(kind: str, worker_id: str, **data: Any) -> Event:
 
 def job_types_changed(room: str) -> Event:
     """Workers of a room have come or gone, and so what can be asked for there."""
-    return Event("job_types.changed", room, None, None, codec.encode({"room": room}))
+    tenant, room = apart(room)
+    told = {"room": room} if tenant is None else {"room": room, "tenant_id": tenant}
+    return Event("job_types.changed", room, None, None, codec.encode(told))
 
 
 def of_webhook(kind: str, webhook: Webhook) -> Event:

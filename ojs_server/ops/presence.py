@@ -11,6 +11,7 @@ from ojs_server.domain.faults import Fault
 from ojs_server.domain.job import Event
 from ojs_server.domain.kind import Kind
 from ojs_server.domain.profile import Recovery
+from ojs_server.domain.tenant import apart
 from ojs_server.domain.workers import (
     Directive,
     Presence,
@@ -182,6 +183,7 @@ def _deleted(worker: Worker) -> Conflict:
 
 def unknown_worker(worker_id: str) -> NotFound:
     """The answer for a worker id that is not there."""
+    _, worker_id = apart(worker_id)
     return NotFound(
         f"there is no worker {worker_id}",
         details={"resource_type": "worker", "resource_id": worker_id},

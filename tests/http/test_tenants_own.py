@@ -1,4 +1,4 @@
-"""What else each tenant has for itself: workflows, cron entries, webhooks."""
+"""What else each tenant has for itself: workflows, cron entries, webhooks, rooms."""
 
 from typing import Any
 
@@ -169,3 +169,48 @@ async def test_a_delivery_is_its_tenants(
         path = f"{V1}/webhooks/deliveries{query}"
         for one, total in ((client, 1), (acme, 1), (beta, 0)):
             assert len((await one.get(path)).json()["deliveries"]) == total, path
+
+
+async def test_a_room_is_its_tenants(
+    client: httpx.AsyncClient, acme: httpx.AsyncClient, beta: httpx.AsyncClient
+) -> None:
+    at = f"{V1}/rooms/r"
+    offered = {"name": "Rotate", "schema": {"type": "object"}}
+    worker = (await acme.put(f"{at}/jobs", json=offered)).json()["worker_id"]
+    again = await acme.put(f"{at}/jobs", json={"name": "Rotate", "worker_id": worker})
+    shown = again.json()
+    assert (shown["room_id"], shown["full_name"]) == ("r", "r:Rotate")
+    assert (shown["worker_id"], shown["workers"]) == (worker, [worker])
+    for stranger in (beta, client):
+        assert (await stranger.get(f"{at}/jobs")).json()["jobs"] == []
+        missing = await stranger.post(f"{at}/tasks", json={"job": "Rotate", "payload": {}})
+        assert missing.status_code == 404
+        unknown = await stranger.post(f"{V1}/tasks/claim", json={"worker_id": worker})
+        assert (unknown.status_code, unknown.json()["error"]["details"]["resource_id"]) == (
+            404,
+            worker,
+        )
+    other = (await beta.put(f"{at}/jobs", json=offered)).json()["worker_id"]
+    task = (await made(acme, "rooms/r/tasks", {"job": "Rotate", "payload": {"n": 1}}))["id"]
+    calls: Calls = [
+        ("GET", f"{V1}/tasks/{task}", None),
+        ("DELETE", f"{V1}/tasks/{task}", None),
+        ("PATCH", f"{V1}/tasks/{task}", {"status": "running"}),
+    ]
+    await same_as_missing(beta, task, "01a1f0c0-0000-7000-8000-000000000009", calls)
+    for one, ids in ((acme, [task]), (beta, []), (client, [task])):
+        found = (await one.get(f"{at}/tasks")).json()["tasks"]
+        assert [each["id"] for each in found] == ids
+    assert (await beta.post(f"{V1}/tasks/claim", json={"worker_id": other})).json() == {
+        "task": None
+    }
+    claimed = (await acme.post(f"{V1}/tasks/claim", json={"worker_id": worker})).json()["task"]
+    assert (claimed["id"], claimed["worker_id"]) == (task, worker)
+    move = {"status": "completed", "worker_id": worker}
+    assert (await acme.patch(f"{V1}/tasks/{task}", json=move)).json()["status"] == "completed"
+    gone = f"{V1}/workers/{worker}"
+    assert (await beta.delete(gone)).status_code == 404
+    assert (await acme.delete(gone)).json()["worker_id"] == worker
+    assert (await acme.get(f"{at}/jobs")).json()["jobs"] == []
+    told = (await acme.get(f"{V1}/events?types=job_types.changed")).json()["events"]
+    assert [event["data"] for event in told] == [{"room": "r", "tenant_id": "acme"}] * 3

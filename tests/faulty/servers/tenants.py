@@ -4,11 +4,11 @@ from collections.abc import Iterable
 
 import msgspec
 
-from ojs_server.domain import birth, cron_request
+from ojs_server.domain import birth, cron_request, room
 from ojs_server.domain.turns import Turns
 from ojs_server.domain.validate import Draft, parse_draft
 from ojs_server.domain.webhook import Webhook
-from ojs_server.http import cron, tenancy
+from ojs_server.http import cron, rooms, tenancy
 from ojs_server.http.call import Call
 from ojs_server.ops import deliveries, workflow_moves
 from ojs_server.store import event_log
@@ -71,3 +71,10 @@ def webhooks_tell_of_everybody() -> None:
         return msgspec.structs.replace(wanted(webhook), tenant=None)
 
     put(deliveries, "filter_of", of_all)
+
+
+@fault("OJS-TEN-024")
+def rooms_are_everybodys() -> None:
+    """Two tenants share the jobs and workers of a room."""
+    put(rooms, "scoped", lambda tenant, name: name)
+    put(room, "scoped", lambda tenant, name: name)
