@@ -256,6 +256,7 @@ TENANTED: Final[frozenset[Handler]] = frozenset(
         *(admin.quiet, admin.resume, admin.terminate, admin_workers.remove),
         *(cron.register, cron.listing, cron.detail, cron.amend, cron.delete),
         *(cron.pause, cron.resume, cron.trigger, cron.history),
+        *(blackboard.put, blackboard.poll, blackboard.result, blackboard.read),
         *(rooms.put_job, rooms.list_jobs, rooms.submit, rooms.list_tasks),
         *(rooms.claim, rooms.read_task, rooms.move_task, rooms.cancel_task),
         *(webhooks.subscribe, webhooks.listing, webhooks.detail, webhooks.amend),

@@ -251,7 +251,7 @@ async def test_rate_keys_are_a_tenants_own_unless_they_are_global(
         ("GET", "admin/stats"),
         ("GET", "admin/tenants"),
         ("PUT", "admin/tenants/acme/limits"),
-        ("POST", "blackboard/jobs"),
+        ("GET", "schemas"),
         ("POST", "admin/reset"),
     ],
 )

@@ -8,7 +8,7 @@ from ojs_server.domain import birth, cron_request, room
 from ojs_server.domain.turns import Turns
 from ojs_server.domain.validate import Draft, parse_draft
 from ojs_server.domain.webhook import Webhook
-from ojs_server.http import cron, rooms, tenancy
+from ojs_server.http import blackboard, blocks, cron, rooms, tenancy
 from ojs_server.http.call import Call
 from ojs_server.ops import deliveries, workflow_moves
 from ojs_server.store import event_log
@@ -78,3 +78,10 @@ def rooms_are_everybodys() -> None:
     """Two tenants share the jobs and workers of a room."""
     put(rooms, "scoped", lambda tenant, name: name)
     put(room, "scoped", lambda tenant, name: name)
+
+
+@fault("OJS-TEN-025")
+def blocks_are_everybodys() -> None:
+    """Two tenants share a function block of the same name."""
+    put(blocks, "scoped", lambda tenant, name: name)
+    put(blackboard, "scoped", lambda tenant, name: name)
