@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from ojs_server.domain.errors import TooLarge, ValidationError, invalid
 from ojs_server.domain.kind import BLOCKS, Kind, type_of
+from ojs_server.domain.tenant import scoped
 from ojs_server.ops.schemas import compiled
 from ojs_wire import codec
 from ojs_wire.values import kind_of
@@ -15,19 +16,25 @@ _NAMES: Final = ("id", "functionBlockId", "name")
 _SCHEMAS: Final = ("resultDataJsonSchema", "result_schema")
 
 
-def parse_blocks(given: object, field: str = "functionBlocks") -> tuple[Kind, ...]:
-    """The function blocks of a registration: names, or objects with a schema for results."""
+def parse_blocks(
+    given: object, field: str = "functionBlocks", *, tenant: str | None = None
+) -> tuple[Kind, ...]:
+    """The function blocks of a registration: names, or objects with a schema for results.
+
+    Each tenant has blocks of its own.
+    """
     if given is None:
         return ()
     if not isinstance(given, list) or len(given) > MAX_BLOCKS:
         raise invalid(field, f"must be a list of at most {MAX_BLOCKS} function blocks")
-    kinds = [_block(item, f"{field}[{index}]") for index, item in enumerate(given)]
+    room = scoped(tenant, BLOCKS)
+    kinds = [_block(item, room, f"{field}[{index}]") for index, item in enumerate(given)]
     return tuple({kind.name: kind for kind in kinds}.values())
 
 
-def _block(given: object, field: str) -> Kind:
+def _block(given: object, room: str, field: str) -> Kind:
     if isinstance(given, str):
-        return Kind(BLOCKS, given, type_of(given, field))
+        return Kind(room, given, type_of(given, field))
     if not isinstance(given, dict):
         raise invalid(field, f"must be a name or an object, not {kind_of(given)}")
     name = next((given[member] for member in _NAMES if member in given), None)
@@ -35,7 +42,7 @@ def _block(given: object, field: str) -> Kind:
         raise invalid(f"{field}.id", "must be the name of the block")
     schema = next((given[member] for member in _SCHEMAS if given.get(member) is not None), None)
     stored = None if schema is None else checked_schema(schema, f"{field}.resultDataJsonSchema")
-    return Kind(BLOCKS, name, type_of(name, field), result_schema=stored)
+    return Kind(room, name, type_of(name, field), result_schema=stored)
 
 
 def checked_schema(schema: object, field: str) -> bytes:

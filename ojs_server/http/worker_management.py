@@ -12,6 +12,7 @@ from ojs_server.domain.profile import RECOVERIES, Recovery
 from ojs_server.domain.workers import WorkerState, parse_worker_id
 from ojs_server.http.blocks import parse_blocks
 from ojs_server.http.call import Answer, Call
+from ojs_server.http.ids import known_as
 from ojs_server.http.paging import page_of
 from ojs_server.http.views import array, envelope
 from ojs_server.http.workers import known_worker, page_of_workers
@@ -76,8 +77,8 @@ async def jobs(call: Call) -> Answer:
 async def delete(call: Call) -> Answer:
     """Forget a worker, whatever it holds."""
     await call.read(EmptyRequest, optional=True)
-    worker_id = parse_worker_id(call.params["id"])
-    known = await call.server.engine.run(Delete(worker_id, _recovery(call)))
+    worker_id = call.params["id"]
+    known = await call.server.engine.run(Delete(known_as(call, worker_id), _recovery(call)))
     return Answer(
         {
             "ok": True,

@@ -311,8 +311,12 @@ def _lock(work: Work, ops: Sequence[Operation]) -> None:
         queues.update(name for op in claims for name in op.queues)
         names += guarded(tx.configs, queues)
     if tx.sharing.tenants or tx.sharing.pools:
-        # Which tenants and pools a claim will meet is known too late.
-        tenants = None if claims else {draft.tenant or DEFAULT for draft in drafts}
+        # Which tenants and pools these will meet is known too late.
+        tenants = (
+            None
+            if claims or those(workflow.Start)
+            else {draft.tenant or DEFAULT for draft in drafts}
+        )
         pools = limited_pools(tx.sharing) if claims else ()
         names += guards(limited_tenants(tx.sharing, tenants), pools)
     if names:
