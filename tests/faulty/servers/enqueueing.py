@@ -55,6 +55,22 @@ def the_newest_schema_counts_for_every_version() -> None:
     put(schema_ops, "applying", lambda marks, _: marks[0])
 
 
+@fault("OJS-SCH-013")
+def schemas_are_compared_with_older_ones_only() -> None:
+    """A version may break the one just above it."""
+    after(schema_ops, "neighbours", lambda found, *_: (found[0], None))
+
+
+@fault("OJS-SCH-014")
+def required_fields_may_be_added() -> None:
+    """A minor version may ask for a field that nobody has sent so far."""
+    after(
+        schema_ops,
+        "breaches",
+        lambda found, *_: [one for one in found if one.rule != "required_added"],
+    )
+
+
 @fault("OJS-ENQ-007")
 def metadata_is_dropped() -> None:
     """`options.metadata` is not merged into meta."""
