@@ -86,7 +86,7 @@ async def schemas_that_do_not_compile(stage: Stage) -> None:
 async def breaking_changes(stage: Stage) -> None:
     """Within a major version, or where it is promised, a schema may not ask for more."""
     path = f"admin/schemas/{_type(stage)}"
-    mail = {"properties": {"to": {"type": "string"}}, "required": ["to"]}
+    mail: dict[str, Any] = {"properties": {"to": {"type": "string"}}, "required": ["to"]}
 
     def mails(**changes: Any) -> dict[str, Any]:
         return {"schema": {"items": {**mail, **changes}}}
