@@ -131,6 +131,7 @@ CANONICAL: Final[tuple[Route, ...]] = (
     _route("POST", f"{V1}/queues", queue_config.create, _ADMIN),
     _route("GET", f"{V1}/queues/{{name}}", queues.detail, _READ),
     _route("GET", f"{V1}/queues/{{name}}/stats", queues.stats, _READ),
+    _route("GET", f"{V1}/queues/{{name}}/priority-stats", queues.priorities, _READ),
     _route("POST", f"{V1}/queues/{{name}}/pause", queues.pause, _OPERATE),
     _route("POST", f"{V1}/queues/{{name}}/resume", queues.resume, _OPERATE),
     _route("DELETE", f"{V1}/queues/{{name}}", queue_config.delete, _ADMIN),

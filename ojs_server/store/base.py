@@ -437,6 +437,9 @@ class Reader(
     def oldest_available(self, queue: str) -> int | None:
         """When the job of a queue that has been available for the longest joined it."""
 
+    def priorities(self, queue: str, limit: int) -> dict[int, int]:
+        """How many jobs of each priority a claim finds in a queue, each up to a limit."""
+
     def maintenance(self) -> Maintenance | None:
         """The maintenance that is on."""
 
