@@ -63,6 +63,7 @@ async def schemas_that_do_not_compile(stage: Stage) -> None:
         {"minItems": -1},
         {"items": {"$ref": "https://example.com/schema"}},
         {"items": {"$ref": "#/$defs/none"}},
+        {"items": {"$ref": "#/title"}, "title": "a text"},
         {"$ref": "#"},
         {"items": {"pattern": "(a+)+$"}},
         {"items": {"pattern": "["}},

@@ -195,7 +195,9 @@ def _positions(schema: Any) -> tuple[dict[str, Any], Any]:
     if isinstance(items, list):
         first, rest = items, schema.get("additionalItems", True)
     else:
-        first, rest = schema.get("prefixItems", ()), items
+        # To older drafts the word means nothing, so it may hold anything.
+        named = schema.get("prefixItems")
+        first, rest = named if isinstance(named, list) else [], items
     return {str(place): item for place, item in enumerate(first)}, rest
 
 
@@ -242,11 +244,22 @@ def _is_same(name: str, before: Any, after: Any, *, steady: bool) -> bool:
 
 
 def _keeps_definitions(old: dict[str, Any], new: dict[str, Any]) -> bool:
+    """Whether all that could be referred to is as it was; more may have been added."""
+    before, after = _definitions(old), _definitions(new)
     return all(
-        canonical_text(new.get(group, {}).get(name)) == canonical_text(schema)
-        for group in _DEFINITIONS
-        for name, schema in old.get(group, {}).items()
+        canonical_text(after.get(place)) == canonical_text(schema)
+        for place, schema in before.items()
     )
+
+
+def _definitions(document: dict[str, Any]) -> dict[tuple[str, str], Any]:
+    groups = {group: document.get(group) for group in _DEFINITIONS}
+    return {
+        (group, name): schema
+        for group, members in groups.items()
+        if isinstance(members, dict)
+        for name, schema in members.items()
+    }
 
 
 def _resolved(document: dict[str, Any], schema: Any) -> Any:

@@ -183,18 +183,18 @@ def _incompatible(
     pairs = [(one, mark.version) for one in dict.fromkeys((below, *op.compatible_with)) if one]
     pairs += [(mark.version, above)] if above else []
     for older, newer in pairs:
-        broken = breaches(_document(work, op.schema, older), _document(work, op.schema, newer))
-        if broken:
+        before, after = (_text(work, op.schema, version) for version in (older, newer))
+        # Another node may have removed one since this transaction began.
+        if before and after and (broken := breaches(codec.decode(before), codec.decode(after))):
             return _breaking(older, newer, broken)
     return None
 
 
-def _document(work: Work, schema: Schema, version: Version) -> dict[str, Any]:
+def _text(work: Work, schema: Schema, version: Version) -> bytes | None:
     """The schema of a version, be it stored or about to be."""
-    own = version == schema.mark.version
-    text = schema.document if own else work.tx.load_schema(schema.mark.type, version)
-    document: dict[str, Any] = codec.decode(text or b"{}")
-    return document
+    if version == schema.mark.version:
+        return schema.document
+    return work.tx.load_schema(schema.mark.type, version)
 
 
 def _breaking(older: Version, newer: Version, broken: Sequence[Breach]) -> ValidationError:

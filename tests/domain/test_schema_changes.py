@@ -40,6 +40,7 @@ def broken(old: dict[str, Any], new: dict[str, Any]) -> list[tuple[str, str]]:
         ({"allOf": [TEXT]}, {}),
         ({"items": False}, {"items": TEXT}),
         ({"items": True}, {"items": {}}),
+        ({**DRAFT_4, "prefixItems": 5, "$defs": 7}, {**DRAFT_4, "prefixItems": {}, "$defs": [1]}),
         ({"$ref": "#/$defs/a", "$defs": {"a": TEXT}}, TEXT),
         ({"oneOf": [{"$ref": "#/$defs/a"}], "$defs": {"a": TEXT}},) * 2,
         ({"items": {"$ref": "#/$defs/tree"}, "$defs": {"tree": TREE}},) * 2,
