@@ -27,6 +27,7 @@ from ojs_server.ops import (
     priority,
     progress,
     rooms,
+    routing,
     schemas,
     settle,
     sharers,
@@ -85,6 +86,7 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
         ),
         webhooks.run,
     ),
+    ((routing.SaveRouting, routing.DropRouting), routing.run),
     ((schemas.RegisterSchema, schemas.RemoveSchema), schemas.run),
     ((deliveries.Spread, deliveries.Take, deliveries.Report), deliveries.run),
     # Before every group that locks jobs: see the order of locks in store/base.py.

@@ -117,7 +117,9 @@ def _held(
 def _configured(
     work: Work, ops: Sequence[Enqueue]
 ) -> tuple[Sequence[Enqueue], dict[int, OjsError]]:
-    """Requests with the defaults of their queues, and those that these refuse."""
+    """Requests as routing and their queues complete them, and those that the queues refuse."""
+    if work.tx.routings:
+        ops = [msgspec.structs.replace(op, drafts=tuple(map(work.routed, op.drafts))) for op in ops]
     configs = work.tx.configs
     refused: dict[int, OjsError] = {}
     if not configs:

@@ -90,9 +90,13 @@ def compile_schema(document: dict[str, Any], field: str = "schema") -> Compiled:
         document, default_specification=specification_with(str(kind.META_SCHEMA["$schema"]))
     )
     resolver = Registry().resolver_with_root(resource)
+    sound = {id(document)}
     for where, name, value in _members(document, field):
         if name in _REFERENCES and isinstance(value, str):
-            _check_reference(f"{where}.{name}", value, resolver.lookup)
+            target = _referred(f"{where}.{name}", value, resolver.lookup)
+            if id(target) not in sound:
+                _check_target(f"{where}.{name}", kind, target)
+                sound.add(id(target))
         elif name == "$id" and where != field:
             raise _wrong(f"{where}.$id", "is allowed at the top only")
         elif name == "pattern" and isinstance(value, str):
@@ -152,13 +156,22 @@ def _has_name_patterns(document: Mapping[str, Any]) -> bool:
     return any(name == "patternProperties" for _, name, _ in _members(document, ""))
 
 
-def _check_reference(where: str, value: str, lookup: Callable[[str], object]) -> None:
+def _referred(where: str, value: str, lookup: Callable[[str], Any]) -> object:
     if not value.startswith("#"):
         raise _wrong(where, "must begin with `#`: nothing outside of the schema is read")
     try:
-        lookup(value)
+        found: object = lookup(value).contents
     except Unresolvable:
         raise _wrong(where, f"leads to nothing: {value[:100]!r}") from None
+    return found
+
+
+def _check_target(where: str, kind: type[Validator], target: Any) -> None:
+    try:
+        kind.check_schema(target)
+    except exceptions.SchemaError as error:
+        message = f"leads to what is no JSON Schema: {error.message[:MAX_MESSAGE]}"
+        raise _wrong(where, message) from None
 
 
 def _check_pattern(where: str, pattern: str) -> None:

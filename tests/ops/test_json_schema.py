@@ -56,6 +56,8 @@ def test_items_may_be_an_array_as_in_older_drafts(schema: dict[str, Any]) -> Non
         ({"items": {"$ref": "https://example.com/x"}}, "schema.items.$ref"),
         ({"items": {"$ref": "file:///etc/passwd"}}, "schema.items.$ref"),
         ({"items": {"$ref": "#/$defs/none"}}, "schema.items.$ref"),
+        ({"items": {"$ref": "#/title"}, "title": "a text"}, "schema.items.$ref"),
+        ({"items": {"$ref": "#/more"}, "more": {"required": 7}}, "schema.items.$ref"),
         ({"items": {"$id": "https://example.com/x"}}, "schema.items.$id"),
         ({"$ref": "#"}, "schema"),
         ({"allOf": [{"$ref": "#/$defs/a"}], "$defs": {"a": {"$ref": "#/$defs/a"}}}, "schema"),

@@ -13,6 +13,7 @@ from psycopg_pool import ConnectionPool
 
 from ojs_server.domain.maintenance import Maintenance
 from ojs_server.domain.queue_config import QueueConfig
+from ojs_server.domain.routing import Routings
 from ojs_server.domain.sharing import ALONE
 from ojs_server.store.base import Clock, OnDue, OnLog, OnWake, unheard
 from ojs_server.store.postgres import connect
@@ -60,6 +61,7 @@ class PostgresStore:
         self._maintenance: Maintenance | None = None
         self._schemas: Marks = {}
         self._sharing = ALONE
+        self._routings: Routings = {}
         self._writer = Writer(address, patience_s)
         try:
             connection = self._writer.connection()
@@ -83,9 +85,10 @@ class PostgresStore:
                 self._maintenance = tx.stored_maintenance()
                 self._schemas = tx.all_schemas()
                 self._sharing = tx.stored_sharing()
+                self._routings = tx.all_routings()
                 self._configs_read = begun.configs
             tx.maintenance, tx.schemas = self._maintenance, self._schemas
-            tx.sharing = self._sharing
+            tx.sharing, tx.routings = self._sharing, self._routings
             yield tx
 
     @contextmanager
