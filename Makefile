@@ -19,7 +19,7 @@ COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-h
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test bench bench-long bench-check bench-scheduled bench-worker bench-streams lint format check conformance faults lock clean again
+.PHONY: help setup run demo test bench bench-long bench-check bench-scheduled bench-worker bench-streams bench-bloat lint format check conformance faults lock clean again
 .DELETE_ON_ERROR:
 
 help: ## List the targets
@@ -58,6 +58,9 @@ bench-worker: $(VENV)/.dev ## Measure one worker process on both stores, and oth
 
 bench-streams: $(VENV)/.dev ## Measure 500 event streams and 50 WebSockets under load on both stores (1 minute)
 	$(BIN)/python -m benchmarks.streams $(ARGS)
+
+bench-bloat: $(VENV)/.dev ## Fail where a store has grown after 2 million jobs that are gone again, on both stores (40 minutes)
+	$(BIN)/python -m benchmarks.bloat $(ARGS)
 
 lint: $(VENV)/.dev ## Check format, lint rules and types
 	$(BIN)/ruff format --check .

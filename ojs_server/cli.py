@@ -11,7 +11,6 @@ from ojs_server.app import Server
 from ojs_server.domain.naming import nearest
 from ojs_server.domain.profile import Profile
 from ojs_server.logs import set_up
-from ojs_server.outbound import trusted
 from ojs_server.server import serve
 from ojs_server.settings import (
     CONFIG_ENV,
@@ -68,6 +67,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"ojs-server: {error}", file=sys.stderr)
         return 2
     if settings.webhook_ca is not None:
+        from ojs_server.posting import trusted
+
         try:
             trusted(settings.webhook_ca)
         except OSError as error:

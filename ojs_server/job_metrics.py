@@ -2,17 +2,19 @@
 
 from collections import Counter as Tally
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 import msgspec
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from ojs_server.domain.job import Event
 
-# So many pairs of queue and type have series of their own. Clients choose both, and a series is
-# never forgotten.
+# So many values of a label have series of their own. Clients choose them, and a series is never
+# forgotten.
 MAX_SERIES: Final = 1000
 OTHER: Final = "other"
+# No tenant can be called so.
+OTHERS: Final = "_other"
 
 _COUNTED: Final = {
     "job.enqueued": ("ojs_job_enqueued", "Jobs that joined their queue as new."),
@@ -24,14 +26,26 @@ _COUNTED: Final = {
 }
 _OF_QUEUE: Final = {
     "backpressure.rejected": ("ojs_backpressure_rejected", "Jobs that found their queue full."),
+    "scheduling.queue_starved": (
+        "ojs_scheduling_starvation_events",
+        "Turns of queues that had waited too long for one.",
+    ),
     "backpressure.dropped": ("ojs_backpressure_dropped", "Jobs that made room for newer ones."),
 }
+_OF_TENANT: Final = {
+    "job.enqueued": ("ojs_tenant_jobs_enqueued", "Jobs of a tenant that joined their queue."),
+    "job.completed": ("ojs_tenant_jobs_completed", "Jobs of a tenant whose result was accepted."),
+    "job.discarded": ("ojs_tenant_jobs_failed", "Jobs of a tenant that are not tried again."),
+}
+# What only events of tenants' jobs have in them: others need not be read.
+_OWNED: Final = b'"tenant_id":'
 _RUNS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 _WAITS: Final = (0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 600, 1800, 3600)
 # With the state in which an attempt ended; a start ends the wait.
 _TIMED: Final = {"job.started": "", "job.completed": "completed", "job.failed": "failed"}
 
 Pair = tuple[str, str]
+Label = TypeVar("Label")
 
 
 class _Told(msgspec.Struct):
@@ -40,9 +54,26 @@ class _Told(msgspec.Struct):
     duration_ms: int | None = None
     queue_time_ms: int | None = None
     rejected: int = 1
+    tenant_id: str | None = None
 
 
 _told: Final = msgspec.json.Decoder(_Told)
+
+
+class Bounded(Generic[Label]):
+    """The values that a label may have: the first so many, and one for all others."""
+
+    def __init__(self, other: Label) -> None:
+        self._known: set[Label] = set()
+        self._other = other
+
+    def of(self, value: Label) -> Label:
+        """The value, or the one that stands for it."""
+        if value not in self._known:
+            if len(self._known) >= MAX_SERIES:
+                return self._other
+            self._known.add(value)
+        return value
 
 
 class JobMetrics:
@@ -72,7 +103,12 @@ class JobMetrics:
             buckets=_WAITS,
             registry=registry,
         )
-        self._pairs: set[Pair] = set()
+        self._of_tenant = {
+            kind: Counter(name, text, ("tenant_id",), registry=registry)
+            for kind, (name, text) in _OF_TENANT.items()
+        }
+        self._pairs = Bounded((OTHER, OTHER))
+        self._tenants = Bounded(OTHERS)
         self._children: dict[tuple[str, Pair], Histogram] = {}
 
     def observe(self, events: Sequence[Event]) -> None:
@@ -82,6 +118,10 @@ class JobMetrics:
             kind = event.type
             if kind in self._counters:
                 tally[kind, self._pair(event)] += 1
+            if kind in self._of_tenant and _OWNED in event.data:
+                tenant = _told.decode(event.data).tenant_id
+                if tenant is not None:
+                    self._of_tenant[kind].labels(self._tenants.of(tenant)).inc()
             if kind in _TIMED:
                 told = _told.decode(event.data)
                 took = told.queue_time_ms if kind == "job.started" else told.duration_ms
@@ -103,9 +143,4 @@ class JobMetrics:
         return times
 
     def _pair(self, event: Event) -> Pair:
-        pair = (event.queue or "", event.job_type or "")
-        if pair not in self._pairs:
-            if len(self._pairs) >= MAX_SERIES:
-                return OTHER, OTHER
-            self._pairs.add(pair)
-        return pair
+        return self._pairs.of((event.queue or "", event.job_type or ""))

@@ -7,7 +7,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from ojs_server.domain.job import Event
 from ojs_server.domain.workers import Presence
-from ojs_server.job_metrics import MAX_SERIES, OTHER, JobMetrics
+from ojs_server.job_metrics import MAX_SERIES, OTHER, OTHERS, JobMetrics
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 
@@ -40,6 +40,24 @@ class Metrics:
             "ojs_queue_depth",
             "Jobs in the store by queue and state.",
             ("queue", "state"),
+            registry=self._registry,
+        )
+        self._tenants = Gauge(
+            "ojs_tenant_queue_depth",
+            "Jobs in the store by tenant and state.",
+            ("tenant_id", "state"),
+            registry=self._registry,
+        )
+        self._pool_jobs = Gauge(
+            "ojs_scheduling_pool_active",
+            "Jobs that run in the queues of a pool.",
+            ("pool",),
+            registry=self._registry,
+        )
+        self._pool_use = Gauge(
+            "ojs_scheduling_pool_utilization",
+            "How full pools with a limit are, from 0 to 1.",
+            ("pool",),
             registry=self._registry,
         )
         self._workers = Gauge(
@@ -137,6 +155,24 @@ class Metrics:
         self._depth.clear()
         for (queue, state), count in depth.items():
             self._depth.labels(queue, state).set(count)
+
+    def observe_tenants(self, depth: Mapping[str, Mapping[str, int]]) -> None:
+        """The depth of every tenant, as of now; those beyond so many together."""
+        self._tenants.clear()
+        for place, name in enumerate(sorted(depth)):
+            label = name if place < MAX_SERIES else OTHERS
+            for state, count in depth[name].items():
+                self._tenants.labels(label, state).inc(count)
+
+    def observe_pools(self, active: Mapping[str, tuple[int, int | None]]) -> None:
+        """How many jobs run in each pool, as of now, and how many may."""
+        self._pool_jobs.clear()
+        self._pool_use.clear()
+        for name in sorted(active)[:MAX_SERIES]:
+            count, limit = active[name]
+            self._pool_jobs.labels(name).set(count)
+            if limit:
+                self._pool_use.labels(name).set(count / limit)
 
     def observe_pressure(self, pressures: Mapping[str, float]) -> None:
         """How full each bounded queue is, as of now."""

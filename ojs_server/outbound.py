@@ -6,14 +6,11 @@ by the HTTP library could be answered with another one.
 
 import asyncio
 import socket
-import ssl
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from email.utils import parsedate_to_datetime
 from ipaddress import ip_address
-from typing import Final
-
-import httpx
+from typing import TYPE_CHECKING, Final
 
 from ojs_server.domain.cloud_event import MEDIA_TYPE, cloud_event
 from ojs_server.domain.delivery import Delivery, Reply
@@ -22,17 +19,17 @@ from ojs_server.domain.target import Reach, Target, is_public, parse_url
 from ojs_server.domain.webhook import Format, Webhook, signature, wish_of
 from ojs_server.store.clock import wall_ms
 
-# What is read of an answer; the rest is left unread and the connection is closed.
-MAX_EXCERPT: Final = 4096
-MAX_CALLS: Final = 1000
+if TYPE_CHECKING:
+    from ojs_server.posting import Posted, Poster
+
 # Each test that somebody waits for holds a connection for as long as a target may take.
 MAX_TESTS: Final = 4
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 
 
-class Refused(Exception):
-    """The target may not be called; the text says why."""
+class NoAnswer(Exception):
+    """The target was not called, or did not answer; the text says why."""
 
 
 async def resolve(host: str, port: int) -> list[str]:
@@ -53,7 +50,7 @@ class Outbound:
         self._timeout_s = timeout_ms / 1000
         self._resolve = resolve
         self._ca = ca
-        self._client: httpx.AsyncClient | None = None
+        self._poster: Poster | None = None
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
         """One attempt, within the time limit; whatever goes wrong is a reply, too."""
@@ -63,55 +60,52 @@ class Outbound:
         excerpt, pause = "", None
         try:
             async with asyncio.timeout(self._timeout_s):
-                response, excerpt = await self._call(url, headers, body)
-            answer = response.status_code
-            pause = _retry_after_ms(response.headers.get("retry-after"), wall_ms())
+                posted = await self._call(url, headers, body)
+            answer, excerpt = posted.status, posted.excerpt
+            pause = _retry_after_ms(posted.retry_after, wall_ms())
             error = _fault(answer)
         except TimeoutError:
             error = f"no answer within {self._timeout_s:g} s"
-        except Refused as refusal:
-            error = str(refusal)
+        except NoAnswer as failure:
+            error = str(failure)
         except OSError as failure:
             error = f"the name of the host cannot be resolved ({type(failure).__name__})"
-        except (httpx.HTTPError, httpx.InvalidURL) as failure:
-            # Its text may repeat the URL, which may hold a token.
-            error = f"the call failed ({type(failure).__name__})"
         took_ms = round((time.monotonic() - started) * 1000)
         return Reply(answer, error, took_ms, pause, excerpt)
 
     async def close(self) -> None:
         """Let go of all connections."""
-        if self._client is not None:
-            await self._client.aclose()
-            self._client = None
+        if self._poster is not None:
+            await self._poster.close()
+            self._poster = None
 
-    async def _call(
-        self, url: str, headers: Mapping[str, str], body: bytes
-    ) -> tuple[httpx.Response, str]:
+    async def _call(self, url: str, headers: Mapping[str, str], body: bytes) -> "Posted":
         try:
             # The operator's word may have changed since the subscription was made.
             target = parse_url(url, self._reach)
         except OjsError as refusal:
-            raise Refused(refusal.message) from None
+            raise NoAnswer(refusal.message) from None
         address = await self._address(target)
         host = f"[{address}]" if ":" in address else address
-        client = self._client = self._client or _client(self._ca)
-        async with client.stream(
-            "POST",
+        if self._poster is None:
+            # Who has no webhooks need not have the library in memory.
+            from ojs_server.posting import Poster
+
+            self._poster = Poster(self._ca)
+        return await self._poster.post(
             f"{target.scheme}://{host}:{target.port}{target.path}",
-            headers={**headers, "Host": target.authority},
-            content=body,
-            extensions={"sni_hostname": target.host},
-        ) as response:
-            return response, await _beginning(response)
+            {**headers, "Host": target.authority},
+            body,
+            target.host,
+        )
 
     async def _address(self, target: Target) -> str:
         addresses = await self._resolve(target.host, target.port)
         if not addresses:
-            raise Refused("the host has no address")
+            raise NoAnswer("the host has no address")
         if not self._reach.private and not all(map(is_public, addresses)):
             # Not the public ones among them: which is used would be up to chance.
-            raise Refused("the host has a private or local address, where no webhook is sent")
+            raise NoAnswer("the host has a private or local address, where no webhook is sent")
         # A scope, as in fe80::1%eth0, has no place in a URL.
         return str(ip_address(addresses[0].partition("%")[0]))
 
@@ -131,36 +125,6 @@ def message_of(webhook: Webhook, delivery: Delivery, now: int) -> tuple[dict[str
         "X-OJS-Signature": signature(webhook.secrets(now), timestamp, body),
     }
     return headers, body
-
-
-def trusted(ca: str | None) -> ssl.SSLContext:
-    """What certificates of targets are checked by: the public authorities, and those in a file."""
-    context = httpx.create_ssl_context(trust_env=False)
-    if ca is not None:
-        context.load_verify_locations(ca)
-    return context
-
-
-def _client(ca: str | None) -> httpx.AsyncClient:
-    # No connection is kept: one that was verified for a host must not serve another one that
-    # shares its address. No proxy, no netrc: only what is said here counts.
-    return httpx.AsyncClient(
-        verify=trusted(ca),
-        trust_env=False,
-        follow_redirects=False,
-        timeout=None,
-        limits=httpx.Limits(max_connections=MAX_CALLS, max_keepalive_connections=0),
-    )
-
-
-async def _beginning(response: httpx.Response) -> str:
-    read = b""
-    # As it comes: a small answer that unpacks to gigabytes is not unpacked.
-    async for chunk in response.aiter_raw(MAX_EXCERPT):
-        read += chunk
-        if len(read) >= MAX_EXCERPT:
-            break
-    return read[:MAX_EXCERPT].decode("utf-8", "replace")
 
 
 def _fault(answer: int) -> str | None:

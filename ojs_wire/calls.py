@@ -374,6 +374,7 @@ class SchemaRequest(msgspec.Struct):
     schema: Any = None
     args_schema: Any = None
     mode: Any = None
+    compatible_with: Any = None
 
 
 class SecretRequest(msgspec.Struct):

@@ -38,7 +38,7 @@ SIGTSTP           take no more jobs, stay (kill -TSTP PID)
 SIGCONT           take jobs again
 
 exit codes: 0 every job ended by itself, 1 some were given back, 130 or 143 forced by a second
-SIGINT or SIGTERM, 2 a wrong option, 3 the worker could not be loaded
+SIGINT or SIGTERM, 2 a wrong setting, 3 the worker could not be loaded
 """
 DEMO: Final = "ojs_worker.demo:worker"
 # How long the last words to the server may take, after the grace period.
@@ -88,7 +88,7 @@ def _run(target: str, flags: dict[str, Any], config: Config, box: SignalBox) -> 
         config = worker.config(flags)
     except (NoWorker, SettingError) as error:
         print(f"ojs-worker: {error}", file=sys.stderr)
-        return 3
+        return 2 if isinstance(error, SettingError) else 3
     except Exception:
         traceback.print_exc()
         print(f"ojs-worker: {target} could not be imported", file=sys.stderr)

@@ -28,15 +28,20 @@ IDLE_S: Final = 4.0
 _BROKEN: Final = (OSError, EOFError, httptools.HttpParserError)
 
 
-def way_to(url: str, auth: Auth | None, connect_s: float = CONNECT_S) -> StreamingTransport:
+def way_to(
+    url: str,
+    auth: Auth | None,
+    connect_s: float = CONNECT_S,
+    tls: ssl.SSLContext | None = None,
+) -> StreamingTransport:
     """The quickest transport that can reach this URL."""
     parts = urlsplit(base_url(url))
     if parts.username is not None or _is_proxied(parts):
         # A worker that needs no proxy starts a good deal sooner without it.
         from ojs_worker.over_httpx import HttpTransport
 
-        return HttpTransport(url, auth, connect_s=connect_s)
-    return DirectTransport(url, auth, connect_s=connect_s)
+        return HttpTransport(url, auth, connect_s=connect_s, tls=tls)
+    return DirectTransport(url, auth, connect_s=connect_s, tls=tls)
 
 
 class DirectTransport:
@@ -49,6 +54,7 @@ class DirectTransport:
         *,
         headers: Headers | None = None,
         connect_s: float = CONNECT_S,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self._url = base_url(url)
         parts = urlsplit(self._url)
@@ -56,7 +62,8 @@ class DirectTransport:
             raise ValueError(f"the server's URL has no host: {url!r}")
         self._host = parts.hostname
         self._port = parts.port or (443 if parts.scheme == "https" else 80)
-        self._tls = ssl.create_default_context() if parts.scheme == "https" else None
+        encrypted = parts.scheme == "https"
+        self._tls = (tls or ssl.create_default_context()) if encrypted else None
         self._prefix = parts.path.encode()
         self._fixed = b" HTTP/1.1\r\nHost: " + parts.netloc.encode() + b"\r\n"
         self._access = Access(auth, headers)

@@ -5,9 +5,7 @@ version byte, a nonce of 12 bytes, the ciphertext, a tag of 16 bytes. `meta` say
 its order, and with which key. Type, queue, meta, results and errors of a job stay readable.
 """
 
-import gzip
 import hmac
-import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from secrets import token_bytes
@@ -18,6 +16,7 @@ import msgspec
 from ojs_wire.codec import encode
 from ojs_worker.client.requests import JobRequest
 from ojs_worker.codec import CannotOpen
+from ojs_worker.compression import GZIP, ZSTD, Compression, compressed, from_gzip, from_zstd
 from ojs_worker.job import Job
 
 try:
@@ -30,15 +29,10 @@ except ImportError as missing:
 
 KEY_BYTES: Final = 32
 ENCRYPTED: Final = "binary/encrypted"
-GZIP: Final = "gzip/plain"
 ENCODINGS: Final = "ojs.codec.encodings"
 KEY_ID: Final = "ojs.codec.key_id"
 FINGERPRINT: Final = "ojs.codec.fingerprint"
 MARKER: Final = "ojs_encoded"
-# Less than this is not worth compressing.
-SHORT: Final = 1024
-# A few bytes can stand for very many.
-MAX_PLAIN: Final = 64 * 1024 * 1024
 _VERSION: Final = b"\x01"
 _NONCE: Final = 12
 _TAG: Final = 16
@@ -56,7 +50,7 @@ class Encryption:
     To change keys, give all workers the new one beside the old, then make it the current one
     everywhere, and take the old one away when no job is left that was sealed with it.
     `unique_secret` allows jobs to be unique by their arguments; it must stay the same when keys
-    change.
+    change. Long arguments are compressed first, where that makes them shorter.
     """
 
     def __init__(
@@ -65,7 +59,7 @@ class Encryption:
         current: str,
         *,
         unique_secret: str | bytes | None = None,
-        compress: bool = True,
+        compress: Compression | None = "zstd",
     ) -> None:
         self._keys = {name: _Key(_secret(key, f"the key {name!r}")) for name, key in keys.items()}
         if current not in self._keys:
@@ -75,6 +69,8 @@ class Encryption:
         self._unique = None
         if unique_secret is not None:
             self._unique = _secret(unique_secret, "`unique_secret`")
+        if compress not in (None, "zstd", "gzip"):
+            raise ValueError(f"`compress` must be zstd, gzip or None, not {compress!r}")
         self._compress = compress
 
     def seal(self, request: JobRequest) -> JobRequest:
@@ -85,10 +81,8 @@ class Encryption:
         if unique := options.get("unique"):
             options["unique"] = self._by_fingerprint(dict(unique), request, meta)
         plain, encodings = encode(request.args), [ENCRYPTED]
-        if self._compress and len(plain) > SHORT:
-            smaller = gzip.compress(plain, mtime=0)
-            if len(smaller) < len(plain):
-                plain, encodings = smaller, [GZIP, ENCRYPTED]
+        if self._compress and (smaller := compressed(plain, self._compress)):
+            plain, encodings = smaller[0], [smaller[1], ENCRYPTED]
         key = self._keys[self._current]
         nonce = key.nonce(request.id, plain)
         data = _VERSION + nonce + key.cipher.encrypt(nonce, plain, None)
@@ -105,7 +99,8 @@ class Encryption:
             return job
         undo: dict[str, Callable[[bytes], bytes]] = {
             ENCRYPTED: lambda given: self._decrypted(given, job.meta.get(KEY_ID)),
-            GZIP: _unzipped,
+            ZSTD: from_zstd,
+            GZIP: from_gzip,
             "json/plain": bytes,
         }
         try:
@@ -115,7 +110,7 @@ class Encryption:
                     raise CannotOpen(f"nobody here undoes the encoding {name!r}", retryable=True)
                 plain = undo[name](plain)
             args = _args.decode(plain)
-        except (ValueError, TypeError, zlib.error, EOFError, OSError) as error:
+        except (ValueError, TypeError) as error:
             raise CannotOpen(f"the arguments are damaged: {error}", retryable=False) from error
         return msgspec.structs.replace(job, args=args)
 
@@ -192,11 +187,3 @@ def _sealed(args: list[Any], meta: Mapping[str, Any]) -> str | None:
     if isinstance(first, str) and meta.get(MARKER) is True:
         return first
     return None
-
-
-def _unzipped(given: bytes) -> bytes:
-    unzip = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
-    plain = unzip.decompress(given, MAX_PLAIN)
-    if not unzip.eof:
-        raise ValueError(f"they are cut short, or longer than {MAX_PLAIN} bytes")
-    return plain

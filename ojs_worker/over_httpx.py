@@ -2,6 +2,7 @@
 that a program has already."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any, Final, Protocol
 
@@ -26,10 +27,12 @@ class HttpTransport:
         *,
         headers: Headers | None = None,
         connect_s: float = CONNECT_S,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self._url = base_url(url)
         self._access = Access(auth, headers)
         self._connect_s = connect_s
+        self._verify = tls or True
         self._client: httpx.AsyncClient | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -77,7 +80,7 @@ class HttpTransport:
         loop = asyncio.get_running_loop()
         if self._client is None or self._loop is not loop:
             self._loop = loop
-            self._client = httpx.AsyncClient(limits=_CONNECTIONS)
+            self._client = httpx.AsyncClient(verify=self._verify, limits=_CONNECTIONS)
         return self._client
 
 
@@ -91,11 +94,12 @@ class BlockingHttpTransport:
         *,
         headers: Headers | None = None,
         connect_s: float = CONNECT_S,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self._url = base_url(url)
         self._access = Access(auth, headers)
         self._connect_s = connect_s
-        self._client = httpx.Client(limits=_CONNECTIONS)
+        self._client = httpx.Client(verify=tls or True, limits=_CONNECTIONS)
 
     def send(self, request: Request) -> Reply:
         """Send one request."""

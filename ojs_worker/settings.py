@@ -28,6 +28,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     profile: ProfileName = "ojs"
     url: str = "http://127.0.0.1:8080"
     auth_token: str | None = None
+    tls_ca_file: str | None = None
+    tls_cert_file: str | None = None
+    tls_key_file: str | None = None
     queues: tuple[str, ...] = ("default",)
     concurrency: int = 10
     processes: int = 2
@@ -90,6 +93,9 @@ class Given(TypedDict, total=False):
     """The settings as keyword arguments of a worker."""
 
     profile: ProfileName
+    tls_ca_file: str
+    tls_cert_file: str
+    tls_key_file: str
     queues: list[str] | tuple[str, ...] | str
     concurrency: int
     processes: int
@@ -145,6 +151,28 @@ TABLE: Final[tuple[Setting, ...]] = (
         choices=tuple(PROFILES),
     ),
     _row("url", "url", "text", "OJS_URL OJS_BACKEND_URL", "where the server is"),
+    _row(
+        "tls_ca_file",
+        "tls_ca_file",
+        "text",
+        "OJS_TLS_CA_FILE",
+        "PEM file of the authorities that the server's certificate may be of, instead of the public"
+        " ones",
+    ),
+    _row(
+        "tls_cert_file",
+        "tls_cert_file",
+        "text",
+        "OJS_TLS_CERT_FILE",
+        "PEM file of the certificate that the worker shows",
+    ),
+    _row(
+        "tls_key_file",
+        "tls_key_file",
+        "text",
+        "OJS_TLS_KEY_FILE",
+        "PEM file of that certificate's key, unless it is in the same file",
+    ),
     _row("queues", "queues", "names", "OJS_QUEUES OJS_QUEUE", "queues to serve, first one first"),
     _row(
         "concurrency",

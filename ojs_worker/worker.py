@@ -22,6 +22,7 @@ from ojs_worker.registry import JobDecorator, Registry, Runs
 from ojs_worker.running import Running
 from ojs_worker.settings import Config, Given, load
 from ojs_worker.signals import SignalBox
+from ojs_worker.tls import tls_of
 from ojs_worker.transport import BlockingTransport, Reply, Request, Transport
 
 log = logging.getLogger("ojs.worker")
@@ -103,7 +104,10 @@ class Worker:
         if self._blocking_client is None:
             config = self.config()
             self._blocking_client = BlockingClient(
-                config.url, self._auth or config.auth_token, codec=self._codec
+                config.url,
+                self._auth or config.auth_token,
+                tls=tls_of(config),
+                codec=self._codec,
             )
         return self._blocking_client
 
@@ -131,9 +135,13 @@ class Worker:
 
     def config(self, flags: Mapping[str, Any] | None = None) -> Config:
         """The settings: flags before code before environment before defaults. The flags hold
-        from now on, also for the clients."""
+        from now on, also for the clients. Raises `SettingError`, also for files that cannot be
+        read."""
         self._flags = flags or self._flags
-        return load(self._flags, self._code)
+        config = load(self._flags, self._code)
+        if self._transport is None:
+            tls_of(config)
+        return config
 
     def life(self, flags: Mapping[str, Any] | None = None, *, fetches: bool = True) -> Running:
         """A new life of this worker, with an id of its own; not started yet."""
@@ -201,7 +209,8 @@ class Worker:
     def _way(self, config: Config) -> Transport:
         if self._transport is not None:
             return self._transport
-        return way_to(config.url, self._auth or config.auth_token, config.connect_s)
+        auth = self._auth or config.auth_token
+        return way_to(config.url, auth, config.connect_s, tls_of(config))
 
 
 async def obey(running: Running, box: SignalBox | None = None) -> int:

@@ -1,7 +1,9 @@
 """Fixtures that every test may use: the databases, and the count of tests that ran on each."""
 
+import gc
 import os
 import shutil
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,12 +13,17 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from ojs_server.store.open import open_store
+from ojs_server.store.postgres import connect
+from tests.kept import KeptConnection
 from tests.postgres import Database, Run, Server, programs_15, programs_18, shared_server
 
 # How long an example takes tells of the machine and its load, and not of the code.
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("suite")
 
+# A disk would be waited for thousands of times, by tests of which none takes away its power.
+MEMORY_DISK = Path("/dev/shm")
+MEMORY_NEEDED = 4 * 1024**3
 RUN_VARIABLE = "OJS_TEST_RUN"
 SERVER_VARIABLE = "OJS_TEST_POSTGRES"
 # Which store a test runs on is told by the fixture it uses, or by the parameter of `store_url`.
@@ -66,11 +73,20 @@ RUN = pytest.StashKey[Run]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Open the run's folder in the one process that all test processes descend from."""
+    """Keep connections; open the run's folder in the process that all others descend from."""
+    connect.DRIVER = KeptConnection
     if not hasattr(config, "workerinput"):
+        if "TMPDIR" not in os.environ and _has_room(MEMORY_DISK):
+            os.environ["TMPDIR"] = str(MEMORY_DISK)
+            tempfile.tempdir = None  # what it has found before
         run = config.stash[RUN] = Run()
         os.environ[RUN_VARIABLE] = str(run.folder)
         config.pluginmanager.register(StoreCount())
+
+
+def _has_room(folder: Path) -> bool:
+    usable = folder.is_dir() and os.access(folder, os.W_OK)
+    return usable and shutil.disk_usage(folder).free >= MEMORY_NEEDED
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -90,6 +106,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             for fixture in used & STORE_MARKS.keys():
                 for mark in STORE_MARKS[fixture]:
                     item.add_marker(mark)
+
+
+def pytest_collection_finish() -> None:
+    """Spare the collector of garbage ten thousand tests and all modules, which stay."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,6 @@
 """PostgreSQL for the tests: real servers, one database per test process, one schema at a time.
 
-All servers of a run live in one short folder under /tmp (`Run`). A janitor process waits on a pipe
+All servers of a run live in one folder with a short path (`Run`). A janitor process waits on a pipe
 from the pytest process; when that closes, however the run ended, it stops the servers and removes
 the folder. Test processes share a server: whoever needs it first starts it, under a file lock.
 """
@@ -10,12 +10,10 @@ import os
 import pwd
 import secrets
 import shutil
-import signal
 import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
@@ -28,6 +26,9 @@ from psycopg import sql
 
 from ojs_server.store.postgres.migrate import migrate
 from ojs_server.store.postgres.statements import PACKAGE
+from tests import janitor
+from tests.janitor import STOP_LIMIT_SECONDS, halt
+from tests.kept import end_all, idle_backends
 
 PROGRAMS_15 = (
     Path("/usr/lib/postgresql/15/bin"),
@@ -40,19 +41,21 @@ SETTINGS = ("listen_addresses=127.0.0.1", "unix_socket_directories=", "max_conne
 # A killed job server, or a killed PostgreSQL, finds every commit again in the system's page cache.
 # synchronous_commit stays on, so that an answer still waits for its commit.
 UNSAFE_SETTINGS = ("fsync=off", "full_page_writes=off")
-STOP_LIMIT_SECONDS = 20.0
 GROWN_BYTES = 1024 * 1024
+SHORT_PATH = 20
 
 
 class Run:
     """The folder of one test run and the janitor that empties it; held by the pytest process."""
 
     def __init__(self) -> None:
-        # Not tempfile's default folder: on macOS its path is longer than a server's paths may be.
-        self.folder = Path(tempfile.mkdtemp(prefix="ojs-test-", dir="/tmp"))
+        # On macOS the default folder's path is longer than a server's paths may be.
+        usual = tempfile.gettempdir()
+        place = usual if len(usual) < SHORT_PATH else "/tmp"
+        self.folder = Path(tempfile.mkdtemp(prefix="ojs-test-", dir=place))
         self.folder.chmod(0o755)  # the servers may run as another user
         self._janitor = subprocess.Popen(
-            [sys.executable, __file__, str(self.folder)],
+            [sys.executable, janitor.__file__, str(self.folder)],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             start_new_session=True,  # Ctrl-C is for the tests; the janitor works after it
@@ -93,7 +96,7 @@ class Server:
 
     def destroy(self) -> None:
         """End the server, if it still runs, and remove it."""
-        _halt(self._data / "postmaster.pid")
+        halt(self._data / "postmaster.pid")
         shutil.rmtree(self._folder)
 
     def _create(self) -> None:
@@ -182,6 +185,7 @@ class Database:
         return schema
 
     def _drop(self, schema: str) -> None:
+        end_all()
         self._connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(schema)))
 
     def _url_of(self, schema: str) -> str:
@@ -193,11 +197,13 @@ class Database:
         # A connection that the test left behind may hold locks, and DROP would wait for them.
         self._connection.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid() AND pid <> ALL (%s)",
+            (idle_backends(),),
         )
 
     def close(self) -> None:
         """Drop the database."""
+        end_all()
         self._connection.close()
         with psycopg.connect(self._server_url, autocommit=True) as connection:
             drop = sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(self._name))
@@ -315,29 +321,3 @@ def _locked(path: Path) -> Iterator[None]:
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
-
-
-def _halt(pid_file: Path) -> None:
-    """End the server that wrote this file, at once: its data is not wanted any more."""
-    if not pid_file.exists():
-        return
-    pid = int(pid_file.read_text().split("\n", 1)[0])
-    end = time.monotonic() + STOP_LIMIT_SECONDS
-    with suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGQUIT)
-        while pid_file.exists():  # removed with the server's last breath
-            if time.monotonic() > end:
-                os.kill(pid, signal.SIGKILL)
-                return
-            time.sleep(0.02)
-
-
-def _janitor(run: Path) -> None:
-    sys.stdin.readline()
-    for pid_file in run.glob("*/data/postmaster.pid"):
-        _halt(pid_file)
-    shutil.rmtree(run)
-
-
-if __name__ == "__main__":
-    _janitor(Path(sys.argv[1]))

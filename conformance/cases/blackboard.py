@@ -1,6 +1,7 @@
 """Cases of the blackboard: putting, polling, pushing, and its view of jobs."""
 
 from conformance.case import case
+from conformance.cases.tenants import TENANTS, two
 from conformance.stage import Stage
 
 BOARD = "blackboard"
@@ -86,3 +87,33 @@ async def pushing(stage: Stage) -> None:
     seen = (await stage.get(f"blackboard/job/{job_id}")).expect(200, {"outcome": "success"})
     kept = {"result": {"size": 1}, "db_updates": updates}
     stage.equal(seen.json["result"], kept, "what is kept of the result")
+
+
+@case("OJS-TEN-025", level=1, capability=TENANTS)
+async def of_tenants(stage: Stage) -> None:
+    """Two tenants have blocks of one name, and each is handed its own jobs."""
+    acme, beta = two(stage)
+    block, path = f"{stage.name('Block')} 1", "blackboard/job/result"
+    mine = await arrived(acme, {"id": block, "resultDataJsonSchema": SCHEMA})
+    new = {"functionBlockId": block}
+    for nobody in (beta, stage):
+        (await nobody.post("blackboard/jobs", new)).error(422, "validation_error")
+    other = await arrived(beta, block)
+    job_id = (await acme.post("blackboard/jobs", new)).expect(201).json["jobId"]
+    poll = {"functionBlockIds": [block]}
+    found = await beta.post("blackboard/job", {**poll, "workerId": other})
+    stage.equal(found.expect(200).json, [], "jobs for the other tenant")
+    done = {"jobId": job_id, "status": "success", "result": {"size": 1}}
+    for reply in (
+        await beta.post("blackboard/job", {**poll, "workerId": mine}),
+        await beta.get(f"blackboard/job/{job_id}"),
+        await beta.post(path, done),
+    ):
+        reply.error(404, "not_found")
+    held = (await acme.post("blackboard/job", {**poll, "workerId": mine})).expect(200).json
+    stage.equal([one["jobId"] for one in held], [job_id], "the tenant's own job")
+    against = await acme.post(path, {**done, "result": {}})
+    against.error(422, "validation_error", field="result")
+    (await acme.post(path, done)).expect(200)
+    job = (await stage.get(f"jobs/{job_id}")).expect(200).json["job"]
+    stage.equal(job["meta"]["tenant_id"], acme.headers["X-OJS-Tenant"], "whose the job is")

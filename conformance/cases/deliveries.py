@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from conformance.case import HOOKS, case
+from conformance.cases.tenants import TENANTS, two
 from conformance.cases.webhooks import PATH, WEBHOOKS
 from conformance.played.listener import Said
 from conformance.receiver import Call, Target
@@ -104,6 +105,27 @@ async def as_it_is_sent(stage: Stage) -> None:
     call = (await target.called(2))[1]
     both = [_signed(call, secret) for secret in (second, SECRET)]
     stage.equal(_signatures(call), both, "signatures while two secrets hold")
+
+
+@case("OJS-TEN-023", capability=TENANTS, own_server=HOOKS)
+async def of_a_tenant(stage: Stage) -> None:
+    """A tenant's subscription is told of the tenant's own jobs, one without a tenant of all."""
+    queue, target, other = stage.name(), stage.target(), stage.target()
+    acme, beta = two(stage)
+    one = await _subscribed(acme, target, queue)
+    await _subscribed(stage, other, queue)
+    for maker in (beta, stage, acme):
+        await maker.enqueue(queue)
+    await other.called(3)
+    whose = [call.event["data"].get("tenant_id") for call in await target.called()]
+    stage.equal(whose, [acme.headers["X-OJS-Tenant"]], "whose the jobs are")
+    delivery = await _ended(acme, one, "delivered")
+    stage.equal(await _deliveries(beta, one), [], "deliveries of a stranger")
+    for reply in (
+        await beta.get(f"webhooks/deliveries/{delivery['id']}"),
+        await beta.post(f"webhooks/deliveries/{delivery['id']}/retry"),
+    ):
+        reply.error(404, "not_found")
 
 
 @case("OJS-WHK-011", "OJS-WHK-017", capability=WEBHOOKS, own_server=HOOKS)

@@ -149,6 +149,34 @@ async def metrics_of_jobs(stage: Stage) -> None:
     stage.check(isinstance(waited, int) and waited >= 0, "queue_time_ms in job.started", waited)
 
 
+@case("OJS-MAN-015", level=1, capability="multi_tenancy")
+async def metrics_of_tenants_and_pools(stage: Stage) -> None:
+    """Jobs are counted by tenant, and pools show how full they are."""
+    queue, worker = stage.name(), stage.name("w")
+    tenant, pool = stage.name("t"), stage.name("pool")
+    limited = {"queues": [queue], "concurrency": 2}
+    (await stage.call("PUT", f"admin/pools/{pool}", limited)).expect(201)
+    for _ in range(3):
+        await stage.enqueue(queue, meta={"tenant_id": tenant})
+    done, dead, _ = await stage.fetch(queue, worker, count=3)
+    (await stage.ack(done, worker)).expect(200)
+    error = {"message": "no", "retryable": False}
+    (await stage.fail(dead, worker, error=error)).expect(200)
+    text = (await stage.get("/metrics")).expect(200).text
+    (await stage.delete(f"admin/pools/{pool}")).expect(200)
+    labels = f'tenant_id="{tenant}"'
+    for line in (
+        f"ojs_tenant_jobs_enqueued_total{{{labels}}} 3.0",
+        f"ojs_tenant_jobs_completed_total{{{labels}}} 1.0",
+        f"ojs_tenant_jobs_failed_total{{{labels}}} 1.0",
+        f'ojs_tenant_queue_depth{{state="active",{labels}}} 1.0',
+        f'ojs_scheduling_pool_active{{pool="{pool}"}} 1.0',
+        f'ojs_scheduling_pool_utilization{{pool="{pool}"}} 0.5',
+        "# TYPE ojs_scheduling_starvation_events_total counter",
+    ):
+        stage.check(line in text, line, "it is not there")
+
+
 def _sums(text: str) -> dict[str, float]:
     """Each metric, summed over its labels."""
     sums: dict[str, float] = {}

@@ -150,3 +150,25 @@ async def pausing_while_fetching(stage: Stage) -> None:
         paused.set()
         await asyncio.wait_for(asyncio.gather(*workers), 20)
     stage.equal(late, [], "jobs handed out after the pause")
+
+
+@case("OJS-QUE-013")
+async def priorities(stage: Stage) -> None:
+    """The jobs of a queue are counted by priority, as far as that is cheap."""
+    queue = stage.name()
+    path = f"queues/{queue}/priority-stats"
+    (await stage.get(path)).error(404, "not_found")
+    for priority, count in ((0, 2), (-5, 1), (100, 3)):
+        await stage.enqueue_many(queue, count, priority=priority)
+    (await stage.push(queue=queue, delay_until="+PT1H")).expect(201)
+    await stage.take(queue)
+    found = (await stage.get(path)).expect(200, {"queue": {"$eq": queue}, "total": 5})
+    stage.equal(found["counts_by_priority"], {"100": 2, "0": 2, "-5": 1}, "counts_by_priority")
+    listed = [(one["priority"], one["count"]) for one in found["distribution"]]
+    stage.equal(listed, [(100, 2), (0, 2), (-5, 1)], "distribution")
+    stage.equal(found["counts_are_exact"], True, "counts_are_exact")
+    await stage.enqueue_many(queue, 999)
+    more = (await stage.get(path)).expect(200, {"total": 1004})
+    exact = more["counts_are_exact"] and more["counts_by_priority"]["0"] == 1001
+    bounded = not more["counts_are_exact"] and more["counts_by_priority"]["0"] >= 1000
+    stage.check(exact or bounded, "1001 jobs, or 1000 and that there are more", more.text)

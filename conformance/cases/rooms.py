@@ -3,6 +3,7 @@
 from typing import Any
 
 from conformance.case import case
+from conformance.cases.tenants import TENANTS, two
 from conformance.reply import Reply
 from conformance.stage import Stage
 
@@ -124,3 +125,31 @@ async def tasks_are_listed_waited_for_and_cancelled(stage: Stage) -> None:
     stage.equal(job["id"], ids[-1], "id")
     (await stage.ack(job, result=1)).expect(200)
     (await stage.get(f"tasks/{ids[-1]}")).expect(200, {"status": "completed", "result": 1})
+
+
+@case("OJS-TEN-024", capability=TENANTS)
+async def of_tenants(stage: Stage) -> None:
+    """Two tenants have rooms of one name: each has its own jobs, workers and tasks there."""
+    acme, beta = two(stage)
+    room = stage.name()
+    mine, other = [(await offered(one, room))["worker_id"] for one in (acme, beta)]
+    task = await submitted(acme, room, n=1)
+    shown = (await beta.get(f"rooms/{room}/jobs")).expect(200)["jobs"]
+    stage.equal([job["workers"] for job in shown], [[other]], "workers of the other tenant")
+    stage.equal(await claimed(beta, other), None, "a task for the other tenant")
+    for reply in (
+        await beta.get(f"tasks/{task['id']}"),
+        await beta.delete(f"tasks/{task['id']}"),
+        await moved(beta, task, "running"),
+        await beta.post("tasks/claim", {"worker_id": mine}),
+    ):
+        reply.error(404, "not_found")
+    (await beta.get(f"rooms/{room}/tasks")).expect(200, {"tasks": []})
+    (await stage.get(f"rooms/{room}/jobs")).expect(200, {"jobs": []})
+    held = await claimed(acme, mine)
+    stage.equal([held["id"], held["worker_id"]], [task["id"], mine], "the tenant's own task")
+    (await moved(acme, held, "completed")).expect(200, {"status": "completed"})
+    job = (await stage.get(f"jobs/{task['id']}")).expect(200).json["job"]
+    stage.equal(job["meta"]["tenant_id"], acme.headers["X-OJS-Tenant"], "whose the task is")
+    told = (await beta.get("events", types="job.*")).json["events"]
+    stage.equal(told, [], "events of the other tenant's jobs")

@@ -63,6 +63,7 @@ async def schemas_that_do_not_compile(stage: Stage) -> None:
         {"minItems": -1},
         {"items": {"$ref": "https://example.com/schema"}},
         {"items": {"$ref": "#/$defs/none"}},
+        {"items": {"$ref": "#/title"}, "title": "a text"},
         {"$ref": "#"},
         {"items": {"pattern": "(a+)+$"}},
         {"items": {"pattern": "["}},
@@ -80,6 +81,41 @@ async def schemas_that_do_not_compile(stage: Stage) -> None:
         400, "invalid_request"
     )
     (await stage.get(path)).error(404, "not_found")
+
+
+@case("OJS-SCH-013", "OJS-SCH-014", capability=SCHEMAS)
+async def breaking_changes(stage: Stage) -> None:
+    """Within a major version, or where it is promised, a schema may not ask for more."""
+    path = f"admin/schemas/{_type(stage)}"
+    mail: dict[str, Any] = {"properties": {"to": {"type": "string"}}, "required": ["to"]}
+
+    def mails(**changes: Any) -> dict[str, Any]:
+        return {"schema": {"items": {**mail, **changes}}}
+
+    (await stage.call("PUT", f"{path}/1.0", mails())).expect(201)
+    broken: list[tuple[str, str, Any]] = [
+        ("required_added", "/items/required", mails(required=["to", "cc"])),
+        ("field_removed", "/items/properties/to", mails(properties={})),
+        ("type_changed", "/items/type", mails(type="object")),
+        ("constraint_narrowed", "/items/minProperties", mails(minProperties=2)),
+        ("additional_closed", "/items/additionalProperties", mails(additionalProperties=False)),
+        ("keyword_changed", "/items/not", mails(**{"not": {"type": "null"}})),
+    ]
+    for rule, pointer, body in broken:
+        reply = (await stage.call("PUT", f"{path}/1.2", body)).error(422, "validation_error")
+        (change,) = reply["error.details.breaking_changes"]
+        stage.equal((change["rule"], change["pointer"]), (rule, pointer), "the rule and its place")
+    (await stage.get(path)).expect(200, {"version": {"$eq": "1.0"}})
+    wider = mails(properties={**mail["properties"], "cc": {"type": "string"}})
+    (await stage.call("PUT", f"{path}/1.2", wider)).expect(201)
+    between = mails(properties={**wider["schema"]["items"]["properties"], "bcc": {}})
+    reply = (await stage.call("PUT", f"{path}/1.1", between)).error(422, "validation_error")
+    stage.equal(reply["error.details.compared_with"], "1.1.0", "the older of the two")
+    promised = {**mails(required=["cc"]), "compatible_with": ["1.2"]}
+    (await stage.call("PUT", f"{path}/2", promised)).error(422, "validation_error")
+    unknown = {**mails(), "compatible_with": 7}
+    (await stage.call("PUT", f"{path}/2", unknown)).error(400, "invalid_request")
+    (await stage.call("PUT", f"{path}/2", mails(required=["cc"]))).expect(201)
 
 
 @case("OJS-SCH-007", "OJS-SCH-008", "OJS-SCH-009", "OJS-SCH-010", capability=SCHEMAS)

@@ -151,3 +151,89 @@ async def statistics(stage: Stage) -> None:
     (await stage.get(path)).expect(200, {"configured": False})
     stage.equal(len((await stage.get(f"{path}/jobs")).json["items"]), 1, "jobs of the tenant")
     (await stage.get("admin/tenants")).expect(200)
+
+
+@case("OJS-TEN-018", "OJS-TEN-019", level=3, capability=TENANTS)
+async def workflows(stage: Stage) -> None:
+    """A tenant's workflow and all its jobs are its own; limits hold when it starts."""
+    acme, beta = two(stage)
+    name, queue = acme.headers["X-OJS-Tenant"], stage.name()
+    step = {"type": "t", "args": [], "queue": queue}
+    chain = {"type": "chain", "steps": [step, step]}
+    path = f"admin/tenants/{name}/limits"
+    rate = {"limit": 1, "period": "PT1H"}
+    (await stage.call("PUT", path, {"max_enqueue_rate": rate})).expect(201)
+    (await acme.post("workflows", chain)).error(429, "TENANT_LIMIT_EXCEEDED")
+    (await stage.call("PUT", path, {"max_queue_depth": 1})).expect(200)
+    flow = (await acme.post("workflows", chain)).expect(201).json["workflow"]["id"]
+    (await acme.post("workflows", chain)).error(429, "TENANT_LIMIT_EXCEEDED")
+    for reply in (
+        await beta.get(f"workflows/{flow}"),
+        await beta.get(f"workflows/{flow}/progress"),
+        await beta.delete(f"workflows/{flow}"),
+    ):
+        reply.error(404, "not_found")
+    stage.equal((await beta.get("workflows")).json["workflows"], [], "workflows of a stranger")
+    for _ in range(2):
+        await beta.empty(queue)
+        job = await acme.take(queue)
+        stage.equal(job["meta"], {"tenant_id": name}, "meta of a step")
+        (await acme.ack(job)).expect(200)
+    (await stage.get(f"workflows/{flow}")).expect(200, {"workflow.state": "completed"})
+
+
+@case("OJS-TEN-020", "OJS-TEN-021", level=2, capability=TENANTS)
+async def cron(stage: Stage) -> None:
+    """Two tenants have entries of one name; each is its own, and so are the jobs."""
+    acme, beta = two(stage)
+    name, entry, queue = acme.headers["X-OJS-Tenant"], stage.name(), stage.name()
+    body = {"name": entry, "cron": "@yearly", "type": "t", "queue": queue}
+    (await acme.post("cron", {**body, "overlap_policy": "allow"})).expect(201)
+    for reply in (
+        await beta.get(f"cron/{entry}"),
+        await beta.get(f"cron/{entry}/history"),
+        await beta.post(f"cron/{entry}/trigger"),
+        await beta.delete(f"cron/{entry}"),
+    ):
+        reply.error(404, "not_found")
+    stage.equal((await beta.get("cron")).json["items"], [], "entries of a stranger")
+    (await beta.post("cron", {**body, "enabled": False})).expect(201)
+    shown = (await acme.get(f"cron/{entry}")).expect(200, {"cron.name": entry})
+    stage.equal(shown.json["cron"]["enabled"], True, "the tenant's own entry")
+    job = (await acme.post(f"cron/{entry}/trigger")).expect(201).json["job"]
+    stage.equal([job["meta"]["tenant_id"], job["meta"]["cron_name"]], [name, entry], "meta")
+    path = f"admin/tenants/{name}/limits"
+    (await stage.call("PUT", path, {"max_queue_depth": 1})).expect(201)
+    (await acme.post(f"cron/{entry}/trigger")).error(429, "TENANT_LIMIT_EXCEEDED")
+    (await beta.delete(f"cron/{entry}")).expect(200)
+    (await acme.get(f"cron/{entry}")).expect(200)
+    (await stage.get(f"cron/{name}/{entry}")).error(404, "not_found")
+    seen = {one["name"] for one in (await stage.get("cron?limit=1000")).json["items"]}
+    stage.check(f"{name}/{entry}" in seen, "what a call without a tenant sees", seen)
+    (await acme.delete(f"cron/{entry}")).expect(200, {"name": entry})
+
+
+@case("OJS-TEN-022", capability=TENANTS)
+async def webhooks(stage: Stage) -> None:
+    """A tenant's subscriptions are its own; nobody else finds, changes or tests them."""
+    acme, beta = two(stage)
+    path = "webhooks/subscriptions"
+    body = {"url": "https://example.com/hook", "events": ["job.failed"], "active": False}
+    one = f"{path}/{(await acme.post(path, body)).expect(201)['subscription.id']}"
+    for reply in (
+        await beta.get(one),
+        await beta.call("PATCH", one, {"active": True}),
+        await beta.post(f"{one}/rotate-secret"),
+        await beta.post(f"{one}/test"),
+        await beta.delete(one),
+    ):
+        reply.error(404, "not_found")
+    stage.equal((await beta.get(path)).json["subscriptions"], [], "subscriptions of a stranger")
+    told = (await acme.get("events", types="webhook.*")).json["events"]
+    kinds = [event["type"] for event in told]
+    stage.equal(kinds, ["webhook.subscription.created"], "events of the tenant")
+    stage.equal((await beta.get("events")).json["events"], [], "events of a stranger")
+    (await acme.get("webhooks/deliveries")).expect(200)
+    stage.equal((await beta.get("webhooks/deliveries")).json["deliveries"], [], "deliveries")
+    (await stage.get(one)).expect(200, {"subscription.active": False})
+    (await acme.delete(one)).expect(200)

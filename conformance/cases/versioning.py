@@ -60,6 +60,44 @@ async def versions_of_handlers(stage: Stage) -> None:
     stage.equal(rest, [other["id"]], "jobs of a worker that says nothing")
 
 
+@case("OJS-VER-011", "OJS-VER-012", "OJS-VER-013", capability=VERSIONING)
+async def routing(stage: Stage) -> None:
+    """New jobs without a version get one by weight, and equal jobs stay equal."""
+    queue, kind = stage.name(), stage.name("kind").replace("-", "_")
+    path = f"admin/routing/{kind}"
+    (await stage.get(path)).error(404, "not_found")
+    (await stage.delete(path)).error(404, "not_found")
+    share = {"version": 1, "weight": 3}
+    rules = [share, {"version": "2.0", "weight": 1}]
+    twice = [share, {"version": "1.0", "weight": 1}]
+    for wrong in ([], [{**share, "weight": 0}], twice, [{**share, "weight": 1001}], [7], None):
+        (await stage.call("PUT", path, {"rules": wrong})).error(400, "invalid_request")
+    watched = {"rules": rules, "auto_rollback": {"error_rate_threshold": 0.1}}
+    (await stage.call("PUT", path, watched)).error(422, "unsupported")
+    (await stage.get(path)).error(404, "not_found")
+    (await stage.call("PUT", path, {"rules": [share]})).expect(201)
+    (await stage.call("PUT", path, {"rules": rules})).expect(200, {"type": {"$eq": kind}})
+    stage.equal((await stage.get(path))["rules"], rules, "the rules")
+
+    same = {"unique": {"keys": ["type"]}, "type": kind, "queue": queue}
+    first = (await stage.push(**same)).expect(201, {"job.version_routed": True})
+    (await stage.push(**same)).error(409, "duplicate")
+    (await stage.delete(f"jobs/{first['job.id']}")).expect(200)
+    many = await stage.enqueue_many(queue, 20, type=kind)
+    versions = [job["version"] for job in many]
+    counts = versions.count(1), versions.count("2.0")
+    stage.check(sum(counts) == 20 and counts[1] in (4, 5, 6), "shares of 3 to 1", str(counts))
+    chain = {"type": "chain", "steps": [{"type": kind, "args": [], "options": {"queue": queue}}]}
+    (await stage.post("workflows", chain)).expect(201)
+    own = await stage.enqueue(queue, type=kind, version=7)
+    stage.equal((own["version"], own.get("version_routed")), (7, None), "a version of its own")
+    given = [job.get("version") for job in await stage.fetch(queue, count=22)]
+    stage.check(len(given) == 22 and given[20] in (1, "2.0"), "a step's version", str(given))
+    (await stage.delete(path)).expect(200, {"deleted": True})
+    free = await stage.enqueue(queue, type=kind)
+    stage.equal((free.get("version"), free.get("version_routed")), (None, None), "no version")
+
+
 @case("OJS-VER-008", "OJS-VER-009", "OJS-VER-010", capability=VERSIONING)
 async def tags_of_runtimes(stage: Stage) -> None:
     """A job is kept from a runtime that lacks one of its tags, and what is behind it is not."""

@@ -12,6 +12,7 @@ from ojs_server.domain.cron import (
     parse_cron,
     skipped_by_clock_change,
 )
+from ojs_server.domain.tenant import apart
 from ojs_server.domain.validate import Draft, parse_draft
 from ojs_server.domain.zones import parse_zone
 from ojs_wire import codec
@@ -48,6 +49,8 @@ class Skip(StrEnum):
     CLOCK_CHANGE = "dst_skip"
     # The queue takes no jobs of this type, since its settings have changed.
     TYPE = "type_refused"
+    # The tenant of the job has reached one of its limits.
+    LIMIT = "tenant_limit"
     # The entry was stored by a version with other rules or zones; it is switched off.
     INVALID = "invalid"
 
@@ -73,6 +76,11 @@ class CronEntry(msgspec.Struct, frozen=True):
     last_job_id: str | None = None
     run_count: int = 0
     held: int = 0
+
+    @property
+    def whose(self) -> tuple[str | None, str]:
+        """The entry's tenant, and the name by which that one knows it."""
+        return apart(self.name)
 
 
 class CronRun(msgspec.Struct, frozen=True):
@@ -168,13 +176,14 @@ def draft_of(
 ) -> Draft:
     """The job of one run. `lease_ms` is the server's own visibility timeout."""
     template = definition_of(entry).job_template
+    tenant, name = entry.whose
     meta = {
         **(template.get("meta") or {}),
-        "cron_name": entry.name,
+        "cron_name": name,
         "cron_scheduled_at": format_timestamp(run_at),
         "cron_triggered_at": format_timestamp(now),
     }
-    draft = parse_draft({**template, "meta": meta}, strict=strict)
+    draft = parse_draft({**template, "meta": meta}, strict=strict, tenant=tenant)
     if draft.limits.lease_ms is None and lease_ms < MIN_LEASE_MS:
         limits = msgspec.structs.replace(draft.limits, lease_ms=MIN_LEASE_MS)
         return msgspec.structs.replace(draft, limits=limits)

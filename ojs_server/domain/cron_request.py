@@ -24,6 +24,7 @@ from ojs_server.domain.errors import OjsError, TooLarge, invalid
 from ojs_server.domain.fields import object_of
 from ojs_server.domain.naming import nearest
 from ojs_server.domain.options import OPTIONS
+from ojs_server.domain.tenant import scoped
 from ojs_server.domain.zones import parse_zone
 from ojs_wire.values import MAX_NAME, MAX_TIME, kind_of
 
@@ -60,12 +61,15 @@ class CronChanges(msgspec.Struct, frozen=True):
     parts: Mapping[str, Any] = {}
 
 
-def parse_changes(body: Mapping[str, Any]) -> CronChanges:
-    """Check what a registration or a change says, as far as it stands for itself."""
+def parse_changes(body: Mapping[str, Any], *, tenant: str | None = None) -> CronChanges:
+    """Check what a registration or a change says, as far as it stands for itself.
+
+    Each tenant has names of its own.
+    """
     template = object_of("job_template", body.get("job_template"))
     name = body.get("name")
     return CronChanges(
-        name=None if name is None else parse_name(name),
+        name=None if name is None else scoped(tenant, parse_name(name)),
         expression=_expression(body),
         timezone=_zone(body.get("timezone")),
         overlap=_overlap(body.get("overlap_policy")),
@@ -128,7 +132,7 @@ def registered(
 def changed(changes: CronChanges, known: CronEntry, now: int, *, strict: bool) -> CronEntry:
     """The entry after a change of some of its members."""
     if changes.name not in (None, known.name):
-        raise invalid("name", f"must be {known.name}, as in the path; an entry keeps its name")
+        raise invalid("name", f"must be {known.whose[1]}, as in the path; an entry keeps its name")
     before = definition_of(known)
     definition = Definition(
         _template(changes, before.job_template),

@@ -53,6 +53,7 @@ class Delivery(msgspec.Struct, frozen=True):
     answer: int | None = None
     error: str | None = None
     took_ms: int | None = None
+    tenant: str | None = None
 
 
 class Reply(msgspec.Struct, frozen=True):

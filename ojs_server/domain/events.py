@@ -10,7 +10,8 @@ from ojs_server.domain.cron_entry import CronEntry, definition_of
 from ojs_server.domain.delivery import Delivery
 from ojs_server.domain.faults import Fault
 from ojs_server.domain.job import Event, Job, Lease, State
-from ojs_server.domain.tenant import unscoped
+from ojs_server.domain.tenant import apart, unscoped
+from ojs_server.domain.webhook import Webhook
 from ojs_wire import codec
 from ojs_wire.values import format_timestamp, in_seconds
 
@@ -284,19 +285,20 @@ def worker(kind: str, worker_id: str, **data: Any) -> Event:
 
 def job_types_changed(room: str) -> Event:
     """Workers of a room have come or gone, and so what can be asked for there."""
-    return Event("job_types.changed", room, None, None, codec.encode({"room": room}))
+    tenant, room = apart(room)
+    told = {"room": room} if tenant is None else {"room": room, "tenant_id": tenant}
+    return Event("job_types.changed", room, None, None, codec.encode(told))
 
 
-def of_webhook(kind: str, webhook_id: str) -> Event:
+def of_webhook(kind: str, webhook: Webhook) -> Event:
     """`webhook.subscription.created` or `.deleted`."""
-    return Event(kind, webhook_id, None, None, codec.encode({"subscription_id": webhook_id}))
+    return _of_webhook(kind, webhook.id, webhook.tenant, {})
 
 
 def of_delivery(kind: str, delivery: Delivery) -> Event:
     """`webhook.delivered`, `webhook.failed` or `webhook.dead`: what came of an attempt."""
     told = {
         "delivery_id": delivery.id,
-        "subscription_id": delivery.webhook_id,
         "event_id": delivery.event_id,
         "event_type": delivery.event_type,
         "attempt": delivery.attempt,
@@ -304,7 +306,14 @@ def of_delivery(kind: str, delivery: Delivery) -> Event:
         "error": delivery.error,
         "next_attempt_at": None if delivery.due_at is None else format_timestamp(delivery.due_at),
     }
-    return Event(kind, delivery.webhook_id, None, None, codec.encode(told))
+    return _of_webhook(kind, delivery.webhook_id, delivery.tenant, told)
+
+
+def _of_webhook(kind: str, name: str, tenant: str | None, more: dict[str, Any]) -> Event:
+    told = {"subscription_id": name, **more}
+    if tenant is not None:
+        told["tenant_id"] = tenant
+    return Event(kind, name, None, None, codec.encode(told))
 
 
 def cron_triggered(entry: CronEntry, job: Job, run_at: int, now: int, *, manual: bool) -> Event:
@@ -328,15 +337,18 @@ def _of_cron(
 ) -> Event:
     job_type = definition_of(entry).job_template.get("type")
     due_at = None if run_at is None else format_timestamp(run_at)
+    tenant, name = entry.whose
+    if tenant is not None:
+        more = {**more, "tenant_id": tenant}
     return Event(
         kind,
-        entry.name,
+        name,
         queue,
         job_type,
         codec.encode(
             {
                 # The catalogue and the cron document name the same things differently.
-                "cron_name": entry.name,
+                "cron_name": name,
                 "cron_expr": entry.expression,
                 "cron_expression": entry.expression,
                 "timezone": entry.timezone,

@@ -38,6 +38,7 @@ _ENVELOPE: Final = frozenset({"type", "args", "id", "meta", "schema", "options",
 _MANAGED: Final = frozenset(
     {
         "state",
+        "version_routed",
         "attempt",
         "max_attempts",
         "created_at",

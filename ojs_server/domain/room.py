@@ -14,6 +14,7 @@ from ojs_server.domain.errors import invalid
 from ojs_server.domain.job import TERMINAL, Job, Lease, State
 from ojs_server.domain.kind import Kind, type_of
 from ojs_server.domain.naming import nearest
+from ojs_server.domain.tenant import scoped
 from ojs_wire.values import MAX_NAME, QUEUE
 
 # Rooms whose names are no queues are kept in queues that begin with this.
@@ -70,13 +71,15 @@ def _part(field: str, value: object) -> str:
     return value
 
 
-def parse_kind(room: str, name: object, category: object, schema: bytes | None) -> Kind:
-    """The job that a worker registers in a room."""
+def parse_kind(
+    room: str, name: object, category: object, schema: bytes | None, tenant: str | None = None
+) -> Kind:
+    """The job that a worker registers in a room; each tenant has rooms of its own."""
     whole = _part("name", name)
     if category is not None:
         whole = f"{_part('category', category)}:{whole}"
     return Kind(
-        room,
+        scoped(tenant, room),
         whole,
         type_of(whole, "name"),
         queue=queue_of(room),

@@ -18,6 +18,7 @@ from ojs_wire.values import kind_of
 MODES: Final = ("off", "warn", "strict")
 MAX_SCHEMA: Final = 64 * 1024
 MAX_SCHEMAS: Final = 1000
+MAX_COMPATIBLE: Final = 10
 _URN: Final = re.compile(r"urn:ojs:schema:([^:]+):v([0-9.]+)", re.ASCII)
 
 
@@ -80,6 +81,23 @@ def applying(marks: Sequence[SchemaMark], version: Version | None) -> SchemaMark
     if version is None:
         return marks[0] if marks else None
     return next((mark for mark in marks if mark.version == version), None)
+
+
+def compatible_with(given: Mapping[str, Any]) -> tuple[Version, ...]:
+    """The versions that a registration says it is compatible with: one, or some."""
+    said = given.get("compatible_with")
+    listed = [] if said is None else said if isinstance(said, list) else [said]
+    if len(listed) > MAX_COMPATIBLE:
+        raise invalid("compatible_with", f"may name {MAX_COMPATIBLE} versions, not {len(listed)}")
+    return tuple(parse_version("compatible_with", one) for one in listed)
+
+
+def neighbours(marks: Sequence[SchemaMark], version: Version) -> tuple[Version | None, ...]:
+    """The versions just below and just above one with the same major number; marks newest first."""
+    kin = [mark.version for mark in marks if mark.version.major == version.major]
+    below = next((one for one in kin if one < version), None)
+    above = next((one for one in reversed(kin) if one > version), None)
+    return below, above
 
 
 def is_sealed(args: Sequence[Any], meta: Mapping[str, Any]) -> bool:

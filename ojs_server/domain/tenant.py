@@ -86,6 +86,12 @@ def unscoped(tenant: str | None, name: str) -> str:
     return name if tenant is None else name.removeprefix(f"{tenant}{BETWEEN}")
 
 
+def apart(name: str) -> tuple[str | None, str]:
+    """Whose a thing is by its name, and what its tenant calls it; for names without a slash."""
+    tenant, _, own = name.rpartition(BETWEEN)
+    return tenant or None, own
+
+
 def parse_tenant(field: str, value: object) -> str:
     """Check the name of a tenant."""
     return parse_key(field, value)

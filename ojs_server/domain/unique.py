@@ -32,6 +32,8 @@ class _Spec(msgspec.Struct, frozen=True):
     unique: dict[str, Any] | None = None
     # Of a job from before versions were checked it may be anything.
     version: Any = None
+    # Equal jobs stay equal, whichever versions they were given.
+    version_routed: Any = None
 
 
 _spec: Final = msgspec.json.Decoder(_Spec)
@@ -187,9 +189,8 @@ def refingerprinted(stored: StoredJob) -> StoredJob:
     if (policy := parse_unique(spec.unique)) is None:
         return stored
     args, meta = msgspec.json.decode(stored.args), msgspec.json.decode(stored.meta)
-    key = unique_of(
-        policy, stored.job.type, stored.job.queue, args, meta, read_version(spec.version)
-    ).key
+    version = None if spec.version_routed else read_version(spec.version)
+    key = unique_of(policy, stored.job.type, stored.job.queue, args, meta, version).key
     return msgspec.structs.replace(stored, unique_key=key)
 
 

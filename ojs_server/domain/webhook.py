@@ -40,7 +40,10 @@ class Wish(msgspec.Struct, frozen=True):
 
 
 class Webhook(msgspec.Struct, frozen=True):
-    """A subscription. Up to `cursor` in the event log its deliveries have been made."""
+    """A subscription. Up to `cursor` in the event log its deliveries have been made.
+
+    A tenant's is told of what is that tenant's, and no more.
+    """
 
     id: str
     url: str
@@ -52,6 +55,7 @@ class Webhook(msgspec.Struct, frozen=True):
     cursor: int
     created_at: int
     updated_at: int
+    tenant: str | None = None
 
     def secrets(self, now: int) -> tuple[str, ...]:
         """What a delivery at this moment is signed with, the newest first."""

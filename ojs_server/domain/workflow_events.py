@@ -37,6 +37,8 @@ def told(
         "workflow_type": workflow.kind,
         "total_steps": counts.total,
     }
+    if workflow.tenant is not None:
+        data["tenant_id"] = workflow.tenant
     if kind in ("workflow.completed", "workflow.failed", "workflow.cancelled"):
         data["duration_ms"] = max(0, now - workflow.created_at)
         data["steps_completed"] = counts.completed

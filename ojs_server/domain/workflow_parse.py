@@ -55,6 +55,7 @@ class Definition(msgspec.Struct, frozen=True):
 
     id: str | None
     name: str | None
+    tenant: str | None
     request_hash: bytes | None
     plan: Plan
     drafts: tuple[Draft | None, ...]
@@ -62,8 +63,11 @@ class Definition(msgspec.Struct, frozen=True):
     paths: tuple[str, ...]
 
 
-def parse_workflow(body: object, *, strict: bool = False) -> Definition:
-    """Check a whole request; the jobs that are wrong are all named at once."""
+def parse_workflow(body: object, *, strict: bool = False, tenant: str | None = None) -> Definition:
+    """Check a whole request; the jobs that are wrong are all named at once.
+
+    All jobs of a tenant's workflow are the tenant's.
+    """
     if not isinstance(body, dict):
         raise refuse("", f"must be a JSON object, not {kind_of(body)}")
     own_id, name = body.get("id"), body.get("name")
@@ -72,12 +76,13 @@ def parse_workflow(body: object, *, strict: bool = False) -> Definition:
     # A name is looked up in the database, and not every database can hold a NUL.
     if name is not None and (not isinstance(name, str) or len(name) > MAX_NAME or "\0" in name):
         raise refuse("name", f"must be a string of at most {MAX_NAME} characters, none of them NUL")
-    reader = _Reader(strict)
+    reader = _Reader(strict, tenant)
     reader.read(body)
     return Definition(
         id=own_id,
         name=name,
-        request_hash=hash_of(body) if own_id else None,
+        tenant=tenant,
+        request_hash=hash_of(body, tenant) if own_id else None,
         plan=Plan(tuple(reader.nodes)),
         drafts=tuple(reader.drafts),
         requests=tuple(reader.requests),
@@ -112,12 +117,13 @@ def _refuse_all(problems: Sequence[dict[str, str]]) -> None:
 class _Reader:
     """Lays out the nodes: those of one definition stand side by side, nested ones further on."""
 
-    def __init__(self, strict: bool) -> None:
+    def __init__(self, strict: bool, tenant: str | None) -> None:
         self.nodes = [Node("")]
         self.drafts: list[Draft | None] = [None]
         self.requests: list[bytes | None] = [None]
         self.paths = [""]
         self._strict = strict
+        self._tenant = tenant
         self._problems: list[dict[str, str]] = []
 
     def read(self, body: Mapping[str, Any]) -> None:
@@ -189,7 +195,7 @@ class _Reader:
             return
         request = _job(part.body, defaults)
         try:
-            draft = parse_draft(request, strict=self._strict)
+            draft = parse_draft(request, strict=self._strict, tenant=self._tenant)
         except (InvalidRequest, ValidationError, TooLarge) as error:
             self._problem(part.path, error)
             return

@@ -23,6 +23,7 @@ class Workflow(msgspec.Struct, frozen=True):
     finished_at: int | None = None
     due_at: int | None = None
     request_hash: bytes | None = None
+    tenant: str | None = None
 
 
 class WorkflowJob(msgspec.Struct, frozen=True):
@@ -92,6 +93,7 @@ def begun(
     progress: Progress,
     now: int,
     request_hash: bytes | None,
+    tenant: str | None = None,
 ) -> Workflow:
     """A new workflow."""
     return Workflow(
@@ -103,6 +105,7 @@ def begun(
         progress=progress.written(),
         created_at=now,
         request_hash=request_hash,
+        tenant=tenant,
     )
 
 

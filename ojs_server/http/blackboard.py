@@ -6,18 +6,17 @@ from ojs_server.domain.blackboard import QUEUE, Phase, parse_phase, parse_push, 
 from ojs_server.domain.errors import ValidationError
 from ojs_server.domain.fields import client_id
 from ojs_server.domain.job import StoredJob
-from ojs_server.domain.kind import BLOCKS, type_of
+from ojs_server.domain.kind import BLOCKS, Kind, type_of
+from ojs_server.domain.tenant import scoped
 from ojs_server.domain.validate import parse_draft
-from ojs_server.domain.workers import parse_worker_id
 from ojs_server.http.blocks import check_result
 from ojs_server.http.call import Answer, Call
-from ojs_server.http.ids import job_id_of
+from ojs_server.http.ids import job_id_of, known_as
 from ojs_server.http.jobs import load_job
 from ojs_server.http.workers import result_of
 from ojs_server.ops.claim import Claim
 from ojs_server.ops.enqueue import Enqueue
 from ojs_server.ops.settle import Ack, Fail, missing
-from ojs_server.store.base import Reader
 from ojs_server.store.records import Claimed
 from ojs_wire import codec
 from ojs_wire.calls import BoardJobRequest, BoardPollRequest, BoardResultRequest
@@ -35,7 +34,8 @@ async def put(call: Call) -> Answer:
             "queue": QUEUE,
             "args": [request.context or {}],
             "meta": {"phase": phase.lower(), "function_block": name},
-        }
+        },
+        tenant=call.tenant,
     )
     done = await call.server.engine.run(Enqueue((draft,)))
     return Answer(_shown(done.jobs[0], phase, name), 201 if done.created else 200)
@@ -46,7 +46,12 @@ async def poll(call: Call) -> Answer:
     request = await call.read(BoardPollRequest)
     names = {type_of(name, "functionBlockIds"): name for name in request.functionBlockIds}
     claim = Claim(
-        (), request.limit or 1, parse_worker_id(request.workerId), tuple(names), known=True
+        queues=(),
+        count=request.limit or 1,
+        worker_id=known_as(call, request.workerId),
+        job_types=tuple(names),
+        known=True,
+        tenant=call.tenant,
     )
     found = await call.server.engine.run(claim)
     return Answer([_handed(one.claimed, names) for one in found])
@@ -72,9 +77,7 @@ async def result(call: Call) -> Answer:
     if push.fault is not None:
         change = await call.server.engine.run(Fail(job_id, push.fault))
         return Answer(view(change.after))
-    kind = await call.server.engine.read(
-        lambda reader: reader.kind_of_type(BLOCKS, stored.job.type)
-    )
+    kind = await _kind_of(call, stored.job.type)
     if phase is Phase.EXECUTE and kind is not None and kind.result_schema is not None:
         check_result(kind.result_schema, push.data)
     kept = result_of(codec.decode(push.stored()), call.server.settings.max_result_bytes)
@@ -85,27 +88,32 @@ async def result(call: Call) -> Answer:
 async def read(call: Call) -> Answer:
     """One job as the board sees it."""
     stored, _ = await load_job(call)
-    kind = await call.server.engine.read(
-        lambda reader: reader.kind_of_type(BLOCKS, stored.job.type)
-    )
+    kind = await _kind_of(call, stored.job.type)
     name = stored.job.type if kind is None else kind.name
     return Answer(_shown(stored, phase_of(stored.meta), name))
 
 
+async def _kind_of(call: Call, job_type: str) -> Kind | None:
+    room = scoped(call.tenant, BLOCKS)
+    return await call.server.engine.read(lambda reader: reader.kind_of_type(room, job_type))
+
+
 async def _known_type(call: Call, name: str, own_id: str | None) -> str:
     job_type = type_of(name)
-
-    def known(reader: Reader) -> bool:
-        # Whoever repeats a request hears of its job, also once all workers of the block have gone.
-        registered = reader.kind_of_type(BLOCKS, job_type) is not None
-        return registered or (own_id is not None and reader.job(own_id) is not None)
-
-    if not await call.server.engine.read(known):
+    # Whoever repeats a request hears of its job, also once all workers of the block have gone.
+    if await _kind_of(call, job_type) is None and not await _is_own(call, own_id):
         raise ValidationError(
             f"the function block {name!r} has been registered by no worker",
             details={"field": "functionBlockId"},
         )
     return job_type
+
+
+async def _is_own(call: Call, job_id: str | None) -> bool:
+    if job_id is None:
+        return False
+    found = await call.server.engine.read(lambda reader: reader.job(job_id))
+    return found is not None and found[0].job.tenant == call.tenant
 
 
 def _handed(claimed: Claimed, names: dict[str, str]) -> dict[str, Any]:

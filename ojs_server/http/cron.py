@@ -5,6 +5,7 @@ from typing import Any
 from ojs_server.domain.cron_entry import CronEntry, CronRun, definition_of
 from ojs_server.domain.cron_request import NAME, parse_changes, registered
 from ojs_server.domain.errors import invalid
+from ojs_server.domain.tenant import scoped, unscoped
 from ojs_server.http import dialects
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import page_of
@@ -20,15 +21,15 @@ async def register(call: Call) -> Answer:
     """Store an entry, or replace the one of this name."""
     body = await call.json()
     call.check_members(body, CronRequest)
-    changes = parse_changes(body)
+    changes = parse_changes(body, tenant=call.tenant)
     strict = call.server.settings.strict
     # Refused here, a wrong request costs the writer nothing.
     name = registered(changes, None, 0, strict=strict).name
     kept = await call.server.engine.run(Register(name, changes, strict))
     return Answer(
-        dialects.cron_answer(_shown(kept.entry), created=kept.created),
+        dialects.cron_answer(_shown(call, kept.entry), created=kept.created),
         201 if kept.created else 200,
-        {"Location": f"/ojs/v1/cron/{name}"},
+        {"Location": f"/ojs/v1/cron/{unscoped(call.tenant, name)}"},
     )
 
 
@@ -39,15 +40,17 @@ async def listing(call: Call) -> Answer:
         raise invalid("enabled", f"must be one of {', '.join(_TRUTH)}")
     page = page_of(call)
     entries = await call.server.engine.read(lambda reader: reader.cron())
+    if call.tenant is not None:
+        entries = [entry for entry in entries if entry.whose[0] == call.tenant]
     if wanted is not None:
         entries = [entry for entry in entries if entry.enabled is _TRUTH[wanted]]
     part, pagination = page.cut(entries)
-    return Answer(dialects.cron_list([_shown(entry) for entry in part], pagination))
+    return Answer(dialects.cron_list([_shown(call, entry) for entry in part], pagination))
 
 
 async def detail(call: Call) -> Answer:
     """One entry."""
-    return Answer(dialects.cron_answer(_shown(await _known(call))))
+    return Answer(dialects.cron_answer(_shown(call, await _known(call))))
 
 
 async def amend(call: Call) -> Answer:
@@ -56,9 +59,9 @@ async def amend(call: Call) -> Answer:
     body = await call.json()
     call.check_members(body, CronRequest)
     kept = await call.server.engine.run(
-        Amend(name, parse_changes(body), call.server.settings.strict)
+        Amend(name, parse_changes(body, tenant=call.tenant), call.server.settings.strict)
     )
-    return Answer(dialects.cron_answer(_shown(kept.entry)))
+    return Answer(dialects.cron_answer(_shown(call, kept.entry)))
 
 
 async def pause(call: Call) -> Answer:
@@ -74,7 +77,8 @@ async def resume(call: Call) -> Answer:
 async def delete(call: Call) -> Answer:
     """Forget an entry; the jobs that it fired stay."""
     kept = await call.server.engine.run(Forget(_name(call)))
-    return Answer(dialects.cron_answer(_shown(kept.entry), deleted=True, name=kept.entry.name))
+    entry = _shown(call, kept.entry)
+    return Answer(dialects.cron_answer(entry, deleted=True, name=entry["name"]))
 
 
 async def trigger(call: Call) -> Answer:
@@ -82,7 +86,7 @@ async def trigger(call: Call) -> Answer:
     await call.read(EmptyRequest, optional=True)
     done = await call.server.engine.run(Trigger(_name(call)))
     job_id = done.stored.job.id
-    entry = dialects.cron_answer(_shown(done.entry), triggered=True, job_id=job_id)
+    entry = dialects.cron_answer(_shown(call, done.entry), triggered=True, job_id=job_id)
     return Answer(job_answer(done.stored, **entry), 201, {"Location": f"/ojs/v1/jobs/{job_id}"})
 
 
@@ -94,7 +98,12 @@ async def history(call: Call) -> Answer:
     part, pagination = page.cut(runs)
     shown = [_run(run) for run in part]
     return Answer(
-        {"name": entry.name, "history": shown, "count": len(shown), "pagination": pagination}
+        {
+            "name": unscoped(call.tenant, entry.name),
+            "history": shown,
+            "count": len(shown),
+            "pagination": pagination,
+        }
     )
 
 
@@ -102,7 +111,7 @@ async def _switch(call: Call, enabled: bool) -> Answer:
     await call.read(EmptyRequest, optional=True)
     changes = parse_changes({"enabled": enabled})
     kept = await call.server.engine.run(Amend(_name(call), changes))
-    return Answer(dialects.cron_answer(_shown(kept.entry)))
+    return Answer(dialects.cron_answer(_shown(call, kept.entry)))
 
 
 def _name(call: Call) -> str:
@@ -110,7 +119,7 @@ def _name(call: Call) -> str:
     # A name of another form names no entry.
     if not NAME.fullmatch(name):
         raise missing(name[:100])
-    return name
+    return scoped(call.tenant, name)
 
 
 async def _known(call: Call) -> CronEntry:
@@ -121,11 +130,11 @@ async def _known(call: Call) -> CronEntry:
     return found[0]
 
 
-def _shown(entry: CronEntry) -> dict[str, Any]:
+def _shown(call: Call, entry: CronEntry) -> dict[str, Any]:
     definition = definition_of(entry)
     return dialects.cron_entry(
         {
-            "name": entry.name,
+            "name": unscoped(call.tenant, entry.name),
             "expression": entry.expression,
             "timezone": entry.timezone,
             "overlap_policy": entry.overlap,

@@ -1,11 +1,11 @@
 """Queues: list, counts, pause and resume."""
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from ojs_server.domain.errors import NotFound
-from ojs_server.domain.job import WAITING
+from ojs_server.domain.job import WAITING, State
 from ojs_server.domain.tenant import scoped
 from ojs_server.http import dialects
 from ojs_server.http.call import Answer, Call
@@ -13,6 +13,9 @@ from ojs_server.http.paging import page_of
 from ojs_server.http.queue_config import set_paused, shown
 from ojs_server.store.records import QueueCounts
 from ojs_wire.values import QUEUE, format_timestamp
+
+# So many jobs of each priority are counted.
+MAX_COUNTED: Final = 1000
 
 
 async def listing(call: Call) -> Answer:
@@ -45,6 +48,25 @@ async def stats(call: Call) -> Answer:
         "computed_at": format_timestamp(now),
     }
     return Answer(dialects.queue_stats(call, answer))
+
+
+async def priorities(call: Call) -> Answer:
+    """Jobs that can be handed out, by priority: counted as far as it costs little."""
+    queue, now = await _known(call)
+    counts = await call.server.engine.read(
+        lambda reader: reader.priorities(queue.name, MAX_COUNTED)
+    )
+    answer = {
+        "queue": queue.name,
+        "counts_by_priority": {str(priority): count for priority, count in counts.items()},
+        "distribution": [
+            {"priority": priority, "count": count} for priority, count in counts.items()
+        ],
+        "counts_are_exact": all(count < MAX_COUNTED for count in counts.values()),
+        "total": queue.counts[State.AVAILABLE],
+        "computed_at": format_timestamp(now),
+    }
+    return Answer(answer)
 
 
 async def pause(call: Call) -> Answer:

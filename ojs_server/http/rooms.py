@@ -11,11 +11,11 @@ from ojs_server.domain.faults import parse_fault
 from ojs_server.domain.job import Lease, StoredJob
 from ojs_server.domain.job_filter import JobFilter
 from ojs_server.domain.kind import Kind
+from ojs_server.domain.tenant import scoped, unscoped
 from ojs_server.domain.validate import parse_draft
-from ojs_server.domain.workers import parse_worker_id
 from ojs_server.http.blocks import check_value, checked_schema
 from ojs_server.http.call import Answer, Call
-from ojs_server.http.ids import holder_of, job_id_of
+from ojs_server.http.ids import holder_of, job_id_of, known_as
 from ojs_server.http.job_lists import check_place
 from ojs_server.http.jobs import load_job
 from ojs_server.http.paging import page_of
@@ -42,22 +42,24 @@ async def put_job(call: Call) -> Answer:
     request = await call.read(RoomJobRequest)
     room = rooms.parse_room(call.params["room"])
     schema = None if request.schema is None else checked_schema(request.schema, "schema")
-    kind = rooms.parse_kind(room, request.name, request.category, schema)
+    kind = rooms.parse_kind(room, request.name, request.category, schema, call.tenant)
     given = request.worker_id
-    worker_id = uuid7(wall_ms(), call.server.luck.bits) if given is None else parse_worker_id(given)
+    own = uuid7(wall_ms(), call.server.luck.bits) if given is None else given
+    worker_id = known_as(call, own)
     engine = call.server.engine
     await engine.run(Join(worker_id, kind, new=given is None, principal=call.principal or None))
     staffed = await engine.read(lambda reader: _named(reader, kind))
     interval = in_seconds(engine.rules.profile.heartbeat_interval_ms)
-    return Answer({**_shown_kind(staffed), "worker_id": worker_id, "heartbeat_interval": interval})
+    shown = _shown_kind(call, staffed)
+    return Answer({**shown, "worker_id": own, "heartbeat_interval": interval})
 
 
 async def list_jobs(call: Call) -> Answer:
     """The jobs of a room that somebody runs, or that tasks wait for."""
     room = rooms.parse_room(call.params["room"])
-    found = await call.server.engine.read(lambda reader: reader.kinds_in(room))
+    found = await call.server.engine.read(lambda reader: reader.kinds_in(scoped(call.tenant, room)))
     page = page_of(call)
-    shown, pagination = page.cut([_shown_kind(one) for one in found])
+    shown, pagination = page.cut([_shown_kind(call, one) for one in found])
     return Answer({"jobs": shown, "pagination": pagination})
 
 
@@ -70,7 +72,7 @@ async def submit(call: Call) -> Answer:
     if not isinstance(payload, dict):
         raise invalid("payload", f"must be an object, not {kind_of(payload)}")
     engine = call.server.engine
-    kind = await engine.read(lambda reader: reader.kind_named(room, name))
+    kind = await engine.read(lambda reader: reader.kind_named(scoped(call.tenant, room), name))
     if kind is None:
         raise NotFound(
             f"there is no job {name} in the room {room}",
@@ -88,7 +90,7 @@ async def submit(call: Call) -> Answer:
         "retry": {"max_attempts": 1},
         **({} if request.id is None else {"id": request.id}),
     }
-    done = await engine.run(Enqueue((parse_draft(body),)))
+    done = await engine.run(Enqueue((parse_draft(body, tenant=call.tenant),)))
     return Answer(_shown(done.jobs[0], None), 201 if done.created else 200)
 
 
@@ -101,7 +103,7 @@ async def list_tasks(call: Call) -> Answer:
     check_place(page, query)
 
     def read(reader: Reader) -> tuple[list[tuple[StoredJob, Lease | None]], str | None]:
-        wanted = JobFilter(queue=rooms.queue_of(room), states=states)
+        wanted = JobFilter(queue=rooms.queue_of(room), states=states, tenant=call.tenant)
         part = reader.find_jobs(wanted, page.limit, page.cursor, page.offset)
         found = (reader.job(job_id) for job_id in part.ids)
         return [one for one in found if one is not None], part.after
@@ -128,7 +130,8 @@ async def read_task(call: Call) -> Answer:
 async def claim(call: Call) -> Answer:
     """The oldest task that waits for any job of a worker, or none."""
     request = await call.read(ClaimRequest)
-    op = Claim((), worker_id=parse_worker_id(request.worker_id), linked=True, known=True)
+    worker_id = known_as(call, request.worker_id)
+    op = Claim((), worker_id=worker_id, linked=True, known=True, tenant=call.tenant)
     deliveries = await call.server.engine.run(op)
     if not deliveries:
         return Answer({"task": None})
@@ -167,16 +170,17 @@ def _named(reader: Reader, kind: Kind) -> Staffed:
     return next(one for one in reader.kinds_in(kind.room) if one.kind.name == kind.name)
 
 
-def _shown_kind(staffed: Staffed) -> Shown:
+def _shown_kind(call: Call, staffed: Staffed) -> Shown:
     kind = staffed.kind
+    room = unscoped(call.tenant, kind.room)
     category, _, name = kind.name.rpartition(":")
     return {
-        "room_id": kind.room,
+        "room_id": room,
         "category": category or None,
         "name": name,
-        "full_name": rooms.full_name(kind.room, kind.name),
+        "full_name": rooms.full_name(room, kind.name),
         "schema": None if kind.schema is None else decode(kind.schema),
-        "workers": staffed.workers,
+        "workers": [unscoped(call.tenant, worker) for worker in staffed.workers],
         "queue": kind.queue,
         "job_type": kind.type,
     }
@@ -186,6 +190,7 @@ def _shown(stored: StoredJob, lease: Lease | None) -> Shown:
     job = stored.job
     room, name = rooms.names_of(job, stored.meta)
     args = _PAYLOAD.decode(stored.args)
+    worker_id = None if lease is None else lease.worker_id
     began = lease.running_at if lease is not None else job.started_at
     return {
         "id": job.id,
@@ -193,7 +198,7 @@ def _shown(stored: StoredJob, lease: Lease | None) -> Shown:
         "job": rooms.full_name(room, name),
         "status": rooms.status_of(job, lease),
         "payload": args[0] if args and isinstance(args[0], dict) else {},
-        "worker_id": None if lease is None else lease.worker_id,
+        "worker_id": worker_id and unscoped(job.tenant, worker_id),
         "result": None if stored.result is None else decode(stored.result),
         "error": rooms.error_of(job),
         "created_at": format_timestamp(job.created_at),

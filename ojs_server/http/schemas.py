@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from ojs_server.domain.schema import Schema, read_uri, registered
+from ojs_server.domain.schema import Schema, compatible_with, read_uri, registered
 from ojs_server.domain.version import Version, parse_version
 from ojs_server.http import dialects
 from ojs_server.http.call import Answer, Call
@@ -77,7 +77,8 @@ async def _register(call: Call, given: Shown) -> Schema:
     schema = registered(given, 0)
     # Beside the loop: to check a large schema takes a while.
     await asyncio.to_thread(compiled, schema.document)
-    stored: Schema = await call.server.engine.run(RegisterSchema(schema))
+    promised = compatible_with(given)
+    stored: Schema = await call.server.engine.run(RegisterSchema(schema, promised))
     return stored
 
 

@@ -19,6 +19,7 @@ from ojs_server.domain.schema import MAX_SCHEMA, MODES
 from ojs_server.domain.workers import Presence, presence, profile_of
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.queues import pressure_of
+from ojs_server.http.tenants import counts_of
 from ojs_server.metrics import CONTENT_TYPE
 from ojs_wire.calls import MAX_RESULTS
 from ojs_wire.tracing import PROPAGATED
@@ -178,9 +179,23 @@ async def exposition(call: Call) -> Answer:
     queues = await call.server.engine.read(lambda reader: reader.queues())
     loads, now = await call.server.engine.read(lambda reader: (reader.workers(), reader.now()))
     webhooks = await call.server.engine.read(lambda reader: reader.webhooks())
+    pools = await call.server.engine.read(lambda reader: reader.pools())
+    tenants = await call.server.engine.read(
+        lambda reader: counts_of(reader, [name for name, *_ in reader.tenants()])
+    )
     metrics = call.server.metrics
     metrics.observe_queues(
         {(queue.name, state): queue.counts[state] for queue in queues for state in State}
+    )
+    metrics.observe_tenants(
+        {name: {state: one.counts[state] for state in State} for name, one in tenants.items()}
+    )
+    running = {queue.name: queue.counts[State.ACTIVE] for queue in queues}
+    metrics.observe_pools(
+        {
+            name: (sum(running.get(queue, 0) for queue in pool.queues), pool.concurrency)
+            for name, pool, _ in pools
+        }
     )
     pressures = {queue.name: pressure_of(queue) for queue in queues}
     metrics.observe_pressure({name: one for name, one in pressures.items() if one is not None})

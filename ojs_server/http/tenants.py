@@ -1,6 +1,6 @@
 """Tenants for operators, and for themselves: what they have, do, and are limited to."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -82,7 +82,7 @@ async def stats(call: Call) -> Answer:
 
     def read(reader: Reader) -> tuple[dict[str, QueueCounts], dict[str, Tenant], int, int, int]:
         tenants = {found[0]: found[1] or _PLAIN for found in reader.tenants()}
-        counts = reader.queues([scoped(one, "") for one in {*tenants, name}])
+        known = counts_of(reader, {*tenants, name})
         spans = reader.statistics(HOUR_MS, [own], now - DAY_MS, now + 1)
         done, failed = (
             sum(span.times for span in spans if span.kind == kind)
@@ -95,7 +95,6 @@ async def stats(call: Call) -> Answer:
             if row
             else 0
         )
-        known = {one.name.removesuffix(BETWEEN): one for one in counts}
         return known, tenants, done, failed, begun
 
     known, tenants, done, failed, begun = await call.server.engine.read(read)
@@ -119,6 +118,12 @@ async def stats(call: Call) -> Answer:
             "fairness": _fairness(name, known, tenants),
         }
     )
+
+
+def counts_of(reader: Reader, names: Iterable[str]) -> dict[str, QueueCounts]:
+    """What each of these tenants has in all its queues, where it ever had jobs."""
+    found = reader.queues([scoped(name, "") for name in names])
+    return {one.name.removesuffix(BETWEEN): one for one in found}
 
 
 def _name(call: Call) -> str:

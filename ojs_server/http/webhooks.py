@@ -43,7 +43,7 @@ async def subscribe(call: Call) -> Answer:
     secret = changes.secret or new_secret()
     # Refused here, a wrong request costs the writer nothing.
     subscribed(changes, "", secret, 0)
-    webhook = await call.server.engine.run(Subscribe(changes, secret))
+    webhook = await call.server.engine.run(Subscribe(changes, secret, call.tenant))
     call.server.deliver.attend()
     return Answer(
         dialects.webhook_answer(_shown(webhook, secret=secret)),
@@ -56,6 +56,8 @@ async def listing(call: Call) -> Answer:
     """Every subscription, newest first."""
     page = page_of(call)
     found = await call.server.engine.read(lambda reader: reader.webhooks())
+    if call.tenant is not None:
+        found = [webhook for webhook in found if webhook.tenant == call.tenant]
     part, pagination = page.follow(found, lambda webhook: (webhook.created_at, webhook.id))
     items = [_shown(webhook) for webhook in part]
     return Answer({"subscriptions": items, "items": items, "pagination": pagination})
@@ -71,14 +73,14 @@ async def amend(call: Call) -> Answer:
     body = await call.json()
     call.check_members(body, WebhookRequest)
     changes = parse_changes(body, call.server.settings.reach)
-    webhook = await call.server.engine.run(AmendWebhook(call.params["id"], changes))
+    webhook = await call.server.engine.run(AmendWebhook(await _own(call), changes))
     call.server.deliver.attend()
     return Answer(dialects.webhook_answer(_shown(webhook)))
 
 
 async def delete(call: Call) -> Answer:
     """Forget a subscription; what is on its way to it is cancelled."""
-    webhook = await call.server.engine.run(Unsubscribe(call.params["id"]))
+    webhook = await call.server.engine.run(Unsubscribe(await _own(call)))
     return Answer(dialects.webhook_answer(_shown(webhook), deleted=True))
 
 
@@ -86,7 +88,7 @@ async def rotate(call: Call) -> Answer:
     """A new secret, of the client's or of the server's making."""
     given = parse_secret((await call.read(SecretRequest, optional=True)).secret)
     secret = given or new_secret()
-    webhook = await call.server.engine.run(RotateSecret(call.params["id"], secret))
+    webhook = await call.server.engine.run(RotateSecret(await _own(call), secret))
     return Answer(dialects.webhook_answer(_shown(webhook, secret=secret)))
 
 
@@ -121,7 +123,7 @@ async def deliveries(call: Call) -> Answer:
     if page.cursor is not None:
         place = place_of(page.cursor)
         after = Place(place.moment, _PREFIX + place.id)
-    wanted = DeliveryFilter(query.get("subscription_id") or None, status)
+    wanted = DeliveryFilter(query.get("subscription_id") or None, status, call.tenant)
     found = await call.server.engine.read(
         lambda reader: reader.deliveries(wanted, page.limit, page.offset, after)
     )
@@ -136,16 +138,15 @@ async def deliveries(call: Call) -> Answer:
 
 async def delivery(call: Call) -> Answer:
     """One delivery, with the event."""
-    name = call.params["id"]
-    found = await call.server.engine.read(lambda reader: reader.delivery(name))
-    if found is None:
-        raise missing("webhook_delivery", name[:100])
+    found = await _delivery(call)
     return Answer(dialects.delivery_answer({**_sent(found), "event": codec.decode(found.body)}))
 
 
 async def replay(call: Call) -> Answer:
     """Send an ended delivery again, from the beginning of its attempts."""
     await call.read(EmptyRequest, optional=True)
+    if call.tenant is not None:
+        await _delivery(call)
     replayed = await call.server.engine.run(Replay(call.params["id"]))
     call.server.deliver.attend()
     return Answer(dialects.delivery_answer(_sent(replayed)), 202)
@@ -184,9 +185,22 @@ async def _tested(call: Call, webhook: Webhook) -> Reply:
 async def _known(call: Call) -> Webhook:
     name = call.params["id"]
     found = await call.server.engine.read(lambda reader: reader.webhooks([name]))
-    if not found:
+    if not found or call.tenant not in (None, found[0].tenant):
         raise missing("webhook_subscription", name[:100])
     return found[0]
+
+
+async def _own(call: Call) -> str:
+    """The subscription to change. Whose it is never changes."""
+    return call.params["id"] if call.tenant is None else (await _known(call)).id
+
+
+async def _delivery(call: Call) -> Delivery:
+    name = call.params["id"]
+    found = await call.server.engine.read(lambda reader: reader.delivery(name))
+    if found is None or call.tenant not in (None, found.tenant):
+        raise missing("webhook_delivery", name[:100])
+    return found
 
 
 def _shown(webhook: Webhook, **more: Any) -> dict[str, Any]:

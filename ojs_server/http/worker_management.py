@@ -13,6 +13,7 @@ from ojs_server.domain.profile import RECOVERIES, Recovery
 from ojs_server.domain.workers import WorkerState, parse_worker_id
 from ojs_server.http.blocks import parse_blocks
 from ojs_server.http.call import Answer, Call
+from ojs_server.http.ids import known_as
 from ojs_server.http.paging import page_of
 from ojs_server.http.views import array, envelope
 from ojs_server.http.workers import known_worker, page_of_workers
@@ -57,12 +58,15 @@ async def jobs(call: Call) -> Answer:
     word = call.query().get("status")
     states = HAD if word is None else states_of(word)
     load, _ = await known_worker(call)
-    return Answer(
-        array("jobs", await call.server.engine.read(lambda reader: _jobs(reader, load, states)))
+    found = await call.server.engine.read(
+        lambda reader: _jobs(reader, load, states, tenant=call.tenant)
     )
+    return Answer(array("jobs", found))
 
 
-def _jobs(reader: Reader, load: WorkerLoad, states: frozenset[State]) -> list[bytes]:
+def _jobs(
+    reader: Reader, load: WorkerLoad, states: frozenset[State], tenant: str | None
+) -> list[bytes]:
     shown: list[bytes] = []
     if State.ACTIVE in states:
         held = (reader.job(job_id) for job_id in load.job_ids[:MOST])
@@ -72,7 +76,7 @@ def _jobs(reader: Reader, load: WorkerLoad, states: frozenset[State]) -> list[by
         ids += reader.jobs_ended_by(load.worker.id, ended, MOST)
     if waiting := states - TERMINAL - {State.ACTIVE}:
         for kind in reader.kinds_of(load.worker.id):
-            wanted = JobFilter(type=kind.type, states=tuple(sorted(waiting)))
+            wanted = JobFilter(type=kind.type, states=tuple(sorted(waiting)), tenant=tenant)
             ids += reader.find_jobs(wanted, MOST).ids
     return [*shown, *(envelope(stored) for stored in reader.whole_jobs(ids[:MOST]))]
 
@@ -80,8 +84,8 @@ def _jobs(reader: Reader, load: WorkerLoad, states: frozenset[State]) -> list[by
 async def delete(call: Call) -> Answer:
     """Forget a worker, whatever it holds."""
     await call.read(EmptyRequest, optional=True)
-    worker_id = parse_worker_id(call.params["id"])
-    known = await call.server.engine.run(Delete(worker_id, _recovery(call)))
+    worker_id = call.params["id"]
+    known = await call.server.engine.run(Delete(known_as(call, worker_id), _recovery(call)))
     return Answer(
         {
             "ok": True,

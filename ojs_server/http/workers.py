@@ -26,7 +26,7 @@ from ojs_server.http.blocks import parse_blocks
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import holder_of, job_id_of, worker_id_of
 from ojs_server.http.paging import Page, page_of
-from ojs_server.http.tenancy import denied, strangers
+from ojs_server.http.tenancy import strangers
 from ojs_server.http.views import array, envelope, left_members, summary
 from ojs_server.ops.beat import Beat, Beaten
 from ojs_server.ops.claim import Claim, Deliveries
@@ -171,9 +171,7 @@ async def register(call: Call) -> Answer:
         if request.worker_id is None
         else parse_worker_id(request.worker_id)
     )
-    kinds = parse_blocks(request.functionBlocks)
-    if kinds and call.tenant is not None:
-        raise denied("function blocks are known to all, so no tenant may name them")
+    kinds = parse_blocks(request.functionBlocks, tenant=call.tenant)
     known = await call.server.engine.run(
         Register(scoped(call.tenant, worker_id), _profile(request), call.principal or None, kinds)
     )

@@ -21,7 +21,7 @@ from ojs_wire.values import MAX_NAME, UUID7
 async def create(call: Call) -> Answer:
     """Store a workflow with all its steps; the answer leaves after it is on disk."""
     body = await call.json()
-    definition = parse_workflow(body, strict=call.server.settings.strict)
+    definition = parse_workflow(body, strict=call.server.settings.strict, tenant=call.tenant)
     receipt = receipt_for(call, "workflow")
     done = await call.server.engine.run(
         start(definition, receipt, hash_of(body) if receipt else b"")
@@ -42,6 +42,7 @@ async def listing(call: Call) -> Answer:
         state=_word(query, "state", tuple(WorkflowState)),
         kind=_word(query, "type", tuple(Kind)),
         name=_name(query),
+        tenant=call.tenant,
     )
     after = None if page.cursor is None else place_of(page.cursor)
     found = await call.server.engine.read(
@@ -65,6 +66,9 @@ async def cancel(call: Call) -> Answer:
     if call.scope["method"] == "POST":
         await call.read(EmptyRequest, optional=True)
     workflow_id = _workflow_id(call)
+    if call.tenant is not None:
+        # Whose it is never changes.
+        await _load(call, workflow_id)
     done = await call.server.engine.run(Cancel(workflow_id))
     view = await _load(call, workflow_id)
     return Answer(
@@ -95,7 +99,7 @@ def _workflow_id(call: Call) -> str:
 
 async def _load(call: Call, workflow_id: str) -> WorkflowView:
     found = await call.server.engine.read(lambda reader: reader.workflow(workflow_id))
-    if found is None:
+    if found is None or call.tenant not in (None, found.workflow.tenant):
         raise missing(workflow_id)
     return found
 

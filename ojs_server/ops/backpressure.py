@@ -48,10 +48,12 @@ class Pressure(msgspec.Struct, frozen=True):
 
 
 class Newcomers(msgspec.Struct, frozen=True):
-    """The new jobs of one request, and the waiting jobs that they replace."""
+    """The new jobs of one request, the waiting jobs that they replace, and the tenants of those
+    that it enqueues later."""
 
     jobs: Sequence[StoredJob]
     replaced: Sequence[Change] = ()
+    later: Sequence[str | None] = ()
 
 
 class Intake:

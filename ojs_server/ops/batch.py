@@ -27,6 +27,7 @@ from ojs_server.ops import (
     priority,
     progress,
     rooms,
+    routing,
     schemas,
     settle,
     sharers,
@@ -85,6 +86,7 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
         ),
         webhooks.run,
     ),
+    ((routing.SaveRouting, routing.DropRouting), routing.run),
     ((schemas.RegisterSchema, schemas.RemoveSchema), schemas.run),
     ((deliveries.Spread, deliveries.Take, deliveries.Report), deliveries.run),
     # Before every group that locks jobs: see the order of locks in store/base.py.
@@ -311,8 +313,12 @@ def _lock(work: Work, ops: Sequence[Operation]) -> None:
         queues.update(name for op in claims for name in op.queues)
         names += guarded(tx.configs, queues)
     if tx.sharing.tenants or tx.sharing.pools:
-        # Which tenants and pools a claim will meet is known too late.
-        tenants = None if claims else {draft.tenant or DEFAULT for draft in drafts}
+        # Which tenants and pools these will meet is known too late.
+        tenants = (
+            None
+            if claims or those(workflow.Start)
+            else {draft.tenant or DEFAULT for draft in drafts}
+        )
         pools = limited_pools(tx.sharing) if claims else ()
         names += guards(limited_tenants(tx.sharing, tenants), pools)
     if names:

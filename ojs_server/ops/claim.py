@@ -72,7 +72,7 @@ def run(work: Work, ops: Sequence[Claim]) -> list[Deliveries | OjsError]:
             continue
         ability = askers.ability(op)
         if op.linked and op.worker_id is not None:
-            found = work.tx.oldest_lanes(op.worker_id)
+            found = work.tx.oldest_lanes(op.worker_id, op.tenant)
             lanes[index] = [Wish((queue,), (kind,), op.tenant, ability) for queue, kind in found]
         else:
             wish = wish_of(

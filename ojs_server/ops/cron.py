@@ -13,6 +13,7 @@ from ojs_server.domain.cron_request import CronChanges, changed, registered
 from ojs_server.domain.errors import Conflict, NotFound, OjsError
 from ojs_server.domain.job import StoredJob
 from ojs_server.domain.queue_config import NO_CONFIG, require_type
+from ojs_server.domain.tenant import apart
 from ojs_server.ops.cron_firing import Firing, cancel_held
 from ojs_server.ops.schemas import hold
 from ojs_server.ops.work import Work, outcome_of
@@ -92,6 +93,7 @@ def run(work: Work, ops: Sequence[Operation]) -> list[Answer | OjsError]:
 
 def missing(name: str) -> NotFound:
     """The answer for a name that is not there."""
+    _, name = apart(name)
     return NotFound(
         f"there is no cron entry {name}",
         details={"resource_type": "cron", "resource_id": name},
@@ -156,12 +158,12 @@ def _require(work: Work, entry: CronEntry) -> None:
 
 def _trigger(work: Work, entry: CronEntry) -> Triggered:
     firing = Firing(work, [entry])
+    _, name = entry.whose
     after, stored = firing.run(entry, work.now, manual=True)
     if stored is None:
         raise Conflict(
-            f"the previous run of {entry.name} has not ended, and its overlap policy is "
-            f"{entry.overlap}",
-            details={"cron_name": entry.name, "existing_job_id": entry.last_job_id},
+            f"the previous run of {name} has not ended, and its overlap policy is {entry.overlap}",
+            details={"cron_name": name, "existing_job_id": entry.last_job_id},
             hint="cancel that job first, or use another overlap_policy",
         )
     firing.write([after])

@@ -17,11 +17,13 @@ from ojs_server.domain.cron_entry import (
     due,
     meet,
 )
-from ojs_server.domain.errors import InvalidRequest, OjsError
+from ojs_server.domain.errors import InvalidRequest, OjsError, TenantFull
 from ojs_server.domain.job import TERMINAL, Event, State, StoredJob
 from ojs_server.domain.queue_config import NO_CONFIG, require_type
 from ojs_server.domain.validate import configured
+from ojs_server.ops.backpressure import Newcomers
 from ojs_server.ops.enqueue import entered
+from ojs_server.ops.quotas import require_room
 from ojs_server.ops.work import Work
 
 # More waiting runs than this are worth a word to the operator.
@@ -74,19 +76,21 @@ class Firing:
         config = work.tx.configs.get(draft.queue, NO_CONFIG)
         try:
             require_type(config, draft.queue, draft.type)
-        except InvalidRequest as refusal:
-            # The queue's settings have changed since the entry was made.
+            draft = configured(draft, config)
+            holds = meeting is Meeting.HOLD
+            if holds:
+                draft = msgspec.structs.replace(draft, pending=True)
+            stored = work.born(draft)
+            self._require_room(stored)
+        except (InvalidRequest, TenantFull) as refusal:
+            # The queue's settings have changed since the entry was made, or its tenant has enough.
             if manual:
                 raise
-            self._skip(entry, Skip.TYPE, run_at, message=refusal.message)
+            reason = Skip.LIMIT if isinstance(refusal, TenantFull) else Skip.TYPE
+            self._skip(entry, reason, run_at, message=refusal.message)
             return entry, None
-        draft = configured(draft, config)
-        holds = meeting is Meeting.HOLD
-        if holds:
-            draft = msgspec.structs.replace(draft, pending=True)
         if meeting is Meeting.REPLACE:
             entry = self._without_previous(entry)
-        stored = work.born(draft)
         after = msgspec.structs.replace(
             entry,
             run_count=entry.run_count + 1,
@@ -128,12 +132,22 @@ class Firing:
 
     def write(self, entries: Sequence[CronEntry]) -> None:
         """Store everything: the jobs, the entries as they are now, the histories."""
-        if self._jobs:
-            self._work.add(self._jobs, self._happened)
+        self._add()
         if entries:
             self._work.tx.update_cron(entries)
         if self._runs:
             self._work.tx.insert_cron_runs(self._runs, KEPT_RUNS)
+
+    def _require_room(self, stored: StoredJob) -> None:
+        if self._work.tx.sharing.tenants:
+            # What this round has made before takes room as well.
+            self._add()
+            require_room(self._work, Newcomers([stored]))
+
+    def _add(self) -> None:
+        if self._jobs:
+            self._work.add(self._jobs, self._happened)
+            self._jobs, self._happened = [], []
 
     def _without_previous(self, entry: CronEntry) -> CronEntry:
         work = self._work

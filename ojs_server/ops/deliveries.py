@@ -118,7 +118,9 @@ def look(reader: Reader, webhooks: Sequence[Webhook], cursor: int) -> News:
 def filter_of(webhook: Webhook) -> EventFilter:
     """What a subscription asks for, as a reader of the log does."""
     wish = wish_of(webhook)
-    return EventFilter(types=wish.events, queues=wish.queues, job_types=wish.job_types)
+    return EventFilter(
+        types=wish.events, queues=wish.queues, job_types=wish.job_types, tenant=webhook.tenant
+    )
 
 
 def run(work: Work, ops: Sequence[Operation]) -> list[Answer]:
@@ -143,16 +145,18 @@ def _spread(work: Work, op: Spread) -> Reported:
     if same:
         moved = [msgspec.structs.replace(one, cursor=news.cursor) for one in same]
         work.tx.update_webhooks(moved)
-        names = {webhook.id for webhook in same}
+        whose = {webhook.id: webhook.tenant for webhook in same}
         made = [
-            _made(work, name, placed, op.source) for name, placed in news.wanted if name in names
+            _made(work, name, whose[name], placed, op.source)
+            for name, placed in news.wanted
+            if name in whose
         ]
         if made:
             work.tx.insert_deliveries(made)
     return Reported(len(same) == len(news.webhooks))
 
 
-def _made(work: Work, name: str, placed: PlacedEvent, source: str) -> Delivery:
+def _made(work: Work, name: str, tenant: str | None, placed: PlacedEvent, source: str) -> Delivery:
     body = envelope(placed, source)
     delivery = Delivery(
         id=delivery_id(work.now, work.luck.bits),
@@ -164,6 +168,7 @@ def _made(work: Work, name: str, placed: PlacedEvent, source: str) -> Delivery:
         attempt=0,
         due_at=work.now,
         created_at=work.now,
+        tenant=tenant,
     )
     if len(body) <= MAX_BODY:
         return delivery

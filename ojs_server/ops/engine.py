@@ -31,6 +31,7 @@ from ojs_server.ops import (
     priority,
     progress,
     rooms,
+    routing,
     schemas,
     settle,
     sharers,
@@ -155,6 +156,8 @@ class Engine:
     async def run(self, operation: opening.Open) -> opening.Opened: ...
     @overload
     async def run(self, operation: opening.Override) -> opening.Overridden: ...
+    @overload
+    async def run(self, operation: routing.SaveRouting | routing.DropRouting) -> routing.Routed: ...
     @overload
     async def run(self, operation: schemas.RegisterSchema) -> Schema: ...
     @overload

@@ -117,7 +117,9 @@ def _held(
 def _configured(
     work: Work, ops: Sequence[Enqueue]
 ) -> tuple[Sequence[Enqueue], dict[int, OjsError]]:
-    """Requests with the defaults of their queues, and those that these refuse."""
+    """Requests as routing and their queues complete them, and those that the queues refuse."""
+    if work.tx.routings:
+        ops = [msgspec.structs.replace(op, drafts=tuple(map(work.routed, op.drafts))) for op in ops]
     configs = work.tx.configs
     refused: dict[int, OjsError] = {}
     if not configs:
@@ -144,13 +146,16 @@ def _bounded(work: Work, judged: dict[int, Judged | OjsError]) -> dict[int, Pres
     pressure is high."""
     if not work.tx.configs and not work.tx.sharing.tenants:
         return {}
-    asking = {index: one for index, one in judged.items() if isinstance(one, Judged)}
-    queues = {stored.job.queue for one in asking.values() for stored in one.stored}
+    asking = {
+        index: Newcomers(one.stored, one.replaced)
+        for index, one in judged.items()
+        if isinstance(one, Judged)
+    }
+    queues = {stored.job.queue for new in asking.values() for stored in new.jobs}
     intake = Intake(work, sorted(queues))
-    quotas = Quotas(work, [stored.job for one in asking.values() for stored in one.stored])
+    quotas = Quotas(work, asking.values())
     pressures: dict[int, Pressure] = {}
-    for index, one in asking.items():
-        new = Newcomers(one.stored, one.replaced)
+    for index, new in asking.items():
         verdict = quotas.refusal(new) or intake.take(new)
         if isinstance(verdict, OjsError):
             judged[index] = verdict

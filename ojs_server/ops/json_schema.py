@@ -1,4 +1,4 @@
-"""JSON Schema for the arguments of jobs: compiled once, and judged within bounds.
+"""JSON Schema for what jobs are given and what they result in: judged within bounds.
 
 Whoever registers a schema says what the server does for every job, so nothing is fetched, and
 what takes too many steps is given up.
@@ -61,40 +61,43 @@ _steps: ContextVar[_Steps] = ContextVar("steps")
 
 
 class Compiled:
-    """A schema that arguments can be held to."""
+    """A schema that values can be held to."""
 
     def __init__(self, validator: Validator) -> None:
         self._validator = validator
 
-    def violations(self, args: list[Any]) -> list[Violation]:
-        """What is wrong with arguments, the first few of it; empty where they fit."""
+    def violations(self, value: Any, field: str) -> list[Violation]:
+        """What is wrong with the value of a field, the first few of it; empty where it fits."""
         try:
-            return self.judge(args)
+            return self.judge(value, field)
         except _TooMuch:
             message = f"cannot be judged: it takes more than {MAX_STEPS} steps"
         except RecursionError:
             message = "cannot be judged: the schema leads back to itself too often"
-        return [{"path": "args", "message": message, "keyword": "schema"}]
+        return [{"path": field, "message": message, "keyword": "schema"}]
 
-    def judge(self, args: list[Any]) -> list[Violation]:
+    def judge(self, value: Any, field: str) -> list[Violation]:
         """The same; raises where it takes too much."""
         _steps.set(_Steps())
-        return [
-            _violation(error) for error in islice(self._validator.iter_errors(args), MAX_VIOLATIONS)
-        ]
+        errors = islice(self._validator.iter_errors(value), MAX_VIOLATIONS)
+        return [_violation(error, field) for error in errors]
 
 
-def compile_schema(document: dict[str, Any]) -> Compiled:
-    """Check a schema and make it ready; says what is wrong with one that does not compile."""
-    kind = _kind(document)
+def compile_schema(document: dict[str, Any], field: str = "schema") -> Compiled:
+    """Check the schema in a field and make it ready; says what is wrong with one that is none."""
+    kind = _kind(document, field)
     resource = Resource.from_contents(
         document, default_specification=specification_with(str(kind.META_SCHEMA["$schema"]))
     )
     resolver = Registry().resolver_with_root(resource)
-    for where, name, value in _members(document, "schema"):
+    sound = {id(document)}
+    for where, name, value in _members(document, field):
         if name in _REFERENCES and isinstance(value, str):
-            _check_reference(f"{where}.{name}", value, resolver.lookup)
-        elif name == "$id" and where != "schema":
+            target = _referred(f"{where}.{name}", value, resolver.lookup)
+            if id(target) not in sound:
+                _check_target(f"{where}.{name}", kind, target)
+                sound.add(id(target))
+        elif name == "$id" and where != field:
             raise _wrong(f"{where}.$id", "is allowed at the top only")
         elif name == "pattern" and isinstance(value, str):
             _check_pattern(f"{where}.pattern", value)
@@ -105,13 +108,13 @@ def compile_schema(document: dict[str, Any]) -> Compiled:
             raise _wrong(f"{where}.{name}", "cannot stand beside patternProperties")
     compiled = Compiled(_bounded(kind)(document, registry=Registry()))
     try:
-        compiled.judge([])
+        compiled.judge([], field)
     except (_TooMuch, RecursionError):
-        raise _wrong("schema", "leads back to itself without an end") from None
+        raise _wrong(field, "leads back to itself without an end") from None
     return compiled
 
 
-def _kind(document: dict[str, Any]) -> type[Validator]:
+def _kind(document: dict[str, Any], field: str) -> type[Validator]:
     """The draft that a schema is written for, else the newest that allows it.
 
     In older ones `items` may be an array, as in the published cases.
@@ -120,7 +123,7 @@ def _kind(document: dict[str, Any]) -> type[Validator]:
     if said is not None:
         known = isinstance(said, str) and said.rstrip("#") in _DRAFTS
         if not known:
-            raise _wrong("schema.$schema", "names no draft of JSON Schema that is known here")
+            raise _wrong(f"{field}.$schema", "names no draft of JSON Schema that is known here")
         kinds: tuple[type[Validator], ...] = (validators.validator_for(document),)
     else:
         kinds = (Draft202012Validator, Draft201909Validator)
@@ -131,10 +134,10 @@ def _kind(document: dict[str, Any]) -> type[Validator]:
         except exceptions.SchemaError as error:
             errors.append(error)
         except RecursionError:
-            raise _wrong("schema", "is nested too deep") from None
+            raise _wrong(field, "is nested too deep") from None
         else:
             return kind
-    where = "schema" + errors[0].json_path[1:]
+    where = field + errors[0].json_path[1:]
     raise _wrong(where, f"is no JSON Schema: {errors[0].message[:MAX_MESSAGE]}")
 
 
@@ -153,13 +156,22 @@ def _has_name_patterns(document: Mapping[str, Any]) -> bool:
     return any(name == "patternProperties" for _, name, _ in _members(document, ""))
 
 
-def _check_reference(where: str, value: str, lookup: Callable[[str], object]) -> None:
+def _referred(where: str, value: str, lookup: Callable[[str], Any]) -> object:
     if not value.startswith("#"):
         raise _wrong(where, "must begin with `#`: nothing outside of the schema is read")
     try:
-        lookup(value)
+        found: object = lookup(value).contents
     except Unresolvable:
         raise _wrong(where, f"leads to nothing: {value[:100]!r}") from None
+    return found
+
+
+def _check_target(where: str, kind: type[Validator], target: Any) -> None:
+    try:
+        kind.check_schema(target)
+    except exceptions.SchemaError as error:
+        message = f"leads to what is no JSON Schema: {error.message[:MAX_MESSAGE]}"
+        raise _wrong(where, message) from None
 
 
 def _check_pattern(where: str, pattern: str) -> None:
@@ -182,9 +194,9 @@ def _wrong(field: str, message: str) -> InvalidRequest:
     return InvalidRequest(text, details={"field": field[:200], "schema_error": message})
 
 
-def _violation(error: exceptions.ValidationError) -> Violation:
+def _violation(error: exceptions.ValidationError, field: str) -> Violation:
     return {
-        "path": ("args" + error.json_path[1:])[:MAX_MESSAGE],
+        "path": (field + error.json_path[1:])[:MAX_MESSAGE],
         "message": error.message[:MAX_MESSAGE],
         "keyword": str(error.validator),
     }

@@ -9,8 +9,9 @@ from ojs_server.domain import events, lifecycle
 from ojs_server.domain.errors import Conflict, NotFound, OjsError
 from ojs_server.domain.faults import Fault
 from ojs_server.domain.job import Event
-from ojs_server.domain.kind import Kind
+from ojs_server.domain.kind import BLOCKS, Kind
 from ojs_server.domain.profile import Recovery
+from ojs_server.domain.tenant import apart
 from ojs_server.domain.workers import (
     Directive,
     Presence,
@@ -182,6 +183,7 @@ def _deleted(worker: Worker) -> Conflict:
 
 def unknown_worker(worker_id: str) -> NotFound:
     """The answer for a worker id that is not there."""
+    _, worker_id = apart(worker_id)
     return NotFound(
         f"there is no worker {worker_id}",
         details={"resource_type": "worker", "resource_id": worker_id},
@@ -234,8 +236,9 @@ def unlink(work: Work, worker_ids: Sequence[str]) -> None:
     work.tx.unlink_kinds(worker_ids)
     if names:
         work.tx.retire_kinds(names)
-    for room in sorted({room for room, _ in names if room}):
-        work.note(events.job_types_changed(room))
+    for room in sorted({room for room, _ in names}):
+        if apart(room)[1] != BLOCKS:
+            work.note(events.job_types_changed(room))
 
 
 def arrival(worker: Worker, *, registered: bool) -> Event:

@@ -5,7 +5,7 @@ without limits are not looked at.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -13,7 +13,7 @@ import msgspec
 from ojs_server.domain import events
 from ojs_server.domain import limit as limits
 from ojs_server.domain.errors import TenantFull
-from ojs_server.domain.job import WAITING, Job, State
+from ojs_server.domain.job import WAITING, State
 from ojs_server.domain.limit import Limit
 from ojs_server.domain.rate_limit import Policy
 from ojs_server.domain.tenant import DEFAULT, OF_TENANT, scoped
@@ -30,11 +30,11 @@ _DEPTH: Final = "depth"
 class Quotas:
     """The enqueues of one transaction by limited tenants."""
 
-    def __init__(self, work: "Work", jobs: Iterable[Job]) -> None:
+    def __init__(self, work: "Work", asking: Iterable[Newcomers]) -> None:
         self._work = work
         self._tenants = limited_tenants(
             work.tx.sharing,
-            {job.tenant or DEFAULT for job in jobs} if work.tx.sharing.tenants else (),
+            {name for new in asking for name in _named(new)} if work.tx.sharing.tenants else (),
         )
         self._used: dict[str, Counter[str]] = {}
         self._refused: dict[str, TenantFull] = {}
@@ -99,6 +99,9 @@ class Quotas:
                 counts[_JOBS] += by > 0
                 counts[_DEPTH] += by * (job.state in WAITING)
                 counts[State.SCHEDULED] += by * (job.state == State.SCHEDULED)
+        for name in new.later:
+            if (counts := wanted.get(name or DEFAULT)) is not None:
+                counts[_JOBS] += 1
         return wanted
 
     def _row(self, name: str) -> Limit:
@@ -113,3 +116,20 @@ class Quotas:
         )
         self._refused[name] = error
         return error
+
+
+def require_room(work: "Work", new: Newcomers) -> None:
+    """Let in what is enqueued by another way than a request for jobs, or raise why not."""
+    if not work.tx.sharing.tenants:
+        return
+    quotas = Quotas(work, [new])
+    refusal = quotas.refusal(new)
+    quotas.close()
+    if refusal is not None:
+        raise refusal
+    quotas.add(new)
+
+
+def _named(new: Newcomers) -> Iterator[str]:
+    for name in (*(stored.job.tenant for stored in new.jobs), *new.later):
+        yield name or DEFAULT

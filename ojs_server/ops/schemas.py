@@ -5,14 +5,24 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from ojs_server.domain.errors import Conflict, Duplicate, NotFound, OjsError, ValidationError
+from ojs_server.domain.errors import (
+    Conflict,
+    Duplicate,
+    InvalidRequest,
+    NotFound,
+    OjsError,
+    ValidationError,
+    invalid,
+)
 from ojs_server.domain.schema import (
     MAX_SCHEMAS,
     Schema,
     SchemaMark,
     applying,
     is_sealed,
+    neighbours,
 )
+from ojs_server.domain.schema_changes import Breach, breaches
 from ojs_server.domain.validate import Draft
 from ojs_server.domain.version import Version
 from ojs_server.ops.work import Work
@@ -27,9 +37,10 @@ _compiled: Final[dict[bytes, "Compiled"]] = {}
 
 
 class RegisterSchema(msgspec.Struct, frozen=True):
-    """Store a version of a type's schema, which compiles."""
+    """Store a version of a type's schema, which compiles and breaks no version beside it."""
 
     schema: Schema
+    compatible_with: tuple[Version, ...] = ()
 
     @property
     def keys(self) -> tuple[object, ...]:
@@ -69,8 +80,7 @@ class Complaint(msgspec.Struct, frozen=True):
 def run(work: Work, ops: Sequence[RegisterSchema | RemoveSchema]) -> list[Schema | OjsError | None]:
     """Rare calls, one after the other."""
     return [
-        _register(work, op.schema) if isinstance(op, RegisterSchema) else _remove(work, op)
-        for op in ops
+        _register(work, op) if isinstance(op, RegisterSchema) else _remove(work, op) for op in ops
     ]
 
 
@@ -84,12 +94,12 @@ def missing(job_type: str, version: Version | None = None) -> NotFound:
     )
 
 
-def compiled(document: bytes) -> "Compiled":
-    """A schema made ready; raises what is wrong with one that does not compile."""
+def compiled(document: bytes, field: str = "schema") -> "Compiled":
+    """A schema made ready; raises what is wrong with the field whose schema does not compile."""
     # Who has no schemas need not have the library in memory.
     from ojs_server.ops.json_schema import compile_schema
 
-    return compile_schema(codec.decode(document))
+    return compile_schema(codec.decode(document), field)
 
 
 def hold(work: Work, drafts: Sequence[Draft | None]) -> tuple[Complaint, ...]:
@@ -124,7 +134,7 @@ def _violations(work: Work, mark: SchemaMark, draft: Draft) -> Sequence[Mapping[
         while len(_compiled) >= MAX_COMPILED:
             _compiled.pop(next(iter(_compiled)), None)
         _compiled[mark.digest] = ready
-    return ready.violations(args)
+    return ready.violations(args, "args")
 
 
 def _refusal(complaint: Complaint, *, many: bool) -> ValidationError:
@@ -140,22 +150,65 @@ def _refusal(complaint: Complaint, *, many: bool) -> ValidationError:
     )
 
 
-def _register(work: Work, schema: Schema) -> Schema | OjsError:
+def _register(work: Work, op: RegisterSchema) -> Schema | OjsError:
+    mark = op.schema.mark
     if sum(map(len, work.tx.schemas.values())) >= MAX_SCHEMAS:
         return Conflict(
             f"there are {MAX_SCHEMAS} schemas already, and no more are possible",
             details={"limit": MAX_SCHEMAS},
             hint="remove versions that no job has any more",
         )
-    stored = msgspec.structs.replace(schema, created_at=work.now)
-    if not work.tx.insert_schema(stored):
-        mark = schema.mark
+    marks = work.tx.schemas.get(mark.type, ())
+    taken = any(one.version == mark.version for one in marks)
+    if not taken and (refusal := _incompatible(work, op, marks)):
+        return refusal
+    stored = msgspec.structs.replace(op.schema, created_at=work.now)
+    if taken or not work.tx.insert_schema(stored):
         return Duplicate(
             f"version {mark.version} of {mark.type} has a schema, and a schema never changes",
             details={"type": mark.type, "version": str(mark.version)},
             hint="register another version, or remove this one first",
         )
     return stored
+
+
+def _incompatible(
+    work: Work, op: RegisterSchema, marks: Sequence[SchemaMark]
+) -> ValidationError | InvalidRequest | None:
+    mark = op.schema.mark
+    for named in op.compatible_with:
+        if all(one.version != named for one in marks):
+            return invalid("compatible_with", f"names version {named}, which has no schema")
+    below, above = neighbours(marks, mark.version)
+    pairs = [(one, mark.version) for one in dict.fromkeys((below, *op.compatible_with)) if one]
+    pairs += [(mark.version, above)] if above else []
+    for older, newer in pairs:
+        before, after = (_text(work, op.schema, version) for version in (older, newer))
+        # Another node may have removed one since this transaction began.
+        if before and after and (broken := breaches(codec.decode(before), codec.decode(after))):
+            return _breaking(older, newer, broken)
+    return None
+
+
+def _text(work: Work, schema: Schema, version: Version) -> bytes | None:
+    """The schema of a version, be it stored or about to be."""
+    if version == schema.mark.version:
+        return schema.document
+    return work.tx.load_schema(schema.mark.type, version)
+
+
+def _breaking(older: Version, newer: Version, broken: Sequence[Breach]) -> ValidationError:
+    first = broken[0]
+    return ValidationError(
+        f"version {newer} breaks version {older}: {first.pointer or 'schema'}: {first.message}",
+        details={
+            "field": "schema",
+            "version": str(newer),
+            "compared_with": str(older),
+            "breaking_changes": broken,
+        },
+        hint="register it under the next major version",
+    )
 
 
 def _remove(work: Work, op: RemoveSchema) -> OjsError | None:

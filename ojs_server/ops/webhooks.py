@@ -14,6 +14,8 @@ from ojs_server.ops.work import Work, outcome_of
 
 # Each is looked at for every event, and holds a place in memory while it is.
 MAX_WEBHOOKS: Final = 1000
+# One tenant leaves places for others.
+MAX_OF_TENANT: Final = 100
 
 
 class Subscribe(msgspec.Struct, frozen=True):
@@ -21,6 +23,7 @@ class Subscribe(msgspec.Struct, frozen=True):
 
     changes: WebhookChanges
     secret: str
+    tenant: str | None = None
 
     @property
     def keys(self) -> tuple[object, ...]:
@@ -95,7 +98,7 @@ def _carry_out(work: Work, op: Operation) -> Answer:
         case Unsubscribe():
             webhook = _load(work, op.webhook_id)
             work.tx.delete_webhooks([webhook.id])
-            work.note(events.of_webhook("webhook.subscription.deleted", webhook.id))
+            work.note(events.of_webhook("webhook.subscription.deleted", webhook))
             return webhook
         case Replay():
             return _replay(work, op.delivery_id)
@@ -103,16 +106,22 @@ def _carry_out(work: Work, op: Operation) -> Answer:
 
 def _subscribe(work: Work, op: Subscribe) -> Webhook:
     webhook = subscribed(op.changes, webhook_id(work.now, work.luck.bits), op.secret, work.now)
-    if work.tx.count_webhooks() >= MAX_WEBHOOKS:
+    _require_place(work, None, MAX_WEBHOOKS)
+    if op.tenant is not None:
+        _require_place(work, op.tenant, MAX_OF_TENANT)
+    webhook = msgspec.structs.replace(webhook, cursor=work.tx.log_span().last, tenant=op.tenant)
+    work.tx.insert_webhooks([webhook])
+    work.note(events.of_webhook("webhook.subscription.created", webhook))
+    return webhook
+
+
+def _require_place(work: Work, tenant: str | None, most: int) -> None:
+    if work.tx.count_webhooks(tenant) >= most:
         raise Conflict(
-            f"there are {MAX_WEBHOOKS} webhook subscriptions already, and no more are possible",
-            details={"limit": MAX_WEBHOOKS},
+            f"there are {most} webhook subscriptions already, and no more are possible",
+            details={"limit": most},
             hint="delete some first, or let one subscription name several events",
         )
-    webhook = msgspec.structs.replace(webhook, cursor=work.tx.log_span().last)
-    work.tx.insert_webhooks([webhook])
-    work.note(events.of_webhook("webhook.subscription.created", webhook.id))
-    return webhook
 
 
 def _amend(work: Work, op: AmendWebhook) -> Webhook:

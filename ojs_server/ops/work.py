@@ -15,6 +15,7 @@ from ojs_server.domain.job import TERMINAL, WAITING, Change, Event, Job, State, 
 from ojs_server.domain.profile import OJS, Profile
 from ojs_server.domain.rate_limit import place_of_retry
 from ojs_server.domain.retention import Retention
+from ojs_server.domain.routing import routed
 from ojs_server.domain.tenant import DEFAULT
 from ojs_server.domain.turns import Rota
 from ojs_server.domain.validate import Draft
@@ -92,9 +93,15 @@ class Work:
         """A job id for this moment."""
         return uuid7(self.now, self.luck.bits)
 
+    def routed(self, draft: Draft) -> Draft:
+        """The draft with a version, where its type is routed and it asks for none."""
+        routings = self.tx.routings
+        return routed(routings, self.rota, draft) if routings else draft
+
     def born(self, draft: Draft, new_id: Callable[[], str] | None = None) -> StoredJob:
         """The job that a draft becomes in this transaction."""
         attempts = self.rules.profile.max_attempts
+        draft = self.routed(draft)
         return born(draft, self.now, self.tx.position, new_id or self.new_id, attempts)
 
     def add(self, jobs: Sequence[StoredJob], happened: Sequence[Event]) -> set[str]:

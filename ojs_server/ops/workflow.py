@@ -19,7 +19,9 @@ from ojs_server.domain.workflow_record import (
     WorkflowView,
     begun,
 )
+from ojs_server.ops.backpressure import Newcomers
 from ojs_server.ops.enqueue import ReceiptKey, entered
+from ojs_server.ops.quotas import require_room
 from ojs_server.ops.schemas import hold
 from ojs_server.ops.unique import Judged, judge
 from ojs_server.ops.work import Work, outcome_of
@@ -137,6 +139,7 @@ def _start(work: Work, op: Start) -> Started:
         op.effects.progress,
         work.now,
         definition.request_hash,
+        definition.tenant,
     )
     if work.tx.insert_workflows([created]):
         return _known_id(work, created)
@@ -189,8 +192,14 @@ def _begin(work: Work, op: Start, created: Workflow) -> WorkflowView:
         raise judged
     require_own(judged.answer)
     stored = judged.stored
-    work.apply(judged.replaced)
     ids = {node: one.job.id for node, one in zip(nodes, stored, strict=True)}
+    later = [
+        draft.tenant
+        for node, draft in enumerate(definition.drafts)
+        if draft is not None and node not in ids
+    ]
+    require_room(work, Newcomers(stored, judged.replaced, later))
+    work.apply(judged.replaced)
     work.tx.insert_workflow_jobs(
         [
             WorkflowJob(

@@ -158,7 +158,8 @@ class Moves:
         for moving, launch in launches:
             place = (moving.workflow.id, launch.node)
             try:
-                draft = parse_draft(codec.decode(waiting[place].request or b"{}"))
+                request = codec.decode(waiting[place].request or b"{}")
+                draft = parse_draft(request, tenant=moving.workflow.tenant)
                 # What types the queue takes was asked when the workflow was made, and only then.
                 draft = configured(draft, self._work.tx.configs.get(draft.queue, NO_CONFIG))
                 stored = member(self._work, draft, place, handed[place])

@@ -40,6 +40,7 @@ from ojs_server.store.records import (
     Span,
     WorkerLoad,
 )
+from ojs_server.store.routing import RoutingReader, RoutingTx
 from ojs_server.store.schemas import SchemaReader, SchemaTx
 from ojs_server.store.sharing import SharingReader, SharingTx
 from ojs_server.store.webhooks import WebhookReader, WebhookTx
@@ -81,6 +82,7 @@ WIPED = (
     "statistics",
     "maintenance",
     "schemas",
+    "routings",
     "job_kinds",
     "worker_kinds",
     "tenants",
@@ -107,7 +109,7 @@ class SchemaError(Exception):
     """The database's schema is newer than this program, or missing."""
 
 
-class Tx(WorkflowTx, WebhookTx, SchemaTx, SharingTx, KindTx, CronTx, BesideTx, Protocol):
+class Tx(WorkflowTx, WebhookTx, SchemaTx, RoutingTx, SharingTx, KindTx, CronTx, BesideTx, Protocol):
     """One write transaction. Nothing is visible to others before it commits."""
 
     now: int
@@ -376,7 +378,14 @@ class Tx(WorkflowTx, WebhookTx, SchemaTx, SharingTx, KindTx, CronTx, BesideTx, P
 
 
 class Reader(
-    WebhookReader, SchemaReader, SharingReader, KindReader, CronReader, BesideReader, Protocol
+    WebhookReader,
+    SchemaReader,
+    RoutingReader,
+    SharingReader,
+    KindReader,
+    CronReader,
+    BesideReader,
+    Protocol,
 ):
     """Reads outside of a transaction; each sees everything that was committed before."""
 
@@ -430,6 +439,9 @@ class Reader(
 
     def oldest_available(self, queue: str) -> int | None:
         """When the job of a queue that has been available for the longest joined it."""
+
+    def priorities(self, queue: str, limit: int) -> dict[int, int]:
+        """How many jobs of each priority a claim finds in a queue, each up to a limit."""
 
     def maintenance(self) -> Maintenance | None:
         """The maintenance that is on."""

@@ -20,9 +20,9 @@ class KindTx(Protocol):
     def unlink_kinds(self, worker_ids: Iterable[str]) -> None:
         """These workers run nothing any more."""
 
-    def oldest_lanes(self, worker_id: str) -> list[tuple[str, str]]:
-        """The queues and types that a worker is linked to and that have a job to hand out: the one
-        whose first job has waited longest comes first."""
+    def oldest_lanes(self, worker_id: str, tenant: str | None = None) -> list[tuple[str, str]]:
+        """The queues and types that a worker is linked to and that have a job to hand out, or one
+        of a tenant: the one whose first job has waited longest comes first."""
 
     def linked(self, worker_ids: Iterable[str]) -> set[tuple[str, str]]:
         """The rooms and names of what these workers run."""

@@ -21,6 +21,7 @@ class DeliveryFilter(msgspec.Struct, frozen=True):
 
     webhook_id: str | None = None
     status: str | None = None
+    tenant: str | None = None
 
 
 class DeliveryPage(msgspec.Struct, frozen=True):
@@ -45,8 +46,8 @@ class WebhookTx(Protocol):
     def insert_webhooks(self, webhooks: Sequence[Webhook]) -> None:
         """Store new subscriptions."""
 
-    def count_webhooks(self) -> int:
-        """How many subscriptions there are."""
+    def count_webhooks(self, tenant: str | None = None) -> int:
+        """How many subscriptions there are, or how many a tenant has."""
 
     def log_span(self) -> LogSpan:
         """From where to where the event log can be read."""

@@ -20,6 +20,7 @@ class WorkflowFilter(msgspec.Struct, frozen=True):
     state: str | None = None
     kind: str | None = None
     name: str | None = None
+    tenant: str | None = None
 
 
 class WorkflowPage(msgspec.Struct, frozen=True):

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import random
 import secrets
+import ssl
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -52,13 +53,14 @@ class Client:
         url: str = "http://127.0.0.1:8080",
         auth: Auth | None = None,
         *,
+        tls: ssl.SSLContext | None = None,
         transport: Transport | None = None,
         codec: Codec | None = None,
         timeout_s: float = ANSWER_S,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         self.middleware: Chain[EnqueueLayer] = Chain()
-        self._transport = transport or way_to(url, auth)
+        self._transport = transport or way_to(url, auth, tls=tls)
         self._codec = codec
         self._timeout_s = timeout_s
         self._sleep = sleep

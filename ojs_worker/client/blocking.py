@@ -4,6 +4,7 @@ It is the other client with a transport and a pause that block: their coroutines
 loop, so one step runs them to their end. It works where a loop runs as well, and blocks it.
 """
 
+import ssl
 import time
 from collections.abc import Coroutine, Iterable, Iterator
 from contextlib import contextmanager
@@ -36,6 +37,7 @@ class BlockingClient:
         url: str = "http://127.0.0.1:8080",
         auth: Auth | None = None,
         *,
+        tls: ssl.SSLContext | None = None,
         transport: BlockingTransport | None = None,
         codec: Codec | None = None,
         timeout_s: float = ANSWER_S,
@@ -43,7 +45,7 @@ class BlockingClient:
         if transport is None:
             from ojs_worker.over_httpx import BlockingHttpTransport
 
-            transport = BlockingHttpTransport(url, auth)
+            transport = BlockingHttpTransport(url, auth, tls=tls)
         self._transport = transport
         self._client = Client(
             transport=_AtOnce(transport), codec=codec, timeout_s=timeout_s, sleep=_sleep

@@ -9,7 +9,9 @@ from ojs_server.domain.schema import (
     MAX_SCHEMA,
     SchemaMark,
     applying,
+    compatible_with,
     is_sealed,
+    neighbours,
     read_uri,
     registered,
 )
@@ -54,12 +56,32 @@ def test_a_wrong_registration_names_its_field(
     assert refused.value.details["field"] == field
 
 
+def test_a_promise_names_one_version_or_some() -> None:
+    assert compatible_with(GIVEN) == compatible_with({"compatible_with": None}) == ()
+    assert compatible_with({"compatible_with": 1}) == (Version(1),)
+    assert compatible_with({"compatible_with": ["1.2", 3]}) == (Version(1, 2), Version(3))
+
+
+@pytest.mark.parametrize("said", ["new", [1, None], [1] * 11, {}])
+def test_a_promise_of_anything_else_is_refused(said: object) -> None:
+    with pytest.raises(InvalidRequest, match=r"^`compatible_with`"):
+        compatible_with({"compatible_with": said})
+
+
 def test_a_job_is_held_to_its_version_or_to_the_newest() -> None:
     marks = [mark(2, 1), mark(2), mark(1)]
     assert applying(marks, None) == mark(2, 1)
     assert applying(marks, Version(1)) == mark(1)
     assert applying(marks, Version(3)) is None
     assert applying([], None) is None
+
+
+def test_versions_beside_one_have_its_major_number() -> None:
+    marks = [mark(2), mark(1, 4), mark(1, 3), mark(1, 1), mark(1), mark(0, 9)]
+    assert neighbours(marks, Version(1, 2)) == (Version(1, 1), Version(1, 3))
+    assert neighbours(marks, Version(1, 0, 1)) == (Version(1), Version(1, 1))
+    assert neighbours(marks, Version(1, 5)) == (Version(1, 4), None)
+    assert neighbours(marks, Version(3)) == (None, None)
 
 
 def test_what_a_codec_has_sealed_is_not_looked_into() -> None:

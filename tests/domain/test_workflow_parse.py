@@ -276,3 +276,13 @@ def test_each_job_has_the_request_that_makes_it() -> None:
         b'{"type":"a","args":[],"options":{"queue":"q"}}',
         b'{"type":"b","args":[],"options":{"queue":"q"}}',
     )
+
+
+def test_a_step_of_another_tenant_is_named() -> None:
+    other = job(meta={"tenant_id": "beta"})
+    with pytest.raises(InvalidRequest) as refusal:
+        parse_workflow({"type": "chain", "steps": [job(), other]}, tenant="acme")
+    (problem,) = (refusal.value.details or {})["validation_errors"]
+    assert problem["path"] == "steps[1].meta.tenant_id"
+    definition = parse_workflow({"type": "chain", "steps": [job(), other]})
+    assert [draft and draft.tenant for draft in definition.drafts] == [None, None, "beta"]

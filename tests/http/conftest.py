@@ -85,6 +85,20 @@ async def client(server: Server) -> AsyncIterator[httpx.AsyncClient]:
 
 
 @pytest.fixture
+async def acme(server: Server) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the tenant acme."""
+    async with connect(server, **{"X-OJS-Tenant": "acme"}) as connected:
+        yield connected
+
+
+@pytest.fixture
+async def beta(server: Server) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of another tenant."""
+    async with connect(server, **{"X-OJS-Tenant": "beta"}) as connected:
+        yield connected
+
+
+@pytest.fixture
 async def strict_client(serve: Serve) -> AsyncIterator[httpx.AsyncClient]:
     """A client of a server that refuses unknown members."""
     async with serve(strict=True) as running, connect(running) as connected:

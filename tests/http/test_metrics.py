@@ -5,6 +5,7 @@ import logging
 import httpx
 import pytest
 
+from ojs_server import job_metrics, metrics
 from ojs_server.app import Server
 from tests.http.conftest import Serve, connect
 from tests.http.steps import V1, WORKERS, active_job, enqueue
@@ -86,6 +87,42 @@ async def test_series_are_bounded(server: Server, client: httpx.AsyncClient) -> 
     text = "\n".join(await lines(client))
     assert 'ojs_job_enqueued_total{queue="other",type="other"} 1.0' in text
     assert "one.more" not in text
+
+
+async def test_tenants_are_counted_by_their_names(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_metrics, "MAX_SERIES", 3)
+    monkeypatch.setattr(metrics, "MAX_SERIES", 3)
+    await enqueue(client)
+    assert not [line for line in await lines(client) if line.startswith("ojs_tenant_queue_depth{")]
+    for tenant in ("a", "b", "c", "d", "e"):
+        await enqueue(client, meta={"tenant_id": tenant})
+    job = await active_job(client, queue="email", meta={"tenant_id": "a"})
+    await ack(client, job["id"])
+    job = await active_job(client, queue="email", meta={"tenant_id": "b"})
+    await fail(client, job["id"], retryable=False)
+    found = await lines(client)
+    assert 'ojs_tenant_jobs_enqueued_total{tenant_id="a"} 2.0' in found
+    assert 'ojs_tenant_jobs_enqueued_total{tenant_id="_other"} 2.0' in found
+    assert 'ojs_tenant_jobs_completed_total{tenant_id="a"} 1.0' in found
+    assert 'ojs_tenant_jobs_failed_total{tenant_id="b"} 1.0' in found
+    assert 'ojs_tenant_queue_depth{state="available",tenant_id="c"} 1.0' in found
+    assert 'ojs_tenant_queue_depth{state="available",tenant_id="_other"} 2.0' in found
+    assert 'tenant_id="d"' not in "\n".join(found)
+
+
+async def test_pools_show_how_full_they_are(client: httpx.AsyncClient) -> None:
+    for name, limit in (("p", 4), ("free", None)):
+        config = {"queues": ["email"], "concurrency": limit}
+        assert (await client.put(f"{V1}/admin/pools/{name}", json=config)).status_code == 201
+    await active_job(client, queue="email")
+    found = await lines(client)
+    assert 'ojs_scheduling_pool_active{pool="p"} 1.0' in found
+    assert 'ojs_scheduling_pool_active{pool="free"} 1.0' in found
+    assert 'ojs_scheduling_pool_utilization{pool="p"} 0.25' in found
+    assert "free" not in "".join(line for line in found if "pool_utilization{" in line)
+    assert "# TYPE ojs_scheduling_starvation_events_total counter" in found
 
 
 async def test_steps_of_jobs_are_logged_where_that_is_asked_for(

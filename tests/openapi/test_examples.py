@@ -114,9 +114,13 @@ async def described(client: httpx.AsyncClient) -> None:
 
 
 async def configured(client: httpx.AsyncClient) -> None:
-    """The tenant and the pool of the examples are there."""
-    pool = {"queues": ["email"]}
-    for path, body in (("tenants/acme/limits", {}), ("pools/critical", pool)):
+    """The tenant, the pool and the routing of the examples are there."""
+    pool, routing = {"queues": ["email"]}, {"rules": [{"version": 1, "weight": 1}]}
+    for path, body in (
+        ("tenants/acme/limits", {}),
+        ("pools/critical", pool),
+        ("routing/email.send", routing),
+    ):
         assert (await client.put(f"{V1}/admin/{path}", json=body)).status_code == 201
 
 
@@ -153,6 +157,7 @@ BEFORE: dict[str, Story] = {
     "removeWorker": gone,
     **dict.fromkeys(("getTenant", "saveTenant", "deleteTenant", "limitTenant"), configured),
     **dict.fromkeys(("getPool", "savePool", "deletePool"), configured),
+    **dict.fromkeys(("getRouting", "saveRouting", "deleteRouting"), configured),
     "getRateLimit": limited,
     "getDeadLetter": discarded,
     "deleteDeadLetter": discarded,

@@ -7,9 +7,11 @@ import pytest
 
 from ojs_server.domain.cron_entry import KEPT_RUNS, CronEntry, CronRun
 from ojs_server.domain.cron_request import parse_changes
-from ojs_server.domain.errors import InvalidRequest, NotFound
+from ojs_server.domain.errors import InvalidRequest, NotFound, TenantFull
 from ojs_server.domain.profile import OJS
+from ojs_server.domain.tenant import Tenant
 from ojs_server.ops.cron import Amend, Fire, Forget, Kept, Register, Trigger
+from ojs_server.ops.sharers import SaveTenant
 from ojs_server.ops.work import Rules
 from ojs_server.store.records import EventFilter
 from tests.ops.bench import START, Bench, HandClock, meta_of
@@ -311,3 +313,40 @@ def test_events_of_cron_are_found_by_their_prefix(bench: Bench) -> None:
     with bench.store.reader() as reader:
         page = reader.events(0, EventFilter(types=("cron.*",), queues=("q",)), 9)
     assert [placed.event.type for placed in page.events] == ["cron.triggered"]
+
+
+def test_an_entry_of_a_tenant_fires_its_jobs_while_there_is_room(bench: Bench) -> None:
+    for name in ("a", "b"):
+        own = {"name": name, "cron": "* * * * *", "type": name, "queue": "q"}
+        bench.do(Register(f"acme/{name}", parse_changes(own, tenant="acme")))
+    register(bench, "a")
+    bench.do(SaveTenant("acme", Tenant(max_queue_depth=1)))
+    assert fire_at(bench, FIRST) == 3
+    fired = bench.take(count=9)
+    # One of its two at the same moment, and the one that is nobody's.
+    assert sorted(str(one.claimed.job.tenant) for one in fired) == ["_default", "acme"]
+    assert {meta_of(one)["cron_name"] for one in fired} <= {"a", "b"}
+    for one in fired:
+        bench.ack(one.claimed.job.id)
+    runs = [run for name in ("acme/a", "acme/b") for run in runs_of(bench, name)]
+    assert sorted((run.outcome, run.reason) for run in runs) == [
+        ("skipped", "tenant_limit"),
+        ("triggered", None),
+    ]
+    bench.put(type="t", meta={"tenant_id": "acme"})
+    with pytest.raises(TenantFull):
+        bench.do(Trigger("acme/a"))
+    assert entry_of(bench, "acme/a").enabled
+    with bench.store.reader() as reader:
+        events = reader.events(0, EventFilter(types=("cron.*",), tenant="acme"), 9).events
+    assert sorted(one.event.type for one in events) == ["cron.skipped", "cron.triggered"]
+    assert {one.event.subject for one in events} == {"a", "b"}
+
+
+def test_a_run_without_room_leaves_the_one_before(bench: Bench) -> None:
+    register(bench, meta={"tenant_id": "acme"}, overlap_policy="cancel_previous")
+    fire_at(bench, FIRST)
+    bench.do(SaveTenant("acme", Tenant(max_queue_depth=1)))
+    fire_at(bench, FIRST + MINUTE)
+    assert [run.reason for run in runs_of(bench)] == ["tenant_limit", None]
+    assert len(bench.take(count=9)) == 1

@@ -15,6 +15,7 @@ from ojs_server.domain.webhook_request import parse_changes
 from ojs_server.loops import deliver
 from ojs_server.loops.deliver import Deliver
 from ojs_server.metrics import Metrics
+from ojs_server.ops import webhooks
 from ojs_server.ops.deliveries import Report, Spread, Take, look
 from ojs_server.ops.engine import Engine
 from ojs_server.ops.webhooks import AmendWebhook, Replay, RotateSecret, Subscribe, Unsubscribe
@@ -27,9 +28,9 @@ FAILED = Reply(500, "the target answered 500", 3)
 TAKEN = Reply(200, None, 3)
 
 
-def subscribe(bench: Bench, **given: Any) -> Webhook:
+def subscribe(bench: Bench, tenant: str | None = None, **given: Any) -> Webhook:
     body = {"url": "https://example.com/x", "events": ["*"], **given}
-    made: Webhook = bench.do(Subscribe(parse_changes(body, Reach()), "secret-01"))
+    made: Webhook = bench.do(Subscribe(parse_changes(body, Reach()), "secret-01", tenant))
     return made
 
 
@@ -345,3 +346,35 @@ def test_ended_deliveries_are_removed_in_time(bench: Bench) -> None:
         assert tx.prune_deliveries(START, 10) == 0
         assert tx.prune_deliveries(bench.clock.now + 1, 10) == 1
     assert listed(bench) == []
+
+
+def test_a_tenants_webhook_is_told_of_its_own_jobs_only(bench: Bench) -> None:
+    mine, all_of_them = subscribe(bench, "acme"), subscribe(bench)
+    job_id = bench.put(meta={"tenant_id": "acme"})
+    bench.put(meta={"tenant_id": "beta"})
+    bench.put()
+    for webhook in (mine, all_of_them):
+        spread(bench, webhook)
+    (sent,) = take(bench, mine)
+    assert (msgspec.json.decode(sent.body)["subject"], sent.tenant) == (job_id, "acme")
+    assert len(take(bench, all_of_them)) == 3
+    bench.do(Report(sent, TAKEN))
+    bench.do(Unsubscribe(mine.id))
+    with bench.store.reader() as reader:
+        found = reader.events(0, EventFilter(types=("webhook.*",), tenant="acme"), 9).events
+        kept = reader.deliveries(DeliveryFilter(tenant="acme"), 9, 0, None).deliveries
+    assert [one.event.type for one in found] == [
+        "webhook.subscription.created",
+        "webhook.delivered",
+        "webhook.subscription.deleted",
+    ]
+    assert [one.id for one in kept] == [sent.id]
+
+
+def test_a_tenant_leaves_places_for_others(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webhooks, "MAX_OF_TENANT", 1)
+    subscribe(bench, "acme")
+    with pytest.raises(Conflict):
+        subscribe(bench, "acme")
+    subscribe(bench, "beta")
+    subscribe(bench)

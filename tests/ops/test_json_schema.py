@@ -16,19 +16,19 @@ CARD = {
 
 def wrong(schema: dict[str, Any], args: list[Any]) -> list[str]:
     """The paths at which arguments do not fit."""
-    return [one["path"] for one in compile_schema(schema).violations(args)]
+    return [one["path"] for one in compile_schema(schema).violations(args, "args")]
 
 
 def test_what_does_not_fit_is_named_with_its_place() -> None:
     assert wrong(CARD, [{"to": "a"}]) == []
     assert wrong(CARD, []) == ["args"]
     assert wrong(CARD, [{"to": "a"}, {"to": 1}, {}]) == ["args[1].to", "args[2]"]
-    (one,) = compile_schema(CARD).violations([])
+    (one,) = compile_schema(CARD).violations([], "args")
     assert one == {"path": "args", "message": "[] should be non-empty", "keyword": "minItems"}
 
 
 def test_only_the_first_of_many_are_told_and_each_is_short() -> None:
-    found = compile_schema({"items": {"type": "string"}}).violations([[0] * 999] * 100)
+    found = compile_schema({"items": {"type": "string"}}).violations([[0] * 999] * 100, "args")
     assert len(found) == MAX_VIOLATIONS
     assert max(len(one["message"]) for one in found) <= 300
 
@@ -56,6 +56,8 @@ def test_items_may_be_an_array_as_in_older_drafts(schema: dict[str, Any]) -> Non
         ({"items": {"$ref": "https://example.com/x"}}, "schema.items.$ref"),
         ({"items": {"$ref": "file:///etc/passwd"}}, "schema.items.$ref"),
         ({"items": {"$ref": "#/$defs/none"}}, "schema.items.$ref"),
+        ({"items": {"$ref": "#/title"}, "title": "a text"}, "schema.items.$ref"),
+        ({"items": {"$ref": "#/more"}, "more": {"required": 7}}, "schema.items.$ref"),
         ({"items": {"$id": "https://example.com/x"}}, "schema.items.$id"),
         ({"$ref": "#"}, "schema"),
         ({"allOf": [{"$ref": "#/$defs/a"}], "$defs": {"a": {"$ref": "#/$defs/a"}}}, "schema"),
@@ -107,7 +109,7 @@ def doubling(levels: int) -> dict[str, Any]:
     ],
 )
 def test_judging_has_an_end(schema: dict[str, Any], args: list[Any]) -> None:
-    (one,) = compile_schema(schema).violations(args)
+    (one,) = compile_schema(schema).violations(args, "args")
     assert one["message"].startswith("cannot be judged")
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from ojs_server.domain.errors import Conflict, Duplicate, NotFound, ValidationError
-from ojs_server.domain.schema import registered
+from ojs_server.domain.errors import Conflict, Duplicate, InvalidRequest, NotFound, ValidationError
+from ojs_server.domain.schema import compatible_with, registered
 from ojs_server.domain.version import Version
 from ojs_server.ops import schemas
 from ojs_server.ops.bulk_enqueue import BulkEnqueue, Entry
@@ -28,7 +28,7 @@ def nothing_compiled() -> Iterator[None]:
 
 def put_schema(bench: Bench, version: object = 1, schema: Any = ONE_TEXT, **more: Any) -> None:
     given = {"type": "t", "version": version, "schema": schema, **more}
-    bench.do(RegisterSchema(registered(given, 0)))
+    bench.do(RegisterSchema(registered(given, 0), compatible_with(given)))
 
 
 def told(bench: Bench, **given: Any) -> list[str]:
@@ -127,6 +127,26 @@ def test_registrations_are_refused_where_they_would_change_or_be_too_many(
     monkeypatch.setattr(schemas, "MAX_SCHEMAS", 1)
     with pytest.raises(Conflict, match="no more are possible"):
         put_schema(bench, 2)
+
+
+def test_a_version_is_compared_with_those_beside_it_and_those_it_names(bench: Bench) -> None:
+    put_schema(bench, "1.0")
+    put_schema(bench, "1.2", {"minItems": 1})
+    put_schema(bench, "2.0", {"minItems": 3})
+    for version, schema, more, pair in (
+        ("1.1", {"minItems": 2}, {}, ("1.1.0", "1.0.0")),
+        ("1.1", {}, {}, ("1.2.0", "1.1.0")),
+        ("3", {"minItems": 2}, {"compatible_with": "1.2"}, ("3.0.0", "1.2.0")),
+    ):
+        with pytest.raises(ValidationError) as refused:
+            put_schema(bench, version, schema, **more)
+        details = refused.value.details
+        assert details is not None
+        assert (details["version"], details["compared_with"]) == pair
+        assert [one.pointer for one in details["breaking_changes"]] == ["/minItems"]
+    with pytest.raises(InvalidRequest, match=r"names version 1.1.0, which has no schema"):
+        put_schema(bench, 3, compatible_with=[1, "1.1"])
+    put_schema(bench, "3", {"minItems": 3}, compatible_with=["2"])
 
 
 def test_few_schemas_stay_compiled(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,8 +2,11 @@
 
 import pytest
 
-from ojs_server.domain.errors import Duplicate, InvalidRequest
+from ojs_server.domain.errors import Duplicate, InvalidRequest, TenantFull
+from ojs_server.domain.rate_limit import Window
+from ojs_server.domain.tenant import Tenant
 from ojs_server.domain.workflow_parse import parse_workflow
+from ojs_server.ops.sharers import SaveTenant
 from ojs_server.ops.workflow import start
 from tests.ops.flows import Flows, chain, group, job, request
 from tests.ops.test_queue_limits import configure
@@ -127,3 +130,50 @@ def test_equal_members_of_later_definitions_meet(flows: Flows) -> None:
         "1.0": "completed",
         "1.1": "failed",
     }
+
+
+def test_every_job_of_a_tenants_workflow_is_its_own(flows: Flows) -> None:
+    body = chain(job("a"), group(job("b"), job("c")), id=ID)
+    again = flows.bench.do(start(parse_workflow(body, tenant="acme")))
+    assert flows.bench.do(start(parse_workflow(body, tenant="acme"))).view is None
+    with pytest.raises(Duplicate):
+        flows.start(body)
+    for kind in "abc":
+        flows.done(kind)
+        assert flows.taken[0].job.tenant == "acme"
+    assert flows.view(again.workflow_id).workflow.tenant == "acme"
+    assert flows.state(ID) == "completed"
+    assert {data["tenant_id"] for _, data in flows.bench.told(ID)} == {"acme"}
+
+
+def test_a_workflow_needs_room_for_all_its_jobs_at_once_in_the_rate_only(flows: Flows) -> None:
+    three = parse_workflow(chain(job("a"), job("b"), job("c"), id=ID), tenant="acme")
+    flows.bench.do(SaveTenant("acme", Tenant(max_enqueue_rate=Window(2, 60_000))))
+    with pytest.raises(TenantFull) as refusal:
+        flows.bench.do(start(three, ("", "workflow", "k"), b"hash"))
+    assert (refusal.value.details or {})["limit"] == "max_enqueue_rate"
+    with flows.bench.store.reader() as reader:
+        assert reader.workflow(ID) is None
+    flows.bench.do(SaveTenant("acme", Tenant(max_queue_depth=1)))
+    flows.bench.do(start(three, ("", "workflow", "k"), b"other"))
+    with pytest.raises(TenantFull):
+        flows.bench.do(start(parse_workflow(chain(job("d")), tenant="acme")))
+    # What follows from a workflow that was let in is not turned away.
+    assert flows.take() == ["a"]
+    flows.bench.put(type="d", meta={"tenant_id": "acme"})
+    flows.bench.ack(flows.job_ids()[0])
+    assert flows.take(9) == ["d", "b"]
+    flows.bench.do(SaveTenant("acme", Tenant(max_enqueue_rate=Window(3, 60_000))))
+    flows.bench.do(start(parse_workflow(group(job("a"), job("b"), job("c")), tenant="acme")))
+    with pytest.raises(TenantFull):
+        flows.bench.put(type="d", meta={"tenant_id": "acme"})
+
+
+def test_operators_workflows_need_room_with_the_tenants_that_their_steps_name(
+    flows: Flows,
+) -> None:
+    flows.bench.do(SaveTenant("acme", Tenant(max_enqueue_rate=Window(1, 60_000))))
+    mine = {"meta": {"tenant_id": "acme"}}
+    with pytest.raises(TenantFull):
+        flows.start(chain(job("a", **mine), job("b", **mine)))
+    flows.start(chain(job("a"), job("b", **mine)))

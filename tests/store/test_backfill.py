@@ -1,6 +1,7 @@
 """What migrations make of the rows that an earlier program has stored, on both stores."""
 
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import Any
@@ -9,6 +10,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from ojs_server.domain.dead_letter import error_type_of
 from ojs_server.domain.job_filter import JobFilter
 from ojs_server.store import migrations
 from ojs_server.store.base import Store
@@ -17,6 +19,7 @@ from ojs_server.store.postgres import migrate as on_postgres
 from ojs_server.store.postgres.statements import PACKAGE as POSTGRES
 from ojs_server.store.sqlite import migrate as on_sqlite
 from ojs_server.store.sqlite.statements import PACKAGE as SQLITE
+from ojs_wire.codec import encode
 from tests.store.records import START
 
 Fill = Callable[[str, Mapping[str, Any]], None]
@@ -154,6 +157,35 @@ def test_dead_letters_of_before_are_found_by_error_and_counted(
         assert kept(store) == ["kept", "old", "silent"]
         assert tally is not None
         assert tally.total == 3
+
+
+def test_types_of_errors_of_before_are_what_they_would_be_noted_as_now(
+    empty_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kinds = [
+        'said "no"',
+        r"C:\new\u0000",
+        "two\nlines\tand\x01 more",
+        "a\0\0b\\\0",
+        "\0",
+        "zażółć \U0001f600",
+        "",
+    ]
+    with older(empty_url, 6, monkeypatch) as fill:
+        fill("queue_counts", COUNTS)
+        for number, kind in enumerate(kinds):
+            said = {
+                "code": kind,
+                "type": kind,
+                "message": kind,
+                "details": {kind: kind, "n": 1e300},
+            }
+            fill("jobs", {**JOB, "id": str(number), "error": encode(said).decode()})
+    with closing(open_store(empty_url)) as store, store.reader() as reader:
+        found = reader.dead_letter_stats().by_error_type
+        jobs = reader.dead_letters(JobFilter(), 100, 0, None).jobs
+    assert found == Counter(error_type_of(stored.job) for stored in jobs)
+    assert set(found) == {kind.replace("\0", "") for kind in kinds}
 
 
 def test_jobs_that_were_dropped_before_are_counted_as_their_policy_says(

@@ -211,7 +211,7 @@ def test_the_oldest_jobs_of_a_queue_are_found_by_index_on_postgres(
     connection: psycopg.Connection[Any],
 ) -> None:
     bound = {"queue": "q1", "limit": LIMIT}
-    for name in ("oldest_waiting", "oldest_available"):
+    for name in ("oldest_waiting", "oldest_available", "priorities"):
         scans = explained(connection, STATEMENTS[name].sql, bound)
         assert all(scan.index and scan.rows <= 2 * LIMIT for scan in scans)
 
@@ -410,7 +410,7 @@ def test_cron_is_found_by_index_on_sqlite(plan_of: Any, name: str, read: set[str
     assert searches(plan, "cron") | searches(plan, "cron_runs") == read
 
 
-@pytest.mark.parametrize("name", ["open_gates", "oldest_waiting", "oldest_available"])
+@pytest.mark.parametrize("name", ["open_gates", "oldest_waiting", "oldest_available", "priorities"])
 def test_gated_and_oldest_jobs_are_found_by_index_on_sqlite(plan_of: Any, name: str) -> None:
     plan = plan_of(QUERIES[name].sql)
     assert not [line for line in plan if line.startswith("SCAN jobs")]

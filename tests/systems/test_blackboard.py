@@ -127,31 +127,25 @@ async def test_3_16_a_result_is_held_to_the_schema_of_its_block(board: System) -
     await poll(board, worker, "configBackup")
     pushed = {"jobId": job, "status": "success", "result": {"size": "large"}}
     message = await board.refused(422, "POST", "/blackboard/job/result", pushed)
-    assert "$.size" in message
+    assert "result.size" in message
     assert (await seen(board, job))["blackboard_status"] == "POLLED"
     await push(board, job, result={"size": 7})
 
 
 @pytest.mark.parametrize(
     "schema",
-    [{"type": "nothing"}, {"pattern": "(a+)+"}, {"properties": {"a": {"patternProperties": {}}}}],
+    [
+        {"type": "nothing"},
+        {"pattern": "(a+)+"},
+        {"properties": {"a": {"patternProperties": {"(a+)+": {}}}}},
+        {"$ref": "#"},
+        {"$ref": "http://other.test/schema"},
+    ],
 )
 async def test_3_16_what_cannot_be_judged_by_is_refused(board: System, schema: Json) -> None:
     body = {"functionBlocks": [{"id": "b", "resultDataJsonSchema": schema}]}
-    await board.refused(400, "POST", "/workers/register", body)
-
-
-@pytest.mark.parametrize("schema", [{"$ref": "#"}, {"$ref": "http://other.test/schema"}])
-async def test_3_16_a_schema_fetches_nothing_and_never_runs_away(
-    board: System, schema: Json
-) -> None:
-    body = {"functionBlocks": [{"id": "b", "resultDataJsonSchema": schema}]}
-    worker = (await board.call("POST", "/workers/register", body))["worker_id"]
-    await board.call("POST", f"/workers/{worker}/ping")
-    job = await put(board, "b")
-    await poll(board, worker, "b")
-    pushed = {"jobId": job, "status": "success", "result": 1}
-    await board.refused(422, "POST", "/blackboard/job/result", pushed)
+    message = await board.refused(400, "POST", "/workers/register", body)
+    assert "functionBlocks[0].resultDataJsonSchema" in message
 
 
 async def test_3_17_acquires_are_kept_and_belong_to_acquire_jobs(board: System) -> None:

@@ -5,6 +5,7 @@ By default it has the four public paths only: fetch, ack, nack and heartbeat.
 
 import asyncio
 import json
+import ssl
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -184,7 +185,9 @@ class MemoryTransport:
 
 
 @asynccontextmanager
-async def listening(server: ScriptedServer) -> AsyncIterator[str]:
+async def listening(
+    server: ScriptedServer, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[str]:
     """The scripted server on a real socket; its URL."""
     tasks: set[asyncio.Task[None]] = set()
 
@@ -210,9 +213,10 @@ async def listening(server: ScriptedServer) -> AsyncIterator[str]:
             tasks.discard(task)
             writer.close()
 
-    listener = await asyncio.start_server(serve, "127.0.0.1", 0)
+    listener = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls)
+    scheme = "https" if tls else "http"
     try:
-        yield f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}"
+        yield f"{scheme}://127.0.0.1:{listener.sockets[0].getsockname()[1]}"
     finally:
         listener.close()
         for task in list(tasks):

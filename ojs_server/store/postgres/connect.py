@@ -24,6 +24,8 @@ _DEFAULTS: Final[dict[str, Any]] = {
 # it again for itself. The URL may ask for other limits, but not for less than a durable commit.
 _LIMITS: Final = "-c statement_timeout=30s -c lock_timeout=10s"
 _DURABLE: Final = "-c synchronous_commit=on"
+# What every connection is, but for the one that listens.
+DRIVER: type[psycopg.Connection[Any]] = psycopg.Connection
 _SWITCH: Final = {"true": True, "1": True, "false": False, "0": False}
 
 
@@ -36,7 +38,7 @@ class Address(msgspec.Struct, frozen=True):
 
     def connect(self) -> psycopg.Connection[Any]:
         """A new connection, in autocommit: transactions are begun and ended in words."""
-        connection = psycopg.connect(**self.parameters, **self.driver_settings())
+        connection = DRIVER.connect(**self.parameters, **self.driver_settings())
         set_up(connection)
         return connection
 

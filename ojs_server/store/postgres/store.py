@@ -13,9 +13,10 @@ from psycopg_pool import ConnectionPool
 
 from ojs_server.domain.maintenance import Maintenance
 from ojs_server.domain.queue_config import QueueConfig
+from ojs_server.domain.routing import Routings
 from ojs_server.domain.sharing import ALONE
 from ojs_server.store.base import Clock, OnDue, OnLog, OnWake, unheard
-from ojs_server.store.postgres.connect import Address, address_of, set_up
+from ojs_server.store.postgres import connect
 from ojs_server.store.postgres.enter import enter
 from ojs_server.store.postgres.failures import at_the_boundary
 from ojs_server.store.postgres.followers import Followers
@@ -51,8 +52,8 @@ class PostgresStore:
         patience_s: float = PATIENCE_S,
     ) -> None:
         pooled = listen_url is not None and listen_url != url
-        address = address_of(url, pooled=pooled)
-        self._direct = address_of(listen_url or url)
+        address = connect.address_of(url, pooled=pooled)
+        self._direct = connect.address_of(listen_url or url)
         self.location = address.location
         self._clock = clock
         self._configs: Mapping[str, QueueConfig] = {}
@@ -60,6 +61,7 @@ class PostgresStore:
         self._maintenance: Maintenance | None = None
         self._schemas: Marks = {}
         self._sharing = ALONE
+        self._routings: Routings = {}
         self._writer = Writer(address, patience_s)
         try:
             connection = self._writer.connection()
@@ -83,9 +85,10 @@ class PostgresStore:
                 self._maintenance = tx.stored_maintenance()
                 self._schemas = tx.all_schemas()
                 self._sharing = tx.stored_sharing()
+                self._routings = tx.all_routings()
                 self._configs_read = begun.configs
             tx.maintenance, tx.schemas = self._maintenance, self._schemas
-            tx.sharing = self._sharing
+            tx.sharing, tx.routings = self._sharing, self._routings
             yield tx
 
     @contextmanager
@@ -146,8 +149,9 @@ class PostgresStore:
         self._writer.close()
 
 
-def _pool(address: Address, size: int) -> ConnectionPool[Connection]:
+def _pool(address: connect.Address, size: int) -> ConnectionPool[Connection]:
     pool: ConnectionPool[Connection] = ConnectionPool(
+        connection_class=connect.DRIVER,
         kwargs={**address.parameters, **address.driver_settings()},
         min_size=1,
         max_size=size,
@@ -155,7 +159,7 @@ def _pool(address: Address, size: int) -> ConnectionPool[Connection]:
         # Attempts that go on longer come at growing intervals; a new request starts anew.
         reconnect_timeout=2,
         num_workers=1,
-        configure=set_up,
+        configure=connect.set_up,
         open=False,
     )
     pool.open()

@@ -191,6 +191,6 @@ class PostgresTx(PostgresStatements, TableWrites):
             self._cursor.execute(b"DELETE FROM " + table.encode())
         self.configs = {}
         self.maintenance, self.schemas = None, {}
-        self.sharing = ALONE
+        self.sharing, self.routings = ALONE, {}
         self.configs_changed()
         self.run("begin_tally")

@@ -144,6 +144,6 @@ class SqliteTx(SqliteStatements, TableWrites):
             self._connection.execute(f"DELETE FROM {table}")
         self.configs = {}
         self.maintenance, self.schemas = None, {}
-        self.sharing = ALONE
+        self.sharing, self.routings = ALONE, {}
         self.configs_changed()
         self.run("begin_tally")

@@ -17,6 +17,7 @@ from ojs_server.store.tables.limits import LimitReads, LimitWrites
 from ojs_server.store.tables.queues import QueueReads, QueueWrites
 from ojs_server.store.tables.receipts import ReceiptWrites
 from ojs_server.store.tables.rooms import RoomReads, RoomWrites
+from ojs_server.store.tables.routing import RoutingReads, RoutingWrites
 from ojs_server.store.tables.schemas import SchemaReads, SchemaWrites
 from ojs_server.store.tables.sharing import SharingReads, SharingWrites
 from ojs_server.store.tables.statistics import StatisticsReads
@@ -42,6 +43,7 @@ class TableWrites(
     LimitWrites,
     WebhookWrites,
     SchemaWrites,
+    RoutingWrites,
     SharingWrites,
 ):
     """The write operations that both stores share."""
@@ -73,6 +75,7 @@ class TableReads(
     WebhookReads,
     StatisticsReads,
     SchemaReads,
+    RoutingReads,
     SharingReads,
 ):
     """The read operations that both stores share."""

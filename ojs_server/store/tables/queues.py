@@ -101,6 +101,11 @@ class QueueReads(Statements):
         rows = self.all("oldest_available", queue=queue, limit=1)
         return rows[0][0] if rows else None
 
+    def priorities(self, queue: str, limit: int) -> dict[int, int]:
+        """How many jobs of each priority are available, highest first."""
+        rows = self.all("priorities", queue=queue, limit=limit)
+        return {row[0]: row[1] for row in sorted(rows, reverse=True)}
+
     def maintenance(self) -> Maintenance | None:
         """The maintenance that is on."""
         return _maintenance(self)

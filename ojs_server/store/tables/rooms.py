@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from ojs_server.domain.kind import Kind
+from ojs_server.domain.tenant import apart
 from ojs_server.store.records import Staffed
 from ojs_server.store.tables.statements import Statements, Writing
 
@@ -12,10 +13,14 @@ KIND_FIELDS = len(Kind.__struct_fields__)
 class RoomWrites(Writing):
     """Rooms in a write transaction."""
 
-    def oldest_lanes(self, worker_id: str) -> list[tuple[str, str]]:
+    def oldest_lanes(self, worker_id: str, tenant: str | None = None) -> list[tuple[str, str]]:
         """The queues and types that a worker is linked to and that have a job to hand out: the one
         with the oldest first."""
-        rows = self.all("oldest_lanes", worker_id=worker_id, now=self.now)
+        bound = {"worker_id": worker_id, "now": self.now}
+        if tenant is None:
+            rows = self.all("oldest_lanes", **bound)
+        else:
+            rows = self.all("oldest_lanes_of_tenant", **bound, tenant=tenant)
         return [(queue, job_type) for queue, job_type, _ in rows]
 
     def linked(self, worker_ids: Iterable[str]) -> set[tuple[str, str]]:
@@ -24,7 +29,8 @@ class RoomWrites(Writing):
 
     def retire_kinds(self, names: Iterable[tuple[str, str]]) -> None:
         """Of these kinds of rooms, delete those that nobody runs and no job waits for."""
-        self.run_rows("retire_kinds", [(self.now, room, name) for room, name in sorted(names)])
+        rows = [(self.now, room, name, apart(room)[0]) for room, name in sorted(names)]
+        self.run_rows("retire_kinds", rows)
 
     def start_lease(self, job_id: str) -> None:
         """The holder of a job has begun."""

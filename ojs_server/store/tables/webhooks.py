@@ -25,9 +25,9 @@ class WebhookWrites(LogSpans, Writing):
         """Store new subscriptions."""
         self.run_rows("insert_webhooks", [msgspec.structs.astuple(one) for one in webhooks])
 
-    def count_webhooks(self) -> int:
-        """How many there are."""
-        return int(self.all("count_webhooks")[0][0])
+    def count_webhooks(self, tenant: str | None = None) -> int:
+        """How many there are, or how many a tenant has."""
+        return int(self.all("count_webhooks", tenant=tenant)[0][0])
 
     def load_webhooks(self, ids: Iterable[str]) -> dict[str, Webhook]:
         """Lock and read subscriptions."""
@@ -109,8 +109,11 @@ class WebhookReads(Statements):
         if not self.can_hold(wanted.webhook_id, wanted.status, last):
             return DeliveryPage([], 0, False)
         lead, bound = "deliveries", dict[str, Any]()
-        if wanted.webhook_id is not None:
-            lead, bound = "deliveries_of_webhook", msgspec.structs.asdict(wanted)
+        narrowed = {"webhook_id": wanted.webhook_id, "status": wanted.status}
+        if wanted.tenant is not None:
+            lead, bound = "deliveries_of_tenant", {**narrowed, "tenant": wanted.tenant}
+        elif wanted.webhook_id is not None:
+            lead, bound = "deliveries_of_webhook", narrowed
         elif wanted.status is not None:
             lead, bound = "deliveries_of_status", {"status": wanted.status}
         rows = self.all(lead, **bound, moment=moment, after=last, limit=limit + 1, offset=offset)

@@ -108,15 +108,18 @@ class WorkflowReads(Statements):
         """Workflows, newest first."""
         start, last = after or (None, None)
         bound = {"state": wanted.state, "type": wanted.kind, "workflow_name": wanted.name}
+        lead = ""
+        if wanted.tenant is not None:
+            lead, bound["tenant"] = "_of_tenant", wanted.tenant
         if not self.can_hold(wanted.name):
             return WorkflowPage([], 0, False)
         rows = self.all(
-            "list_workflows",
+            f"list_workflows{lead}",
             **bound,
             after_start=start,
             after_id=last,
             limit=limit + 1,
             offset=offset,
         )
-        total = self.all("count_workflows", **bound)[0][0]
+        total = self.all(f"count_workflows{lead}", **bound)[0][0]
         return WorkflowPage([workflow_of(row) for row in rows[:limit]], total, len(rows) > limit)

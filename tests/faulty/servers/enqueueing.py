@@ -11,6 +11,7 @@ from ojs_server import cli
 from ojs_server.domain import fields, shape
 from ojs_server.domain.errors import Duplicate, OjsError
 from ojs_server.domain.options import KNOWN
+from ojs_server.domain.routing import Routing
 from ojs_server.domain.validate import parse_draft
 from ojs_server.http import batches, jobs
 from ojs_server.http.call import Call
@@ -53,6 +54,40 @@ def strict_schemas_only_warn() -> None:
 def the_newest_schema_counts_for_every_version() -> None:
     """A job with a version is held to the newest schema."""
     put(schema_ops, "applying", lambda marks, _: marks[0])
+
+
+@fault("OJS-SCH-013")
+def schemas_are_compared_with_older_ones_only() -> None:
+    """A version may break the one just above it."""
+    after(schema_ops, "neighbours", lambda found, *_: (found[0], None))
+
+
+@fault("OJS-SCH-014")
+def required_fields_may_be_added() -> None:
+    """A minor version may ask for a field that nobody has sent so far."""
+    after(
+        schema_ops,
+        "breaches",
+        lambda found, *_: [one for one in found if one.rule != "required_added"],
+    )
+
+
+@fault("OJS-VER-011")
+def shares_do_not_count() -> None:
+    """All versions of a routing get as many jobs."""
+
+    def evened(routing: Routing) -> Routing:
+        return replaced(routing, rules=tuple(replaced(one, weight=1) for one in routing.rules))
+
+    wrap(
+        work,
+        "routed",
+        lambda real: (
+            lambda routings, *more: real(
+                {kind: evened(one) for kind, one in routings.items()}, *more
+            )
+        ),
+    )
 
 
 @fault("OJS-ENQ-007")

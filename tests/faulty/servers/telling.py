@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from ojs_server import job_metrics
 from ojs_server.domain import progress, validate
 from ojs_server.http import feed, jobs
 from ojs_server.http import progress as reports
@@ -188,3 +189,9 @@ def another_span_is_another_request() -> None:
 def jobs_are_not_counted() -> None:
     """The metrics do not know what happened to jobs."""
     put(JobMetrics, "observe", lambda self, events: None)
+
+
+@fault("OJS-MAN-015")
+def jobs_of_tenants_are_not_counted() -> None:
+    """The metrics know jobs, and not whose they are."""
+    put(job_metrics, "_OWNED", b"\0")

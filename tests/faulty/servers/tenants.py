@@ -2,11 +2,17 @@
 
 from collections.abc import Iterable
 
-from ojs_server.domain import birth
+import msgspec
+
+from ojs_server.domain import birth, cron_request, room
 from ojs_server.domain.turns import Turns
-from ojs_server.http import tenancy
+from ojs_server.domain.validate import Draft, parse_draft
+from ojs_server.domain.webhook import Webhook
+from ojs_server.http import blackboard, blocks, cron, rooms, tenancy
 from ojs_server.http.call import Call
+from ojs_server.ops import deliveries, workflow_moves
 from ojs_server.store import event_log
+from ojs_server.store.records import EventFilter
 from tests.faulty.fault import fault
 from tests.faulty.planting import put
 
@@ -37,3 +43,45 @@ def rate_keys_are_everybodys() -> None:
 def turns_follow_the_alphabet() -> None:
     """The tenant that is first by name has every turn."""
     put(Turns, "take", lambda self, names, weights: min(names))
+
+
+@fault("OJS-TEN-018")
+def later_steps_are_nobodys() -> None:
+    """What a tenant's workflow enqueues later belongs to no tenant."""
+
+    def without(body: object, **given: object) -> Draft:
+        return parse_draft(body)
+
+    put(workflow_moves, "parse_draft", without)
+
+
+@fault("OJS-TEN-020")
+def entries_are_everybodys() -> None:
+    """Two tenants share a cron entry of the same name."""
+    put(cron, "scoped", lambda tenant, name: name)
+    put(cron_request, "scoped", lambda tenant, name: name)
+
+
+@fault("OJS-TEN-023")
+def webhooks_tell_of_everybody() -> None:
+    """A tenant's subscription is told of the jobs of all tenants."""
+    wanted = deliveries.filter_of
+
+    def of_all(webhook: Webhook) -> EventFilter:
+        return msgspec.structs.replace(wanted(webhook), tenant=None)
+
+    put(deliveries, "filter_of", of_all)
+
+
+@fault("OJS-TEN-024")
+def rooms_are_everybodys() -> None:
+    """Two tenants share the jobs and workers of a room."""
+    put(rooms, "scoped", lambda tenant, name: name)
+    put(room, "scoped", lambda tenant, name: name)
+
+
+@fault("OJS-TEN-025")
+def blocks_are_everybodys() -> None:
+    """Two tenants share a function block of the same name."""
+    put(blocks, "scoped", lambda tenant, name: name)
+    put(blackboard, "scoped", lambda tenant, name: name)

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import msgspec
 
-from ojs_server import outbound
+from ojs_server import outbound, posting
 from ojs_server.domain import delivery
 from ojs_server.domain.delivery import Delivery, Reply, Status
 from ojs_server.loops import deliver
@@ -55,7 +55,7 @@ def redirects_are_followed() -> None:
         client.follow_redirects = True
         return client
 
-    after(outbound, "_client", following)
+    after(posting, "_client", following)
 
 
 @fault("OJS-WHK-011")
@@ -98,7 +98,7 @@ def deliveries_that_are_on_their_way_are_sent_again() -> None:
 @fault("OJS-WHK-016")
 def tests_answer_whole_bodies() -> None:
     """What a tested target answers is answered as a whole."""
-    put(outbound, "MAX_EXCERPT", 1024 * 1024)
+    put(posting, "MAX_EXCERPT", 1024 * 1024)
 
 
 @fault("OJS-WHK-017")

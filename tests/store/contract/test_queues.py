@@ -6,7 +6,7 @@ from ojs_server.domain.job import State
 from ojs_server.store.base import Store
 from ojs_server.store.open import open_store
 from ojs_server.store.records import QueueCounts
-from tests.store.records import ON_ALL_VERSIONS, START, HandClock
+from tests.store.records import ON_ALL_VERSIONS, START, HandClock, a_job, put
 
 NONE = dict.fromkeys(map(str, State), 0)
 
@@ -93,3 +93,18 @@ def test_some_queues_are_listed(store: Store) -> None:
         tx.set_paused("d", True)
     assert [queue.name for queue in listed(store, ["d", "unknown", "b"])] == ["b", "d"]
     assert listed(store, []) == []
+
+
+def test_priorities_are_counted_up_to_a_limit(store: Store) -> None:
+    put(
+        store,
+        *(a_job(f"n{number}", queue="q", seq=number) for number in range(4)),
+        a_job("high", queue="q", priority=7),
+        a_job("gated", queue="q", priority=8, rate_key="k", on_limit="wait"),
+        a_job("later", queue="q", priority=9, state="scheduled", due_at=START + 1),
+        a_job("other", queue="p", priority=1),
+    )
+    with store.reader() as reader:
+        assert list(reader.priorities("q", 3).items()) == [(7, 1), (0, 3)]
+        assert reader.priorities("p", 3) == {1: 1}
+        assert reader.priorities("none", 3) == {}

@@ -71,6 +71,34 @@ def test_kinds_that_nobody_runs_or_waits_for_retire(store: Store) -> None:
 
 
 @ON_ALL_VERSIONS
+def test_a_tenants_rooms_are_about_its_own_jobs(store: Store) -> None:
+    first, second = (
+        Kind(f"acme/{room}", "a", "t.a", queue=f"q.{room}", created_at=START, updated_at=START)
+        for room in "rs"
+    )
+    linked(store, ("acme/w", first), ("acme/w", second))
+    put(
+        store,
+        a_job("others", queue="q.r", type="t.a", seq=1, tenant="beta"),
+        a_job("second", queue="q.s", type="t.a", seq=2, tenant="acme"),
+        a_job("third", queue="q.r", type="t.a", seq=3, tenant="acme"),
+    )
+    with store.transaction() as tx:
+        assert tx.oldest_lanes("acme/w", "acme") == [("q.s", "t.a"), ("q.r", "t.a")]
+        assert tx.oldest_lanes("acme/w", "beta") == [("q.r", "t.a")]
+        assert tx.oldest_lanes("acme/w") == [("q.r", "t.a"), ("q.s", "t.a")]
+    assert len(claim(store, ("q.r",))) == 2
+    put(store, a_job("fourth", queue="q.r", type="t.a", seq=4, tenant="beta"))
+    with store.transaction() as tx:
+        names = tx.linked(["acme/w"])
+        tx.unlink_kinds(["acme/w"])
+        tx.retire_kinds(names)
+    with store.reader() as reader:
+        assert reader.kinds_in("acme/r") == []
+        assert reader.kinds_in("acme/s") == [(second, ())]
+
+
+@ON_ALL_VERSIONS
 def test_the_first_word_of_a_beginning_counts(store: Store) -> None:
     hold(store, a_lease("j1"), a_lease("j2"))
     with store.transaction() as tx:

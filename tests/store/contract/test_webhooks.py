@@ -23,6 +23,7 @@ HOOK = Webhook(
     cursor=1 << 50,
     created_at=START,
     updated_at=START + 1,
+    tenant="acme",
 )
 EVERYTHING = DeliveryFilter()
 
@@ -60,7 +61,7 @@ def listed(
 
 @ON_ALL_VERSIONS
 def test_rows_come_back_as_they_were(store: Store) -> None:
-    delivery = a_delivery("d", answer=500, error="no \u2603", took_ms=7)
+    delivery = a_delivery("d", answer=500, error="no \u2603", took_ms=7, tenant="acme")
     keep(store, HOOK, delivery)
     with store.reader() as reader:
         assert reader.webhooks() == [HOOK]
@@ -70,7 +71,7 @@ def test_rows_come_back_as_they_were(store: Store) -> None:
     after = msgspec.structs.replace(HOOK, active=False, old_secret=None, old_until=None, cursor=7)
     done = msgspec.structs.replace(delivery, status="delivered", due_at=None, finished_at=START)
     with store.transaction() as tx:
-        assert tx.count_webhooks() == 1
+        assert [tx.count_webhooks(of) for of in (None, "acme", "beta")] == [1, 1, 0]
         assert tx.load_webhooks(["sub_a", "sub_b"]) == {"sub_a": HOOK}
         assert tx.load_deliveries(["d", "e"]) == {"d": delivery}
         tx.update_webhooks([after])
@@ -155,3 +156,21 @@ def test_the_old_go_in_steps(store: Store) -> None:
         assert tx.prune_deliveries(START + 1, 2) == 2
         assert tx.prune_deliveries(START + 1, 2) == 1
     assert listed(store) == ["p"]
+
+
+@ON_ALL_VERSIONS
+def test_a_tenants_deliveries_are_a_list_of_their_own(store: Store) -> None:
+    mine: dict[str, Any] = {"tenant": "acme", "due_at": None, "finished_at": START}
+    keep(
+        store,
+        a_delivery("d1", status="dead", **mine),
+        a_delivery("d2", "sub_b", status="delivered", **mine),
+        ended("d3"),
+        a_delivery("d4", tenant="beta"),
+    )
+    assert listed(store, DeliveryFilter(tenant="acme")) == ["d2", "d1"]
+    assert listed(store, DeliveryFilter(tenant="acme"), 1, after=Place(START, "d2")) == ["d1"]
+    assert listed(store, DeliveryFilter("sub_a", tenant="acme")) == ["d1"]
+    assert listed(store, DeliveryFilter("sub_a", "delivered", "acme")) == []
+    with store.reader() as reader:
+        assert reader.deliveries(DeliveryFilter(tenant="beta"), 9, 0, None).total == 1

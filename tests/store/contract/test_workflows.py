@@ -42,6 +42,7 @@ FULL = Workflow(
     finished_at=START + 2,
     due_at=START + 3,
     request_hash=b"\x00hash",
+    tenant="acme",
 )
 
 
@@ -261,8 +262,10 @@ def test_lists_are_newest_first_and_filtered(store: Store) -> None:
     keep(
         store,
         *(a_workflow(f"w{n}", created_at=START + n // 2, name="ab"[n % 2]) for n in range(4)),
-        a_workflow("x", kind="group", state="completed", created_at=START - 1),
+        a_workflow("x", kind="group", state="completed", created_at=START - 1, tenant="acme"),
     )
+    assert ids(page(store, WorkflowFilter(tenant="acme"))) == ["x"]
+    assert page(store, WorkflowFilter(tenant="acme", kind="chain")) == WorkflowPage([], 0, False)
     assert ids(page(store)) == ["w3", "w2", "w1", "w0", "x"]
     assert ids(page(store, WorkflowFilter(state="completed"))) == ["x"]
     assert ids(page(store, WorkflowFilter(kind="chain", name="a"))) == ["w2", "w0"]

@@ -4,7 +4,10 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
+import psycopg
 import pytest
+
+from ojs_server.store.postgres import connect
 
 Apart = Callable[..., Future[Any]]
 
@@ -14,3 +17,9 @@ def apart() -> Iterator[Apart]:
     """Runs things at the same time, each in a thread of its own."""
     with ThreadPoolExecutor(8) as pool:
         yield pool.submit
+
+
+@pytest.fixture(autouse=True)
+def new_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here connections themselves are what is tested: none is kept from an earlier test."""
+    monkeypatch.setattr(connect, "DRIVER", psycopg.Connection)

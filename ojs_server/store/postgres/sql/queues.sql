@@ -91,8 +91,8 @@ SELECT
     sum(scheduled)::int8
 FROM queue_counts WHERE queue = ANY ({rows}) GROUP BY queue
 
--- fragment: oldest
--- Which jobs were available first: of each priority the first, and the first that are gated.
+-- fragment: steps
+-- The priorities that available jobs of a queue have.
 WITH RECURSIVE steps (priority) AS (
     (
         SELECT priority FROM jobs
@@ -106,7 +106,11 @@ WITH RECURSIVE steps (priority) AS (
             AND priority < steps.priority
         ORDER BY priority DESC LIMIT 1
     ) AS lower
-), first AS MATERIALIZED (
+)
+
+-- fragment: oldest
+-- Which jobs were available first: of each priority the first, and the first that are gated.
+{steps}, first AS MATERIALIZED (
     SELECT of_step.id, of_step.seq FROM steps CROSS JOIN LATERAL (
         SELECT id, seq FROM jobs
         WHERE state = 'available' AND NOT gated AND queue = %(queue)s::text
@@ -135,6 +139,19 @@ ORDER BY id FOR UPDATE SKIP LOCKED
 -- When the job that has been available for the longest joined its queue.
 {oldest}
 SELECT COALESCE(enqueued_at, created_at) FROM jobs WHERE id = ANY (ARRAY(SELECT id FROM oldest))
+
+-- name: priorities
+-- How many jobs of each priority are available, counted up to a limit.
+{steps}
+SELECT priority, (
+    SELECT count(*) FROM (
+        SELECT FROM jobs
+        WHERE state = 'available' AND NOT gated AND queue = %(queue)s::text
+            AND priority = steps.priority
+        LIMIT %(limit)s::int8
+    ) AS counted
+)
+FROM steps
 
 -- name: delete_queue
 -- Forget what was set for a queue, and its counters.

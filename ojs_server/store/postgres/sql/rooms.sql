@@ -1,14 +1,28 @@
+-- fragment: of_kind
+-- Waits, and is of a kind.
+jobs.state = 'available' AND NOT jobs.gated AND jobs.queue = job_kinds.queue
+    AND jobs.type = job_kinds.type
+
+-- fragment: in_time
+-- May still be handed out; the first of them.
+(jobs.expires_at IS NULL OR jobs.expires_at > %(now)s::int8)
+    ORDER BY jobs.priority DESC, jobs.seq LIMIT 1
+
 -- name: oldest_lanes
 -- Of what a worker runs, where a job waits: whose head was there first comes first. A head that
 -- another node is taking is passed over by the claim.
 SELECT job_kinds.queue, job_kinds.type, head.seq
 FROM worker_kinds JOIN job_kinds USING (room, name)
+CROSS JOIN LATERAL (SELECT jobs.seq FROM jobs WHERE {of_kind} AND {in_time}) AS head
+WHERE worker_kinds.worker_id = %(worker_id)s::text
+ORDER BY head.seq
+
+-- name: oldest_lanes_of_tenant
+-- The same by the jobs of a tenant.
+SELECT job_kinds.queue, job_kinds.type, head.seq
+FROM worker_kinds JOIN job_kinds USING (room, name)
 CROSS JOIN LATERAL (
-    SELECT jobs.seq FROM jobs
-    WHERE jobs.state = 'available' AND NOT jobs.gated AND jobs.queue = job_kinds.queue
-        AND jobs.type = job_kinds.type
-        AND (jobs.expires_at IS NULL OR jobs.expires_at > %(now)s::int8)
-    ORDER BY jobs.priority DESC, jobs.seq LIMIT 1
+    SELECT jobs.seq FROM jobs WHERE {of_kind} AND jobs.tenant = %(tenant)s::text AND {in_time}
 ) AS head
 WHERE worker_kinds.worker_id = %(worker_id)s::text
 ORDER BY head.seq
@@ -19,21 +33,18 @@ ORDER BY head.seq
 SELECT DISTINCT room, name FROM worker_kinds WHERE worker_id = ANY ({rows})
 
 -- name: retire_kinds
--- Kinds of rooms that nobody runs and nobody waits for.
--- row: int8, text, text
+-- Kinds of rooms that nobody runs and nobody waits for, in a tenant's rooms none of its own jobs.
+-- row: int8, text, text, text
 UPDATE job_kinds SET deleted_at = gone.at
-FROM unnest({rows}) AS gone (at, room, name)
+FROM unnest({rows}) AS gone (at, room, name, tenant)
 WHERE job_kinds.room = gone.room AND job_kinds.name = gone.name
     AND job_kinds.queue IS NOT NULL AND job_kinds.deleted_at IS NULL
     AND NOT EXISTS (
         SELECT 1 FROM worker_kinds
         WHERE worker_kinds.room = job_kinds.room AND worker_kinds.name = job_kinds.name
     )
-    AND NOT EXISTS (
-        SELECT 1 FROM jobs
-        WHERE jobs.state = 'available' AND NOT jobs.gated AND jobs.queue = job_kinds.queue
-            AND jobs.type = job_kinds.type
-    )
+    AND NOT EXISTS (SELECT 1 FROM jobs WHERE gone.tenant IS NULL AND {of_kind})
+    AND NOT EXISTS (SELECT 1 FROM jobs WHERE {of_kind} AND jobs.tenant = gone.tenant)
 
 -- name: start_lease
 -- The work has begun; the first word counts.

@@ -1,24 +1,25 @@
 -- fragment: webhook
 -- A Webhook, in the order of its fields.
 webhooks.id, webhooks.url, webhooks.wish, webhooks.active, webhooks.secret,
-webhooks.old_secret, webhooks.old_until, webhooks.cursor, webhooks.created_at, webhooks.updated_at
+webhooks.old_secret, webhooks.old_until, webhooks.cursor, webhooks.created_at, webhooks.updated_at,
+webhooks.tenant
 
 -- fragment: delivery
 -- A Delivery, in the order of its fields.
 id, webhook_id, event_id, event_type, body, status, attempt, due_at, created_at,
-finished_at, answer, error, took_ms
+finished_at, answer, error, took_ms, tenant
 
 -- name: insert_webhooks
 -- New subscriptions.
--- row: text, text, bytea, bool, text, text, int8, int8, int8, int8
+-- row: text, text, bytea, bool, text, text, int8, int8, int8, int8, text
 INSERT INTO webhooks (
-    id, url, wish, active, secret, old_secret, old_until, cursor, created_at, updated_at
+    id, url, wish, active, secret, old_secret, old_until, cursor, created_at, updated_at, tenant
 )
 SELECT * FROM unnest({rows})
 
 -- name: count_webhooks
 -- How many there are.
-SELECT count(*) FROM webhooks
+SELECT count(*) FROM webhooks WHERE %(tenant)s::text IS NULL OR tenant = %(tenant)s
 
 -- name: load_webhooks
 -- Lock subscriptions by id.
@@ -27,13 +28,13 @@ SELECT {webhook} FROM webhooks WHERE id = ANY ({rows}) ORDER BY id FOR UPDATE
 
 -- name: update_webhooks
 -- Changed subscriptions, which this transaction has locked.
--- row: text, text, bytea, bool, text, text, int8, int8, int8, int8
+-- row: text, text, bytea, bool, text, text, int8, int8, int8, int8, text
 UPDATE webhooks SET
     url = changed.url, wish = changed.wish, active = changed.active, secret = changed.secret,
     old_secret = changed.old_secret, old_until = changed.old_until, cursor = changed.cursor,
     updated_at = changed.updated_at
 FROM unnest({rows}) AS changed (
-    id, url, wish, active, secret, old_secret, old_until, cursor, created_at, updated_at
+    id, url, wish, active, secret, old_secret, old_until, cursor, created_at, updated_at, tenant
 )
 WHERE webhooks.id = changed.id
 
@@ -53,10 +54,10 @@ FROM waiting WHERE deliveries.id = waiting.id AND deliveries.due_at IS NOT NULL
 
 -- name: insert_deliveries
 -- New deliveries.
--- row: text, text, text, text, bytea, text, int8, int8, int8, int8, int8, text, int8
+-- row: text, text, text, text, bytea, text, int8, int8, int8, int8, int8, text, int8, text
 INSERT INTO deliveries (
     id, webhook_id, event_id, event_type, body, status, attempt, due_at, created_at,
-    finished_at, answer, error, took_ms
+    finished_at, answer, error, took_ms, tenant
 )
 SELECT * FROM unnest({rows})
 
@@ -130,6 +131,11 @@ ORDER BY created_at DESC, id DESC LIMIT %(limit)s::int8 OFFSET %(offset)s::int8
 webhook_id = %(webhook_id)s::text
     AND (%(status)s::text IS NULL OR status = %(status)s::text)
 
+-- fragment: of_tenant
+-- Those of a tenant, and of a subscription or a status where one is given.
+tenant = %(tenant)s::text AND (%(webhook_id)s::text IS NULL OR webhook_id = %(webhook_id)s)
+    AND (%(status)s::text IS NULL OR status = %(status)s)
+
 -- name: deliveries
 -- All of them.
 SELECT {delivery} FROM deliveries WHERE {newest_deliveries}
@@ -142,6 +148,10 @@ SELECT {delivery} FROM deliveries WHERE {of_webhook} AND {newest_deliveries}
 -- Those of a status.
 SELECT {delivery} FROM deliveries
 WHERE status = %(status)s::text AND {newest_deliveries}
+
+-- name: deliveries_of_tenant
+-- Those of a tenant.
+SELECT {delivery} FROM deliveries WHERE {of_tenant} AND {newest_deliveries}
 
 -- name: count_deliveries
 -- How many there are, no more than are worth counting.
@@ -157,4 +167,10 @@ SELECT count(*) FROM (
 -- How many there are of a status.
 SELECT count(*) FROM (
     SELECT 1 FROM deliveries WHERE status = %(status)s::text LIMIT %(most)s::int8
+) AS found
+
+-- name: count_deliveries_of_tenant
+-- How many there are of a tenant.
+SELECT count(*) FROM (
+    SELECT 1 FROM deliveries WHERE {of_tenant} LIMIT %(most)s::int8
 ) AS found

@@ -2,13 +2,13 @@
 -- A Workflow, in the order of its fields.
 workflows.id, workflows.name, workflows.type, workflows.state, workflows.plan,
 workflows.progress, workflows.created_at, workflows.finished_at, workflows.due_at,
-workflows.request_hash
+workflows.request_hash, workflows.tenant
 
 -- name: insert_workflows
 -- New workflows; an id that exists is left alone and not answered.
--- row: text, text, text, text, bytea, text, int8, int8, int8, bytea
+-- row: text, text, text, text, bytea, text, int8, int8, int8, bytea, text
 INSERT INTO workflows (
-    id, name, type, state, plan, progress, created_at, finished_at, due_at, request_hash
+    id, name, type, state, plan, progress, created_at, finished_at, due_at, request_hash, tenant
 )
 SELECT * FROM unnest({rows})
 ON CONFLICT (id) DO NOTHING RETURNING id
@@ -105,22 +105,33 @@ JOIN progress ON progress.job_id = jobs.id AND progress.attempt = jobs.attempt
 WHERE member.workflow_id = %(id)s::text AND member.ended_at IS NULL
 ORDER BY member.node
 
--- name: list_workflows
--- Workflows, newest first, from a place in that order.
-SELECT {workflow} FROM workflows
-WHERE (%(state)s::text IS NULL OR state = %(state)s)
+-- fragment: wanted_workflows
+-- What a filter asks for, besides what leads into the index.
+(%(state)s::text IS NULL OR state = %(state)s)
     AND (%(type)s::text IS NULL OR type = %(type)s)
     AND (%(workflow_name)s::text IS NULL OR name = %(workflow_name)s)
-    AND (
-        %(after_start)s::int8 IS NULL
-        OR (created_at, id) < (%(after_start)s, %(after_id)s::text)
-    )
+
+-- fragment: workflow_page
+-- Newest first, from a place in that order.
+{wanted_workflows} AND (
+    %(after_start)s::int8 IS NULL
+    OR (created_at, id) < (%(after_start)s, %(after_id)s::text)
+)
 ORDER BY created_at DESC, id DESC
 LIMIT %(limit)s::int8 OFFSET %(offset)s::int8
 
+-- name: list_workflows
+-- A page of workflows.
+SELECT {workflow} FROM workflows WHERE {workflow_page}
+
+-- name: list_workflows_of_tenant
+-- The same of one tenant.
+SELECT {workflow} FROM workflows WHERE tenant = %(tenant)s::text AND {workflow_page}
+
 -- name: count_workflows
 -- How many of them there are.
-SELECT count(*) FROM workflows
-WHERE (%(state)s::text IS NULL OR state = %(state)s)
-    AND (%(type)s::text IS NULL OR type = %(type)s)
-    AND (%(workflow_name)s::text IS NULL OR name = %(workflow_name)s)
+SELECT count(*) FROM workflows WHERE {wanted_workflows}
+
+-- name: count_workflows_of_tenant
+-- The same of one tenant.
+SELECT count(*) FROM workflows WHERE tenant = %(tenant)s::text AND {wanted_workflows}

@@ -4,8 +4,12 @@
 ALTER TABLE jobs ADD COLUMN error_type TEXT;
 ALTER TABLE jobs ADD COLUMN kept INTEGER;
 
+-- \u0000 is taken out of an error before it is read, since a text would be cut at it. Pairs of
+-- backslashes are set aside meanwhile: behind one, u0000 is text.
 UPDATE jobs SET
-    error_type = replace(json_extract(error, '$.type'), char(0), ''),
+    error_type = json_extract(
+        replace(replace(replace(error, '\\', char(1)), '\u0000', ''), char(1), '\\'), '$.type'
+    ),
     kept = COALESCE(json_extract(spec, '$.retry.on_exhaustion') = 'dead_letter', 0)
 WHERE state = 'discarded';
 

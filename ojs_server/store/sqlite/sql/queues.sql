@@ -117,6 +117,19 @@ SELECT COALESCE(enqueued_at, created_at) FROM jobs WHERE id IN (
 {oldest_ids}
 )
 
+-- name: priorities
+-- How many jobs of each priority are available, counted up to a limit.
+{oldest}
+SELECT priority, (
+    SELECT count(*) FROM (
+        SELECT 1 FROM jobs AS same
+        WHERE same.state = 'available' AND same.gated = 0 AND same.queue = :queue
+            AND same.priority = steps.priority
+        LIMIT :limit
+    )
+)
+FROM steps WHERE priority IS NOT NULL
+
 -- name: delete_queue
 -- Forget what was set for a queue, and its counters.
 DELETE FROM queues WHERE name = :queue

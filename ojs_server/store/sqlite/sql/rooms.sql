@@ -1,14 +1,34 @@
+-- fragment: of_kind
+-- Waits, and is of a kind.
+jobs.state = 'available' AND jobs.gated = 0 AND jobs.queue = job_kinds.queue
+    AND jobs.type = job_kinds.type
+
+-- fragment: in_time
+-- May still be handed out; the first of them.
+(jobs.expires_at IS NULL OR jobs.expires_at > :now) ORDER BY jobs.priority DESC, jobs.seq LIMIT 1
+
+-- fragment: run_by_worker
+-- The kinds of rooms that a worker runs.
+FROM worker_kinds JOIN job_kinds USING (room, name)
+WHERE worker_kinds.worker_id = :worker_id AND job_kinds.queue IS NOT NULL
+
 -- name: oldest_lanes
 -- Of what a worker runs, where a job waits: whose head was there first comes first.
 SELECT queue, type, head FROM (
     SELECT job_kinds.queue, job_kinds.type, (
-        SELECT jobs.seq FROM jobs
-        WHERE jobs.state = 'available' AND jobs.gated = 0 AND jobs.queue = job_kinds.queue
-            AND jobs.type = job_kinds.type AND (jobs.expires_at IS NULL OR jobs.expires_at > :now)
-        ORDER BY jobs.priority DESC, jobs.seq LIMIT 1
+        SELECT jobs.seq FROM jobs WHERE {of_kind} AND {in_time}
     ) AS head
-    FROM worker_kinds JOIN job_kinds USING (room, name)
-    WHERE worker_kinds.worker_id = :worker_id AND job_kinds.queue IS NOT NULL
+    {run_by_worker}
+)
+WHERE head IS NOT NULL ORDER BY head
+
+-- name: oldest_lanes_of_tenant
+-- The same by the jobs of a tenant.
+SELECT queue, type, head FROM (
+    SELECT job_kinds.queue, job_kinds.type, (
+        SELECT jobs.seq FROM jobs WHERE {of_kind} AND jobs.tenant = :tenant AND {in_time}
+    ) AS head
+    {run_by_worker}
 )
 WHERE head IS NOT NULL ORDER BY head
 
@@ -18,8 +38,8 @@ WHERE head IS NOT NULL ORDER BY head
 SELECT DISTINCT room, name FROM worker_kinds WHERE worker_id IN ({rows})
 
 -- name: retire_kinds
--- Kinds of rooms that nobody runs and nobody waits for.
--- row: (?,?,?)
+-- Kinds of rooms that nobody runs and nobody waits for, in a tenant's rooms none of its own jobs.
+-- row: (?,?,?,?)
 UPDATE job_kinds SET deleted_at = gone.column1
 FROM (VALUES {rows}) AS gone
 WHERE job_kinds.room = gone.column2 AND job_kinds.name = gone.column3
@@ -28,11 +48,8 @@ WHERE job_kinds.room = gone.column2 AND job_kinds.name = gone.column3
         SELECT 1 FROM worker_kinds
         WHERE worker_kinds.room = job_kinds.room AND worker_kinds.name = job_kinds.name
     )
-    AND NOT EXISTS (
-        SELECT 1 FROM jobs
-        WHERE jobs.state = 'available' AND jobs.gated = 0 AND jobs.queue = job_kinds.queue
-            AND jobs.type = job_kinds.type
-    )
+    AND NOT EXISTS (SELECT 1 FROM jobs WHERE gone.column4 IS NULL AND {of_kind})
+    AND NOT EXISTS (SELECT 1 FROM jobs WHERE {of_kind} AND jobs.tenant = gone.column4)
 
 -- name: start_lease
 -- The work has begun; the first word counts.

@@ -1,24 +1,25 @@
 -- fragment: webhook
 -- A Webhook, in the order of its fields.
 webhooks.id, webhooks.url, CAST(webhooks.wish AS BLOB), webhooks.active, webhooks.secret,
-webhooks.old_secret, webhooks.old_until, webhooks.cursor, webhooks.created_at, webhooks.updated_at
+webhooks.old_secret, webhooks.old_until, webhooks.cursor, webhooks.created_at, webhooks.updated_at,
+webhooks.tenant
 
 -- fragment: delivery
 -- A Delivery, in the order of its fields.
 id, webhook_id, event_id, event_type, CAST(body AS BLOB), status, attempt, due_at, created_at,
-finished_at, answer, error, took_ms
+finished_at, answer, error, took_ms, tenant
 
 -- name: insert_webhooks
 -- New subscriptions.
--- row: (?,?,CAST(? AS TEXT),?,?,?,?,?,?,?)
+-- row: (?,?,CAST(? AS TEXT),?,?,?,?,?,?,?,?)
 INSERT INTO webhooks (
-    id, url, wish, active, secret, old_secret, old_until, cursor, created_at, updated_at
+    id, url, wish, active, secret, old_secret, old_until, cursor, created_at, updated_at, tenant
 )
 VALUES {rows}
 
 -- name: count_webhooks
 -- How many there are.
-SELECT count(*) FROM webhooks
+SELECT count(*) FROM webhooks WHERE :tenant IS NULL OR tenant = :tenant
 
 -- name: load_webhooks
 -- Subscriptions by id.
@@ -27,13 +28,15 @@ SELECT {webhook} FROM webhooks WHERE id IN ({rows})
 
 -- name: update_webhooks
 -- Changed subscriptions.
--- row: (?,?,CAST(? AS TEXT),?,?,?,?,?,?,?)
+-- row: (?,?,CAST(? AS TEXT),?,?,?,?,?,?,?,?)
 UPDATE webhooks SET
     url = changed.url, wish = changed.wish, active = changed.active, secret = changed.secret,
     old_secret = changed.old_secret, old_until = changed.old_until, cursor = changed.cursor,
     updated_at = changed.updated_at
 FROM (
-    WITH changed (id, url, wish, active, secret, old_secret, old_until, cursor, created_at, updated_at) AS (
+    WITH changed (
+        id, url, wish, active, secret, old_secret, old_until, cursor, created_at, updated_at, tenant
+    ) AS (
         VALUES {rows}
     )
     SELECT * FROM changed
@@ -52,10 +55,10 @@ WHERE webhook_id = :webhook_id AND due_at IS NOT NULL
 
 -- name: insert_deliveries
 -- New deliveries.
--- row: (?,?,?,?,CAST(? AS TEXT),?,?,?,?,?,?,?,?)
+-- row: (?,?,?,?,CAST(? AS TEXT),?,?,?,?,?,?,?,?,?)
 INSERT INTO deliveries (
     id, webhook_id, event_id, event_type, body, status, attempt, due_at, created_at,
-    finished_at, answer, error, took_ms
+    finished_at, answer, error, took_ms, tenant
 )
 VALUES {rows}
 
@@ -129,6 +132,11 @@ ORDER BY created_at DESC, id DESC LIMIT :limit OFFSET :offset
 webhook_id = :webhook_id
     AND (:status IS NULL OR status = :status)
 
+-- fragment: of_tenant
+-- Those of a tenant, and of a subscription or a status where one is given.
+tenant = :tenant AND (:webhook_id IS NULL OR webhook_id = :webhook_id)
+    AND (:status IS NULL OR status = :status)
+
 -- name: deliveries
 -- All of them.
 SELECT {delivery} FROM deliveries WHERE {newest_deliveries}
@@ -141,6 +149,10 @@ SELECT {delivery} FROM deliveries WHERE {of_webhook} AND {newest_deliveries}
 -- Those of a status.
 SELECT {delivery} FROM deliveries
 WHERE status = :status AND {newest_deliveries}
+
+-- name: deliveries_of_tenant
+-- Those of a tenant.
+SELECT {delivery} FROM deliveries WHERE {of_tenant} AND {newest_deliveries}
 
 -- name: count_deliveries
 -- How many there are, no more than are worth counting.
@@ -156,4 +168,10 @@ SELECT count(*) FROM (
 -- How many there are of a status.
 SELECT count(*) FROM (
     SELECT 1 FROM deliveries WHERE status = :status LIMIT :most
+) AS found
+
+-- name: count_deliveries_of_tenant
+-- How many there are of a tenant.
+SELECT count(*) FROM (
+    SELECT 1 FROM deliveries WHERE {of_tenant} LIMIT :most
 ) AS found

@@ -2,13 +2,13 @@
 -- A Workflow, in the order of its fields.
 workflows.id, workflows.name, workflows.type, workflows.state, CAST(workflows.plan AS BLOB),
 workflows.progress, workflows.created_at, workflows.finished_at, workflows.due_at,
-workflows.request_hash
+workflows.request_hash, workflows.tenant
 
 -- name: insert_workflows
 -- New workflows; an id that exists is left alone and not answered.
--- row: (?,?,?,?,CAST(? AS TEXT),?,?,?,?,?)
+-- row: (?,?,?,?,CAST(? AS TEXT),?,?,?,?,?,?)
 INSERT INTO workflows (
-    id, name, type, state, plan, progress, created_at, finished_at, due_at, request_hash
+    id, name, type, state, plan, progress, created_at, finished_at, due_at, request_hash, tenant
 )
 VALUES {rows} ON CONFLICT (id) DO NOTHING RETURNING id
 
@@ -106,17 +106,29 @@ JOIN progress ON progress.job_id = jobs.id AND progress.attempt = jobs.attempt
 WHERE member.workflow_id = :id AND member.ended_at IS NULL
 ORDER BY member.node
 
--- name: list_workflows
--- Workflows, newest first, from a place in that order.
-SELECT {workflow} FROM workflows
-WHERE (:state IS NULL OR state = :state) AND (:type IS NULL OR type = :type)
+-- fragment: wanted_workflows
+-- What a filter asks for, besides what leads into the index.
+(:state IS NULL OR state = :state) AND (:type IS NULL OR type = :type)
     AND (:workflow_name IS NULL OR name = :workflow_name)
-    AND (:after_start IS NULL OR (created_at, id) < (:after_start, :after_id))
+
+-- fragment: workflow_page
+-- Newest first, from a place in that order.
+{wanted_workflows} AND (:after_start IS NULL OR (created_at, id) < (:after_start, :after_id))
 ORDER BY created_at DESC, id DESC
 LIMIT :limit OFFSET :offset
 
+-- name: list_workflows
+-- A page of workflows.
+SELECT {workflow} FROM workflows WHERE {workflow_page}
+
+-- name: list_workflows_of_tenant
+-- The same of one tenant.
+SELECT {workflow} FROM workflows WHERE tenant = :tenant AND {workflow_page}
+
 -- name: count_workflows
 -- How many of them there are.
-SELECT count(*) FROM workflows
-WHERE (:state IS NULL OR state = :state) AND (:type IS NULL OR type = :type)
-    AND (:workflow_name IS NULL OR name = :workflow_name)
+SELECT count(*) FROM workflows WHERE {wanted_workflows}
+
+-- name: count_workflows_of_tenant
+-- The same of one tenant.
+SELECT count(*) FROM workflows WHERE tenant = :tenant AND {wanted_workflows}

@@ -1,0 +1,77 @@
+"""One POST over HTTP to an address that was checked, and what certificates it goes by."""
+
+import ssl
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+import httpx
+
+from ojs_server.outbound import NoAnswer
+
+# What is read of an answer; the rest is left unread and the connection is closed.
+MAX_EXCERPT: Final = 4096
+MAX_CALLS: Final = 1000
+
+
+class Posted(NamedTuple):
+    """What came back."""
+
+    status: int
+    retry_after: str | None
+    excerpt: str
+
+
+class Poster:
+    """The connections of one node."""
+
+    def __init__(self, ca: str | None) -> None:
+        self._client = _client(ca)
+
+    async def post(
+        self, url: str, headers: Mapping[str, str], body: bytes, certified: str
+    ) -> Posted:
+        """Call the address in a URL; its certificate must be that of the host `certified`."""
+        sni = {"sni_hostname": certified}
+        try:
+            async with self._client.stream(
+                "POST", url, headers=headers, content=body, extensions=sni
+            ) as response:
+                pause = response.headers.get("retry-after")
+                return Posted(response.status_code, pause, await _beginning(response))
+        except (httpx.HTTPError, httpx.InvalidURL) as failure:
+            # Its text may repeat the URL, which may hold a token.
+            raise NoAnswer(f"the call failed ({type(failure).__name__})") from None
+
+    async def close(self) -> None:
+        """Let go of all connections."""
+        await self._client.aclose()
+
+
+def trusted(ca: str | None) -> ssl.SSLContext:
+    """What certificates of targets are checked by: the public authorities, and those in a file."""
+    context = httpx.create_ssl_context(trust_env=False)
+    if ca is not None:
+        context.load_verify_locations(ca)
+    return context
+
+
+def _client(ca: str | None) -> httpx.AsyncClient:
+    # No connection is kept: one that was verified for a host must not serve another one that
+    # shares its address. No proxy, no netrc: only what is said here counts.
+    return httpx.AsyncClient(
+        verify=trusted(ca),
+        trust_env=False,
+        follow_redirects=False,
+        timeout=None,
+        limits=httpx.Limits(max_connections=MAX_CALLS, max_keepalive_connections=0),
+    )
+
+
+async def _beginning(response: httpx.Response) -> str:
+    read = b""
+    # As it comes: a small answer that unpacks to gigabytes is not unpacked.
+    async for chunk in response.aiter_raw(MAX_EXCERPT):
+        read += chunk
+        if len(read) >= MAX_EXCERPT:
+            break
+    return read[:MAX_EXCERPT].decode("utf-8", "replace")

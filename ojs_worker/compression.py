@@ -1,0 +1,70 @@
+"""Arguments made smaller before they are sealed: `zstd/plain` and `gzip/plain`."""
+
+import gzip
+import sys
+import zlib
+from typing import Final, Literal, Protocol
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    try:
+        from backports import zstd
+    except ImportError as missing:
+        raise ImportError(
+            "compression needs the package backports.zstd: pip install 'ojs-reference[encryption]'"
+        ) from missing
+
+Compression = Literal["zstd", "gzip"]
+
+ZSTD: Final = "zstd/plain"
+GZIP: Final = "gzip/plain"
+# Less than this is not worth compressing.
+SHORT: Final = 1024
+# A few bytes can stand for very many.
+MAX_PLAIN: Final = 64 * 1024 * 1024
+
+
+class _Unpacker(Protocol):
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
+
+
+def compressed(plain: bytes, how: Compression) -> tuple[bytes, str] | None:
+    """The bytes and the name of their encoding; None where they would not be smaller, or could
+    not be opened again. The same bytes become the same."""
+    if not SHORT < len(plain) <= MAX_PLAIN:
+        return None
+    if how == "zstd":
+        packed, name = zstd.compress(plain), ZSTD
+    else:
+        packed, name = gzip.compress(plain, mtime=0), GZIP
+    return (packed, name) if len(packed) < len(plain) else None
+
+
+def from_zstd(packed: bytes) -> bytes:
+    """Undo `zstd/plain`; raises `ValueError`."""
+    try:
+        return _bounded(zstd.ZstdDecompressor(), packed)
+    except zstd.ZstdError as error:
+        raise ValueError(f"they are no zstd ({error})") from error
+
+
+def from_gzip(packed: bytes) -> bytes:
+    """Undo `gzip/plain`; raises `ValueError`."""
+    try:
+        return _bounded(zlib.decompressobj(wbits=zlib.MAX_WBITS | 16), packed)
+    except zlib.error as error:
+        raise ValueError(f"they are no gzip ({error})") from error
+
+
+def _bounded(unpacker: _Unpacker, packed: bytes) -> bytes:
+    plain = unpacker.decompress(packed, MAX_PLAIN + 1)
+    if len(plain) > MAX_PLAIN:
+        raise ValueError(f"they would become more than {MAX_PLAIN} bytes")
+    if not unpacker.eof or unpacker.unused_data:
+        raise ValueError("they are cut short, or something stands behind them")
+    return plain

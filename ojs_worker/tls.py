@@ -1,0 +1,61 @@
+"""TLS to the server as the settings have it: which authorities may have signed its certificate, and
+what the worker shows of itself."""
+
+import ssl
+from typing import Final
+
+from ojs_worker.settings import Config, SettingError
+
+_FILES: Final = ("tls_ca_file", "tls_cert_file", "tls_key_file")
+
+
+def tls_of(config: Config) -> ssl.SSLContext | None:
+    """What the files make of TLS; None where none is named. Raises `SettingError`."""
+    given = {name: file for name in _FILES if (file := getattr(config, name)) is not None}
+    if not given:
+        return None
+    if not config.url.startswith("https://"):
+        # Whoever names certificates does not want to be heard by everybody.
+        raise SettingError(
+            f"{next(iter(given))}: the server's URL does not begin with https://, so nothing would "
+            "be encrypted"
+        )
+    for name, file in given.items():
+        _read(name, file)
+    try:
+        context = ssl.create_default_context(cafile=config.tls_ca_file)
+    except ssl.SSLError as error:
+        raise SettingError(
+            f"tls_ca_file: {config.tls_ca_file}: holds no certificates in PEM form ({error.reason})"
+        ) from None
+    if config.tls_cert_file is not None:
+        _show(context, config.tls_cert_file, config.tls_key_file)
+    elif config.tls_key_file is not None:
+        raise SettingError("tls_key_file: is of no use without its certificate, tls_cert_file")
+    return context
+
+
+def _read(name: str, file: str) -> None:
+    """The errors of `ssl` do not say which file it is."""
+    try:
+        with open(file, "rb") as opened:
+            opened.read(1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise SettingError(f"{name}: {file}: {reason}") from None
+
+
+def _show(context: ssl.SSLContext, cert: str, key: str | None) -> None:
+    try:
+        context.load_cert_chain(cert, key, password=_no_password)
+    except ssl.SSLError as error:
+        names = "tls_cert_file" if key is None else "tls_cert_file, tls_key_file"
+        files = cert if key is None else f"{cert}, {key}"
+        raise SettingError(
+            f"{names}: {files}: not a certificate and its key in PEM form ({error.reason})"
+        ) from None
+
+
+def _no_password() -> str:
+    # Without this the terminal would be asked.
+    raise SettingError("tls_key_file: the key has a password; give one that has none")
