@@ -58,15 +58,11 @@ async def jobs(call: Call) -> Answer:
     word = call.query().get("status")
     states = HAD if word is None else states_of(word)
     load, _ = await known_worker(call)
-    found = await call.server.engine.read(
-        lambda reader: _jobs(reader, load, states, tenant=call.tenant)
-    )
+    found = await call.server.engine.read(lambda reader: _jobs(reader, load, states))
     return Answer(array("jobs", found))
 
 
-def _jobs(
-    reader: Reader, load: WorkerLoad, states: frozenset[State], tenant: str | None
-) -> list[bytes]:
+def _jobs(reader: Reader, load: WorkerLoad, states: frozenset[State]) -> list[bytes]:
     shown: list[bytes] = []
     if State.ACTIVE in states:
         held = (reader.job(job_id) for job_id in load.job_ids[:MOST])
@@ -76,7 +72,7 @@ def _jobs(
         ids += reader.jobs_ended_by(load.worker.id, ended, MOST)
     if waiting := states - TERMINAL - {State.ACTIVE}:
         for kind in reader.kinds_of(load.worker.id):
-            wanted = JobFilter(type=kind.type, states=tuple(sorted(waiting)), tenant=tenant)
+            wanted = JobFilter(type=kind.type, states=tuple(sorted(waiting)))
             ids += reader.find_jobs(wanted, MOST).ids
     return [*shown, *(envelope(stored) for stored in reader.whole_jobs(ids[:MOST]))]
 
