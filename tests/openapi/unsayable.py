@@ -98,6 +98,7 @@ RULES: Final = (
     "must not be given where `status` is completed",
     "differs from the name in the path",
     "which is not among the pool's queues",
+    "must have a weight above 0 somewhere",
     # Whether somebody has offered to run it.
     "has been registered by no worker",
 )
