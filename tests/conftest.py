@@ -3,6 +3,7 @@
 import gc
 import os
 import shutil
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -69,6 +70,8 @@ class StoreCount:
         )
 
 
+# httpx looks for it on the whole path at every request to an application, and it is not there.
+sys.modules.setdefault("sniffio", None)  # type: ignore[arg-type]
 RUN = pytest.StashKey[Run]()
 
 
@@ -95,9 +98,28 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         config.stash[RUN].close()
 
 
+def _long_ones_first(items: list[pytest.Item]) -> list[pytest.Item]:
+    """The tests in as many parts as there are test processes, each with some long ones in front.
+
+    A process begins with a part of its own. A long test that is begun last is waited for.
+    """
+    parts = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1))
+    long = [item for item in items if item.get_closest_marker("long")]
+    short = [item for item in items if not item.get_closest_marker("long")]
+    size = -(-len(items) // parts)
+    ordered: list[pytest.Item] = []
+    for part in range(parts):
+        first = long[part::parts]
+        rest = size - len(first)
+        ordered += [*first, *short[:rest]]
+        del short[:rest]
+    return ordered
+
+
 @pytest.hookimpl(tryfirst=True)  # before -m selects
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test with the stores it runs on."""
+    """Mark each test with the stores it runs on; have long ones begun first."""
+    items[:] = _long_ones_first(items)
     for item in items:
         if isinstance(item, pytest.Function):
             used = set(item.fixturenames)

@@ -74,6 +74,7 @@ def bad(results: Sequence[CaseResult]) -> dict[str, list[str]]:
     }
 
 
+@pytest.mark.long
 async def test_a_worker_of_the_standard_library_passes_every_case() -> None:
     results = await run_worker(plan(PLAIN, list(CASES.values())))
     assert bad(results) == {}

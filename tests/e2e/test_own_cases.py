@@ -3,6 +3,8 @@
 `make conformance` judges it by all of them, which takes minutes.
 """
 
+import pytest
+
 from conformance.case import own_cases
 from conformance.contract import own_contract
 from conformance.runner import Plan, run
@@ -27,6 +29,7 @@ QUICK = (
 )
 
 
+@pytest.mark.long
 async def test_quick_cases_pass(store_url: str) -> None:
     chosen = [case for case in own_cases() if case.suite in QUICK and not case.own_server]
     async with running(store_url, "--conformance") as node:

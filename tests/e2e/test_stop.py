@@ -33,6 +33,7 @@ async def test_a_stop_answers_waiting_fetches_and_exits_0(
         assert all(answer.json()["jobs"] == [] for answer in answers)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(180)
 async def test_a_40_second_stop_costs_no_live_worker_its_jobs(
     sqlite_path: Path, postgres_store: str

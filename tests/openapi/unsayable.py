@@ -97,8 +97,12 @@ RULES: Final = (
     "must not be given where `status` is running",
     "must not be given where `status` is completed",
     "differs from the name in the path",
+    "differs from the type in the path",
     "which is not among the pool's queues",
     "must have a weight above 0 somewhere",
+    # Which version a text is, and what is registered.
+    "once more",
+    "which has no schema",
     # Whether somebody has offered to run it.
     "has been registered by no worker",
 )

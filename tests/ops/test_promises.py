@@ -333,6 +333,7 @@ class Promises(Watched):
             self.model.jobs[job_id].place = place
 
 
+@pytest.mark.long
 @pytest.mark.timeout(180)
 def test_the_promises_hold_over_random_histories(with_rules: Any) -> None:
     bench = with_rules(RULES)

@@ -39,11 +39,9 @@ def test_no_row_is_of_an_unknown_system() -> None:
     assert {row.split(".")[0] for row, *_ in FOUND} == ROWS.keys()
 
 
-@pytest.mark.parametrize(("row", "words", "file", "name"), FOUND, ids=[row[0] for row in FOUND])
-def test_a_row_has_a_test_on_both_stores_that_bears_its_name(
-    row: str, words: str, file: str, name: str
-) -> None:
-    assert words.strip()
-    assert name.startswith(f"test_{row.replace('.', '_')}_")
-    assert name in functions(file)
-    assert functions(file)[name] & BOTH
+def test_each_row_has_a_test_on_both_stores_that_bears_its_name() -> None:
+    for row, words, file, name in FOUND:
+        assert words.strip(), row
+        assert name.startswith(f"test_{row.replace('.', '_')}_"), row
+        assert name in functions(file), row
+        assert functions(file)[name] & BOTH, row
