@@ -85,10 +85,7 @@ RULES: Final = (
     "which the first object of `args` does not have",
     "as in the path; an entry keeps its name",
     "must be at most 10000; go on with next_cursor",
-    # Whether an object is a JSON Schema that leads somewhere.
-    "is no JSON Schema",
-    "names no draft of JSON Schema that is known here",
-    "must begin with `#`: nothing outside of the schema is read",
+    # What else is registered.
     "do not fit the schema of",
     # It may stand in the query, too.
     "is missing; it is needed with the strategy `move`",
@@ -100,7 +97,6 @@ RULES: Final = (
     "differs from the type in the path",
     "which is not among the pool's queues",
     "must have a weight above 0 somewhere",
-    # Which version a text is, and what is registered.
     "once more",
     "which has no schema",
     # Whether somebody has offered to run it.
@@ -135,8 +131,11 @@ def is_absent(message: str, body: object) -> bool:
 
 
 def is_unsayable(answer: dict[str, Any]) -> bool:
-    """Whether an error names one of the rules."""
+    """Whether an error names one of the rules, or says that an object is no JSON Schema."""
     error = answer["error"]
-    problems = (error.get("details") or {}).get("validation_errors", ())
+    details = error.get("details") or {}
+    problems = details.get("validation_errors", ())
     messages = [str(error["message"]), *(str(problem["message"]) for problem in problems)]
-    return any(text.endswith(RULES) or BETWEEN_STEPS.search(text) for text in messages)
+    return "schema_error" in details or any(
+        text.endswith(RULES) or BETWEEN_STEPS.search(text) for text in messages
+    )
