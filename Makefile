@@ -35,6 +35,7 @@ demo: $(VENV)/.run ## Play a hand-over: a worker ends in the middle of 200 jobs,
 	$(BIN)/python -m demo.handover $(ARGS)
 
 test: $(VENV)/.dev ## Run the whole test suite on both stores (ARGS="-k claim" selects)
+	@$(BIN)/python -m compileall -q $(PACKAGES)  # once, and not in each test process
 	$(BIN)/pytest --numprocesses=$(JOBS) --dist=worksteal --durations=10 $(ARGS)
 
 bench: $(VENV)/.dev ## Measure the hot calls beside the floor, a fleet and a flood, on both stores (LOAD=load generator)

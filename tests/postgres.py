@@ -216,31 +216,33 @@ class UsedStore:
     def __init__(self, connection: psycopg.Connection[Any], schema: str) -> None:
         self.schema = schema
         self._new = self._catalogue(connection)
-        names = connection.execute(
+        relations = connection.execute(
             "SELECT relname, relkind = 'S' FROM pg_class"
             " WHERE relnamespace = %s::text::regnamespace AND relkind IN ('r', 'S')",
             (schema,),
         ).fetchall()
-        # No foreign key is asked in this transaction, so that the order of tables does not matter.
-        steps: list[sql.Composable] = [
-            sql.SQL("BEGIN"),
-            sql.SQL("SET LOCAL session_replication_role = replica"),
+        self._tables = {
+            name: sql.Identifier(schema, name) for name, is_one in relations if not is_one
+        }
+        looks = [
+            sql.SQL("SELECT {} WHERE EXISTS (SELECT FROM {})").format(sql.Literal(name), table)
+            for name, table in self._tables.items()
         ]
-        for name, is_sequence in names:
-            place = sql.Identifier(schema, name)
-            if is_sequence:
-                steps.append(sql.SQL("ALTER SEQUENCE {} RESTART").format(place))
-                continue
-            steps.append(sql.SQL("DELETE FROM {}").format(place))
+        self._look = sql.SQL(" UNION ALL ").join(looks)
+        # The sequences begin anew, and what a new store has is there.
+        restart = sql.SQL("SELECT setval({}, 1, false)")
+        self._refill: list[sql.Composable] = [
+            restart.format(sql.Literal(f"{schema}.{name}")) for name, is_one in relations if is_one
+        ]
+        for table in self._tables.values():
             found = connection.execute(
-                sql.SQL("SELECT json_agg(t)::text FROM {} AS t").format(place)
+                sql.SQL("SELECT json_agg(t)::text FROM {} AS t").format(table)
             ).fetchone()
             if found is not None and found[0] is not None:
                 rows = sql.SQL(
                     "INSERT INTO {0} SELECT * FROM json_populate_recordset(NULL::{0}, {1})"
                 )
-                steps.append(rows.format(place, sql.Literal(found[0])))
-        self._steps = sql.SQL("; ").join([*steps, sql.SQL("COMMIT")])
+                self._refill.append(rows.format(table, sql.Literal(found[0])))
 
     def grown(self, connection: psycopg.Connection[Any]) -> bool:
         """Whether a test changed the tables, or wrote so much that it would slow others."""
@@ -254,7 +256,16 @@ class UsedStore:
 
     def empty(self, connection: psycopg.Connection[Any]) -> None:
         """Remove every row but those of a new store."""
-        connection.execute(self._steps)
+        used = connection.execute(self._look).fetchall()
+        steps: list[sql.Composable] = [
+            sql.SQL("BEGIN"),
+            # No foreign key is asked, so that the order of tables does not matter.
+            sql.SQL("SET LOCAL session_replication_role = replica"),
+            *(sql.SQL("DELETE FROM {}").format(self._tables[name]) for (name,) in used),
+            *self._refill,
+            sql.SQL("COMMIT"),
+        ]
+        connection.execute(sql.SQL("; ").join(steps))
 
     def _catalogue(self, connection: psycopg.Connection[Any]) -> object:
         return connection.execute(

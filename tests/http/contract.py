@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import httpx
+import jsonschema_rs
 import yaml
 from jsonschema import Draft202012Validator, FormatChecker
 from jsonschema.exceptions import best_match
@@ -76,10 +77,12 @@ class Contract:
         answers = {**contract, "components": closed(components) if shut else components}
         resource = Resource.from_contents(answers, default_specification=DRAFT202012)
         self._registry: Registry[Any] = Registry().with_resource(BASE, resource)
+        self._quick_registry = jsonschema_rs.Registry([(BASE, answers)])
         self._paths = [
             (re.compile(re.sub(r"\{\w+\}", "[^/]+", path)), path) for path in contract["paths"]
         ]
         self._validators: dict[str, Draft202012Validator] = {}
+        self._quick: dict[str, jsonschema_rs.Draft202012Validator] = {}
 
     def path_of(self, path: str) -> str | None:
         """The documented path that a request went to; a fixed one before a pattern."""
@@ -110,6 +113,9 @@ class Contract:
 
     def validate(self, pointer: str, value: Any) -> None:
         """Fail unless a value fits the schema at a JSON pointer."""
+        # Nearly all do, and this one knows in a tenth of the time; the other says what is wrong.
+        if self._quick_validator(pointer).is_valid(value):
+            return
         error = best_match(self._validator(pointer).iter_errors(value))
         if error is not None:
             place = "/" + "/".join(escape(str(part)) for part in error.absolute_path)
@@ -179,6 +185,13 @@ class Contract:
                 format_checker=FormatChecker(),
             )
         return self._validators[pointer]
+
+    def _quick_validator(self, pointer: str) -> jsonschema_rs.Draft202012Validator:
+        if pointer not in self._quick:
+            self._quick[pointer] = jsonschema_rs.Draft202012Validator(
+                {"$ref": BASE + pointer}, registry=self._quick_registry, validate_formats=True
+            )
+        return self._quick[pointer]
 
     def _at(self, pointer: str) -> dict[str, Any]:
         node: Any = self._document

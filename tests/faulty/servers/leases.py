@@ -95,7 +95,7 @@ def silent_holders_keep_their_jobs() -> None:
     after(
         deadlines,
         "delivery",
-        lambda found, _, lease_ms, run_ms, now: (lease_ms, found[1], None),
+        lambda found, _, lease_ms, *more: (lease_ms, found[1], None),
     )
 
 
