@@ -64,7 +64,8 @@ class Follower:
     def __init__(self, wanted: EventFilter, room: int) -> None:
         self.wanted = wanted
         self.closed = False
-        # Entries come from behind this place; set when the tail takes the follower on.
+        # The end of the log when the tail took the follower on. Entries of before may still come,
+        # from where the tail is.
         self.start = 0
         self._room = room
         self._entries: deque[Entry] = deque()
@@ -170,13 +171,15 @@ class Tail:
         return follower
 
     async def follow(self, follower: Follower) -> None:
-        """Hand events to a follower from now on, those behind its `start`."""
+        """Hand events to a follower from now on: what is new is behind its `start`."""
         async with self._starting:
+            end = (await self._span()).last
             if self._task is None and not self.closed:
-                self.cursor = (await self._span()).last
-                self._expected, self._ask_at = self.cursor, 0.0
+                self.cursor = self._expected = end
+                self._ask_at = 0.0
                 self._task = asyncio.create_task(self._run())
-            follower.start = self.cursor
+            # Others may have been handed more by now, or not yet all of it.
+            follower.start = max(self.cursor, end)
             del self._waiting[follower]
             for bucket in self._buckets(follower.wanted):
                 bucket[follower] = None

@@ -174,6 +174,7 @@ class Log:
         self.pages = list(pages)
         self.asked: list[int] = []
         self.looked = 0
+        self.end = 10
 
     async def page(self, after: int, limit: int) -> EventPage:
         self.looked += 1
@@ -183,7 +184,7 @@ class Log:
         return found
 
     async def span(self) -> LogSpan:
-        return LogSpan(1, 10)
+        return LogSpan(1, self.end)
 
     async def ask(self, for_ms: int) -> None:
         self.asked.append(for_ms)
@@ -209,6 +210,18 @@ async def test_what_an_older_transaction_hides_is_looked_for_again() -> None:
     assert not await follower.wait(0.1)
     assert log.looked <= looked + 1
     tail.leave(follower)
+
+
+async def test_what_others_have_yet_to_be_handed_is_not_new_to_who_comes_later() -> None:
+    log = Log()
+    tail = log.tail(shared=False)
+    first, second = tail.admit(ALL), tail.admit(ALL)
+    await tail.follow(first)
+    log.end = 12
+    await tail.follow(second)
+    assert (first.start, tail.cursor, second.start) == (10, 10, 12)
+    tail.leave(first)
+    tail.leave(second)
 
 
 async def test_a_notice_that_never_came_is_made_up_for(monkeypatch: pytest.MonkeyPatch) -> None:
