@@ -62,6 +62,8 @@ class Listening:
         self.last_id: str | None = None
         self.ended = asyncio.Event()
         self.left = asyncio.Event()
+        # The server has something to send, and nobody reads it.
+        self.stuck = asyncio.Event()
         self._started = asyncio.Event()
         self._reading = asyncio.Event()
         self._reading.set()
@@ -123,7 +125,9 @@ class Listening:
             self.headers = {name.decode(): value.decode() for name, value in message["headers"]}
             self._started.set()
             return
-        await self._reading.wait()
+        if not self._reading.is_set():
+            self.stuck.set()
+            await self._reading.wait()
         self.body += message["body"]
         if self.headers["content-type"] == "text/event-stream":
             *whole, self._rest = (self._rest + message["body"].decode()).split("\n\n")
