@@ -27,7 +27,9 @@ async def fetch(
     if wait_ms <= 0:
         return await engine.run(claim)
     deadline = asyncio.get_running_loop().time() + wait_ms / 1000
-    waiter = engine.wakeups.enter(claim.queues, picky=is_picky(claim))
+    # Until its worker is known, a job may be none for it: a wake meanwhile is not for it alone.
+    unknown = claim.worker_id is not None
+    waiter = engine.wakeups.enter(claim.queues, picky=unknown or is_picky(claim))
     left = asyncio.ensure_future(gone) if gone is not None else None
     try:
         while True:

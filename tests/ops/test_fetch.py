@@ -8,7 +8,8 @@ import pytest
 
 from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.faults import parse_fault
-from ojs_server.domain.workers import Directive, WorkerState
+from ojs_server.domain.workers import Directive, Worker, WorkerState
+from ojs_server.ops import fetch as fetching
 from ojs_server.ops.beat import Beat
 from ojs_server.ops.claim import Claim, Deliveries
 from ojs_server.ops.control import SetPaused
@@ -276,3 +277,21 @@ async def test_a_worker_that_may_not_take_the_job_does_not_keep_it_from_another(
     other = await fetches.start()
     job_id = await put(engine, version=2)
     assert await answer(other) == [job_id]
+
+
+async def test_a_job_that_comes_while_a_worker_is_looked_up_reaches_another(
+    engine: Engine, fetches: Fetches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await engine.run(Register("choosy", {"handlers": [{"type": "t", "versions": "1"}]}))
+    found, look_up = asyncio.Event(), fetching._worker
+
+    async def slowly(engine: Engine, worker_id: str) -> Worker | None:
+        await found.wait()
+        return await look_up(engine, worker_id)
+
+    monkeypatch.setattr(fetching, "_worker", slowly)
+    await fetches.start("choosy")
+    other = await fetches.start()
+    job_id = await put(engine, version=2)
+    assert await answer(other) == [job_id]
+    found.set()
