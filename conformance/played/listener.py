@@ -65,6 +65,11 @@ class Listener:
         """Where it listens, as this machine sees it."""
         return f"http://127.0.0.1:{self.port}"
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it listens."""
+        return self._server is not None
+
     async def open(self) -> None:
         """Begin to listen."""
         # Broken off in the middle, it would leave a socket that nobody knows.
@@ -109,6 +114,10 @@ class _Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+        if not self._listener.is_open:
+            # Accepted before the end, and told of after it.
+            self.abort()
+            return
         self._listener.connections.add(self)
 
     def connection_lost(self, error: Exception | None) -> None:
