@@ -93,16 +93,32 @@ async def streaming(
     stage: Stage, path: str, *, headers: Mapping[str, str] | None = None, **query: str
 ) -> AsyncIterator[Frames]:
     """Open a stream that must be given."""
-    sent = {"Accept": "text/event-stream", **(headers or {})}
     label = f"GET {path}"
-    client = stage.wire.client
-    timeout = httpx.Timeout(30.0, connect=5.0)
-    async with client.stream(
-        "GET", f"{V1}/{path}", params=query, headers=sent, timeout=timeout
-    ) as response:
+    async with _asked(stage, path, headers, query) as response:
         stage.equal(response.status_code, 200, f"status of {label}")
         frames = Frames(label, response)
         try:
             yield frames
         finally:
             frames.close()
+
+
+async def status_of(stage: Stage, path: str) -> int:
+    """How the server answers who asks for a stream."""
+    async with _asked(stage, path) as response:
+        return response.status_code
+
+
+@asynccontextmanager
+async def _asked(
+    stage: Stage,
+    path: str,
+    headers: Mapping[str, str] | None = None,
+    query: Mapping[str, str] | None = None,
+) -> AsyncIterator[httpx.Response]:
+    sent = {"Accept": "text/event-stream", **(headers or {})}
+    timeout = httpx.Timeout(30.0, connect=5.0)
+    async with stage.wire.client.stream(
+        "GET", f"{V1}/{path}", params=query, headers=sent, timeout=timeout
+    ) as response:
+        yield response

@@ -215,18 +215,16 @@ class Stage(Demands):
         (await self.fail(job)).expect(200, {"state": "discarded"})
         return await self.look(job)
 
-    async def events(self, queue: str, **query: Any) -> list[Record]:
-        """Read all events of one queue, oldest first."""
+    async def events(self, queue: str = "", **query: Any) -> list[Record]:
+        """Read all events of one queue, or of the whole server, oldest first."""
         found: list[Record] = []
-        after: dict[str, str] = {}
+        asked = {"limit": 1000, **({"queues": queue} if queue else {}), **query}
         while True:
-            page = (await self.get("events", queues=queue, limit=1000, **query, **after)).expect(
-                200
-            )
+            page = (await self.get("events", **asked)).expect(200)
             found += [record(event, page) for event in page["events"]]
             if not page["has_more"]:
                 return found
-            after = {"after": page["cursor"]}
+            asked["after"] = page["cursor"]
 
     # ------------------------------------------------------------------ expectations
 

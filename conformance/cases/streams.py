@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from conformance.case import case
-from conformance.frames import streaming
+from conformance.frames import status_of, streaming
 from conformance.stage import Stage
 
 STREAMS = "event_streams"
@@ -148,6 +148,21 @@ async def coming_back(stage: Stage) -> None:
         stage.check({"gap_start", "gap_end"} <= set(gap.json), "gap_start and gap_end", gap.data)
         await stage.enqueue(queue)
         stage.equal((await frames.event()).event, "job.enqueued", "the stream goes on")
+
+
+@case("OJS-STR-024", own_server="small", capability=STREAMS)
+async def only_so_many(stage: Stage) -> None:
+    """A server that holds as many streams as it may refuses another one until one has ended."""
+    place = "events/stream"
+
+    async def is_given() -> bool:
+        return await status_of(stage, place) == 200
+
+    async with streaming(stage, place):
+        async with streaming(stage, place):
+            for _ in range(2):
+                stage.equal(await status_of(stage, place), 503, "status of a third stream")
+        await stage.until(is_given, 10, "room for another stream")
 
 
 @case("OJS-STR-019", "OJS-DUR-008", own_server="main", capability=STREAMS, seconds=120)
