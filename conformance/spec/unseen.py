@@ -6,10 +6,7 @@ UNSEEN: Final[dict[str, str]] = {
     "OJS-ERR-009": "the connection to the database would have to fail during a commit",
     "OJS-IDM-009": "it takes a day",
     "OJS-RLM-022": "it takes a day",
-    "OJS-STR-021": "how much the networks between hold back is not known",
-    "OJS-STR-022": "how much the networks between hold back is not known",
     "OJS-WHK-019": "what jobs may hold makes no event of that size",
     "OJS-ADM-015": "it takes several servers, and a crash between events and their count",
     "OJS-CRN-027": "the zone of a stored entry would have to vanish from the machine",
-    "OJS-WSK-011": "how much the networks between hold back is not known",
 }
