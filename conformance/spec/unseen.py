@@ -7,6 +7,5 @@ UNSEEN: Final[dict[str, str]] = {
     "OJS-IDM-009": "it takes a day",
     "OJS-RLM-022": "it takes a day",
     "OJS-WHK-019": "what jobs may hold makes no event of that size",
-    "OJS-ADM-015": "it takes several servers, and a crash between events and their count",
     "OJS-CRN-027": "the zone of a stored entry would have to vanish from the machine",
 }

@@ -13,7 +13,7 @@ from ojs_server.job_metrics import JobMetrics
 from ojs_server.ops import claim
 from ojs_server.ops.work import Work
 from ojs_server.store.tables.beside import BesideWrites
-from ojs_server.store.tables.events import EventReads
+from ojs_server.store.tables.events import EventReads, EventWrites
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
 from tests.faulty.traffic import V1, answered, queried, unheard
@@ -45,6 +45,21 @@ def old_places_are_the_end() -> None:
         return page
 
     wrap(EventReads, "events", make)
+
+
+@fault("OJS-ADM-015")
+def a_start_counts_all_again() -> None:
+    """The statistics count the whole log once more after each start."""
+    begun: list[int] = []
+
+    def make(count: Callable[..., None]) -> Callable[..., None]:
+        def counted(self: EventWrites, after: int, upto: int) -> None:
+            count(self, after if begun else 0, upto)
+            begun.append(upto)
+
+        return counted
+
+    wrap(EventWrites, "count_happenings", make)
 
 
 @fault("OJS-EVT-009")
