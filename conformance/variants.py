@@ -18,6 +18,7 @@ VARIANTS: Final[dict[str, str]] = {
     "3 dead letters of each queue",
     HOOKS: "posts webhooks to http addresses of this machine, and has no test hooks on",
     "nodes": "may be started twice with the same {dir} and another {port}, over one database",
+    "zones": "takes time zones from files below {dir}/zones too, as they are when it starts",
     "blackboard": f"has the profile blackboard; {_TIMES}; no other time is set",
     "jobmanager": f"has the profile jobmanager; {_TIMES}; no other time is set",
     "disordered": "is told that workers are unreachable after 2 s and offline after 1 s, so that "

@@ -6,6 +6,5 @@ UNSEEN: Final[dict[str, str]] = {
     "OJS-ERR-009": "the connection to the database would have to fail during a commit",
     "OJS-IDM-009": "it takes a day",
     "OJS-RLM-022": "it takes a day",
-    "OJS-WHK-019": "what jobs may hold makes no event of that size",
-    "OJS-CRN-027": "the zone of a stored entry would have to vanish from the machine",
+    "OJS-WHK-019": "no text that jobs, failures and workers may have makes an event of that size",
 }

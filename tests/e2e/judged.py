@@ -97,6 +97,7 @@ def variants(start: str) -> dict[str, str]:
         "brief": f"{start} {BRIEF}",
         "hooks": f"{start} {HOOKS}",
         "small": f"{start} {SMALL}",
+        "zones": f"env PYTHONTZPATH={{dir}}/zones {start}",
         "blackboard": f"{start} --profile blackboard {TIMES}",
         "jobmanager": f"{start} --profile jobmanager {TIMES}",
         "disordered": f"{start} {DISORDERED}",
