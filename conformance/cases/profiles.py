@@ -58,7 +58,7 @@ async def falling_silent(stage: Stage) -> None:
     await stage.beat(worker)
     seen = (await stage.get(f"workers/{worker}")).expect(200)["worker"]
     await _until_told(stage, worker, "worker.deleted", DELETED_S)
-    await asyncio.sleep(2 * CHECK_S)
+    await asyncio.sleep(2 * CHECK_S)  # time to tell it once more
     told = await _told(stage, worker)
     names = [event["type"].removeprefix("worker.") for event in told]
     wanted = ["unreachable", "online", "unreachable", "offline", "deleted"]

@@ -185,6 +185,7 @@ async def read_too_late(stage: Stage) -> None:
                 found = dropped(stage, frame.json, f"queue:{queue}")
                 stage.equal(comment, f"events-dropped {found.dropped_count}", "the comment before")
                 heard.append(found)
+                comment = ""
             elif frame.event:
                 heard.append(frame.id)
     await nothing_lost_unseen(stage, queue, logged, heard)
