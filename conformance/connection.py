@@ -32,18 +32,22 @@ async def connect(
 
 async def _narrow(host: str, port: int) -> socket.socket:
     loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    for number, (family, kind, protocol, _, address) in enumerate(found, 1):
+    why = OSError(f"{host} has no address")
+    for family, kind, protocol, _, address in await loop.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM
+    ):
         made = socket.socket(family, kind, protocol)
         try:
             made.setblocking(False)
             made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _WINDOW)
             made.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, _SEGMENT)
             await loop.sock_connect(made, address)
-        except BaseException as error:
+        except OSError as error:
             made.close()
-            if number == len(found) or not isinstance(error, OSError):
-                raise
+            why = error
+        except BaseException:
+            made.close()
+            raise
         else:
             return made
-    raise OSError(f"{host} has no address")
+    raise why
