@@ -494,9 +494,13 @@ class Listener(Protocol):
 
 
 class Store(Protocol):
-    """A database. Calls block; the server makes them off its event loop."""
+    """A database. Calls block; the server makes them off its event loop.
+
+    Where it is `embedded`, only a commit waits, for the disk; all else is done in this process.
+    """
 
     kind: str
+    embedded: bool
     location: str
 
     def transaction(self) -> AbstractContextManager[Tx]:
