@@ -19,6 +19,7 @@ from ojs_server.http import (
     cron,
     dead_letter,
     events,
+    history,
     job_lists,
     jobs,
     maintenance,
@@ -209,6 +210,7 @@ CANONICAL: Final[tuple[Route, ...]] = (
     _route("POST", f"{V1}/admin/system/maintenance", maintenance.change, _ADMIN),
     _route("GET", f"{V1}/admin/system/config", maintenance.config, _OPERATE),
     _route("GET", f"{V1}/jobs/{{id}}/retries", jobs.retries, _READ),
+    _route("GET", f"{V1}/jobs/{{id}}/history", history.read, _READ),
     _route("GET", f"{V1}/admin/dead-letter", dead_letter.admin_listing, _OPERATE),
     _route("DELETE", f"{V1}/admin/dead-letter/{{id}}", dead_letter.admin_delete, _OPERATE),
     _route("GET", f"{V1}/admin/tenants", tenants.listing, _OPERATE),
@@ -239,7 +241,7 @@ CANONICAL: Final[tuple[Route, ...]] = (
 TENANTED: Final[frozenset[Handler]] = frozenset(
     {
         *(jobs.enqueue, jobs.enqueue_batch, jobs.read, jobs.cancel, jobs.activate),
-        *(jobs.result, jobs.retries, job_lists.listing, bulk_enqueue.enqueue),
+        *(jobs.result, jobs.retries, history.read, job_lists.listing, bulk_enqueue.enqueue),
         *(bulk.cancel, bulk.retry, bulk.delete),
         *(workers.fetch, workers.ack, workers.nack, workers.beat, workers.register),
         *(workers.deregister, workers.ping, workers.listing, workers.detail, workers.health),

@@ -398,6 +398,9 @@ class Reader(
     def job(self, job_id: str) -> tuple[StoredJob, Lease | None] | None:
         """One whole job and who holds it."""
 
+    def ended_by(self, job_id: str) -> str | None:
+        """The worker with which a job ended."""
+
     def metas(self, ids: Sequence[str]) -> list[bytes]:
         """The `meta` of these jobs."""
 

@@ -91,6 +91,7 @@ async def test_a_strangers_job_is_not_there(
         ("POST", f"{at}/activate", {}),
         ("GET", f"{at}/result", None),
         ("GET", f"{at}/retries", None),
+        ("GET", f"{at}/history", None),
         ("GET", f"{at}/progress", None),
         ("PUT", f"{at}/progress", {"progress": 0.5}),
         ("PUT", f"{at}/checkpoint", {"state": {}}),

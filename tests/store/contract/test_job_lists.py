@@ -173,3 +173,7 @@ def test_jobs_are_found_by_the_worker_with_which_they_ended(
         again = a_job("j0", state="completed").job
         tx.write_changes([change(again, state="available")])
     assert found(*State) == ["j2", "j1"]
+    with store.reader() as reader:
+        assert [reader.ended_by(job_id) for job_id in ("j3", "j2", "j0", "j9")] == [
+            *("other", "w", None, None)
+        ]
