@@ -235,6 +235,19 @@ NO_FILTER = dict.fromkeys(
 )
 
 
+# The first page of a list without a filter.
+LISTED: dict[str, Any] = {
+    **NO_FILTER,
+    **dict.fromkeys(("queue", "tenant", "error_type")),
+    "after": "~",
+    "floor": "",
+    "with_meta": False,
+    "limit": LIMIT,
+    "offset": 0,
+    "look": LIMIT - 1,
+}
+
+
 @pytest.mark.parametrize(
     ("name", "more", "index"),
     [
@@ -246,18 +259,17 @@ NO_FILTER = dict.fromkeys(
 def test_lists_of_jobs_are_read_by_index_on_postgres(
     connection: psycopg.Connection[Any], name: str, more: dict[str, Any], index: str
 ) -> None:
-    bound = {
-        "queue": None,
-        "tenant": None,
-        "error_type": None,
-        "after": "~",
-        "floor": "",
-        "with_meta": False,
-    }
-    page = {"limit": LIMIT, "offset": 0, "look": LIMIT - 1}
-    sql = STATEMENTS[name].sql
-    scans = explained(connection, sql, {**NO_FILTER, **bound, **page, **more})
+    scans = explained(connection, STATEMENTS[name].sql, {**LISTED, **more})
     assert scans == [Scan("jobs", index, LIMIT)]
+
+
+@pytest.mark.parametrize("name", ["jobs_by_key", "floor_by_key"])
+def test_unique_keys_are_found_by_index_on_postgres(
+    connection: psycopg.Connection[Any], name: str
+) -> None:
+    connection.execute("UPDATE jobs SET unique_key = '1' WHERE seq % 100 = 0")
+    scans = explained(connection, STATEMENTS[name].sql, LISTED)
+    assert scans == [Scan("jobs", "jobs_unique_held", LIMIT)]
 
 
 # SQLite: the plan, which says by name what is searched, scanned and sorted.
@@ -369,6 +381,8 @@ def test_lapsed_leases_are_found_by_index_on_sqlite(plan_of: Any) -> None:
         ("jobs_by_state", "INDEX jobs_parked (state=? AND id>? AND id<?)"),
         ("jobs_by_queue", "INDEX jobs_parked_queue (queue=? AND state=? AND id>? AND id<?)"),
         ("jobs_held", "INDEX sqlite_autoindex_jobs_1 (id=?)"),
+        ("jobs_by_key", "INDEX jobs_unique_held (id>? AND id<?)"),
+        ("floor_by_key", "INDEX jobs_unique_held (id<?)"),
         ("floor_newest", "COVERING INDEX sqlite_autoindex_jobs_1 (id<?)"),
         ("floor_by_state", "COVERING INDEX jobs_parked (state=? AND id<?)"),
         ("floor_by_queue", "COVERING INDEX jobs_parked_queue (queue=? AND state=? AND id<?)"),
