@@ -455,6 +455,9 @@ class Reader(
     def events(self, after: int, wanted: EventFilter, limit: int) -> EventPage:
         """Events after a position, oldest first, up to what every node has committed."""
 
+    def recent_events(self, after: int, wanted: EventFilter, limit: int) -> EventPage:
+        """The newest events after a position, newest first, as far back as one look goes."""
+
     def log_span(self) -> LogSpan:
         """From where to where the event log can be read."""
 

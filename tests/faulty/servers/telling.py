@@ -32,6 +32,12 @@ def cursors_skip_an_event() -> None:
     answered(EVENTS, lambda body: len(body["events"]) > 1 and body["events"].pop(), status=200)
 
 
+@fault("OJS-EVT-021")
+def pages_begin_with_their_oldest_event() -> None:
+    """A page by its number has its events oldest first."""
+    answered(EVENTS, lambda body: body["items"].reverse(), status=200)
+
+
 @fault("OJS-EVT-009")
 def stars_are_letters() -> None:
     """A star at the end of a type stands for nothing."""
