@@ -199,6 +199,7 @@ CANONICAL: Final[tuple[Route, ...]] = (
     _route("POST", f"{V1}/admin/queues/{{name}}/resume", queue_config.resume, _OPERATE),
     _route("GET", f"{V1}/admin/stats", statistics.now, _OPERATE),
     _route("GET", f"{V1}/admin/stats/history", statistics.history, _OPERATE),
+    _route("GET", f"{V1}/admin/stats/stream", streams.of_statistics, _OPERATE, waits=True),
     _route("GET", f"{V1}/admin/queues", admin_queues.listing, _OPERATE),
     _route("GET", f"{V1}/admin/queues/{{name}}", admin_queues.detail, _OPERATE),
     _route("GET", f"{V1}/admin/jobs", admin_jobs.listing, _OPERATE),
