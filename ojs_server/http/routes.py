@@ -275,6 +275,7 @@ TENANTED: Final[frozenset[Handler]] = frozenset(
         *(webhooks.deliveries, webhooks.delivery, webhooks.replay),
         *(workflows.create, workflows.listing, workflows.detail, workflows.cancel),
         workflows.progress,
+        *(schemas.latest, schemas.versions, schemas.detail),
         *(tenants.detail, tenants.stats, tenants.jobs),
         *(system.manifest, system.health, system.ready),
     }
