@@ -152,6 +152,8 @@ def _refusal(complaint: Complaint, *, many: bool) -> ValidationError:
 
 def _register(work: Work, op: RegisterSchema) -> Schema | OjsError:
     mark = op.schema.mark
+    # What is compared must be all there is, also where another node registers at this moment.
+    work.tx.lock_schemas()
     if sum(map(len, work.tx.schemas.values())) >= MAX_SCHEMAS:
         return Conflict(
             f"there are {MAX_SCHEMAS} schemas already, and no more are possible",
@@ -184,17 +186,19 @@ def _incompatible(
     pairs += [(mark.version, above)] if above else []
     for older, newer in pairs:
         before, after = (_text(work, op.schema, version) for version in (older, newer))
-        # Another node may have removed one since this transaction began.
-        if before and after and (broken := breaches(codec.decode(before), codec.decode(after))):
+        if broken := breaches(codec.decode(before), codec.decode(after)):
             return _breaking(older, newer, broken)
     return None
 
 
-def _text(work: Work, schema: Schema, version: Version) -> bytes | None:
+def _text(work: Work, schema: Schema, version: Version) -> bytes:
     """The schema of a version, be it stored or about to be."""
     if version == schema.mark.version:
         return schema.document
-    return work.tx.load_schema(schema.mark.type, version)
+    stored = work.tx.load_schema(schema.mark.type, version)
+    # Who removes it waits for the lock.
+    assert stored is not None
+    return stored
 
 
 def _breaking(older: Version, newer: Version, broken: Sequence[Breach]) -> ValidationError:
