@@ -13,7 +13,7 @@ EVERY_S: Final = 5.0
 TYPES: Final = ("job.enqueued", "job.completed", "job.failed", "job.cancelled")
 
 
-class Reading:
+class SharedStats:
     """The statistics, read at most every few seconds for however many streams tell of them."""
 
     def __init__(self, read: Callable[[], Coroutine[Any, Any, bytes]]) -> None:
@@ -46,4 +46,4 @@ class StatsStream(EventStream):
             if loop.time() >= due and not self._follower.closed:
                 due = loop.time() + EVERY_S
                 with suppress(Unavailable):
-                    yield frame("metrics", await self._server.reading.latest())
+                    yield frame("metrics", await self._server.shared_stats.latest())

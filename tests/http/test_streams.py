@@ -7,7 +7,7 @@ import pytest
 
 from ojs_server.app import Server
 from ojs_server.http import feed, stats_stream
-from ojs_server.http.stats_stream import Reading
+from ojs_server.http.stats_stream import SharedStats
 from ojs_server.settings import Settings
 from ojs_server.store.open import open_store
 from tests.http.conftest import connect
@@ -149,13 +149,13 @@ async def test_statistics_are_read_once_for_many_streams() -> None:
         await begun[-1].wait()
         return b"%d" % len(begun)
 
-    reading = Reading(read)
-    waits = [asyncio.create_task(reading.latest()) for _ in range(3)]
+    shared = SharedStats(read)
+    waits = [asyncio.create_task(shared.latest()) for _ in range(3)]
     await until(lambda: bool(begun))
     waits[0].cancel()
     begun[0].set()
     assert await asyncio.gather(*waits[1:]) == [b"1", b"1"]
-    assert await reading.latest() == b"1"
+    assert await shared.latest() == b"1"
     assert len(begun) == 1
 
 
