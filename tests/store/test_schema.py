@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from psycopg.sql import SQL, Identifier
 
-from ojs_server.store.base import Store
+from ojs_server.store.base import POSITION_BITS, Store
 from ojs_server.store.open import open_store
 from ojs_server.store.postgres.arrays import register, texts
 from ojs_server.store.postgres.statements import STATEMENTS, with_lanes
@@ -272,6 +272,20 @@ def test_unique_keys_are_found_by_index_on_postgres(
     assert scans == [Scan("jobs", "jobs_unique_held", LIMIT)]
 
 
+def test_the_newest_events_are_found_by_index_on_postgres(
+    connection: psycopg.Connection[Any],
+) -> None:
+    connection.execute(
+        "INSERT INTO events (pos, at, type, subject, data)"
+        " SELECT n, n, 't', 's', '{}' FROM generate_series(1, 1000) AS n"
+    )
+    bound = {"after": 0, "before": 2**63 - 1, "bits": POSITION_BITS, "limit": LIMIT}
+    scans = explained(connection, STATEMENTS["events_before"].sql, bound)
+    assert [scan for scan in scans if scan.table == "events"] == [
+        Scan("events", "events_pkey", LIMIT)
+    ]
+
+
 # SQLite: the plan, which says by name what is searched, scanned and sorted.
 
 
@@ -429,6 +443,11 @@ def test_gated_and_oldest_jobs_are_found_by_index_on_sqlite(plan_of: Any, name: 
     plan = plan_of(QUERIES[name].sql)
     assert not [line for line in plan if line.startswith("SCAN jobs")]
     assert not [line for line in plan if re.match(r"SCAN (later|same|here|first|lower)\b", line)]
+
+
+def test_the_newest_events_are_found_by_index_on_sqlite(plan_of: Any) -> None:
+    plan = plan_of(QUERIES["events_before"].sql)
+    assert plan == ["SEARCH events USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"]
 
 
 def test_no_statement_of_a_batch_reads_a_table_whole_on_sqlite(plan_of: Any) -> None:
