@@ -79,6 +79,8 @@ class Complaint(msgspec.Struct, frozen=True):
 
 def run(work: Work, ops: Sequence[RegisterSchema | RemoveSchema]) -> list[Schema | OjsError | None]:
     """Rare calls, one after the other."""
+    # What is compared must be all there is, also where another node registers at this moment.
+    work.tx.lock_schemas()
     return [
         _register(work, op) if isinstance(op, RegisterSchema) else _remove(work, op) for op in ops
     ]
@@ -152,8 +154,6 @@ def _refusal(complaint: Complaint, *, many: bool) -> ValidationError:
 
 def _register(work: Work, op: RegisterSchema) -> Schema | OjsError:
     mark = op.schema.mark
-    # What is compared must be all there is, also where another node registers at this moment.
-    work.tx.lock_schemas()
     if sum(map(len, work.tx.schemas.values())) >= MAX_SCHEMAS:
         return Conflict(
             f"there are {MAX_SCHEMAS} schemas already, and no more are possible",
@@ -196,7 +196,7 @@ def _text(work: Work, schema: Schema, version: Version) -> bytes:
     if version == schema.mark.version:
         return schema.document
     stored = work.tx.load_schema(schema.mark.type, version)
-    # Who removes it waits for the lock.
+    # Who removes it has to wait for the lock.
     assert stored is not None
     return stored
 
