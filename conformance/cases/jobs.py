@@ -103,6 +103,10 @@ async def histories(stage: Stage) -> None:
     stage.equal(errors, (await stage.look(job))["errors"], "errors")
     for path in (f"events/{job['id']}/history", f"admin/jobs/{job['id']}/trace"):
         stage.equal((await stage.get(path)).json, last.json, path)
+    later = await stage.enqueue(queue, scheduled_at="+PT1H")
+    (await stage.get(f"jobs/{later['id']}/history")).expect(
+        200, {"scheduled_at": {"$eq": later["scheduled_at"]}, "events": {"$size": 1}}
+    )
     (await stage.get(f"jobs/{stage.new_id()}/history")).error(404, "not_found")
 
 

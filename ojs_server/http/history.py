@@ -4,9 +4,11 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from ojs_server.domain.history import Happening, History, history_of
+from ojs_server.domain.job import Job
 from ojs_server.domain.tenant import unscoped
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import job_id_of
+from ojs_server.http.views import timestamp
 from ojs_server.ops.settle import missing
 from ojs_server.store.base import Reader
 from ojs_wire.values import format_timestamp
@@ -24,21 +26,22 @@ async def read(call: Call) -> Answer:
     """The history of one job, oldest first."""
     job_id = await job_id_of(call)
 
-    def look(reader: Reader) -> tuple[str, str | None, History] | None:
+    def look(reader: Reader) -> tuple[Job, History] | None:
         if (found := reader.job(job_id)) is None:
             return None
         job, lease = found[0].job, found[1]
-        return job.state, job.tenant, history_of(job, lease, reader.ended_by(job_id))
+        return job, history_of(job, lease, reader.ended_by(job_id))
 
     if (found := await call.server.engine.read(look)) is None:
         raise missing(job_id)
-    state, tenant, history = found
+    job, history = found
     return Answer(
         {
             "job_id": job_id,
-            "state": state,
+            "state": job.state,
+            "scheduled_at": timestamp(job.scheduled_at),
             "complete": history.complete,
-            "events": [_shown(one, tenant) for one in history.happenings],
+            "events": [_shown(one, job.tenant) for one in history.happenings],
         }
     )
 
