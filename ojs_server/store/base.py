@@ -398,6 +398,9 @@ class Reader(
     def job(self, job_id: str) -> tuple[StoredJob, Lease | None] | None:
         """One whole job and who holds it."""
 
+    def ended_by(self, job_id: str) -> str | None:
+        """The worker with which a job ended."""
+
     def metas(self, ids: Sequence[str]) -> list[bytes]:
         """The `meta` of these jobs."""
 
@@ -451,6 +454,9 @@ class Reader(
 
     def events(self, after: int, wanted: EventFilter, limit: int) -> EventPage:
         """Events after a position, oldest first, up to what every node has committed."""
+
+    def recent_events(self, after: int, wanted: EventFilter, limit: int) -> EventPage:
+        """The newest events after a position, newest first, as far back as one look goes."""
 
     def log_span(self) -> LogSpan:
         """From where to where the event log can be read."""
