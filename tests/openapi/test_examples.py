@@ -190,7 +190,10 @@ OTHERWISE = {"getJobResult": 202}
 
 
 # Their examples are played in tests/http/test_streams.py, which reads what never ends.
-STREAMS = {"streamEvents", "streamQueueEvents", "streamJobEvents", "streamProgress"}
+STREAMS = {
+    *("streamEvents", "streamQueueEvents", "streamJobEvents", "streamProgress"),
+    "streamStatistics",
+}
 ENDING = [operation for operation in OPERATIONS if operation.id not in STREAMS]
 
 
