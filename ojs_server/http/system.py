@@ -120,7 +120,11 @@ async def manifest(call: Call) -> Answer:
             "conformance_tier": "runtime",
             "protocols": ["http"],
             "backend": store.kind,
-            "capabilities": {**CAPABILITIES, "test_hooks": settings.conformance},
+            "capabilities": {
+                **CAPABILITIES,
+                "test_hooks": settings.conformance,
+                "worker_sessions": settings.profile.session_grace_ms is not None,
+            },
             "unique_job_strength": "strong",
             "extensions": list(EXTENSIONS),
             "extensions_detail": EXTENSIONS,

@@ -6,6 +6,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from ojs_worker.client.calls import V1, Call, Json, answer_as, encoded, no_answer
+from ojs_worker.streams import stream_of
 from ojs_worker.transport import Request
 
 
@@ -143,6 +144,11 @@ def move(
 def beat(worker_id: str) -> Call[None]:
     """A sign of life; 404 where the server has forgotten the worker."""
     return Call(Request("PATCH", _worker_path(worker_id), b"{}"), no_answer)
+
+
+def session(worker_id: str) -> Request:
+    """The stream that tells the server by its end that the worker is gone."""
+    return stream_of(f"{_worker_path(worker_id)}/session")
 
 
 def leave(worker_id: str) -> Call[None]:

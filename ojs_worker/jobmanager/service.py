@@ -8,14 +8,16 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from ojs_worker.backoff import Patience
-from ojs_worker.errors import Conflict, NotFound, OjsError
+from ojs_worker.errors import Conflict, NotFound, OjsError, Refused
 from ojs_worker.faults import BadArguments, words_of
+from ojs_worker.jobmanager import calls
 from ojs_worker.jobmanager.calls import Task
 from ojs_worker.jobmanager.claimed import ClaimedTask
 from ojs_worker.jobmanager.client import JobManagerClient
 from ojs_worker.jobmanager.extension import Registered
 from ojs_worker.offers import Manifest
 from ojs_worker.settings import PROFILES
+from ojs_worker.streams import again_and_again, offers_of
 from ojs_worker.threads import ThreadPool
 from ojs_worker.transport import ANSWER_S, SteadyTransport, Transport
 from ojs_worker.waking import StreamWaker
@@ -54,6 +56,7 @@ class Service:
         self._beating: asyncio.Task[None] | None = None
         self._serving: asyncio.Task[None] | None = None
         self._following: asyncio.Task[None] | None = None
+        self._holding: asyncio.Task[None] | None = None
         self._waker: StreamWaker | None = None
         self._registering = asyncio.Lock()
         self.stopping = asyncio.Event()
@@ -62,10 +65,11 @@ class Service:
         """Do a job of a room as well, from now on."""
         self._wanted[room, job.category, job.name] = job
         async with self._registering:
-            await self._put(room, job)
+            self.worker_id = await self._put(room, job, self.worker_id)
             self._follow()
         if self._beating is None:
             self._beating = asyncio.create_task(self._beat())
+            self._holding = asyncio.create_task(self._hold())
         if self._serving is None and self._execute is not None:
             self._serving = asyncio.create_task(self._serve(self._execute))
 
@@ -114,7 +118,7 @@ class Service:
         self.stopping.set()
         if self._serving is not None:
             await asyncio.wait([self._serving], timeout=USUAL.grace_s)
-        for loop in (self._following, self._serving, self._beating):
+        for loop in (self._following, self._serving, self._beating, self._holding):
             if loop is not None:
                 loop.cancel()
                 await asyncio.gather(loop, return_exceptions=True)
@@ -126,11 +130,12 @@ class Service:
         self._jobs.clear()
         self._threads.close()
 
-    async def _put(self, room: str, job: Registered) -> None:
-        made = await self.client.put_job(room, job.name, job.category, job.schema, self.worker_id)
-        self.worker_id = made.worker_id
+    async def _put(self, room: str, job: Registered, worker_id: str | None) -> str | None:
+        """Have a worker do a job, or a new one; answers its id."""
+        made = await self.client.put_job(room, job.name, job.category, job.schema, worker_id)
         self._jobs[made.full_name] = job
         self._places.add((made.queue, made.job_type))
+        return made.worker_id
 
     async def _return(self, worker_id: str) -> None:
         """The server has forgotten this worker: it comes back as a new one, with all its jobs."""
@@ -138,13 +143,11 @@ class Service:
             if self.worker_id != worker_id:
                 return
             log.warning("the server does not know worker %s any more; it registers anew", worker_id)
-            self.worker_id = None
+            # The old id stays until the new worker does all the jobs: what fails is tried again.
+            made: str | None = None
             for (room, _, _), job in list(self._wanted.items()):
-                try:
-                    await self._put(room, job)
-                except NotFound:
-                    self.worker_id = None
-                    await self._put(room, job)
+                made = await self._put(room, job, made)
+            self.worker_id = made
 
     def _follow(self) -> None:
         """Hear of tasks of all the jobs that there are by now."""
@@ -173,6 +176,34 @@ class Service:
                 patience.failures = 0
             except OjsError as error:
                 patience.next_s(error)
+
+    async def _hold(self) -> None:
+        """Hold a session where the server has them: it then sees at once when this process dies."""
+        patience = Patience("hold a session")
+        if not (await offers_of(self._manifest.offers, patience)).worker_sessions:
+            return
+        try:
+            await again_and_again(lambda: self._hold_one(patience), patience)
+        except Refused as error:
+            log.warning("no session is held, heartbeats are all that the server has: %s", error)
+
+    async def _hold_one(self, patience: Patience) -> None:
+        worker_id = self.worker_id
+        assert worker_id is not None
+        try:
+            async with contextlib.aclosing(
+                self._transport.stream(calls.session(worker_id))
+            ) as pieces:
+                async for _ in pieces:
+                    patience.failures = 0
+                    if self.worker_id != worker_id:
+                        # It has come back under another id meanwhile.
+                        return
+        except NotFound as error:
+            if not error.status:
+                # Not the server's word: this transport reads no streams.
+                raise
+            await self._return(worker_id)
 
     async def _serve(self, execute: Execute) -> None:
         """Claim, start, execute, complete, and again; one task at a time, waiting only where there

@@ -189,8 +189,12 @@ BEFORE: dict[str, Story] = {
 OTHERWISE = {"getJobResult": 202}
 
 
-# Their examples are played in tests/http/test_streams.py, which reads what never ends.
-STREAMS = {"streamEvents", "streamQueueEvents", "streamJobEvents", "streamProgress"}
+# Their examples are played by test_streams.py and test_sessions.py in tests/http, which read what
+# never ends.
+STREAMS = {
+    *("streamEvents", "streamQueueEvents", "streamJobEvents", "streamProgress"),
+    "holdSession",
+}
 ENDING = [operation for operation in OPERATIONS if operation.id not in STREAMS]
 
 
