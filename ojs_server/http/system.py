@@ -38,6 +38,7 @@ CAPABILITIES: Final = {
     "dead_letter": True,
     "delayed_jobs": True,
     "event_streams": True,
+    "fetch_lines": True,
     "events": True,
     "fair_scheduling": True,
     "idempotency_keys": True,

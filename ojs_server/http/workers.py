@@ -24,10 +24,11 @@ from ojs_server.domain.workers import (
 )
 from ojs_server.http.blocks import parse_blocks
 from ojs_server.http.call import Answer, Call
+from ojs_server.http.dialects import fetch_answer
 from ojs_server.http.ids import holder_of, job_id_of, worker_id_of
 from ojs_server.http.paging import Page, page_of
 from ojs_server.http.tenancy import strangers
-from ojs_server.http.views import array, envelope, left_members, summary
+from ojs_server.http.views import envelope, left_members, summary
 from ojs_server.ops.beat import Beat, Beaten
 from ojs_server.ops.claim import Claim, Deliveries
 from ojs_server.ops.fetch import fetch as fetch_or_wait
@@ -66,11 +67,9 @@ async def fetch(call: Call) -> Answer:
     request = await call.read(FetchRequest)
     claim = claim_of(call, request, holder_of(call, request.worker_id))
     deliveries = await wait_for_jobs(call, claim, request.wait_ms)
-    jobs = array("jobs", fetched(call, deliveries))
     granted = call.server.engine.rules.profile.max_wait_ms
-    if (request.wait_ms or 0) > granted:
-        jobs = b'{"granted_wait_ms":%d,%b' % (granted, jobs[1:])
-    return Answer(jobs)
+    told = granted if (request.wait_ms or 0) > granted else None
+    return fetch_answer(call, fetched(call, deliveries), told)
 
 
 def claim_of(call: Call, terms: FetchTerms, worker_id: str | None) -> Claim:
