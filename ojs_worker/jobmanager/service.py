@@ -8,7 +8,16 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from ojs_worker.backoff import Patience
-from ojs_worker.errors import Conflict, NotFound, OjsError, Refused
+from ojs_worker.errors import (
+    Conflict,
+    InvalidRequest,
+    NotFound,
+    OjsError,
+    RateLimited,
+    Refused,
+    ServerTrouble,
+    Unreachable,
+)
 from ojs_worker.faults import BadArguments, words_of
 from ojs_worker.jobmanager import calls
 from ojs_worker.jobmanager.calls import Task
@@ -223,13 +232,30 @@ class Service:
     async def _perform(self, execute: Execute, claimed: ClaimedTask) -> None:
         task = claimed.task
         try:
-            await self.move(task, "running")
+            await self._report(task, "running")
             try:
                 result = await self._threads.run(lambda: execute(claimed))
             except Exception as error:
-                log.warning("task %s failed: %s", task.id, error, exc_info=error)
-                await self.move(task, "failed", error=words_of(error))
-            else:
-                await self.move(task, "completed", result=result)
+                await self._report_failed(task, error)
+                return
+            try:
+                await self._report(task, "completed", result=result)
+            except InvalidRequest as error:
+                # JSON cannot hold the result, or the server will not take one so large.
+                await self._report_failed(task, error)
         except Conflict as error:
             log.warning("task %s is not this worker's any more: %s", task.id, error)
+
+    async def _report_failed(self, task: Task, error: Exception) -> None:
+        log.warning("task %s failed: %s", task.id, error, exc_info=error)
+        await self._report(task, "failed", error=words_of(error))
+
+    async def _report(self, task: Task, status: str, **more: Any) -> None:
+        """Say how far a task is until the server has heard it: no other worker ever would."""
+        patience = Patience(f"report task {task.id} as {status}")
+        while True:
+            try:
+                await self.move(task, status, **more)
+                return
+            except (Unreachable, ServerTrouble, RateLimited) as error:
+                await patience.wait(error, getattr(error, "retry_after_s", None))

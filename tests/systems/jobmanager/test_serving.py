@@ -6,8 +6,11 @@ import signal
 import threading
 from typing import Any
 
+import pytest
+
 from ojs_server.app import Application
-from ojs_worker.jobmanager import ClaimedTask, JobManager, JobManagerClient
+from ojs_worker.errors import OjsError, ServerTrouble, Unreachable
+from ojs_worker.jobmanager import ClaimedTask, JobManager, JobManagerClient, Task
 from ojs_worker.testing.asgi import AsgiTransport
 from tests.http.listening import on_a_socket
 from tests.systems.jobmanager.workers import (
@@ -43,6 +46,40 @@ async def test_1_15_an_exception_fails_the_task(world: World, client: JobManager
         task = await client.submit(ROOM, "modifiers:Rotate")
         ended = await client.wait_for(task, timeout_s=20)
     assert (ended.status, ended.error) == ("failed", "too wide")
+
+
+@pytest.mark.parametrize("result", [object(), "x" * (1 << 20)])
+async def test_1_15_a_result_that_cannot_be_sent_fails_the_task(
+    world: World, client: JobManagerClient, result: object
+) -> None:
+    async with manager(world, execute=lambda _: result) as worker:
+        await aside(worker.register, Rotate, room=ROOM)
+        ended = await client.wait_for(await client.submit(ROOM, "modifiers:Rotate"), timeout_s=20)
+    assert ended.status == "failed"
+    assert "result" in str(ended.error)
+
+
+async def test_1_20_what_became_of_a_task_is_told_when_the_server_is_back(
+    world: World, client: JobManagerClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    move = JobManagerClient.move
+    failures: dict[str, OjsError] = {
+        "running": Unreachable("no answer", sent=True),
+        "completed": ServerTrouble("away", status=503),
+    }
+
+    async def failing(
+        self: JobManagerClient, task: Task, status: str, *more: Any, **given: Any
+    ) -> Task:
+        if status in failures:
+            raise failures.pop(status)
+        return await move(self, task, status, *more, **given)
+
+    monkeypatch.setattr(JobManagerClient, "move", failing)
+    async with manager(world, execute=lambda task: task.id) as worker:
+        await aside(worker.register, Rotate, room=ROOM)
+        task = await client.submit(ROOM, "modifiers:Rotate")
+        assert (await client.wait_for(task, timeout_s=20)).result == task.id
 
 
 async def test_1_16_no_thread_keeps_the_program_alive(world: World, client: Any) -> None:
