@@ -49,6 +49,26 @@ def uuid7(now: int, random_bits: RandomBits) -> str:
     return _spell_uuid(number | 0x2 << 62 | bits & 0x3FFF_FFFF_FFFF_FFFF)
 
 
+class RisingIds:
+    """Makes UUIDv7s of which those of one millisecond rise too, so that lists keep their order."""
+
+    def __init__(self, random_bits: RandomBits) -> None:
+        self._random_bits = random_bits
+        self._moment = -1
+        self._bits = 0
+
+    def __call__(self, now: int) -> str:
+        """The next id, for the moment `now`."""
+        if now == self._moment:
+            # A random step, since two makers that share this object may read the same number.
+            self._bits += 1 + self._random_bits(32)
+        else:
+            # Half of the room stays free, for more steps than a millisecond has time for.
+            self._moment, self._bits = now, self._random_bits(73)
+        bits = self._bits
+        return uuid7(now, lambda count: bits)
+
+
 def position_uuid(moment: int, position: int) -> str:
     """A UUIDv7 that carries a 64-bit position, so that the id alone finds the place again."""
     number = (moment & 0xFFFF_FFFF_FFFF) << 80 | 0x7 << 76 | (position >> 62) << 64

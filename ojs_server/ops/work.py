@@ -24,7 +24,7 @@ from ojs_server.ops.backpressure import note_room
 from ojs_server.ops.gates import Gates
 from ojs_server.ops.sharing import counters_of
 from ojs_server.store.base import BYTES, Tx
-from ojs_wire.values import uuid7
+from ojs_wire.values import RisingIds
 
 # Every node looks this often what falls due; of what falls due sooner the others are told.
 NEAR_MS: Final = 500
@@ -49,6 +49,7 @@ class Chance(msgspec.Struct, frozen=True):
 
     bits: Callable[[int], int]
     dice: Callable[[], float]
+    new_id: Callable[[int], str]
 
 
 def outcome_of(decide: Callable[[*Asked], Answer], *asked: *Asked) -> Answer | OjsError:
@@ -62,7 +63,7 @@ def outcome_of(decide: Callable[[*Asked], Answer], *asked: *Asked) -> Answer | O
 def chance() -> Chance:
     """Randomness seeded by the operating system."""
     source = random.Random()
-    return Chance(source.getrandbits, source.random)
+    return Chance(source.getrandbits, source.random, RisingIds(source.getrandbits))
 
 
 class Work:
@@ -91,7 +92,7 @@ class Work:
 
     def new_id(self) -> str:
         """A job id for this moment."""
-        return uuid7(self.now, self.luck.bits)
+        return self.luck.new_id(self.now)
 
     def routed(self, draft: Draft) -> Draft:
         """The draft with a version, where its type is routed and it asks for none."""

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import random
-import secrets
 import ssl
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
@@ -13,14 +12,13 @@ from typing import Any, Final, Self, TypeVar, Unpack
 
 import msgspec
 
-from ojs_wire.values import uuid7
 from ojs_worker.access import Auth
 from ojs_worker.backoff import pause
 from ojs_worker.client import calls
 from ojs_worker.client.calls import AGAIN, Call, Ended, Overlap
 from ojs_worker.client.flows import Flow
 from ojs_worker.client.options import Options
-from ojs_worker.client.requests import Args, JobRequest, job_request
+from ojs_worker.client.requests import Args, JobRequest, job_request, new_id
 from ojs_worker.codec import CannotOpen, Codec
 from ojs_worker.direct import way_to
 from ojs_worker.errors import Unreachable, WaitTimeout
@@ -95,7 +93,7 @@ class Client:
 
     def request(self, type: str, args: Args = (), **options: Unpack[Options]) -> JobRequest:
         """The request of one job, for `send` and `enqueue_many`."""
-        return job_request(type, args, options, self._now(), secrets.randbits)
+        return job_request(type, args, options, self._now())
 
     async def send(self, request: JobRequest) -> Job:
         """Enqueue what `request` made."""
@@ -146,7 +144,7 @@ class Client:
     async def start(self, flow: Flow) -> dict[str, Any]:
         """Start a workflow made by `chain`, `group` or `batch`; answers it as the server shows
         it. Its jobs do not pass the middleware."""
-        flow_id = uuid7(int(time.time() * 1000), secrets.randbits)
+        flow_id = new_id(int(time.time() * 1000))
         return await self._run(calls.start_flow(flow.map(self._sealed), flow_id))
 
     async def get_workflow(self, workflow_id: str) -> dict[str, Any]:

@@ -1,15 +1,19 @@
 """A job that is about to be enqueued. Middleware may change everything but its id."""
 
+import secrets
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
-from ojs_wire.values import JOB_TYPE, RandomBits, uuid7
+from ojs_wire.values import JOB_TYPE, RisingIds
 from ojs_worker.client.options import Options, check_names, wire_options
 
 Args = Sequence[Any] | Mapping[str, Any]
+
+# One for the process, so that ids have the order in which it made them.
+new_id: Final = RisingIds(secrets.randbits)
 
 
 class JobRequest(msgspec.Struct, kw_only=True):
@@ -32,9 +36,7 @@ class JobRequest(msgspec.Struct, kw_only=True):
         return body
 
 
-def job_request(
-    type: str, args: Args, options: Options, now: datetime, random_bits: RandomBits
-) -> JobRequest:
+def job_request(type: str, args: Args, options: Options, now: datetime) -> JobRequest:
     """Make the request, and check what can be checked here.
 
     It always has an id of its own: sent again after a lost answer, it makes no second job.
@@ -46,7 +48,7 @@ def job_request(
         raise TypeError(f"`args` must be a list or a mapping, not {args.__class__.__name__}")
     given_id = options.get("id")
     return JobRequest(
-        id=given_id or uuid7(int(now.timestamp() * 1000), random_bits),
+        id=given_id or new_id(int(now.timestamp() * 1000)),
         type=type,
         args=[dict(args)] if isinstance(args, Mapping) else list(args),
         meta=dict(options.get("meta", {})),

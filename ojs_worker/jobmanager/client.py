@@ -1,12 +1,11 @@
 """What can be asked of a job manager: submit tasks, look at them, wait for them."""
 
 import asyncio
-import secrets
 import time
 from typing import Any, Final
 
-from ojs_wire.values import uuid7
 from ojs_worker.client.asynchronous import WAIT_S, Client
+from ojs_worker.client.requests import new_id
 from ojs_worker.errors import WaitTimeout
 from ojs_worker.jobmanager import calls
 from ojs_worker.jobmanager.calls import RoomJob, Task
@@ -26,7 +25,7 @@ class JobManagerClient(Client):
             category = getattr(job, "category", None)
             name = f"{getattr(category, 'value', category)}:{name}" if category else name
             payload = payload_of(job)
-        task_id = uuid7(time.time_ns() // 1_000_000, secrets.randbits)
+        task_id = new_id(time.time_ns() // 1_000_000)
         return await self._run(calls.submit(room, name, payload or {}, task_id))
 
     async def list_jobs(self, room: str) -> list[RoomJob]:

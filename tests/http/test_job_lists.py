@@ -17,26 +17,30 @@ async def test_jobs_are_listed_newest_first_and_filtered(client: httpx.AsyncClie
     dead = await discarded_job(client, queue="b", type="x.two")
     waiting = await enqueue(client, queue="b")
     ids = [job["id"] for job in (held, later, dead, waiting)]
-    by_id = sorted(ids, reverse=True)
-    assert await listed(client) == by_id
+    newest_first = ids[::-1]
+    assert await listed(client) == newest_first
     assert await listed(client, "state=active") == [ids[0]]
     assert await listed(client, "state=scheduled&queue=a") == [ids[1]]
     assert await listed(client, "state=discarded") == [ids[2]]
-    assert await listed(client, "state=available,discarded") == [
-        one for one in by_id if one in (ids[2], ids[3])
-    ]
-    assert await listed(client, "type=x.*") == [one for one in by_id if one in (ids[0], ids[2])]
+    assert await listed(client, "state=available,discarded") == [ids[3], ids[2]]
+    assert await listed(client, "type=x.*") == [ids[2], ids[0]]
     assert await listed(client, "priority=-5") == [ids[1]]
     assert await listed(client, "error_type=handler_error") == [ids[2]]
     assert await listed(client, "older_than=PT1H") == []
     assert await listed(client, "since=2020-01-01T00:00:00Z&until=2020-01-02T00:00:00Z") == []
-    assert await listed(client, "state=&queue=&type=") == by_id
+    assert await listed(client, "state=&queue=&type=") == newest_first
 
 
 async def test_the_list_has_whole_jobs(client: httpx.AsyncClient) -> None:
     job = await enqueue(client, args=[{"a": [1]}], meta={"m": 1})
     (found,) = body(await client.get(JOBS))["jobs"]
     assert found == body(await client.get(f"{JOBS}/{job['id']}"))["job"]
+
+
+async def test_jobs_of_one_moment_keep_their_order(client: httpx.AsyncClient) -> None:
+    jobs = [{"type": "a", "args": [number]} for number in range(20)]
+    made = body(await client.post(f"{JOBS}/batch", json={"jobs": jobs}))["jobs"]
+    assert await listed(client) == [job["id"] for job in made[::-1]]
 
 
 async def test_pages_follow_each_other(client: httpx.AsyncClient) -> None:

@@ -18,6 +18,7 @@ from ojs_server.ops.work import Chance, Rules
 from ojs_server.store.base import Store
 from ojs_server.store.records import EventFilter
 from ojs_wire import codec
+from ojs_wire.values import uuid7
 
 START = 1_700_000_000_000
 
@@ -39,7 +40,9 @@ class HandClock:
 def luck() -> Chance:
     """Ids that count, and dice that always show the middle."""
     drawn = iter(range(1, 1 << 40))
-    return Chance(lambda bits: next(drawn), lambda: 0.5)
+    return Chance(
+        lambda bits: next(drawn), lambda: 0.5, lambda now: uuid7(now, lambda bits: next(drawn))
+    )
 
 
 def enqueue(

@@ -12,6 +12,7 @@ from ojs_wire.values import (
     MAX_TIME,
     QUEUE,
     UUID7,
+    RisingIds,
     kind_of,
     position_of,
     position_uuid,
@@ -39,6 +40,22 @@ def test_uuid7_is_well_formed_at_the_edges_of_its_randomness(bits: int) -> None:
 
 def test_uuid7_sorts_by_moment() -> None:
     assert uuid7(1, lambda count: 2**74 - 1) < uuid7(2, lambda count: 0)
+
+
+@pytest.mark.parametrize("steps", ["random", "least", "most"])
+def test_ids_of_one_millisecond_rise(steps: str) -> None:
+    source = random.Random(1)
+    bits = {"random": source.getrandbits, "least": lambda count: 0, "most": lambda n: 2**n - 1}
+    make = RisingIds(bits[steps])
+    made = [make(moment) for moment in (5, 5, 5, 6, 6) for _ in range(1000)]
+    assert made == sorted(made)
+    assert len(set(made)) == 5000
+    assert {UUID(text).int >> 80 for text in made} == {5, 6}
+
+
+def test_ids_follow_a_clock_that_is_put_back() -> None:
+    make = RisingIds(lambda count: 0)
+    assert [UUID(make(moment)).int >> 80 for moment in (6, 5, 6)] == [6, 5, 6]
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,11 @@ async def client(server: Server) -> AsyncIterator[Client]:
         yield connected
 
 
+async def test_ids_have_the_order_in_which_they_were_made(client: Client) -> None:
+    made = [client.request("a", [number]).id for number in range(100)]
+    assert made == sorted(made)
+
+
 async def test_a_job_is_enqueued_read_and_cancelled(client: Client) -> None:
     job = await client.enqueue("email.send", ["ada"], meta={"user": 1})
     assert (job.state, job.args, job.meta, job.queue) == (
