@@ -13,6 +13,11 @@ SILENCE_S: Final = 40.0
 _LATER: Final = frozenset({408, 429})
 
 
+def is_final(error: Refused) -> bool:
+    """Whether the same request would be refused again, however long one waits."""
+    return error.status < 500 and error.status not in _LATER
+
+
 def stream_of(path: str, last: str | None = None) -> Request:
     """The request for a stream; `last` is the event behind which it is to go on."""
     headers = {"Accept": "text/event-stream"}
@@ -36,7 +41,7 @@ async def again_and_again(follow: Callable[[], Awaitable[None]], patience: Patie
             await follow()
             reason: object = "the stream ended"
         except Refused as error:
-            if error.status < 500 and error.status not in _LATER:
+            if is_final(error):
                 raise
             reason, wait_s = error, error.retry_after_s
         except (Unreachable, ValueError) as error:

@@ -112,12 +112,13 @@ def media_type(version: str | None, accept: str | None) -> str:
 
 def fetch_answer(call: Call, jobs: Iterator[bytes], granted_wait_ms: int | None) -> Answer:
     """What FETCH hands out, in an array, or one job a line where that is asked for."""
-    told = [] if granted_wait_ms is None else [b'{"granted_wait_ms":%d}' % granted_wait_ms]
+    told = b"" if granted_wait_ms is None else b'{"granted_wait_ms":%d}' % granted_wait_ms
     if NDJSON in (call.header("accept") or ""):
         # No JSON of ours has a line's end in it.
-        return Answer(b"".join(b"%b\n" % line for line in (*jobs, *told)), media_type=NDJSON)
+        lines = (*jobs, told) if told else jobs
+        return Answer(b"".join(line + b"\n" for line in lines), media_type=NDJSON)
     body = array("jobs", jobs)
-    return Answer(b"%b,%b" % (told[0][:-1], body[1:]) if told else body)
+    return Answer(told[:-1] + b"," + body[1:] if told else body)
 
 
 def tenant_header(call: Call) -> str | None:

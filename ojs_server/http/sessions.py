@@ -84,7 +84,8 @@ class Session(Stream):
             if self._engine.tail.closed:
                 yield SHUTDOWN
         finally:
-            if not self._engine.tail.closed:
+            # Only the client's own leaving says something of the worker.
+            if self._left.done() and not self._engine.tail.closed:
                 await self._drop()
 
     async def _drop(self) -> None:

@@ -82,7 +82,7 @@ def claim_of(call: Call, terms: FetchTerms, worker_id: str | None) -> Claim:
         worker_id=worker_id,
         job_types=_job_types(terms.job_types),
         lease_ms=_lease_ms(terms),
-        fetch_id=_fetch_id(terms.fetch_id),
+        fetch_id=fetch_id_of(terms.fetch_id),
         tags=None if terms.runtime is None else parse_runtime("runtime", terms.runtime),
         late_ack=terms.late_ack,
         tenant=call.tenant,
@@ -404,7 +404,8 @@ def _way(terms: FetchTerms) -> Way | None:
     return Way(None, strategy, tuple(sorted(weights.items())))
 
 
-def _fetch_id(name: str | None) -> str | None:
+def fetch_id_of(name: str | None) -> str | None:
+    """What a worker calls its FETCH, so that it can be repeated."""
     if name is not None and not name.isprintable():
         raise invalid("fetch_id", f"must be 1 to {MAX_NAME} printable characters")
     return name

@@ -1,5 +1,6 @@
 """Every call of a job manager: its request, and how its answer is read."""
 
+import secrets
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -114,14 +115,17 @@ def cancel_task(task_id: str) -> Call[Task]:
     )
 
 
-def claim(worker_id: str) -> Call[Task | None]:
-    """The oldest task that waits for any of a worker's jobs. Sent once: whether a claim whose
-    answer was lost has taken a task, nobody can tell."""
-    body = encoded({"worker_id": worker_id}, "the claim")
+def new_fetch_id() -> str:
+    """A name for a claim, under which it can be repeated."""
+    return secrets.token_hex(16)
+
+
+def claim(worker_id: str, fetch_id: str) -> Call[Task | None]:
+    """The oldest task that waits for any of a worker's jobs; under the id of a claim whose answer
+    was lost, what that one has taken."""
+    body = encoded({"worker_id": worker_id, "fetch_id": fetch_id}, "the claim")
     return Call(
-        Request("POST", f"{V1}/tasks/claim", body),
-        lambda reply: answer_as(reply, _claimed).task,
-        repeatable=False,
+        Request("POST", f"{V1}/tasks/claim", body), lambda reply: answer_as(reply, _claimed).task
     )
 
 

@@ -13,10 +13,7 @@ from ojs_worker.errors import (
     InvalidRequest,
     NotFound,
     OjsError,
-    RateLimited,
     Refused,
-    ServerTrouble,
-    Unreachable,
 )
 from ojs_worker.faults import BadArguments, words_of
 from ojs_worker.jobmanager import calls
@@ -26,7 +23,7 @@ from ojs_worker.jobmanager.client import JobManagerClient
 from ojs_worker.jobmanager.extension import Registered
 from ojs_worker.offers import Manifest
 from ojs_worker.settings import PROFILES
-from ojs_worker.streams import again_and_again, offers_of
+from ojs_worker.streams import again_and_again, is_final, offers_of
 from ojs_worker.threads import ThreadPool
 from ojs_worker.transport import ANSWER_S, SteadyTransport, Transport
 from ojs_worker.waking import StreamWaker
@@ -60,6 +57,8 @@ class Service:
         # By room and job, as they were registered; and by full name, as tasks name them.
         self._wanted: dict[tuple[str, str | None, str], Registered] = {}
         self._jobs: dict[str, Registered] = {}
+        # Of the next claim, or of one that has had no answer.
+        self._fetch_id = calls.new_fetch_id()
         self._places: set[tuple[str, str]] = set()
         self._threads = ThreadPool("ojs-task")
         self._beating: asyncio.Task[None] | None = None
@@ -88,10 +87,11 @@ class Service:
         while self.worker_id is not None and not self.stopping.is_set():
             worker_id = self.worker_id
             try:
-                task = await self.client.claim(worker_id)
+                task = await self.client.claim(worker_id, self._fetch_id)
             except NotFound:
                 await self._return(worker_id)
                 continue
+            self._fetch_id = calls.new_fetch_id()
             if task is None:
                 return None
             job = self._jobs.get(task.job)
@@ -183,7 +183,7 @@ class Service:
                 except NotFound:
                     await self._return(worker_id)
                 patience.failures = 0
-            except OjsError as error:
+            except Exception as error:
                 patience.next_s(error)
 
     async def _hold(self) -> None:
@@ -212,7 +212,7 @@ class Service:
             if not error.status:
                 # Not the server's word: this transport reads no streams.
                 raise
-            await self._return(worker_id)
+            # The next claim or heartbeat brings the worker back, under another id.
 
     async def _serve(self, execute: Execute) -> None:
         """Claim, start, execute, complete, and again; one task at a time, waiting only where there
@@ -226,7 +226,7 @@ class Service:
                     await self.news(self._polling_s)
                 else:
                     await self._perform(execute, claimed)
-            except OjsError as error:
+            except Exception as error:
                 await patience.wait(error, getattr(error, "retry_after_s", None))
 
     async def _perform(self, execute: Execute, claimed: ClaimedTask) -> None:
@@ -244,7 +244,7 @@ class Service:
                 # JSON cannot hold the result, or the server will not take one so large.
                 await self._report_failed(task, error)
         except Conflict as error:
-            log.warning("task %s is not this worker's any more: %s", task.id, error)
+            log.warning("task %s is over, or not this worker's any more: %s", task.id, error)
 
     async def _report_failed(self, task: Task, error: Exception) -> None:
         log.warning("task %s failed: %s", task.id, error, exc_info=error)
@@ -254,8 +254,16 @@ class Service:
         """Say how far a task is until the server has heard it: no other worker ever would."""
         patience = Patience(f"report task {task.id} as {status}")
         while True:
+            wait_s = None
             try:
                 await self.move(task, status, **more)
                 return
-            except (Unreachable, ServerTrouble, RateLimited) as error:
-                await patience.wait(error, getattr(error, "retry_after_s", None))
+            except Refused as error:
+                if is_final(error):
+                    raise
+                reason: Exception = error
+                wait_s = error.retry_after_s
+            except Exception as error:
+                # No answer, or whatever the program's own connections raise.
+                reason = error
+            await patience.wait(reason, wait_s)

@@ -107,3 +107,10 @@ async def test_the_manifest_says_whether_there_are_sessions(serve: Serve, offere
             await client.post(f"{WORKERS}/register", json={"worker_id": "worker-1"})
             error = error_of(await client.get(SESSION), 404, "not_found")
             assert "session_grace" in error["hint"]
+
+
+async def test_a_tenant_has_sessions_of_its_own_workers_only(open_server: Server) -> None:
+    async with connect(open_server, **{"X-OJS-Tenant": "acme"}) as acme:
+        error_of(await acme.get(SESSION), 404, "not_found")
+        await acme.post(f"{WORKERS}/register", json={"worker_id": "worker-1"})
+        assert (await acme.head(SESSION)).status_code == 200

@@ -22,7 +22,8 @@ ORDER BY alive_at LIMIT %(limit)s::int8
 FOR UPDATE SKIP LOCKED
 
 -- name: load_dropped_workers
--- Those who lack a session since a moment and have not been heard of after it, without those that another node is busy with.
+-- Those who lack a session since a moment and have not been heard of after it, but for those that
+-- another node is busy with.
 SELECT {worker} FROM workers
 WHERE gone_at IS NULL AND dropped_at <= %(before)s::int8 AND dropped_at >= alive_at
 ORDER BY dropped_at LIMIT %(limit)s::int8
