@@ -12,8 +12,9 @@ from starlette.types import Receive, Scope, Send
 
 from ojs_server import job_log
 from ojs_server.domain.job import Event
-from ojs_server.http import sockets
+from ojs_server.http import sockets, statistics
 from ojs_server.http.gate import Gate
+from ojs_server.http.stats_stream import SharedStats
 from ojs_server.loops.deliver import Deliver
 from ojs_server.loops.housekeeping import Housekeeping
 from ojs_server.loops.runner import Loops
@@ -50,6 +51,7 @@ class Server:
         self.store = store
         self.luck = luck or chance()
         self.metrics = Metrics()
+        self.shared_stats = SharedStats(lambda: statistics.read(self))
         self.stopping = False
         self._started = time.monotonic()
         self._housekeeping: Housekeeping | None = None

@@ -55,6 +55,7 @@ class _Told(msgspec.Struct):
     queue_time_ms: int | None = None
     rejected: int = 1
     tenant_id: str | None = None
+    pool: str | None = None
 
 
 _told: Final = msgspec.json.Decoder(_Told)
@@ -107,7 +108,21 @@ class JobMetrics:
             kind: Counter(name, text, ("tenant_id",), registry=registry)
             for kind, (name, text) in _OF_TENANT.items()
         }
+        self._dispatched = Counter(
+            "ojs_scheduling_dispatch",
+            "Jobs that members of a pool were handed.",
+            ("pool", "queue"),
+            registry=registry,
+        )
+        self._pool_waits = Histogram(
+            "ojs_scheduling_queue_wait_duration_seconds",
+            "How long jobs had waited that members of a pool were handed.",
+            ("pool",),
+            buckets=_WAITS,
+            registry=registry,
+        )
         self._pairs = Bounded((OTHER, OTHER))
+        self._of_pools = Bounded((OTHER, OTHER))
         self._tenants = Bounded(OTHERS)
         self._children: dict[tuple[str, Pair], Histogram] = {}
 
@@ -127,11 +142,19 @@ class JobMetrics:
                 took = told.queue_time_ms if kind == "job.started" else told.duration_ms
                 if took is not None:
                     self._times(kind, self._pair(event)).observe(took / 1000)
+                if told.pool is not None:
+                    self._by_pool(told.pool, event.queue or "", took)
             elif kind in self._of_queue:
                 queue = self._pair(event)[0]
                 self._of_queue[kind].labels(queue).inc(_told.decode(event.data).rejected)
         for (kind, pair), count in tally.items():
             self._counters[kind].labels(*pair).inc(count)
+
+    def _by_pool(self, name: str, queue: str, waited_ms: int | None) -> None:
+        pool, queue = self._of_pools.of((name, queue))
+        self._dispatched.labels(pool, queue).inc()
+        if waited_ms is not None:
+            self._pool_waits.labels(pool).observe(waited_ms / 1000)
 
     def _times(self, kind: str, pair: Pair) -> Histogram:
         times = self._children.get((kind, pair))

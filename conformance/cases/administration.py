@@ -3,6 +3,7 @@
 import asyncio
 
 from conformance.case import case
+from conformance.frames import streaming
 from conformance.stage import Stage
 
 ADMIN = "admin_api"
@@ -163,3 +164,28 @@ async def settings_and_aliases(stage: Stage) -> None:
         (await stage.get(path)).expect(200, {"status": "ok"})
     for path in ("/v1/queues", "/v1/dead-letter", "/v1/workers", "/ojs/v1/metrics"):
         (await stage.get(path)).expect(200)
+
+
+@case("OJS-ADM-022", level=1, capability=ADMIN)
+async def following_the_statistics(stage: Stage) -> None:
+    """A stream has the statistics, at once and again, and how jobs come and end."""
+    queue = stage.name()
+    async with streaming(stage, "admin/stats/stream") as frames:
+        first = await frames.event()
+        stage.equal(first.event, "metrics", "the first event")
+        stage.equal(
+            set(first.json), set((await stage.get("admin/stats")).json), "members of `metrics`"
+        )
+        done, gone = await stage.done(queue), await stage.enqueue(queue)
+        (await stage.delete(f"jobs/{gone['id']}")).expect(200)
+        await stage.discarded(queue)
+        told = [await frames.event()]
+        while told[-1].event != "job.failed" or queue not in told[-1].data:
+            told.append(await frames.event())
+        while told[-1].event != "metrics":
+            told.append(await frames.event())
+    mine = [frame for frame in told if queue in frame.data]
+    kinds = ["job.enqueued", "job.completed", "job.enqueued", "job.cancelled"]
+    stage.equal([frame.event for frame in mine], [*kinds, "job.enqueued", "job.failed"], "events")
+    subjects = [frame.json["subject"] for frame in mine[:4]]
+    stage.equal(subjects, [done["id"]] * 2 + [gone["id"]] * 2, "the jobs of the events")

@@ -224,3 +224,25 @@ async def cloud_events(stage: Stage) -> None:
             wanted = {**known, "type": f"org.openjobspec.{own}{known['type']}"}
             stage.equal(event, wanted, f"{known['type']} as a CloudEvent")
     (await stage.get("events", format="cloud")).error(400, "invalid_request", field="format")
+
+
+@case("OJS-EVT-021", level=1, capability="admin_api")
+async def newest_first(stage: Stage) -> None:
+    """By page the log is read from its end, with the filters that count without pages."""
+    queue = stage.name()
+    jobs = [(await stage.enqueue(queue))["id"] for _ in range(3)]
+    await stage.take(queue)
+    enqueued = {"queues": queue, "type": "job.enqueued", "per_page": 2}
+    first = (await stage.get("events", page=1, **enqueued)).expect(
+        200, {"pagination.page": 1, "pagination.per_page": 2, "pagination.has_more": True}
+    )
+    last = (await stage.get("events", page=2, **enqueued)).expect(
+        200, {"pagination.has_more": False}
+    )
+    found = [event["subject"] for page in (first, last) for event in page["items"]]
+    stage.equal(found, jobs[::-1], "the jobs of the pages")
+    stage.check(last["pagination"]["total"] >= 3, "a total", last["pagination"])
+    later = await stage.get("events", page=1, queues=queue, after=first["items"][0]["id"])
+    stage.equal([event["type"] for event in later["items"]], ["job.started"], "what came later")
+    beyond = (await stage.get("events", page=9, **enqueued)).expect(200)
+    stage.equal(beyond["items"], [], "items beyond the end")

@@ -78,6 +78,38 @@ async def results(stage: Stage) -> None:
     (await stage.get(f"jobs/{gone['id']}/result")).expect(200, {"state": "cancelled"})
 
 
+@case("OJS-JOB-012", "OJS-JOB-013", level=1, capability="admin_api")
+async def histories(stage: Stage) -> None:
+    """A history tells how a job went, with its errors, and what it does not know."""
+    queue = stage.name()
+    worker = stage.name("w")
+    job = await stage.enqueue(queue, retry={"max_attempts": 2, "initial_interval": "PT0.1S"})
+    await stage.take(queue, worker)
+    first = (await stage.get(f"jobs/{job['id']}/history")).expect(
+        200, {"job_id": {"$eq": job["id"]}, "state": "active", "complete": True}
+    )
+    kinds = ["job.created", "job.enqueued", "job.started"]
+    stage.equal([one["type"] for one in first["events"]], kinds, "types")
+    stage.equal(first["events"][2]["worker_id"], worker, "the worker")
+    await stage.fail(job, worker)
+    await stage.until_state(job, "available")
+    await stage.take(queue, worker)
+    (await stage.fail(job, worker)).expect(200, {"state": "discarded"})
+    last = (await stage.get(f"jobs/{job['id']}/history")).expect(200, {"complete": False})
+    told = [(one["type"], one.get("attempt")) for one in last["events"]]
+    stage.equal(told[:2], [("job.created", None), ("job.failed", 1)], "the first events")
+    stage.equal(told[-1], ("job.discarded", 2), "the last event")
+    errors = [one["error"] for one in last["events"] if "error" in one]
+    stage.equal(errors, (await stage.look(job))["errors"], "errors")
+    for path in (f"events/{job['id']}/history", f"admin/jobs/{job['id']}/trace"):
+        stage.equal((await stage.get(path)).json, last.json, path)
+    later = await stage.enqueue(queue, scheduled_at="+PT1H")
+    (await stage.get(f"jobs/{later['id']}/history")).expect(
+        200, {"scheduled_at": {"$eq": later["scheduled_at"]}, "events": {"$size": 1}}
+    )
+    (await stage.get(f"jobs/{stage.new_id()}/history")).error(404, "not_found")
+
+
 @case("OJS-JOB-010", level=1, capability="job_result")
 async def waiting_for_results(stage: Stage) -> None:
     """With wait=true the answer comes as soon as the job ends, or 408 when the time is over."""

@@ -158,10 +158,12 @@ async def metrics_of_tenants_and_pools(stage: Stage) -> None:
     (await stage.call("PUT", f"admin/pools/{pool}", limited)).expect(201)
     for _ in range(3):
         await stage.enqueue(queue, meta={"tenant_id": tenant})
-    done, dead, _ = await stage.fetch(queue, worker, count=3)
+    done, dead = await stage.fetch(queue, worker, count=2)
     (await stage.ack(done, worker)).expect(200)
     error = {"message": "no", "retryable": False}
     (await stage.fail(dead, worker, error=error)).expect(200)
+    (await stage.post("workers/register", {"worker_id": pool, "pool": pool})).expect(200)
+    await stage.take(queue, pool)
     text = (await stage.get("/metrics")).expect(200).text
     (await stage.delete(f"admin/pools/{pool}")).expect(200)
     labels = f'tenant_id="{tenant}"'
@@ -172,6 +174,8 @@ async def metrics_of_tenants_and_pools(stage: Stage) -> None:
         f'ojs_tenant_queue_depth{{state="active",{labels}}} 1.0',
         f'ojs_scheduling_pool_active{{pool="{pool}"}} 1.0',
         f'ojs_scheduling_pool_utilization{{pool="{pool}"}} 0.5',
+        f'ojs_scheduling_dispatch_total{{pool="{pool}",queue="{queue}"}} 1.0',
+        f'ojs_scheduling_queue_wait_duration_seconds_count{{pool="{pool}"}} 1.0',
         "# TYPE ojs_scheduling_starvation_events_total counter",
     ):
         stage.check(line in text, line, "it is not there")

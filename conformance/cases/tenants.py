@@ -112,6 +112,25 @@ async def refused(stage: Stage) -> None:
         reply.error(403, "tenant_access_denied")
 
 
+@case("OJS-TEN-026", capability=TENANTS)
+async def schemas(stage: Stage) -> None:
+    """A tenant reads what its jobs are held to, and changes none of it."""
+    acme, _ = two(stage)
+    kind = f"kind.{stage.name('t').replace('-', '_')}"
+    body = {"schema": {"type": "array", "maxItems": 1}}
+    put = (await stage.call("PUT", f"schemas/{kind}/1.0", body)).expect(201)
+    for path in (kind, f"{kind}/1.0"):
+        stage.equal((await acme.get(f"schemas/{path}")).expect(200).json, put.json, path)
+    (await acme.get(f"schemas/{kind}/versions")).expect(200, {"versions": {"$size": 1}})
+    (await acme.get("schemas/none")).error(404, "not_found")
+    for reply in (
+        await acme.get("schemas"),
+        await acme.call("PUT", f"schemas/{kind}/2", body),
+        await acme.delete(f"schemas/{kind}/1.0"),
+    ):
+        reply.error(403, "tenant_access_denied")
+
+
 @case("OJS-TEN-011", "OJS-TEN-012", "OJS-TEN-013", "OJS-TEN-014", capability=TENANTS)
 async def limits(stage: Stage) -> None:
     """Limits refuse what is too much, hold back what may not run, and weigh what may."""

@@ -277,3 +277,34 @@ async def batches(stage: Stage) -> None:
     again = (await stage.post("jobs/batch", {"jobs": [ignore, ignore]})).expect(200)
     stage.equal([job["id"] for job in again["jobs"]], [ids[0], ids[0]], "the job that is there")
     stage.equal(len(await stage.fetch(queue, count=10)), 2, "jobs stored")
+
+
+@case("OJS-UNI-023", level=4, capability=UNIQUE)
+async def held_keys(stage: Stage) -> None:
+    """The list of unique keys has the jobs that have not ended, newest first."""
+    queue = stage.name()
+    policy = {"keys": ["type", "args"], "period": "PT1H"}
+    kind = f"kind.{stage.name('t').replace('-', '_')}"
+    both = {"type": kind, "queue": queue, "unique": policy}
+    done, first, last = [
+        stage.job_in((await stage.push(**both, args=[number])).expect(201)) for number in range(3)
+    ]
+    await stage.enqueue(queue)
+    await stage.delete(f"jobs/{done['id']}")
+    page = (await stage.get("unique-jobs", queue=queue)).expect(
+        200, {"pagination.per_page": 20, "pagination.has_more": False}
+    )
+    stage.equal([item["job_id"] for item in page["items"]], [last["id"], first["id"]], "jobs")
+    of_type = await stage.get("unique-jobs", type=kind)
+    stage.equal(of_type["items"], page["items"], "the items of the type")
+    refused = await stage.push(**both, args=[1])
+    found = page["items"][1]
+    stage.equal(found["uniqueness_key"], refused["error.details.uniqueness_key"], "the key")
+    stage.equal((found["queue"], found["type"], found["state"]), (queue, kind, "available"), "job")
+    stage.equal(found["created_at"], first["created_at"], "created_at")
+    stage.equal(found["policy"], first["unique"], "the policy")
+    stage.check(found["expires_at"] > found["created_at"], "a later end", found["expires_at"])
+    beyond = await stage.get("unique-jobs", queue=queue, page=9)
+    stage.equal(beyond["items"], [], "items beyond the end")
+    reply = await stage.get("unique-jobs", state="active")
+    reply.error(422, "validation_error", field="state")

@@ -28,14 +28,16 @@ def scheduled(job: Job) -> Event:
     return _of(job, "job.scheduled", {"scheduled_at": at})
 
 
-def started(job: Job, worker_id: str | None) -> Event:
-    """A worker has the job; `job` is the record after the claim."""
+def started(job: Job, worker_id: str | None, pool: str | None = None) -> Event:
+    """A worker has the job, as a member of a `pool` or not; `job` is the record after the claim."""
     told: dict[str, Any] = {
         "worker_id": worker_id and unscoped(job.tenant, worker_id),
         "attempt": job.attempt,
     }
     if job.started_at is not None and job.enqueued_at is not None:
         told["queue_time_ms"] = max(0, job.started_at - job.enqueued_at)
+    if pool is not None:
+        told["pool"] = pool
     return _of(job, "job.started", told)
 
 

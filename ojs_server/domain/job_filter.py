@@ -37,6 +37,7 @@ class JobFilter(msgspec.Struct, frozen=True):
     """All that is given must hold. `since` counts in, `until` does not.
 
     Dead letters are filtered by when they were discarded (`ended`), others by when they were made.
+    `unique` is for lists: jobs that have a unique policy and have not ended.
     """
 
     queue: str | None = None
@@ -50,12 +51,14 @@ class JobFilter(msgspec.Struct, frozen=True):
     error_type: str | None = None
     meta: dict[str, Any] | None = None
     tenant: str | None = None
+    unique: bool = False
 
     @property
     def simple(self) -> bool:
         """Whether the counters of queues say how many jobs are meant."""
         rest = (self.type, self.prefix, self.priority, self.since, self.until)
-        return not any(one is not None for one in (*rest, self.error_type, self.meta))
+        given = any(one is not None for one in (*rest, self.error_type, self.meta))
+        return not given and not self.unique
 
     def matches(self, job: Job) -> bool:
         """Whether a job is meant; its `meta`, which never changes, is looked at apart."""
@@ -96,6 +99,7 @@ def parse_filter(
     allowed: Iterable[State] = tuple(State),
     ended: bool = False,
     tenant: str | None = None,
+    unique: bool = False,
 ) -> JobFilter:
     """Check a filter; `states` are what it means where it names none.
 
@@ -119,6 +123,7 @@ def parse_filter(
         error_type=_text(given, "error_type", where),
         meta=_meta(given, where),
         tenant=tenant,
+        unique=unique,
     )
 
 

@@ -174,6 +174,11 @@ def _named(args: Sequence[Any], names: Iterable[str]) -> dict[str, Any]:
     return {name: found[name] for name in names}
 
 
+def policy_of(job: Job) -> UniquePolicy | None:
+    """The policy that a job was enqueued with."""
+    return parse_unique(_spec.decode(job.spec).unique)
+
+
 def in_queue(stored: StoredJob, queue: str) -> StoredJob:
     """The job in another queue, found there by its unique policy."""
     return refingerprinted(
@@ -185,9 +190,9 @@ def refingerprinted(stored: StoredJob) -> StoredJob:
     """A job with a unique policy, of which something has changed that the policy may compare."""
     if stored.unique_key is None:
         return stored
-    spec = _spec.decode(stored.job.spec)
-    if (policy := parse_unique(spec.unique)) is None:
+    if (policy := policy_of(stored.job)) is None:
         return stored
+    spec = _spec.decode(stored.job.spec)
     args, meta = msgspec.json.decode(stored.args), msgspec.json.decode(stored.meta)
     version = None if spec.version_routed else read_version(spec.version)
     key = unique_of(policy, stored.job.type, stored.job.queue, args, meta, version).key

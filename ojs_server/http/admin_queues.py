@@ -20,7 +20,7 @@ _QUANTILES: Final = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 async def listing(call: Call) -> Answer:
     """Every queue, newest first."""
     page, _ = admin_page(call)
-    await collect(call)
+    await collect(call.server.engine)
     queues = await call.server.engine.read(
         lambda reader: sorted(reader.queues(), key=lambda queue: (-queue.created_at, queue.name))
     )
@@ -31,7 +31,7 @@ async def listing(call: Call) -> Answer:
 async def detail(call: Call) -> Answer:
     """One queue, with its settings and how long its first job has waited."""
     queue, _ = await known_queue(call, call.params["name"])
-    await collect(call)
+    await collect(call.server.engine)
     (item,) = await _shown(call, [queue])
     oldest = await call.server.engine.read(lambda reader: reader.oldest_available(queue.name))
     more = {"configuration": shown(queue.config), "oldest_available_at": timestamp(oldest)}
@@ -39,7 +39,7 @@ async def detail(call: Call) -> Answer:
 
 
 async def _shown(call: Call, queues: Sequence[QueueCounts]) -> list[dict[str, Any]]:
-    minutes, hours, now = await lately(call, [queue.name for queue in queues])
+    minutes, hours, now = await lately(call.server.engine, [queue.name for queue in queues])
     return [
         {
             "name": queue.name,

@@ -87,6 +87,8 @@ ALIASES: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
     ),
     ("POST", "/ojs/v1/admin/jobs/{id}/cancel"): ("DELETE", "/ojs/v1/jobs/{id}"),
     ("PATCH", "/ojs/v1/jobs/{id}"): ("PATCH", "/ojs/v1/admin/jobs/{id}"),
+    ("GET", "/ojs/v1/events/{id}/history"): ("GET", "/ojs/v1/jobs/{id}/history"),
+    ("GET", "/ojs/v1/admin/jobs/{id}/trace"): ("GET", "/ojs/v1/jobs/{id}/history"),
     ("GET", "/ojs/v1/admin/maintenance"): ("GET", "/ojs/v1/admin/system/maintenance"),
     ("POST", "/ojs/v1/admin/maintenance"): ("POST", "/ojs/v1/admin/system/maintenance"),
     ("GET", "/ojs/v1/admin/config"): ("GET", "/ojs/v1/admin/system/config"),

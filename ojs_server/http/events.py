@@ -1,16 +1,19 @@
 """The event log, read page by page."""
 
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
 from ojs_server.domain.cloud_event import MEDIA_TYPE, cloud_event
 from ojs_server.domain.errors import invalid
 from ojs_server.domain.naming import nearest
 from ojs_server.http import streams
 from ojs_server.http.call import Answer, Call
-from ojs_server.http.paging import number
+from ojs_server.http.paging import number, page_of
 from ojs_server.http.placed import cursor_of, names, position
 from ojs_server.http.sse import EVENT_STREAM
 from ojs_server.http.views import array
 from ojs_server.ops.envelope import envelope
-from ojs_server.store.records import EventFilter
+from ojs_server.store.records import EventFilter, PlacedEvent
 
 _LIMIT = 100
 _MOST = 1000
@@ -18,7 +21,7 @@ _FORMATS = ("catalogue", "cloudevents")
 
 
 async def poll(call: Call) -> Answer:
-    """Events after a cursor, oldest first, with filters."""
+    """Events after a cursor, oldest first, with filters; with `page` the newest, newest first."""
     accept = call.header("accept") or ""
     if EVENT_STREAM in accept:
         return await streams.everything(call)
@@ -27,23 +30,41 @@ async def poll(call: Call) -> Answer:
     if form not in _FORMATS:
         raise invalid("format", f"must be one of {', '.join(_FORMATS)}{nearest(form, _FORMATS)}")
     after = position(query.get("after"), "after")
-    limit = number(query, "limit", _LIMIT, 1, _MOST)
     wanted = EventFilter(
-        types=names(query, "types"),
+        types=names(query, "types") + names(query, "type"),
         queues=names(query, "queues"),
         job_types=names(query, "job_types"),
         tenant=call.tenant,
     )
-    page = await call.server.engine.read(lambda reader: reader.events(after, wanted, limit))
     source = call.server.settings.source
-    shown = (envelope(placed, source) for placed in page.events)
+
+    def shown(events: Sequence[PlacedEvent]) -> Iterable[bytes]:
+        told = (envelope(placed, source) for placed in events)
+        return map(cloud_event, told) if form == "cloudevents" else told
+
+    if query.get("page") or query.get("cursor"):
+        part, pagination = await _newest(call, after, wanted)
+        return Answer(array("items", shown(part), pagination=pagination))
+    limit = number(query, "limit", _LIMIT, 1, _MOST)
+    page = await call.server.engine.read(lambda reader: reader.events(after, wanted, limit))
     # The cursor goes on from what was looked at, wanted or not.
     cursor = cursor_of(page.cursor) if page.cursor else None
-    return Answer(
-        array(
-            "events",
-            map(cloud_event, shown) if form == "cloudevents" else shown,
-            cursor=cursor,
-            has_more=page.has_more,
-        )
+    return Answer(array("events", shown(page.events), cursor=cursor, has_more=page.has_more))
+
+
+async def _newest(
+    call: Call, after: int, wanted: EventFilter
+) -> tuple[Sequence[PlacedEvent], Mapping[str, Any]]:
+    """A page by its number, newest first, and its `pagination`; what came before is counted."""
+    page = page_of(call, _LIMIT, _MOST)
+    page.refuse_cursor()
+    end = page.offset + page.limit
+    found = await call.server.engine.read(
+        lambda reader: reader.recent_events(after, wanted, end + 1)
+    )
+    total = len(found.events)
+    exact = not found.has_more
+    return (
+        found.events[page.offset : end],
+        page.describe(total, f"{end}" if total > end else None, total_is_exact=exact),
     )

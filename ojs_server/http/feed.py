@@ -55,6 +55,7 @@ class EventStream(Stream):
         """`left` ends when the client has gone."""
         self.job: Job | None = None
         self.cursor = asked.after or 0
+        self._server = server
         self._engine = server.engine
         self._source = server.settings.source
         self._asked = asked
@@ -139,7 +140,7 @@ class EventStream(Stream):
                 if self._engine.tail.closed:
                     yield self._shutdown()
                 return
-            if not await self._follower.wait(HEARTBEAT_S):
+            if not await self._follower.wait(self._rest_s()):
                 # All that the others have read was taken: so far this stream has seen the log.
                 self.cursor = max(self.cursor, self._engine.tail.cursor)
                 yield self._heartbeat()
@@ -173,6 +174,10 @@ class EventStream(Stream):
                     name, data = cloud_type(name), cloud_event(data)
             made = entry.frames[form] = (name, frame(name, data, event_id(placed)))
         return made
+
+    def _rest_s(self) -> float:
+        """After how long a silence something is sent."""
+        return HEARTBEAT_S
 
     def _opening(self) -> bytes:
         return OPENING

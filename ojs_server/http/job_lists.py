@@ -1,6 +1,6 @@
 """Jobs by filter, newest first."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from ojs_server.domain.errors import invalid
@@ -26,14 +26,21 @@ async def listing(call: Call) -> Answer:
 
 
 async def list_jobs(
-    call: Call, name: str, page: Page, query: Mapping[str, str], tenant: str | None
+    call: Call,
+    name: str,
+    page: Page,
+    query: Mapping[str, str],
+    tenant: str | None,
+    *,
+    unique: bool = False,
+    show: Callable[[StoredJob], bytes] = envelope,
 ) -> Answer:
-    """A page of them, or of those of a tenant, under a name."""
+    """A page of them, of those of a tenant, or of those that hold a unique key, under a name."""
     given = from_query(query, FILTERS)
     check_place(page, query)
 
     def read(reader: Reader) -> tuple[JobIds, list[StoredJob], int | None]:
-        wanted = parse_filter(given, reader.now(), where="", tenant=tenant)
+        wanted = parse_filter(given, reader.now(), where="", tenant=tenant, unique=unique)
         part = reader.find_jobs(wanted, page.limit, page.cursor, page.offset)
         return part, reader.whole_jobs(part.ids), _total(reader, wanted)
 
@@ -42,7 +49,7 @@ async def list_jobs(
     pagination = page.describe(
         known if total is None else total, part.after, total_is_exact=total is not None
     )
-    return Answer(array(name, map(envelope, jobs), pagination=pagination))
+    return Answer(array(name, map(show, jobs), pagination=pagination))
 
 
 def check_place(page: Page, query: Mapping[str, str]) -> None:

@@ -50,9 +50,9 @@ async def delete(call: Call) -> Answer:
 async def stats(call: Call) -> Answer:
     """How many jobs of each queue were handed out in the last minute, and how long they waited."""
     checked_query(call, ())
-    await collect(call)
+    await collect(call.server.engine)
     queues, waits = await call.server.engine.read(lambda reader: (reader.queues(), reader.waits()))
-    minutes, _, now = await lately(call, [queue.name for queue in queues])
+    minutes, _, now = await lately(call.server.engine, [queue.name for queue in queues])
     counts = {
         queue.name: per_minute(minutes.get(queue.name, ()), now, "started") for queue in queues
     }

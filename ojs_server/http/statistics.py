@@ -1,7 +1,7 @@
 """Statistics of the whole server, now and over time."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ojs_server.domain.errors import invalid
 from ojs_server.domain.fields import parse_queue
@@ -23,8 +23,13 @@ from ojs_server.domain.workers import is_stale
 from ojs_server.http.admin_lists import checked_query
 from ojs_server.http.call import Answer, Call
 from ojs_server.ops.control import Collect
+from ojs_server.ops.engine import Engine
 from ojs_server.store.base import Reader
+from ojs_wire.codec import encode
 from ojs_wire.values import format_timestamp, parse_timestamp
+
+if TYPE_CHECKING:
+    from ojs_server.app import Server
 
 _PERIOD: Final = "5m"
 # So many spans are shown at most.
@@ -36,20 +41,24 @@ Spans = Mapping[str, Sequence[Span]]
 async def now(call: Call) -> Answer:
     """How many queues, workers and jobs there are, and what went through in the last minute."""
     checked_query(call, ())
-    await collect(call)
-    minutes, _, moment = await lately(call, [ALL])
-    queues, loads = await call.server.engine.read(
-        lambda reader: (reader.queues(), reader.workers())
-    )
-    timeout_ms = call.server.engine.rules.profile.dead_after_ms
+    return Answer(await read(call.server))
+
+
+async def read(server: "Server") -> bytes:
+    """The same as JSON, for whoever tells of it."""
+    engine = server.engine
+    await collect(engine)
+    minutes, _, moment = await lately(engine, [ALL])
+    queues, loads = await engine.read(lambda reader: (reader.queues(), reader.workers()))
+    timeout_ms = engine.rules.profile.dead_after_ms
     here = sum(not is_stale(load.worker, moment, timeout_ms) for load in loads)
-    return Answer(
+    return encode(
         {
             "queues": len(queues),
             "workers": here,
             "jobs": {state: sum(queue.counts[state] for queue in queues) for state in State},
             "throughput": throughput(minutes.get(ALL, ()), moment),
-            "uptime_seconds": call.server.uptime_s(),
+            "uptime_seconds": server.uptime_s(),
         }
     )
 
@@ -63,7 +72,7 @@ async def history(call: Call) -> Answer:
         raise invalid("period", f"must be one of {', '.join(PERIODS)}{hint}")
     queue = parse_queue("queue", query["queue"]) if query.get("queue") else ALL
     period_ms, step = PERIODS[period]
-    await collect(call)
+    await collect(call.server.engine)
     moment = await call.server.engine.read(lambda reader: reader.now())
     until = _moment(query, "until", moment)
     since = _moment(query, "since", until - max(HOUR_MS, period_ms))
@@ -80,21 +89,21 @@ async def history(call: Call) -> Answer:
     )
 
 
-async def collect(call: Call) -> None:
+async def collect(engine: Engine) -> None:
     """Have the statistics take in what has happened since they last did."""
-    await call.server.engine.run(Collect())
+    await engine.run(Collect())
 
 
-async def lately(call: Call, queues: Sequence[str]) -> tuple[Spans, Spans, int]:
+async def lately(engine: Engine, queues: Sequence[str]) -> tuple[Spans, Spans, int]:
     """This minute and hour and those before, of each of these queues, and the store's time."""
 
-    def read(reader: Reader) -> tuple[Sequence[Count], Sequence[Count], int]:
+    def look(reader: Reader) -> tuple[Sequence[Count], Sequence[Count], int]:
         moment = reader.now()
         minutes = reader.statistics(MINUTE_MS, queues, moment - 2 * MINUTE_MS, moment + 1)
         hours = reader.statistics(HOUR_MS, queues, moment - 2 * HOUR_MS, moment + 1)
         return minutes, hours, moment
 
-    minutes, hours, moment = await call.server.engine.read(read)
+    minutes, hours, moment = await engine.read(look)
     return (
         _by_queue(minutes, MINUTE_MS, moment),
         _by_queue(hours, HOUR_MS, moment),

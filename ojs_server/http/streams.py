@@ -14,6 +14,7 @@ from ojs_server.http.placed import is_place, names, position
 from ojs_server.http.progress_stream import NAMES, ProgressStream
 from ojs_server.http.queues import known_queue
 from ojs_server.http.sse import EVENT_STREAM, HEADERS
+from ojs_server.http.stats_stream import TYPES, StatsStream
 from ojs_server.http.tenancy import require_own
 from ojs_server.ops.settle import missing
 from ojs_server.store.records import EventFilter
@@ -57,6 +58,14 @@ async def of_job(call: Call) -> Answer:
 async def of_progress(call: Call) -> Answer:
     """How far one job is, until it ends."""
     return await _job(call, call.params["id"], "catalogue", ProgressStream, tuple(NAMES))
+
+
+async def of_statistics(call: Call) -> Answer:
+    """The statistics, again and again, and how jobs come and end."""
+    asked = _asked(call, "stats", "catalogue", EventFilter())
+    wanted = msgspec.structs.replace(asked.wanted, types=TYPES)
+    asked = msgspec.structs.replace(asked, wanted=wanted, kinds=TYPES)
+    return await _open(call, asked, kind=StatsStream)
 
 
 async def _queue(call: Call, name: str, form: Form) -> Answer:

@@ -77,8 +77,8 @@ async def stats(call: Call) -> Answer:
     """What a tenant has, what went through, how near it is to its limits, and its share."""
     name = _name(call)
     own = scoped(name, "")
-    await collect(call)
-    minutes, _, now = await lately(call, [own])
+    await collect(call.server.engine)
+    minutes, _, now = await lately(call.server.engine, [own])
 
     def read(reader: Reader) -> tuple[dict[str, QueueCounts], dict[str, Tenant], int, int, int]:
         tenants = {found[0]: found[1] or _PLAIN for found in reader.tenants()}

@@ -3,6 +3,7 @@
 import logging
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from typing import Any, Final, Protocol, get_args
 
 import msgspec
@@ -145,6 +146,9 @@ _ON_JOB: Final = (
 _USUAL: Final = {
     *(enqueue.Enqueue, settle.Ack, settle.Fail, RepeatableAck, RepeatableFail, claim.Claim)
 }
+# What takes so little that a loop may do it between two requests.
+_SMALL: Final = _USUAL | {beat.Beat}
+_SMALL_JOBS: Final = 100
 _BY_WORKER: Final = (claim.Claim, beat.Beat, rooms.Join, *get_args(presence.Coming))
 _GROUP_OF: Final = {kind: index for index, (kinds, _) in enumerate(HANDLERS) for kind in kinds}
 
@@ -167,6 +171,30 @@ class Committed(msgspec.Struct, frozen=True):
     events: Sequence[Event] = ()
 
 
+class Begun:
+    """A batch that has been carried out, and waits for its commit."""
+
+    def __init__(self, committed: Committed, transaction: ExitStack) -> None:
+        self._committed = committed
+        self._transaction = transaction
+
+    def commit(self) -> Committed:
+        """What it came to, once that is on disk."""
+        self._transaction.close()
+        return self._committed
+
+
+def is_small(ops: Sequence[Operation]) -> bool:
+    """Whether a batch has few jobs, and only calls that do not look far."""
+    jobs = 0
+    for op in _parts(ops):
+        if type(op) not in _SMALL:
+            return False
+        jobs += len(op.drafts) if isinstance(op, enqueue.Enqueue) else 1
+        jobs += op.count if isinstance(op, claim.Claim) else 0
+    return jobs <= _SMALL_JOBS
+
+
 def apply(
     store: Store,
     rules: Rules,
@@ -175,15 +203,17 @@ def apply(
     tries: int = TRIES,
     *,
     rota: Rota | None = None,
+    begun: Begun | None = None,
 ) -> Committed:
-    """Commit all operations together; if that fails, each by itself.
+    """Commit all operations together, where they are `begun` as they are; if that fails, each
+    by itself.
 
     A domain refusal is an outcome like any other. Only an operation that the database cannot
     take fails, and it fails alone.
     """
     rota = rota or Rota()
     try:
-        return _whole(ops, _transact(store, rules, luck, rota, _parts(ops)))
+        return _whole(ops, (begun or begin(store, rules, luck, ops, rota)).commit())
     except OutcomeUnknown as error:
         log.error("%s", error)
         return Committed([_unavailable(str(error)) for _ in ops])
@@ -245,14 +275,17 @@ def _merged(parts: Sequence[Committed]) -> Committed:
     )
 
 
-def _transact(
-    store: Store, rules: Rules, luck: Chance, rota: Rota, ops: Sequence[Operation]
-) -> Committed:
+def begin(
+    store: Store, rules: Rules, luck: Chance, whole: Sequence[Operation], rota: Rota
+) -> Begun:
+    """Carry out all operations in a transaction, and leave it open for its commit."""
+    ops = _parts(whole)
     groups: list[list[int]] = [[] for _ in HANDLERS]
     for index, op in enumerate(ops):
         groups[_GROUP_OF[type(op)]].append(index)
     outcomes: list[Outcome] = [None] * len(ops)
-    with store.transaction() as tx:
+    with ExitStack() as stack:
+        tx = stack.enter_context(store.transaction())
         work = Work(tx, rules, luck, rota)
         mixed = sum(map(bool, groups)) > 1
         for place, ((_, handler), indexes) in enumerate(zip(HANDLERS, groups, strict=True)):
@@ -267,7 +300,8 @@ def _transact(
                     outcomes[index] = answer
         workflow_moves.advance(work)
         work.flush()
-    return Committed(
+        transaction = stack.pop_all()
+    committed = Committed(
         outcomes=outcomes,
         now=work.now,
         wakes=dict(work.wakes),
@@ -277,6 +311,7 @@ def _transact(
         rooms=dict(work.rooms),
         events=work.events,
     )
+    return Begun(committed, transaction)
 
 
 def _lock(work: Work, ops: Sequence[Operation]) -> None:

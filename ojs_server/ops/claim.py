@@ -91,7 +91,8 @@ def run(work: Work, ops: Sequence[Claim]) -> list[Deliveries | OjsError]:
         claimed = deque(admission.take(wish, limit))
         for index in indexes:
             share = [claimed.popleft() for _ in range(min(ops[index].count, len(claimed)))]
-            answers[index] = tuple(_hand_over(work, one, ops[index]) for one in share)
+            pool = None if wish.way is None else wish.way.pool
+            answers[index] = tuple(_hand_over(work, one, ops[index], pool) for one in share)
             leases += [delivery.lease for delivery in answers[index]]
     if leases:
         work.tx.insert_leases(leases)
@@ -116,7 +117,7 @@ def _oldest(work: Work, admission: Admission, op: Claim, lanes: Sequence[Wish]) 
     return ()
 
 
-def _hand_over(work: Work, claimed: Claimed, op: Claim) -> Delivery:
+def _hand_over(work: Work, claimed: Claimed, op: Claim, pool: str | None = None) -> Delivery:
     job = claimed.job
     config = work.tx.configs.get(job.queue, NO_CONFIG)
     duration, deadline_at, stall_ms = deadlines.delivery(
@@ -140,7 +141,7 @@ def _hand_over(work: Work, claimed: Claimed, op: Claim) -> Delivery:
         trace_id=job.trace_id,
         late_ack=(op.late_ack or work.rules.profile.late_ack) == "accept_unfinished",
     )
-    work.moved(job, State.AVAILABLE, events.started(job, op.worker_id))
+    work.moved(job, State.AVAILABLE, events.started(job, op.worker_id, pool))
     work.expect(lease.expires_at)
     work.expect(lease.deadline_at)
     return Delivery(claimed, lease)

@@ -87,8 +87,13 @@ class Engine:
         self._reading = ThreadPoolExecutor(READERS, thread_name_prefix="ojs-reader")
         rota = Rota()
         self._commits = GroupCommit(
-            lambda ops: batch.apply(store, rules, luck, ops, rota=rota),
+            lambda ops, begun: batch.apply(store, rules, luck, ops, rota=rota, begun=begun),
             self._committed,
+            begin=lambda ops: (
+                batch.begin(store, rules, luck, ops, rota)
+                if store.embedded and batch.is_small(ops)
+                else None
+            ),
             max_waiting=max_waiting,
         )
 

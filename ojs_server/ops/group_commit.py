@@ -2,6 +2,9 @@
 
 There is no timer. A lone request starts its transaction at the end of the loop's turn; a busy
 server batches by itself, and each caller is answered after the commit that holds its work.
+
+A thread of its own waits for the disk. It also carries the batches out, unless the loop can do
+that by itself: two threads that both have work take the interpreter's lock from each other.
 """
 
 import asyncio
@@ -12,7 +15,7 @@ from queue import SimpleQueue
 from typing import Any, Final
 
 from ojs_server.domain.errors import Unavailable
-from ojs_server.ops.batch import Committed, Operation
+from ojs_server.ops.batch import Begun, Committed, Operation
 from ojs_server.ops.enqueue import Enqueue
 from ojs_server.ops.exchange import Exchange
 from ojs_wire import codes
@@ -30,12 +33,14 @@ class GroupCommit:
 
     def __init__(
         self,
-        carry_out: Callable[[list[Operation]], Committed],
+        carry_out: Callable[[list[Operation], Begun | None], Committed],
         on_commit: Callable[[Committed], None],
         *,
+        begin: Callable[[list[Operation]], Begun | None] = lambda ops: None,
         max_waiting: int = 10_000,
     ) -> None:
         self._carry_out = carry_out
+        self._begin = begin
         self._on_commit = on_commit
         self._max_waiting = max_waiting
         self._loop = asyncio.get_running_loop()
@@ -44,7 +49,7 @@ class GroupCommit:
         self._closing = False
         self._idle = asyncio.Event()
         self._idle.set()
-        self._batches: SimpleQueue[list[Waiting] | None] = SimpleQueue()
+        self._batches: SimpleQueue[tuple[list[Waiting], Begun | None] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._write, name="ojs-writer", daemon=True)
         self._thread.start()
 
@@ -82,10 +87,17 @@ class GroupCommit:
     def _start(self) -> None:
         batch = self._take()
         if batch:
-            self._batches.put(batch)
+            self._batches.put((batch, self._begun(batch)))
         else:
             self._busy = False
             self._idle.set()
+
+    def _begun(self, batch: list[Waiting]) -> Begun | None:
+        try:
+            return self._begin([operation for operation, _ in batch])
+        except Exception:
+            # It was rolled back. The writer tries again, and knows what to do if that fails.
+            return None
 
     def _take(self) -> list[Waiting]:
         """The next batch. An operation on something already in it waits, and keeps its turn."""
@@ -109,9 +121,10 @@ class GroupCommit:
         return batch
 
     def _write(self) -> None:
-        while (batch := self._batches.get()) is not None:
+        while (next_one := self._batches.get()) is not None:
+            batch, begun = next_one
             try:
-                committed = self._carry_out([operation for operation, _ in batch])
+                committed = self._carry_out([operation for operation, _ in batch], begun)
             except BaseException as error:  # the callers must hear of it, whatever it is
                 committed = Committed([error] * len(batch))
             self._loop.call_soon_threadsafe(self._finish, batch, committed)

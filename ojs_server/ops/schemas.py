@@ -79,6 +79,8 @@ class Complaint(msgspec.Struct, frozen=True):
 
 def run(work: Work, ops: Sequence[RegisterSchema | RemoveSchema]) -> list[Schema | OjsError | None]:
     """Rare calls, one after the other."""
+    # What is compared must be all there is, also where another node registers at this moment.
+    work.tx.lock_schemas()
     return [
         _register(work, op) if isinstance(op, RegisterSchema) else _remove(work, op) for op in ops
     ]
@@ -184,17 +186,19 @@ def _incompatible(
     pairs += [(mark.version, above)] if above else []
     for older, newer in pairs:
         before, after = (_text(work, op.schema, version) for version in (older, newer))
-        # Another node may have removed one since this transaction began.
-        if before and after and (broken := breaches(codec.decode(before), codec.decode(after))):
+        if broken := breaches(codec.decode(before), codec.decode(after)):
             return _breaking(older, newer, broken)
     return None
 
 
-def _text(work: Work, schema: Schema, version: Version) -> bytes | None:
+def _text(work: Work, schema: Schema, version: Version) -> bytes:
     """The schema of a version, be it stored or about to be."""
     if version == schema.mark.version:
         return schema.document
-    return work.tx.load_schema(schema.mark.type, version)
+    stored = work.tx.load_schema(schema.mark.type, version)
+    # Who removes it has to wait for the lock.
+    assert stored is not None
+    return stored
 
 
 def _breaking(older: Version, newer: Version, broken: Sequence[Breach]) -> ValidationError:

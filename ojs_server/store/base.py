@@ -401,6 +401,9 @@ class Reader(
     def job(self, job_id: str) -> tuple[StoredJob, Lease | None] | None:
         """One whole job and who holds it."""
 
+    def ended_by(self, job_id: str) -> str | None:
+        """The worker with which a job ended."""
+
     def metas(self, ids: Sequence[str]) -> list[bytes]:
         """The `meta` of these jobs."""
 
@@ -455,6 +458,9 @@ class Reader(
     def events(self, after: int, wanted: EventFilter, limit: int) -> EventPage:
         """Events after a position, oldest first, up to what every node has committed."""
 
+    def recent_events(self, after: int, wanted: EventFilter, limit: int) -> EventPage:
+        """The newest events after a position, newest first, as far back as one look goes."""
+
     def log_span(self) -> LogSpan:
         """From where to where the event log can be read."""
 
@@ -497,9 +503,13 @@ class Listener(Protocol):
 
 
 class Store(Protocol):
-    """A database. Calls block; the server makes them off its event loop."""
+    """A database. Calls block; the server makes them off its event loop.
+
+    Where it is `embedded`, only a commit waits, for the disk; all else is done in this process.
+    """
 
     kind: str
+    embedded: bool
     location: str
 
     def transaction(self) -> AbstractContextManager[Tx]:

@@ -18,6 +18,9 @@ class SchemaTx(Protocol):
     # By type, newest first, as they were when the transaction began.
     schemas: Marks
 
+    def lock_schemas(self) -> None:
+        """Wait for others that change schemas, and know what they have stored."""
+
     def insert_schema(self, schema: Schema) -> bool:
         """Store a schema; False where its version is there and stays as it was."""
 

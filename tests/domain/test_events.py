@@ -28,6 +28,11 @@ OF_JOB = {"job_id": JOB_ID, "job_type": "email.send", "queue": "mail"}
         (events.started(job(), "w"), "job.started", {"worker_id": "w", "attempt": 1}),
         (events.started(job(), None), "job.started", {"worker_id": None, "attempt": 1}),
         (
+            events.started(job(), "w", "p"),
+            "job.started",
+            {"worker_id": "w", "attempt": 1, "pool": "p"},
+        ),
+        (
             events.completed(job(), "w", NOW),
             "job.completed",
             {"worker_id": "w", "attempt": 1, "duration_ms": 500},

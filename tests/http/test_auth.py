@@ -9,7 +9,10 @@ from tests.http.keys import KEYS, bearer
 from tests.http.steps import JOBS, V1, body, error_of, job_id, stored_jobs
 
 GUARDED = [route for route in ROUTES if Role.ANYONE not in route.roles]
-STREAMS = {f"{V1}/events/stream", f"{V1}/queues/{{name}}/events", f"{V1}/jobs/{{id}}/events"}
+STREAMS = {
+    *(f"{V1}/events/stream", f"{V1}/queues/{{name}}/events", f"{V1}/jobs/{{id}}/events"),
+    f"{V1}/admin/stats/stream",
+}
 OPEN = [route for route in ROUTES if Role.ANYONE in route.roles]
 
 

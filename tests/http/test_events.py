@@ -200,3 +200,28 @@ async def test_a_bad_question_is_named(
         with subtests.test(query=query):
             response = await client.get(f"{EVENTS}?{query}")
             refused(response, 400, "invalid_request", query.partition("=")[0])
+
+
+async def test_pages_have_the_newest_events_first(client: httpx.AsyncClient) -> None:
+    jobs = [(await enqueue(client))["id"] for _ in range(3)]
+    await fetch(client)
+    first = await poll(client, page=1, per_page=2, type="job.enqueued")
+    assert [event["subject"] for event in first["items"]] == jobs[:0:-1]
+    last = await poll(client, page=2, per_page=2, type="job.enqueued")
+    cursor = first["pagination"]["next_cursor"]
+    assert await poll(client, cursor=cursor, per_page=2, type="job.enqueued") == last
+    assert [event["subject"] for event in last["items"]] == jobs[:1]
+    assert [one["pagination"]["has_more"] for one in (first, last)] == [True, False]
+    assert (last["pagination"]["total"], last["pagination"]["total_is_exact"]) == (3, True)
+    later = await poll(client, page=1, after=first["items"][1]["id"], types="job.*")
+    assert [event["type"] for event in later["items"]] == ["job.started", "job.enqueued"]
+    beyond = await poll(client, page=9)
+    assert (beyond["items"], beyond["pagination"]["total"]) == ([], 4)
+    clouds = await poll(client, page=1, limit=1, format="cloudevents")
+    assert [event["type"] for event in clouds["items"]] == ["org.openjobspec.job.started"]
+
+
+async def test_a_page_that_is_none_is_refused(client: httpx.AsyncClient) -> None:
+    for name, value in (("page", "0"), ("cursor", "evt_1")):
+        response = await client.get(EVENTS, params={name: value})
+        refused(response, 400, "invalid_request", name)

@@ -136,6 +136,25 @@ async def test_a_result_is_read_back(client: httpx.AsyncClient) -> None:
     assert answer == {"job_id": job["id"], "state": "completed", "result": [1, "a", None]}
 
 
+async def test_a_history_tells_what_became_of_a_job(client: httpx.AsyncClient) -> None:
+    job = await discarded_job(client)
+    answer = body(await client.get(f"{JOBS}/{job['id']}/history"))
+    assert (answer["job_id"], answer["state"], answer["complete"]) == (
+        job["id"],
+        "discarded",
+        True,
+    )
+    last = answer["events"][-1]
+    assert (last["type"], last["attempt"], last["worker_id"]) == ("job.discarded", 1, "worker-1")
+    assert last["error"]["message"] == "no such address"
+    later = await enqueue(client, scheduled_at="2031-01-01T00:00:00Z")
+    answer = body(await client.get(f"{JOBS}/{later['id']}/history"))
+    assert answer["scheduled_at"] == "2031-01-01T00:00:00Z"
+    assert [one["type"] for one in answer["events"]] == ["job.created"]
+    unknown = await client.get(f"{JOBS}/{job_id(9)}/history")
+    error_of(unknown, 404, "not_found")
+
+
 async def test_a_job_without_a_result_has_null(client: httpx.AsyncClient) -> None:
     job = await active_job(client)
     await client.post(f"{WORKERS}/ack", json={"job_id": job["id"]})

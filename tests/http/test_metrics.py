@@ -116,11 +116,17 @@ async def test_pools_show_how_full_they_are(client: httpx.AsyncClient) -> None:
     for name, limit in (("p", 4), ("free", None)):
         config = {"queues": ["email"], "concurrency": limit}
         assert (await client.put(f"{V1}/admin/pools/{name}", json=config)).status_code == 201
-    await active_job(client, queue="email")
+    await active_job(client, "stranger", queue="email")
+    await client.post(f"{WORKERS}/register", json={"worker_id": "member", "pool": "p"})
     found = await lines(client)
-    assert 'ojs_scheduling_pool_active{pool="p"} 1.0' in found
-    assert 'ojs_scheduling_pool_active{pool="free"} 1.0' in found
-    assert 'ojs_scheduling_pool_utilization{pool="p"} 0.25' in found
+    assert "ojs_scheduling_dispatch" not in "".join(line for line in found if "{" in line)
+    await active_job(client, "member", queue="email")
+    found = await lines(client)
+    assert 'ojs_scheduling_dispatch_total{pool="p",queue="email"} 1.0' in found
+    assert 'ojs_scheduling_queue_wait_duration_seconds_count{pool="p"} 1.0' in found
+    assert 'ojs_scheduling_pool_active{pool="p"} 2.0' in found
+    assert 'ojs_scheduling_pool_active{pool="free"} 2.0' in found
+    assert 'ojs_scheduling_pool_utilization{pool="p"} 0.5' in found
     assert "free" not in "".join(line for line in found if "pool_utilization{" in line)
     assert "# TYPE ojs_scheduling_starvation_events_total counter" in found
 

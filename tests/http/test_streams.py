@@ -6,10 +6,12 @@ import httpx
 import pytest
 
 from ojs_server.app import Server
-from ojs_server.http import feed
+from ojs_server.http import feed, stats_stream
+from ojs_server.http.stats_stream import SharedStats
 from ojs_server.settings import Settings
 from ojs_server.store.open import open_store
 from tests.http.conftest import connect
+from tests.http.contract import contract
 from tests.http.keys import KEYS
 from tests.http.steps import (
     JOBS,
@@ -116,6 +118,48 @@ async def test_the_form_can_be_chosen(client: httpx.AsyncClient, server: Server)
         assert [frame.data["to"] for frame in await moves.events(2)] == ["available", "cancelled"]
         (cancelled,) = await cancels.events(1)
         assert (cancelled.data["from"], cancelled.data["to"]) == ("available", "cancelled")
+
+
+async def test_statistics_are_told_at_once_and_again(
+    client: httpx.AsyncClient, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await enqueue(client)
+    monkeypatch.setattr(stats_stream, "EVERY_S", 0.05)
+    async with listen(server, f"{V1}/admin/stats/stream") as heard:
+        (first,) = await heard.events(1)
+        assert first.event == "metrics"
+        contract().validate("#/components/schemas/StatisticsAnswer", first.data)
+        assert first.data["jobs"]["available"] == 1
+        job = await enqueue(client)
+        await fetch(client)
+        await client.post(f"{JOBS}/{job['id']}/cancel")
+        told: list[Frame] = []
+        # The numbers may be ahead of the events.
+        while "job.cancelled" not in names(told):
+            told += await heard.events(1)
+        while not (told[-1].event == "metrics" and told[-1].data["jobs"]["cancelled"]):
+            told += await heard.events(1)
+    events = [frame for frame in told if frame.event != "metrics"]
+    assert names(events) == ["job.enqueued", "job.cancelled"]
+    assert {frame.data["subject"] for frame in events} == {job["id"]}
+
+
+async def test_statistics_are_read_once_for_many_streams() -> None:
+    begun: list[asyncio.Event] = []
+
+    async def read() -> bytes:
+        begun.append(asyncio.Event())
+        await begun[-1].wait()
+        return b"%d" % len(begun)
+
+    shared = SharedStats(read)
+    waits = [asyncio.create_task(shared.latest()) for _ in range(3)]
+    await until(lambda: bool(begun))
+    waits[0].cancel()
+    begun[0].set()
+    assert await asyncio.gather(*waits[1:]) == [b"1", b"1"]
+    assert await shared.latest() == b"1"
+    assert len(begun) == 1
 
 
 async def test_a_jobs_stream_ends_with_the_job(client: httpx.AsyncClient, server: Server) -> None:

@@ -91,6 +91,7 @@ async def test_a_strangers_job_is_not_there(
         ("POST", f"{at}/activate", {}),
         ("GET", f"{at}/result", None),
         ("GET", f"{at}/retries", None),
+        ("GET", f"{at}/history", None),
         ("GET", f"{at}/progress", None),
         ("PUT", f"{at}/progress", {"progress": 0.5}),
         ("PUT", f"{at}/checkpoint", {"state": {}}),
@@ -252,6 +253,8 @@ async def test_rate_keys_are_a_tenants_own_unless_they_are_global(
         ("GET", "admin/tenants"),
         ("PUT", "admin/tenants/acme/limits"),
         ("GET", "schemas"),
+        ("PUT", "schemas/t/2"),
+        ("DELETE", "schemas/t/1"),
         ("POST", "admin/reset"),
     ],
 )
@@ -261,6 +264,18 @@ async def test_calls_about_everybody_are_refused(
     response = await acme.request(method, f"{V1}/{path}")
     assert response.status_code == 403
     assert response.json()["error"]["code"] == "tenant_access_denied"
+
+
+async def test_a_tenant_reads_what_its_jobs_are_held_to(
+    client: httpx.AsyncClient, acme: httpx.AsyncClient
+) -> None:
+    schema = {"type": "array", "maxItems": 0}
+    put_schema = await client.put(f"{V1}/schemas/t/1", json={"schema": schema, "mode": "strict"})
+    for path in ("t", "t/1"):
+        assert (await acme.get(f"{V1}/schemas/{path}")).json() == put_schema.json()
+    assert len((await acme.get(f"{V1}/schemas/t/versions")).json()["versions"]) == 1
+    assert (await acme.get(f"{V1}/schemas/u")).status_code == 404
+    assert (await acme.post(f"{V1}/jobs", json={"type": "t", "args": [1]})).status_code == 422
 
 
 async def test_a_key_may_be_bound_to_a_tenant(serve: Serve) -> None:

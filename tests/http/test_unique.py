@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from datetime import datetime, timedelta
 from typing import Any
 
 import httpx
@@ -145,3 +146,18 @@ async def test_strict_names_a_wrong_member(serve: Serve) -> None:
         response = await client.post(JOBS, json=a_job(on_conflct="ignore"))
         refused(response, 422, "validation_error", "unique.on_conflct")
         assert (await client.post(JOBS, json=a_job(on_conflict="ignore"))).status_code == 201
+
+
+async def test_held_keys_are_listed_with_their_ends(client: httpx.AsyncClient) -> None:
+    first = await enqueue(client, unique={"period": "PT1H"}, type="first.job")
+    await enqueue(client)
+    second = await enqueue(client, unique={}, queue="other")
+    path = f"{V1}/unique-jobs"
+    items = body(await client.get(path))["items"]
+    assert [item["job_id"] for item in items] == [second["id"], first["id"]]
+    assert items[0]["expires_at"] is None
+    ends = [datetime.fromisoformat(items[1][name]) for name in ("created_at", "expires_at")]
+    assert ends[1] - ends[0] == timedelta(hours=1)
+    assert body(await client.get(f"{path}?type=first.job"))["items"] == items[1:]
+    assert body(await client.get(path, headers={"X-OJS-Tenant": "acme"}))["items"] == []
+    refused(await client.get(f"{path}?state=active"), 422, "validation_error", "state")

@@ -193,7 +193,7 @@ OTHERWISE = {"getJobResult": 202}
 # never ends.
 STREAMS = {
     *("streamEvents", "streamQueueEvents", "streamJobEvents", "streamProgress"),
-    "holdSession",
+    *("streamStatistics", "holdSession"),
 }
 ENDING = [operation for operation in OPERATIONS if operation.id not in STREAMS]
 

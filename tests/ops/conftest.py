@@ -1,6 +1,8 @@
 """A bench and an engine over each kind of store."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 
 import pytest
 
@@ -50,3 +52,22 @@ async def engine(store: Store) -> AsyncIterator[Engine]:
 def with_rules(store: Store, clock: HandClock) -> Callable[[Rules], Bench]:
     """A node with rules of the test's own."""
     return lambda rules: Bench(store, clock, rules)
+
+
+@pytest.fixture
+def nodes(postgres_store: str) -> Iterator[tuple[Bench, Store]]:
+    """A node on PostgreSQL that does things, and the store of another."""
+    clock = HandClock()
+    with ExitStack() as stack:
+        one, other = (
+            stack.enter_context(closing(open_store(postgres_store, clock=clock, node=name)))
+            for name in "ab"
+        )
+        yield Bench(one, clock), other
+
+
+@pytest.fixture
+def pool() -> Iterator[ThreadPoolExecutor]:
+    """A thread for what waits."""
+    with ThreadPoolExecutor(1) as threads:
+        yield threads

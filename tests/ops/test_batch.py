@@ -1,23 +1,29 @@
 """A transaction of many operations: what fails fails alone."""
 
+import random
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import msgspec
 import pytest
 
 from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.tenant import Tenant
+from ojs_server.domain.turns import Rota
 from ojs_server.ops import batch
 from ojs_server.ops.claim import Claim
 from ojs_server.ops.control import Reset, SetPaused
 from ojs_server.ops.engine import Engine
+from ojs_server.ops.exchange import Exchange, RepeatableAck
 from ojs_server.ops.settle import Ack, Cancel
 from ojs_server.ops.sharers import SaveTenant
 from ojs_server.ops.work import Rules
 from ojs_server.store.base import OutcomeUnknown, StaleWrite, Store, StoreUnavailable
 from ojs_server.store.postgres.transaction import PostgresTx
 from ojs_server.store.sqlite.transaction import SqliteTx
+from ojs_wire.values import uuid7
 from tests.ops.bench import Bench, HandClock, enqueue, luck
 
 
@@ -109,6 +115,73 @@ def test_a_commit_of_unknown_outcome_is_never_tried_again(bench: Bench) -> None:
     faulty = Faulty(bench.store, OutcomeUnknown("cut off"))
     assert names(commit(faulty, enqueue(), enqueue())) == ["Unavailable"] * 2
     assert faulty.tries == 1
+
+
+def test_what_is_begun_is_stored_by_its_commit(bench: Bench) -> None:
+    bench.put()
+    ops = [enqueue(), enqueue()]
+    begun = batch.begin(bench.store, bench.rules, bench.luck, ops, Rota())
+    before = bench.counts()
+    committed = begun.commit()
+    assert before == {"available": 1}
+    assert bench.counts() == {"available": 3}
+    assert names(committed.outcomes) == ["Enqueued"] * 2
+
+
+def test_what_cannot_be_begun_leaves_nothing(bench: Bench) -> None:
+    unlucky = msgspec.structs.replace(luck(), new_id=lambda now: 1 // 0)
+    with pytest.raises(ZeroDivisionError):
+        batch.begin(bench.store, Rules(), unlucky, [enqueue()], Rota())
+    bench.put()
+    assert bench.counts() == {"available": 1}
+
+
+def test_a_begun_batch_that_cannot_be_committed_is_tried_one_by_one(bench: Bench) -> None:
+    faulty: Any = Faulty(bench.store, ValueError("full"))
+    ops = [enqueue(), enqueue()]
+    begun = batch.begin(faulty, Rules(), luck(), ops, Rota())
+    committed = batch.apply(faulty, Rules(), luck(), ops, begun=begun)
+    assert names(committed.outcomes) == ["Enqueued"] * 2
+    assert faulty.tries == 3
+    assert bench.counts() == {"available": 2}
+
+
+def test_a_begun_batch_of_unknown_outcome_is_never_tried_again(bench: Bench) -> None:
+    faulty: Any = Faulty(bench.store, OutcomeUnknown("cut off"))
+    begun = batch.begin(faulty, Rules(), luck(), [enqueue()], Rota())
+    outcomes = batch.apply(faulty, Rules(), luck(), [enqueue()], begun=begun).outcomes
+    assert names(outcomes) == ["Unavailable"]
+    assert faulty.tries == 1
+
+
+@pytest.mark.parametrize(
+    ("ops", "small"),
+    [
+        ([enqueue(), Ack("j"), Claim(("q",), 10)], True),
+        ([Exchange((RepeatableAck("j"),), Claim(("q",), 10))], True),
+        ([enqueue(jobs=[{}] * 100)], True),
+        ([enqueue(jobs=[{}] * 60), enqueue(jobs=[{}] * 41)], False),
+        ([Claim(("q",), 100)], False),
+        ([enqueue(), Reset()], False),
+    ],
+)
+def test_a_small_batch_has_few_jobs_and_usual_calls(ops: list[Any], small: bool) -> None:
+    assert batch.is_small(ops) == small
+
+
+async def test_the_loop_does_the_small_work_of_an_embedded_store(store: Store) -> None:
+    places: list[str] = []
+
+    def new_id(now: int) -> str:
+        places.append(threading.current_thread().name)
+        return uuid7(now, random.getrandbits)
+
+    engine = Engine(store, Rules(), luck=msgspec.structs.replace(luck(), new_id=new_id))
+    await engine.run(enqueue())
+    await engine.run(enqueue(jobs=[{}] * 101))
+    await engine.close()
+    own = threading.current_thread().name
+    assert places == [own if store.embedded else "ojs-writer"] + ["ojs-writer"] * 101
 
 
 def test_operations_of_one_transaction_see_each_other(bench: Bench) -> None:

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from ojs_server.domain.errors import Conflict, Unavailable
-from ojs_server.ops.batch import Committed
+from ojs_server.ops.batch import Begun, Committed
 from ojs_server.ops.group_commit import MAX_BATCH, MAX_KEPT, GroupCommit
 
 
@@ -30,7 +30,7 @@ class Writer:
         self.started = threading.Event()
         self.answer: Callable[[Any], Any] = lambda op: op.name
 
-    def __call__(self, ops: list[Any]) -> Committed:
+    def __call__(self, ops: list[Any], begun: Begun | None = None) -> Committed:
         self.batches.append([op.name for op in ops])
         self.started.set()
         assert self.gate.wait(30), "the test never let the batch go"
@@ -198,6 +198,41 @@ async def test_an_exception_of_the_writer_reaches_all_and_the_next_batch_runs(
     assert [type(answer) for answer in answers] == [MemoryError] * 3
     writer.answer = lambda op: op.name
     assert await commits.submit(Touch("d")) == "d"
+
+
+async def test_the_loop_begins_what_it_may_and_the_writer_ends_it() -> None:
+    seen: list[tuple[str, bool]] = []
+
+    def note(what: str) -> None:
+        seen.append((what, threading.current_thread() is threading.main_thread()))
+
+    class Work(Begun):
+        def __init__(self, ops: list[Any]) -> None:
+            self._ops = ops
+            note("begin")
+
+        def commit(self) -> Committed:
+            note("commit")
+            return Committed([op.name for op in self._ops])
+
+    def begin(ops: list[Any]) -> Begun | None:
+        if ops[0].name == "broken":
+            raise ValueError(ops[0].name)
+        return None if ops[0].name == "large" else Work(ops)
+
+    def carry_out(ops: list[Any], begun: Begun | None) -> Committed:
+        if begun is not None:
+            return begun.commit()
+        note("whole")
+        return Committed([f"{op.name} alone" for op in ops])
+
+    commits = GroupCommit(carry_out, lambda committed: None, begin=begin)
+    assert await commits.submit(Touch("small")) == "small"
+    assert seen == [("begin", True), ("commit", False)]
+    assert await commits.submit(Touch("large")) == "large alone"
+    assert await commits.submit(Touch("broken")) == "broken alone"
+    assert seen[2:] == [("whole", False)] * 2
+    await commits.close()
 
 
 async def test_callers_are_answered_even_if_the_news_cannot_be_told(writer: Writer) -> None:

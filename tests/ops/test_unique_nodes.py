@@ -1,40 +1,18 @@
 """Unique jobs while another node is at the same jobs: what was decided on is looked at again."""
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
 from typing import Any
 
 import pytest
 
 from ojs_server.domain.errors import Duplicate
 from ojs_server.store.base import Store
-from ojs_server.store.open import open_store
-from tests.ops.bench import Bench, HandClock, enqueue
+from tests.ops.bench import Bench, enqueue
 from tests.store.postgres.server import blocked, wait_until
 from tests.store.records import a_job, change
 
 ID = "0190a0f0-0000-7000-8000-00000000000a"
 REPLACE: dict[str, Any] = {"unique": {"on_conflict": "replace"}}
-
-
-@pytest.fixture
-def nodes(postgres_store: str) -> Iterator[tuple[Bench, Store]]:
-    """A node that enqueues, and the store of another."""
-    clock = HandClock()
-    with ExitStack() as stack:
-        one, other = (
-            stack.enter_context(closing(open_store(postgres_store, clock=clock, node=name)))
-            for name in "ab"
-        )
-        yield Bench(one, clock), other
-
-
-@pytest.fixture
-def pool() -> Iterator[ThreadPoolExecutor]:
-    """A thread for what waits."""
-    with ThreadPoolExecutor(1) as threads:
-        yield threads
 
 
 def test_a_job_that_ends_meanwhile_is_not_replaced(

@@ -17,6 +17,7 @@ ONLY_POSTGRES = {
     "fold_counts",
     "forget_nodes",
     "leases_of",
+    "lock_configs",
     "lock_jobs",
     "lock_leases",
     "lock_workers",

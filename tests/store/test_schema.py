@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from psycopg.sql import SQL, Identifier
 
-from ojs_server.store.base import Store
+from ojs_server.store.base import POSITION_BITS, Store
 from ojs_server.store.open import open_store
 from ojs_server.store.postgres.arrays import register, texts
 from ojs_server.store.postgres.statements import STATEMENTS, with_lanes
@@ -235,6 +235,19 @@ NO_FILTER = dict.fromkeys(
 )
 
 
+# The first page of a list without a filter.
+LISTED: dict[str, Any] = {
+    **NO_FILTER,
+    **dict.fromkeys(("queue", "tenant", "error_type")),
+    "after": "~",
+    "floor": "",
+    "with_meta": False,
+    "limit": LIMIT,
+    "offset": 0,
+    "look": LIMIT - 1,
+}
+
+
 @pytest.mark.parametrize(
     ("name", "more", "index"),
     [
@@ -246,18 +259,31 @@ NO_FILTER = dict.fromkeys(
 def test_lists_of_jobs_are_read_by_index_on_postgres(
     connection: psycopg.Connection[Any], name: str, more: dict[str, Any], index: str
 ) -> None:
-    bound = {
-        "queue": None,
-        "tenant": None,
-        "error_type": None,
-        "after": "~",
-        "floor": "",
-        "with_meta": False,
-    }
-    page = {"limit": LIMIT, "offset": 0, "look": LIMIT - 1}
-    sql = STATEMENTS[name].sql
-    scans = explained(connection, sql, {**NO_FILTER, **bound, **page, **more})
+    scans = explained(connection, STATEMENTS[name].sql, {**LISTED, **more})
     assert scans == [Scan("jobs", index, LIMIT)]
+
+
+@pytest.mark.parametrize("name", ["jobs_by_key", "floor_by_key"])
+def test_unique_keys_are_found_by_index_on_postgres(
+    connection: psycopg.Connection[Any], name: str
+) -> None:
+    connection.execute("UPDATE jobs SET unique_key = '1' WHERE seq % 100 = 0")
+    scans = explained(connection, STATEMENTS[name].sql, LISTED)
+    assert scans == [Scan("jobs", "jobs_unique_held", LIMIT)]
+
+
+def test_the_newest_events_are_found_by_index_on_postgres(
+    connection: psycopg.Connection[Any],
+) -> None:
+    connection.execute(
+        "INSERT INTO events (pos, at, type, subject, data)"
+        " SELECT n, n, 't', 's', '{}' FROM generate_series(1, 1000) AS n"
+    )
+    bound = {"after": 0, "before": 2**63 - 1, "bits": POSITION_BITS, "limit": LIMIT}
+    scans = explained(connection, STATEMENTS["events_before"].sql, bound)
+    assert [scan for scan in scans if scan.table == "events"] == [
+        Scan("events", "events_pkey", LIMIT)
+    ]
 
 
 # SQLite: the plan, which says by name what is searched, scanned and sorted.
@@ -369,6 +395,8 @@ def test_lapsed_leases_are_found_by_index_on_sqlite(plan_of: Any) -> None:
         ("jobs_by_state", "INDEX jobs_parked (state=? AND id>? AND id<?)"),
         ("jobs_by_queue", "INDEX jobs_parked_queue (queue=? AND state=? AND id>? AND id<?)"),
         ("jobs_held", "INDEX sqlite_autoindex_jobs_1 (id=?)"),
+        ("jobs_by_key", "INDEX jobs_unique_held (id>? AND id<?)"),
+        ("floor_by_key", "INDEX jobs_unique_held (id<?)"),
         ("floor_newest", "COVERING INDEX sqlite_autoindex_jobs_1 (id<?)"),
         ("floor_by_state", "COVERING INDEX jobs_parked (state=? AND id<?)"),
         ("floor_by_queue", "COVERING INDEX jobs_parked_queue (queue=? AND state=? AND id<?)"),
@@ -415,6 +443,11 @@ def test_gated_and_oldest_jobs_are_found_by_index_on_sqlite(plan_of: Any, name: 
     plan = plan_of(QUERIES[name].sql)
     assert not [line for line in plan if line.startswith("SCAN jobs")]
     assert not [line for line in plan if re.match(r"SCAN (later|same|here|first|lower)\b", line)]
+
+
+def test_the_newest_events_are_found_by_index_on_sqlite(plan_of: Any) -> None:
+    plan = plan_of(QUERIES["events_before"].sql)
+    assert plan == ["SEARCH events USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"]
 
 
 def test_no_statement_of_a_batch_reads_a_table_whole_on_sqlite(plan_of: Any) -> None:

@@ -39,6 +39,7 @@ class PostgresStore:
     """
 
     kind = "postgres"
+    embedded = False
 
     def __init__(
         self,

@@ -86,6 +86,11 @@ class PostgresTx(PostgresStatements, TableWrites):
         self.run_rows("lock_unique", rows)
         self.run_rows("unlock_unique", rows)
 
+    def lock_schemas(self) -> None:
+        """Wait for every other transaction that changes what all nodes know."""
+        self.all("lock_configs")
+        self.schemas = self.all_schemas()
+
     def announce(self, queues: Mapping[str, int]) -> None:
         """Send one notice, at commit, if a fetch waits at another node."""
         news = encode({"node": self.node, "queues": queues})

@@ -36,6 +36,7 @@ class SqliteStore:
     """A file in WAL mode with `synchronous=FULL`: a commit is on disk before it is answered."""
 
     kind = "sqlite"
+    embedded = True
     _closed = False
 
     def __init__(

@@ -52,6 +52,9 @@ class SqliteTx(SqliteStatements, TableWrites):
     def lock_unique(self, keys: Iterable[bytes]) -> None:
         """There is no other transaction: the file has one writer."""
 
+    def lock_schemas(self) -> None:
+        """The same."""
+
     def announce(self, queues: Mapping[str, int]) -> None:
         """There is no other node to tell: the file has one server."""
 

@@ -1,6 +1,7 @@
 """The event log."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from ojs_server.domain.job import Event
 from ojs_server.store.base import POSITION_BITS
@@ -8,6 +9,9 @@ from ojs_server.store.event_log import read_page
 from ojs_server.store.records import EventFilter, EventPage, EventTally, LogSpan
 from ojs_server.store.tables.statements import Statements
 from ojs_server.store.tables.statistics import StatisticsWrites
+
+# Behind every place in the log.
+_END: Final = 2**63 - 1
 
 EventRow = tuple[int, int, str, str, str | None, str | None, bytes | None]
 
@@ -76,6 +80,17 @@ class EventReads(LogSpans):
                 "events_after", after=start, bits=POSITION_BITS, limit=count
             ),
             after,
+            wanted,
+            limit,
+        )
+
+    def recent_events(self, after: int, wanted: EventFilter, limit: int) -> EventPage:
+        """The same from the end of the log, newest first; the cursor goes backwards."""
+        return read_page(
+            lambda start, count: self.all(
+                "events_before", after=after, before=start, bits=POSITION_BITS, limit=count
+            ),
+            _END,
             wanted,
             limit,
         )

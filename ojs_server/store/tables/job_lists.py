@@ -93,6 +93,8 @@ def _listed(states: Collection[State]) -> str:
 
 
 def _lead(wanted: JobFilter) -> str:
+    if wanted.unique:
+        return "by_key"
     if wanted.tenant is not None:
         return "by_tenant"
     if wanted.states == (State.ACTIVE,):

@@ -69,6 +69,11 @@ class JobReads(Statements):
         rows = self.all("one_job", job_id=job_id) if self.can_hold(job_id) else []
         return (stored_of(rows[0]), lease_of(rows[0][STORED_FIELDS:])) if rows else None
 
+    def ended_by(self, job_id: str) -> str | None:
+        """The worker with which a job ended."""
+        rows = self.all("ended_by", job_id=job_id) if self.can_hold(job_id) else []
+        return rows[0][0] if rows else None
+
     def metas(self, ids: Sequence[str]) -> list[bytes]:
         """The `meta` of jobs."""
         return [row[0] for row in self.of_ids("metas", ids)]

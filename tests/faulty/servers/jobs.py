@@ -6,7 +6,7 @@ import msgspec
 
 from ojs_server.domain import lifecycle
 from ojs_server.domain.job import WAITING, Change, Job, State
-from ojs_server.http import jobs, queue_config, queues
+from ojs_server.http import history, jobs, queue_config, queues
 from ojs_server.ops import enqueue
 from ojs_server.ops.work import Work
 from tests.faulty.fault import fault
@@ -199,3 +199,15 @@ def deleted_letters_stay() -> None:
 def replays_change_nothing() -> None:
     """`override` is ignored."""
     dropped("/dead-letter/[^/]+/retry", "override")
+
+
+@fault("OJS-JOB-012")
+def histories_forget_failures() -> None:
+    """Attempts that failed and were followed by others are not in the history of a job."""
+    after(
+        history,
+        "history_of",
+        lambda found, *_: msgspec.structs.replace(
+            found, happenings=[one for one in found.happenings if one.type != "job.failed"]
+        ),
+    )

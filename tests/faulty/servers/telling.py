@@ -7,7 +7,7 @@ import msgspec
 
 from ojs_server import job_metrics
 from ojs_server.domain import progress, validate
-from ojs_server.http import feed, jobs
+from ojs_server.http import feed, jobs, stats_stream
 from ojs_server.http import progress as reports
 from ojs_server.job_metrics import JobMetrics
 from ojs_server.ops import claim
@@ -30,6 +30,12 @@ def newest_events_come_first() -> None:
 def cursors_skip_an_event() -> None:
     """Each page of several events loses its last one."""
     answered(EVENTS, lambda body: len(body["events"]) > 1 and body["events"].pop(), status=200)
+
+
+@fault("OJS-EVT-021")
+def pages_begin_with_their_oldest_event() -> None:
+    """A page by its number has its events oldest first."""
+    answered(EVENTS, lambda body: body["items"].reverse(), status=200)
 
 
 @fault("OJS-EVT-009")
@@ -100,6 +106,12 @@ def coming_back_is_beginning() -> None:
 def frames_have_no_id() -> None:
     """The frames of a stream do not name their event."""
     wrap(feed, "frame", lambda frame: lambda name, data, *_: frame(name, data))
+
+
+@fault("OJS-ADM-022")
+def statistics_are_told_once() -> None:
+    """A stream of statistics has them at its beginning and never again."""
+    put(stats_stream, "EVERY_S", 3600.0)
 
 
 @fault("OJS-STR-005")

@@ -9,6 +9,7 @@ from ojs_server.domain import unique as policies
 from ojs_server.domain import validate
 from ojs_server.domain.unique import UNFINISHED, Unique
 from ojs_server.ops import unique
+from ojs_server.store.tables import job_lists
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
 
@@ -17,6 +18,12 @@ from tests.faulty.planting import after, put, wrap
 def equal_jobs_are_stored() -> None:
     """No job is ever in the way."""
     put(Unique, "conflict", lambda self, jobs, now: None)
+
+
+@fault("OJS-UNI-023")
+def ended_jobs_hold_their_keys() -> None:
+    """The list of unique keys shows what its newest jobs had, ended or not."""
+    put(job_lists, "_lead", lambda wanted: "newest")
 
 
 @fault("OJS-UNI-013")

@@ -3,6 +3,7 @@
 import pytest
 
 from ojs_server.domain.job import Event
+from ojs_server.store import event_log
 from ojs_server.store.base import Store
 from ojs_server.store.event_log import LOOK_AHEAD
 from ojs_server.store.records import EventFilter, EventPage, EventTally, LogSpan
@@ -60,6 +61,26 @@ def test_paging_sees_every_event_once(store: Store) -> None:
         cursor, more = found.cursor, found.has_more
     assert seen == [f"s{n}" for n in range(7)]
     assert subjects(page(store, cursor)) == []
+
+
+@ON_ALL_VERSIONS
+def test_the_newest_events_come_first(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    log(store, *(an_event(f"t.{n % 2}", subject=f"s{n}") for n in range(6)))
+    every = page(store).events
+
+    def recent(after: int = 0, limit: int = 9, *types: str) -> EventPage:
+        with store.reader() as reader:
+            return reader.recent_events(after, EventFilter(types=types), limit)
+
+    assert list(recent().events) == every[::-1]
+    assert list(recent(after=every[3].position).events) == every[:3:-1]
+    assert subjects(recent(0, 2, "t.0")) == ["s4", "s2"]
+    assert (recent().has_more, recent(limit=5).has_more) == (False, True)
+    monkeypatch.setattr(event_log, "_STRETCH", 2)
+    assert list(recent().events) == every[::-1]
+    monkeypatch.setattr(event_log, "LOOK_AHEAD", 4)
+    looked = recent(0, 9, "t.1")
+    assert (subjects(looked), looked.has_more) == (["s5", "s3"], True)
 
 
 def test_a_page_that_ends_with_the_log_has_no_more(store: Store) -> None:

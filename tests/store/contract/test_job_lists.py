@@ -77,6 +77,29 @@ def test_held_jobs_are_found_by_their_leases(store: Store) -> None:
     assert every(store, JobFilter(states=(State.ACTIVE,)), 2) == [["h2", "h1"], ["h0"]]
 
 
+@ON_ALL_VERSIONS
+def test_jobs_that_hold_a_unique_key_are_listed(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = [
+        a_job(f"{n}{state}", state=state, queue=f"q{n}", tenant=tenant, unique_key=key)
+        for n, (tenant, key) in enumerate(((None, b"1"), ("t", b"2"), (None, None)))
+        for state in STATES
+    ]
+    put(store, *jobs)
+    names = [
+        f"{n}{state}"
+        for n in (1, 0)
+        for state in ("scheduled", "retryable", "pending", "available")
+    ]
+    assert find(store, JobFilter(unique=True)).ids == names
+    assert find(store, JobFilter(unique=True, queue="q0")).ids == names[4:]
+    assert find(store, JobFilter(unique=True, tenant="t")).ids == names[:4]
+    assert every(store, JobFilter(unique=True), 5) == [names[:5], names[5:]]
+    with short_sight(monkeypatch, 3):
+        assert every(store, JobFilter(unique=True, queue="q0"), 9) == [[], [*names[4:6]], names[6:]]
+
+
 @pytest.mark.parametrize(
     ("wanted", "found"),
     [
@@ -173,3 +196,7 @@ def test_jobs_are_found_by_the_worker_with_which_they_ended(
         again = a_job("j0", state="completed").job
         tx.write_changes([change(again, state="available")])
     assert found(*State) == ["j2", "j1"]
+    with store.reader() as reader:
+        assert [reader.ended_by(job_id) for job_id in ("j3", "j2", "j0", "j9")] == [
+            *("other", "w", None, None)
+        ]

@@ -46,6 +46,16 @@ def test_a_version_that_is_there_stays_as_it_was(store: Store) -> None:
         assert reader.schema("mail.send", Version(1)) == a_schema(version=1)
 
 
+def test_who_locks_knows_what_is_there(store: Store) -> None:
+    put(store, a_schema())
+    with store.transaction() as tx:
+        tx.lock_schemas()
+        assert [mark.version for mark in tx.schemas["mail.send"]] == [Version(1)]
+        assert tx.insert_schema(a_schema(version=2))
+        tx.lock_schemas()
+        assert [mark.version for mark in tx.schemas["mail.send"]] == [Version(2), Version(1)]
+
+
 def test_what_was_rolled_back_nobody_knows(store: Store) -> None:
     with undone(store) as tx:
         assert tx.insert_schema(a_schema())

@@ -32,6 +32,13 @@ FROM events
 WHERE pos > %(after)s::int8 AND pos < {settled_places}
 ORDER BY pos LIMIT %(limit)s::int8
 
+-- name: events_before
+-- The stretch of the log before a place, newest first.
+SELECT pos, at, type, subject, queue, job_type, data
+FROM events
+WHERE pos > %(after)s::int8 AND pos < %(before)s::int8 AND pos < {settled_places}
+ORDER BY pos DESC LIMIT %(limit)s::int8
+
 -- name: begin_tally
 -- There is always a count, of nothing at first.
 INSERT INTO event_tally (one, upto, total) VALUES (1, 0, 0)

@@ -11,6 +11,10 @@ id, CASE WHEN %(with_meta)s::boolean THEN meta END
 -- The states that the index of lists has.
 state IN ('scheduled', 'pending', 'retryable', 'cancelled', 'discarded')
 
+-- fragment: unique_held
+-- What the index of unique keys has.
+unique_key IS NOT NULL AND state IN ('scheduled', 'available', 'pending', 'active', 'retryable')
+
 -- name: jobs_newest
 -- Jobs of any state, newest first.
 SELECT {listed} FROM jobs WHERE {id_page}
@@ -26,6 +30,10 @@ SELECT {listed} FROM jobs WHERE {parked} AND queue = %(queue)s::text AND state =
 -- name: jobs_by_tenant
 -- The same of one tenant.
 SELECT {listed} FROM jobs WHERE tenant = %(tenant)s::text AND {id_page}
+
+-- name: jobs_by_key
+-- Jobs that hold a unique key.
+SELECT {listed} FROM jobs WHERE {unique_held} AND {id_page}
 
 -- name: jobs_held
 -- Jobs that workers hold.
@@ -55,3 +63,7 @@ ORDER BY id DESC LIMIT 1 OFFSET %(look)s::int8
 -- The same of one tenant.
 SELECT id FROM jobs WHERE tenant = %(tenant)s::text AND id < %(after)s::text
 ORDER BY id DESC LIMIT 1 OFFSET %(look)s::int8
+
+-- name: floor_by_key
+-- The same of those that hold a unique key.
+SELECT id FROM jobs WHERE {unique_held} AND id < %(after)s::text ORDER BY id DESC LIMIT 1 OFFSET %(look)s::int8

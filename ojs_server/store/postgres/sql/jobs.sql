@@ -164,6 +164,10 @@ FROM unnest({rows}) AS job (id, priority) WHERE jobs.id = job.id
 -- row: text
 SELECT id, state FROM jobs WHERE id = ANY ({rows})
 
+-- name: ended_by
+-- The worker with which a job ended.
+SELECT ended_by FROM jobs WHERE id = %(job_id)s::text
+
 -- name: metas
 -- The meta of jobs.
 -- row: text

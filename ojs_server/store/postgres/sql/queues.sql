@@ -75,6 +75,10 @@ VALUES (
 ON CONFLICT (name) DO UPDATE SET
     config = excluded.config, configured_at = excluded.configured_at
 
+-- name: lock_configs
+-- Be the only one who changes what every node knows.
+SELECT FROM settings WHERE name = 'queue_configs' FOR UPDATE
+
 -- name: bump_configs
 -- Let every node read the configuration of queues again with its next transaction.
 UPDATE settings SET value = value + 1 WHERE name = 'queue_configs'

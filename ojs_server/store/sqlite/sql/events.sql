@@ -8,6 +8,11 @@ INSERT INTO events (pos, at, type, subject, queue, job_type, data) VALUES {rows}
 SELECT pos, at, type, subject, queue, job_type, CAST(data AS BLOB)
 FROM events WHERE pos > :after ORDER BY pos LIMIT :limit
 
+-- name: events_before
+-- The stretch of the log before a place, newest first.
+SELECT pos, at, type, subject, queue, job_type, CAST(data AS BLOB)
+FROM events WHERE pos > :after AND pos < :before ORDER BY pos DESC LIMIT :limit
+
 -- name: begin_tally
 -- There is always a count, of nothing at first.
 INSERT INTO event_tally (one, upto, total) VALUES (1, 0, 0)

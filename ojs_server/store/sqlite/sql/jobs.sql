@@ -119,6 +119,10 @@ UPDATE jobs SET priority = job.column2 FROM (VALUES {rows}) AS job WHERE jobs.id
 -- row: ?
 SELECT id, state FROM jobs WHERE id IN ({rows})
 
+-- name: ended_by
+-- The worker with which a job ended.
+SELECT ended_by FROM jobs WHERE id = :job_id
+
 -- name: metas
 -- The meta of jobs.
 -- row: ?

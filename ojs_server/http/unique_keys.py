@@ -1,0 +1,34 @@
+"""Which unique keys are held, and by which jobs."""
+
+from ojs_server.domain.job import StoredJob
+from ojs_server.domain.unique import UniquePolicy, policy_of
+from ojs_server.http.admin_lists import admin_page
+from ojs_server.http.call import Answer, Call
+from ojs_server.http.job_lists import list_jobs
+from ojs_server.http.views import timestamp
+from ojs_wire.codec import encode
+from ojs_wire.values import format_timestamp
+
+
+async def listing(call: Call) -> Answer:
+    """The keys of all jobs that have not ended, those of the newest jobs first."""
+    page, query = admin_page(call, ("queue", "type"))
+    return await list_jobs(call, "items", page, query, call.tenant, unique=True, show=_shown)
+
+
+def _shown(stored: StoredJob) -> bytes:
+    job, key = stored.job, stored.unique_key or b""
+    policy = policy_of(job) or UniquePolicy()
+    until = None if policy.period_ms is None else job.created_at + policy.period_ms
+    return encode(
+        {
+            "uniqueness_key": key.hex(),
+            "job_id": job.id,
+            "type": job.type,
+            "queue": job.queue,
+            "state": job.state,
+            "policy": policy.as_wire(),
+            "created_at": format_timestamp(job.created_at),
+            "expires_at": timestamp(until),
+        }
+    )
