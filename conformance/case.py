@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from conformance.variants import MAIN, VARIANTS
+
 if TYPE_CHECKING:
     from conformance.stage import Stage
     from conformance.worker_stage import WorkerStage
@@ -33,6 +35,7 @@ class OwnCase(Titled, frozen=True, kw_only=True):
     capability: str = ""
     alone: bool = False  # no other case may run at the same time
     own_server: str = ""  # needs a server process to itself, made by this command variant
+    unstarted: bool = False  # that process is for the case to start
     seconds: float = 60.0
 
 
@@ -44,8 +47,6 @@ class WorkerCase(Titled, frozen=True, kw_only=True):
     scaled_s: float = 0.0  # what comes to that at the protocol's own times
 
 
-MAIN: Final = "main"  # the variant that `--server-cmd` gives
-HOOKS: Final = "hooks"  # the variant that calls webhooks of this machine
 _CASES: Final[dict[str, OwnCase]] = {}
 _WORKER_CASES: Final[dict[str, WorkerCase]] = {}
 
@@ -56,11 +57,14 @@ def case(
     capability: str = "",
     alone: bool = False,
     own_server: str = "",
+    unstarted: bool = False,
     seconds: float = 60.0,
 ) -> Callable[[Play], Play]:
     """Register a function as the case of these clauses; its name is the permanent id."""
 
     def register(play: Play) -> Play:
+        if own_server not in ("", MAIN, *VARIANTS):
+            raise ValueError(f"case {play.__name__}: there is no variant {own_server!r}")
         made = OwnCase(
             **_title(play, clauses),
             play=play,
@@ -68,6 +72,7 @@ def case(
             capability=capability,
             alone=alone,
             own_server=own_server,
+            unstarted=unstarted,
             seconds=seconds,
         )
         _CASES[made.id] = made

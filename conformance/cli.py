@@ -2,17 +2,18 @@
 
 import argparse
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
 import httpx
 
-from conformance.case import MAIN
 from conformance.commands import FAILED, MISUSED, PASSED, Misuse, compare, cover
 from conformance.report.files import REPORTS
 from conformance.run_command import RunOptions, run_command
 from conformance.spec.commands import check_command, diff_command
+from conformance.variants import MAIN, VARIANTS
 from conformance.worker_command import WORKER_REPORTS, WorkerOptions, worker_command
 
 __all__ = ["FAILED", "MISUSED", "PASSED", "main"]
@@ -58,7 +59,14 @@ def _parser() -> argparse.ArgumentParser:
         prog="ojs-conformance", description="Judge an Open Job Spec server or worker."
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    _add_run(commands.add_parser("run", help="play cases against a server"))
+    _add_run(
+        commands.add_parser(
+            "run",
+            help="play cases against a server",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            epilog=_variants(),
+        )
+    )
     _add_worker(
         commands.add_parser(
             "worker",
@@ -82,6 +90,15 @@ def _parser() -> argparse.ArgumentParser:
     add.add_argument("old", type=Path, metavar="OLD")
     add.add_argument("new", type=Path, metavar="NEW")
     return parser
+
+
+def _variants() -> str:
+    """What each variant of a server must be, below the options."""
+    lines = (
+        textwrap.fill(must, 100, initial_indent=f"  {name:12}", subsequent_indent=" " * 14)
+        for name, must in VARIANTS.items()
+    )
+    return "\n".join(("variants, without which the cases that need them are skipped:", *lines))
 
 
 def _add_worker(worker: argparse.ArgumentParser) -> None:
@@ -137,7 +154,7 @@ def _add_run(run: argparse.ArgumentParser) -> None:
         default=[],
         type=_variant,
         metavar="NAME=COMMAND",
-        help="a server set up in another way, for the cases that need it (see the documentation)",
+        help="a server set up in another way, for the cases that need it (see below)",
     )
     add(
         "--suites",

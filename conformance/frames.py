@@ -1,16 +1,20 @@
 """Reads server-sent events as an own case sees them: one frame after another, with a limit."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import ExitStack, asynccontextmanager
 from typing import Any
 
 import httpx
 import msgspec
 
+from conformance.connection import connect
 from conformance.reply import CheckFailed
 from conformance.stage import V1, Stage
 from conformance.verdict import FailedCheck
+from conformance.wire import MOST_BYTES
+
+_SECONDS = 10.0
 
 
 class Frame(msgspec.Struct, frozen=True):
@@ -31,11 +35,13 @@ class Frame(msgspec.Struct, frozen=True):
 class Frames:
     """An open stream; its frames are read in the background."""
 
-    def __init__(self, label: str, response: httpx.Response) -> None:
+    def __init__(
+        self, label: str, lines: AsyncIterator[str], headers: Mapping[str, str] | None = None
+    ) -> None:
         self.label = label
-        self.headers = {name.lower(): value for name, value in response.headers.items()}
+        self.headers = {name.lower(): value for name, value in (headers or {}).items()}
         self._queue: asyncio.Queue[Frame | None] = asyncio.Queue()
-        self._reader = asyncio.create_task(self._read(response))
+        self._reader = asyncio.create_task(self._read(lines))
 
     async def next(self, within_s: float = 10.0) -> Frame | None:
         """The next frame, or None where the stream has ended; silence fails the case."""
@@ -67,10 +73,10 @@ class Frames:
         """Stop reading."""
         self._reader.cancel()
 
-    async def _read(self, response: httpx.Response) -> None:
+    async def _read(self, lines: AsyncIterator[str]) -> None:
         fields: dict[str, str] = {}
         try:
-            async for line in response.aiter_lines():
+            async for line in lines:
                 if line:
                     name, _, value = line.partition(":")
                     fields[name or "comment"] = value.removeprefix(" ")
@@ -78,7 +84,7 @@ class Frames:
                     known = {key: fields[key] for key in fields if key in Frame.__struct_fields__}
                     self._queue.put_nowait(Frame(**known))
                     fields = {}
-        except httpx.HTTPError:
+        except (httpx.HTTPError, OSError, EOFError, ValueError):
             pass
         finally:
             self._queue.put_nowait(None)
@@ -93,16 +99,76 @@ async def streaming(
     stage: Stage, path: str, *, headers: Mapping[str, str] | None = None, **query: str
 ) -> AsyncIterator[Frames]:
     """Open a stream that must be given."""
-    sent = {"Accept": "text/event-stream", **(headers or {})}
     label = f"GET {path}"
-    client = stage.wire.client
-    timeout = httpx.Timeout(30.0, connect=5.0)
-    async with client.stream(
-        "GET", f"{V1}/{path}", params=query, headers=sent, timeout=timeout
-    ) as response:
+    async with _asked(stage, path, headers, query) as response:
         stage.equal(response.status_code, 200, f"status of {label}")
-        frames = Frames(label, response)
+        frames = Frames(label, response.aiter_lines(), response.headers)
         try:
             yield frames
         finally:
             frames.close()
+
+
+@asynccontextmanager
+async def unread(stage: Stage, path: str) -> AsyncIterator[Callable[[], Frames]]:
+    """Open a stream on a narrow connection; none of it is read before its frames are asked for."""
+    url, label = stage.wire.client.base_url, f"GET {path}"
+    headers = {"Host": url.netloc.decode(), "Accept": "text/event-stream", **stage.headers}
+    named = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    target = f"{url.raw_path.decode().rstrip('/')}{V1}/{path}"
+    with ExitStack() as stack:
+        try:
+            reader, writer = await connect(url, narrow=True)
+            stack.callback(writer.close)
+            writer.write(f"GET {target} HTTP/1.1\r\n{named}\r\n".encode())
+            async with asyncio.timeout(_SECONDS):
+                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
+        except (OSError, EOFError, asyncio.LimitOverrunError) as error:
+            why = str(error) or type(error).__name__
+            raise CheckFailed(
+                FailedCheck(step_id=label, field="transport", expected="an answer", actual=why)
+            ) from error
+        stage.equal(head.split()[1:2], ["200"], f"status of {label}")
+        pieces = _chunks(reader) if "transfer-encoding: chunked" in head else _reads(reader)
+        yield lambda: Frames(label, _lines(pieces))
+
+
+async def _reads(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
+    while piece := await reader.read(65536):
+        yield piece
+
+
+async def _chunks(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
+    while size := int((await reader.readline()).partition(b";")[0], 16):
+        if size > MOST_BYTES:
+            raise ValueError(f"a chunk of {size} bytes")
+        yield (await reader.readexactly(size + 2))[:-2]
+
+
+async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[str]:
+    rest = b""
+    async for piece in pieces:
+        *lines, rest = (rest + piece).split(b"\n")
+        for line in lines:
+            yield line.decode().removesuffix("\r")
+
+
+async def status_of(stage: Stage, path: str) -> int:
+    """How the server answers who asks for a stream."""
+    async with _asked(stage, path) as response:
+        return response.status_code
+
+
+@asynccontextmanager
+async def _asked(
+    stage: Stage,
+    path: str,
+    headers: Mapping[str, str] | None = None,
+    query: Mapping[str, str] | None = None,
+) -> AsyncIterator[httpx.Response]:
+    sent = {"Accept": "text/event-stream", **(headers or {})}
+    timeout = httpx.Timeout(30.0, connect=5.0)
+    async with stage.wire.client.stream(
+        "GET", f"{V1}/{path}", params=query, headers=sent, timeout=timeout
+    ) as response:
+        yield response

@@ -10,7 +10,7 @@ from typing import Literal
 import httpx
 import msgspec
 
-from conformance.case import MAIN, OwnCase, own_cases
+from conformance.case import OwnCase, own_cases
 from conformance.commands import FAILED, PASSED, Misuse, contract_at, known_name
 from conformance.load import SelectionError, load_suites, suite_names
 from conformance.model import CaseFile
@@ -18,6 +18,7 @@ from conformance.report.console import case_line, summary_lines
 from conformance.report.document import build_report, moment
 from conformance.report.files import Written, given, places, write
 from conformance.runner import Plan, run
+from conformance.variants import MAIN, VARIANTS
 
 
 class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,6 +80,8 @@ def _plan(options: RunOptions, files: Sequence[CaseFile], own: Sequence[OwnCase]
     if options.compat and (options.own or not options.suites):
         raise Misuse("--compat judges published cases: name them with --suites, without --own")
     commands = dict(options.variant)
+    for name in commands:
+        known_name("variant is called", name, set(VARIANTS))
     if options.server_cmd:
         commands[MAIN] = options.server_cmd
     return Plan(

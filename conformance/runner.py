@@ -8,7 +8,7 @@ from typing import Any, Literal
 import httpx
 import msgspec
 
-from conformance.case import HOOKS, MAIN, OwnCase
+from conformance.case import OwnCase
 from conformance.claims import Claims, read_claims
 from conformance.compat.causes import Again, with_causes
 from conformance.compat.play import play_as_published
@@ -22,6 +22,7 @@ from conformance.receiver import Receiver
 from conformance.reset import Reset, http_reset
 from conformance.stage import Stage
 from conformance.target import Process, StartError
+from conformance.variants import HOOKS, MAIN
 from conformance.verdict import CaseResult, SkipReason, Verdict
 from conformance.wire import SECONDS_PER_REQUEST, Broken, Checker, Wire, parse_body
 
@@ -274,7 +275,8 @@ class _Session:
     async def _on_own_server(self, case: OwnCase, command: str) -> CaseResult:
         process = Process(command)
         try:
-            await process.start()
+            if not case.unstarted:
+                await process.start()
             async with _client(process.url, self._plan) as client:
                 wire = self._wire(client)
                 return await play_own(case, self._stage(wire, process))

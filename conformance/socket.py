@@ -21,6 +21,7 @@ from wsproto.events import (
 )
 from wsproto.utilities import ProtocolError
 
+from conformance.connection import connect
 from conformance.reply import CheckFailed, Record, record, reply_of
 from conformance.stage import V1, Stage
 from conformance.values import show
@@ -181,6 +182,8 @@ async def connected(
     stage: Stage,
     subprotocols: Sequence[str] = (SUBPROTOCOL,),
     headers: Mapping[str, str] | None = None,
+    *,
+    narrow: bool = False,
 ) -> AsyncIterator[Socket]:
     """Open a WebSocket that must be given; reports show what was said on it."""
     url = stage.wire.client.base_url
@@ -195,12 +198,8 @@ async def connected(
         subprotocols=list(subprotocols),
         extra_headers=[(name.encode(), value.encode()) for name, value in sent.items()],
     )
-    secure = url.scheme == "https"
     try:
-        async with asyncio.timeout(_SECONDS):
-            reader, writer = await asyncio.open_connection(
-                url.host, url.port or (443 if secure else 80), ssl=secure or None
-            )
+        reader, writer = await connect(url, narrow=narrow)
     except (OSError, TimeoutError) as error:
         why = str(error) or type(error).__name__
         stage.wire.exchanges[number] = msgspec.structs.replace(shown, trouble=why)

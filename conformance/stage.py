@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import msgspec
 
+from conformance.connection import connect
 from conformance.demands import Demands
 from conformance.receiver import Receiver, Target
 from conformance.reply import CheckFailed, Record, Reply, record, reply_of
@@ -110,8 +111,7 @@ class Stage(Demands):
 
     async def spoken(self, content: bytes, seconds: float = 10.0) -> bytes:
         """Say bytes on a connection of its own, and return what comes back until it is quiet."""
-        url = self.wire.client.base_url
-        reader, writer = await asyncio.open_connection(url.host, url.port or 80)
+        reader, writer = await connect(self.wire.client.base_url)
         heard = b""
         try:
             with contextlib.suppress(ConnectionError):
@@ -215,18 +215,16 @@ class Stage(Demands):
         (await self.fail(job)).expect(200, {"state": "discarded"})
         return await self.look(job)
 
-    async def events(self, queue: str, **query: Any) -> list[Record]:
-        """Read all events of one queue, oldest first."""
+    async def events(self, queue: str = "", most: int | None = None, **query: Any) -> list[Record]:
+        """Read all events of one queue, or of the whole server, or the first of them."""
         found: list[Record] = []
-        after: dict[str, str] = {}
+        asked = {"limit": most or 1000, **({"queues": queue} if queue else {}), **query}
         while True:
-            page = (await self.get("events", queues=queue, limit=1000, **query, **after)).expect(
-                200
-            )
+            page = (await self.get("events", **asked)).expect(200)
             found += [record(event, page) for event in page["events"]]
-            if not page["has_more"]:
+            if not page["has_more"] or (most and len(found) >= most):
                 return found
-            after = {"after": page["cursor"]}
+            asked["after"] = page["cursor"]
 
     # ------------------------------------------------------------------ expectations
 

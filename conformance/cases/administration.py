@@ -1,9 +1,11 @@
 """Cases of the admin API: lists, one job or worker, statistics, maintenance and settings."""
 
 import asyncio
+from contextlib import suppress
 
 from conformance.case import case
 from conformance.frames import streaming
+from conformance.reply import CheckFailed
 from conformance.stage import Stage
 
 ADMIN = "admin_api"
@@ -73,6 +75,12 @@ async def changes(stage: Stage) -> None:
     (await stage.post(f"{path}/cancel")).expect(200, {"state": "cancelled"})
 
 
+async def _counted(stage: Stage, queue: str, *kinds: str) -> list[int]:
+    """What the statistics of the last hours have of a queue."""
+    reply = await stage.get("admin/stats/history", queue=queue, period="1h")
+    return [sum(one[kind] for one in reply.expect(200)["data"]) for kind in kinds]
+
+
 @case(
     *("OJS-ADM-009", "OJS-ADM-012", "OJS-ADM-013", "OJS-ADM-014", "OJS-ADM-016"),
     level=1,
@@ -86,9 +94,7 @@ async def statistics(stage: Stage) -> None:
     first = await stage.enqueue(queue)
 
     async def counted() -> bool:
-        data = (await stage.get("admin/stats/history", queue=queue, period="1h")).json["data"]
-        sums = [sum(one[kind] for one in data) for kind in ("enqueued", "processed", "failed")]
-        return sums == [3, 1, 1]
+        return await _counted(stage, queue, "enqueued", "processed", "failed") == [3, 1, 1]
 
     await stage.until(counted, 60, "the statistics of the queue")
     shown = (await stage.get(f"admin/queues/{queue}")).expect(
@@ -103,6 +109,58 @@ async def statistics(stage: Stage) -> None:
     )
     long = await stage.get("admin/stats/history", queue=queue, period="1m")
     stage.check(len(long.json["data"]) in (60, 61, 62), "an hour of minutes", long.text)
+
+
+async def _at_work(stage: Stage, queue: str) -> None:
+    """Bring jobs from their enqueue to their ACK until the server is gone."""
+    with suppress(CheckFailed):
+        while True:
+            await stage.enqueue(queue)
+            for job in await stage.fetch(queue):
+                (await stage.ack(job)).expect(200)
+
+
+async def _all_counted_once(stage: Stage, queue: str) -> None:
+    async def are_counted() -> bool:
+        counted = await _counted(stage, queue, "enqueued", "processed")
+        # Read afterwards: what was under way may still have come to the log.
+        logged = [
+            len(await stage.events(queue, types=kind)) for kind in ("job.enqueued", "job.completed")
+        ]
+        none_twice = all(one <= most for one, most in zip(counted, logged, strict=True))
+        stage.check(none_twice, f"as many as are logged, {logged}, at most", counted)
+        return counted == logged and min(logged) > 5
+
+    await stage.until(are_counted, 60, "the statistics have all events of the log")
+
+
+@case("OJS-ADM-015", level=1, capability=ADMIN, own_server="main", seconds=150)
+async def counted_through_crashes(stage: Stage) -> None:
+    """Statistics count each event of the log once, however often the server is killed."""
+    assert stage.process is not None
+    queue = stage.name()
+    for _ in range(2):
+        async with stage.waiting(*(_at_work(stage, queue) for _ in range(4))):
+            for _ in range(5):
+                await asyncio.sleep(0.1)
+                await _counted(stage, queue, "enqueued")
+            await stage.process.kill()
+        await stage.process.start()
+        await _all_counted_once(stage, queue)
+
+
+@case("OJS-ADM-015", level=1, capability=ADMIN, own_server="nodes", seconds=150)
+async def counted_by_several(stage: Stage) -> None:
+    """Statistics count what several servers did, and what one did before it was killed."""
+    queue = stage.name()
+    async with stage.beside() as other:
+        assert other.process is not None
+        async with stage.waiting(*(_at_work(on, queue) for on in (stage, other) * 3)):
+            for _ in range(5):
+                await asyncio.sleep(0.1)
+                await asyncio.gather(*(_counted(on, queue, "enqueued") for on in (stage, other)))
+            await other.process.kill()
+        await _all_counted_once(stage, queue)
 
 
 @case("OJS-ADM-010", "OJS-ADM-011", capability=ADMIN)

@@ -1,7 +1,9 @@
 """Cases of cron entries: expressions, zones, firing, overlap and history."""
 
 import asyncio
+import struct
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from conformance.case import case
@@ -10,6 +12,7 @@ from conformance.stage import Stage
 
 CRON = "cron_jobs"
 YEARLY = "0 0 1 1 *"
+GONE = "Conformance/Gone"  # a zone that is nowhere but in the folder of a server
 
 
 async def register(stage: Stage, name: str, expression: str = YEARLY, **more: Any) -> Reply:
@@ -343,6 +346,36 @@ async def leases_of_fired_jobs(stage: Stage) -> None:
     start, end = (datetime.fromisoformat(job[at]) for at in ("started_at", "lease_expires_at"))
     stage.check((end - start).total_seconds() >= 600, "ten minutes or more", str(end - start))
     (await stage.delete(f"cron/{name}")).expect(200)
+
+
+@case("OJS-CRN-027", level=2, capability=CRON, own_server="zones", unstarted=True)
+async def zones_that_vanish(stage: Stage) -> None:
+    """An entry whose zone is gone is disabled, and an event says why."""
+    assert stage.process is not None
+    name = stage.name("cron")
+    file = Path(stage.process.folder, "zones", GONE)
+    await asyncio.to_thread(_put_zone, file)
+    await stage.process.start()
+    (await register(stage, name, "* * * * * *", timezone=GONE)).expect(201)
+    await stage.process.kill()
+    await asyncio.to_thread(file.unlink)
+    await stage.process.start()
+
+    async def is_disabled() -> bool:
+        return not (await entry(stage, name))["enabled"]
+
+    await stage.until(is_disabled, 15, "the entry is disabled")
+    last = (await stage.events(types="cron.*"))[-1]
+    stage.equal([last["type"], last["subject"]], ["cron.skipped", name], "type and subject")
+    stage.equal(last["data"]["reason"], "invalid", "reason")
+    stage.check(bool(last["data"]["message"]), "a message", last)
+
+
+def _put_zone(file: Path) -> None:
+    """Write the file of a time zone that has one name, one offset, and no changes."""
+    file.parent.mkdir(parents=True)
+    counts = struct.pack(">6l", 0, 0, 0, 0, 1, 4)
+    file.write_bytes(b"TZif" + bytes(16) + counts + struct.pack(">lBB", 3600, 0, 0) + b"XYZ\0")
 
 
 @case("OJS-CRN-028", "OJS-CRN-029", "OJS-CRN-030", "OJS-CRN-034", level=2, capability=CRON)

@@ -5,6 +5,8 @@ import asyncio
 from conformance.case import case
 from conformance.stage import Stage
 
+KEPT = 3  # what the variant has room for
+
 
 @case("OJS-DLQ-001", "OJS-DLQ-002", "OJS-DLQ-004", "OJS-DLQ-005", level=1)
 async def every_discarded_job(stage: Stage) -> None:
@@ -121,6 +123,33 @@ async def events_of_dead_letters(stage: Stage) -> None:
     await stage.discarded(queue)
     types = [event["type"] for event in await stage.events(queue)]
     stage.equal(types[-2:], ["job.discarded", "dead_letter.added"], "the last events")
+
+
+@case("OJS-DLQ-011", "OJS-DLQ-012", "OJS-DLQ-013", level=1, own_server="small", seconds=400)
+async def only_so_many(stage: Stage) -> None:
+    """Of dead letters that are to stay a queue keeps the latest, and tells of those that go."""
+    queue, other = stage.name(), stage.name()
+    stays = {"on_exhaustion": "dead_letter"}
+    uncounted = [await stage.discarded(queue) for _ in range(KEPT + 1)]
+    many = [await stage.discarded(queue, retry=stays) for _ in range(KEPT + 2)]
+    few = [await stage.discarded(other, retry=stays) for _ in range(KEPT)]
+
+    async def listed(name: str) -> list[str]:
+        reply = (await stage.get("dead-letter", queue=name, limit=100)).expect(200)
+        return [job["id"] for job in reply["jobs"]]
+
+    async def are_removed() -> bool:
+        return len(await listed(queue)) <= len(uncounted) + KEPT
+
+    # A server may look for them seldom, and most do at their start.
+    await stage.crash()
+    await stage.until(are_removed, 300, "what is too much is removed")
+    left = [job["id"] for job in (*uncounted, *many[-KEPT:])]
+    stage.equal(await listed(queue), left[::-1], "what is left, the latest first")
+    stage.equal(await listed(other), [job["id"] for job in few][::-1], "another queue")
+    told = await stage.events(queue, types="dead_letter.pruned")
+    found = {event["subject"]: event["data"]["reason"] for event in told}
+    stage.equal(found, {job["id"]: "count" for job in many[:-KEPT]}, "what was told")
 
 
 @case("OJS-DLQ-014", level=1)

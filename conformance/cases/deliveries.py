@@ -7,13 +7,14 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from conformance.case import HOOKS, case
+from conformance.case import case
 from conformance.cases.tenants import TENANTS, two
 from conformance.cases.webhooks import PATH, WEBHOOKS
 from conformance.played.listener import Said
 from conformance.receiver import Call, Target
 from conformance.reply import Record
 from conformance.stage import Stage
+from conformance.variants import HOOKS
 
 SECRET = "a-secret-of-the-judge"
 OFF_S = 300.0  # how far apart two clocks may be

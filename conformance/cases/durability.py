@@ -157,7 +157,12 @@ async def waiters_at_another_server(stage: Stage) -> None:
             stage.check(took < 3, "soon after it was stored", took)
 
 
-@case("OJS-DUR-006", "OJS-DLQ-003", "OJS-EVT-012", level=1, own_server="brief", seconds=180)
+@case(
+    *("OJS-DUR-006", "OJS-DLQ-003", "OJS-DLQ-012", "OJS-EVT-012"),
+    level=1,
+    own_server="brief",
+    seconds=180,
+)
 async def retention(stage: Stage) -> None:
     """What has ended is kept as long as it is set, dead letters by their policy."""
     queue = stage.name()

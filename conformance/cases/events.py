@@ -7,6 +7,7 @@ from conformance.reply import Record
 from conformance.stage import Stage
 
 EVENTS = "events"
+KEPT_S = 2  # for how long the variant keeps them
 
 
 def _types(events: list[Record]) -> list[str]:
@@ -224,6 +225,28 @@ async def cloud_events(stage: Stage) -> None:
             wanted = {**known, "type": f"org.openjobspec.{own}{known['type']}"}
             stage.equal(event, wanted, f"{known['type']} as a CloudEvent")
     (await stage.get("events", format="cloud")).error(400, "invalid_request", field="format")
+
+
+@case("OJS-EVT-016", capability=EVENTS, own_server="brief", seconds=180)
+async def places_before_what_is_kept(stage: Stage) -> None:
+    """A place before the oldest event that is kept is taken, and that event is the next one."""
+    queue = stage.name()
+    await stage.enqueue(queue)
+    place = (await stage.events(queue))[0]["id"]
+
+    async def none_is_left() -> bool:
+        return not await stage.events(queue)
+
+    await asyncio.sleep(KEPT_S + 0.5)
+    # A server may look for old events seldom, and most do at their start.
+    await stage.crash()
+    await stage.until(none_is_left, 120, "no event left")
+    job = await stage.enqueue(queue)
+    page = (await stage.get("events", after=place)).expect(200)
+    found = [event["id"] for event in page["events"]]
+    kept = await stage.events()
+    stage.equal(found, [event["id"] for event in kept], "events behind the place")
+    stage.equal(kept[0]["subject"], job["id"], "subject of the oldest that is kept")
 
 
 @case("OJS-EVT-021", level=1, capability="admin_api")

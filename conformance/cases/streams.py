@@ -4,7 +4,8 @@ import asyncio
 from typing import Any
 
 from conformance.case import case
-from conformance.frames import streaming
+from conformance.frames import status_of, streaming, unread
+from conformance.losses import Dropped, dropped, flooded, nothing_lost_unseen
 from conformance.stage import Stage
 
 STREAMS = "event_streams"
@@ -148,6 +149,46 @@ async def coming_back(stage: Stage) -> None:
         stage.check({"gap_start", "gap_end"} <= set(gap.json), "gap_start and gap_end", gap.data)
         await stage.enqueue(queue)
         stage.equal((await frames.event()).event, "job.enqueued", "the stream goes on")
+
+
+@case("OJS-STR-024", own_server="small", capability=STREAMS)
+async def only_so_many(stage: Stage) -> None:
+    """A server that holds as many streams as it may refuses another one until one has ended."""
+    place = "events/stream"
+
+    async def is_given() -> bool:
+        return await status_of(stage, place) == 200
+
+    async with streaming(stage, place):
+        async with streaming(stage, place):
+            for _ in range(2):
+                stage.equal(await status_of(stage, place), 503, "status of a third stream")
+        await stage.until(is_given, 10, "room for another stream")
+
+
+@case("OJS-STR-021", "OJS-STR-022", own_server="small", capability=STREAMS)
+async def read_too_late(stage: Stage) -> None:
+    """Who does not read in time is told what was dropped, and the newest events wait."""
+    queue = stage.name()
+    await stage.enqueue(queue)
+    async with unread(stage, f"queues/{queue}/events") as begin:
+        logged = await flooded(stage, queue)
+        frames = begin()
+        heard: list[str | Dropped] = []
+        comment = ""
+        while logged[-1] not in heard[-1:]:
+            frame = await frames.next()
+            if frame is None:
+                break
+            comment = frame.comment or comment
+            if frame.event == "system.events_dropped":
+                found = dropped(stage, frame.json, f"queue:{queue}")
+                stage.equal(comment, f"events-dropped {found.dropped_count}", "the comment before")
+                heard.append(found)
+                comment = ""
+            elif frame.event:
+                heard.append(frame.id)
+    await nothing_lost_unseen(stage, queue, logged, heard)
 
 
 @case("OJS-STR-019", "OJS-DUR-008", own_server="main", capability=STREAMS, seconds=120)

@@ -2,9 +2,10 @@
 
 import asyncio
 
-from conformance.case import MAIN, case
+from conformance.case import case
 from conformance.reply import Reply
 from conformance.stage import Stage
+from conformance.variants import MAIN
 
 WEBHOOKS = "webhooks"
 PATH = "webhooks/subscriptions"

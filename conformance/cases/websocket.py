@@ -4,6 +4,7 @@ import asyncio
 
 from conformance.case import case
 from conformance.cases.access import key_of
+from conformance.losses import Dropped, dropped, flooded, nothing_lost_unseen
 from conformance.reply import Record
 from conformance.socket import SUBPROTOCOL, UNCLEAN, Socket, connected
 from conformance.stage import Stage
@@ -214,6 +215,26 @@ async def mistakes(stage: Stage) -> None:
         await socket.event()
         await socket.say(b"\x00\x01")
         await socket.ended()
+
+
+@case("OJS-WSK-011", own_server="small", capability=WEBSOCKET)
+async def read_too_late(stage: Stage) -> None:
+    """A channel that is not read in time says what was dropped before its next event."""
+    queue = stage.name()
+    await stage.enqueue(queue)
+    channel = f"queue:{queue}"
+    async with connected(stage, narrow=True) as socket:
+        await socket.subscribe(channel)
+        logged = await flooded(stage, queue)
+        heard: list[str | Dropped] = []
+        while logged[-1] not in heard[-1:]:
+            said = await socket.next()
+            if said["type"] == "warning":
+                stage.equal(said["code"], "events_dropped", "code")
+                heard.append(dropped(stage, {**said, "dropped_count": said["count"]}, channel))
+            else:
+                heard.append(said["id"])
+    await nothing_lost_unseen(stage, queue, logged, heard)
 
 
 @case("OJS-WSK-012", level=1, capability=WEBSOCKET, seconds=90)

@@ -178,7 +178,8 @@ def presence(worker: Worker, now: int, thresholds: Thresholds) -> Presence:
     if worker.state == WorkerState.TERMINATED or silent >= thresholds.offline_ms:
         return Presence.OFFLINE
     # A BEAT moves both; a registration is not one.
-    expected = not thresholds.online_at_once and worker.beat_at != worker.alive_at
+    beats = worker.beat_at is not None and worker.beat_at == worker.alive_at
+    expected = not (thresholds.online_at_once or beats)
     if expected or silent >= thresholds.unreachable_ms:
         return Presence.UNREACHABLE
     return Presence.ONLINE

@@ -45,13 +45,16 @@ def look_at(work: Work, ops: "Sequence[Claim]") -> Askers:
     for worker_id in ids:
         worker = workers.get(worker_id)
         if worker is None:
-            if worker_id not in unknown:
-                stale.append(Worker(id=worker_id, seen_at=work.now, created_at=work.now))
-            continue
-        if worker.deleted_at is not None and profile.final_deletion:
+            if worker_id in unknown:
+                continue
+            worker = Worker(id=worker_id, seen_at=work.now, created_at=work.now)
+            begins = presence(worker, work.now, profile.thresholds)
+            worker = msgspec.structs.replace(worker, presence=begins)
+            stale.append(worker)
+        elif worker.deleted_at is not None and profile.final_deletion:
             barred.add(worker_id)
             continue
-        if worker.seen_at < work.now - SEEN_EVERY_MS:
+        elif worker.seen_at < work.now - SEEN_EVERY_MS:
             stale.append(seen(work, worker))
         seen_as = presence(worker, work.now, profile.thresholds)
         if not may_fetch(worker) or (profile.gates_fetch and seen_as is not Presence.ONLINE):

@@ -1,12 +1,13 @@
 """Event streams as cases read them: frames, their end, and silence."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 
 import httpx
 import pytest
 
-from conformance.frames import Frame, streaming
+from conformance.frames import Frame, streaming, unread
 from conformance.reply import CheckFailed
 from conformance.stage import Stage
 from conformance.wire import Wire
@@ -67,3 +68,95 @@ async def test_a_stream_that_is_refused_fails_the_case() -> None:
     with pytest.raises(CheckFailed, match="status of GET events/stream: 200"):
         async with streaming(stage_of(Said(b"{}"), 503), "events/stream"):
             pass
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
+Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+@asynccontextmanager
+async def serving(serve: Serve) -> AsyncIterator[Stage]:
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked = (await reader.readuntil(b"\r\n\r\n")).decode()
+        assert asked.startswith("GET /ojs/v1/events/stream HTTP/1.1\r\n")
+        assert "accept: text/event-stream\r\n" in asked.lower()
+        try:
+            await serve(reader, writer)
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(handle, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    async with server, httpx.AsyncClient(base_url=url, trust_env=False) as client:
+        yield Stage(Wire(client), {})
+
+
+def saying(*said: bytes) -> Serve:
+    async def serve(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        for part in said:
+            writer.write(part)
+            await writer.drain()
+
+    return serve
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        (HEAD, b"\r\n:a\n\nid: 1\r\neve", b"nt: b\n\n"),
+        (
+            HEAD,
+            CHUNKED,
+            b"4\r\n:a\n\n\r\n8;x=y\r\nid: 1\r\ne\r\n",
+            b"9\r\nvent: b\n\n\r\n0\r\n\r\n",
+        ),
+        (HEAD, CHUNKED, b"14\r\n:a\n\nid: 1\nevent: b\n\n\r\nfffffff0\r\n"),
+    ],
+    ids=["to the end", "in chunks", "before a chunk that is too long"],
+)
+async def test_a_stream_is_read_when_its_frames_are_asked_for(said: tuple[bytes, ...]) -> None:
+    async with serving(saying(*said)) as stage, unread(stage, "events/stream") as begin:
+        found = await begin().events_to_the_end()
+    assert found == [Frame(comment="a"), Frame(id="1", event="b")]
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (b"HTTP/1.1 503 Busy\r\n\r\n", r'status of GET events/stream: \["200"\], got \["503"\]'),
+        (b"HTTP/1.1 200 OK\r\n", "expected an answer, got "),
+        (b"x" * 20_000, "expected an answer, got "),
+    ],
+)
+async def test_what_is_no_stream_fails_the_case(said: bytes, told: str) -> None:
+    async with serving(saying(said)) as stage:
+        with pytest.raises(CheckFailed, match=told):
+            async with unread(stage, "events/stream"):
+                pass
+
+
+async def test_a_stream_that_is_not_read_soon_holds_its_server_back() -> None:
+    piece, most = b":" + b"x" * 65_000 + b"\n\n", 60
+    written = asyncio.Event()
+    sent = 0
+
+    async def serve(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal sent
+        writer.transport.set_write_buffer_limits(0)
+        writer.write(HEAD + b"\r\n")
+        while sent < most:
+            writer.write(piece)
+            sent += 1
+            try:
+                # Too short a wait on a slow machine only ends the loop sooner.
+                await asyncio.wait_for(writer.drain(), 0.3)
+            except TimeoutError:
+                break
+        written.set()
+        await writer.drain()
+
+    async with serving(serve) as stage, unread(stage, "events/stream") as begin:
+        await asyncio.wait_for(written.wait(), 20)
+        assert sent < most // 4
+        assert len(await begin().events_to_the_end()) == sent

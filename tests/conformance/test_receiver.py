@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 
-from conformance.case import HOOKS
 from conformance.played.listener import Said
 from conformance.receiver import Receiver
 from conformance.reply import CheckFailed
 from conformance.runner import Plan, run
 from conformance.stage import Stage
+from conformance.variants import HOOKS
 from conformance.verdict import CaseResult, SkipReason, Verdict
 from tests.conformance.fake_server import FakeServer, Reply
 from tests.conformance.test_own_cases import own

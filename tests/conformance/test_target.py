@@ -133,6 +133,10 @@ def test_a_run_whose_server_does_not_start_has_a_verdict_for_every_case(
         ([], "say where the server is, with --url, or how to start it, with --server-cmd"),
         (["--variant", "keys"], "must look like keys="),
         (["--variant", "main=x"], "must look like keys="),
+        (
+            ["--url", "http://x", "--variant", "smal=x"],
+            "no variant is called 'smal' (nearest: 'small')",
+        ),
         (["--jobs", "0"], "'0' is no number from 1"),
         (["--url", "http://x", "--case", "OJS-FET-99"], "no case has the id 'OJS-FET-99'"),
     ],

@@ -128,6 +128,24 @@ def test_presence_follows_the_age_of_the_last_sign_of_life(silent: int, seen: Pr
     assert presence(Worker("w", seen_at=1000), 1000 + silent, LIMITS) is seen
 
 
+@pytest.mark.parametrize(
+    ("alive_at", "beat_at", "seen"),
+    [
+        (None, None, Presence.UNREACHABLE),
+        (1000, None, Presence.UNREACHABLE),
+        (1000, 900, Presence.UNREACHABLE),
+        (1000, 1000, Presence.ONLINE),
+    ],
+    ids=["only fetches", "registered", "registered anew", "beats"],
+)
+def test_a_first_beat_can_be_what_makes_a_worker_online(
+    alive_at: int | None, beat_at: int | None, seen: Presence
+) -> None:
+    limits = Thresholds(unreachable_ms=100, online_at_once=False)
+    worker = Worker("w", alive_at=alive_at, beat_at=beat_at, seen_at=1000)
+    assert presence(worker, 1000, limits) is seen
+
+
 def test_a_terminated_worker_is_offline_at_once_and_deleted_in_time() -> None:
     worker = Worker("w", state="terminated", alive_at=1000)
     assert presence(worker, 1000, LIMITS) is Presence.OFFLINE

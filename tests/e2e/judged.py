@@ -15,9 +15,9 @@ from pathlib import Path
 import psycopg
 from psycopg import sql
 
-from conformance.case import MAIN
 from conformance.cases.access import ROLES, key_of
 from conformance.cli import main
+from conformance.variants import MAIN
 from tests.postgres import Run, Server, programs_18
 
 ROOT = Path(__file__).parents[2]
@@ -27,6 +27,12 @@ STORES = ("sqlite", "postgres")
 WORKER = "worker"
 BRIEF = "--keep-completed 2s --keep-cancelled 2s --keep-discarded 2s --keep-events 2s"
 HOOKS = "--webhook-private --webhook-plain"
+SMALL = "--max-streams 2 --stream-buffer 20 --max-dead-letters 3"
+TIMES = (
+    "--heartbeat-interval 200ms --heartbeat-timeout 3s --worker-unreachable-threshold 1s "
+    "--worker-delete-threshold 8s --worker-check-interval 200ms"
+)
+DISORDERED = "--worker-unreachable-threshold 2s --worker-offline-threshold 1s"
 
 
 class Beside:
@@ -90,6 +96,11 @@ def variants(start: str) -> dict[str, str]:
         "strict": f"{start} --strict",
         "brief": f"{start} {BRIEF}",
         "hooks": f"{start} {HOOKS}",
+        "small": f"{start} {SMALL}",
+        "zones": f"env PYTHONTZPATH={{dir}}/zones {start}",
+        "blackboard": f"{start} --profile blackboard {TIMES}",
+        "jobmanager": f"{start} --profile jobmanager {TIMES}",
+        "disordered": f"{start} {DISORDERED}",
     }
 
 

@@ -74,6 +74,11 @@ async def test_0_5_the_first_ping_makes_a_worker_online(board: System) -> None:
     assert (await board.call("GET", "/workers/online"))["workers"] == []
     await board.call("POST", f"/workers/{worker}/ping")
     assert await board.presence(worker) == "online"
+    await board.enqueue("b")
+    for _ in range(2):
+        assert await board.take("never-heard-of", "b") == []
+    await board.later(minutes=2)
+    assert await board.told("never-heard-of") == []
 
 
 async def test_0_6_a_ping_brings_an_unreachable_worker_back(board: System) -> None:

@@ -77,6 +77,16 @@ def runs_do_not_say_for_when() -> None:
     )
 
 
+@fault("OJS-CRN-027")
+def entries_without_a_zone_sleep() -> None:
+    """An entry that cannot be read any more is enabled, and never due again."""
+
+    def sleeps(self: Firing, entry: CronEntry, error: Exception) -> CronEntry:
+        return msgspec.structs.replace(entry, next_run_at=None)
+
+    put(Firing, "_switched_off", sleeps)
+
+
 @fault("OJS-CRN-008")
 def disabled_entries_have_a_next_run() -> None:
     """A disabled entry still says when it would run."""

@@ -1,5 +1,6 @@
 """Faults of stored jobs: reading, cancelling, counting, listing, dead letters, and many at once."""
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -9,6 +10,7 @@ from ojs_server.domain.job import WAITING, Change, Job, State
 from ojs_server.http import history, jobs, queue_config, queues
 from ojs_server.ops import enqueue
 from ojs_server.ops.work import Work
+from ojs_server.store.tables.dead_letters import DeadLetterWrites
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
 from tests.faulty.traffic import V1, answered, asked, dropped
@@ -193,6 +195,16 @@ def replays_forget_the_history() -> None:
 def deleted_letters_stay() -> None:
     """A delete is answered, and the job is still there."""
     put(Work, "remove", lambda self, jobs: None)
+
+
+@fault("OJS-DLQ-011")
+def one_dead_letter_too_few() -> None:
+    """A queue keeps one dead letter less than it has room for."""
+
+    def make(load: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda self, most, own, limit: load(self, most - 1, own, limit)
+
+    wrap(DeadLetterWrites, "load_surplus", make)
 
 
 @fault("OJS-DLQ-016")

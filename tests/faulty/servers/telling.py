@@ -13,6 +13,7 @@ from ojs_server.job_metrics import JobMetrics
 from ojs_server.ops import claim
 from ojs_server.ops.work import Work
 from ojs_server.store.tables.beside import BesideWrites
+from ojs_server.store.tables.events import EventReads, EventWrites
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
 from tests.faulty.traffic import V1, answered, queried, unheard
@@ -30,6 +31,35 @@ def newest_events_come_first() -> None:
 def cursors_skip_an_event() -> None:
     """Each page of several events loses its last one."""
     answered(EVENTS, lambda body: len(body["events"]) > 1 and body["events"].pop(), status=200)
+
+
+@fault("OJS-EVT-016")
+def old_places_are_the_end() -> None:
+    """Whoever comes with a place that is not kept any more begins at the end of the log."""
+
+    def make(read: Callable[..., Any]) -> Callable[..., Any]:
+        def page(self: EventReads, after: int, *given: Any) -> Any:
+            first, last = self.log_span()
+            return read(self, last if 0 < after < first else after, *given)
+
+        return page
+
+    wrap(EventReads, "events", make)
+
+
+@fault("OJS-ADM-015")
+def a_start_counts_all_again() -> None:
+    """The statistics count the whole log once more after each start."""
+    begun: list[int] = []
+
+    def make(count: Callable[..., None]) -> Callable[..., None]:
+        def counted(self: EventWrites, after: int, upto: int) -> None:
+            count(self, after if begun else 0, upto)
+            begun.append(upto)
+
+        return counted
+
+    wrap(EventWrites, "count_happenings", make)
 
 
 @fault("OJS-EVT-021")

@@ -1,0 +1,60 @@
+"""Readers that are too slow: what they are flooded with, and whether they know what they missed."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from conformance.stage import Stage
+
+ROOM: Final = 20  # for how many events the variant has room
+_BATCHES: Final = 15  # more than the network can hold for a narrow connection
+_BATCH: Final = 100
+
+
+class Dropped(msgspec.Struct, frozen=True):
+    """What a server says that it dropped: how many, the first and the last, the place before."""
+
+    channel: str
+    dropped_count: int
+    oldest_dropped_id: str
+    newest_dropped_id: str
+    after: str
+
+
+async def flooded(stage: Stage, queue: str) -> list[str]:
+    """Put many jobs into a queue that had one; the ids of their events."""
+    for _ in range(_BATCHES):
+        await stage.enqueue_many(queue, _BATCH)
+    return [event["id"] for event in await stage.events(queue)][1:]
+
+
+def dropped(stage: Stage, told: Mapping[str, Any], channel: str) -> Dropped:
+    """Read what a server says of a channel."""
+    try:
+        read = msgspec.convert(told, Dropped)
+    except msgspec.ValidationError as error:
+        stage.check(False, "what was dropped", str(error))
+        raise
+    stage.equal(read.channel, channel, "channel")
+    return read
+
+
+async def nothing_lost_unseen(
+    stage: Stage, queue: str, logged: Sequence[str], heard: Sequence[str | Dropped]
+) -> None:
+    """Demand that a queue's events were heard in order or told as dropped, the newest heard."""
+    place, waited = 0, len(logged)
+    for one in heard:
+        if isinstance(one, Dropped):
+            gone = logged[place : place + one.dropped_count]
+            told = [one.oldest_dropped_id, one.newest_dropped_id]
+            stage.equal(told, [*gone[:1], *gone[-1:]], "the first and the last dropped event")
+            behind = await stage.events(queue, most=1, after=one.after)
+            stage.equal([event["id"] for event in behind], gone[:1], "the event behind `after`")
+            place, waited = place + one.dropped_count, 0
+        else:
+            stage.equal([one], logged[place : place + 1], "the next event, or what was dropped")
+            place, waited = place + 1, waited + 1
+    stage.equal(place, len(logged), "events that were heard or told as dropped")
+    stage.check(waited >= ROOM, f"{ROOM} events behind those that were dropped", waited)

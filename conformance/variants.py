@@ -1,0 +1,26 @@
+"""The ways in which servers are set up for the cases that need them so, by name."""
+
+from typing import Final
+
+MAIN: Final = "main"  # what `--server-cmd` gives
+HOOKS: Final = "hooks"
+_TIMES: Final = (
+    "workers that are silent are unreachable after 1 s, dead after 3 s and deleted after 8 s, "
+    "and changes are looked for every 0.5 s or more often"
+)
+
+# What `--variant NAME=COMMAND` must be.
+VARIANTS: Final[dict[str, str]] = {
+    "keys": "one key for each role: conformance-key-of-producer, -worker, -operator, -admin",
+    "strict": "refuses unknown members (OJS-HTP-012)",
+    "brief": "keeps completed, cancelled and discarded jobs and events for two seconds",
+    "small": "has room for 2 event streams, for 20 events that wait for a slow one, and for "
+    "3 dead letters of each queue",
+    HOOKS: "posts webhooks to http addresses of this machine, and has no test hooks on",
+    "nodes": "may be started twice with the same {dir} and another {port}, over one database",
+    "zones": "takes time zones from files below {dir}/zones too, as they are when it starts",
+    "blackboard": f"has the profile blackboard; {_TIMES}; no other time is set",
+    "jobmanager": f"has the profile jobmanager; {_TIMES}; no other time is set",
+    "disordered": "is told that workers are unreachable after 2 s and offline after 1 s, so that "
+    "it must not start",
+}
