@@ -20,6 +20,8 @@ from conformance.wire import Finding, Received
 
 _BASE: Final = "urn:conformance:contract"
 _METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
+# Its schema is that of each line.
+_NDJSON: Final = "application/x-ndjson"
 _MOST_CHECKED_BYTES: Final = 64 * 1024
 
 
@@ -171,7 +173,8 @@ class Contract:
             return
         schema = f"{pointer}/content/{escaped(media)}/schema"
         if media.endswith("json") and "schema" in content[media]:
-            yield from self._body(label, schema, received.content, "response")
+            for body in received.content.splitlines() if media == _NDJSON else [received.content]:
+                yield from self._body(label, schema, body, "response")
 
     def _header(self, label: str, where: str, name: str, received: Received) -> Iterator[Finding]:
         pointer, header = self._resolved(where)

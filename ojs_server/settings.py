@@ -281,6 +281,13 @@ TABLE: Final[tuple[Setting, ...]] = (
         of_profile=True,
     ),
     Setting(
+        "session_grace",
+        "duration",
+        "how long a worker may lack the session that it held before it counts as dead",
+        field="session_grace_ms",
+        of_profile=True,
+    ),
+    Setting(
         "late_ack",
         "text",
         "what an ACK meets whose lease is lost",
@@ -387,6 +394,11 @@ def _check_profile(profile: Profile) -> None:
         raise SettingError(
             f"heartbeat_timeout must be at least {missed} times heartbeat_interval, "
             "or a delayed heartbeat would count as a death"
+        )
+    grace_ms = profile.session_grace_ms
+    if grace_ms is not None and dead_after_ms is not None and grace_ms >= dead_after_ms:
+        raise SettingError(
+            "session_grace must be shorter than heartbeat_timeout, which would be over before it"
         )
     if wrong := out_of_order(profile):
         (earlier, soon), (later, late) = wrong

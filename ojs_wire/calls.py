@@ -205,6 +205,7 @@ class ClaimRequest(msgspec.Struct):
     """A worker asks for a task."""
 
     worker_id: str
+    fetch_id: Annotated[str, Meta(min_length=1, max_length=MAX_NAME)] | None = None
 
 
 class TaskMove(msgspec.Struct):

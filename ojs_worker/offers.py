@@ -18,6 +18,7 @@ class Offers(msgspec.Struct, frozen=True):
     bulk_settle: bool = False
     max_results: int = MAX_RESULTS
     event_streams: bool = False
+    worker_sessions: bool = False
 
 
 class _Manifest(msgspec.Struct):
@@ -66,4 +67,5 @@ def read(body: bytes) -> Offers:
         bulk_settle=able.get("bulk_settle") is True,
         max_results=most if isinstance(most, int) and most > 0 else MAX_RESULTS,
         event_streams=able.get("event_streams") is True,
+        worker_sessions=able.get("worker_sessions") is True,
     )

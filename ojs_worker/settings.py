@@ -89,13 +89,18 @@ PROFILES: Final[Mapping[ProfileName, Config]] = {
 }
 
 
-class Given(TypedDict, total=False):
-    """The settings as keyword arguments of a worker."""
+class TlsFiles(TypedDict, total=False):
+    """The files of TLS as keyword arguments."""
 
-    profile: ProfileName
     tls_ca_file: str
     tls_cert_file: str
     tls_key_file: str
+
+
+class Given(TlsFiles, total=False):
+    """The settings as keyword arguments of a worker."""
+
+    profile: ProfileName
     queues: list[str] | tuple[str, ...] | str
     concurrency: int
     processes: int

@@ -1,12 +1,14 @@
 """TLS to the server as the settings have it: which authorities may have signed its certificate, and
 what the worker shows of itself."""
 
+import os
 import ssl
 from typing import Final
 
-from ojs_worker.settings import Config, SettingError
+from ojs_worker.settings import Config, SettingError, TlsFiles, load
 
-_FILES: Final = ("tls_ca_file", "tls_cert_file", "tls_key_file")
+_FILES: Final = tuple(TlsFiles.__annotations__)
+_ENVIRONMENT: Final = "OJS_TLS_"
 
 
 def tls_of(config: Config) -> ssl.SSLContext | None:
@@ -33,6 +35,14 @@ def tls_of(config: Config) -> ssl.SSLContext | None:
     elif config.tls_key_file is not None:
         raise SettingError("tls_key_file: is of no use without its certificate, tls_cert_file")
     return context
+
+
+def tls_for(url: str, files: TlsFiles) -> ssl.SSLContext | None:
+    """The same for who has no other settings; what is not given the environment may name."""
+    if unknown := sorted(files.keys() - {*_FILES}):
+        raise TypeError(f"{unknown[0]!r} is none of {', '.join(_FILES)}")
+    named = {name: value for name, value in os.environ.items() if name.startswith(_ENVIRONMENT)}
+    return tls_of(load({}, {"url": url, **files}, named))
 
 
 def _read(name: str, file: str) -> None:

@@ -12,19 +12,17 @@ from typing import Final
 from urllib.parse import urlencode
 
 from ojs_worker.backoff import Patience
-from ojs_worker.errors import Refused, Unreachable
+from ojs_worker.errors import Refused
 from ojs_worker.offers import Offers
 from ojs_worker.sse import FrameReader
-from ojs_worker.transport import Request, StreamingTransport
+from ojs_worker.streams import again_and_again, offers_of, stream_of
+from ojs_worker.transport import StreamingTransport
 
 log = logging.getLogger("ojs.worker")
 
 STREAM: Final = "/ojs/v1/events/stream"
 # Events after which there may be a job where there was none.
 EVENTS: Final = ("job.enqueued", "job.released", "queue.resumed")
-# A sign of life comes every 15 seconds.
-SILENCE_S: Final = 40.0
-_LATER: Final = frozenset({408, 429})
 
 
 class StreamWaker:
@@ -58,41 +56,28 @@ class StreamWaker:
     async def run(self) -> None:
         """Follow, and come back after every end, until cancelled or told that there is no way."""
         patience = Patience("follow the events")
-        while (offers := await self._ask()) is None:
-            await patience.wait("the server does not say what it offers")
-        if not offers.event_streams:
+        if not (await offers_of(self._ask, patience)).event_streams:
             log.info("the server has no event streams; it is asked to hold each FETCH instead")
             return
-        while True:
-            wait_s = None
-            try:
-                await self._follow(patience)
-                reason: object = "the stream ended"
-            except Refused as error:
-                if error.status < 500 and error.status not in _LATER:
-                    log.warning("events cannot be followed, FETCHes are held instead: %s", error)
-                    return
-                reason, wait_s = error, error.retry_after_s
-            except (Unreachable, ValueError) as error:
-                reason = error
-            finally:
-                self.connected = False
-            await patience.wait(reason, wait_s)
+        try:
+            await again_and_again(lambda: self._follow(patience), patience)
+        except Refused as error:
+            log.warning("events cannot be followed, FETCHes are held instead: %s", error)
 
     async def _follow(self, patience: Patience) -> None:
-        headers = {"Accept": "text/event-stream"}
-        if self._last is not None:
-            headers["Last-Event-ID"] = self._last
-        request = Request("GET", self._path, headers=headers, timeout_s=SILENCE_S)
         frames = FrameReader()
-        async with contextlib.aclosing(self._transport.stream(request)) as pieces:
-            async for piece in pieces:
-                if not self.connected:
-                    # What was enqueued before is found by the FETCH that follows.
-                    self.connected = True
-                    self._woken.set()
-                    patience.failures = 0
-                for frame in frames.feed(piece):
-                    self._last = frame.id or self._last
-                    if frame.event is not None:
+        request = stream_of(self._path, self._last)
+        try:
+            async with contextlib.aclosing(self._transport.stream(request)) as pieces:
+                async for piece in pieces:
+                    if not self.connected:
+                        # What was enqueued before is found by the FETCH that follows.
+                        self.connected = True
                         self._woken.set()
+                        patience.failures = 0
+                    for frame in frames.feed(piece):
+                        self._last = frame.id or self._last
+                        if frame.event is not None:
+                            self._woken.set()
+        finally:
+            self.connected = False

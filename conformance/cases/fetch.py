@@ -1,6 +1,7 @@
 """Cases of FETCH: what is handed out, to whom, in which order, and how long it waits."""
 
 import asyncio
+import json
 import time
 from collections import Counter
 from typing import Any
@@ -159,6 +160,24 @@ async def waiting_is_cut(stage: Stage) -> None:
         await stage.enqueue(queue)
         told = {"jobs": {"$size": 1}, "granted_wait_ms": longest}
         (await asyncio.wait_for(waiter, 5)).expect(200, told)
+
+
+@case("OJS-FET-023", capability="fetch_lines")
+async def one_job_a_line(stage: Stage) -> None:
+    """Jobs come one a line where Accept asks for it, and what else there is to say comes last."""
+    queue, lines = stage.name(), "application/x-ndjson"
+    jobs = [await stage.enqueue(queue, args=["one\ntwo"]) for _ in range(2)]
+    asked = {"queues": [queue], "count": 5, "wait_ms": 10_000_000}
+    reply = (await stage.post("workers/fetch", asked, Accept=lines)).expect(200)
+    stage.equal(reply.headers["content-type"].partition(";")[0], lines, "Content-Type")
+    *found, last = [json.loads(line) for line in reply.text.splitlines()]
+    stage.equal([one["id"] for one in found], [job["id"] for job in jobs], "jobs")
+    stage.equal(found[0]["args"], ["one\ntwo"], "args")
+    stage.check("granted_wait_ms" in last, "granted_wait_ms in the last line", last)
+    nothing = await stage.post("workers/fetch", {"queues": [queue]}, Accept=lines)
+    stage.equal(nothing.expect(200).text, "", "lines of an empty answer")
+    refused = await stage.post("workers/fetch", {"queues": ["-"]}, Accept=lines)
+    refused.error(400, "invalid_request", field="queues")
 
 
 @case("OJS-FET-016", capability="long_poll", alone=True)

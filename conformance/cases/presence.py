@@ -1,9 +1,15 @@
 """Cases of workers that are managed: what they run and hold, who is online, deletion."""
 
+import asyncio
+import contextlib
+from typing import Any
+
 from conformance.case import case
+from conformance.frames import Frames, streaming
 from conformance.stage import Stage
 
 MANAGED = "worker_management"
+SESSIONS = "worker_sessions"
 
 
 @case("OJS-PRS-007", "OJS-PRS-008", level=1, capability=MANAGED)
@@ -64,3 +70,71 @@ async def what_workers_run(stage: Stage) -> None:
     stage.equal([one["id"] for one in changed.json["functionBlocks"]], [block], "blocks")
     reply = await stage.call("PUT", path, {"functionBlocks": [""]})
     reply.error(400, "invalid_request", field="functionBlocks[0]")
+
+
+async def _greeted(stage: Stage, worker: str, frames: Frames) -> float:
+    """The first event of a session; answers its grace."""
+    opened = await frames.event()
+    stage.equal((opened.event, opened.json["worker_id"]), ("session.opened", worker), "greeting")
+    grace_s: float = opened.json["session_grace"]
+    stage.check(grace_s > 0, "a grace", grace_s)
+    return grace_s
+
+
+async def _registered(stage: Stage, kind: str) -> str:
+    worker = stage.name(kind)
+    (await stage.post("workers/register", {"worker_id": worker})).expect(200)
+    return worker
+
+
+async def _shown(stage: Stage, worker: str) -> Any:
+    return (await stage.get(f"workers/{worker}")).expect(200).json["worker"]
+
+
+async def _dies(stage: Stage, worker: str, grace_s: float) -> None:
+    async def dead() -> bool:
+        return bool((await _shown(stage, worker))["state"] == "terminated")
+
+    await stage.until(dead, grace_s + 15, f"worker {worker} is terminated")
+
+
+@case("OJS-PRS-014", "OJS-PRS-015", "OJS-PRS-016", "OJS-PRS-018", level=1, capability=SESSIONS)
+async def sessions(stage: Stage) -> None:
+    """A worker whose last session ends is dead soon; one that has opened another is not."""
+    back, lost = [await _registered(stage, kind) for kind in ("back", "lost")]
+    earlier = contextlib.AsyncExitStack()
+    older = await earlier.enter_async_context(streaming(stage, f"workers/{back}/session"))
+    await _greeted(stage, back, older)
+    async with streaming(stage, f"workers/{back}/session") as newer:
+        await _greeted(stage, back, newer)
+        await earlier.aclose()
+        queue = stage.name()
+        await stage.enqueue(queue)
+        async with streaming(stage, f"workers/{lost}/session") as frames:
+            grace_s = await _greeted(stage, lost, frames)
+            job = await stage.take(queue, lost)
+            stage.equal((await _shown(stage, lost))["last_heartbeat_at"], None, "last heartbeat")
+        await _dies(stage, lost, grace_s)
+        given_back = await stage.look(job)
+        stage.check(given_back["state"] != "active", "a job that was given back", given_back)
+        stage.equal((await _shown(stage, back))["state"], "running", "state of the other worker")
+    for gone in (lost, stage.name("w")):
+        (await stage.get(f"workers/{gone}/session")).error(404, "not_found")
+
+
+@case("OJS-PRS-017", level=1, capability=SESSIONS, own_server="main", seconds=120)
+async def sessions_that_the_server_ends(stage: Stage) -> None:
+    """A server that stops ends the sessions of its workers without taking them for dead."""
+    assert stage.process is not None
+    held, lost = [await _registered(stage, kind) for kind in ("held", "lost")]
+    async with streaming(stage, f"workers/{held}/session") as frames:
+        await _greeted(stage, held, frames)
+        stopping = asyncio.create_task(stage.process.stop())
+        told = await frames.events_to_the_end()
+        stage.equal([frame.event for frame in told], ["server.shutdown"], "events")
+    await stopping
+    await stage.process.start()
+    async with streaming(stage, f"workers/{lost}/session") as frames:
+        grace_s = await _greeted(stage, lost, frames)
+    await _dies(stage, lost, grace_s)
+    stage.equal((await _shown(stage, held))["state"], "running", "state of the other worker")

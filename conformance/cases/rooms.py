@@ -106,6 +106,24 @@ async def a_claim_takes_the_oldest_of_exact_pairs(stage: Stage) -> None:
     stage.equal([one and one["id"] for one in brought], [*(t["id"] for t in tasks), None], "ids")
 
 
+@case("OJS-ROM-013", level=1, capability=ROOMS)
+async def a_claim_can_be_repeated(stage: Stage) -> None:
+    """The same claim again brings the same task; once that is over it brings the next one."""
+    room = stage.name()
+    worker = (await offered(stage, room))["worker_id"]
+    tasks = [await submitted(stage, room) for _ in range(2)]
+    body = {"worker_id": worker, "fetch_id": stage.name("f")}
+
+    async def brought() -> Any:
+        return (await stage.post("tasks/claim", body)).expect(200)["task"]["id"]
+
+    stage.equal([await brought() for _ in range(2)], [tasks[0]["id"]] * 2, "ids")
+    (await moved(stage, tasks[0], "completed")).expect(200)
+    stage.equal(await brought(), tasks[1]["id"], "id")
+    reply = await stage.post("tasks/claim", {**body, "fetch_id": "a\nb"})
+    reply.error(400, "invalid_request", field="fetch_id")
+
+
 @case("OJS-ROM-010", "OJS-ROM-011", "OJS-ROM-012", level=1, capability=ROOMS)
 async def tasks_are_listed_waited_for_and_cancelled(stage: Stage) -> None:
     """A room lists its tasks; a task is waited for, cancelled, and known as a job."""

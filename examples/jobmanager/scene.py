@@ -1,10 +1,12 @@
 """A room in which shared objects are changed by whoever knows how, as users of a job manager write
 it: classes are jobs, their fields are the parameters, and `run` is given the program's own objects.
 
-Start a server with `ojs-server --profile jobmanager`, then `python -m examples.jobmanager.scene`.
+    ojs-server --profile jobmanager &
+    python examples/jobmanager/scene.py http://127.0.0.1:8080
+
+One of the tasks must fail; the worker logs why.
 """
 
-import os
 import sys
 from typing import Any
 
@@ -63,6 +65,5 @@ def served(api: Any, scene: Scene, **times: Any) -> list[str]:
 
 
 if __name__ == "__main__":
-    url = os.environ.get("OJS_URL", "http://127.0.0.1:8080")
+    url = sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:8080"
     print("\n".join(served(url, {"angle": 0.0, "size": 1.0})))
-    sys.exit(0)

@@ -1,10 +1,14 @@
 """A worker as its users write it, with nothing but an HTTP client, and a look at the fleet.
 
-ojs-server --profile blackboard &
-python examples/worker_management/fleet.py http://127.0.0.1:8080
+    ojs-server --profile blackboard &
+    python examples/worker_management/fleet.py http://127.0.0.1:8080
+
+It works until SIGINT (Ctrl-C) or SIGTERM.
 """
 
 import asyncio
+import contextlib
+import signal
 import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -39,7 +43,9 @@ class Worker:
     async def poll(self) -> int:
         """Do what there is; answers how much that was."""
         body = {"workerId": self.uuid, "functionBlockIds": BLOCKS, "limit": 1}
-        jobs: list[dict[str, Any]] = (await self.client.post("/blackboard/job", json=body)).json()
+        answer = await self.client.post("/blackboard/job", json=body)
+        # A refusal says that the engine has forgotten this worker: the next ping registers anew.
+        jobs: list[dict[str, Any]] = answer.json() if answer.is_success else []
         for job in jobs:
             result = {"size": len(job["context"])}
             pushed = {"jobId": job["jobId"], "status": "success", "result": result}
@@ -65,13 +71,17 @@ async def fleet(client: httpx.AsyncClient) -> list[str]:
 
 
 async def main(url: str) -> None:
-    """Work until interrupted."""
+    """Work until told to stop."""
     async with httpx.AsyncClient(base_url=url) as client:
         worker = Worker(client)
         await worker.register()
         print("\n".join(await fleet(client)))
+        working = asyncio.gather(again(PING_S, worker.ping), again(POLL_S, worker.poll))
+        for sig in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(sig, working.cancel)
         try:
-            await asyncio.gather(again(PING_S, worker.ping), again(POLL_S, worker.poll))
+            with contextlib.suppress(asyncio.CancelledError):
+                await working
         finally:
             await worker.unregister()
 

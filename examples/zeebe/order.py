@@ -6,11 +6,11 @@ workflow engine Zeebe write it.
 Money is refused now and then, and tried again; a customer without money ends the order; the parcel
 service is slow, so its worker asks for more time.
 
-Start a server with `ojs-server --profile zeebe`, then `python -m examples.zeebe.order`.
+    ojs-server --profile zeebe &
+    python examples/zeebe/order.py http://127.0.0.1:8080
 """
 
 import asyncio
-import os
 import sys
 from typing import Any
 
@@ -84,5 +84,5 @@ async def main(url: str, **times: Any) -> list[str]:
 
 
 if __name__ == "__main__":
-    print("\n".join(asyncio.run(main(os.environ.get("OJS_URL", "http://127.0.0.1:8080")))))
-    sys.exit(0)
+    url = sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:8080"
+    print("\n".join(asyncio.run(main(url))))

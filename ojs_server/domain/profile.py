@@ -33,6 +33,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     max_attempts        of jobs without a retry policy; None: as the default policy says
     sweep_interval_ms   the least time between two looks for expired leases; 0: none
     check_interval_ms   how often presence is looked at, and told of
+    session_grace_ms    how long a worker may lack the session that it held; None: for ever
     gates_fetch         a worker that is not online is handed nothing
     ping_revives        a ping brings a worker back that had gone
     final_deletion      only a new registration follows on a deletion; no BEAT or FETCH does
@@ -55,6 +56,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     sweep_interval_ms: int = 0
     check_interval_ms: int = MINUTE
     max_wait_ms: int = 30_000
+    session_grace_ms: int | None = None
     thresholds: Thresholds = Thresholds()
     gates_fetch: bool = False
     ping_revives: bool = False
@@ -127,6 +129,7 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
     sweep_interval_ms: int | None = None
     late_ack: LateAck | None = None
     max_wait_ms: int | None = None
+    session_grace_ms: int | None = None
 
 
 # The cascade goes by ratio: offline after 3 times unreachable, stuck after 2 times offline. Six
@@ -136,7 +139,13 @@ OFFLINE_RATIO: Final = 3
 STUCK_RATIO: Final = 2
 
 
-_PLAIN: Final = ("check_interval_ms", "sweep_interval_ms", "late_ack", "max_wait_ms")
+_PLAIN: Final = (
+    "check_interval_ms",
+    "sweep_interval_ms",
+    "late_ack",
+    "max_wait_ms",
+    "session_grace_ms",
+)
 
 
 def adjusted(profile: Profile, given: Given) -> Profile:

@@ -49,7 +49,8 @@ class Worker(msgspec.Struct, frozen=True):
 
     `alive_at` is the last registration or BEAT and is what the dead-worker rule judges; it is
     empty for a worker that only fetches, which is never declared dead. `presence` is what was
-    last told of it; what it is now follows from its age.
+    last told of it; what it is now follows from its age. `session` counts the sessions that it has
+    opened, `dropped_at` is when it lost the last one.
     """
 
     id: str
@@ -66,6 +67,8 @@ class Worker(msgspec.Struct, frozen=True):
     presence: str = Presence.ONLINE
     deleted_at: int | None = None
     principal: str | None = None
+    session: int = 0
+    dropped_at: int | None = None
 
 
 class Thresholds(msgspec.Struct, frozen=True):

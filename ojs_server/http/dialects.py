@@ -3,15 +3,17 @@
 A handler returns one canonical value. This module is the only one that knows other spellings.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from ojs_server.domain.errors import Unsupported
 from ojs_server.domain.schema import read_uri
-from ojs_server.http.call import Call
+from ojs_server.http.call import Answer, Call
+from ojs_server.http.views import array
 
 OPENJOBSPEC: Final = "application/openjobspec+json"
 PLAIN_JSON: Final = "application/json"
+NDJSON: Final = "application/x-ndjson"
 # A public SDK decodes a body only when its media type contains this very text.
 WITH_ALTERNATIVE: Final = f'{OPENJOBSPEC}; alt="{PLAIN_JSON}"'
 
@@ -108,6 +110,17 @@ def media_type(version: str | None, accept: str | None) -> str:
     if accept and PLAIN_JSON in accept and OPENJOBSPEC not in accept:
         return PLAIN_JSON
     return OPENJOBSPEC if version is None else WITH_ALTERNATIVE
+
+
+def fetch_answer(call: Call, jobs: Iterator[bytes], granted_wait_ms: int | None) -> Answer:
+    """What FETCH hands out, in an array, or one job a line where that is asked for."""
+    told = b"" if granted_wait_ms is None else b'{"granted_wait_ms":%d}' % granted_wait_ms
+    if NDJSON in (call.header("accept") or ""):
+        # No JSON of ours has a line's end in it.
+        lines = (*jobs, told) if told else jobs
+        return Answer(b"".join(line + b"\n" for line in lines), media_type=NDJSON)
+    body = array("jobs", jobs)
+    return Answer(told[:-1] + b"," + body[1:] if told else body)
 
 
 def tenant_header(call: Call) -> str | None:

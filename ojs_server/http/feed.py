@@ -11,7 +11,7 @@ from ojs_server.domain.job import TERMINAL, Event, Job
 from ojs_server.domain.realtime import STATE_CHANGED, realtime, state_changed
 from ojs_server.http.call import Stream
 from ojs_server.http.placed import cursor_of
-from ojs_server.http.sse import ENDING, OPENING, comment, frame, heartbeat
+from ojs_server.http.sse import ENDING, OPENING, SHUTDOWN, comment, frame, heartbeat
 from ojs_server.ops.envelope import envelope, event_id
 from ojs_server.ops.tail import Entry, Follower, Lost
 from ojs_server.store.base import Reader
@@ -186,7 +186,7 @@ class EventStream(Stream):
         return heartbeat(cursor_of(self.cursor))
 
     def _shutdown(self) -> bytes:
-        return frame("server.shutdown", encode({"reason": "stopping"}))
+        return SHUTDOWN
 
     def _state_now(self) -> bytes:
         """Where an ended job stands; its end is in the log, before the client's place."""

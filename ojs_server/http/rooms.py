@@ -19,7 +19,7 @@ from ojs_server.http.ids import holder_of, job_id_of, known_as
 from ojs_server.http.job_lists import check_place
 from ojs_server.http.jobs import load_job
 from ojs_server.http.paging import page_of
-from ojs_server.http.workers import result_of
+from ojs_server.http.workers import fetch_id_of, result_of
 from ojs_server.ops.claim import Claim
 from ojs_server.ops.ending import wait_for_end
 from ojs_server.ops.enqueue import Enqueue
@@ -131,7 +131,14 @@ async def claim(call: Call) -> Answer:
     """The oldest task that waits for any job of a worker, or none."""
     request = await call.read(ClaimRequest)
     worker_id = known_as(call, request.worker_id)
-    op = Claim((), worker_id=worker_id, linked=True, known=True, tenant=call.tenant)
+    op = Claim(
+        (),
+        worker_id=worker_id,
+        fetch_id=fetch_id_of(request.fetch_id),
+        linked=True,
+        known=True,
+        tenant=call.tenant,
+    )
     deliveries = await call.server.engine.run(op)
     if not deliveries:
         return Answer({"task": None})

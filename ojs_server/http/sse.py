@@ -28,3 +28,7 @@ def heartbeat(place: str) -> bytes:
 def comment(text: str) -> bytes:
     """What clients skip and people read."""
     return b":" + text.encode() + b"\n\n"
+
+
+# The last frame of a stream that ends because the server does.
+SHUTDOWN: Final = frame("server.shutdown", b'{"reason":"stopping"}')

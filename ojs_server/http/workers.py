@@ -24,10 +24,11 @@ from ojs_server.domain.workers import (
 )
 from ojs_server.http.blocks import parse_blocks
 from ojs_server.http.call import Answer, Call
+from ojs_server.http.dialects import fetch_answer
 from ojs_server.http.ids import holder_of, job_id_of, worker_id_of
 from ojs_server.http.paging import Page, page_of
 from ojs_server.http.tenancy import strangers
-from ojs_server.http.views import array, envelope, left_members, summary
+from ojs_server.http.views import envelope, left_members, summary
 from ojs_server.ops.beat import Beat, Beaten
 from ojs_server.ops.claim import Claim, Deliveries
 from ojs_server.ops.fetch import fetch as fetch_or_wait
@@ -66,11 +67,9 @@ async def fetch(call: Call) -> Answer:
     request = await call.read(FetchRequest)
     claim = claim_of(call, request, holder_of(call, request.worker_id))
     deliveries = await wait_for_jobs(call, claim, request.wait_ms)
-    jobs = array("jobs", fetched(call, deliveries))
     granted = call.server.engine.rules.profile.max_wait_ms
-    if (request.wait_ms or 0) > granted:
-        jobs = b'{"granted_wait_ms":%d,%b' % (granted, jobs[1:])
-    return Answer(jobs)
+    told = granted if (request.wait_ms or 0) > granted else None
+    return fetch_answer(call, fetched(call, deliveries), told)
 
 
 def claim_of(call: Call, terms: FetchTerms, worker_id: str | None) -> Claim:
@@ -83,7 +82,7 @@ def claim_of(call: Call, terms: FetchTerms, worker_id: str | None) -> Claim:
         worker_id=worker_id,
         job_types=_job_types(terms.job_types),
         lease_ms=_lease_ms(terms),
-        fetch_id=_fetch_id(terms.fetch_id),
+        fetch_id=fetch_id_of(terms.fetch_id),
         tags=None if terms.runtime is None else parse_runtime("runtime", terms.runtime),
         late_ack=terms.late_ack,
         tenant=call.tenant,
@@ -405,7 +404,8 @@ def _way(terms: FetchTerms) -> Way | None:
     return Way(None, strategy, tuple(sorted(weights.items())))
 
 
-def _fetch_id(name: str | None) -> str | None:
+def fetch_id_of(name: str | None) -> str | None:
+    """What a worker calls its FETCH, so that it can be repeated."""
     if name is not None and not name.isprintable():
         raise invalid("fetch_id", f"must be 1 to {MAX_NAME} printable characters")
     return name

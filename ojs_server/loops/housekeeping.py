@@ -109,11 +109,14 @@ class Housekeeping:
         return PAUSE_S if idle else 0
 
     def _next(self, due: DueTimes, now: int) -> int:
-        dead_after_ms = self._engine.rules.profile.dead_after_ms
-        worker = None
-        if due.worker is not None and dead_after_ms is not None:
-            worker = due.worker + dead_after_ms
-        moments = [at for at in (due.job, due.lease, worker, due.cron, due.limit) if at is not None]
+        profile = self._engine.rules.profile
+        moments = [at for at in (due.job, due.lease, due.cron, due.limit) if at is not None]
+        for since, patience_ms in (
+            (due.worker, profile.dead_after_ms),
+            (due.dropped, profile.session_grace_ms),
+        ):
+            if since is not None and patience_ms is not None:
+                moments.append(since + patience_ms)
         return min([*moments, now + round(SLOW_POLL_S * 1000)])
 
     async def _look_for_waiters(self, now: int) -> None:

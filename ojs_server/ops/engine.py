@@ -33,6 +33,7 @@ from ojs_server.ops import (
     rooms,
     routing,
     schemas,
+    sessions,
     settle,
     sharers,
     sweep,
@@ -128,7 +129,9 @@ class Engine:
     @overload
     async def run(self, operation: presence.Cleanup) -> presence.Cleaned: ...
     @overload
-    async def run(self, operation: rooms.Join) -> Worker: ...
+    async def run(
+        self, operation: rooms.Join | sessions.OpenSession | sessions.DropSession
+    ) -> Worker: ...
     @overload
     async def run(self, operation: rooms.Begin) -> rooms.Begun: ...
     @overload

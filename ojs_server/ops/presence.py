@@ -284,6 +284,16 @@ DEATH = Farewell(
 )
 
 
+DROPPED = Farewell(
+    "error",
+    Fault(
+        code="worker_death",
+        type="worker_death",
+        message="the worker holding the job dropped its session and did not come back",
+    ),
+)
+
+
 def leave(work: Work, workers: Sequence[Worker], why: Farewell, recovery: Recovery) -> list[Worker]:
     """Mark workers as terminated; what they hold goes back to its queues, or fails."""
     held = work.tx.load_held(sorted(worker.id for worker in workers))
@@ -321,9 +331,9 @@ def leave(work: Work, workers: Sequence[Worker], why: Farewell, recovery: Recove
     return left
 
 
-def bury(work: Work, silent: Sequence[Worker]) -> list[Worker]:
-    """Workers that were silent for too long are dead."""
-    return leave(work, silent, DEATH, work.rules.profile.on_death)
+def bury(work: Work, dead: Sequence[Worker], why: Farewell = DEATH) -> list[Worker]:
+    """Workers that were silent for too long are dead, or those that did not come back."""
+    return leave(work, dead, why, work.rules.profile.on_death)
 
 
 def noticed(work: Work, worker: Worker) -> Worker:

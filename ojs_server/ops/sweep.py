@@ -8,7 +8,7 @@ from ojs_server.domain import deadlines, events, lifecycle
 from ojs_server.domain.errors import OjsError
 from ojs_server.domain.job import Change, Job, Lease, State
 from ojs_server.ops import beside
-from ojs_server.ops.presence import bury, noticed
+from ojs_server.ops.presence import DROPPED, bury, noticed
 from ojs_server.ops.prune import STEP, Pruned, prune
 from ojs_server.ops.work import Work
 from ojs_server.store.base import JUDGED_AFTER_MS
@@ -65,7 +65,7 @@ def _sweep(work: Work, op: Sweep) -> Swept:
     # In maintenance nothing becomes due but the leases of those who still work.
     matured, removed = _mature(work) if work.tx.maintenance is None else (0, 0)
     lapsed = _lapse(work, op.judged_since)
-    dead = _bury(work, op.judged_since)
+    dead = _bury(work, op.judged_since) + _bury_dropped(work, op.judged_since)
     changed = _notice(work, op.judged_since) if op.check else 0
     pruned = prune(work) if op.prune else Pruned()
     more = matured + removed >= MATURE_STEP or lapsed >= STEP or max(dead, changed) >= WORKERS_STEP
@@ -116,7 +116,7 @@ def _lapsed(work: Work, job: Job, lease: Lease) -> Change:
 
 def _bury(work: Work, judged_since: int) -> int:
     silent_for = work.rules.profile.dead_after_ms
-    if silent_for is None or judged_since + min(silent_for, JUDGED_AFTER_MS) > work.now:
+    if silent_for is None or _is_early(work, judged_since, silent_for):
         return 0
     silent = work.tx.load_silent_workers(work.now - silent_for, WORKERS_STEP)
     if silent:
@@ -124,10 +124,20 @@ def _bury(work: Work, judged_since: int) -> int:
     return len(silent)
 
 
+def _bury_dropped(work: Work, judged_since: int) -> int:
+    grace_ms = work.rules.profile.session_grace_ms
+    if grace_ms is None or _is_early(work, judged_since, grace_ms):
+        return 0
+    dropped = work.tx.load_dropped_workers(work.now - grace_ms, WORKERS_STEP)
+    if dropped:
+        work.tx.save_workers(bury(work, dropped, DROPPED))
+    return len(dropped)
+
+
 def _notice(work: Work, judged_since: int) -> int:
     """Tell of what silence has made of workers; those silent for long enough are deleted."""
     limits = work.rules.profile.thresholds
-    if judged_since + min(limits.unreachable_ms, JUDGED_AFTER_MS) > work.now:
+    if _is_early(work, judged_since, limits.unreachable_ms):
         return 0
     changed = work.tx.load_changed_workers(
         work.now - limits.unreachable_ms,
@@ -138,3 +148,8 @@ def _notice(work: Work, judged_since: int) -> int:
     if changed:
         work.tx.save_workers([noticed(work, worker) for worker in changed])
     return len(changed)
+
+
+def _is_early(work: Work, judged_since: int, silence_ms: int) -> bool:
+    """Whether workers have not had the time yet to be heard again."""
+    return judged_since + min(silence_ms, JUDGED_AFTER_MS) > work.now

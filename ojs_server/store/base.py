@@ -252,6 +252,9 @@ class Tx(WorkflowTx, WebhookTx, SchemaTx, RoutingTx, SharingTx, KindTx, CronTx, 
     def load_silent_workers(self, before: int, limit: int) -> list[Worker]:
         """Lock those not gone, not heard of after `before`, longest first; fetch-only never."""
 
+    def load_dropped_workers(self, before: int, limit: int) -> list[Worker]:
+        """Lock those not gone that lost their session by `before`, and were not heard of since."""
+
     def load_changed_workers(
         self, unreachable: int, offline: int, deleted: int, limit: int
     ) -> list[Worker]:

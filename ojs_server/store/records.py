@@ -104,6 +104,8 @@ class DueTimes(msgspec.Struct, frozen=True):
     worker: int | None
     cron: int | None = None
     limit: int | None = None
+    # Since when a worker lacks its session.
+    dropped: int | None = None
 
 
 class WorkerLoad(msgspec.Struct, frozen=True):

@@ -196,6 +196,8 @@ def worker_row(worker: Worker) -> tuple[Any, ...]:
         worker.presence,
         worker.deleted_at,
         worker.principal,
+        worker.session,
+        worker.dropped_at,
     )
 
 

@@ -1,16 +1,27 @@
 """A worker that runs the hooks of its function blocks."""
 
 import asyncio
+import contextlib
 import logging
+import signal
 from collections.abc import Sequence
+from functools import cached_property
+from types import FrameType
 from typing import Any, Final
 
 import httpx
 
+from ojs_wire.codec import encode
+from ojs_worker.backoff import Patience
 from ojs_worker.blackboard.block import Acquired, Executed, FunctionBlock, Json
 from ojs_worker.settings import PROFILES
+from ojs_worker.threads import ThreadPool
 
 _USUAL: Final = PROFILES["blackboard"]
+_RESULT: Final = "/blackboard/job/result"
+_JSON: Final = {"Content-Type": "application/json"}
+# Against its schema, or too large.
+_NO_RESULT: Final = (413, 422)
 _PHASES: Final = {"ACQUIRE": "acquire", "EXECUTE": "run", "ROLLBACK": "rollback"}
 
 log = logging.getLogger("ojs.blackboard")
@@ -26,25 +37,63 @@ class BoardWorker:
         *,
         ping_interval: float = _USUAL.heartbeat_s,
         poll_interval: float = _USUAL.poll_s,
+        grace: float = _USUAL.grace_s,
     ) -> None:
         self._client = client
         self._blocks = {block.id: block for block in blocks}
         self._ping_interval = ping_interval
         self._poll_interval = poll_interval
+        self._grace = grace
         self.id = ""
 
+    @cached_property
+    def _threads(self) -> ThreadPool:
+        return ThreadPool("ojs-block")
+
+    async def serve(self) -> None:
+        """Run until SIGINT or SIGTERM, in the main thread of a program that does nothing else."""
+        loop, running = asyncio.get_running_loop(), asyncio.create_task(self.run())
+
+        def caught(number: int, frame: FrameType | None) -> None:
+            loop.call_soon_threadsafe(running.cancel)
+
+        before = {sig: signal.signal(sig, caught) for sig in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            await running
+        except asyncio.CancelledError:
+            # By a signal, unless it is the program that gives this up.
+            if (own := asyncio.current_task()) is not None and own.cancelling():
+                raise
+        finally:
+            for sig, handler in before.items():
+                signal.signal(sig, handler)
+
     async def run(self) -> None:
-        """Until cancelled; then the worker says goodbye."""
-        if not self.id:
-            await self.register()
+        """Until cancelled; then what is at work has the grace period to end, and the worker says
+        goodbye. An engine that is away is waited for."""
+        try:
+            if not self.id:
+                await self.register()
+            await self._work()
+        finally:
+            if self.id:
+                with contextlib.suppress(httpx.HTTPError):
+                    await asyncio.shield(self._client.post(f"/workers/{self.id}/unregister"))
+
+    async def _work(self) -> None:
+        patience = Patience("poll the board")
         pings = asyncio.create_task(self._ping())
         try:
             while True:
-                if not await self.work_once():
-                    await asyncio.sleep(self._poll_interval)
+                turn = asyncio.create_task(self._turn(patience))
+                try:
+                    pause_s = await asyncio.shield(turn)
+                finally:
+                    await asyncio.wait([turn], timeout=self._grace)
+                    turn.cancel()
+                await asyncio.sleep(pause_s)
         finally:
             pings.cancel()
-            await asyncio.shield(self._client.post(f"/workers/{self.id}/unregister"))
 
     async def register(self) -> None:
         """Come to the board under a new id, and be online."""
@@ -78,25 +127,43 @@ class BoardWorker:
             await self._do(job)
         return bool(jobs)
 
+    async def _turn(self, patience: Patience) -> float:
+        """Poll once; answers how long to wait before the next time."""
+        try:
+            busy = await self.work_once()
+        except httpx.HTTPError as error:
+            return patience.next_s(repr(error))
+        patience.failures = 0
+        return 0 if busy else self._poll_interval
+
     async def _do(self, job: Json) -> None:
         block = self._blocks[job["functionBlockId"]]
         hook = getattr(block, _PHASES[job["jobType"]])
         try:
-            done = await asyncio.to_thread(hook, job["context"])
+            done = await self._threads.run(lambda: hook(job["context"]))
+            pushed = encode({"jobId": job["jobId"], "status": "success", **_pushed(done)})
         except Exception as error:
             log.warning("%s of %s failed", job["jobType"], block.id, exc_info=True)
-            pushed: dict[str, Any] = {
-                "status": "failure",
-                "error": {"type": type(error).__name__, "message": str(error)},
-            }
-        else:
-            pushed = {"status": "success", **_pushed(done)}
-        answer = await self._client.post(
-            "/blackboard/job/result", json={"jobId": job["jobId"], **pushed}
-        )
+            pushed = _failure(job, type(error).__name__, str(error))
+        answer = await self._push(job, pushed)
+        if answer.status_code in _NO_RESULT:
+            answer = await self._push(job, _failure(job, "InvalidResult", answer.text[:300]))
         if answer.is_error:
-            # Stuck or taken away in the meantime, or against its schema: the engine has the word.
+            # Stuck or taken away in the meantime: the engine has the word.
             log.warning("the result of %s was refused: %s", job["jobId"], answer.text[:300])
+
+    async def _push(self, job: Json, body: bytes) -> httpx.Response:
+        """Push until there is an answer: nobody else knows the result."""
+        patience = Patience(f"push the result of {job['jobId']}")
+        while True:
+            try:
+                answer = await self._client.post(_RESULT, content=body, headers=_JSON)
+            except httpx.TransportError as error:
+                await patience.wait(repr(error))
+                continue
+            if not answer.is_server_error:
+                return answer
+            await patience.wait(answer.text[:300])
 
     async def _ping(self) -> None:
         while True:
@@ -105,6 +172,11 @@ class BoardWorker:
                 await self.ping()
             except httpx.HTTPError as error:
                 log.warning("no ping: %s", error)
+
+
+def _failure(job: Json, kind: str, message: str) -> bytes:
+    error = {"type": kind, "message": message}
+    return encode({"jobId": job["jobId"], "status": "failure", "error": error})
 
 
 def _pushed(done: object) -> dict[str, Any]:

@@ -1,11 +1,13 @@
 """Every call of a job manager: its request, and how its answer is read."""
 
+import secrets
 from typing import Any
 from urllib.parse import quote, urlencode
 
 import msgspec
 
 from ojs_worker.client.calls import V1, Call, Json, answer_as, encoded, no_answer
+from ojs_worker.streams import stream_of
 from ojs_worker.transport import Request
 
 
@@ -113,14 +115,17 @@ def cancel_task(task_id: str) -> Call[Task]:
     )
 
 
-def claim(worker_id: str) -> Call[Task | None]:
-    """The oldest task that waits for any of a worker's jobs. Sent once: whether a claim whose
-    answer was lost has taken a task, nobody can tell."""
-    body = encoded({"worker_id": worker_id}, "the claim")
+def new_fetch_id() -> str:
+    """A name for a claim, under which it can be repeated."""
+    return secrets.token_hex(16)
+
+
+def claim(worker_id: str, fetch_id: str) -> Call[Task | None]:
+    """The oldest task that waits for any of a worker's jobs; under the id of a claim whose answer
+    was lost, what that one has taken."""
+    body = encoded({"worker_id": worker_id, "fetch_id": fetch_id}, "the claim")
     return Call(
-        Request("POST", f"{V1}/tasks/claim", body),
-        lambda reply: answer_as(reply, _claimed).task,
-        repeatable=False,
+        Request("POST", f"{V1}/tasks/claim", body), lambda reply: answer_as(reply, _claimed).task
     )
 
 
@@ -143,6 +148,11 @@ def move(
 def beat(worker_id: str) -> Call[None]:
     """A sign of life; 404 where the server has forgotten the worker."""
     return Call(Request("PATCH", _worker_path(worker_id), b"{}"), no_answer)
+
+
+def session(worker_id: str) -> Request:
+    """The stream that tells the server by its end that the worker is gone."""
+    return stream_of(f"{_worker_path(worker_id)}/session")
 
 
 def leave(worker_id: str) -> Call[None]:

@@ -69,9 +69,10 @@ class JobManagerClient(Client):
         """Register a job of a room for a worker, or for a new one."""
         return await self._run(calls.put_job(room, name, category, schema, worker_id))
 
-    async def claim(self, worker_id: str) -> Task | None:
-        """The oldest task that waits for any of a worker's jobs."""
-        return await self._run(calls.claim(worker_id))
+    async def claim(self, worker_id: str, fetch_id: str | None = None) -> Task | None:
+        """The oldest task that waits for any of a worker's jobs. A claim that had no answer is
+        repeated under its `fetch_id`: nobody else would be given what it has taken."""
+        return await self._run(calls.claim(worker_id, fetch_id or calls.new_fetch_id()))
 
     async def move(
         self,

@@ -4,7 +4,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Any, Final, Self, TypeVar, overload
+from typing import Any, Final, Self, TypeVar, Unpack, overload
 
 from ojs_worker.access import Auth
 from ojs_worker.blocking import LoopThread
@@ -13,6 +13,8 @@ from ojs_worker.jobmanager.calls import RoomJob, Task
 from ojs_worker.jobmanager.claimed import ClaimedTask
 from ojs_worker.jobmanager.extension import Registered
 from ojs_worker.jobmanager.service import USUAL, Execute, Service
+from ojs_worker.settings import TlsFiles
+from ojs_worker.tls import tls_for
 from ojs_worker.transport import Transport
 
 Target = TypeVar("Target", bound=Callable[..., Any])
@@ -34,7 +36,8 @@ class JobManager:
             manager.wait()
 
     Without `execute` the program claims by hand, by `claim` or `listen`. `api` is a URL, a
-    transport, or an object with `http`, `base_url`, `get_headers` and `raise_for_status`.
+    transport, or an object with `http`, `base_url`, `get_headers` and `raise_for_status`. With an
+    `https` URL the files of TLS may be named: `tls_ca_file`, `tls_cert_file`, `tls_key_file`.
     """
 
     def __init__(
@@ -46,12 +49,13 @@ class JobManager:
         heartbeat_interval: float = USUAL.heartbeat_s,
         polling_interval: float = USUAL.poll_s,
         push: bool = True,
+        **tls: Unpack[TlsFiles],
     ) -> None:
+        transport = _way(api, auth, tls)
         self._polling_s = polling_interval
         self._thread = LoopThread()
         self._thread.start()
         self._over = threading.Event()
-        transport = _way(api, auth)
 
         async def make() -> Service:
             return Service(
@@ -193,9 +197,11 @@ class JobManager:
         self._over.set()
 
 
-def _way(api: Any, auth: Auth | None) -> Transport:
+def _way(api: Any, auth: Auth | None, tls: TlsFiles) -> Transport:
     if isinstance(api, str):
-        return way_to(api, auth)
+        return way_to(api, auth, tls=tls_for(api, tls))
+    if tls:
+        raise TypeError(f"{next(iter(tls))!r} goes with a URL, not with connections of one's own")
     if hasattr(api, "get_headers"):
         from ojs_worker.over_httpx import ApiTransport
 

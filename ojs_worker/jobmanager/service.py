@@ -8,14 +8,22 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from ojs_worker.backoff import Patience
-from ojs_worker.errors import Conflict, NotFound, OjsError
+from ojs_worker.errors import (
+    Conflict,
+    InvalidRequest,
+    NotFound,
+    OjsError,
+    Refused,
+)
 from ojs_worker.faults import BadArguments, words_of
+from ojs_worker.jobmanager import calls
 from ojs_worker.jobmanager.calls import Task
 from ojs_worker.jobmanager.claimed import ClaimedTask
 from ojs_worker.jobmanager.client import JobManagerClient
 from ojs_worker.jobmanager.extension import Registered
 from ojs_worker.offers import Manifest
 from ojs_worker.settings import PROFILES
+from ojs_worker.streams import again_and_again, is_final, offers_of
 from ojs_worker.threads import ThreadPool
 from ojs_worker.transport import ANSWER_S, SteadyTransport, Transport
 from ojs_worker.waking import StreamWaker
@@ -49,11 +57,14 @@ class Service:
         # By room and job, as they were registered; and by full name, as tasks name them.
         self._wanted: dict[tuple[str, str | None, str], Registered] = {}
         self._jobs: dict[str, Registered] = {}
+        # Of the next claim, or of one that has had no answer.
+        self._fetch_id = calls.new_fetch_id()
         self._places: set[tuple[str, str]] = set()
         self._threads = ThreadPool("ojs-task")
         self._beating: asyncio.Task[None] | None = None
         self._serving: asyncio.Task[None] | None = None
         self._following: asyncio.Task[None] | None = None
+        self._holding: asyncio.Task[None] | None = None
         self._waker: StreamWaker | None = None
         self._registering = asyncio.Lock()
         self.stopping = asyncio.Event()
@@ -62,10 +73,11 @@ class Service:
         """Do a job of a room as well, from now on."""
         self._wanted[room, job.category, job.name] = job
         async with self._registering:
-            await self._put(room, job)
+            self.worker_id = await self._put(room, job, self.worker_id)
             self._follow()
         if self._beating is None:
             self._beating = asyncio.create_task(self._beat())
+            self._holding = asyncio.create_task(self._hold())
         if self._serving is None and self._execute is not None:
             self._serving = asyncio.create_task(self._serve(self._execute))
 
@@ -75,10 +87,11 @@ class Service:
         while self.worker_id is not None and not self.stopping.is_set():
             worker_id = self.worker_id
             try:
-                task = await self.client.claim(worker_id)
+                task = await self.client.claim(worker_id, self._fetch_id)
             except NotFound:
                 await self._return(worker_id)
                 continue
+            self._fetch_id = calls.new_fetch_id()
             if task is None:
                 return None
             job = self._jobs.get(task.job)
@@ -114,7 +127,7 @@ class Service:
         self.stopping.set()
         if self._serving is not None:
             await asyncio.wait([self._serving], timeout=USUAL.grace_s)
-        for loop in (self._following, self._serving, self._beating):
+        for loop in (self._following, self._serving, self._beating, self._holding):
             if loop is not None:
                 loop.cancel()
                 await asyncio.gather(loop, return_exceptions=True)
@@ -126,11 +139,12 @@ class Service:
         self._jobs.clear()
         self._threads.close()
 
-    async def _put(self, room: str, job: Registered) -> None:
-        made = await self.client.put_job(room, job.name, job.category, job.schema, self.worker_id)
-        self.worker_id = made.worker_id
+    async def _put(self, room: str, job: Registered, worker_id: str | None) -> str | None:
+        """Have a worker do a job, or a new one; answers its id."""
+        made = await self.client.put_job(room, job.name, job.category, job.schema, worker_id)
         self._jobs[made.full_name] = job
         self._places.add((made.queue, made.job_type))
+        return made.worker_id
 
     async def _return(self, worker_id: str) -> None:
         """The server has forgotten this worker: it comes back as a new one, with all its jobs."""
@@ -138,13 +152,11 @@ class Service:
             if self.worker_id != worker_id:
                 return
             log.warning("the server does not know worker %s any more; it registers anew", worker_id)
-            self.worker_id = None
+            # The old id stays until the new worker does all the jobs: what fails is tried again.
+            made: str | None = None
             for (room, _, _), job in list(self._wanted.items()):
-                try:
-                    await self._put(room, job)
-                except NotFound:
-                    self.worker_id = None
-                    await self._put(room, job)
+                made = await self._put(room, job, made)
+            self.worker_id = made
 
     def _follow(self) -> None:
         """Hear of tasks of all the jobs that there are by now."""
@@ -171,8 +183,36 @@ class Service:
                 except NotFound:
                     await self._return(worker_id)
                 patience.failures = 0
-            except OjsError as error:
+            except Exception as error:
                 patience.next_s(error)
+
+    async def _hold(self) -> None:
+        """Hold a session where the server has them: it then sees at once when this process dies."""
+        patience = Patience("hold a session")
+        if not (await offers_of(self._manifest.offers, patience)).worker_sessions:
+            return
+        try:
+            await again_and_again(lambda: self._hold_one(patience), patience)
+        except Refused as error:
+            log.warning("no session is held, heartbeats are all that the server has: %s", error)
+
+    async def _hold_one(self, patience: Patience) -> None:
+        worker_id = self.worker_id
+        assert worker_id is not None
+        try:
+            async with contextlib.aclosing(
+                self._transport.stream(calls.session(worker_id))
+            ) as pieces:
+                async for _ in pieces:
+                    patience.failures = 0
+                    if self.worker_id != worker_id:
+                        # It has come back under another id meanwhile.
+                        return
+        except NotFound as error:
+            if not error.status:
+                # Not the server's word: this transport reads no streams.
+                raise
+            # The next claim or heartbeat brings the worker back, under another id.
 
     async def _serve(self, execute: Execute) -> None:
         """Claim, start, execute, complete, and again; one task at a time, waiting only where there
@@ -186,19 +226,44 @@ class Service:
                     await self.news(self._polling_s)
                 else:
                     await self._perform(execute, claimed)
-            except OjsError as error:
+            except Exception as error:
                 await patience.wait(error, getattr(error, "retry_after_s", None))
 
     async def _perform(self, execute: Execute, claimed: ClaimedTask) -> None:
         task = claimed.task
         try:
-            await self.move(task, "running")
+            await self._report(task, "running")
             try:
                 result = await self._threads.run(lambda: execute(claimed))
             except Exception as error:
-                log.warning("task %s failed: %s", task.id, error, exc_info=error)
-                await self.move(task, "failed", error=words_of(error))
-            else:
-                await self.move(task, "completed", result=result)
+                await self._report_failed(task, error)
+                return
+            try:
+                await self._report(task, "completed", result=result)
+            except InvalidRequest as error:
+                # JSON cannot hold the result, or the server will not take one so large.
+                await self._report_failed(task, error)
         except Conflict as error:
-            log.warning("task %s is not this worker's any more: %s", task.id, error)
+            log.warning("task %s is over, or not this worker's any more: %s", task.id, error)
+
+    async def _report_failed(self, task: Task, error: Exception) -> None:
+        log.warning("task %s failed: %s", task.id, error, exc_info=error)
+        await self._report(task, "failed", error=words_of(error))
+
+    async def _report(self, task: Task, status: str, **more: Any) -> None:
+        """Say how far a task is until the server has heard it: no other worker ever would."""
+        patience = Patience(f"report task {task.id} as {status}")
+        while True:
+            wait_s = None
+            try:
+                await self.move(task, status, **more)
+                return
+            except Refused as error:
+                if is_final(error):
+                    raise
+                reason: Exception = error
+                wait_s = error.retry_after_s
+            except Exception as error:
+                # No answer, or whatever the program's own connections raise.
+                reason = error
+            await patience.wait(reason, wait_s)

@@ -49,15 +49,17 @@ class AsgiTransport:
         """The pieces of an answer that goes on."""
         exchange = _Exchange(request, await self._access.headers())
         pieces = self._pieces(exchange, request.timeout_s)
+        # A step that was given up may still be on its way out when the end is asked for.
+        turn = asyncio.Lock()
         try:
-            while (piece := await self._there(_next(pieces))) is not None:
+            while (piece := await self._there(_next(pieces, turn))) is not None:
                 if not exchange.well:
                     rest = await self._there(_rest(pieces))
                     reply = exchange.reply(piece + rest)
                     raise refusal(reply.status, reply.body, reply.retry_after_s)
                 yield piece
         finally:
-            await self._there(pieces.aclose())
+            await self._there(_close(pieces, turn))
 
     async def close(self) -> None:
         """There is no connection to give up; the application is its owner's."""
@@ -109,8 +111,14 @@ class AsgiTransport:
             exchange.parts.put_nowait(None)
 
 
-async def _next(pieces: AsyncGenerator[bytes, None]) -> bytes | None:
-    return await anext(pieces, None)
+async def _next(pieces: AsyncGenerator[bytes, None], turn: asyncio.Lock) -> bytes | None:
+    async with turn:
+        return await anext(pieces, None)
+
+
+async def _close(pieces: AsyncGenerator[bytes, None], turn: asyncio.Lock) -> None:
+    async with turn:
+        await pieces.aclose()
 
 
 async def _rest(pieces: AsyncGenerator[bytes, None]) -> bytes:

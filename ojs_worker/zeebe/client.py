@@ -6,7 +6,7 @@ import logging
 import signal
 import threading
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Final, Self
+from typing import Any, Final, Self, Unpack
 
 from ojs_worker.access import Auth
 from ojs_worker.client import Client, RetryPolicy
@@ -14,8 +14,9 @@ from ojs_worker.context import BlockingContext, Context
 from ojs_worker.durations import Duration
 from ojs_worker.job import Job
 from ojs_worker.running import Running
-from ojs_worker.settings import PROFILES
+from ojs_worker.settings import PROFILES, TlsFiles
 from ojs_worker.signals import SignalBox
+from ojs_worker.tls import tls_for
 from ojs_worker.transport import Transport
 from ojs_worker.worker import Worker
 from ojs_worker.zeebe.errors import AlreadyCompleted, LeaseExpired
@@ -82,6 +83,9 @@ class ZeebeClient:
         return {"receipt": await pay(job.variables["card"])}
 
     client.run()
+
+    With an `https` URL the files of TLS may be named, which its workers use, too: `tls_ca_file`,
+    `tls_cert_file`, `tls_key_file`.
     """
 
     def __init__(
@@ -91,11 +95,14 @@ class ZeebeClient:
         *,
         transport: Transport | None = None,
         queue: str = "default",
+        **tls: Unpack[TlsFiles],
     ) -> None:
         self._place = url, auth
         self._transport = transport
+        self._tls = tls
         self._queue = queue
-        self._jobs = Client(url, auth, transport=transport)
+        context = tls_for(url, tls) if transport is None else None
+        self._jobs = Client(url, auth, tls=context, transport=transport)
         self._lives: list[Running] = []
         self.workers: Final[list[ZeebeWorker]] = []
 
@@ -133,7 +140,7 @@ class ZeebeClient:
             late_ack="accept_unfinished",
             auto_extend=False,
             stop_lost=stop_lost,
-            **settings,
+            **{**self._tls, **settings},
         )
         made = ZeebeWorker(self._jobs, worker, task_type, handler, fetch_variables)
         self.workers.append(made)

@@ -44,6 +44,7 @@ def example(setting: Setting) -> tuple[str, object]:
 
 BESIDE = {
     "heartbeat_interval": {"OJS_HEARTBEAT_TIMEOUT": "P9D"},
+    "session_grace": {"OJS_HEARTBEAT_TIMEOUT": "P9D"},
     "worker_unreachable_threshold": {"WORKER_OFFLINE_DELETE_THRESHOLD_MS": "P9D"},
 }
 
@@ -226,6 +227,24 @@ def test_a_heartbeat_timeout_must_leave_room_for_a_late_heartbeat() -> None:
         load({"heartbeat_interval": "10", "heartbeat_timeout": "29"})
     settings = load({"heartbeat_interval": "10", "heartbeat_timeout": "30"})
     assert settings.profile.dead_after_ms == 30_000
+
+
+@pytest.mark.parametrize("profile", ["ojs", "jobmanager"])
+def test_sessions_are_off_unless_a_grace_is_set(profile: str, tmp_path: Path) -> None:
+    assert load({"profile": profile}).profile.session_grace_ms is None
+    file = toml(tmp_path, 'session_grace = "5s"\n')
+    for settings in (
+        load({"session_grace": "5"}),
+        load(env={"OJS_SESSION_GRACE": "5"}),
+        load(file=file),
+    ):
+        assert settings.profile.session_grace_ms == 5000
+
+
+def test_a_grace_that_would_never_count_is_refused() -> None:
+    with pytest.raises(SettingError, match="session_grace must be shorter than heartbeat_timeout"):
+        load({"session_grace": "30"})
+    assert load({"session_grace": "30", "profile": "zeebe"}).profile.session_grace_ms == 30_000
 
 
 def test_the_port_that_kubernetes_gives_every_container_is_not_ours() -> None:

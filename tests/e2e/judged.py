@@ -91,7 +91,7 @@ def variants(start: str) -> dict[str, str]:
     """The commands of one server in every way in which cases ask for it."""
     keys = ",".join(f"{role}:{key_of(role)}" for role in ROLES)
     return {
-        MAIN: f"{start} --conformance",
+        MAIN: f"{start} --conformance --session-grace 1s",
         "keys": f"env OJS_KEYS={keys} {start}",
         "strict": f"{start} --strict",
         "brief": f"{start} {BRIEF}",

@@ -93,3 +93,57 @@ async def fall(client: httpx.AsyncClient, started: list[asyncio.subprocess.Proce
 async def there(workers: Any, presence: str, count: int) -> bool:
     """Whether so many workers are seen like this."""
     return len(await workers(presence)) == count
+
+
+# A worker of a job manager whose one task never ends.
+HELD = """
+import sys, threading
+from ojs_worker.jobmanager import JobManager
+
+def hang():
+    threading.Event().wait()
+
+with JobManager(sys.argv[1], execute=lambda task: task.extension.run()) as manager:
+    manager.register(hang, room="lab")
+    manager.wait()
+"""
+
+
+async def test_a_killed_worker_is_missed_as_soon_as_its_session_ends(sqlite_store: Path) -> None:
+    options = ("--profile", "jobmanager", "--session-grace", "1s")
+    async with (
+        running(str(sqlite_store), *options) as node,
+        httpx.AsyncClient(base_url=node.url) as client,
+        asyncio.timeout(50),  # its silence would take 60 seconds to be noticed
+    ):
+        process = await asyncio.create_subprocess_exec(sys.executable, "-c", HELD, node.url)
+        try:
+            await fail_when_killed(client, process)
+        finally:
+            if process.returncode is None:
+                process.kill()
+            await process.wait()
+
+
+async def fail_when_killed(client: httpx.AsyncClient, process: asyncio.subprocess.Process) -> None:
+    """A worker is killed while it holds its session and a task; the task must fail."""
+
+    async def is_held() -> bool:
+        return "ojs_event_streams 2.0" in (await client.get("/metrics")).text
+
+    async def offered() -> bool:
+        return bool((await client.get("/rooms/lab/jobs")).json()["jobs"])
+
+    await until(offered, 30)
+    task = (await client.post("/rooms/lab/tasks", json={"job": "hang", "payload": {}})).json()
+
+    async def is_now(status: str) -> bool:
+        return bool((await client.get(f"/tasks/{task['id']}")).json()["status"] == status)
+
+    await until(partial(is_now, "running"), 30)
+    # One that wakes it up, and its session.
+    await until(is_held, 30)
+    process.kill()
+    await until(partial(is_now, "failed"), 30)
+    ended = (await client.get(f"/tasks/{task['id']}")).json()
+    assert ended["error"] == "Worker disconnected"

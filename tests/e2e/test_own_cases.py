@@ -32,7 +32,7 @@ QUICK = (
 @pytest.mark.long
 async def test_quick_cases_pass(store_url: str) -> None:
     chosen = [case for case in own_cases() if case.suite in QUICK and not case.own_server]
-    async with running(store_url, "--conformance") as node:
+    async with running(store_url, "--conformance", "--session-grace", "1s") as node:
         plan = Plan(own=chosen, url=node.url, checker=own_contract(), contract="fail")
         outcome = await run(plan)
     told = {

@@ -5,6 +5,7 @@ must: `closed` shuts every object of an answer that is not declared open, and an
 member fails like a missing one.
 """
 
+import json
 import re
 from collections.abc import Mapping
 from functools import cache
@@ -23,6 +24,7 @@ FILE: Final = Path(__file__).parents[2] / "openapi.yaml"
 BASE: Final = "urn:ojs:contract"
 OPENJOBSPEC: Final = "application/openjobspec+json"
 PLAIN_JSON: Final = "application/json"
+NDJSON: Final = "application/x-ndjson"
 # What is no JSON.
 FREE_TEXT: Final = frozenset({"text/plain", "text/event-stream"})
 METHODS: Final = frozenset({"get", "put", "post", "delete", "options", "head", "patch", "trace"})
@@ -109,7 +111,11 @@ class Contract:
         if media_type in FREE_TEXT:
             return
         schema = f"{pointer}/content/{escape(media_type)}/schema"
-        self._check_body(schema, response, where)
+        bodies = response.content.split(b"\n") if media_type == NDJSON else [response.content]
+        if media_type == NDJSON:
+            _demand(bodies.pop() == b"", f"{where}: the last line has no end")
+        for body in bodies:
+            self._check_body(schema, body, where)
 
     def validate(self, pointer: str, value: Any) -> None:
         """Fail unless a value fits the schema at a JSON pointer."""
@@ -160,7 +166,7 @@ class Contract:
         given: str = response.headers["content-type"]
         media_type = given.partition(";")[0]
         _demand(media_type in documented["content"], f"{where}: {given} is not documented")
-        if media_type not in FREE_TEXT:
+        if media_type not in FREE_TEXT | {NDJSON}:
             headers = response.request.headers
             accept = headers.get("accept", "")
             wanted = OPENJOBSPEC
@@ -171,11 +177,11 @@ class Contract:
             _demand(given == wanted, f"{where}: Content-Type is {given}, not {wanted}")
         return media_type
 
-    def _check_body(self, schema: str, response: httpx.Response, where: str) -> None:
+    def _check_body(self, schema: str, body: bytes, where: str) -> None:
         try:
-            self.validate(schema, response.json())
+            self.validate(schema, json.loads(body))
         except Deviation as error:
-            raise Deviation(f"{where}: {error}\n{response.text[:2000]}") from None
+            raise Deviation(f"{where}: {error}\n{body.decode()[:2000]}") from None
 
     def _validator(self, pointer: str) -> Draft202012Validator:
         if pointer not in self._validators:

@@ -15,6 +15,7 @@ from tests.http.contract import contract
 
 LONGEST_S: Final = 10
 EVENT: Final = "#/components/schemas/Event"
+OPENED: Final = "#/components/schemas/SessionOpened"
 STATE_CHANGE: Final = "#/components/schemas/StateChange"
 NOTICE: Final = "#/components/schemas/StreamNotice"
 
@@ -184,6 +185,8 @@ def _check(frame: Frame) -> None:
         return
     if frame.event == "job.state_changed":
         contract().validate(STATE_CHANGE, frame.data)
+    elif frame.event == "session.opened":
+        contract().validate(OPENED, frame.data)
     elif frame.event.startswith(("system.", "server.")):
         contract().validate(NOTICE, frame.data)
     elif "specversion" in frame.data:

@@ -1,5 +1,6 @@
 """FETCH: what is handed out, to whom, in which order, and for how long."""
 
+import json
 from typing import Any
 
 import httpx
@@ -164,3 +165,33 @@ async def test_a_strict_server_refuses_unknown_members(strict_client: httpx.Asyn
     response = await strict_client.post(FETCH, json={"queues": ["a"], "cuont": 1})
     error = refused(response, 422, "validation_error", "cuont")
     assert 'did you mean "count"?' in error["message"]
+
+
+LINES = {"Accept": "application/x-ndjson"}
+
+
+async def test_each_job_is_a_line_where_that_is_asked_for(client: httpx.AsyncClient) -> None:
+    wanted = [await enqueue(client, args=["one\ntwo", {"a": [1]}]) for _ in range(2)]
+    asked = {"queues": ["default"], "count": 5}
+    response = await client.post(FETCH, json=asked, headers=LINES)
+    assert response.headers["content-type"] == "application/x-ndjson"
+    assert response.content.endswith(b"}\n")
+    lines = [json.loads(line) for line in response.content.split(b"\n")[:-1]]
+    assert [job["id"] for job in lines] == [job["id"] for job in wanted]
+    assert lines[0] == await read(client, lines[0]["id"])
+
+
+async def test_what_else_is_said_is_the_last_line(client: httpx.AsyncClient) -> None:
+    job = await enqueue(client)
+    asked = {"queues": ["default"], "wait_ms": 60_000}
+    first, last, end = (await client.post(FETCH, json=asked, headers=LINES)).content.split(b"\n")
+    assert json.loads(first)["id"] == job["id"]
+    assert (json.loads(last), end) == ({"granted_wait_ms": 30_000}, b"")
+
+
+async def test_no_job_is_no_line_and_a_refusal_is_json(client: httpx.AsyncClient) -> None:
+    response = await client.post(FETCH, json={"queues": ["never-seen"]}, headers=LINES)
+    assert (response.status_code, response.content) == (200, b"")
+    response = await client.post(FETCH, json={"queues": ["-"]}, headers=LINES)
+    assert response.headers["content-type"] == "application/openjobspec+json"
+    refused(response, 400, "invalid_request", "queues")

@@ -4,8 +4,10 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 
+import msgspec
 import pytest
 
+from ojs_server.domain.profile import OJS
 from ojs_server.loops import housekeeping
 from ojs_server.loops.housekeeping import (
     PAUSE_S,
@@ -91,6 +93,15 @@ async def test_it_sleeps_until_the_first_thing_is_due(
     night.around.due = due
     assert await night.sleeper.next() == pause_ms / 1000
     assert len(night.around.sweeps) == 1
+
+
+async def test_where_sessions_count_it_sleeps_until_one_has_been_away_for_too_long(
+    night: Night,
+) -> None:
+    night.around.due = DueTimes(None, None, AT - 20_000, dropped=AT - 1000 + 70)
+    assert await night.sleeper.next() == SLOW_POLL_S
+    night.around.rules = Rules(profile=msgspec.structs.replace(OJS, session_grace_ms=1000))
+    assert await night.sleeper.next() == 0.07
 
 
 async def test_what_is_due_is_swept_at_once_and_until_nothing_is_left(night: Night) -> None:

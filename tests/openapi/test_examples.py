@@ -189,10 +189,11 @@ BEFORE: dict[str, Story] = {
 OTHERWISE = {"getJobResult": 202}
 
 
-# Their examples are played in tests/http/test_streams.py, which reads what never ends.
+# Their examples are played by test_streams.py and test_sessions.py in tests/http, which read what
+# never ends.
 STREAMS = {
     *("streamEvents", "streamQueueEvents", "streamJobEvents", "streamProgress"),
-    "streamStatistics",
+    *("streamStatistics", "holdSession"),
 }
 ENDING = [operation for operation in OPERATIONS if operation.id not in STREAMS]
 

@@ -12,7 +12,10 @@ PAGE = ROOT / "docs" / "systems.md"
 # How many rows each system has.
 ROWS = {"0": 37, "1": 40, "2": 22, "3": 30}
 # What a test that runs on both stores is given.
-BOTH = {"store_url", "store", "bench", "client", "server", "serve", "engine", "board", "world"}
+BOTH = {
+    *("store_url", "store", "bench", "client", "server", "serve", "engine", "board", "world"),
+    "watched",
+}
 _ROW = re.compile(r"^\| (\d+\.\d+) \| (.+) \| `([\w/]+\.py)::(\w+)` \|$", re.MULTILINE)
 
 FOUND = _ROW.findall(PAGE.read_text(encoding="utf-8"))

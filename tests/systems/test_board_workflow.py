@@ -1,6 +1,7 @@
 """Function blocks at work, and the workflow that coordinates them."""
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -19,6 +20,7 @@ from ojs_worker.blackboard import (
     Report,
     new_run,
 )
+from tests.http.listening import on_a_socket
 from tests.systems.board import poll, push, put, seen
 from tests.systems.conftest import Json, System
 
@@ -190,6 +192,57 @@ async def test_3_29_a_run_survives_its_coordinator_in_every_phase(board: System)
     searched = [("ACQUIRE", "a"), ("ACQUIRE", "b")] * 2
     assert sorted(handed[:4]) == sorted(searched)
     assert handed[4:] == [("EXECUTE", "a"), ("EXECUTE", "b"), ("ROLLBACK", "a")]
+
+
+COORDINATOR = """
+import asyncio, sys, httpx
+from ojs_worker.blackboard import BoardWorkflow
+
+async def main():
+    async with httpx.AsyncClient(base_url=sys.argv[1], timeout=60, trust_env=False) as client:
+        await BoardWorkflow(client, ["a", "b", "c"]).run(["r"], run_id=sys.argv[2])
+
+asyncio.run(main())
+"""
+
+
+async def test_3_29_another_process_goes_on_where_a_killed_one_was(board: System) -> None:
+    run_id, worker = new_run(), await board.arrive("a", "b", "c")
+    answers: dict[tuple[str, str], Json] = {
+        ("EXECUTE", "a"): {"result": 1},
+        ("EXECUTE", "b"): {"result": 2},
+        ("EXECUTE", "c"): {"status": "failure", "error": {"type": "OSError"}},
+    }
+    handed: list[tuple[str, str]] = []
+    second: asyncio.Task[Report] | None = None
+    async with on_a_socket(board.server) as url, asyncio.timeout(60):
+        command = (sys.executable, "-c", COORDINATOR, url, run_id)
+        first = await asyncio.create_subprocess_exec(*command)
+        try:
+            while second is None or not second.done():
+                for job in await poll(board, worker, "a", "b", "c", limit=5):
+                    handed.append((job["jobType"], job["functionBlockId"]))
+                    if handed[-1] == ("EXECUTE", "b"):
+                        first.kill()
+                        await first.wait()
+                    # What b came to is pushed while nobody coordinates.
+                    await push(board, job["jobId"], **answers.get(handed[-1], {}))
+                    if handed[-1] == ("EXECUTE", "b"):
+                        flow = BoardWorkflow(board.client, ["a", "b", "c"])
+                        second = asyncio.create_task(flow.run(["r"], run_id=run_id))
+                await asyncio.sleep(0.01)
+        finally:
+            if first.returncode is None:
+                first.kill()
+                await first.wait()
+    report = await second
+    assert (report.failed, report.results) == ("c", {"a": 1, "b": 2})
+    assert list(report.rolled_back.items()) == [("b", True), ("a", True)]
+    assert sorted(handed[:3]) == [("ACQUIRE", block) for block in "abc"]
+    assert handed[3:] == [
+        *(("EXECUTE", block) for block in "abc"),
+        *(("ROLLBACK", block) for block in "ba"),
+    ]
 
 
 async def test_3_29_a_run_is_known_by_its_entities_and_blocks(board: System) -> None:

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from ojs_wire.codec import decode, encode
 from ojs_worker import Client, chain
 from ojs_worker.job import Job
+from ojs_worker.transport import Request
 from ojs_worker.zeebe import (
     AlreadyCompleted,
     BlockingZeebeJob,
@@ -133,11 +135,19 @@ async def test_2_4_a_held_request_is_answered_as_soon_as_a_job_appears(world: Wo
         assert len((await held)["jobs"]) == 1
 
 
-async def test_2_5_jobs_come_as_an_array(world: World, client: ZeebeClient) -> None:
-    for _ in range(3):
-        await client.create_job("a")
+@pytest.mark.parametrize("accept", ["*/*", "application/x-ndjson"])
+async def test_2_5_jobs_come_many_at_once(world: World, client: ZeebeClient, accept: str) -> None:
+    jobs = [await client.create_job("a", {"text": "one\ntwo"}) for _ in range(3)]
     asked = {"queues": ["default"], "job_types": ["a"], "worker_id": "w", "count": 32}
-    assert len((await world.call("POST", "/ojs/v1/workers/fetch", asked))["jobs"]) == 3
+    headers = {"Accept": accept}
+    reply = await world.transport.send(
+        Request("POST", "/ojs/v1/workers/fetch", encode(asked), headers)
+    )
+    if accept == "*/*":
+        found = decode(reply.body)["jobs"]
+    else:
+        found = [decode(line) for line in reply.body.splitlines()]
+    assert [one["id"] for one in found] == [job.id for job in jobs]
 
 
 async def test_2_6_freed_capacity_asks_again(client: ZeebeClient) -> None:

@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import msgspec
+
 from ojs_server.app import Application, Server
 from ojs_server.domain.job import Job
 from ojs_server.domain.profile import PROFILES
@@ -59,10 +61,14 @@ class World:
 
 
 @asynccontextmanager
-async def serving(store_url: str, profile: str, *, turned: bool = True) -> AsyncIterator[World]:
-    """A server with the defaults of a profile; its time stands still unless it is to be real."""
+async def serving(
+    store_url: str, profile: str, *, turned: bool = True, **changed: Any
+) -> AsyncIterator[World]:
+    """A server with the defaults of a profile, some of them changed perhaps; its time stands still
+    unless it is to be real."""
     clock = HandClock()
-    settings = Settings(profile_name=profile, profile=PROFILES[profile])
+    defaults = msgspec.structs.replace(PROFILES[profile], **changed)
+    settings = Settings(profile_name=profile, profile=defaults)
     server = Server(settings, open_store(store_url, clock=clock if turned else None))
     async with server.running():
         yield World(server, clock)

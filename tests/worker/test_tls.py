@@ -2,7 +2,7 @@
 
 import asyncio
 import ssl
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +12,16 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from ojs_worker import BlockingClient, Client, Unreachable, Worker, cli
 from ojs_worker.direct import DirectTransport
+from ojs_worker.jobmanager import JobManager
 from ojs_worker.over_httpx import HttpTransport
 from ojs_worker.settings import SettingError, load
 from ojs_worker.signals import SignalBox
 from ojs_worker.tls import tls_of
 from ojs_worker.transport import Request, Transport
+from ojs_worker.zeebe import ZeebeClient
 from tests.authority import Authority
 from tests.worker.conftest import QUICK, Start
-from tests.worker.scripted import ScriptedServer, job, listening
+from tests.worker.scripted import MemoryTransport, ScriptedServer, job, listening
 
 HOST = "127.0.0.1"
 ASK = Request("GET", "/ojs/v1/jobs/1")
@@ -98,6 +100,55 @@ async def test_clients_take_a_context_of_the_program(authority: Authority) -> No
             assert (await client.get("1")).type == "a.b"
         with BlockingClient(url, tls=tls) as blocking:
             assert (await asyncio.to_thread(blocking.get, "1")).type == "a.b"
+
+
+async def jobs_of_a_room(url: str, **files: Any) -> None:
+    manager = await asyncio.to_thread(JobManager, url, **files)
+    try:
+        assert await asyncio.to_thread(manager.list_jobs, "lab") == []
+    finally:
+        await asyncio.to_thread(manager.disconnect)
+
+
+async def a_job(url: str, **files: Any) -> None:
+    client = ZeebeClient(url, **files)
+    try:
+        assert (await client.create_job("test.echo")).id == job(1)["id"]
+    finally:
+        await client.close()
+
+
+@pytest.mark.parametrize("ask", [jobs_of_a_room, a_job])
+@pytest.mark.parametrize("named", [True, False])
+async def test_workers_of_other_systems_take_the_files_too(
+    authority: Authority,
+    shown: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    ask: Callable[..., Awaitable[None]],
+    named: bool,
+) -> None:
+    files = {"tls_ca_file": str(authority.file), "tls_cert_file": str(shown)}
+    server = ScriptedServer()
+    server.answers["/ojs/v1/rooms/lab/jobs"] = lambda body: (200, {"jobs": []})
+    server.answers["/ojs/v1/jobs"] = lambda body: (201, {"job": job(1)})
+    async with listening(server, authority.server(HOST, asks=True)) as url:
+        with pytest.raises(Unreachable):
+            await ask(url)
+        if not named:
+            for name, file in files.items():
+                monkeypatch.setenv(f"OJS_{name.upper()}", file)
+        await ask(url, **(files if named else {}))
+
+
+def test_files_go_with_an_encrypted_url_only() -> None:
+    makers: list[Callable[..., Any]] = [JobManager, ZeebeClient]
+    for make in makers:
+        with pytest.raises(SettingError, match="tls_ca_file: the server's URL does not begin"):
+            make("http://127.0.0.1:1", tls_ca_file="ca.pem")
+        with pytest.raises(TypeError, match="'tls_ca' is none of tls_ca_file, "):
+            make("https://127.0.0.1:1", tls_ca="ca.pem")
+    with pytest.raises(TypeError, match="'tls_ca_file' goes with a URL"):
+        JobManager(MemoryTransport(ScriptedServer()), tls_ca_file="ca.pem")
 
 
 Given = dict[str, Any]

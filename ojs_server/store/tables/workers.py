@@ -25,6 +25,11 @@ class WorkerWrites(Writing):
             worker_of(row) for row in self.all("load_silent_workers", before=before, limit=limit)
         ]
 
+    def load_dropped_workers(self, before: int, limit: int) -> list[Worker]:
+        """Lock the workers without their session and without a sign of life since."""
+        rows = self.all("load_dropped_workers", before=before, limit=limit)
+        return [worker_of(row) for row in rows]
+
     def load_changed_workers(
         self, unreachable: int, offline: int, deleted: int, limit: int
     ) -> list[Worker]:

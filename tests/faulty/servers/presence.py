@@ -1,11 +1,17 @@
 """Faults of workers that are managed."""
 
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
 from ojs_server.domain import workers
-from ojs_server.ops import presence
+from ojs_server.ops import presence, sessions, sweep
+from ojs_server.ops.work import Work
 from ojs_server.store.tables.job_lists import JobListReads
 from ojs_server.store.tables.kinds import KindWrites
 from tests.faulty.fault import fault
-from tests.faulty.planting import put
+from tests.faulty.planting import put, wrap
 
 
 @fault("OJS-PRS-008")
@@ -30,3 +36,25 @@ def what_ended_is_nobodys() -> None:
 def whoever_is_deleted_keeps_its_jobs() -> None:
     """A deleted worker still holds what it held."""
     put(presence, "leave", lambda work, workers, why, recovery: list(workers))
+
+
+@fault("OJS-PRS-015")
+def sessions_are_not_missed() -> None:
+    """A worker whose session has ended is judged by its silence alone."""
+    put(sweep, "_bury_dropped", lambda work, judged_since: 0)
+
+
+@fault("OJS-PRS-016")
+def any_session_counts() -> None:
+    """The end of a session counts, though the worker has opened another one since."""
+
+    def make(one: Callable[..., Any]) -> Callable[..., Any]:
+        def as_if_the_last(work: Work, op: Any) -> Any:
+            known = work.tx.load_workers([op.worker_id]).get(op.worker_id)
+            if isinstance(op, sessions.DropSession) and known is not None:
+                op = msgspec.structs.replace(op, session=known.session)
+            return one(work, op)
+
+        return as_if_the_last
+
+    wrap(sessions, "_one", make)

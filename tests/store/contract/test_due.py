@@ -69,9 +69,13 @@ def test_the_next_moment_of_each_kind_is_known(store: Store) -> None:
                 a_worker("w1", alive_at=START - 5),
                 a_worker("w2", alive_at=START - 9, gone_at=START),
                 a_worker("w3", alive_at=None),
+                a_worker("w4", alive_at=START - 4, dropped_at=START - 3),
+                a_worker("w5", alive_at=START - 2, dropped_at=START - 4),
             ]
         )
-    assert next_due(store) == DueTimes(job=START + 3, lease=START + 10, worker=START - 5)
+    assert next_due(store) == DueTimes(
+        job=START + 3, lease=START + 10, worker=START - 5, dropped=START - 3
+    )
 
 
 def test_a_run_time_may_be_over_before_any_lease(store: Store) -> None:

@@ -19,6 +19,8 @@ FULL = Worker(
     created_at=START + 4,
     gone_at=START + 5,
     profile=b'{"hostname":"a\\u0000b"}',
+    session=7,
+    dropped_at=START + 6,
 )
 BARE = Worker(id="w2")
 
@@ -65,6 +67,25 @@ def test_silent_workers_are_those_not_heard_of_since_a_moment(store: Store) -> N
         assert [worker.id for worker in silent] == ["latest", "late", "just"]
         assert silent[0] == a_worker("latest", alive_at=START - 9)
         assert [worker.id for worker in tx.load_silent_workers(START, 2)] == ["latest", "late"]
+
+
+@ON_ALL_VERSIONS
+def test_dropped_workers_are_those_not_heard_of_since_they_lost_their_session(store: Store) -> None:
+    save(
+        store,
+        a_worker("late", alive_at=START - 9, dropped_at=START - 1),
+        a_worker("latest", alive_at=START - 5, dropped_at=START - 5),
+        a_worker("just", alive_at=START - 9, dropped_at=START),
+        a_worker("fresh", alive_at=START - 9, dropped_at=START + 1),
+        a_worker("heard", alive_at=START - 1, dropped_at=START - 2),
+        a_worker("held", alive_at=START - 9),
+        a_worker("gone", alive_at=START - 9, dropped_at=START - 2, gone_at=START),
+        a_worker("fetch-only", alive_at=None, dropped_at=START - 2),
+    )
+    with store.transaction() as tx:
+        dropped = tx.load_dropped_workers(START, 99)
+        assert [worker.id for worker in dropped] == ["latest", "late", "just"]
+        assert [worker.id for worker in tx.load_dropped_workers(START, 1)] == ["latest"]
 
 
 @ON_ALL_VERSIONS

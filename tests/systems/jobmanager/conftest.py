@@ -16,6 +16,13 @@ async def world(store_url: str) -> AsyncIterator[World]:
 
 
 @pytest.fixture
+async def watched(store_url: str) -> AsyncIterator[World]:
+    """The same, and it goes by the sessions of its workers, too."""
+    async with serving(store_url, "jobmanager", session_grace_ms=5000) as made:
+        yield made
+
+
+@pytest.fixture
 def client(world: World) -> JobManagerClient:
     """Whoever submits tasks."""
     return JobManagerClient(transport=world.transport)

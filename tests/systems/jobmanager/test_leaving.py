@@ -1,11 +1,17 @@
 """Heartbeats, and what becomes of the tasks and jobs of workers that go."""
 
+from typing import Any
+
 import pytest
 
+from ojs_server.http import sessions
+from ojs_worker.errors import Unreachable
 from ojs_worker.jobmanager import JobManagerClient
+from ojs_worker.transport import Request
 from tests.systems.jobmanager.workers import (
     ROOM,
     Rotate,
+    Scale,
     aside,
     claim_by_hand,
     claimed,
@@ -15,7 +21,7 @@ from tests.systems.jobmanager.workers import (
     put,
     status,
 )
-from tests.systems.world import World
+from tests.systems.world import World, until
 
 
 async def test_1_7_the_heartbeat_is_a_patch(world: World) -> None:
@@ -62,10 +68,47 @@ async def test_1_25_a_silent_worker_is_swept_after_a_minute(
     assert await client.list_jobs(ROOM) == []
 
 
-async def test_1_26_a_dropped_connection_is_found_by_its_silence(world: World) -> None:
+async def test_1_26_a_dropped_connection_ends_the_worker_within_seconds(watched: World) -> None:
+    worker_id, task = await held(watched, JobManagerClient(transport=watched.transport))
+    session = watched.transport.stream(Request("GET", f"/workers/{worker_id}/session"))
+    assert b"session.opened" in await anext(session)
+    await watched.call("PATCH", f"/workers/{worker_id}", {})
+    await session.aclose()
+    await until(lambda: len(watched.server.engine.tail) == 0)
+    assert (await watched.pass_time(4.9)).dead == 0
+    assert (await watched.pass_time(0.1)).dead == 1
+    ended = await watched.call("GET", f"/tasks/{task.id}")
+    assert (ended["status"], ended["error"]) == ("failed", "Worker disconnected")
+    await watched.call("PATCH", f"/workers/{worker_id}", {}, status=404)
+
+
+async def test_1_26_a_worker_holds_a_session_under_whatever_id_it_has(
+    watched: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sessions, "HEARTBEAT_S", 0.02)
+    async with manager(watched) as worker:
+        await aside(worker.register, Rotate, room=ROOM)
+        first = worker.worker_id
+        await until(lambda: is_held(watched, first))
+        await watched.call("DELETE", f"/workers/{first}")
+        assert await aside(worker.claim) is None
+        assert worker.worker_id not in (first, None)
+        await until(lambda: is_held(watched, worker.worker_id))
+    await until(lambda: len(watched.server.engine.tail) == 0)
+
+
+async def test_1_26_without_sessions_only_silence_tells(world: World) -> None:
     made = await put(world)
+    await world.call("GET", f"/workers/{made['worker_id']}/session", status=404)
     assert (await world.pass_time(60)).dead == 1
     await world.call("PATCH", f"/workers/{made['worker_id']}", {}, status=404)
+
+
+async def is_held(world: World, worker_id: str | None) -> bool:
+    """Whether a worker has opened a session."""
+    assert worker_id is not None
+    (load,) = await world.server.engine.read(lambda reader: reader.workers([worker_id]))
+    return load.worker.session > 0
 
 
 @pytest.mark.parametrize(("goes", "latency_s"), [("DELETE", 0), ("silence", 60)])
@@ -129,3 +172,28 @@ async def test_1_40_a_forgotten_worker_registers_anew(
         assert worker.worker_id not in (first, None)
         task = await client.submit(ROOM, "modifiers:Rotate")
         assert (await aside(claim_by_hand, worker)).id == task.id
+
+
+async def test_1_40_coming_back_is_tried_until_all_jobs_are_there(
+    world: World, client: JobManagerClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_job = JobManagerClient.put_job
+    failures = [Unreachable("no answer", sent=False)]
+
+    async def failing(self: JobManagerClient, room: str, name: str, *more: Any) -> Any:
+        if name == "Scale" and failures:
+            raise failures.pop()
+        return await put_job(self, room, name, *more)
+
+    async with manager(world) as worker:
+        for job in (Rotate, Scale):
+            await aside(worker.register, job, room=ROOM)
+        assert (await world.pass_time(60)).dead == 1
+        monkeypatch.setattr(JobManagerClient, "put_job", failing)
+        with pytest.raises(Unreachable):
+            await aside(worker.claim)
+        assert await aside(worker.claim) is None
+        offered = [
+            job.name for job in await client.list_jobs(ROOM) if worker.worker_id in job.workers
+        ]
+    assert sorted(offered) == ["Rotate", "Scale"]

@@ -6,8 +6,11 @@ import signal
 import threading
 from typing import Any
 
+import pytest
+
 from ojs_server.app import Application
-from ojs_worker.jobmanager import ClaimedTask, JobManager, JobManagerClient
+from ojs_worker.errors import ServerTrouble, Unreachable
+from ojs_worker.jobmanager import ClaimedTask, JobManager, JobManagerClient, Task
 from ojs_worker.testing.asgi import AsgiTransport
 from tests.http.listening import on_a_socket
 from tests.systems.jobmanager.workers import (
@@ -43,6 +46,17 @@ async def test_1_15_an_exception_fails_the_task(world: World, client: JobManager
         task = await client.submit(ROOM, "modifiers:Rotate")
         ended = await client.wait_for(task, timeout_s=20)
     assert (ended.status, ended.error) == ("failed", "too wide")
+
+
+@pytest.mark.parametrize("result", [object(), "x" * (1 << 20)])
+async def test_1_15_a_result_that_cannot_be_sent_fails_the_task(
+    world: World, client: JobManagerClient, result: object
+) -> None:
+    async with manager(world, execute=lambda _: result) as worker:
+        await aside(worker.register, Rotate, room=ROOM)
+        ended = await client.wait_for(await client.submit(ROOM, "modifiers:Rotate"), timeout_s=20)
+    assert ended.status == "failed"
+    assert "result" in str(ended.error)
 
 
 async def test_1_16_no_thread_keeps_the_program_alive(world: World, client: Any) -> None:
@@ -93,6 +107,44 @@ async def test_1_20_one_task_follows_the_other_without_a_pause(
         tasks = [await client.submit(ROOM, "modifiers:Rotate") for _ in range(5)]
         await client.wait_for(tasks[-1], timeout_s=20)
         assert [await status(world, task) for task in tasks] == ["completed"] * 5
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        Unreachable("no answer", sent=True),
+        ServerTrouble("away", status=503),
+        RuntimeError("the program has no token just now"),
+    ],
+)
+async def test_1_20_a_server_that_is_away_costs_no_task(
+    world: World, client: JobManagerClient, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    claim, move = JobManagerClient.claim, JobManagerClient.move
+    still = {"claim", "running", "completed"}
+
+    def fail(what: str) -> None:
+        if what in still:
+            still.remove(what)
+            raise error
+
+    async def claiming(self: JobManagerClient, *given: Any) -> Any:
+        fail("claim")
+        return await claim(self, *given)
+
+    async def moving(
+        self: JobManagerClient, task: Task, status: str, *more: Any, **named: Any
+    ) -> Any:
+        fail(status)
+        return await move(self, task, status, *more, **named)
+
+    monkeypatch.setattr(JobManagerClient, "claim", claiming)
+    monkeypatch.setattr(JobManagerClient, "move", moving)
+    async with manager(world, execute=lambda task: task.id) as worker:
+        await aside(worker.register, Rotate, room=ROOM)
+        task = await client.submit(ROOM, "modifiers:Rotate")
+        assert (await client.wait_for(task, timeout_s=20)).result == task.id
+    assert not still
 
 
 async def test_1_21_waiting_obeys_signals_and_puts_old_handlers_back(store_url: str) -> None:

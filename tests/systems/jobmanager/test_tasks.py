@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pytest
 
-from ojs_worker.errors import Conflict
+from ojs_worker.errors import Conflict, Unreachable
 from ojs_worker.jobmanager import JobManagerClient
 from tests.systems.jobmanager.workers import (
     ROOM,
@@ -37,6 +37,27 @@ async def test_1_8_a_claim_brings_the_oldest_task_of_all_jobs(
     ]
     brought = [await claimed(world, made["worker_id"]) for _ in tasks]
     assert [one["id"] for one in brought] == [task.id for task in tasks]
+
+
+async def test_1_8_a_claim_whose_answer_was_lost_takes_no_other_task(
+    world: World, client: JobManagerClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim, lost = JobManagerClient.claim, [Unreachable("no answer", sent=True)]
+
+    async def losing(self: JobManagerClient, worker_id: str, fetch_id: str | None = None) -> Any:
+        task = await claim(self, worker_id, fetch_id)
+        if lost:
+            raise lost.pop()
+        return task
+
+    monkeypatch.setattr(JobManagerClient, "claim", losing)
+    async with manager(world) as worker:
+        await aside(worker.register, Rotate, room=ROOM)
+        tasks = [await client.submit(ROOM, "modifiers:Rotate") for _ in range(2)]
+        with pytest.raises(Unreachable):
+            await aside(worker.claim)
+        found = [await aside(claim_by_hand, worker) for _ in tasks]
+    assert [one.id for one in found] == [task.id for task in tasks]
 
 
 async def test_1_9_a_task_is_moved_on_by_a_patch(world: World, client: JobManagerClient) -> None:

@@ -1,6 +1,7 @@
 """Requests straight into an application: what it is given, and what it may do wrong."""
 
 import asyncio
+import threading
 from collections.abc import Iterator
 from contextlib import aclosing
 from typing import Any
@@ -161,6 +162,24 @@ async def test_an_answer_that_goes_on_is_read_as_it_comes() -> None:
 async def test_so_is_one_of_an_application_in_another_loop(thread: LoopThread) -> None:
     way = AsgiTransport(Echo(), loop=thread.loop)
     assert [piece async for piece in way.stream(Request("POST", "/", b"x"))] == [b"x", b"!"]
+
+
+async def test_whoever_gives_a_stream_of_another_loop_up_has_hung_up(thread: LoopThread) -> None:
+    app, busy = Told(), threading.Event()
+    app.pieces.put_nowait(b"one")
+    pieces = AsgiTransport(app, loop=thread.loop).stream(Request("GET", "/"))
+    assert await anext(pieces) == b"one"
+    # What follows reaches the other loop all at once.
+    thread.loop.call_soon_threadsafe(busy.wait)
+    waiting = asyncio.ensure_future(anext(pieces))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    await asyncio.sleep(0)
+    busy.set()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    async with asyncio.timeout(20):
+        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(app.left.wait(), thread.loop))
 
 
 async def test_a_stream_that_is_refused_or_falls_silent_says_so() -> None:

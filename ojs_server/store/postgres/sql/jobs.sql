@@ -186,7 +186,8 @@ SELECT
         (SELECT min(next_run_at) FROM cron WHERE next_run_at IS NOT NULL),
         (SELECT 0::int8 WHERE EXISTS (SELECT FROM cron WHERE held > 0 AND {free}))
     ),
-    (SELECT min(opens_at) FROM limits WHERE opens_at IS NOT NULL)
+    (SELECT min(opens_at) FROM limits WHERE opens_at IS NOT NULL),
+    (SELECT min(dropped_at) FROM workers WHERE gone_at IS NULL AND dropped_at >= alive_at)
 
 -- name: lock_jobs
 -- Only lock, for a batch that will come back to them.

@@ -143,4 +143,5 @@ SELECT
         UNION ALL
         SELECT 0 WHERE EXISTS (SELECT 1 FROM cron WHERE held > 0 AND {free})
     )),
-    (SELECT min(opens_at) FROM limits WHERE opens_at IS NOT NULL)
+    (SELECT min(opens_at) FROM limits WHERE opens_at IS NOT NULL),
+    (SELECT min(dropped_at) FROM workers WHERE gone_at IS NULL AND dropped_at >= alive_at)

@@ -2,7 +2,8 @@
 -- A Worker, in the order of its fields.
 workers.id, workers.state, workers.draining, workers.directive, workers.incarnation,
 workers.alive_at, workers.beat_at, workers.seen_at, workers.created_at, workers.gone_at,
-CAST(workers.profile AS BLOB), workers.presence, workers.deleted_at, workers.principal
+CAST(workers.profile AS BLOB), workers.presence, workers.deleted_at, workers.principal,
+workers.session, workers.dropped_at
 
 -- name: load_workers
 -- Workers by id.
@@ -19,12 +20,18 @@ SELECT {worker} FROM workers
 WHERE gone_at IS NULL AND alive_at IS NOT NULL AND alive_at <= :before
 ORDER BY alive_at LIMIT :limit
 
+-- name: load_dropped_workers
+-- Those who lack a session since a moment and have not been heard of after it.
+SELECT {worker} FROM workers
+WHERE gone_at IS NULL AND dropped_at <= :before AND dropped_at >= alive_at
+ORDER BY dropped_at LIMIT :limit
+
 -- name: save_workers
 -- New or changed workers.
--- row: (?,?,?,?,?,?,?,?,?,?,CAST(? AS TEXT),?,?,?)
+-- row: (?,?,?,?,?,?,?,?,?,?,CAST(? AS TEXT),?,?,?,?,?)
 INSERT INTO workers (
     id, state, draining, directive, incarnation, alive_at, beat_at, seen_at, created_at, gone_at,
-    profile, presence, deleted_at, principal
+    profile, presence, deleted_at, principal, session, dropped_at
 )
 VALUES {rows}
 ON CONFLICT (id) DO UPDATE SET
@@ -32,7 +39,7 @@ ON CONFLICT (id) DO UPDATE SET
     incarnation = excluded.incarnation, alive_at = excluded.alive_at,
     beat_at = excluded.beat_at, seen_at = excluded.seen_at, gone_at = excluded.gone_at,
     profile = excluded.profile, presence = excluded.presence, deleted_at = excluded.deleted_at,
-    principal = excluded.principal
+    principal = excluded.principal, session = excluded.session, dropped_at = excluded.dropped_at
 
 -- name: delete_workers
 -- Those who went long ago, and fetch-only ones that were not seen for as long.

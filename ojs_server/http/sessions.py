@@ -1,0 +1,98 @@
+"""The stream that a worker holds open, so that the end of its process is seen at once."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Coroutine
+from typing import TYPE_CHECKING, Any
+
+from ojs_server.domain.errors import NotFound, OjsError
+from ojs_server.domain.tenant import unscoped
+from ojs_server.domain.workers import Worker
+from ojs_server.http.call import Answer, Call, Stream
+from ojs_server.http.feed import HEARTBEAT_S
+from ojs_server.http.ids import known_as
+from ojs_server.http.sse import EVENT_STREAM, HEADERS, OPENING, SHUTDOWN, comment, frame
+from ojs_server.http.workers import known_worker
+from ojs_server.ops.sessions import DropSession, OpenSession
+from ojs_server.ops.tail import Follower
+from ojs_server.store.records import EventFilter
+from ojs_wire.codec import encode
+from ojs_wire.values import in_seconds
+
+if TYPE_CHECKING:
+    from ojs_server.app import Server
+
+log = logging.getLogger("ojs.sessions")
+
+
+async def hold(call: Call) -> Answer:
+    """A session of a worker, for as long as both sides like."""
+    engine = call.server.engine
+    grace_ms = engine.rules.profile.session_grace_ms
+    if grace_ms is None:
+        raise NotFound(
+            "this server has no sessions of workers",
+            hint="session_grace turns them on; without it heartbeats are all it goes by",
+        )
+    if call.scope["method"] == "HEAD":
+        # Whoever only asks for it opens none.
+        await known_worker(call)
+        return Answer(b"", headers=HEADERS, media_type=EVENT_STREAM)
+    worker_id = known_as(call, call.params["id"])
+    # A place among the streams, which end when the server stops; it follows no events.
+    follower = engine.tail.admit(EventFilter(subject=worker_id))
+    try:
+        worker = await engine.run(OpenSession(worker_id))
+    except BaseException:
+        engine.tail.leave(follower)
+        raise
+    told = {"worker_id": unscoped(call.tenant, worker.id), "session_grace": in_seconds(grace_ms)}
+    stream = Session(call.server, worker, follower, call.disconnected(), encode(told))
+    return Answer(stream, headers=HEADERS, media_type=EVENT_STREAM)
+
+
+class Session(Stream):
+    """One connection. Its end counts against the worker, unless it is the server that ends it."""
+
+    def __init__(
+        self,
+        server: "Server",
+        worker: Worker,
+        follower: Follower,
+        left: Coroutine[Any, Any, None],
+        told: bytes,
+    ) -> None:
+        """`left` ends when the client has gone; `told` is what it hears first."""
+        self._engine = server.engine
+        self._worker = worker
+        self._follower = follower
+        self._told = told
+        self._left = asyncio.ensure_future(left)
+        self._left.add_done_callback(lambda _: follower.close())
+
+    def close(self) -> None:
+        """Make room for another stream."""
+        self._left.cancel()
+        self._engine.tail.leave(self._follower)
+
+    async def pieces(self) -> AsyncGenerator[bytes, None]:
+        """A greeting, and then a sign of life again and again."""
+        try:
+            yield OPENING + frame("session.opened", self._told)
+            while not await self._follower.wait(HEARTBEAT_S):
+                yield comment("heartbeat")
+            if self._engine.tail.closed:
+                yield SHUTDOWN
+        finally:
+            # Only the client's own leaving says something of the worker.
+            if self._left.done() and not self._engine.tail.closed:
+                await self._drop()
+
+    async def _drop(self) -> None:
+        try:
+            await self._engine.run(DropSession(self._worker.id, self._worker.session))
+        except NotFound:
+            # It said goodbye, or was found dead otherwise.
+            pass
+        except OjsError as error:
+            log.warning("the end of a worker's session was not stored: %s", error.message)

@@ -1,0 +1,49 @@
+"""Following answers of the server that go on and on, for as long as the worker runs."""
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from ojs_worker.backoff import Patience
+from ojs_worker.errors import Refused, Unreachable
+from ojs_worker.offers import Offers
+from ojs_worker.transport import Request
+
+# A sign of life comes every 15 seconds.
+SILENCE_S: Final = 40.0
+_LATER: Final = frozenset({408, 429})
+
+
+def is_final(error: Refused) -> bool:
+    """Whether the same request would be refused again, however long one waits."""
+    return error.status < 500 and error.status not in _LATER
+
+
+def stream_of(path: str, last: str | None = None) -> Request:
+    """The request for a stream; `last` is the event behind which it is to go on."""
+    headers = {"Accept": "text/event-stream"}
+    if last is not None:
+        headers["Last-Event-ID"] = last
+    return Request("GET", path, headers=headers, timeout_s=SILENCE_S)
+
+
+async def offers_of(ask: Callable[[], Awaitable[Offers | None]], patience: Patience) -> Offers:
+    """What the server offers, as soon as it says so."""
+    while (offers := await ask()) is None:
+        await patience.wait("the server does not say what it offers")
+    return offers
+
+
+async def again_and_again(follow: Callable[[], Awaitable[None]], patience: Patience) -> None:
+    """Follow a stream, and come back after every end; raises the `Refused` that is final."""
+    while True:
+        wait_s = None
+        try:
+            await follow()
+            reason: object = "the stream ended"
+        except Refused as error:
+            if is_final(error):
+                raise
+            reason, wait_s = error, error.retry_after_s
+        except (Unreachable, ValueError) as error:
+            reason = error
+        await patience.wait(reason, wait_s)
