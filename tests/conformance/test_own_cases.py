@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from conformance.case import OwnCase, case, own_cases
+from conformance.cases.lifecycle import moment, seconds_between
 from conformance.reply import Skipped
 from conformance.runner import Plan, play_own, run
 from conformance.stage import Stage
@@ -28,6 +29,12 @@ def own(play: Any, **keys: Any) -> OwnCase:
         path="t.py",
         **keys,
     )
+
+
+def test_timestamps_are_compared_as_moments() -> None:
+    whole, later = "2030-01-01T12:00:40Z", "2030-01-01T13:00:40.027+01:00"
+    assert moment(whole) < moment(later)
+    assert seconds_between(whole, later) == 0.027
 
 
 async def judged(play: Any, replies: dict[str, Any] | None = None, **keys: Any) -> CaseResult:

@@ -6,6 +6,7 @@ import httpx
 import pytest
 
 from ojs_server.ops.sweep import Sweep
+from ojs_wire.values import parse_timestamp
 from tests.http.clock import Hands
 from tests.http.conftest import Serve, connect
 from tests.http.steps import (
@@ -187,7 +188,7 @@ async def test_dead_letters_are_counted(client: httpx.AsyncClient) -> None:
     assert stats["total"] == 3
     assert stats["by_queue"] == {"x": 1, "y": 2}
     assert stats["by_error_type"] == {"A": 2, "B": 1}
-    assert stats["oldest_at"] <= stats["newest_at"]
+    assert parse_timestamp(stats["oldest_at"]) <= parse_timestamp(stats["newest_at"])
     assert stats["retention"]["max_age"] == "P180D"
     assert stats["retention"]["max_count"] == 10_000
 

@@ -6,6 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
+from ojs_wire.values import parse_timestamp
 from tests.http.clock import Hands
 from tests.http.conftest import Serve, connect
 from tests.http.steps import V1, WORKERS, Json, body, enqueue, fetch, read, refused
@@ -19,7 +20,7 @@ async def test_a_job_is_handed_out_once(client: httpx.AsyncClient) -> None:
     assert delivered["state"] == "active"
     assert delivered["attempt"] == 1
     assert delivered["worker_id"] == "worker-1"
-    assert delivered["started_at"] >= job["created_at"]
+    assert parse_timestamp(delivered["started_at"]) >= parse_timestamp(job["created_at"])
     assert (delivered["args"], delivered["meta"]) == ([1], {"a": 1})
     assert await fetch(client) == []
     assert await read(client, job["id"]) == delivered
