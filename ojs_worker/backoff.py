@@ -3,7 +3,10 @@
 import asyncio
 import logging
 import random
-from typing import Final
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeVar
+
+from ojs_worker.errors import Refused
 
 log = logging.getLogger("ojs.worker")
 
@@ -11,6 +14,8 @@ FIRST_S: Final = 0.25
 LONGEST_S: Final = 15.0
 # A server may ask for more patience than this; who knows what it meant.
 ASKED_S: Final = 60.0
+
+Result = TypeVar("Result")
 
 
 def pause(failures: int, luck: float, longest_s: float = LONGEST_S) -> float:
@@ -40,3 +45,20 @@ class Patience:
     async def wait(self, reason: object, at_least_s: float | None = None) -> None:
         """It failed: wait for the next try."""
         await asyncio.sleep(self.next_s(reason, at_least_s))
+
+    async def keep_on(
+        self, call: Callable[[], Awaitable[Result]], failures: tuple[type[Exception], ...]
+    ) -> Result:
+        """Call until it works: after such failures, and refusals that are not final."""
+        while True:
+            wait_s = None
+            try:
+                return await call()
+            except Refused as error:
+                if error.is_final:
+                    raise
+                reason: Exception = error
+                wait_s = error.retry_after_s
+            except failures as error:
+                reason = error
+            await self.wait(reason, wait_s)

@@ -23,6 +23,9 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+# Refused for now.
+_LATER: Final = frozenset({408, 429})
+
 
 class OjsError(Exception):
     """The root of the tree."""
@@ -81,6 +84,11 @@ class Refused(OjsError):
         self.details = details or {}
         self.request_id = request_id
         self.retry_after_s = retry_after_s
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the same request would be refused again, however long one waits."""
+        return self.status < 500 and self.status not in _LATER
 
 
 class InvalidRequest(Refused):

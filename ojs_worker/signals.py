@@ -5,6 +5,7 @@ worker listens. A second SIGTERM or SIGINT forces the end, which also a handler 
 event loop, or a thread that never ends, cannot hold up.
 """
 
+import contextlib
 import logging
 import os
 import signal
@@ -12,7 +13,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from types import FrameType
 from typing import Any, Final
 
@@ -60,9 +61,7 @@ class SignalBox:
 
     def restore(self) -> None:
         """Give the signals back to whoever had them."""
-        for sig, handler in self._before.items():
-            # None stands for a handler that was not set from Python and cannot be set again.
-            signal.signal(sig, signal.SIG_DFL if handler is None else handler)
+        _set_again(self._before)
         self._before.clear()
 
     def listen(self, listener: Listener | None) -> None:
@@ -94,6 +93,23 @@ class SignalBox:
 
     def _caught(self, number: int, frame: FrameType | None) -> None:
         self.deliver(signal.Signals(number))
+
+
+@contextlib.contextmanager
+def on_ending(caught: Callable[[], object]) -> Iterator[None]:
+    """Have this called at SIGTERM and SIGINT, and afterwards whatever was called before; only the
+    main thread can."""
+    before = {sig: signal.signal(sig, lambda number, frame: caught()) for sig in ENDING}
+    try:
+        yield
+    finally:
+        _set_again(before)
+
+
+def _set_again(before: Mapping[signal.Signals, Any]) -> None:
+    for sig, handler in before.items():
+        # None stands for a handler that was not set from Python and cannot be set again.
+        signal.signal(sig, signal.SIG_DFL if handler is None else handler)
 
 
 def ignore_signals() -> None:

@@ -4,18 +4,13 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from ojs_worker.backoff import Patience
-from ojs_worker.errors import Refused, Unreachable
+from ojs_worker.errors import Unreachable
 from ojs_worker.offers import Offers
 from ojs_worker.transport import Request
 
 # A sign of life comes every 15 seconds.
 SILENCE_S: Final = 40.0
-_LATER: Final = frozenset({408, 429})
-
-
-def is_final(error: Refused) -> bool:
-    """Whether the same request would be refused again, however long one waits."""
-    return error.status < 500 and error.status not in _LATER
+_BROKEN: Final = (Unreachable, ValueError)
 
 
 def stream_of(path: str, last: str | None = None) -> Request:
@@ -36,14 +31,5 @@ async def offers_of(ask: Callable[[], Awaitable[Offers | None]], patience: Patie
 async def again_and_again(follow: Callable[[], Awaitable[None]], patience: Patience) -> None:
     """Follow a stream, and come back after every end; raises the `Refused` that is final."""
     while True:
-        wait_s = None
-        try:
-            await follow()
-            reason: object = "the stream ended"
-        except Refused as error:
-            if is_final(error):
-                raise
-            reason, wait_s = error, error.retry_after_s
-        except (Unreachable, ValueError) as error:
-            reason = error
-        await patience.wait(reason, wait_s)
+        await patience.keep_on(follow, _BROKEN)
+        await patience.wait("the stream ended")

@@ -190,9 +190,9 @@ def refingerprinted(stored: StoredJob) -> StoredJob:
     """A job with a unique policy, of which something has changed that the policy may compare."""
     if stored.unique_key is None:
         return stored
-    if (policy := policy_of(stored.job)) is None:
-        return stored
     spec = _spec.decode(stored.job.spec)
+    if (policy := parse_unique(spec.unique)) is None:
+        return stored
     args, meta = msgspec.json.decode(stored.args), msgspec.json.decode(stored.meta)
     version = None if spec.version_routed else read_version(spec.version)
     key = unique_of(policy, stored.job.type, stored.job.queue, args, meta, version).key

@@ -1,6 +1,5 @@
 """What one event stream sends: what was missed first, then what happens."""
 
-import asyncio
 from collections.abc import AsyncGenerator, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -9,7 +8,7 @@ import msgspec
 from ojs_server.domain.cloud_event import cloud_event, cloud_type
 from ojs_server.domain.job import TERMINAL, Event, Job
 from ojs_server.domain.realtime import STATE_CHANGED, realtime, state_changed
-from ojs_server.http.call import Stream
+from ojs_server.http.held import HeldStream
 from ojs_server.http.placed import cursor_of
 from ojs_server.http.sse import ENDING, OPENING, SHUTDOWN, comment, frame, heartbeat
 from ojs_server.ops.envelope import envelope, event_id
@@ -42,7 +41,7 @@ class Subscription(msgspec.Struct, frozen=True):
     unknown: str | None
 
 
-class EventStream(Stream):
+class EventStream(HeldStream):
     """One stream: what was missed first, then what happens."""
 
     def __init__(
@@ -52,16 +51,12 @@ class EventStream(Stream):
         follower: Follower,
         left: Coroutine[Any, Any, None],
     ) -> None:
-        """`left` ends when the client has gone."""
+        super().__init__(server.engine, follower, left)
         self.job: Job | None = None
         self.cursor = asked.after or 0
         self._server = server
-        self._engine = server.engine
         self._source = server.settings.source
         self._asked = asked
-        self._follower = follower
-        self._left = asyncio.ensure_future(left)
-        self._left.add_done_callback(lambda _: follower.close())
         self._follows = False
         self._ended = False
         self._ends_with_job = asked.wanted.subject is not None
@@ -72,11 +67,6 @@ class EventStream(Stream):
         self._follows = True
         if self._asked.after is None:
             self.cursor = self._follower.start
-
-    def close(self) -> None:
-        """Make room for another stream."""
-        self._left.cancel()
-        self._engine.tail.leave(self._follower)
 
     async def pieces(self) -> AsyncGenerator[bytes, None]:
         """Frames, as they are to be sent."""

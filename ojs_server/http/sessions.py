@@ -1,6 +1,5 @@
 """The stream that a worker holds open, so that the end of its process is seen at once."""
 
-import asyncio
 import logging
 from collections.abc import AsyncGenerator, Coroutine
 from typing import TYPE_CHECKING, Any
@@ -8,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 from ojs_server.domain.errors import NotFound, OjsError
 from ojs_server.domain.tenant import unscoped
 from ojs_server.domain.workers import Worker
-from ojs_server.http.call import Answer, Call, Stream
+from ojs_server.http.call import Answer, Call
 from ojs_server.http.feed import HEARTBEAT_S
+from ojs_server.http.held import HeldStream
 from ojs_server.http.ids import known_as
 from ojs_server.http.sse import EVENT_STREAM, HEADERS, OPENING, SHUTDOWN, comment, frame
 from ojs_server.http.workers import known_worker
@@ -51,7 +51,7 @@ async def hold(call: Call) -> Answer:
     return Answer(stream, headers=HEADERS, media_type=EVENT_STREAM)
 
 
-class Session(Stream):
+class Session(HeldStream):
     """One connection. Its end counts against the worker, unless it is the server that ends it."""
 
     def __init__(
@@ -62,18 +62,10 @@ class Session(Stream):
         left: Coroutine[Any, Any, None],
         told: bytes,
     ) -> None:
-        """`left` ends when the client has gone; `told` is what it hears first."""
-        self._engine = server.engine
+        """`told` is what the client hears first."""
+        super().__init__(server.engine, follower, left)
         self._worker = worker
-        self._follower = follower
         self._told = told
-        self._left = asyncio.ensure_future(left)
-        self._left.add_done_callback(lambda _: follower.close())
-
-    def close(self) -> None:
-        """Make room for another stream."""
-        self._left.cancel()
-        self._engine.tail.leave(self._follower)
 
     async def pieces(self) -> AsyncGenerator[bytes, None]:
         """A greeting, and then a sign of life again and again."""

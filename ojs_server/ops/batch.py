@@ -184,15 +184,18 @@ class Begun:
         return self._committed
 
 
+def jobs_of(op: Operation) -> int:
+    """How many jobs a request brings, or is about."""
+    if isinstance(op, enqueue.Enqueue):
+        return len(op.drafts)
+    return len(op.parts) if isinstance(op, Exchange) else 1
+
+
 def is_small(ops: Sequence[Operation]) -> bool:
     """Whether a batch has few jobs, and only calls that do not look far."""
-    jobs = 0
-    for op in _parts(ops):
-        if type(op) not in _SMALL:
-            return False
-        jobs += len(op.drafts) if isinstance(op, enqueue.Enqueue) else 1
-        jobs += op.count if isinstance(op, claim.Claim) else 0
-    return jobs <= _SMALL_JOBS
+    parts = _parts(ops)
+    asked = sum(op.count for op in parts if isinstance(op, claim.Claim))
+    return all(type(op) in _SMALL for op in parts) and asked + sum(map(jobs_of, ops)) <= _SMALL_JOBS
 
 
 def apply(

@@ -89,9 +89,9 @@ def run(work: Work, ops: Sequence[Claim]) -> list[Deliveries | OjsError]:
     for wish, indexes in wanted.items():
         limit = sum(ops[index].count for index in indexes)
         claimed = deque(admission.take(wish, limit))
+        pool = None if wish.way is None else wish.way.pool
         for index in indexes:
             share = [claimed.popleft() for _ in range(min(ops[index].count, len(claimed)))]
-            pool = None if wish.way is None else wish.way.pool
             answers[index] = tuple(_hand_over(work, one, ops[index], pool) for one in share)
             leases += [delivery.lease for delivery in answers[index]]
     if leases:

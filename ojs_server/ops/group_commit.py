@@ -15,9 +15,7 @@ from queue import SimpleQueue
 from typing import Any, Final
 
 from ojs_server.domain.errors import Unavailable
-from ojs_server.ops.batch import Begun, Committed, Operation
-from ojs_server.ops.enqueue import Enqueue
-from ojs_server.ops.exchange import Exchange
+from ojs_server.ops.batch import Begun, Committed, Operation, jobs_of
 from ojs_wire import codes
 
 MAX_BATCH: Final = 512
@@ -113,7 +111,7 @@ class GroupCommit:
             keys = operation.keys
             if touched.isdisjoint(keys):
                 batch.append((operation, future))
-                jobs += _jobs_of(operation)
+                jobs += jobs_of(operation)
             else:
                 kept.append((operation, future))
             touched.update(keys)
@@ -140,9 +138,3 @@ class GroupCommit:
             else:
                 future.set_result(outcome)
         self._on_commit(committed)
-
-
-def _jobs_of(operation: Operation) -> int:
-    if isinstance(operation, Enqueue):
-        return len(operation.drafts)
-    return len(operation.parts) if isinstance(operation, Exchange) else 1

@@ -331,7 +331,7 @@ def leave(work: Work, workers: Sequence[Worker], why: Farewell, recovery: Recove
     return left
 
 
-def bury(work: Work, dead: Sequence[Worker], why: Farewell = DEATH) -> list[Worker]:
+def bury(work: Work, dead: Sequence[Worker], why: Farewell) -> list[Worker]:
     """Workers that were silent for too long are dead, or those that did not come back."""
     return leave(work, dead, why, work.rules.profile.on_death)
 

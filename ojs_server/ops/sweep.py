@@ -1,14 +1,15 @@
 """What time does: promotion, expiry, timeouts, dead workers, removal of what has aged."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
 from ojs_server.domain import deadlines, events, lifecycle
 from ojs_server.domain.errors import OjsError
 from ojs_server.domain.job import Change, Job, Lease, State
+from ojs_server.domain.workers import Worker
 from ojs_server.ops import beside
-from ojs_server.ops.presence import DROPPED, bury, noticed
+from ojs_server.ops.presence import DEATH, DROPPED, Farewell, bury, noticed
 from ojs_server.ops.prune import STEP, Pruned, prune
 from ojs_server.ops.work import Work
 from ojs_server.store.base import JUDGED_AFTER_MS
@@ -65,7 +66,14 @@ def _sweep(work: Work, op: Sweep) -> Swept:
     # In maintenance nothing becomes due but the leases of those who still work.
     matured, removed = _mature(work) if work.tx.maintenance is None else (0, 0)
     lapsed = _lapse(work, op.judged_since)
-    dead = _bury(work, op.judged_since) + _bury_dropped(work, op.judged_since)
+    tx, profile = work.tx, work.rules.profile
+    dead = sum(
+        _bury(work, op.judged_since, *those)
+        for those in (
+            (profile.dead_after_ms, tx.load_silent_workers, DEATH),
+            (profile.session_grace_ms, tx.load_dropped_workers, DROPPED),
+        )
+    )
     changed = _notice(work, op.judged_since) if op.check else 0
     pruned = prune(work) if op.prune else Pruned()
     more = matured + removed >= MATURE_STEP or lapsed >= STEP or max(dead, changed) >= WORKERS_STEP
@@ -114,24 +122,20 @@ def _lapsed(work: Work, job: Job, lease: Lease) -> Change:
     )
 
 
-def _bury(work: Work, judged_since: int) -> int:
-    silent_for = work.rules.profile.dead_after_ms
-    if silent_for is None or _is_early(work, judged_since, silent_for):
+def _bury(
+    work: Work,
+    judged_since: int,
+    patience_ms: int | None,
+    load: Callable[[int, int], list[Worker]],
+    why: Farewell,
+) -> int:
+    """Take workers for dead that something has been missed of for longer than the patience."""
+    if patience_ms is None or _is_early(work, judged_since, patience_ms):
         return 0
-    silent = work.tx.load_silent_workers(work.now - silent_for, WORKERS_STEP)
-    if silent:
-        work.tx.save_workers(bury(work, silent))
-    return len(silent)
-
-
-def _bury_dropped(work: Work, judged_since: int) -> int:
-    grace_ms = work.rules.profile.session_grace_ms
-    if grace_ms is None or _is_early(work, judged_since, grace_ms):
-        return 0
-    dropped = work.tx.load_dropped_workers(work.now - grace_ms, WORKERS_STEP)
-    if dropped:
-        work.tx.save_workers(bury(work, dropped, DROPPED))
-    return len(dropped)
+    missed = load(work.now - patience_ms, WORKERS_STEP)
+    if missed:
+        work.tx.save_workers(bury(work, missed, why))
+    return len(missed)
 
 
 def _notice(work: Work, judged_since: int) -> int:

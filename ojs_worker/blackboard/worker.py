@@ -3,10 +3,8 @@
 import asyncio
 import contextlib
 import logging
-import signal
 from collections.abc import Sequence
 from functools import cached_property
-from types import FrameType
 from typing import Any, Final
 
 import httpx
@@ -15,6 +13,7 @@ from ojs_wire.codec import encode
 from ojs_worker.backoff import Patience
 from ojs_worker.blackboard.block import Acquired, Executed, FunctionBlock, Json
 from ojs_worker.settings import PROFILES
+from ojs_worker.signals import on_ending
 from ojs_worker.threads import ThreadPool
 
 _USUAL: Final = PROFILES["blackboard"]
@@ -53,20 +52,13 @@ class BoardWorker:
     async def serve(self) -> None:
         """Run until SIGINT or SIGTERM, in the main thread of a program that does nothing else."""
         loop, running = asyncio.get_running_loop(), asyncio.create_task(self.run())
-
-        def caught(number: int, frame: FrameType | None) -> None:
-            loop.call_soon_threadsafe(running.cancel)
-
-        before = {sig: signal.signal(sig, caught) for sig in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            await running
-        except asyncio.CancelledError:
-            # By a signal, unless it is the program that gives this up.
-            if (own := asyncio.current_task()) is not None and own.cancelling():
-                raise
-        finally:
-            for sig, handler in before.items():
-                signal.signal(sig, handler)
+        with on_ending(lambda: loop.call_soon_threadsafe(running.cancel)):
+            try:
+                await running
+            except asyncio.CancelledError:
+                # By a signal, unless it is the program that gives this up.
+                if (own := asyncio.current_task()) is not None and own.cancelling():
+                    raise
 
     async def run(self) -> None:
         """Until cancelled; then what is at work has the grace period to end, and the worker says

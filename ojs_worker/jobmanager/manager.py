@@ -1,9 +1,7 @@
 """The job manager as programs without an event loop see it."""
 
-import signal
 import threading
 from collections.abc import Callable, Iterator
-from types import FrameType
 from typing import Any, Final, Self, TypeVar, Unpack, overload
 
 from ojs_worker.access import Auth
@@ -14,6 +12,7 @@ from ojs_worker.jobmanager.claimed import ClaimedTask
 from ojs_worker.jobmanager.extension import Registered
 from ojs_worker.jobmanager.service import USUAL, Execute, Service
 from ojs_worker.settings import TlsFiles
+from ojs_worker.signals import on_ending
 from ojs_worker.tls import tls_for
 from ojs_worker.transport import Transport
 
@@ -175,16 +174,8 @@ class JobManager:
         if threading.current_thread() is not threading.main_thread():
             self._over.wait()
             return
-
-        def caught(number: int, frame: FrameType | None) -> None:
-            self._over.set()
-
-        before = {sig: signal.signal(sig, caught) for sig in (signal.SIGINT, signal.SIGTERM)}
-        try:
+        with on_ending(self._over.set):
             self._over.wait()
-        finally:
-            for sig, handler in before.items():
-                signal.signal(sig, handler)
         self.disconnect()
 
     def disconnect(self) -> None:

@@ -23,7 +23,7 @@ from ojs_worker.jobmanager.client import JobManagerClient
 from ojs_worker.jobmanager.extension import Registered
 from ojs_worker.offers import Manifest
 from ojs_worker.settings import PROFILES
-from ojs_worker.streams import again_and_again, is_final, offers_of
+from ojs_worker.streams import again_and_again, offers_of
 from ojs_worker.threads import ThreadPool
 from ojs_worker.transport import ANSWER_S, SteadyTransport, Transport
 from ojs_worker.waking import StreamWaker
@@ -253,17 +253,5 @@ class Service:
     async def _report(self, task: Task, status: str, **more: Any) -> None:
         """Say how far a task is until the server has heard it: no other worker ever would."""
         patience = Patience(f"report task {task.id} as {status}")
-        while True:
-            wait_s = None
-            try:
-                await self.move(task, status, **more)
-                return
-            except Refused as error:
-                if is_final(error):
-                    raise
-                reason: Exception = error
-                wait_s = error.retry_after_s
-            except Exception as error:
-                # No answer, or whatever the program's own connections raise.
-                reason = error
-            await patience.wait(reason, wait_s)
+        # No answer, or whatever the program's own connections raise.
+        await patience.keep_on(lambda: self.move(task, status, **more), (Exception,))

@@ -1,0 +1,25 @@
+"""An answer that has a place among the streams of a server, for as long as its client stays."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+from ojs_server.http.call import Stream
+from ojs_server.ops.engine import Engine
+from ojs_server.ops.tail import Follower
+
+
+class HeldStream(Stream):
+    """Ends when the client has gone, or the server stops: its follower is closed then."""
+
+    def __init__(self, engine: Engine, follower: Follower, left: Coroutine[Any, Any, None]) -> None:
+        """`left` ends when the client has gone."""
+        self._engine = engine
+        self._follower = follower
+        self._left = asyncio.ensure_future(left)
+        self._left.add_done_callback(lambda _: follower.close())
+
+    def close(self) -> None:
+        """Make room for another stream."""
+        self._left.cancel()
+        self._engine.tail.leave(self._follower)
