@@ -6,12 +6,13 @@ from typing import Any
 import msgspec
 
 from ojs_server.domain import workers
-from ojs_server.ops import presence, sessions, sweep
+from ojs_server.ops import presence, sessions
 from ojs_server.ops.work import Work
 from ojs_server.store.tables.job_lists import JobListReads
 from ojs_server.store.tables.kinds import KindWrites
 from tests.faulty.fault import fault
 from tests.faulty.planting import put, wrap
+from tests.faulty.servers.workers import leave_alone
 
 
 @fault("OJS-PRS-008")
@@ -41,7 +42,7 @@ def whoever_is_deleted_keeps_its_jobs() -> None:
 @fault("OJS-PRS-015")
 def sessions_are_not_missed() -> None:
     """A worker whose session has ended is judged by its silence alone."""
-    put(sweep, "_bury_dropped", lambda work, judged_since: 0)
+    leave_alone(presence.DROPPED)
 
 
 @fault("OJS-PRS-016")

@@ -14,10 +14,15 @@ from tests.faulty.traffic import V1, answered
 BEAT = f"{V1}/workers/heartbeat"
 
 
+def leave_alone(why: presence.Farewell) -> None:
+    """Do not look for workers that are to be buried for this reason."""
+    wrap(sweep, "_bury", lambda bury: lambda *args: 0 if args[-1] is why else bury(*args))
+
+
 @fault("OJS-WRK-033")
 def the_dead_keep_their_jobs() -> None:
     """Nobody looks for workers that fell silent."""
-    put(sweep, "_bury", lambda work, since: 0)
+    leave_alone(presence.DEATH)
 
 
 @fault("OJS-WRK-031")
