@@ -96,9 +96,8 @@ def _extension_names_of(file: CaseFile) -> list[str]:
     case = file.case
     if case is None:
         return []
-    if case.category in _LABS:
-        return [case.category]
-    if not file.test_id.startswith("EXT-"):
+    if case.category not in _LABS and not file.test_id.startswith("EXT-"):
         return []
     found = _SPEC_REF.match(str(case.spec_ref))
-    return [case.category.removeprefix("ext-"), *([found[1]] if found else [])]
+    names = [case.category, *([found[1]] if found else [])]
+    return [name.removeprefix("ext-") for name in names]

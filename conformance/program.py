@@ -4,7 +4,8 @@ import asyncio
 import os
 import signal
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Protocol
 
 _KEPT_BYTES = 1024 * 1024
 _TOLD_LINES = 30
@@ -13,6 +14,35 @@ _TOLD_CHARACTERS = 4_000
 
 class StartError(Exception):
     """The command cannot be run, ended, or does not do what it was started for."""
+
+
+class Running(Protocol):
+    """A process, as asyncio's `Process` has it."""
+
+    @property
+    def pid(self) -> int: ...
+    @property
+    def returncode(self) -> int | None: ...
+    @property
+    def stdout(self) -> asyncio.StreamReader | None: ...
+    async def wait(self) -> int: ...
+    def send_signal(self, signal: signal.Signals, /) -> None: ...
+
+
+# Starts a command with this environment, as the leader of a process group of its own.
+Spawn = Callable[[Sequence[str], Mapping[str, str]], Awaitable[Running]]
+
+
+async def spawn(parts: Sequence[str], environ: Mapping[str, str]) -> Running:
+    """Start a process with no input, and output and errors in one pipe."""
+    return await asyncio.create_subprocess_exec(
+        *parts,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        env=dict(environ),
+        start_new_session=True,  # so that a wrapper and what it starts die together
+    )
 
 
 class Tail:
@@ -52,11 +82,14 @@ class Tail:
 class Program:
     """One process and all that it starts in its group."""
 
-    def __init__(self, parts: Sequence[str], environ: Mapping[str, str]) -> None:
+    def __init__(
+        self, parts: Sequence[str], environ: Mapping[str, str], spawn: Spawn = spawn
+    ) -> None:
         self.tail = Tail()
+        self._spawn = spawn
         self._parts = list(parts)
         self._environ = dict(environ)
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: Running | None = None
         self._reader: asyncio.Task[None] | None = None
 
     @property
@@ -73,14 +106,7 @@ class Program:
     async def start(self) -> None:
         """Start it, with no input."""
         try:
-            self._process = await asyncio.create_subprocess_exec(
-                *self._parts,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.STDOUT,
-                env={**os.environ, **self._environ},
-                start_new_session=True,  # so that a wrapper and what it starts die together
-            )
+            self._process = await self._spawn(self._parts, {**os.environ, **self._environ})
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else str(error)
             raise StartError(f"cannot run {self._parts[0]!r}: {why}") from error
@@ -121,7 +147,7 @@ class Program:
         if self._reader is not None:
             await asyncio.wait({self._reader}, timeout=1)
 
-    async def _read(self, process: asyncio.subprocess.Process) -> None:
+    async def _read(self, process: Running) -> None:
         assert process.stdout is not None
         while chunk := await process.stdout.read(65536):
             self.tail.feed(chunk)

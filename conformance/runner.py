@@ -18,6 +18,7 @@ from conformance.execute import described, run_case
 from conformance.isolate import drain, isolated, known_workers, uses_common_queue
 from conformance.judgement import by_contract, judged, result_of
 from conformance.model import CaseFile
+from conformance.program import Spawn, spawn
 from conformance.receiver import Receiver
 from conformance.reset import Reset, http_reset
 from conformance.stage import Stage
@@ -39,6 +40,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     own: Sequence[OwnCase] = ()
     url: str = ""  # empty where `commands` makes the server
     commands: Mapping[str, str] = {}
+    spawn: Spawn = spawn
     reset_url: str | None = None
     jobs: int = 4
     compat: bool = False
@@ -66,7 +68,7 @@ async def run(
     async with AsyncExitStack() as stack:
         url = plan.url
         if not url:
-            process = Process(plan.commands[MAIN])
+            process = Process(plan.commands[MAIN], plan.spawn)
             stack.push_async_callback(process.close)
             try:
                 await process.start()
@@ -273,7 +275,7 @@ class _Session:
         return None
 
     async def _on_own_server(self, case: OwnCase, command: str) -> CaseResult:
-        process = Process(command)
+        process = Process(command, self._plan.spawn)
         try:
             if not case.unstarted:
                 await process.start()

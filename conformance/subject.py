@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from conformance.program import Program, Tail
+from conformance.program import Program, Spawn, Tail, spawn
 
 QUEUES = ("conformance-high", "conformance-low")
 CONCURRENCY = 3
@@ -120,11 +120,12 @@ class Subject:
         command: Sequence[str],
         settings: Settings,
         on_end: Callable[[], None] = lambda: None,
+        spawn: Spawn = spawn,
     ) -> None:
         self.settings = settings
         self._on_end = on_end
         self._watch: asyncio.Task[None] | None = None
-        self._program = Program(filled(command, settings), settings.environ())
+        self._program = Program(filled(command, settings), settings.environ(), spawn)
 
     @property
     def code(self) -> int | None:

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 import httpx
 
 from conformance.ending import to_the_end
-from conformance.program import Program, StartError
+from conformance.program import Program, Spawn, StartError, spawn
 
 __all__ = ["Process", "StartError"]
 
@@ -26,8 +26,9 @@ class Process:
 
     _folder: TemporaryDirectory[str]
 
-    def __init__(self, command: str, beside: "Process | None" = None) -> None:
+    def __init__(self, command: str, spawn: Spawn = spawn, beside: "Process | None" = None) -> None:
         self._command = command
+        self._spawn = spawn
         self._folder = beside._folder if beside else TemporaryDirectory(prefix="ojs-conformance-")
         self._owner = beside is None
         self._port = _free_port()
@@ -55,7 +56,7 @@ class Process:
 
     def another(self) -> "Process":
         """A further server by the same command, with the same folder and a port of its own."""
-        return Process(self._command, beside=self)
+        return Process(self._command, self._spawn, beside=self)
 
     async def start(self) -> None:
         """Start the server and return when it answers the manifest."""
@@ -72,7 +73,7 @@ class Process:
             "OJS_CONFORMANCE_PORT": str(self._port),
             "OJS_CONFORMANCE_DIR": self._folder.name,
         }
-        self._program = Program(parts, environ)
+        self._program = Program(parts, environ, self._spawn)
         await self._program.start()
         try:
             async with asyncio.timeout(START_S):

@@ -12,7 +12,7 @@ from conformance.contract import Contract
 from conformance.ending import side_by_side
 from conformance.judgement import by_contract, judged, result_of
 from conformance.played.deviations import request_findings
-from conformance.program import StartError
+from conformance.program import Spawn, StartError, spawn
 from conformance.subject import PATIENCE_S, signals_for_children, times
 from conformance.verdict import CaseResult, Verdict
 from conformance.wire import Finding
@@ -28,6 +28,7 @@ class WorkerPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     command: Sequence[str]
     cases: Sequence[WorkerCase]
+    spawn: Spawn = spawn
     time_scale: float = 1.0
     jobs: int = 4
     start_s: float = START_S
@@ -71,7 +72,9 @@ class _Session:
     async def _played(self, case: WorkerCase) -> CaseResult:
         plan = self._plan
         kept = times(plan.time_scale, plan.patience_s)
-        stage = WorkerStage(plan.command, kept, start_s=plan.start_s, checker=plan.checker)
+        stage = WorkerStage(
+            plan.command, kept, start_s=plan.start_s, checker=plan.checker, spawn=plan.spawn
+        )
         try:
             judgement = await judged(case.play(stage), _seconds(case, plan.time_scale), _unstarted)
             if stage.server.fault is not None:

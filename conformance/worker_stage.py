@@ -14,7 +14,7 @@ from conformance.played.book import ENDED, Held, Job
 from conformance.played.calls import ALL, Kind
 from conformance.played.record import Asked, Settlement
 from conformance.played.server import PlayedServer
-from conformance.program import StartError
+from conformance.program import Spawn, StartError, spawn
 from conformance.reply import Skipped
 from conformance.subject import CONCURRENCY, MARGIN_S, Settings, Subject, Times
 from conformance.verdict import SkipReason
@@ -38,12 +38,14 @@ class WorkerStage(Demands):
         *,
         start_s: float = START_S,
         checker: Contract | None = None,
+        spawn: Spawn = spawn,
     ) -> None:
         self.times = times
         self.checker = checker
         self.server = PlayedServer(interval_s=times.beat_s)
         self.subjects: list[Subject] = []
         self._command = command
+        self._spawn = spawn
         self._start_s = start_s
         self._seed = secrets.randbits(32)
         self._numbers = itertools.count(1)
@@ -96,7 +98,7 @@ class WorkerStage(Demands):
             grace_s=self.times.grace_s if grace_s is None else grace_s,
             poll_s=self.times.poll_s,
         )
-        made = Subject(self._command, settings, self.server.notify)
+        made = Subject(self._command, settings, self.server.notify, self._spawn)
         self.subjects.append(made)
         await made.start()
         if first:

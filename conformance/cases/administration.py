@@ -247,3 +247,20 @@ async def following_the_statistics(stage: Stage) -> None:
     stage.equal([frame.event for frame in mine], [*kinds, "job.enqueued", "job.failed"], "events")
     subjects = [frame.json["subject"] for frame in mine[:4]]
     stage.equal(subjects, [done["id"]] * 2 + [gone["id"]] * 2, "the jobs of the events")
+
+
+@case("OJS-ADM-023", level=1, capability=ADMIN)
+async def middleware(stage: Stage) -> None:
+    """The steps of an enqueue are listed in their order, with what they do and whether they do."""
+    page = (await stage.get("middleware")).expect(200, {"pagination.page": 1})
+    steps = page.json["items"]
+    orders = [step["order"] for step in steps]
+    stage.equal(orders, list(range(1, len(steps) + 1)), "orders")
+    stage.equal({step["chain"] for step in steps}, {"enqueue"}, "chains")
+    names = [step["name"] for step in steps]
+    stage.equal(len(set(names)), len(names), "different names")
+    stage.check("validation" in names, "a step that validates", names)
+    for step in steps:
+        stage.check(isinstance(step["enabled"], bool), "`enabled`", step)
+        stage.check(step["description"] != "", "a description", step)
+    (await stage.get("middleware", stage="x")).error(422, "validation_error", field="stage")

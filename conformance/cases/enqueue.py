@@ -261,6 +261,31 @@ async def arguments_that_must_be_there(stage: Stage) -> None:
         (await stage.push(queue=stage.name(), **members)).expect(201)
 
 
+@case("OJS-ENQ-031")
+async def requests_that_have_ids(stage: Stage) -> None:
+    """A job says which request brought it, if the request has an id that its client chose."""
+    queue, asked = stage.name(), stage.name("request")
+    job = {"type": "test.case", "args": [], "queue": queue}
+    for path, body, found in (
+        ("jobs", job, "job.meta"),
+        ("jobs/batch", {"jobs": [job]}, "jobs[0].meta"),
+    ):
+        reply = (await stage.post(path, body, X_Request_Id=asked)).expect(201)
+        stage.equal(reply[found].get("request_id"), asked, f"request_id after {path}")
+        own = {**job, "meta": {"request_id": "mine"}}
+        own_body = own if path == "jobs" else {"jobs": [own]}
+        reply = (await stage.post(path, own_body, X_Request_Id=asked)).expect(201)
+        stage.equal(reply[found].get("request_id"), "mine", "the producer's own")
+        reply = (await stage.post(path, body)).expect(201)
+        stage.check("request_id" not in reply[found], "no request_id", reply.text)
+    taken = await stage.take(queue)
+    stage.equal(taken["meta"].get("request_id"), asked, "request_id at the FETCH")
+    same = {**job, "id": stage.new_id()}
+    (await stage.post("jobs", same, X_Request_Id=asked)).expect(201)
+    again = (await stage.post("jobs", same, X_Request_Id=stage.name("request"))).expect(200)
+    stage.equal(again["job.meta"].get("request_id"), asked, "the first request's id")
+
+
 @case("OJS-ENQ-030")
 async def what_extensions_send(stage: Stage) -> None:
     """What an extension puts into a job comes back as it was sent, and other jobs gain nothing."""

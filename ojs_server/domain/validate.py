@@ -9,6 +9,7 @@ from ojs_server.domain import fields
 from ojs_server.domain.deadlines import Limits
 from ojs_server.domain.demand import demand_of
 from ojs_server.domain.errors import InvalidRequest, TooLarge, ValidationError
+from ojs_server.domain.middleware import recorded
 from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.domain.rate_limit import RateLimit
 from ojs_server.domain.retry import parse_policy
@@ -52,14 +53,21 @@ class Draft(msgspec.Struct, frozen=True):
     tenant: str | None = None
 
 
-def parse_draft(body: object, *, strict: bool = False, tenant: str | None = None) -> Draft:
-    """Check one enqueue request; `tenant` is whose it is, where the caller is known as one."""
+def parse_draft(
+    body: object,
+    *,
+    strict: bool = False,
+    tenant: str | None = None,
+    request_id: str | None = None,
+) -> Draft:
+    """Check one enqueue request; `tenant` is whose it is, where the caller is known as one, and
+    `request_id` what the caller calls the request, where it says so."""
     if not isinstance(body, dict):
         raise InvalidRequest(f"a job must be a JSON object, not {kind_of(body)}")
     shape = shape_of(body, strict=strict)
     args = fields.args(body)
     given = fields.object_of("meta", body.get("meta")) or {}
-    meta = with_tenant({**given, **shape.metadata}, tenant)
+    meta = recorded(with_tenant({**given, **shape.metadata}, tenant), request_id)
     tenant = tenant_in(meta)
     if meta.get(VALIDATED) is True and not args:
         raise ValidationError(

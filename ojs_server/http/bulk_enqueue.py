@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from ojs_server.domain.errors import Duplicate, InvalidRequest, OjsError
-from ojs_server.domain.validate import Draft, hash_of, parse_draft
+from ojs_server.domain.validate import Draft, hash_of
 from ojs_server.http.batches import checked_batch, is_atomic, receipt_for
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.errors import summary_of
+from ojs_server.http.jobs import draft_of
 from ojs_server.http.views import array, envelope, warnings
 from ojs_server.ops.bulk_enqueue import BulkEnqueue, Entry
 from ojs_server.ops.enqueue import Enqueue, ReceiptKey
@@ -46,12 +47,11 @@ async def enqueue(call: Call) -> Answer:
 
 
 def _drafts(call: Call, jobs: Sequence[Any]) -> tuple[list[Draft | None], dict[int, OjsError]]:
-    strict = call.server.settings.strict
     drafts: list[Draft | None] = []
     refused: dict[int, OjsError] = {}
     for index, item in enumerate(jobs):
         try:
-            drafts.append(parse_draft(item, strict=strict, tenant=call.tenant))
+            drafts.append(draft_of(call, item))
         except OjsError as error:
             drafts.append(None)
             refused[index] = error

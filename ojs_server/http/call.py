@@ -58,6 +58,7 @@ class Call:
         "principal",
         "request_id",
         "scope",
+        "sent_request_id",
         "server",
         "tenant",
     )
@@ -70,6 +71,8 @@ class Call:
         # Whose alone it may see and change; None for all.
         self.tenant: str | None = None
         self.request_id = ""
+        # The client's own one, where it sent one that can be used.
+        self.sent_request_id: str | None = None
         self._receive = receive
         self._headers: dict[bytes, bytes] = dict(scope["headers"])
 

@@ -43,7 +43,8 @@ class Gate:
         """One request."""
         started = time.perf_counter()
         call = Call(scope, receive, self._server)
-        call.request_id = self._request_id(call)
+        call.sent_request_id = _sent_request_id(call)
+        call.request_id = call.sent_request_id or new_request_id(self._server.luck.bits)
         route: Route | None = None
         try:
             try:
@@ -93,11 +94,12 @@ class Gate:
             )
         return route
 
-    def _request_id(self, call: Call) -> str:
-        given = call.header("x-request-id")
-        if given and len(given) <= MAX_REQUEST_ID and given.isascii() and given.isprintable():
-            return given
-        return new_request_id(self._server.luck.bits)
+
+def _sent_request_id(call: Call) -> str | None:
+    given = call.header("x-request-id")
+    if given and len(given) <= MAX_REQUEST_ID and given.isascii() and given.isprintable():
+        return given
+    return None
 
 
 async def _send(send: Send, call: Call, answer: Answer) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from ojs_server.domain.errors import InvalidRequest, NotReady, OjsError, invalid
 from ojs_server.domain.job import TERMINAL, Lease, StoredJob
 from ojs_server.domain.progress import shown
-from ojs_server.domain.validate import hash_of, parse_draft
+from ojs_server.domain.validate import Draft, hash_of, parse_draft
 from ojs_server.http import rate_limits
 from ojs_server.http.batches import checked_batch, receipt_for
 from ojs_server.http.call import Answer, Call
@@ -36,10 +36,20 @@ _PLAIN_SECONDS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _SECONDS = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 
 
+def draft_of(call: Call, body: object) -> Draft:
+    """A job that this request brings, checked."""
+    return parse_draft(
+        body,
+        strict=call.server.settings.strict,
+        tenant=call.tenant,
+        request_id=call.sent_request_id,
+    )
+
+
 async def enqueue(call: Call) -> Answer:
     """Store one job; the answer leaves after it is on disk."""
     body = await call.json()
-    draft = parse_draft(body, strict=call.server.settings.strict, tenant=call.tenant)
+    draft = draft_of(call, body)
     receipt = receipt_for(call, "enqueue")
     done = await _store(call, Enqueue((draft,), receipt, hash_of(body) if receipt else b""))
     stored = done.jobs[0]
@@ -62,7 +72,7 @@ async def enqueue_batch(call: Call) -> Answer:
     drafts = []
     for index, item in enumerate(jobs):
         try:
-            drafts.append(parse_draft(item, strict=call.server.settings.strict, tenant=call.tenant))
+            drafts.append(draft_of(call, item))
         except OjsError as error:
             details = {"index": index, **(error.details or {})}
             message = f"jobs[{index}]: {error.message}"

@@ -81,6 +81,7 @@ EXTENSIONS: Final[Mapping[str, Mapping[str, Any]]] = {
     "urn:ojs:ext:durable-execution": {"version": "1.0.0", "max_state_bytes": MAX_STATE},
     "urn:ojs:ext:fair-scheduling": {"version": "1.0.0", "strategies": list(STRATEGIES_OF_POOLS)},
     "urn:ojs:ext:distributed-tracing": {"version": "1.0.0", "propagation": list(PROPAGATED)},
+    "urn:ojs:ext:middleware": {"version": "1.0.0", "chain": "/ojs/v1/middleware"},
     "urn:ojs:ext:observability": {"version": "1.0.0", "metrics": "/metrics"},
     "urn:ojs:ext:multi-tenancy": {
         "version": "1.0.0",

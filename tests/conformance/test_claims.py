@@ -51,6 +51,11 @@ def lacks(manifest: dict[str, Any], **keys: Any) -> str | None:
             None,
         ),
         ({"conformance_level": 4}, {"level": 1, "category": "wasi"}, "extension wasi not claimed"),
+        (
+            {"extensions": ["urn:ojs:ext:experimental:runtime"]},
+            {"level": 1, "category": "wasi", "spec_ref": "ojs-ext-runtime#section-4"},
+            None,
+        ),
     ],
 )
 def test_what_is_missing(

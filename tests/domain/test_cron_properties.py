@@ -6,7 +6,7 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ojs_server.domain.cron import Schedule, missed, next_fire, parse_cron
@@ -173,16 +173,18 @@ def test_nth_and_last_weekdays_agree_with_the_calendar(
 
 
 @given(st.integers(1980, 2100), st.integers(1, 12), st.integers(1, 28))
-def test_the_nearest_weekday_is_one_and_is_near(year: int, month: int, day: int) -> None:
+@example(1999, 2, 28)  # a Sunday: the Monday after it is in another month
+@example(2026, 8, 1)  # a Saturday: the Friday before it is in another month
+def test_the_nearest_weekday_of_the_month_is_found(year: int, month: int, day: int) -> None:
     start = parse_timestamp(f"{year}-{month:02}-01T00:00:00Z") - 1
     moment = next_fire(parse_cron(f"0 0 {day}W {month} *"), start, ZoneInfo("UTC"))
     assert moment is not None
     found = (EPOCH + timedelta(milliseconds=moment)).date()
     assert (found.year, found.month) == (year, month)
-    assert found.isoweekday() <= 5
-    assert abs(found.day - day) <= (2 if day == 1 else 1)
-    if datetime(year, month, day, tzinfo=UTC).isoweekday() <= 5:
-        assert found.day == day
+    days = calendar.Calendar().itermonthdays2(year, month)
+    weekdays = [number for number, weekday in days if number and weekday < calendar.SATURDAY]
+    assert found.day in weekdays
+    assert abs(found.day - day) == min(abs(other - day) for other in weekdays)
 
 
 @given(st.text("0123456789*/,-LW#SUNMOJA@every hm ", max_size=30))

@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 
-from tests.e2e.forking import Forked, fork_server
+from tests.forking import Forked, fork
 
 START_S = 30
 # What is loaded once and forked; anything else is started anew.
@@ -57,7 +57,7 @@ class Node:
                 start_new_session=bool(self._wrapper),
             )
         else:
-            self._process = await fork_server(arguments, dict(os.environ))
+            self._process = await fork((SERVER, *arguments), os.environ)
         listening = asyncio.Event()
         self._reader = asyncio.create_task(self._read(self._process, listening))
         waiting = asyncio.create_task(listening.wait())

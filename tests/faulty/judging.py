@@ -5,19 +5,22 @@ import contextlib
 import shlex
 import sys
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
+from functools import cache
 from typing import Final
 
 import msgspec
 
 from conformance.case import OwnCase, Titled, own_cases, worker_cases
 from conformance.contract import Contract
+from conformance.program import Running, spawn
 from conformance.runner import Plan, run
 from conformance.verdict import CaseResult, Verdict
 from conformance.worker_runner import WorkerPlan, run_worker
 from tests.e2e.judged import variants
-from tests.faulty.fault import UNBROKEN, Fault, Kind
+from tests.faulty.fault import UNBROKEN, Fault, Kind, all_faults
+from tests.forking import SERVER, fork
 
 # Cases that nearly every server passes: one that fails them all is a wreck and proves nothing.
 # A worker that is a wreck sends nothing, which the judge of workers tells by itself.
@@ -61,6 +64,22 @@ def server_commands(name: str) -> dict[str, str]:
 def worker_command(name: str) -> tuple[str, ...]:
     """How the judge starts the worker with a fault, with the handlers that its cases need."""
     return (sys.executable, "-m", "tests.faulty.work", name, "demo", "--log-level", "error")
+
+
+@cache
+def _loaded() -> tuple[str, ...]:
+    return (*SERVER, "ojs_worker.cli", *sorted({each.plant.__module__ for each in all_faults()}))
+
+
+async def forked(parts: Sequence[str], environ: Mapping[str, str]) -> Running:
+    """Start `env NAME=VALUE … python -m …` by a fork: hundreds are started, and loading the program
+    would be most of each start."""
+    python = parts.index(sys.executable)
+    more = dict(each.split("=", 1) for each in parts[1:python])
+    if any(name.startswith("PYTHON") for name in more):
+        # Python itself reads them, as it starts.
+        return await spawn(parts, environ)
+    return await fork(parts[python + 2 :], {**environ, **more}, _loaded())
 
 
 def cases_of(fault: Fault) -> Sequence[Titled]:
@@ -183,6 +202,7 @@ async def _run(
         plan = Plan(
             own=[case for case in own_cases() if case.id in cases],
             commands=server_commands(name),
+            spawn=forked,
             checker=checker,
             contract="fail",
             jobs=AT_ONCE[kind],
@@ -191,6 +211,7 @@ async def _run(
     else:
         worker_plan = WorkerPlan(
             command=worker_command(name),
+            spawn=forked,
             cases=[case for case in worker_cases() if case.id in cases],
             time_scale=TIME_SCALE,
             jobs=AT_ONCE[kind],

@@ -3,6 +3,8 @@
 What a producer sends is the same at every place where the job is shown, through its whole life.
 """
 
+from collections.abc import Callable
+
 import httpx
 import pytest
 
@@ -139,3 +141,60 @@ async def test_the_manifest_names_each_extension(client: httpx.AsyncClient) -> N
     assert manifest["capabilities"]["job_versioning"] is True
     assert manifest["capabilities"]["schema_validation"] is True
     assert (await client.get(f"{V1}/schemas")).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "brought"),
+    [
+        (JOBS, lambda job: job),
+        (f"{JOBS}/batch", lambda job: {"jobs": [job]}),
+        (f"{JOBS}/bulk", lambda job: {"jobs": [job]}),
+    ],
+    ids=["one", "batch", "bulk"],
+)
+async def test_a_job_says_which_request_brought_it(
+    client: httpx.AsyncClient, path: str, brought: Callable[[Json], Json]
+) -> None:
+    async def meta(given: Json, **headers: str) -> object:
+        sent = brought({"type": "ext.asked", "args": [], "options": {"queue": QUEUE}, **given})
+        answer = await client.post(path, json=sent, headers=headers)
+        assert answer.status_code == 201
+        return (await fetch(client, (QUEUE,)))[0]["meta"]
+
+    asked = {"X-Request-Id": "asked-1"}
+    assert await meta({}, **asked) == {"request_id": "asked-1"}
+    assert await meta({"meta": {"a": 1}}, **asked) == {"request_id": "asked-1", "a": 1}
+    assert await meta({"meta": {"request_id": 7}}, **asked) == {"request_id": 7}
+    assert await meta({}) == {}
+    # What is no request id is not one of the job's either.
+    assert await meta({}, **{"X-Request-Id": "x" * 129}) == {}
+
+
+async def test_a_request_that_is_repeated_under_another_id_is_the_same(
+    client: httpx.AsyncClient,
+) -> None:
+    job: Json = {"type": "ext.asked", "args": []}
+    for key, value in (
+        ({"Idempotency-Key": "k"}, {}),
+        ({}, {"id": "01912e4a-bf80-7123-8e56-ef1234567890"}),
+    ):
+        asked = {**key, "X-Request-Id": "one"}
+        first = await client.post(JOBS, json={**job, **value}, headers=asked)
+        assert first.status_code == 201
+        again = await client.post(
+            JOBS, json={**job, **value}, headers={**asked, "X-Request-Id": "two"}
+        )
+        assert again.status_code == 200
+        assert body(again)["job"]["meta"] == {"request_id": "one"}
+
+
+async def test_the_steps_of_an_enqueue_are_listed(client: httpx.AsyncClient) -> None:
+    listed = body(await client.get(f"{V1}/middleware"))
+    steps = {step["name"]: step for step in listed["items"]}
+    assert [step["order"] for step in listed["items"]] == list(range(1, len(steps) + 1))
+    on = {name for name, step in steps.items() if step["enabled"]}
+    assert steps.keys() - on == {"authentication", "tracing"}
+    second = body(await client.get(f"{V1}/middleware", params={"page": 2, "per_page": 2}))
+    assert [step["order"] for step in second["items"]] == [3, 4]
+    assert second["pagination"]["total"] == len(steps)
+    error_of(await client.get(f"{V1}/middleware", params={"stage": "x"}), 422, "validation_error")

@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace as replaced
 
 from ojs_server import cli
-from ojs_server.domain import fields, shape
+from ojs_server.domain import fields, shape, validate
 from ojs_server.domain.errors import Duplicate, OjsError
 from ojs_server.domain.options import KNOWN
 from ojs_server.domain.routing import Routing
@@ -219,3 +219,19 @@ def later_jobs_come_at_once() -> None:
         return msgspec.structs.replace(new, job=job)
 
     after(work, "born", now)
+
+
+@fault("OJS-ENQ-031")
+def requests_are_not_recorded() -> None:
+    """A job does not say which request brought it."""
+    put(validate, "recorded", lambda meta, request_id: meta)
+
+
+@fault("OJS-ENQ-031")
+def producers_are_corrected() -> None:
+    """The request's id takes the place of what the producer said."""
+    put(
+        validate,
+        "recorded",
+        lambda meta, asked: {**meta, "request_id": asked} if asked else meta,
+    )

@@ -237,3 +237,9 @@ def jobs_are_not_counted() -> None:
 def jobs_of_tenants_are_not_counted() -> None:
     """The metrics know jobs, and not whose they are."""
     put(job_metrics, "_OWNED", b"\0")
+
+
+@fault("OJS-ADM-023")
+def steps_are_in_no_order() -> None:
+    """The steps of an enqueue are listed from the last to the first."""
+    answered(f"{V1}/middleware", lambda body: body["items"].reverse(), status=200)

@@ -1,27 +1,31 @@
-"""Servers by fork: a process that has loaded the program becomes `ojs-server` at once.
+"""Processes by fork: one that has loaded the programs becomes `python -m PROGRAM` at once.
 
 Loading is most of a server's start, and some tests start dozens. What is forked is a process like
-any other: it has its own arguments, environment and output, and ends by signal or by exit code.
+any other: it has its own arguments, environment, output and group, and ends by signal or by exit
+code.
 """
 
 import asyncio
 import atexit
+import gc
 import json
 import os
+import runpy
 import select
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[2]
-# What a server loads at its start, when it knows its settings.
-LATE = (
+ROOT = Path(__file__).parents[1]
+# A server, with what it loads when it knows its settings.
+SERVER = (
+    "ojs_server.cli",
     "ojs_server.store.sqlite.store",
     "ojs_server.store.postgres.store",
     "uvicorn.lifespan.on",
@@ -30,7 +34,7 @@ LATE = (
 
 
 class Forked:
-    """A server that was forked, with what the tests use of asyncio's `Process`."""
+    """A process that was forked, with what the tests use of asyncio's `Process`."""
 
     def __init__(self, pid: int, stdout: asyncio.StreamReader, end: asyncio.StreamReader) -> None:
         self.pid = pid
@@ -52,12 +56,16 @@ class Forked:
         return int(await asyncio.shield(self._end))
 
 
-async def fork_server(arguments: Sequence[str], environ: dict[str, str]) -> Forked:
-    """Start a server with these arguments."""
+async def fork(
+    arguments: Sequence[str], environ: Mapping[str, str], loaded: tuple[str, ...] = SERVER
+) -> Forked:
+    """Start `python -m` with these arguments, in a process that has loaded these modules."""
     output, written = os.pipe()
     end, told = os.pipe()
-    request = json.dumps({"arguments": arguments, "environ": environ, "folder": str(Path.cwd())})
-    forker = _forker()
+    request = json.dumps(
+        {"arguments": list(arguments), "environ": dict(environ), "folder": str(Path.cwd())}
+    )
+    forker = _forker(loaded)
     socket.send_fds(forker, [request.encode() + b"\n"], [written, told])
     pid = int(forker.recv(32))
     for descriptor in (written, told):
@@ -74,11 +82,11 @@ async def _reader(descriptor: int) -> asyncio.StreamReader:
 
 
 @cache
-def _forker() -> socket.socket:
-    """The way to this test process's forker, which ends when its way is closed."""
+def _forker(loaded: tuple[str, ...]) -> socket.socket:
+    """The way to a forker of this process that has loaded this; it ends when its way is closed."""
     ours, theirs = socket.socketpair()
     process = subprocess.Popen(
-        [sys.executable, "-m", __name__, str(theirs.fileno())],
+        [sys.executable, "-m", __name__, str(theirs.fileno()), *loaded],
         cwd=ROOT,
         stdin=subprocess.DEVNULL,
         pass_fds=[theirs.fileno()],
@@ -93,8 +101,8 @@ def _forker() -> socket.socket:
     return ours
 
 
-def become_server(control: socket.socket) -> list[str]:
-    """Fork at each request; comes back in each child, with the arguments of its server."""
+def become(control: socket.socket) -> list[str]:
+    """Fork at each request; comes back in each child, with its arguments."""
     woken, wakes = os.pipe()
     os.set_blocking(wakes, False)
     signal.set_wakeup_fd(wakes)
@@ -121,6 +129,7 @@ def become_server(control: socket.socket) -> list[str]:
                 os.chdir(request["folder"])
                 arguments: list[str] = request["arguments"]
                 return arguments
+            os.setpgid(pid, pid)
             os.close(output)
             ends[pid] = end
             control.sendall(str(pid).encode())
@@ -146,8 +155,9 @@ def _tell_ends(ends: dict[int, int]) -> None:
 
 
 if __name__ == "__main__":
-    from ojs_server.cli import main
-
-    for late in LATE:
-        import_module(late)
-    sys.exit(main(become_server(socket.socket(fileno=int(sys.argv[1])))))
+    for module in sys.argv[2:]:
+        import_module(module)
+    # What is loaded stays, and is not to be looked through, and so copied, in every child.
+    gc.freeze()
+    sys.argv = become(socket.socket(fileno=int(sys.argv[1])))
+    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)

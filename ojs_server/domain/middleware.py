@@ -1,0 +1,39 @@
+"""The middleware of the server: what a job passes on its way into the store, in this order.
+
+It stands in the code as one path, which nobody can rearrange; this is its description.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+# The member of `meta` that says which request brought the job.
+REQUEST_ID: Final = "request_id"
+
+
+class Step(msgspec.Struct, frozen=True):
+    """One thing that is done with a job, or with the request that brings it."""
+
+    name: str
+    description: str
+
+
+TRACING: Final = "tracing"
+AUTHENTICATION: Final = "authentication"
+CHAIN: Final = (
+    Step(TRACING, "makes a span for the request"),
+    Step(AUTHENTICATION, "asks for a key that may enqueue"),
+    Step("tenant", "ties the job to its tenant, and counts it towards the tenant's limits"),
+    Step("validation", "checks the envelope; with `meta.ojs_validate` also that there are `args`"),
+    Step("request_id", "writes the request's X-Request-Id into `meta.request_id`"),
+    Step("idempotency", "answers a request that was made before with what it made then"),
+    Step("schema", "holds `args` to the schema that is registered for the type"),
+    Step("unique", "keeps a job from being there twice, as its policy says"),
+    Step("backpressure", "refuses, delays or drops what is too much for the queue"),
+)
+
+
+def recorded(meta: Mapping[str, Any], request_id: str | None) -> Mapping[str, Any]:
+    """The `meta` of a job that such a request brings; what its producer said of it stays."""
+    return meta if request_id is None else {REQUEST_ID: request_id, **meta}
