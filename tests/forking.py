@@ -17,6 +17,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -62,6 +63,8 @@ async def fork(
     """Start `python -m` with these arguments, in a process that has loaded these modules."""
     output, written = os.pipe()
     end, told = os.pipe()
+    # Before there is a process: a wait that is cancelled must leave none behind.
+    readers = await _reader(output), await _reader(end)
     request = json.dumps(
         {"arguments": list(arguments), "environ": dict(environ), "folder": str(Path.cwd())}
     )
@@ -70,7 +73,7 @@ async def fork(
     pid = int(forker.recv(32))
     for descriptor in (written, told):
         os.close(descriptor)
-    return Forked(pid, await _reader(output), await _reader(end))
+    return Forked(pid, *readers)
 
 
 async def _reader(descriptor: int) -> asyncio.StreamReader:
@@ -150,7 +153,9 @@ def _tell_ends(ends: dict[int, int]) -> None:
     for pid, end in list(ends.items()):
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended:
-            os.write(end, str(os.waitstatus_to_exitcode(status)).encode())
+            with suppress(BrokenPipeError):
+                # Whoever started it may not care for its end.
+                os.write(end, str(os.waitstatus_to_exitcode(status)).encode())
             os.close(ends.pop(pid))
 
 

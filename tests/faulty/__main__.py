@@ -14,7 +14,7 @@ from tests.faulty.judging import Finding, Found, judged, not_passed, shared_case
 from tests.faulty.table import last_line, listed, row, told_of_unbroken
 from tests.faulty.tenth import TENTHS, VARIABLE, tenth_of, tenth_on, today
 
-SIDE_BY_SIDE: Final = 6
+SIDE_BY_SIDE: Final = 8
 Tell = Callable[[str], None]
 
 
