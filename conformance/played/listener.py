@@ -83,12 +83,24 @@ class Listener:
     async def close(self) -> None:
         """Refuse connections from here on, and break those that are open."""
         if self._server is not None:
-            self._server.close()
-            self._server = None
+            server, self._server = self._server, None
+            await _closed(server)
         tasks = [one.work for one in self.connections if one.work is not None]
         for connection in list(self.connections):
             connection.abort()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _closed(server: asyncio.Server) -> None:
+    loop = asyncio.get_running_loop()
+    for listening in server.sockets:
+        loop.remove_reader(listening.fileno())
+    try:
+        # A connection that is just being taken belongs to the server one turn later. Told of a
+        # server that is closed by then, the loop would forget it, open.
+        await asyncio.sleep(0)
+    finally:
+        server.close()
 
 
 class _Connection(asyncio.Protocol):

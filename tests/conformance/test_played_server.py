@@ -1,6 +1,8 @@
 """The played server over real sockets: honest answers, and every way to misbehave."""
 
 import asyncio
+import gc
+import socket
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -266,3 +268,18 @@ async def test_requests_come_in_pieces_upgraded_chunked_and_one_behind_the_other
     assert heard.count(b"HTTP/1.1 200 OK") == 4
     assert heard.count(b"HTTP/1.1 100 Continue") == 1
     assert [asked.body for asked in server.record.all] == [{"worker_id": "w"}] * 4
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_a_connection_that_comes_while_it_closes_is_broken(turns: int) -> None:
+    server = PlayedServer()
+    await server.open()
+    with socket.create_connection(("127.0.0.1", server.port)) as client:
+        # How far the loop has come with taking it.
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await server.close()
+        gc.collect()
+        client.settimeout(5)
+        with pytest.raises(ConnectionResetError):
+            await asyncio.to_thread(client.recv, 1)
