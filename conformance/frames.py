@@ -52,10 +52,14 @@ class Frames:
             raise self._failed("a frame", f"nothing within {within_s:g} s") from None
 
     async def event(self, within_s: float = 10.0) -> Frame:
-        """The next frame that is an event."""
-        while (frame := await self.next(within_s)) is not None:
-            if frame.event:
-                return frame
+        """The next frame that is an event; signs of life in between make the wait no longer."""
+        try:
+            async with asyncio.timeout(within_s):
+                while (frame := await self._queue.get()) is not None:
+                    if frame.event:
+                        return frame
+        except TimeoutError:
+            raise self._failed("an event", f"none within {within_s:g} s") from None
         raise self._failed("an event", "the end of the stream")
 
     async def events_to_the_end(self, within_s: float = 15.0) -> list[Frame]:

@@ -16,13 +16,15 @@ from conformance.wire import Wire
 class Said(httpx.AsyncByteStream):
     """A body that comes in parts, and then ends or stays silent."""
 
-    def __init__(self, *parts: bytes, silent: bool = False) -> None:
+    def __init__(self, *parts: bytes, silent: bool = False, every_s: float = 0.0) -> None:
         self._parts = parts
         self._silent = silent
+        self._every_s = every_s
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         for part in self._parts:
             yield part
+            await asyncio.sleep(self._every_s)
         if self._silent:
             await asyncio.Event().wait()
 
@@ -51,11 +53,18 @@ async def test_frames_are_read_across_parts_to_the_end() -> None:
 
 async def test_silence_and_an_early_end_fail_the_case() -> None:
     async with streaming(stage_of(Said(b":hello\n\n", silent=True)), "events/stream") as frames:
-        with pytest.raises(CheckFailed, match=r"expected a frame, got nothing within 0\.05 s"):
+        with pytest.raises(CheckFailed, match=r"expected an event, got none within 0\.05 s"):
             await frames.event(within_s=0.05)
     async with streaming(stage_of(Said(b":hello\n\n")), "events/stream") as frames:
         with pytest.raises(CheckFailed, match="expected an event, got the end of the stream"):
             await frames.event()
+
+
+async def test_signs_of_life_are_no_event() -> None:
+    beaten = Said(*[b":heartbeat\n\n"] * 1000, every_s=0.02)
+    async with streaming(stage_of(beaten), "events/stream") as frames, asyncio.timeout(5):
+        with pytest.raises(CheckFailed, match=r"expected an event, got none within 0\.1 s"):
+            await frames.event(within_s=0.1)
 
 
 async def test_a_stream_that_goes_on_where_it_should_end_fails_the_case() -> None:
