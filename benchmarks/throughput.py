@@ -32,10 +32,10 @@ PHASES: Final = ("enqueue", "drain", "lifecycle", "bulk")
 # What is measured: the module that serves, by name.
 SUBJECTS: Final = {"floor": "benchmarks.floor", "server": "ojs_server"}
 # What the floor needs of a processor for a job, as a part of what the server and its database
-# need; a quarter below the least that was seen, on a machine with ten times its fill of work.
+# need; a quarter below the least that was seen in three runs on a machine with nothing else to do.
 LEAST: Final[dict[StoreKind, dict[str, float]]] = {
-    "sqlite": {"enqueue": 0.38, "drain": 0.28, "lifecycle": 0.26, "bulk": 0.13},
-    "postgres": {"enqueue": 0.3, "drain": 0.19, "lifecycle": 0.21, "bulk": 0.38},
+    "sqlite": {"enqueue": 0.32, "drain": 0.25, "lifecycle": 0.25, "bulk": 0.17},
+    "postgres": {"enqueue": 0.25, "drain": 0.23, "lifecycle": 0.22, "bulk": 0.25},
 }
 
 
