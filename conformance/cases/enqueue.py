@@ -266,14 +266,13 @@ async def requests_that_have_ids(stage: Stage) -> None:
     """A job says which request brought it, if the request has an id that its client chose."""
     queue, asked = stage.name(), stage.name("request")
     job = {"type": "test.case", "args": [], "queue": queue}
-    for path, body, found in (
-        ("jobs", job, "job.meta"),
-        ("jobs/batch", {"jobs": [job]}, "jobs[0].meta"),
+    own = {**job, "meta": {"request_id": "mine"}}
+    for path, body, own_body, found in (
+        ("jobs", job, own, "job.meta"),
+        ("jobs/batch", {"jobs": [job]}, {"jobs": [own]}, "jobs[0].meta"),
     ):
         reply = (await stage.post(path, body, X_Request_Id=asked)).expect(201)
         stage.equal(reply[found].get("request_id"), asked, f"request_id after {path}")
-        own = {**job, "meta": {"request_id": "mine"}}
-        own_body = own if path == "jobs" else {"jobs": [own]}
         reply = (await stage.post(path, own_body, X_Request_Id=asked)).expect(201)
         stage.equal(reply[found].get("request_id"), "mine", "the producer's own")
         reply = (await stage.post(path, body)).expect(201)

@@ -66,14 +66,9 @@ def _sweep(work: Work, op: Sweep) -> Swept:
     # In maintenance nothing becomes due but the leases of those who still work.
     matured, removed = _mature(work) if work.tx.maintenance is None else (0, 0)
     lapsed = _lapse(work, op.judged_since)
-    tx, profile = work.tx, work.rules.profile
-    dead = sum(
-        _bury(work, op.judged_since, *those)
-        for those in (
-            (profile.dead_after_ms, tx.load_silent_workers, DEATH),
-            (profile.session_grace_ms, tx.load_dropped_workers, DROPPED),
-        )
-    )
+    tx, profile, since = work.tx, work.rules.profile, op.judged_since
+    dead = _bury(work, since, profile.dead_after_ms, tx.load_silent_workers, DEATH)
+    dead += _bury(work, since, profile.session_grace_ms, tx.load_dropped_workers, DROPPED)
     changed = _notice(work, op.judged_since) if op.check else 0
     pruned = prune(work) if op.prune else Pruned()
     more = matured + removed >= MATURE_STEP or lapsed >= STEP or max(dead, changed) >= WORKERS_STEP
