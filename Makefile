@@ -60,7 +60,7 @@ bench-worker: $(VENV)/.dev ## Measure one worker process on both stores, and oth
 bench-streams: $(VENV)/.dev ## Measure 500 event streams and 50 WebSockets under load on both stores (1 minute)
 	$(BIN)/python -m benchmarks.streams $(ARGS)
 
-bench-bloat: $(VENV)/.dev ## Fail where a store has grown after 2 million jobs that are gone again, on both stores (40 minutes)
+bench-bloat: $(VENV)/.dev ## Fail where a store has grown after 2 million jobs that are gone again, on both stores (20 minutes)
 	$(BIN)/python -m benchmarks.bloat $(ARGS)
 
 lint: $(VENV)/.dev ## Check format, lint rules and types

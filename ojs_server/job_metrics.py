@@ -1,13 +1,16 @@
 """Metrics of jobs, counted from the events of this node's commits."""
 
-from collections import Counter as Tally
+from collections import Counter
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Final, Generic, TypeVar
 
 import msgspec
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry
 
 from ojs_server.domain.job import Event
+from ojs_server.tallies import Tally, Times
+from ojs_wire.codec import holds
 
 # So many values of a label have series of their own. Clients choose them, and a series is never
 # forgotten.
@@ -37,8 +40,9 @@ _OF_TENANT: Final = {
     "job.completed": ("ojs_tenant_jobs_completed", "Jobs of a tenant whose result was accepted."),
     "job.discarded": ("ojs_tenant_jobs_failed", "Jobs of a tenant that are not tried again."),
 }
-# What only events of tenants' jobs have in them: others need not be read.
+# What only events of tenants' jobs, or of members of pools, have in them: others need not be read.
 _OWNED: Final = b'"tenant_id":'
+_POOLED: Final = b'"pool":'
 _RUNS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 _WAITS: Final = (0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 600, 1800, 3600)
 # With the state in which an attempt ended; a start ends the wait.
@@ -51,14 +55,13 @@ Label = TypeVar("Label")
 class _Told(msgspec.Struct):
     """The members of events that are measured."""
 
-    duration_ms: int | None = None
-    queue_time_ms: int | None = None
     rejected: int = 1
     tenant_id: str | None = None
     pool: str | None = None
 
 
 _told: Final = msgspec.json.Decoder(_Told)
+_labels: Final = attrgetter("type", "queue", "job_type")
 
 
 class Bounded(Generic[Label]):
@@ -83,21 +86,21 @@ class JobMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         pair = ("queue", "type")
         self._counters = {
-            kind: Counter(name, text, pair, registry=registry)
+            kind: Tally(name, text, pair, registry=registry)
             for kind, (name, text) in _COUNTED.items()
         }
         self._of_queue = {
-            kind: Counter(name, text, ("queue",), registry=registry)
+            kind: Tally(name, text, ("queue",), registry=registry)
             for kind, (name, text) in _OF_QUEUE.items()
         }
-        self._durations = Histogram(
+        self._durations = Times(
             "ojs_job_duration_seconds",
             "How long attempts ran, by how they ended.",
             (*pair, "state"),
             buckets=_RUNS,
             registry=registry,
         )
-        self._waits = Histogram(
+        self._waits = Times(
             "ojs_job_queue_time_seconds",
             "Time from joining the queue to the start.",
             pair,
@@ -105,16 +108,16 @@ class JobMetrics:
             registry=registry,
         )
         self._of_tenant = {
-            kind: Counter(name, text, ("tenant_id",), registry=registry)
+            kind: Tally(name, text, ("tenant_id",), registry=registry)
             for kind, (name, text) in _OF_TENANT.items()
         }
-        self._dispatched = Counter(
+        self._dispatched = Tally(
             "ojs_scheduling_dispatch",
             "Jobs that members of a pool were handed.",
             ("pool", "queue"),
             registry=registry,
         )
-        self._pool_waits = Histogram(
+        self._pool_waits = Times(
             "ojs_scheduling_queue_wait_duration_seconds",
             "How long jobs had waited that members of a pool were handed.",
             ("pool",),
@@ -124,46 +127,42 @@ class JobMetrics:
         self._pairs = Bounded((OTHER, OTHER))
         self._of_pools = Bounded((OTHER, OTHER))
         self._tenants = Bounded(OTHERS)
-        self._children: dict[tuple[str, Pair], Histogram] = {}
 
     def observe(self, events: Sequence[Event]) -> None:
         """What a commit did to jobs."""
-        tally: Tally[tuple[str, Pair]] = Tally()
+        for (kind, *labels), count in Counter(map(_labels, events)).items():
+            if kind in self._counters:
+                self._counters[kind].add(self._pair(*labels), count)
         for event in events:
             kind = event.type
-            if kind in self._counters:
-                tally[kind, self._pair(event)] += 1
-            if kind in self._of_tenant and _OWNED in event.data:
-                tenant = _told.decode(event.data).tenant_id
-                if tenant is not None:
-                    self._of_tenant[kind].labels(self._tenants.of(tenant)).inc()
-            if kind in _TIMED:
-                told = _told.decode(event.data)
-                took = told.queue_time_ms if kind == "job.started" else told.duration_ms
-                if took is not None:
-                    self._times(kind, self._pair(event)).observe(took / 1000)
-                if told.pool is not None:
-                    self._by_pool(told.pool, event.queue or "", took)
+            if event.took_ms is not None:
+                self._time(kind, self._pair(event.queue, event.job_type), event.took_ms / 1000)
+            if kind in self._of_tenant and holds(event.data, _OWNED):
+                self._by_tenant(event)
+            elif kind == "job.started" and holds(event.data, _POOLED):
+                self._by_pool(event)
             elif kind in self._of_queue:
-                queue = self._pair(event)[0]
-                self._of_queue[kind].labels(queue).inc(_told.decode(event.data).rejected)
-        for (kind, pair), count in tally.items():
-            self._counters[kind].labels(*pair).inc(count)
+                queue = self._pair(event.queue, event.job_type)[0]
+                self._of_queue[kind].add((queue,), _told.decode(event.data).rejected)
 
-    def _by_pool(self, name: str, queue: str, waited_ms: int | None) -> None:
-        pool, queue = self._of_pools.of((name, queue))
-        self._dispatched.labels(pool, queue).inc()
-        if waited_ms is not None:
-            self._pool_waits.labels(pool).observe(waited_ms / 1000)
+    def _by_tenant(self, event: Event) -> None:
+        tenant = _told.decode(event.data).tenant_id
+        if tenant is not None:
+            self._of_tenant[event.type].add((self._tenants.of(tenant),))
 
-    def _times(self, kind: str, pair: Pair) -> Histogram:
-        times = self._children.get((kind, pair))
-        if times is None:
-            # Looking a child up by its labels costs more than observing.
-            state = _TIMED[kind]
-            times = self._durations.labels(*pair, state) if state else self._waits.labels(*pair)
-            self._children[kind, pair] = times
-        return times
+    def _by_pool(self, event: Event) -> None:
+        name = _told.decode(event.data).pool
+        if name is not None:
+            pool, queue = self._of_pools.of((name, event.queue or ""))
+            self._dispatched.add((pool, queue))
+            if event.took_ms is not None:
+                self._pool_waits.observe((pool,), event.took_ms / 1000)
 
-    def _pair(self, event: Event) -> Pair:
-        return self._pairs.of((event.queue or "", event.job_type or ""))
+    def _time(self, kind: str, pair: Pair, seconds: float) -> None:
+        if state := _TIMED[kind]:
+            self._durations.observe((*pair, state), seconds)
+        else:
+            self._waits.observe(pair, seconds)
+
+    def _pair(self, queue: str | None, job_type: str | None) -> Pair:
+        return self._pairs.of((queue or "", job_type or ""))

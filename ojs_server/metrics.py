@@ -7,7 +7,8 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from ojs_server.domain.job import Event
 from ojs_server.domain.workers import Presence
-from ojs_server.job_metrics import MAX_SERIES, OTHER, OTHERS, JobMetrics
+from ojs_server.job_metrics import MAX_SERIES, OTHER, OTHERS, Bounded, JobMetrics
+from ojs_server.tallies import Tally, Times
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 
@@ -21,21 +22,19 @@ class Metrics:
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
         self.jobs = JobMetrics(self._registry)
-        self._requests = Counter(
+        self._requests = Tally(
             "ojs_http_requests",
             "Requests answered, by route and status.",
             ("route", "status"),
             registry=self._registry,
         )
-        self._latency = Histogram(
+        self._latency = Times(
             "ojs_http_request_duration_seconds",
             "Time from a request's headers to its answer, waiting fetches left out.",
             ("route",),
             buckets=_LATENCIES,
             registry=self._registry,
         )
-        self._counts: dict[tuple[str, int], Counter] = {}
-        self._latencies: dict[str, Histogram] = {}
         self._depth = Gauge(
             "ojs_queue_depth",
             "Jobs in the store by queue and state.",
@@ -85,14 +84,14 @@ class Metrics:
             ("queue",),
             registry=self._registry,
         )
-        self._enqueues = Histogram(
+        self._enqueues = Times(
             "ojs_job_enqueue_duration_seconds",
             "How long the store took to take the jobs of one request, by the first one's queue.",
             ("queue",),
             buckets=_LATENCIES,
             registry=self._registry,
         )
-        self._enqueue_times: dict[str, Histogram] = {}
+        self._enqueued_to = Bounded(OTHER)
         self._webhooks = Gauge(
             "ojs_webhook_subscriptions",
             "Subscriptions to webhooks.",
@@ -139,16 +138,9 @@ class Metrics:
 
     def observe_request(self, route: str, status: int, seconds: float | None) -> None:
         """One answer; `seconds` is None where the time says nothing."""
-        count = self._counts.get((route, status))
-        if count is None:
-            # Looking a child up by its labels costs more than counting.
-            count = self._counts[route, status] = self._requests.labels(route, str(status))
-        count.inc()
+        self._requests.add((route, status))
         if seconds is not None:
-            latency = self._latencies.get(route)
-            if latency is None:
-                latency = self._latencies[route] = self._latency.labels(route)
-            latency.observe(seconds)
+            self._latency.observe((route,), seconds)
 
     def observe_queues(self, depth: Mapping[tuple[str, str], int]) -> None:
         """The depth of every queue, as of now."""
@@ -194,12 +186,7 @@ class Metrics:
 
     def observe_enqueue(self, queue: str, seconds: float) -> None:
         """One request's jobs were taken by the store."""
-        observed = self._enqueue_times.get(queue)
-        if observed is None:
-            if len(self._enqueue_times) >= MAX_SERIES:
-                queue = OTHER
-            observed = self._enqueue_times[queue] = self._enqueues.labels(queue)
-        observed.observe(seconds)
+        self._enqueues.observe((self._enqueued_to.of(queue),), seconds)
 
     def observe_presences(self, events: Sequence[Event]) -> None:
         """Count the events that tell of a worker's presence."""

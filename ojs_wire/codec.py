@@ -38,7 +38,7 @@ def decode(body: bytes) -> Any:
         raise MalformedJSON(f"nested deeper than {MAX_DEPTH} levels") from None
     except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
         raise MalformedJSON(str(error)) from None
-    # Looking at brackets is cheap and settles nearly every body without walking it.
+    # Looking at brackets and digits is cheap and settles nearly every body without walking it.
     if _may_be_deep(body) and _depth(value) > MAX_DEPTH:
         raise MalformedJSON(f"nested deeper than {MAX_DEPTH} levels")
     if _has_long_digits(body) and not _integers_fit(value):
@@ -64,11 +64,16 @@ def decode_as(body: bytes, decoder: msgspec.json.Decoder[Typed]) -> Typed:
         raise MalformedJSON(str(error)) from None
 
 
+def holds(text: bytes, part: bytes) -> bool:
+    """Whether bytes are in others; `in` would try them as a number first, and fail each time."""
+    return text.find(part) >= 0
+
+
 def _may_be_deep(body: bytes) -> bool:
     """Whether a text could be nested too deep; brackets inside of strings count as well."""
-    brackets = body.translate(None, _NO_BRACKETS)
-    if len(brackets) <= 2 * MAX_DEPTH:
+    if body.count(b"[") + body.count(b"{") <= MAX_DEPTH:
         return False
+    brackets = body.translate(None, _NO_BRACKETS)
     # Each round takes the innermost level away, two at most.
     for _ in range(MAX_DEPTH // 2):
         brackets = brackets.replace(b"[]", b"").replace(b"{}", b"")
@@ -83,7 +88,7 @@ _NO_BRACKETS: Final = bytes(byte for byte in range(256) if byte not in b"[]{}")
 def _has_long_digits(body: bytes) -> bool:
     # Only a text with a run of 19 digits can hold an integer that does not fit; translate()
     # turns every digit into "0" so that one substring search finds such a run.
-    return len(body) >= 19 and b"0" * 19 in body.translate(_DIGITS)
+    return len(body) >= 19 and holds(body.translate(_DIGITS), b"0" * 19)
 
 
 _DIGITS: Final = bytes(0x30 if 0x30 <= byte <= 0x39 else byte for byte in range(256))

@@ -44,9 +44,7 @@ RandomBits = Callable[[int], int]
 
 def uuid7(now: int, random_bits: RandomBits) -> str:
     """A UUIDv7 for the moment `now`."""
-    bits = random_bits(74)
-    number = (now & 0xFFFF_FFFF_FFFF) << 80 | 0x7 << 76 | (bits >> 62) << 64
-    return _spell_uuid(number | 0x2 << 62 | bits & 0x3FFF_FFFF_FFFF_FFFF)
+    return _moment_text(now) + _rest_of_uuid7(random_bits(74))
 
 
 class RisingIds:
@@ -55,6 +53,7 @@ class RisingIds:
     def __init__(self, random_bits: RandomBits) -> None:
         self._random_bits = random_bits
         self._moment = -1
+        self._text = ""
         self._bits = 0
 
     def __call__(self, now: int) -> str:
@@ -64,26 +63,29 @@ class RisingIds:
             self._bits += 1 + self._random_bits(32)
         else:
             # Half of the room stays free, for more steps than a millisecond has time for.
-            self._moment, self._bits = now, self._random_bits(73)
-        bits = self._bits
-        return uuid7(now, lambda count: bits)
+            self._moment, self._text, self._bits = now, _moment_text(now), self._random_bits(73)
+        return self._text + _rest_of_uuid7(self._bits)
+
+
+def _moment_text(now: int) -> str:
+    text = f"{now & 0xFFFF_FFFF_FFFF:012x}"
+    return f"{text[:8]}-{text[8:]}-7"
+
+
+def _rest_of_uuid7(bits: int) -> str:
+    """What follows the moment and the version: 74 bits, with the variant among them."""
+    return f"{bits >> 62:03x}-{bits >> 48 & 0x3FFF | 0x8000:04x}-{bits & 0xFFFF_FFFF_FFFF:012x}"
 
 
 def position_uuid(moment: int, position: int) -> str:
     """A UUIDv7 that carries a 64-bit position, so that the id alone finds the place again."""
-    number = (moment & 0xFFFF_FFFF_FFFF) << 80 | 0x7 << 76 | (position >> 62) << 64
-    return _spell_uuid(number | 0x2 << 62 | position & 0x3FFF_FFFF_FFFF_FFFF)
+    return _moment_text(moment) + _rest_of_uuid7(position)
 
 
 def position_of(uuid: str) -> int:
     """The position that `position_uuid` put into an id."""
     number = int(uuid.replace("-", ""), 16)
     return (number >> 64 & 0xFFF) << 62 | number & 0x3FFF_FFFF_FFFF_FFFF
-
-
-def _spell_uuid(number: int) -> str:
-    text = f"{number:032x}"
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
 @lru_cache(maxsize=256)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from ojs_server.domain.job import Job, State, StoredJob
 from ojs_server.domain.tenant import scoped
 from ojs_server.domain.validate import Draft
+from ojs_wire.codec import holds
 from ojs_wire.values import parse_moment
 
 
@@ -25,17 +26,16 @@ def born(
 ) -> StoredJob:
     """The job that a draft becomes in the transaction that stores it; `max_attempts` is the
     server's, for jobs without a retry policy."""
-    scheduled_at = None if draft.scheduled_at is None else parse_moment(draft.scheduled_at, now)
-    expires_at = None if draft.expires_at is None else parse_moment(draft.expires_at, now)
-    expires_at = draft.limits.expiry(expires_at, now)
-    waits = scheduled_at is not None and scheduled_at > now
-    if draft.pending:
-        state, due_at = State.PENDING, expires_at
-    elif waits:
+    scheduled_at = expires_at = None
+    if draft.scheduled_at is not None:
+        scheduled_at = parse_moment(draft.scheduled_at, now)
+    if draft.expires_at is not None:
+        expires_at = parse_moment(draft.expires_at, now)
+    expires_at = due_at = draft.limits.expiry(expires_at, now)
+    state = State.PENDING if draft.pending else State.AVAILABLE
+    if scheduled_at is not None and scheduled_at > now and not draft.pending:
         state = State.SCHEDULED
-        due_at = scheduled_at if expires_at is None else min(expires_at, scheduled_at or 0)
-    else:
-        state, due_at = State.AVAILABLE, expires_at
+        due_at = scheduled_at if expires_at is None else min(expires_at, scheduled_at)
     job = Job(
         id=draft.id or new_id(),
         type=draft.type,
@@ -46,10 +46,10 @@ def born(
         attempt=0,
         releases=0,
         max_attempts=draft.max_attempts
-        if max_attempts is None or b'"retry":' in draft.spec
+        if max_attempts is None or holds(draft.spec, b'"retry":')
         else max_attempts,
         created_at=now,
-        enqueued_at=now if state is State.AVAILABLE else None,
+        enqueued_at=now if state == State.AVAILABLE else None,
         scheduled_at=scheduled_at,
         expires_at=expires_at,
         due_at=due_at,

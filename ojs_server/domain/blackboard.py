@@ -11,7 +11,7 @@ import msgspec
 
 from ojs_server.domain.errors import invalid
 from ojs_server.domain.faults import Fault, parse_fault
-from ojs_server.domain.job import TERMINAL, Job, State
+from ojs_server.domain.job import STATES, TERMINAL, Job, State
 from ojs_server.domain.naming import nearest
 from ojs_wire import codec
 from ojs_wire.values import kind_of
@@ -71,13 +71,13 @@ def parse_phase(word: str | None) -> Phase:
     return Phase(word.upper())
 
 
-def states_of(word: str) -> frozenset[State]:
+def states_of(word: str) -> frozenset[str]:
     """The states that a place on the board, or the name of a state, stands for."""
-    places = {place_of(state).lower() for state in State}
-    if word.lower() not in {*places, *State}:
-        allowed = sorted(places | {*State})
+    places = {place_of(state).lower() for state in STATES}
+    if word.lower() not in {*places, *STATES}:
+        allowed = sorted(places | {*STATES})
         raise invalid("status", f"must be one of {', '.join(allowed)}{nearest(word, allowed)}")
-    return frozenset(state for state in State if word.lower() in (state, place_of(state).lower()))
+    return frozenset(state for state in STATES if word.lower() in (state, place_of(state).lower()))
 
 
 def place_of(state: str) -> str:

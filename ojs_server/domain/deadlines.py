@@ -19,6 +19,7 @@ from ojs_server.domain.errors import invalid
 from ojs_server.domain.faults import Fault
 from ojs_server.domain.job import Job, Lease
 from ojs_server.domain.profile import OJS, Profile
+from ojs_wire.codec import holds
 from ojs_wire.values import format_duration, in_seconds, parse_duration
 
 # Each may be given in seconds, in milliseconds under `…_ms`, or with its unit.
@@ -252,7 +253,7 @@ def _stalled(lease: Lease, stall_ms: int, now: int) -> Fault:
 
 def _is_limited(job: Job) -> bool:
     # Hardly any job is, and looking for the names costs less than decoding.
-    return b'_timeout":' in job.spec or b'"enqueue_ttl":' in job.spec
+    return holds(job.spec, b'_timeout":') or holds(job.spec, b'"enqueue_ttl":')
 
 
 def _limit(job: Job, name: str) -> int | None:

@@ -61,7 +61,7 @@ _profile: Final = msgspec.json.Decoder(_Profile)
 
 def demand_of(job_type: str, version: Version | None, meta: Mapping[str, Any]) -> str | None:
     """What a job asks for, as it is stored; None for one that every worker may run."""
-    tags = parse_runtime(f"meta.{RUNTIME}", meta.get(RUNTIME))
+    tags = parse_runtime(f"meta.{RUNTIME}", meta.get(RUNTIME)) if meta else ()
     if version is None and not tags:
         return None
     return encode(Demand(job_type, None if version is None else str(version), tags)).decode()

@@ -34,43 +34,40 @@ def started(job: Job, worker_id: str | None, pool: str | None = None) -> Event:
         "worker_id": worker_id and unscoped(job.tenant, worker_id),
         "attempt": job.attempt,
     }
+    waited = None
     if job.started_at is not None and job.enqueued_at is not None:
-        told["queue_time_ms"] = max(0, job.started_at - job.enqueued_at)
+        waited = told["queue_time_ms"] = max(0, job.started_at - job.enqueued_at)
     if pool is not None:
         told["pool"] = pool
-    return _of(job, "job.started", told)
+    return _of(job, "job.started", told, waited)
 
 
 def completed(job: Job, worker_id: str | None, now: int) -> Event:
     """A worker's result was accepted."""
-    return _of(
-        job,
-        "job.completed",
-        {
-            "worker_id": worker_id and unscoped(job.tenant, worker_id),
-            "attempt": job.attempt,
-            "duration_ms": _duration(job, now),
-        },
-    )
+    took = _duration(job, now)
+    told = {
+        "worker_id": worker_id and unscoped(job.tenant, worker_id),
+        "attempt": job.attempt,
+        "duration_ms": took,
+    }
+    return _of(job, "job.completed", told, took)
 
 
 def failed(job: Job, lease: Lease | None, fault: Fault, now: int) -> Event:
     """One delivery ended without success."""
-    return _of(
-        job,
-        "job.failed",
-        {
-            "worker_id": _holder(job, lease),
-            "attempt": job.attempt,
-            "duration_ms": _duration(job, now),
-            "error": {
-                "code": fault.code,
-                "type": fault.type,
-                "message": fault.message,
-                "retryable": fault.retryable,
-            },
+    took = _duration(job, now)
+    told = {
+        "worker_id": _holder(job, lease),
+        "attempt": job.attempt,
+        "duration_ms": took,
+        "error": {
+            "code": fault.code,
+            "type": fault.type,
+            "message": fault.message,
+            "retryable": fault.retryable,
         },
-    )
+    }
+    return _of(job, "job.failed", told, took)
 
 
 def retrying(job: Job, fault: Fault, at: int) -> Event:
@@ -365,13 +362,13 @@ def _of_cron(
     )
 
 
-def _of(job: Job, kind: str, data: dict[str, Any]) -> Event:
+def _of(job: Job, kind: str, data: dict[str, Any], took_ms: int | None = None) -> Event:
     told = {"job_id": job.id, "job_type": job.type, "queue": job.queue, **data}
     if job.trace_id is not None:
         told["trace_id"] = job.trace_id
     if job.tenant is not None:
         told["tenant_id"] = job.tenant
-    return Event(kind, job.id, job.queue, job.type, codec.encode(told))
+    return Event(kind, job.id, job.queue, job.type, codec.encode(told), took_ms)
 
 
 def _holder(job: Job, lease: Lease | None) -> str | None:

@@ -1,30 +1,34 @@
 """The stored job, its lease, and the changes that the rules decide on."""
 
-from enum import StrEnum
 from typing import Final
 
 import msgspec
 
 
-class State(StrEnum):
-    """The eight states of a job; see `lifecycle.py` for the ways between them."""
+class State:
+    """The eight states of a job; see `lifecycle.py` for the ways between them.
 
-    SCHEDULED = "scheduled"
-    AVAILABLE = "available"
-    PENDING = "pending"
-    ACTIVE = "active"
-    COMPLETED = "completed"
-    RETRYABLE = "retryable"
-    CANCELLED = "cancelled"
-    DISCARDED = "discarded"
+    They are plain texts: every job's is stored, counted and compared several times, and the hash of
+    an enum's member is Python, and a driver asks for adapters to bind it.
+    """
+
+    SCHEDULED: Final = "scheduled"
+    AVAILABLE: Final = "available"
+    PENDING: Final = "pending"
+    ACTIVE: Final = "active"
+    COMPLETED: Final = "completed"
+    RETRYABLE: Final = "retryable"
+    CANCELLED: Final = "cancelled"
+    DISCARDED: Final = "discarded"
 
 
-TERMINAL: Final = frozenset({State.COMPLETED, State.CANCELLED, State.DISCARDED})
+STATES: Final[tuple[str, ...]] = tuple(text for name, text in vars(State).items() if name.isupper())
+TERMINAL: Final[frozenset[str]] = frozenset({State.COMPLETED, State.CANCELLED, State.DISCARDED})
 # What a queue's depth counts: who waits for a worker, now or later.
-WAITING: Final = (State.AVAILABLE, State.SCHEDULED, State.RETRYABLE)
+WAITING: Final[tuple[str, ...]] = (State.AVAILABLE, State.SCHEDULED, State.RETRYABLE)
 
 
-class Job(msgspec.Struct, frozen=True):
+class Job(msgspec.Struct, frozen=True, gc=False):
     """What the rules need of a job: everything but `args`, `meta` and `result`.
 
     `seq` orders jobs of one priority; it is set when the job becomes available and kept
@@ -75,7 +79,7 @@ class Job(msgspec.Struct, frozen=True):
         )
 
 
-class StoredJob(msgspec.Struct, frozen=True):
+class StoredJob(msgspec.Struct, frozen=True, gc=False):
     """A whole job: the record, what its producer sent, and what its worker answered."""
 
     job: Job
@@ -87,7 +91,7 @@ class StoredJob(msgspec.Struct, frozen=True):
     parent_results: bytes | None = None
 
 
-class Lease(msgspec.Struct, frozen=True):
+class Lease(msgspec.Struct, frozen=True, gc=False):
     """Who holds an active job, for which delivery, and until when.
 
     `stall_ms` is the longest silence that the job itself allows, where it says so. `late_ack` says
@@ -110,7 +114,7 @@ class Lease(msgspec.Struct, frozen=True):
     running_at: int | None = None
 
 
-class Earlier(msgspec.Struct, frozen=True):
+class Earlier(msgspec.Struct, frozen=True, gc=False):
     """A delivery whose lease was lost, and who had it; its ACK may still complete the job."""
 
     job_id: str
@@ -119,17 +123,21 @@ class Earlier(msgspec.Struct, frozen=True):
     started_at: int | None
 
 
-class Event(msgspec.Struct, frozen=True):
-    """Something that happened; stored in the transaction that made it happen."""
+class Event(msgspec.Struct, frozen=True, gc=False):
+    """Something that happened; stored in the transaction that made it happen.
+
+    `took_ms` is how long the wait or the attempt was that it ends; only its node measures that.
+    """
 
     type: str
     subject: str
     queue: str | None
     job_type: str | None
     data: bytes
+    took_ms: int | None = None
 
 
-class Change(msgspec.Struct, frozen=True):
+class Change(msgspec.Struct, frozen=True, gc=False):
     """One decided transition: written only if the stored job still equals `before`.
 
     `result` is stored when given; a job that leaves `active` loses its lease. `dead_letter` says

@@ -8,7 +8,7 @@ import msgspec
 from ojs_server.domain.dead_letter import error_type_of
 from ojs_server.domain.errors import invalid
 from ojs_server.domain.fields import PRIORITIES, parse_queue
-from ojs_server.domain.job import Job, State
+from ojs_server.domain.job import STATES, Job, State
 from ojs_server.domain.naming import nearest, refuse_unknown
 from ojs_wire import codec
 from ojs_wire.values import JOB_TYPE, MAX_NAME, kind_of, parse_duration, parse_timestamp
@@ -43,7 +43,7 @@ class JobFilter(msgspec.Struct, frozen=True):
     queue: str | None = None
     type: str | None = None
     prefix: str | None = None
-    states: tuple[State, ...] = ()
+    states: tuple[str, ...] = ()
     priority: int | None = None
     since: int | None = None
     until: int | None = None
@@ -95,8 +95,8 @@ def parse_filter(
     now: int,
     *,
     where: str = "filter.",
-    states: tuple[State, ...] = (),
-    allowed: Iterable[State] = tuple(State),
+    states: tuple[str, ...] = (),
+    allowed: Iterable[str] = STATES,
     ended: bool = False,
     tenant: str | None = None,
     unique: bool = False,
@@ -157,8 +157,8 @@ def _type(given: Mapping[str, Any], where: str) -> tuple[str | None, str | None]
     return (None, whole) if value != whole else (value, None)
 
 
-def _states(given: Mapping[str, Any], where: str, allowed: tuple[State, ...]) -> tuple[State, ...]:
-    found: list[State] = []
+def _states(given: Mapping[str, Any], where: str, allowed: tuple[str, ...]) -> tuple[str, ...]:
+    found: list[str] = []
     for name in ("state", "states"):
         value = given.get(name)
         if value is None:
@@ -174,7 +174,7 @@ def _states(given: Mapping[str, Any], where: str, allowed: tuple[State, ...]) ->
                     f"holds {text!r}; allowed: {', '.join(allowed)}{nearest(item, allowed)}",
                     allowed=list(allowed),
                 )
-            found.append(State(item))
+            found.append(item)
     return tuple(dict.fromkeys(found))
 
 

@@ -24,7 +24,7 @@ from ojs_server.domain import deadlines, events, retry
 from ojs_server.domain.beside import PROGRESS
 from ojs_server.domain.errors import Conflict
 from ojs_server.domain.faults import Fault, append_entry, entry
-from ojs_server.domain.job import TERMINAL, Change, Earlier, Event, Job, Lease, State
+from ojs_server.domain.job import STATES, TERMINAL, Change, Earlier, Event, Job, Lease, State
 from ojs_server.domain.late import earlier_of
 from ojs_server.domain.retention import Retention
 
@@ -32,19 +32,19 @@ from ojs_server.domain.retention import Retention
 LEGAL: Final = {
     "claim": frozenset({State.AVAILABLE}),
     "ack": frozenset({State.ACTIVE}),
-    "ack_late": frozenset(State) - TERMINAL,
+    "ack_late": frozenset(STATES) - TERMINAL,
     "fail": frozenset({State.ACTIVE}),
     "lapse": frozenset({State.ACTIVE}),
-    "cancel": frozenset(State) - TERMINAL,
+    "cancel": frozenset(STATES) - TERMINAL,
     "activate": frozenset({State.PENDING}),
     "mature": frozenset({State.SCHEDULED, State.RETRYABLE, State.AVAILABLE, State.PENDING}),
     "revive": frozenset({State.DISCARDED}),
-    "checkpoint": frozenset(State) - TERMINAL,
+    "checkpoint": frozenset(STATES) - TERMINAL,
     "drop": frozenset({State.AVAILABLE}),
     "put_off": frozenset({State.AVAILABLE}),
     "rerun": frozenset({State.DISCARDED, State.RETRYABLE}),
     "delete": TERMINAL,
-    "prioritize": frozenset(State) - TERMINAL - {State.ACTIVE},
+    "prioritize": frozenset(STATES) - TERMINAL - {State.ACTIVE},
 }
 
 Positions = Callable[[], int]

@@ -23,7 +23,7 @@ _FOREIGN: Final = "room."
 ROOM: Final = "room"
 JOB: Final = "job"
 
-STATES: Final[Mapping[str, tuple[State, ...]]] = {
+STATES: Final[Mapping[str, tuple[str, ...]]] = {
     "pending": (State.AVAILABLE, State.SCHEDULED, State.PENDING, State.RETRYABLE),
     "claimed": (State.ACTIVE,),
     "running": (State.ACTIVE,),

@@ -8,7 +8,7 @@ import msgspec
 from ojs_server.domain.errors import Duplicate, InvalidRequest, invalid
 from ojs_server.domain.fields import object_of
 from ojs_server.domain.fingerprint import fingerprint
-from ojs_server.domain.job import TERMINAL, Job, State, StoredJob
+from ojs_server.domain.job import STATES, TERMINAL, Job, State, StoredJob
 from ojs_server.domain.naming import nearest
 from ojs_server.domain.tenant import MEMBER
 from ojs_server.domain.version import Version, read_version
@@ -156,7 +156,7 @@ def parse_unique(value: object) -> UniquePolicy | None:
         on_conflict=_on_conflict(given.get("on_conflict")),
         args_keys=args_keys,
         meta_keys=meta_keys,
-        states=_names("states", given.get("states"), tuple(State)),
+        states=_names("states", given.get("states"), STATES),
         period_ms=_period(given),
     )
 

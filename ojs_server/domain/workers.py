@@ -10,6 +10,7 @@ presence, from the age of the last sign of life:
 
 from collections.abc import Iterable
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -117,6 +118,7 @@ _REPORTED: Final = {
 }
 
 
+@lru_cache(maxsize=4096)
 def parse_worker_id(value: str, field: str = "worker_id") -> str:
     """Check a worker id: free text without control characters, and no word of the path."""
     if not 0 < len(value) <= MAX_ID or not value.isprintable() or "/" in value:

@@ -89,7 +89,7 @@ def cancel(plan: Plan, progress: Progress, held: Collection[int]) -> Effects:
     return run.effects(revoked)
 
 
-def outcome_of(state: State) -> Outcome:
+def outcome_of(state: str) -> Outcome:
     """What a job's final state means to its workflow: all but `completed` is a failure."""
     if state not in TERMINAL:
         raise ValueError(f"a job in state {state} has not ended")

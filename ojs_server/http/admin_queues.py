@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from ojs_server.domain.job import State
+from ojs_server.domain.job import STATES
 from ojs_server.domain.statistics import Span, quantile
 from ojs_server.http.admin_lists import admin_page
 from ojs_server.http.call import Answer, Call
@@ -45,7 +45,7 @@ async def _shown(call: Call, queues: Sequence[QueueCounts]) -> list[dict[str, An
             "name": queue.name,
             "state": "paused" if queue.paused else "active",
             "paused": queue.paused,
-            "counts": {state: queue.counts[state] for state in State},
+            "counts": {state: queue.counts[state] for state in STATES},
             "throughput": throughput(minutes.get(queue.name, ()), now),
             "latency_ms": _run_times(hours.get(queue.name, ())),
             "created_at": format_timestamp(queue.created_at),

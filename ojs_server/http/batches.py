@@ -51,7 +51,7 @@ def is_atomic(body: Mapping[str, Any]) -> bool:
 
 def receipt_for(call: Call, operation: str, in_body: object = None) -> ReceiptKey | None:
     """Under which key this call is remembered; the header goes before the body."""
-    key = call.header("idempotency-key")
+    key = call.header(b"idempotency-key")
     if key is None:
         return None if in_body is None else (call.principal, operation, _checked(in_body))
     if not _is_key(key):

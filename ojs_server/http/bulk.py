@@ -7,7 +7,7 @@ import msgspec
 
 from ojs_server.domain.errors import InvalidRequest, invalid
 from ojs_server.domain.fields import object_of
-from ojs_server.domain.job import TERMINAL, State
+from ojs_server.domain.job import STATES, TERMINAL, State
 from ojs_server.domain.job_filter import MEMBERS, JobFilter, parse_filter
 from ojs_server.domain.validate import hash_of
 from ojs_server.http.batches import check_size, is_atomic, receipt_for
@@ -28,14 +28,14 @@ _DONE: Final[Mapping[Action, str]] = {
 class Meant(msgspec.Struct, frozen=True):
     """What a filter means where it names no states, and which it may name."""
 
-    states: tuple[State, ...]
-    allowed: tuple[State, ...]
+    states: tuple[str, ...]
+    allowed: tuple[str, ...]
     ended: bool = False
 
 
 _MEANT: Final[Mapping[Action, Meant]] = {
     "cancel": Meant(
-        (State.AVAILABLE, State.SCHEDULED), tuple(s for s in State if s not in TERMINAL)
+        (State.AVAILABLE, State.SCHEDULED), tuple(s for s in STATES if s not in TERMINAL)
     ),
     "retry": Meant((State.DISCARDED,), (State.DISCARDED, State.RETRYABLE)),
     "delete": Meant(

@@ -105,17 +105,18 @@ ALIASES: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
 }
 
 
-def media_type(version: str | None, accept: str | None) -> str:
-    """The media type of an answer to a request with these headers."""
+def media_type(call: Call) -> str:
+    """The media type of an answer to this request."""
+    accept = call.header(b"accept")
     if accept and PLAIN_JSON in accept and OPENJOBSPEC not in accept:
         return PLAIN_JSON
-    return OPENJOBSPEC if version is None else WITH_ALTERNATIVE
+    return WITH_ALTERNATIVE if b"ojs-version" in call.headers else OPENJOBSPEC
 
 
 def fetch_answer(call: Call, jobs: Iterator[bytes], granted_wait_ms: int | None) -> Answer:
     """What FETCH hands out, in an array, or one job a line where that is asked for."""
     told = b"" if granted_wait_ms is None else b'{"granted_wait_ms":%d}' % granted_wait_ms
-    if NDJSON in (call.header("accept") or ""):
+    if NDJSON in (call.header(b"accept") or ""):
         # No JSON of ours has a line's end in it.
         lines = (*jobs, told) if told else jobs
         return Answer(b"".join(line + b"\n" for line in lines), media_type=NDJSON)
@@ -123,10 +124,16 @@ def fetch_answer(call: Call, jobs: Iterator[bytes], granted_wait_ms: int | None)
     return Answer(told[:-1] + b"," + body[1:] if told else body)
 
 
+# One text on HTTP has a longer name for the header.
+_TENANT: Final = (b"x-ojs-tenant", b"x-ojs-tenant-id")
+
+
 def tenant_header(call: Call) -> str | None:
-    """The tenant that a request names; one text on HTTP has a longer name for the header."""
-    named = call.header("x-ojs-tenant")
-    return call.header("x-ojs-tenant-id") if named is None else named
+    """The tenant that a request names."""
+    for name in _TENANT:
+        if name in call.headers:
+            return call.header(name)
+    return None
 
 
 def check_version(version: str | None) -> None:
@@ -144,7 +151,7 @@ def queue_stats(call: Call, answer: dict[str, Any]) -> dict[str, Any]:
     The public Go SDK fails on an object there, the conformance cases fail on a string, and the
     header is what tells them apart. Its counts stand nested and flat.
     """
-    if call.header("ojs-version") is None:
+    if call.header(b"ojs-version") is None:
         return answer
     queue: dict[str, Any] = answer["queue"]
     return {**queue, **answer, "queue": queue["name"]}

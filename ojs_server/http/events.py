@@ -22,7 +22,7 @@ _FORMATS = ("catalogue", "cloudevents")
 
 async def poll(call: Call) -> Answer:
     """Events after a cursor, oldest first, with filters; with `page` the newest, newest first."""
-    accept = call.header("accept") or ""
+    accept = call.header(b"accept") or ""
     if EVENT_STREAM in accept:
         return await streams.everything(call)
     query = call.query()

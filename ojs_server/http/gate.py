@@ -7,14 +7,14 @@ import logging
 import time
 from asyncio import CancelledError
 from contextlib import aclosing, suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from starlette.types import Receive, Scope, Send
 
 from ojs_server.domain.errors import MethodNotAllowed, NotFound, OjsError
 from ojs_server.http import dialects
-from ojs_server.http.call import Answer, Call, Disconnected, Stream, new_request_id
+from ojs_server.http.call import ANSWER, Answer, Call, Disconnected, RequestIds, Stream
 from ojs_server.http.errors import answer_of
 from ojs_server.http.routes import ROUTES, TENANTED, Route, Router, at_root
 from ojs_server.http.tenancy import denied, identify
@@ -35,6 +35,7 @@ class Gate:
 
     def __init__(self, server: "Server") -> None:
         self._server = server
+        self._request_ids = RequestIds(server.luck.bits)
         routes = ROUTES + at_root(server.settings.profile.at_root)
         tracing = server.tracing
         self._router = Router(routes if tracing is None else tracing.traced(routes))
@@ -42,14 +43,15 @@ class Gate:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
         started = time.perf_counter()
-        call = Call(scope, receive, self._server)
+        server = self._server
+        call = Call(scope, receive, server)
         call.sent_request_id = _sent_request_id(call)
-        call.request_id = call.sent_request_id or new_request_id(self._server.luck.bits)
+        call.request_id = call.sent_request_id or self._request_ids()
         route: Route | None = None
         try:
             try:
                 route = self._route(call)
-                dialects.check_version(call.header("ojs-version"))
+                dialects.check_version(call.header(b"ojs-version"))
                 identify(call, route.roles)
                 if call.tenant is not None and route.handler not in TENANTED:
                     raise denied("this is not for single tenants")
@@ -60,13 +62,14 @@ class Gate:
                 answer = answer_of(error, call.request_id)
             if route is not None and route.plain and answer.media_type is None:
                 answer = msgspec.structs.replace(answer, media_type=dialects.PLAIN_JSON)
-            await _send(send, call, answer)
+            streams = isinstance(answer.body, Stream)
+            await (_flow if streams else _send)(send, call, answer)
         except Disconnected:
             return
-        timed = not (route is None or route.waits or isinstance(answer.body, Stream))
+        timed = not (route is None or route.waits or streams)
         seconds = time.perf_counter() - started if timed else None
-        path = route.path if route else _UNMATCHED
-        self._server.metrics.observe_request(path, answer.status, seconds)
+        path = _UNMATCHED if route is None else route.path
+        server.metrics.observe_request(path, answer.status, seconds)
         if log.isEnabledFor(logging.DEBUG):
             log.debug(
                 "%s %s %d",
@@ -96,34 +99,34 @@ class Gate:
 
 
 def _sent_request_id(call: Call) -> str | None:
-    given = call.header("x-request-id")
+    given = call.header(b"x-request-id")
     if given and len(given) <= MAX_REQUEST_ID and given.isascii() and given.isprintable():
         return given
     return None
 
 
 async def _send(send: Send, call: Call, answer: Answer) -> None:
-    body: Any = answer.body
-    if isinstance(body, Stream):
-        await _flow(send, call, answer, body)
-        return
+    body = answer.body
     if not isinstance(body, bytes):
         body = encode(body)
-    media_type = answer.media_type or dialects.media_type(
-        call.header("ojs-version"), call.header("accept")
-    )
-    headers = _headers(call, answer, media_type)
+    headers = _headers(call, answer, answer.media_type or dialects.media_type(call))
     if answer.status == NO_CONTENT:
         # What has no body has no type and no length either.
-        headers = [header for header in headers if header[0] != b"content-type"]
+        del headers[0]
     else:
         headers.append((b"content-length", b"%d" % len(body)))
-    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-    sent = b"" if call.scope["method"] == "HEAD" else body
-    await send({"type": "http.response.body", "body": sent})
+    if call.scope["method"] == "HEAD":
+        body = b""
+    extensions = call.scope.get("extensions")
+    if extensions and ANSWER in extensions:
+        await extensions[ANSWER]["send"](answer.status, headers, body)
+    else:
+        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
 
 
-async def _flow(send: Send, call: Call, answer: Answer, stream: Stream) -> None:
+async def _flow(send: Send, call: Call, answer: Answer) -> None:
+    stream: Stream = answer.body
     try:
         headers = _headers(call, answer, answer.media_type or dialects.OPENJOBSPEC)
         await send({"type": "http.response.start", "status": answer.status, "headers": headers})
@@ -138,13 +141,16 @@ async def _flow(send: Send, call: Call, answer: Answer, stream: Stream) -> None:
         stream.close()
 
 
+_VERSION: Final = (b"ojs-version", dialects.VERSION.encode())
+
+
 def _headers(call: Call, answer: Answer, media_type: str) -> list[tuple[bytes, bytes]]:
-    return [
+    """What every answer says, its type first, and what this one says besides."""
+    headers = [
         (b"content-type", media_type.encode("latin-1")),
-        (b"ojs-version", dialects.VERSION.encode()),
+        _VERSION,
         (b"x-request-id", call.request_id.encode("latin-1")),
-        *(
-            (name.lower().encode("latin-1"), value.encode("latin-1"))
-            for name, value in answer.headers.items()
-        ),
     ]
+    for name, value in answer.headers.items():
+        headers.append((name.lower().encode("latin-1"), value.encode("latin-1")))
+    return headers

@@ -153,7 +153,7 @@ async def result(call: Call) -> Answer:
 
 async def _store(call: Call, op: Enqueue) -> Enqueued:
     """Enqueue; where a queue blocks its producers, wait for room as long as the request says."""
-    text = call.header("ojs-block-timeout")
+    text = call.header(b"ojs-block-timeout")
     if text is None:
         wait_ms = BLOCK_MS
     elif _PLAIN_SECONDS.fullmatch(text) and float(text) <= MAX_TIMEOUT_S:

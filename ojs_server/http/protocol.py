@@ -1,18 +1,27 @@
-"""HTTP/1.1 before there is a request: heads are bounded, and bad ones get the error object."""
+"""HTTP/1.1 before there is a request, and after there is an answer.
 
-import asyncio
+Heads are bounded, and bad ones get the error object. Answers that are whole leave in one piece.
+"""
+
+from collections.abc import Sequence
 from random import getrandbits
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
 from uvicorn.protocols.websockets.wsproto_impl import WSProtocol
 
 from ojs_server.domain.errors import InvalidRequest
-from ojs_server.http.call import new_request_id
+from ojs_server.http.call import ANSWER, RequestIds
 from ojs_server.http.dialects import OPENJOBSPEC, VERSION
 from ojs_server.http.errors import answer_of
-from ojs_server.http.transport import TogetherTransport
 from ojs_wire.codec import encode
+
+if TYPE_CHECKING:
+    from uvicorn._types import ASGI3Application
 
 MAX_HEAD: Final = 64 * 1024
 # How long a client may take, once the server stops, to read what it was sent.
@@ -20,6 +29,7 @@ UNREAD_S: Final = 5.0
 # uvicorn's word for it; the application chooses what the client is told.
 _RESTART: Final = 1012
 
+_CLOSE: Final = (b"connection", b"close")
 _REASONS: Final = {400: "Bad Request", 431: "Request Header Fields Too Large"}
 
 
@@ -28,10 +38,6 @@ class BoundedHttp(HttpToolsProtocol):
 
     _head = 0
     _in_head = False
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """A client has come."""
-        super().connection_made(cast("asyncio.Transport", TogetherTransport(transport, self.loop)))
 
     def data_received(self, data: bytes) -> None:
         """Parse what came; end the connection when a head does not end."""
@@ -51,6 +57,10 @@ class BoundedHttp(HttpToolsProtocol):
         self._in_head = False
         super().on_headers_complete()
 
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: "ASGI3Application") -> None:
+        cycle.scope["extensions"] = {ANSWER: {"send": _Answering(cycle)}}
+        super()._start_asgi_task(cycle, app)
+
     def send_400_response(self, msg: str) -> None:
         """Answer what is not HTTP."""
         self._refuse(400, "this is not a well-formed HTTP request")
@@ -68,7 +78,7 @@ class BoundedHttp(HttpToolsProtocol):
             self.transport.abort()
 
     def _refuse(self, status: int, message: str) -> None:
-        request_id = new_request_id(getrandbits)
+        request_id = RequestIds(getrandbits)()
         body = encode(answer_of(InvalidRequest(message), request_id).body)
         head = (
             f"HTTP/1.1 {status} {_REASONS[status]}\r\ncontent-type: {OPENJOBSPEC}\r\n"
@@ -77,6 +87,35 @@ class BoundedHttp(HttpToolsProtocol):
         )
         self.transport.write(head.encode() + body)
         self.transport.close()
+
+
+class _Answering:
+    """Answers one request whole: its head and its body in one write, and in one step."""
+
+    def __init__(self, cycle: RequestResponseCycle) -> None:
+        self._cycle = cycle
+
+    async def __call__(
+        self, status: int, headers: Sequence[tuple[bytes, bytes]], body: bytes
+    ) -> None:
+        """What uvicorn does with the two messages of an answer whose length is known."""
+        cycle = self._cycle
+        if cycle.flow.write_paused and not cycle.disconnected:
+            await cycle.flow.drain()
+        if cycle.disconnected:
+            return
+        if _CLOSE in headers:
+            cycle.keep_alive = False
+        elif not cycle.keep_alive:
+            headers = [*headers, _CLOSE]
+        lines = b"".join([b"%b: %b\r\n" % header for header in headers])
+        cycle.waiting_for_100_continue = False
+        cycle.response_started = cycle.response_complete = True
+        cycle.message_event.set()
+        cycle.transport.write(b"%b%b\r\n%b" % (STATUS_LINE[status], lines, body))
+        if not cycle.keep_alive:
+            cycle.transport.close()
+        cycle.on_response()
 
 
 class BoundedSocket(WSProtocol):

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from ojs_server.domain.errors import Conflict, invalid
 from ojs_server.domain.fields import parse_queue
-from ojs_server.domain.job import TERMINAL, State
+from ojs_server.domain.job import STATES, TERMINAL, State
 from ojs_server.domain.naming import nearest
 from ojs_server.domain.queue_config import (
     NO_CONFIG,
@@ -28,7 +28,7 @@ from ojs_wire.values import format_timestamp, kind_of, parse_duration, parse_tim
 SPAN: Final = 2000
 STRATEGIES: Final = ("reject", "discard", "move")
 # What a worker holds is cancelled, not taken from under it.
-PURGEABLE: Final = tuple(state for state in State if state is not State.ACTIVE)
+PURGEABLE: Final = tuple(state for state in STATES if state is not State.ACTIVE)
 
 Decide = Callable[[QueueConfig], QueueConfig]
 # Ids, states, and when each was last touched.
@@ -96,7 +96,7 @@ async def delete(call: Call) -> Answer:
     named = request.target_queue
     target = _target(name, strategy, call.query().get("target_queue") if named is None else named)
     queue = await _counts(call, name)
-    alive = sum(queue.counts[state] for state in State if state not in TERMINAL) if queue else 0
+    alive = sum(queue.counts[state] for state in STATES if state not in TERMINAL) if queue else 0
     if alive and strategy == "reject":
         raise Conflict(
             f"queue {name} has {alive} jobs that are not final",
@@ -107,7 +107,7 @@ async def delete(call: Call) -> Answer:
     # Nothing is handed out any more while its jobs go.
     await call.server.engine.run(SetPaused(name, True))
     if target is None:
-        gone = await _purge(call, name, tuple(State), None, cancel=True)
+        gone = await _purge(call, name, STATES, None, cancel=True)
     else:
         gone = await _stepwise(call, name, lambda jobs: Move(name, _ids(jobs), target))
     left = (await call.server.engine.run(Drop(name))).left

@@ -17,7 +17,7 @@ from ojs_server.domain.job import TERMINAL, Event
 from ojs_server.domain.naming import nearest
 from ojs_server.domain.realtime import STATE_CHANGED, state_changed
 from ojs_server.http import dialects
-from ojs_server.http.call import Answer, Call, new_request_id
+from ojs_server.http.call import Answer, Call, RequestIds
 from ojs_server.http.channels import ChannelStream, message
 from ojs_server.http.errors import answer_of
 from ojs_server.http.feed import Form, Subscription
@@ -80,7 +80,7 @@ class Unknown(OjsError):
 async def serve(server: "Server", scope: Scope, receive: Receive, send: Send) -> None:
     """One connection, from its handshake to its end."""
     call = Call(scope, receive, server)
-    call.request_id = new_request_id(server.luck.bits)
+    call.request_id = RequestIds(server.luck.bits)()
     await receive()
     try:
         _admit(call)
@@ -280,8 +280,8 @@ class Socket:
 def _admit(call: Call) -> None:
     if call.scope["path"] != SOCKET:
         raise NotFound("there is no such path", hint=f"the WebSocket is at {SOCKET}")
-    dialects.check_version(call.header("ojs-version"))
-    origin, host = call.header("origin"), (call.header("host") or "").lower()
+    dialects.check_version(call.header(b"ojs-version"))
+    origin, host = call.header(b"origin"), (call.header(b"host") or "").lower()
     # A browser sends the keys of its user along for any page, and says from which it comes.
     if origin is not None and urlsplit(origin).netloc.lower() != host:
         raise Denied("pages of another origin may not connect here")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ojs_server.domain.errors import invalid
 from ojs_server.domain.fields import parse_queue
-from ojs_server.domain.job import State
+from ojs_server.domain.job import STATES
 from ojs_server.domain.naming import nearest
 from ojs_server.domain.statistics import (
     ALL,
@@ -56,7 +56,7 @@ async def read(server: "Server") -> bytes:
         {
             "queues": len(queues),
             "workers": here,
-            "jobs": {state: sum(queue.counts[state] for queue in queues) for state in State},
+            "jobs": {state: sum(queue.counts[state] for queue in queues) for state in STATES},
             "throughput": throughput(minutes.get(ALL, ()), moment),
             "uptime_seconds": server.uptime_s(),
         }

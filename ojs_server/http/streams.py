@@ -141,7 +141,7 @@ def _asked(call: Call, channel: str, form: Form, wanted: EventFilter) -> Subscri
         if query.get(parameter):
             after = position(query[parameter], parameter)
     # A browser that comes back sends the header, and the address that it once began with.
-    last = call.header("last-event-id")
+    last = call.header(b"last-event-id")
     unknown = None
     if last and is_place(last):
         after = position(last, "Last-Event-ID")

@@ -10,7 +10,7 @@ from ojs_server.domain.checkpoint import MAX_STATE
 from ojs_server.domain.delivery import MAX_ATTEMPTS
 from ojs_server.domain.demand import RUNTIME
 from ojs_server.domain.errors import Unavailable
-from ojs_server.domain.job import State
+from ojs_server.domain.job import STATES, State
 from ojs_server.domain.pool import STRATEGIES as STRATEGIES_OF_POOLS
 from ojs_server.domain.progress import MAX_DATA
 from ojs_server.domain.queue_config import STRATEGIES
@@ -191,10 +191,10 @@ async def exposition(call: Call) -> Answer:
     )
     metrics = call.server.metrics
     metrics.observe_queues(
-        {(queue.name, state): queue.counts[state] for queue in queues for state in State}
+        {(queue.name, state): queue.counts[state] for queue in queues for state in STATES}
     )
     metrics.observe_tenants(
-        {name: {state: one.counts[state] for state in State} for name, one in tenants.items()}
+        {name: {state: one.counts[state] for state in STATES} for name, one in tenants.items()}
     )
     running = {queue.name: queue.counts[State.ACTIVE] for queue in queues}
     metrics.observe_pools(
@@ -215,7 +215,7 @@ async def exposition(call: Call) -> Answer:
     metrics.observe_webhooks(len(webhooks))
     metrics.observe_waiting(len(call.server.engine.wakeups))
     metrics.observe_streams(len(call.server.engine.tail))
-    plain = (call.header("accept") or "").strip() == "text/plain"
+    plain = (call.header(b"accept") or "").strip() == "text/plain"
     return Answer(
         metrics.render(),
         media_type="text/plain" if plain else CONTENT_TYPE,

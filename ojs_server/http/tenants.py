@@ -7,7 +7,7 @@ import msgspec
 
 from ojs_server.domain import limit as limits
 from ojs_server.domain.errors import invalid
-from ojs_server.domain.job import WAITING, State
+from ojs_server.domain.job import STATES, WAITING, State
 from ojs_server.domain.naming import refuse_unknown
 from ojs_server.domain.rate_limit import Policy
 from ojs_server.domain.statistics import DAY_MS, HOUR_MS
@@ -158,7 +158,7 @@ def _shown(name: str, tenant: Tenant | None, stamped: Stamped | None) -> dict[st
 
 
 def _counts(queue: QueueCounts | None) -> Mapping[str, int]:
-    return dict.fromkeys(State, 0) if queue is None else queue.counts
+    return dict.fromkeys(STATES, 0) if queue is None else queue.counts
 
 
 def _used(tenant: Tenant, mine: Mapping[str, int], begun: int) -> dict[str, Any]:

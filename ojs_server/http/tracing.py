@@ -138,8 +138,8 @@ def _answered(span: Span, status: int) -> None:
 
 
 def _carrier(call: Call) -> dict[str, str]:
-    names = ("traceparent", "tracestate")
-    return {name: value for name in names if (value := call.header(name)) is not None}
+    names = (b"traceparent", b"tracestate")
+    return {name.decode(): value for name in names if (value := call.header(name)) is not None}
 
 
 def _links(metas: Iterable[bytes], known: int = 0) -> Iterator[Link]:

@@ -73,20 +73,11 @@ def envelope(
         format_timestamp(job.created_at),
     )
     # Most jobs lack most of the rest, and what is not passed on costs nothing.
-    if job.enqueued_at is not None:
-        shown.enqueued_at = format_timestamp(job.enqueued_at)
+    _tell_moments(shown, job)
     if job.scheduled_at is not None:
         shown.scheduled_at = format_timestamp(job.scheduled_at)
     if job.expires_at is not None:
         shown.expires_at = format_timestamp(job.expires_at)
-    if job.started_at is not None:
-        shown.started_at = format_timestamp(job.started_at)
-    if job.completed_at is not None:
-        shown.completed_at = format_timestamp(job.completed_at)
-    if job.finished_at is not None and job.state == State.CANCELLED:
-        shown.cancelled_at = format_timestamp(job.finished_at)
-    if job.finished_at is not None and job.state == State.DISCARDED:
-        shown.discarded_at = format_timestamp(job.finished_at)
     if (retry_at := _retry_at(job)) is not None:
         shown.next_attempt_at = format_timestamp(retry_at)
     if job.retry_delay_ms is not None:
@@ -214,23 +205,71 @@ class Summary(msgspec.Struct, omit_defaults=True):
 def summary(change: Change) -> Summary:
     """A job after a transition."""
     job = change.after
-    return Summary(
-        id=job.id,
-        type=job.type,
-        queue=job.queue,
-        state=job.state,
-        attempt=job.attempt,
-        max_attempts=job.max_attempts,
-        previous_state=change.before.state,
-        created_at=format_timestamp(job.created_at),
-        enqueued_at=timestamp(job.enqueued_at),
-        scheduled_at=timestamp(job.scheduled_at if job.state == State.SCHEDULED else None),
-        started_at=timestamp(job.started_at),
-        completed_at=timestamp(job.completed_at),
-        cancelled_at=timestamp(job.finished_at if job.state == State.CANCELLED else None),
-        discarded_at=timestamp(job.finished_at if job.state == State.DISCARDED else None),
-        next_attempt_at=timestamp(_retry_at(job)),
-        retry_delay_ms=job.retry_delay_ms if job.state == State.RETRYABLE else None,
+    shown = Summary(
+        job.id,
+        job.type,
+        job.queue,
+        job.state,
+        job.attempt,
+        job.max_attempts,
+        change.before.state,
+        format_timestamp(job.created_at),
+    )
+    _tell_moments(shown, job)
+    if job.scheduled_at is not None and job.state == State.SCHEDULED:
+        shown.scheduled_at = format_timestamp(job.scheduled_at)
+    if job.state == State.RETRYABLE:
+        shown.next_attempt_at = timestamp(_retry_at(job))
+        shown.retry_delay_ms = job.retry_delay_ms
+    return shown
+
+
+def _tell_moments(shown: _Envelope | Summary, job: Job) -> None:
+    """What has happened to the job so far, and when."""
+    if job.enqueued_at is not None:
+        shown.enqueued_at = format_timestamp(job.enqueued_at)
+    if job.started_at is not None:
+        shown.started_at = format_timestamp(job.started_at)
+    if job.completed_at is not None:
+        shown.completed_at = format_timestamp(job.completed_at)
+    if job.finished_at is not None:
+        if job.state == State.CANCELLED:
+            shown.cancelled_at = format_timestamp(job.finished_at)
+        elif job.state == State.DISCARDED:
+            shown.discarded_at = format_timestamp(job.finished_at)
+
+
+class Settled(msgspec.Struct, omit_defaults=True):
+    """What an ACK or FAIL has come to: the flat members that clients read, the job beside them."""
+
+    job_id: str
+    id: str
+    state: str
+    attempt: int
+    max_attempts: int
+    job: Summary
+    acknowledged: bool = False
+    completed_at: str | None = None
+    discarded_at: str | None = None
+    next_attempt_at: str | None = None
+    retry_delay_ms: int | None = None
+
+
+def settled(change: Change, attempt: int, *, acknowledged: bool = False) -> Settled:
+    """A job after an ACK or FAIL that was about this attempt."""
+    shown = summary(change)
+    return Settled(
+        shown.id,
+        shown.id,
+        shown.state,
+        attempt,
+        shown.max_attempts,
+        shown,
+        acknowledged,
+        shown.completed_at,
+        shown.discarded_at,
+        shown.next_attempt_at,
+        shown.retry_delay_ms,
     )
 
 

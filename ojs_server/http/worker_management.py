@@ -62,7 +62,7 @@ async def jobs(call: Call) -> Answer:
     return Answer(array("jobs", found))
 
 
-def _jobs(reader: Reader, load: WorkerLoad, states: frozenset[State]) -> list[bytes]:
+def _jobs(reader: Reader, load: WorkerLoad, states: frozenset[str]) -> list[bytes]:
     shown: list[bytes] = []
     if State.ACTIVE in states:
         held = (reader.job(job_id) for job_id in load.job_ids[:MOST])

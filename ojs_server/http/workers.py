@@ -9,7 +9,7 @@ from ojs_server.domain.demand import check_handlers, parse_runtime
 from ojs_server.domain.errors import TooLarge, invalid
 from ojs_server.domain.faults import parse_fault
 from ojs_server.domain.fields import parse_queue
-from ojs_server.domain.job import Change, StoredJob
+from ojs_server.domain.job import StoredJob
 from ojs_server.domain.naming import nearest
 from ojs_server.domain.pool import parse_strategy, parse_weights
 from ojs_server.domain.tenant import scoped, unscoped
@@ -28,7 +28,7 @@ from ojs_server.http.dialects import fetch_answer
 from ojs_server.http.ids import holder_of, job_id_of, worker_id_of
 from ojs_server.http.paging import Page, page_of
 from ojs_server.http.tenancy import strangers
-from ojs_server.http.views import envelope, left_members, summary
+from ojs_server.http.views import envelope, left_members, settled
 from ojs_server.ops.beat import Beat, Beaten
 from ojs_server.ops.claim import Claim, Deliveries
 from ojs_server.ops.fetch import fetch as fetch_or_wait
@@ -120,7 +120,7 @@ async def ack(call: Call) -> Answer:
         )
     )
     # A late ACK is about an earlier delivery than the one that is under way.
-    return Answer({"acknowledged": True, **_settled(change), "attempt": change.after.attempt})
+    return Answer(settled(change, change.after.attempt, acknowledged=True))
 
 
 def result_of(given: object, limit: int) -> bytes | None:
@@ -149,7 +149,8 @@ async def nack(call: Call) -> Answer:
             requeue=bool(request.requeue),
         )
     )
-    return Answer(_settled(change))
+    # The attempt that this call is about, also where the job starts over.
+    return Answer(settled(change, change.before.attempt))
 
 
 async def beat(call: Call) -> Answer:
@@ -318,28 +319,6 @@ def _beaten(call: Call, done: Beaten, unknown: Sequence[str]) -> dict[str, Any]:
         "registered": done.registered,
         "last_heartbeat_at": format_timestamp(done.now),
     }
-
-
-def _settled(change: Change) -> dict[str, Any]:
-    """The flat members that clients read, and the job beside them."""
-    shown = msgspec.to_builtins(summary(change))
-    flat = {
-        name: shown[name]
-        for name in (
-            "id",
-            "state",
-            "attempt",
-            "max_attempts",
-            "completed_at",
-            "discarded_at",
-            "next_attempt_at",
-            "retry_delay_ms",
-        )
-        if name in shown
-    }
-    # The attempt that this call is about, also where the job starts over.
-    flat["attempt"] = change.before.attempt
-    return {"job_id": change.after.id, **flat, "job": shown}
 
 
 def _shown(call: Call, load: WorkerLoad, now: int) -> dict[str, Any]:

@@ -56,8 +56,10 @@ def look_at(work: Work, ops: "Sequence[Claim]") -> Askers:
             continue
         elif worker.seen_at < work.now - SEEN_EVERY_MS:
             stale.append(seen(work, worker))
-        seen_as = presence(worker, work.now, profile.thresholds)
-        if not may_fetch(worker) or (profile.gates_fetch and seen_as is not Presence.ONLINE):
+        if not may_fetch(worker) or (
+            profile.gates_fetch
+            and presence(worker, work.now, profile.thresholds) is not Presence.ONLINE
+        ):
             barred.add(worker_id)
     if stale:
         work.tx.save_workers(stale)

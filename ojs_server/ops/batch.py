@@ -147,7 +147,7 @@ _USUAL: Final = {
     *(enqueue.Enqueue, settle.Ack, settle.Fail, RepeatableAck, RepeatableFail, claim.Claim)
 }
 # What takes so little that a loop may do it between two requests.
-_SMALL: Final = _USUAL | {beat.Beat}
+_SMALL: Final[set[type]] = _USUAL | {beat.Beat}
 _SMALL_JOBS: Final = 100
 _BY_WORKER: Final = (claim.Claim, beat.Beat, rooms.Join, *get_args(presence.Coming))
 _GROUP_OF: Final = {kind: index for index, (kinds, _) in enumerate(HANDLERS) for kind in kinds}
@@ -186,16 +186,19 @@ class Begun:
 
 def jobs_of(op: Operation) -> int:
     """How many jobs a request brings, or is about."""
-    if isinstance(op, enqueue.Enqueue):
+    if type(op) is enqueue.Enqueue:
         return len(op.drafts)
-    return len(op.parts) if isinstance(op, Exchange) else 1
+    return len(op.parts) if type(op) is Exchange else 1
 
 
 def is_small(ops: Sequence[Operation]) -> bool:
     """Whether a batch has few jobs, and only calls that do not look far."""
-    parts = _parts(ops)
-    asked = sum(op.count for op in parts if isinstance(op, claim.Claim))
-    return all(type(op) in _SMALL for op in parts) and asked + sum(map(jobs_of, ops)) <= _SMALL_JOBS
+    room = _SMALL_JOBS
+    for op in _parts(ops):
+        if type(op) not in _SMALL:
+            return False
+        room -= op.count + 1 if isinstance(op, claim.Claim) else jobs_of(op)
+    return room >= 0
 
 
 def apply(
@@ -241,14 +244,14 @@ def apply(
 
 def _parts(ops: Sequence[Operation]) -> Sequence[Operation]:
     """What operations are carried out as."""
-    if not any(isinstance(op, Exchange) for op in ops):
+    if Exchange not in set(map(type, ops)):
         return ops
     return [part for op in ops for part in (op.parts if isinstance(op, Exchange) else (op,))]
 
 
 def _whole(ops: Sequence[Operation], done: Committed) -> Committed:
     """The outcome of each operation from those of its parts."""
-    if not any(isinstance(op, Exchange) for op in ops):
+    if Exchange not in set(map(type, ops)):
         return done
     answers = iter(done.outcomes)
     outcomes = [
@@ -283,24 +286,26 @@ def begin(
 ) -> Begun:
     """Carry out all operations in a transaction, and leave it open for its commit."""
     ops = _parts(whole)
-    groups: list[list[int]] = [[] for _ in HANDLERS]
+    groups: defaultdict[int, list[int]] = defaultdict(list)
     for index, op in enumerate(ops):
         groups[_GROUP_OF[type(op)]].append(index)
+    # The one writer of an embedded store has everything to itself.
+    locked = store.embedded or len(groups) == 1
     outcomes: list[Outcome] = [None] * len(ops)
     with ExitStack() as stack:
         tx = stack.enter_context(store.transaction())
         work = Work(tx, rules, luck, rota)
-        mixed = sum(map(bool, groups)) > 1
-        for place, ((_, handler), indexes) in enumerate(zip(HANDLERS, groups, strict=True)):
-            if mixed and place == _LOCK_AFTER:
+        for place, indexes in sorted(groups.items()):
+            if not locked and place >= _LOCK_AFTER:
                 _lock(work, ops)
-            if indexes and handler is claim.run:
+                locked = True
+            handler = HANDLERS[place][1]
+            if handler is claim.run:
                 # Claims lock limits, which come after workflows in the order of locks.
                 workflow_moves.advance(work)
-            if indexes:
-                answers = handler(work, [ops[index] for index in indexes])
-                for index, answer in zip(indexes, answers, strict=True):
-                    outcomes[index] = answer
+            answers = handler(work, [ops[index] for index in indexes])
+            for index, answer in zip(indexes, answers, strict=True):
+                outcomes[index] = answer
         workflow_moves.advance(work)
         work.flush()
         transaction = stack.pop_all()

@@ -186,9 +186,9 @@ class Engine:
     ) -> deliveries.Reported: ...
     @overload
     async def run(self, operation: deliveries.Take) -> deliveries.Due: ...
-    async def run(self, operation: batch.Operation) -> Any:
+    def run(self, operation: batch.Operation) -> Any:
         """Carry out one operation; answers after its commit, raises what it was refused with."""
-        return await self._commits.submit(operation)
+        return self._commits.submit(operation)
 
     async def note_waiting(self, until: int) -> None:
         """Tell the other nodes that fetches wait here, until a moment of the store's clock."""

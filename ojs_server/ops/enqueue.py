@@ -59,8 +59,11 @@ _Verdict = Judged | OjsError
 
 def run(work: Work, ops: Sequence[Enqueue]) -> list[Enqueued | OjsError]:
     """Store the jobs of many requests with one insert."""
+    if _meets_nothing(work, ops):
+        return _run_plain(work, ops)
     verdicts: dict[int, _Verdict] = {}
-    known = work.tx.load_requests([d.id for op in ops for d in op.drafts if d.id])
+    ids = [draft.id for op in ops for draft in op.drafts if draft.id]
+    known = work.tx.load_requests(ids) if ids else {}
     for index, op in enumerate(ops):
         if (verdict := _known_id(op, known)) is not None:
             verdicts[index] = verdict
@@ -80,16 +83,15 @@ def run(work: Work, ops: Sequence[Enqueue]) -> list[Enqueued | OjsError]:
     _mend_receipts(work, ops, judged)
     verdicts.update(judged)
     accepted = {index: one for index, one in judged.items() if isinstance(one, Judged)}
-    taken = _store(work, [stored for one in accepted.values() for stored in one.stored])
+    stored = [stored for one in accepted.values() for stored in one.stored]
+    taken = _store(work, stored, new=not ids)
     replaced: list[Change] = []
     for index, one in accepted.items():
         if lost := [stored.job.id for stored in one.stored if stored.job.id in taken]:
             verdicts[index] = _take_back(work, ops[index], one.stored, lost)
         else:
             replaced += one.replaced
-            if ops[index].told_as_bulk:
-                count = len(one.answer)
-                work.note(events.bulk("enqueue", total=count, succeeded=count, failed=0))
+            _note_bulk(work, ops[index])
     work.apply(replaced)
     answers = _answers(work, [verdicts[index] for index in range(len(ops))])
     for index in pressures.keys() | complaints.keys():
@@ -98,6 +100,28 @@ def run(work: Work, ops: Sequence[Enqueue]) -> list[Enqueued | OjsError]:
                 answer, pressure=pressures.get(index), complaints=complaints.get(index, ())
             )
     return answers
+
+
+def _meets_nothing(work: Work, ops: Sequence[Enqueue]) -> bool:
+    """Whether neither what is stored nor what is configured has a say in any of these requests."""
+    tx = work.tx
+    if tx.configs or tx.routings or tx.schemas or tx.sharing.tenants:
+        return False
+    return not any(op.keys for op in ops)
+
+
+def _run_plain(work: Work, ops: Sequence[Enqueue]) -> list[Enqueued | OjsError]:
+    made = [tuple(map(work.born, op.drafts)) for op in ops]
+    _store(work, [stored for jobs in made for stored in jobs], new=True)
+    for op in ops:
+        _note_bulk(work, op)
+    return [Enqueued(jobs, (False,) * len(jobs)) for jobs in made]
+
+
+def _note_bulk(work: Work, op: Enqueue) -> None:
+    if op.told_as_bulk:
+        count = len(op.drafts)
+        work.note(events.bulk("enqueue", total=count, succeeded=count, failed=0))
 
 
 def _held(
@@ -168,10 +192,15 @@ def _bounded(work: Work, judged: dict[int, Judged | OjsError]) -> dict[int, Pres
     return pressures
 
 
-def _store(work: Work, jobs: list[StoredJob]) -> set[str]:
-    return (
-        work.add(jobs, [event for stored in jobs for event in entered(stored)]) if jobs else set()
-    )
+def _store(work: Work, jobs: list[StoredJob], *, new: bool) -> set[str]:
+    """Store jobs; answers the ids that were taken, which those that are `new` are not."""
+    happened = [event for stored in jobs for event in entered(stored)]
+    if not jobs:
+        return set()
+    if new:
+        work.add_new(jobs, happened)
+        return set()
+    return work.add(jobs, happened)
 
 
 def entered(stored: StoredJob) -> tuple[Event, ...]:

@@ -1,7 +1,8 @@
 """Group commit: what arrives while a transaction commits forms the next one.
 
 There is no timer. A lone request starts its transaction at the end of the loop's turn; a busy
-server batches by itself, and each caller is answered after the commit that holds its work.
+server batches by itself, and each caller is answered after the commit that holds its work. Between
+two batches the loop reads what has come, a few times: many small batches cost more than few large.
 
 A thread of its own waits for the disk. It also carries the batches out, unless the loop can do
 that by itself: two threads that both have work take the interpreter's lock from each other.
@@ -20,6 +21,8 @@ from ojs_wire import codes
 
 MAX_BATCH: Final = 512
 MAX_JOBS: Final = 2000
+# Whoever is answered comes back within so many turns, and has a place in the next batch.
+TURNS: Final = 8
 # How many operations that must wait for an earlier one are looked past for one batch.
 MAX_KEPT: Final = 512
 
@@ -103,19 +106,20 @@ class GroupCommit:
         kept: list[Waiting] = []
         touched: set[object] = set()
         jobs = 0
-        while self._waiting and len(batch) < MAX_BATCH and len(kept) < MAX_KEPT and jobs < MAX_JOBS:
-            operation, future = self._waiting.popleft()
+        waiting = self._waiting
+        while waiting and len(batch) < MAX_BATCH and len(kept) < MAX_KEPT and jobs < MAX_JOBS:
+            operation, future = one = waiting.popleft()
             # Whoever has gone away wants nothing done.
             if future.cancelled():
                 continue
             keys = operation.keys
             if touched.isdisjoint(keys):
-                batch.append((operation, future))
+                batch.append(one)
                 jobs += jobs_of(operation)
             else:
-                kept.append((operation, future))
+                kept.append(one)
             touched.update(keys)
-        self._waiting.extendleft(reversed(kept))
+        waiting.extendleft(reversed(kept))
         return batch
 
     def _write(self) -> None:
@@ -128,8 +132,6 @@ class GroupCommit:
             self._loop.call_soon_threadsafe(self._finish, batch, committed)
 
     def _finish(self, batch: list[Waiting], committed: Committed) -> None:
-        # The next transaction first: it runs while these callers are answered.
-        self._start()
         for (_, future), outcome in zip(batch, committed.outcomes, strict=True):
             if future.done():
                 continue
@@ -137,4 +139,14 @@ class GroupCommit:
                 future.set_exception(outcome)
             else:
                 future.set_result(outcome)
-        self._on_commit(committed)
+        try:
+            self._on_commit(committed)
+        finally:
+            self._gather(TURNS)
+
+    def _gather(self, turns: int) -> None:
+        """Start the next batch after so many turns of the loop, each of which reads what came."""
+        if turns:
+            self._loop.call_soon(self._gather, turns - 1)
+        else:
+            self._start()

@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeVar, TypeVarTuple
 
 import msgspec
@@ -109,12 +109,16 @@ class Work:
         """Store new jobs; answers the ids that were taken."""
         jobs = self._owned(jobs)
         taken = self.tx.insert_jobs(jobs)
-        for stored in jobs:
-            if stored.job.id not in taken:
-                self._entered(stored.job)
-                self.gates.added(stored.job)
+        self._added(stored for stored in jobs if stored.job.id not in taken)
         self._events += [event for event in happened if event.subject not in taken]
         return taken
+
+    def add_new(self, jobs: Sequence[StoredJob], happened: Sequence[Event]) -> None:
+        """Store new jobs whose ids this transaction has made."""
+        jobs = self._owned(jobs)
+        self.tx.insert_new_jobs(jobs)
+        self._added(jobs)
+        self._events += happened
 
     def apply(self, changes: Sequence[Change], *, followed: bool = False) -> None:
         """Store decided transitions, end the leases of jobs that leave `active`.
@@ -125,7 +129,8 @@ class Work:
         if not changes:
             return
         left = [change.before.id for change in changes if change.before.state == State.ACTIVE]
-        self.tx.write_settled(changes, left)
+        self.tx.write_changes(changes)
+        self.tx.drop_leases(left)
         if marked := [change for change in changes if change.before.beside]:
             beside.start_over(self.tx, marked)
         if lost := [change for change in changes if change.lost is not None]:
@@ -233,7 +238,8 @@ class Work:
             note_room(self)
         self.gates.save()
         deltas = {queue: counts for queue, counts in self._counts.items() if any(counts.values())}
-        self.logged = self.tx.write_ledger(deltas, self._events)
+        self.tx.add_counts(deltas)
+        self.logged = self.tx.insert_events(self._events)
         if self.wakes or self.rooms:
             self.tx.announce(self.wakes | self.rooms)
         if self._told_due is not None and self._told_due <= self.now + NEAR_MS:
@@ -251,6 +257,11 @@ class Work:
         if job.tenant is None and self.tx.sharing.tenancy:
             return replace(job, tenant=DEFAULT)
         return job
+
+    def _added(self, jobs: Iterable[StoredJob]) -> None:
+        for stored in jobs:
+            self._entered(stored.job)
+            self.gates.added(stored.job)
 
     def _entered(self, job: Job) -> None:
         self._count(job, 1)

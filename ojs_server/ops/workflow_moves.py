@@ -84,7 +84,7 @@ class Moves:
     def end(self, moving: Moving, change: Change) -> None:
         """A job has ended: what follows from it, and what others will be told of it."""
         job, node = change.after, change.after.workflow_node or 0
-        outcome = rules.outcome_of(State(job.state))
+        outcome = rules.outcome_of(job.state)
         self._ended(
             moving,
             node,

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from ojs_server.domain.dead_letter import Mark
-from ojs_server.domain.job import Change, Event, Job, Lease, State, StoredJob
+from ojs_server.domain.job import Change, Event, Job, Lease, StoredJob
 from ojs_server.domain.job_filter import JobFilter
 from ojs_server.domain.limit import Limit
 from ojs_server.domain.maintenance import Maintenance
@@ -140,6 +140,9 @@ class Tx(WorkflowTx, WebhookTx, SchemaTx, RoutingTx, SharingTx, KindTx, CronTx, 
     def insert_jobs(self, jobs: Sequence[StoredJob]) -> set[str]:
         """Store new jobs; answers the ids that were there before and stay as they were."""
 
+    def insert_new_jobs(self, jobs: Sequence[StoredJob]) -> None:
+        """Store jobs with ids that were just made: nobody else has them."""
+
     def load_jobs(self, ids: Iterable[str]) -> dict[str, tuple[Job, Lease | None]]:
         """Lock and read jobs with their leases."""
 
@@ -182,9 +185,6 @@ class Tx(WorkflowTx, WebhookTx, SchemaTx, RoutingTx, SharingTx, KindTx, CronTx, 
     # Claims that share look first, choose, and take what they chose; see ops/sharing.py.
     def write_changes(self, changes: Sequence[Change]) -> None:
         """Store decided transitions, each guarded by the state and attempt it leaves."""
-
-    def write_settled(self, changes: Sequence[Change], left: Sequence[str]) -> None:
-        """The same, and end the leases of these jobs, which leave `active` by it."""
 
     def delete_jobs(self, ids: Sequence[str]) -> None:
         """Remove jobs for good."""
@@ -337,9 +337,6 @@ class Tx(WorkflowTx, WebhookTx, SchemaTx, RoutingTx, SharingTx, KindTx, CronTx, 
         Nodes that follow the log are told at commit.
         """
 
-    def write_ledger(self, deltas: Mapping[str, Mapping[str, int]], events: Sequence[Event]) -> int:
-        """Both `add_counts` and `insert_events`, at the end of a transaction."""
-
     def tally_events(self, limit: int) -> EventTally | None:
         """Count up to `limit` events more, also into the statistics.
 
@@ -420,7 +417,7 @@ class Reader(
     ) -> JobIds:
         """The jobs that a filter means, newest first by id, after an id."""
 
-    def jobs_ended_by(self, worker_id: str, states: Collection[State], limit: int) -> list[str]:
+    def jobs_ended_by(self, worker_id: str, states: Collection[str], limit: int) -> list[str]:
         """The jobs that ended with a worker, newest first by id, as far back as one look goes."""
 
     def whole_jobs(self, ids: Sequence[str]) -> list[StoredJob]:

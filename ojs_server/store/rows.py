@@ -4,10 +4,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import astuple
 
 from ojs_server.domain.beside import Checkpoint, Progress
 from ojs_server.domain.cron_entry import CronEntry, CronRun
-from ojs_server.domain.job import Change, Earlier, Job, Lease, State, StoredJob
+from ojs_server.domain.job import STATES, Change, Earlier, Job, Lease, StoredJob
 from ojs_server.domain.kind import Kind
 from ojs_server.domain.limit import Limit, Starts
 from ojs_server.domain.queue_config import QueueConfig
@@ -22,7 +23,6 @@ JOB_FIELDS: Final = len(Job.__struct_fields__)
 STORED_FIELDS: Final = JOB_FIELDS + len(StoredJob.__struct_fields__) - 1
 LEASE_FIELDS: Final = len(Lease.__struct_fields__)
 LIMIT_FIELDS: Final = len(Limit.__struct_fields__)
-STATES: Final = tuple(State)
 
 Row = Sequence[Any]
 
@@ -66,48 +66,9 @@ def worker_of(row: Row) -> Worker:
 
 
 def insert_row(stored: StoredJob) -> tuple[Any, ...]:
-    """A new job in the order of the insert's columns."""
-    job = stored.job
-    return (
-        job.id,
-        job.type,
-        job.queue,
-        job.state,
-        job.priority,
-        job.seq,
-        job.attempt,
-        job.releases,
-        job.max_attempts,
-        job.created_at,
-        job.enqueued_at,
-        job.started_at,
-        job.finished_at,
-        job.completed_at,
-        job.scheduled_at,
-        job.expires_at,
-        job.due_at,
-        job.lease_ms,
-        job.run_ms,
-        job.retry_delay_ms,
-        job.spec,
-        job.error,
-        job.errors,
-        job.workflow_id,
-        job.workflow_node,
-        stored.args,
-        stored.meta,
-        stored.request_hash,
-        stored.result,
-        stored.unique_key,
-        stored.parent_results,
-        job.trace_id,
-        job.rate_key,
-        job.on_limit,
-        job.size,
-        job.gated,
-        job.demand,
-        job.tenant,
-    )
+    """A new job in the order of the insert's columns: its fields, its payload, and its gate."""
+    _, *payload = astuple(stored)
+    return (*astuple(stored.job), *payload, stored.job.gated)
 
 
 def change_row(change: Change) -> tuple[Any, ...]:
@@ -138,21 +99,8 @@ def change_row(change: Change) -> tuple[Any, ...]:
 
 
 def lease_row(lease: Lease) -> tuple[Any, ...]:
-    """A lease in the order of its fields."""
-    return (
-        lease.job_id,
-        lease.queue,
-        lease.job_type,
-        lease.worker_id,
-        lease.attempt,
-        lease.duration_ms,
-        lease.expires_at,
-        lease.deadline_at,
-        lease.fetch_id,
-        lease.stall_ms,
-        lease.trace_id,
-        lease.late_ack,
-    )
+    """A new lease in the order of its fields; nobody has begun yet."""
+    return astuple(lease)[:-1]
 
 
 def checkpoint_row(checkpoint: Checkpoint) -> tuple[Any, ...]:
@@ -203,7 +151,7 @@ def worker_row(worker: Worker) -> tuple[Any, ...]:
 
 def kind_row(kind: Kind) -> tuple[Any, ...]:
     """A kind of jobs in the order of its fields."""
-    return msgspec.structs.astuple(kind)
+    return astuple(kind)
 
 
 def queue_of(row: Row) -> QueueCounts:
@@ -277,12 +225,12 @@ def workflow_of(row: Row) -> Workflow:
 
 def workflow_row(workflow: Workflow) -> tuple[Any, ...]:
     """A workflow in the order of its fields."""
-    return msgspec.structs.astuple(workflow)
+    return astuple(workflow)
 
 
 def workflow_job_row(job: WorkflowJob) -> tuple[Any, ...]:
     """A job of a workflow in the order of its fields."""
-    return msgspec.structs.astuple(job)
+    return astuple(job)
 
 
 def config_of(text: bytes) -> QueueConfig:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from ojs_server.domain.beside import Checkpoint
 from ojs_server.domain.checkpoint import save
 from ojs_server.domain.errors import Conflict
-from ojs_server.domain.job import TERMINAL, Job, State
+from ojs_server.domain.job import STATES, TERMINAL, Job, State
 from tests.domain.jobs import JOB_ID, NOW, job, lease
 
 
@@ -34,13 +34,13 @@ def saved(
     )
 
 
-@pytest.mark.parametrize("state", [state for state in State if state not in TERMINAL])
-def test_any_job_that_has_not_ended_keeps_a_checkpoint(state: State) -> None:
+@pytest.mark.parametrize("state", [state for state in STATES if state not in TERMINAL])
+def test_any_job_that_has_not_ended_keeps_a_checkpoint(state: str) -> None:
     assert saved(of=job(state), state=b"[1]") == Checkpoint(JOB_ID, 1, b"[1]", NOW)
 
 
 @pytest.mark.parametrize("state", sorted(TERMINAL))
-def test_a_job_that_has_ended_takes_none(state: State) -> None:
+def test_a_job_that_has_ended_takes_none(state: str) -> None:
     with pytest.raises(Conflict) as refused:
         saved(of=job(state))
     assert (refused.value.details or {})["current_state"] == state

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ojs_server.domain import events, lifecycle
 from ojs_server.domain.beside import PROGRESS, Progress
 from ojs_server.domain.errors import Conflict
-from ojs_server.domain.job import Job, State
+from ojs_server.domain.job import STATES, Job, State
 from ojs_server.domain.progress import TOLD_EVERY_MS, Report, Shown, advance, restarted, shown
 from ojs_server.domain.retention import Retention
 from tests.domain.jobs import JOB_ID, NOW, data, job, kinds, lease
@@ -74,8 +74,8 @@ def test_a_new_attempt_starts_without_any_but_keeps_the_checkpoint() -> None:
     assert second.checkpoint == b'{"at":9}'
 
 
-@pytest.mark.parametrize("state", [state for state in State if state is not State.ACTIVE])
-def test_a_report_for_a_job_that_nobody_holds_is_no_error_and_changes_nothing(state: State) -> None:
+@pytest.mark.parametrize("state", [state for state in STATES if state is not State.ACTIVE])
+def test_a_report_for_a_job_that_nobody_holds_is_no_error_and_changes_nothing(state: str) -> None:
     report = Report(value=0.5)
     idle = job(state)
     assert advance(idle, None, None, report, worker_id="w", attempt=9, now=NOW) is None

@@ -7,7 +7,7 @@ from hypothesis import given as for_all
 from hypothesis import strategies as st
 
 from ojs_server.domain.errors import InvalidRequest
-from ojs_server.domain.job import TERMINAL, Job, State
+from ojs_server.domain.job import STATES, TERMINAL, Job
 from ojs_server.domain.unique import UNFINISHED, Unique, parse_unique, unique_of
 from ojs_wire import codec
 from tests.domain.jobs import NOW, job
@@ -172,18 +172,18 @@ def at(state: str, age_ms: int = 60_000) -> Job:
     return job(state, id=f"{state}-{age_ms}", created_at=NOW - age_ms)
 
 
-@pytest.mark.parametrize("state", list(State))
-def test_by_default_what_is_not_finished_stands_in_the_way(state: State) -> None:
+@pytest.mark.parametrize("state", list(STATES))
+def test_by_default_what_is_not_finished_stands_in_the_way(state: str) -> None:
     stands = state not in TERMINAL
     assert (unique({}).conflict([at(state)], NOW) is not None) is stands
     assert (state in UNFINISHED) is stands
 
 
-@pytest.mark.parametrize("state", list(State))
-def test_named_states_alone_stand_in_the_way(state: State) -> None:
+@pytest.mark.parametrize("state", list(STATES))
+def test_named_states_alone_stand_in_the_way(state: str) -> None:
     only = unique({"states": [state]})
-    assert only.conflict([at(other) for other in State], NOW) == at(state)
-    assert only.conflict([at(other) for other in State if other != state], NOW) is None
+    assert only.conflict([at(other) for other in STATES], NOW) == at(state)
+    assert only.conflict([at(other) for other in STATES if other != state], NOW) is None
 
 
 @pytest.mark.parametrize(("age_ms", "stands"), [(0, True), (999, True), (1000, False)])
@@ -205,7 +205,7 @@ def test_a_period_begins_with_the_job_that_is_there(age_ms: int, stands: bool) -
 def test_of_several_the_newest_that_is_not_finished_counts(
     jobs: list[Job], chosen: Job | None
 ) -> None:
-    assert unique({"states": list(State)}).conflict(jobs, NOW) == chosen
+    assert unique({"states": list(STATES)}).conflict(jobs, NOW) == chosen
 
 
 def test_a_refusal_says_which_job_is_there() -> None:

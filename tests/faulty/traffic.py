@@ -45,10 +45,14 @@ def dropped(path: str, *members: str) -> None:
 def unheard(name: str) -> None:
     """Take no notice of a header."""
 
-    def make(read: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda self, asked_for: None if asked_for == name else read(self, asked_for)
+    def make(begin: Callable[..., None]) -> Callable[..., None]:
+        def begun(self: Any, *given: Any) -> None:
+            begin(self, *given)
+            self.headers.pop(name.encode(), None)
 
-    wrap(Call, "header", make)
+        return begun
+
+    wrap(Call, "__init__", make)
 
 
 def queried(change: Callable[[dict[str, str]], object]) -> None:

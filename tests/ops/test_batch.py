@@ -32,6 +32,7 @@ class Faulty:
 
     def __init__(self, store: Store, *failures: BaseException | None, answers: bool = True) -> None:
         self._store = store
+        self.embedded = store.embedded
         self._failures = list(failures)
         self._answers = answers
         self.tries = 0
@@ -261,4 +262,8 @@ def test_a_batch_locks_jobs_first_only_where_it_comes_back_to_them(
     for kind in (SqliteTx, PostgresTx):
         monkeypatch.setattr(kind, "lock", watching)
     commit(bench.store, *ops)
-    assert bool(locked[0]) == first
+    if bench.store.embedded:
+        # Its one writer has everything to itself.
+        assert locked == []
+    else:
+        assert bool(locked[0]) == first

@@ -12,9 +12,10 @@ from ojs_server.domain.retention import DAY
 from ojs_server.ops.checkpoint import Clear, Save
 from ojs_server.ops.progress import Advance, Advanced
 from ojs_server.ops.settle import Cancel, Remove, Revive
-from ojs_server.store.postgres.statements import PostgresStatements
-from ojs_server.store.sqlite.statements import SqliteStatements
+from ojs_server.store.postgres.transaction import PostgresTx
+from ojs_server.store.sqlite.transaction import SqliteTx
 from tests.ops.bench import Bench
+from tests.ops.statements import ways
 
 NOBODY = "01965000-0000-7000-8000-000000000000"
 RETRY = {"retry": {"initial_interval": "PT1S", "jitter": False}}
@@ -263,8 +264,8 @@ def test_jobs_without_pay_nothing(bench: Bench, monkeypatch: pytest.MonkeyPatch)
 
         return run
 
-    for kind in (SqliteStatements, PostgresStatements):
-        for name in ("run", "all", "run_rows", "all_rows"):
+    for kind in (SqliteTx, PostgresTx):
+        for name in ways(kind):
             monkeypatch.setattr(kind, name, recording(getattr(kind, name)))
     job_id = bench.put(total_timeout=60, heartbeat_timeout=20)
     bench.take()

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.ops.bench import Bench
+from tests.ops.statements import ways
 from tests.store.records import a_job
 
 MANY = 100_000
@@ -22,12 +23,12 @@ def statements(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str,
     def noted(call: Callable[..., Any]) -> Callable[..., Any]:
         def called(tx: object, name: str, /, *rows: Any, **bound: Any) -> Any:
             answer = call(tx, name, *rows, **bound)
-            named.append((name, answer if isinstance(answer, int) else len(answer)))
+            named.append((name, answer if isinstance(answer, int) else len(answer or ())))
             return answer
 
         return called
 
-    for name in ("run", "all", "run_rows", "all_rows"):
+    for name in ways(kind):
         monkeypatch.setattr(kind, name, noted(getattr(kind, name)))
     return named
 

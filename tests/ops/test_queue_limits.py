@@ -15,6 +15,7 @@ from ojs_server.ops.opening import Open
 from ojs_server.ops.settle import Ack, Cancel, Revive
 from ojs_server.store.open import open_store
 from tests.ops.bench import Bench, HandClock, enqueue
+from tests.ops.statements import ways
 
 
 def configure(queue: str = "q", **body: Any) -> Configure:
@@ -36,7 +37,7 @@ def statements(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
         return called
 
-    for name in ("run", "all", "run_rows", "all_rows"):
+    for name in ways(kind):
         monkeypatch.setattr(kind, name, noted(getattr(kind, name)))
     return named
 

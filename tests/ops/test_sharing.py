@@ -13,6 +13,7 @@ from ojs_server.ops.sharers import DropTenant, SavePool, SaveTenant
 from ojs_server.store.records import Lane
 from ojs_server.store.tables.statements import Statements
 from tests.ops.bench import Bench, enqueue
+from tests.ops.statements import ways
 
 
 def of(tenant: str) -> dict[str, Any]:
@@ -36,7 +37,7 @@ def made(bench: Bench, monkeypatch: pytest.MonkeyPatch, *ops: Any) -> Counter[st
     with bench.store.transaction() as tx:
         pass
     # On PostgreSQL those for rows run the others.
-    for method in ("run", "all", "run_rows", "all_rows"):
+    for method in ways(type(tx)):
         watch(method)
     bench.commit(*ops)
     monkeypatch.undo()

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from ojs_server.domain.job import State
+from ojs_server.domain.job import STATES
 from ojs_server.domain.retry import DEFAULT
 from ojs_server.domain.retry import MEMBERS as RETRY_MEMBERS
 from ojs_server.http.dialects import ALIASES
@@ -135,7 +135,7 @@ def test_the_error_codes_are_those_of_the_server() -> None:
 
 def test_the_states_are_those_of_the_server() -> None:
     (clause,) = [clause for clause in CLAUSES if clause.id == "OJS-LIF-001"]
-    assert set(re.findall(r"`(\w+)`", clause.text)) == set(State)
+    assert set(re.findall(r"`(\w+)`", clause.text)) == set(STATES)
 
 
 def test_the_retry_defaults_are_those_of_the_server() -> None:

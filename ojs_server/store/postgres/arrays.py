@@ -5,6 +5,8 @@ type whatever it holds (one prepared statement per purpose), at half the cost of
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from itertools import chain, repeat
 from struct import Struct
 from typing import Any, Final
 
@@ -13,12 +15,12 @@ from psycopg.abc import AdaptContext
 from psycopg.adapt import Dumper
 
 _NULL: Final = b"\xff\xff\xff\xff"
+_TRUE: Final = b"\0\0\0\1\1"
+_FALSE: Final = b"\0\0\0\1\0"
 # Dimensions, whether there are NULLs, the element's type; then length and lower bound of each.
 _EMPTY: Final = Struct(">iiI").pack
 _HEAD: Final = Struct(">iiIii").pack
 _LENGTH: Final = Struct(">i").pack
-_INT8: Final = Struct(">iq").pack
-_FLOAT8: Final = Struct(">id").pack
 
 
 class Array:
@@ -26,10 +28,9 @@ class Array:
 
     element_oid: int
 
-    def __init__(self, items: Sequence[bytes]) -> None:
-        oid, count = self.element_oid, len(items)
-        head = _HEAD(1, 1, oid, count, 1) if items else _EMPTY(0, 0, oid)
-        self.packed = head + b"".join(items)
+    def __init__(self, count: int, items: bytes) -> None:
+        oid = self.element_oid
+        self.packed = (_HEAD(1, 1, oid, count, 1) if count else _EMPTY(0, 0, oid)) + items
 
 
 class TextArray(Array):
@@ -71,29 +72,57 @@ ARRAY_OIDS: Final = {
 }
 
 
-def texts(values: Iterable[str | None]) -> TextArray:
+def texts(values: Iterable[str | None]) -> Array:
     """A column of text."""
-    return TextArray([_NULL if v is None else _LENGTH(len(b := v.encode())) + b for v in values])
+    return _column(TextArray, values, lambda column: _blobs(list(map(str.encode, column))))
 
 
-def ints(values: Iterable[int | None]) -> Int8Array:
+def ints(values: Iterable[int | None]) -> Array:
     """A column of whole numbers."""
-    return Int8Array([_NULL if v is None else _INT8(8, v) for v in values])
+    return _column(Int8Array, values, lambda column: _numbers("q", column))
 
 
-def floats(values: Iterable[float | None]) -> Float8Array:
+def floats(values: Iterable[float | None]) -> Array:
     """A column of numbers."""
-    return Float8Array([_NULL if v is None else _FLOAT8(8, v) for v in values])
+    return _column(Float8Array, values, lambda column: _numbers("d", column))
 
 
-def blobs(values: Iterable[bytes | None]) -> ByteaArray:
+def blobs(values: Iterable[bytes | None]) -> Array:
     """A column of bytes."""
-    return ByteaArray([_NULL if v is None else _LENGTH(len(v)) + v for v in values])
+    return _column(ByteaArray, values, _blobs)
 
 
-def bools(values: Iterable[bool]) -> BoolArray:
+def bools(values: Iterable[bool]) -> Array:
     """A column of truth."""
-    return BoolArray([b"\0\0\0\1\1" if v else b"\0\0\0\1\0" for v in values])
+    return _column(
+        BoolArray, values, lambda column: b"".join(_TRUE if v else _FALSE for v in column)
+    )
+
+
+def _column(
+    kind: type[Array], values: Iterable[Any], pack: Callable[[Sequence[Any]], bytes]
+) -> Array:
+    """Most columns of most batches are empty, and most others full: both are packed at once."""
+    column = tuple(values)
+    count, empty = len(column), column.count(None)
+    if empty == count:
+        return kind(count, _NULL * count)
+    if not empty:
+        return kind(count, pack(column))
+    return kind(count, b"".join(_NULL if v is None else pack((v,)) for v in column))
+
+
+def _blobs(column: Sequence[bytes]) -> bytes:
+    return b"".join(chain.from_iterable(zip(map(_LENGTH, map(len, column)), column, strict=True)))
+
+
+def _numbers(code: str, column: Sequence[float]) -> bytes:
+    return _numbers_of(code, len(column))(*chain.from_iterable(zip(repeat(8), column)))
+
+
+@lru_cache(maxsize=1024)
+def _numbers_of(code: str, count: int) -> Callable[..., bytes]:
+    return Struct(f">{f'i{code}' * count}").pack
 
 
 PACKERS: Final[dict[str, Callable[[Iterable[Any]], Array]]] = {

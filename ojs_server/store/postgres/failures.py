@@ -16,6 +16,8 @@ _ELSEWHERE = (errors.ReadOnlySqlTransaction,)
 
 def translated(error: psycopg.Error) -> Exception:
     """The contract's exception for a driver's; what it does not know stays as it is."""
+    if isinstance(error, errors.PipelineAborted):
+        return StaleWrite("a statement of the transaction had failed; it was rolled back")
     if isinstance(error, _COLLISIONS):
         return StaleWrite(f"another node was at the same rows: {first_line(error)}")
     if isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError, *_ELSEWHERE)):

@@ -1,5 +1,6 @@
 """Reading a PostgreSQL store."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import psycopg
@@ -13,8 +14,14 @@ class PostgresReader(PostgresStatements, TableReads):
     """The read operations of the store contract."""
 
     def __init__(self, cursor: psycopg.Cursor[tuple[Any, ...]], clock: Clock | None) -> None:
-        super().__init__(cursor)
+        self._cursor = cursor
         self._clock = clock
+
+    def _rows(self, sql: str, bound: Mapping[str, Any]) -> list[Any]:
+        return self._cursor.execute(sql.encode(), bound).fetchall()
+
+    def _touched(self, sql: str, bound: Mapping[str, Any]) -> int:
+        return self._cursor.execute(sql.encode(), bound).rowcount
 
     def now(self) -> int:
         """The store's clock."""

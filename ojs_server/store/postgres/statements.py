@@ -1,21 +1,19 @@
 """This store's statements, with a typed array for each column of a batch, and how they are run."""
 
 import re
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, lru_cache
 from typing import Any, Final
 
 import msgspec
-import psycopg
 
-from ojs_server.store.postgres.arrays import PACKERS
+from ojs_server.store.postgres.arrays import PACKERS, Array
 from ojs_server.store.queries import Query, load_queries
 from ojs_server.store.tables.statements import Statements
 
 PACKAGE: Final = "ojs_server.store.postgres"
 
 Rows = Sequence[Sequence[Any]]
-NOTHING: Final[tuple[str, Rows]] = ("", ())
 
 
 class Statement(msgspec.Struct, frozen=True):
@@ -25,13 +23,20 @@ class Statement(msgspec.Struct, frozen=True):
     columns: tuple[str, ...] = ()
     row: str = ""
 
-    def bind(self, rows: Sequence[Sequence[Any]], prefix: str = "c") -> dict[str, Any]:
+    def bind(self, rows: Rows) -> dict[str, Any]:
         """The parameters for these rows: one array per column."""
         cells = zip(*rows, strict=True) if rows else ((),) * len(self.columns)
         return {
-            f"{prefix}{n}": PACKERS[kind](column)
-            for n, (kind, column) in enumerate(zip(self.columns, cells, strict=True))
+            name: pack(column)
+            for (name, pack), column in zip(_packers(self.columns), cells, strict=True)
         }
+
+
+@cache
+def _packers(
+    columns: tuple[str, ...],
+) -> Sequence[tuple[str, Callable[[Iterable[Any]], Array]]]:
+    return [(f"c{n}", PACKERS[kind]) for n, kind in enumerate(columns)]
 
 
 def statement_of(query: Query) -> Statement:
@@ -55,42 +60,30 @@ STATEMENTS: Final[Mapping[str, Statement]] = {
 }
 
 
-@lru_cache
-def joined(beside: str, name: str) -> str:
-    """Two statements as one; neither sees what the other does."""
-    sql = STATEMENTS[beside].sql.replace("%(c", "%(b")
-    return f"WITH beside AS ({sql}) {STATEMENTS[name].sql}"
-
-
 class PostgresStatements(Statements):
-    """A cursor of one connection."""
+    """A connection of this store, however it sends."""
 
-    def __init__(self, cursor: psycopg.Cursor[tuple[Any, ...]]) -> None:
-        self._cursor = cursor
+    def _rows(self, sql: str, bound: Mapping[str, Any]) -> list[Any]:
+        """Run a statement; answers the rows it returns."""
+        raise NotImplementedError
+
+    def _touched(self, sql: str, bound: Mapping[str, Any]) -> int:
+        """Run a statement; answers how many rows it touched."""
+        raise NotImplementedError
 
     def run(self, name: str, /, **bound: Any) -> int:
         """Run a statement; answers how many rows it touched."""
-        return self._cursor.execute(STATEMENTS[name].sql.encode(), bound).rowcount
+        return self._touched(STATEMENTS[name].sql, bound)
 
     def all(self, name: str, /, **bound: Any) -> list[Any]:
         """Run a statement; answers the rows it returns."""
-        return self._cursor.execute(STATEMENTS[name].sql.encode(), bound).fetchall()
+        return self._rows(STATEMENTS[name].sql, bound)
 
-    def run_rows(self, name: str, rows: Rows, beside: tuple[str, Rows] = NOTHING) -> int:
-        """Run a statement for all rows; answers how many rows it touched.
+    def run_rows(self, name: str, rows: Rows) -> int:
+        """Run a statement for all rows; answers how many rows it touched."""
+        return self.run(name, **STATEMENTS[name].bind(rows)) if rows else 0
 
-        Another one `beside` it goes in the same round trip.
-        """
-        other, others = beside
-        if not others:
-            return self.run(name, **STATEMENTS[name].bind(rows)) if rows else 0
-        if not rows:
-            self.run_rows(other, others)
-            return 0
-        bound = STATEMENTS[name].bind(rows) | STATEMENTS[other].bind(others, "b")
-        return self._cursor.execute(joined(other, name).encode(), bound).rowcount
-
-    def all_rows(self, name: str, rows: Sequence[Sequence[Any]]) -> list[Any]:
+    def all_rows(self, name: str, rows: Rows) -> list[Any]:
         """Run a statement for all rows; answers the rows it returns."""
         return self.all(name, **STATEMENTS[name].bind(rows)) if rows else []
 

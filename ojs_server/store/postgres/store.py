@@ -22,10 +22,11 @@ from ojs_server.store.postgres.failures import at_the_boundary
 from ojs_server.store.postgres.followers import Followers
 from ojs_server.store.postgres.listen import PostgresListener
 from ojs_server.store.postgres.migrate import migrate
+from ojs_server.store.postgres.pipe import Connection
 from ojs_server.store.postgres.read import PostgresReader
 from ojs_server.store.postgres.statements import PACKAGE, STATEMENTS
 from ojs_server.store.postgres.transaction import Place, PostgresTx
-from ojs_server.store.postgres.writer import PATIENCE_S, Connection, Writer
+from ojs_server.store.postgres.writer import PATIENCE_S, Writer
 from ojs_server.store.schemas import Marks
 from ojs_wire.codec import encode
 
@@ -80,7 +81,7 @@ class PostgresStore:
         """One write transaction; a broken one is rolled back whole."""
         with self._writer.transaction() as begun:
             now = self._clock() if self._clock else begun.now
-            tx = PostgresTx(begun.cursor, now, begun.base, self._place, self._configs)
+            tx = PostgresTx(begun.pipe, now, begun.base, self._place, self._configs)
             if begun.configs != self._configs_read:
                 tx.configs = self._configs = tx.all_configs()
                 self._maintenance = tx.stored_maintenance()

@@ -13,7 +13,6 @@ from operator import itemgetter
 from typing import Any, Final
 
 import msgspec
-import psycopg
 
 from ojs_server.domain.choice import Candidate
 from ojs_server.domain.job import Change, Event, Job, Lease, StoredJob
@@ -22,9 +21,10 @@ from ojs_server.domain.sharing import ALONE
 from ojs_server.store.base import WIPED
 from ojs_server.store.postgres.arrays import texts
 from ojs_server.store.postgres.followers import Followers
-from ojs_server.store.postgres.statements import STATEMENTS, PostgresStatements, with_lanes
+from ojs_server.store.postgres.pipe import Look, Pipe, touched
+from ojs_server.store.postgres.statements import STATEMENTS, PostgresStatements, Rows, with_lanes
 from ojs_server.store.records import Claimed, Lane, Opened
-from ojs_server.store.rows import JOB_FIELDS, change_row, insert_row, job_of
+from ojs_server.store.rows import JOB_FIELDS, change_row, insert_row, job_of, lease_row
 from ojs_server.store.tables.contract import TableWrites
 from ojs_server.store.tables.jobs import check_written
 from ojs_server.store.tables.sharing import waiting_in
@@ -50,17 +50,40 @@ class PostgresTx(PostgresStatements, TableWrites):
 
     def __init__(
         self,
-        cursor: psycopg.Cursor[tuple[Any, ...]],
+        pipe: Pipe,
         now: int,
         base: int,
         place: Place,
         configs: Mapping[str, QueueConfig],
     ) -> None:
-        PostgresStatements.__init__(self, cursor)
+        self._pipe = pipe
         Writing.__init__(self, now, base, place.node)
         self._channel = place.channel
         self._followers = place.followers
         self.configs = configs
+
+    def _rows(self, sql: str, bound: Mapping[str, Any]) -> list[Any]:
+        return self._pipe.rows(sql, bound)
+
+    def _touched(self, sql: str, bound: Mapping[str, Any]) -> int:
+        return self._pipe.touched(sql, bound)
+
+    def _send(self, name: str, rows: Rows, look: Look | None = None) -> None:
+        """Run a statement for all rows, whose answer nobody waits for; its errors come later."""
+        if rows:
+            self._pipe.send(STATEMENTS[name].sql, STATEMENTS[name].bind(rows), look)
+
+    def _say(self, name: str, **bound: Any) -> None:
+        """The same for a statement that takes no rows."""
+        self._pipe.send(STATEMENTS[name].sql, bound)
+
+    def _both(self, name: str, then: str, rows: Rows) -> tuple[list[Any], list[Any]]:
+        """Run two statements for the same rows on one way; answers the rows that each returns."""
+        bound = STATEMENTS[name].bind(rows)
+        return self._pipe.both(STATEMENTS[name].sql, STATEMENTS[then].sql, bound)
+
+    def _lock(self, name: str, ids: Iterable[str]) -> None:
+        self._send(name, [(item,) for item in ids if self.can_hold(item)])
 
     def configs_changed(self) -> None:
         """Every node's next transaction sees another number and reads them again."""
@@ -74,17 +97,17 @@ class PostgresTx(PostgresStatements, TableWrites):
         leaving: Iterable[str] = (),
     ) -> None:
         """Take the locks of a whole batch in the one order."""
-        self.of_ids("lock_workers", workers)
+        self._lock("lock_workers", workers)
         held = [row[1] for row in self.of_ids("held_by", leaving)]
-        self.of_ids("lock_jobs", {*jobs, *held})
-        self.of_ids("lock_leases", {*leases, *held})
+        self._lock("lock_jobs", {*jobs, *held})
+        self._lock("lock_leases", {*leases, *held})
 
     def lock_unique(self, keys: Iterable[bytes]) -> None:
         """Wait for every other transaction that has one of these fingerprints."""
         # In order, or two nodes could wait in a circle.
         rows = [(key,) for key in sorted(set(keys))]
-        self.run_rows("lock_unique", rows)
-        self.run_rows("unlock_unique", rows)
+        self._send("lock_unique", rows)
+        self._send("unlock_unique", rows)
 
     def lock_schemas(self) -> None:
         """Wait for every other transaction that changes what all nodes know."""
@@ -96,7 +119,7 @@ class PostgresTx(PostgresStatements, TableWrites):
         news = encode({"node": self.node, "queues": queues})
         if len(news) > MAX_NEWS:
             news = encode({"node": self.node})
-        self.run(
+        self._say(
             "announce", channel=self._channel, news=news.decode(), node=self.node, now=self.now
         )
 
@@ -104,20 +127,31 @@ class PostgresTx(PostgresStatements, TableWrites):
         """Send one notice, at commit."""
         self._tell(due_at=moment)
 
+    def write_changes(self, changes: Sequence[Change]) -> None:
+        """Guarded transitions, all or none; whether all were possible is seen before the COMMIT."""
+        rows = list(map(change_row, changes))
+        self._send("write_changes", rows, lambda result: check_written(touched(result), changes))
+
+    def drop_leases(self, job_ids: Sequence[str]) -> None:
+        """End leases."""
+        self._send("drop_leases", [(job_id,) for job_id in job_ids])
+
+    def insert_leases(self, leases: Sequence[Lease]) -> None:
+        """Who holds what was just claimed."""
+        self._send("insert_leases", [lease_row(lease) for lease in leases])
+
+    def insert_new_jobs(self, jobs: Sequence[StoredJob]) -> None:
+        """Store jobs with ids that were just made."""
+        self._send("insert_new_jobs", _in_order(jobs))
+
+    def add_counts(self, deltas: Mapping[str, Mapping[str, int]]) -> None:
+        """Move the counters of queues, in the order of names, in which rows are locked."""
+        self._send("add_counts", self.count_rows(deltas))
+
     def insert_events(self, events: Sequence[Event]) -> int:
         """Append to the event log, and tell the nodes that follow it."""
-        return self._logged(super().insert_events(events))
-
-    def write_settled(self, changes: Sequence[Change], left: Sequence[str]) -> None:
-        """Both in one round trip: the jobs are locked already."""
-        leases = [(job_id,) for job_id in left]
-        rows = list(map(change_row, changes))
-        check_written(self.run_rows("write_changes", rows, ("drop_leases", leases)), changes)
-
-    def write_ledger(self, deltas: Mapping[str, Mapping[str, int]], events: Sequence[Event]) -> int:
-        """Both in one round trip: no row of one is looked at by the other."""
         rows = self.event_rows(events)
-        self.run_rows("insert_events", rows, ("add_counts", self.count_rows(deltas)))
+        self._send("insert_events", rows)
         return self._logged(rows[-1][0] if rows else 0)
 
     def _logged(self, last: int) -> int:
@@ -127,17 +161,17 @@ class PostgresTx(PostgresStatements, TableWrites):
 
     def insert_jobs(self, jobs: Sequence[StoredJob]) -> set[str]:
         """Store new jobs; answers the ids that another node stored before."""
-        # In the order of ids, or two nodes that store the same ones could wait in a circle.
-        rows = sorted((insert_row(job) for job in jobs), key=_FIRST)
-        stored = {row[0] for row in self.all_rows("insert_jobs", rows)}
+        stored = {row[0] for row in self.all_rows("insert_jobs", _in_order(jobs))}
         return {job.job.id for job in jobs} - stored
 
     def load_jobs(self, ids: Iterable[str]) -> dict[str, tuple[Job, Lease | None]]:
         """Lock and read jobs with their leases."""
-        jobs = [job_of(row) for row in self.of_ids("load_jobs", ids)]
-        active = [job.id for job in jobs if job.state == "active"]
-        leases = {row[0]: Lease(*row) for row in self.of_ids("leases_of", active)}
-        return {job.id: (job, leases.get(job.id)) for job in jobs}
+        wanted = [(item,) for item in ids if self.can_hold(item)]
+        if not wanted:
+            return {}
+        jobs, leases = self._both("load_jobs", "leases_of", wanted)
+        held = {row[0]: Lease(*row) for row in leases}
+        return {row[0]: (job_of(row), held.get(row[0])) for row in jobs}
 
     def claim(
         self, queues: Sequence[str], job_types: Sequence[str] | None, limit: int
@@ -151,7 +185,7 @@ class PostgresTx(PostgresStatements, TableWrites):
             bound["types"] = texts(job_types)
         else:
             return []
-        rows = self._cursor.execute(sql.encode(), bound).fetchall()
+        rows = self._pipe.rows(sql, bound)
         # RETURNING promises no order.
         rows.sort(key=lambda row: (row[-1], -row[4], row[5]))
         return [Claimed(job_of(row), *row[JOB_FIELDS : JOB_FIELDS + 3]) for row in rows]
@@ -188,14 +222,19 @@ class PostgresTx(PostgresStatements, TableWrites):
 
     def _tell(self, **news: int) -> None:
         told = encode({"node": self.node, **news}).decode()
-        self.run("tell", channel=self._channel, news=told)
+        self._say("tell", channel=self._channel, news=told)
 
     def wipe(self) -> None:
         """Remove everything."""
         for table in WIPED:
-            self._cursor.execute(b"DELETE FROM " + table.encode())
+            self._pipe.send(f"DELETE FROM {table}", {})
         self.configs = {}
         self.maintenance, self.schemas = None, {}
         self.sharing, self.routings = ALONE, {}
         self.configs_changed()
         self.run("begin_tally")
+
+
+def _in_order(jobs: Sequence[StoredJob]) -> Rows:
+    # In the order of ids, or two nodes that store the same ones could wait in a circle.
+    return sorted(map(insert_row, jobs), key=_FIRST)

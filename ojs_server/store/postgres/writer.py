@@ -3,28 +3,26 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 import psycopg
 
-from ojs_server.store.base import POSITION_BITS, OutcomeUnknown, StaleWrite, StoreUnavailable
+from ojs_server.store.base import POSITION_BITS, OutcomeUnknown, StoreUnavailable
 from ojs_server.store.postgres.connect import Address
 from ojs_server.store.postgres.failures import at_the_boundary, first_line, translated
+from ojs_server.store.postgres.pipe import Connection, Pipe
 from ojs_server.store.postgres.statements import STATEMENTS
 
 # How long the outcome of a COMMIT is asked for before it counts as unknown.
 PATIENCE_S: Final = 10.0
 _POLL_S: Final = 0.1
 
-Cursor = psycopg.Cursor[tuple[Any, ...]]
-Connection = psycopg.Connection[tuple[Any, ...]]
-
 
 class Begun(msgspec.Struct, frozen=True):
     """A transaction that has started: the database's moment, and its place in commit order."""
 
-    cursor: Cursor
+    pipe: Pipe
     now: int
     base: int
     # Rises with every change of a queue's configuration.
@@ -52,49 +50,48 @@ class Writer:
     @contextmanager
     def transaction(self) -> Iterator[Begun]:
         """Commit at the end of the block, or roll back."""
-        connection, now, number, base, configs = self._begin()
+        begun, number = self._begin()
         try:
-            with connection.cursor(binary=True) as cursor:
-                yield Begun(cursor, now, base, configs)
+            yield begun
+            begun.pipe.look()
         except BaseException as error:
-            self._roll_back(connection)
+            self._roll_back(begun.pipe)
             if isinstance(error, psycopg.Error):
                 raise translated(error) from error
             raise
-        self._commit(connection, number)
+        self._commit(begun.pipe, number)
 
     def close(self) -> None:
         """Let go of the connection for good."""
         self._closed = True
         self._drop()
 
-    def _begin(self) -> tuple[Connection, int, int, int, int]:
+    def _begin(self) -> tuple[Begun, int]:
         """Start a transaction; an idle connection that has died since is replaced first."""
         fresh = self._connection is None
         connection = self.connection()
         try:
             with at_the_boundary():
-                cursor = connection.execute(STATEMENTS["begin"].sql.encode())
-                cursor.nextset()
-                row = cursor.fetchone()
-        except StoreUnavailable:
+                pipe = Pipe(connection, prepare=self._address.prepare)
+                pipe.send(STATEMENTS["begin"].sql, {})
+                ((now, number, offset, configs, *_),) = pipe.rows(STATEMENTS["begun"].sql, {})
+        except BaseException as error:
             self._drop()
-            if fresh:
+            if fresh or not isinstance(error, StoreUnavailable):
                 raise
             return self._begin()
-        assert row is not None
-        now, number, offset, configs, *_ = row
-        return connection, now, number, (number + offset) << POSITION_BITS, configs
+        return Begun(pipe, now, (number + offset) << POSITION_BITS, configs), number
 
-    def _commit(self, connection: Connection, number: int) -> None:
+    def _commit(self, pipe: Pipe, number: int) -> None:
         try:
-            done = connection.execute("COMMIT")
+            pipe.commit()
         except psycopg.Error as error:
+            if pipe.lives:
+                # One of the last statements was refused, and so nothing was committed.
+                self._roll_back(pipe)
+                raise translated(error) from error
             self._drop()
             self._learn_outcome(number, error)
-            return
-        if done.statusmessage != "COMMIT":
-            raise StaleWrite("a statement of the transaction had failed; it was rolled back")
 
     def _learn_outcome(self, number: int, error: psycopg.Error) -> None:
         """Ask what became of a COMMIT whose answer was lost; returns if it was carried out."""
@@ -118,9 +115,9 @@ class Writer:
             f"transaction {number} was carried out: {first_line(error)}"
         ) from error
 
-    def _roll_back(self, connection: Connection) -> None:
+    def _roll_back(self, pipe: Pipe) -> None:
         try:
-            connection.execute("ROLLBACK")
+            pipe.roll_back()
         except psycopg.Error:
             # The server rolls back what has no connection any more.
             self._drop()

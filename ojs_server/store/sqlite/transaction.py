@@ -65,10 +65,12 @@ class SqliteTx(SqliteStatements, TableWrites):
         """Store new jobs; answers the ids that were there before."""
         # Looked up first: RETURNING would give the interpreter lock away for every new row.
         taken = set(self.load_requests([stored.job.id for stored in jobs]))
-        self.run_rows(
-            "insert_jobs", [insert_row(stored) for stored in jobs if stored.job.id not in taken]
-        )
+        self.insert_new_jobs([stored for stored in jobs if stored.job.id not in taken])
         return taken
+
+    def insert_new_jobs(self, jobs: Sequence[StoredJob]) -> None:
+        """Store jobs with ids that were just made."""
+        self.run_rows("insert_jobs", list(map(insert_row, jobs)))
 
     def load_jobs(self, ids: Iterable[str]) -> dict[str, tuple[Job, Lease | None]]:
         """Jobs with their leases."""

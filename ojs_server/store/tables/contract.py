@@ -1,8 +1,5 @@
 """All tables together: what a store's transaction and its reader begin with."""
 
-from collections.abc import Mapping, Sequence
-
-from ojs_server.domain.job import Change, Event
 from ojs_server.store.records import DueTimes
 from ojs_server.store.tables.beside import BesideReads, BesideWrites
 from ojs_server.store.tables.cron import CronReads, CronWrites
@@ -47,16 +44,6 @@ class TableWrites(
     SharingWrites,
 ):
     """The write operations that both stores share."""
-
-    def write_settled(self, changes: Sequence[Change], left: Sequence[str]) -> None:
-        """Guarded transitions, and the end of the leases of jobs that leave `active` by them."""
-        self.write_changes(changes)
-        self.drop_leases(left)
-
-    def write_ledger(self, deltas: Mapping[str, Mapping[str, int]], events: Sequence[Event]) -> int:
-        """Move the counters and append to the event log; answers the last position."""
-        self.add_counts(deltas)
-        return self.insert_events(events)
 
 
 class TableReads(

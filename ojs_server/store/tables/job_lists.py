@@ -64,7 +64,7 @@ class JobListReads(Statements):
         ids = [row[0] for row in rows if row[1] is None or wanted.matches_meta(row[1])]
         return JobIds(ids, rows[-1][0] if len(rows) == limit else floor)
 
-    def jobs_ended_by(self, worker_id: str, states: Collection[State], limit: int) -> list[str]:
+    def jobs_ended_by(self, worker_id: str, states: Collection[str], limit: int) -> list[str]:
         """Ids of jobs that ended with a worker, newest first, among the newest of all jobs."""
         rows = self.all(
             "jobs_ended_by",
@@ -87,7 +87,7 @@ class JobListReads(Statements):
         return rows[0][0] if rows else None
 
 
-def _listed(states: Collection[State]) -> str:
+def _listed(states: Collection[str]) -> str:
     """States as the statements look for one of them."""
     return f",{','.join(states)},"
 

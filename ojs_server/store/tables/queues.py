@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ojs_server.domain.job import Job
+from ojs_server.domain.job import STATES, Job
 from ojs_server.domain.maintenance import Maintenance
 from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.store.base import BYTES
 from ojs_server.store.records import QueueCounts, QueueLoad, Span
-from ojs_server.store.rows import STATES, config_of, job_of, queue_of
+from ojs_server.store.rows import config_of, job_of, queue_of
 from ojs_server.store.tables.statements import Statements, Writing
 from ojs_wire.codec import encode
 

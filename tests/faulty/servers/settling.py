@@ -17,7 +17,7 @@ ACK = "/workers/ack"
 NACK = "/workers/nack"
 
 
-def _also_legal(call: str, state: State) -> None:
+def _also_legal(call: str, state: str) -> None:
     put(lifecycle, "LEGAL", {**lifecycle.LEGAL, call: lifecycle.LEGAL[call] | {state}})
 
 

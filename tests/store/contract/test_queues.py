@@ -2,13 +2,13 @@
 
 from contextlib import closing
 
-from ojs_server.domain.job import State
+from ojs_server.domain.job import STATES
 from ojs_server.store.base import Store
 from ojs_server.store.open import open_store
 from ojs_server.store.records import QueueCounts
 from tests.store.records import ON_ALL_VERSIONS, START, HandClock, a_job, put
 
-NONE = dict.fromkeys(map(str, State), 0)
+NONE = dict.fromkeys(STATES, 0)
 
 
 def add(store: Store, deltas: dict[str, dict[str, int]]) -> None:
@@ -23,13 +23,13 @@ def listed(store: Store, names: list[str] | None = None) -> list[QueueCounts]:
 
 @ON_ALL_VERSIONS
 def test_every_counter_moves_by_what_is_added(store: Store) -> None:
-    first = {str(state): 10 + n for n, state in enumerate(State)}
-    second = {str(state): -n for n, state in enumerate(State)}
+    first = {state: 10 + n for n, state in enumerate(STATES)}
+    second = {state: -n for n, state in enumerate(STATES)}
     add(store, {"q": first})
     add(store, {"q": second})
     add(store, {})
     (queue,) = listed(store)
-    assert queue == QueueCounts("q", False, START, None, dict.fromkeys(map(str, State), 10))
+    assert queue == QueueCounts("q", False, START, None, dict.fromkeys(STATES, 10))
 
 
 def test_counters_that_are_not_named_stay(store: Store) -> None:

@@ -29,6 +29,7 @@ class Pooler:
             "database": parts.path.removeprefix("/"),
             "options": parse_qs(parts.query).get("options", [""])[0],
         }
+        self._closed = False
         self._sockets: list[socket.socket] = []
         self._idle: SimpleQueue[socket.socket] = SimpleQueue()
         for _ in range(size):
@@ -41,15 +42,22 @@ class Pooler:
 
     def close(self) -> None:
         """End all connections."""
+        self._closed = True
         for one in (self._listening, *self._sockets):
             with suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
             one.close()
 
+    def _kept(self, one: socket.socket) -> socket.socket:
+        """A connection that `close` ends, also where it came too late to be seen there."""
+        self._sockets.append(_prompt(one))
+        if self._closed:
+            one.close()
+        return one
+
     def _open_server(self) -> bytes:
         """Connect to the server; what it says until it is ready is every client's greeting."""
-        server = _prompt(socket.create_connection(self._address))
-        self._sockets.append(server)
+        server = self._kept(socket.create_connection(self._address))
         words = b"".join(f"{name}\0{value}\0".encode() for name, value in self._startup.items())
         body = struct.pack(">i", _PROTOCOL) + words + b"\0"
         server.sendall(struct.pack(">i", len(body) + 4) + body)
@@ -63,25 +71,29 @@ class Pooler:
         with suppress(OSError):
             while True:
                 client, _ = self._listening.accept()
-                self._sockets.append(_prompt(client))
+                self._kept(client)
                 threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 
     def _serve(self, client: socket.socket) -> None:
         server: socket.socket | None = None
+        states: SimpleQueue[bytes] = SimpleQueue()
         with suppress(OSError, EOFError):
             while _startup_code(client) in _ENCRYPTION:
                 client.sendall(b"N")
             client.sendall(self._greeting)
             while (message := _message(client))[:1] != b"X":
-                server = server or self._idle.get()
+                if server is None:
+                    server = self._idle.get()
+                    relay = threading.Thread(
+                        target=_relay, args=(server, client, states), daemon=True
+                    )
+                    relay.start()
                 server.sendall(message)
-                if message[:1] in _TURN:
-                    state = _relay(server, client)
-                    if state == b"I":
-                        self._idle.put(server)
-                        server = None
+                if message[:1] in _TURN and states.get() == b"I":
+                    self._idle.put(server)
+                    server = None
         client.close()
-        if server is not None:
+        if server is not None and not self._closed:
             # Left in the middle of a transaction: the server undoes it.
             server.close()
             with suppress(OSError, EOFError):
@@ -94,13 +106,19 @@ def _prompt(one: socket.socket) -> socket.socket:
     return one
 
 
-def _relay(server: socket.socket, client: socket.socket) -> bytes:
-    """Pass answers on until the server is ready; returns the transaction's state."""
-    while True:
-        message = _message(server)
-        client.sendall(message)
-        if message[:1] == b"Z":
-            return message[5:]
+def _relay(server: socket.socket, client: socket.socket, states: "SimpleQueue[bytes]") -> None:
+    """Pass answers on until a transaction has ended; tells its state whenever the server is
+    ready."""
+    state = b""
+    with suppress(OSError, EOFError):
+        while state != b"I":
+            message = _message(server)
+            client.sendall(message)
+            if message[:1] == b"Z":
+                state = message[5:]
+                states.put(state)
+    if state != b"I":
+        states.put(b"")
 
 
 def _startup_code(client: socket.socket) -> int:

@@ -73,7 +73,7 @@ class Proxy:
     def _requests(self, client: socket.socket, server: socket.socket) -> None:
         with suppress(OSError):
             while data := client.recv(65536):
-                if data.endswith(_COMMIT) and self.fault is not Fault.NONE:
+                if _COMMIT in data and self.fault is not Fault.NONE:
                     self._break(client, server, data)
                     return
                 server.sendall(data)
@@ -91,7 +91,8 @@ class Proxy:
         if fault is Fault.HELD:
             self._held.wait()
         if fault is not Fault.REQUEST_LOST:
-            # The database reads what was sent before the end of the stream.
+            # The database reads what was sent before the end of the stream. What comes before the
+            # COMMIT in one piece is lost or held with it.
             server.sendall(commit)
         with suppress(OSError):
             server.shutdown(socket.SHUT_WR)

@@ -10,6 +10,7 @@ import pytest
 from ojs_server.domain.job import StoredJob
 from ojs_server.store.base import OutcomeUnknown, StaleWrite, StoreUnavailable
 from ojs_server.store.postgres.store import PostgresStore
+from ojs_server.store.rows import lease_row
 from tests.postgres import Server
 from tests.store.postgres.proxy import Fault, Proxy, proxy_before
 from tests.store.postgres.server import end_connections, query, wait_until
@@ -129,11 +130,25 @@ def test_a_statement_that_failed_unnoticed_does_not_pass_for_a_commit(
         with store.transaction() as tx:
             tx.insert_jobs([a_job("j1")])
             with suppress(psycopg.IntegrityError):
-                tx.insert_leases([a_lease("j1"), a_lease("j1")])
+                tx.run_rows("insert_leases", [lease_row(a_lease("j1"))] * 2)
 
     with pytest.raises(StaleWrite):
         work()
     assert stored(postgres_store) == ["before"]
+
+
+def test_a_statement_that_nobody_waited_for_is_not_committed_without(
+    store: PostgresStore, postgres_store: str
+) -> None:
+    def work() -> None:
+        with store.transaction() as tx:
+            tx.insert_jobs([a_job("j1")])
+            tx.insert_leases([a_lease("j1"), a_lease("j1")])
+
+    with pytest.raises(psycopg.IntegrityError):
+        work()
+    put(store, a_job("j2"))
+    assert stored(postgres_store) == ["before", "j2"]
 
 
 def test_a_server_that_restarts_is_found_again(durable_postgres: Server) -> None:

@@ -70,7 +70,7 @@ SELECT * FROM unnest({rows})
 -- name: trim_cron_runs
 -- All but the newest runs of an entry; one that still waits stays.
 DELETE FROM cron_runs WHERE NOT held AND name = %(name)s::text AND pos <= (
-    SELECT pos FROM cron_runs WHERE name = %(name)s ORDER BY pos DESC
+    SELECT pos FROM cron_runs WHERE name = %(name)s::text ORDER BY pos DESC
     LIMIT 1 OFFSET %(keep)s::int8
 )
 

@@ -21,7 +21,7 @@ SELECT * FROM unnest({rows})
             ),
             pg_snapshot_xmax(pg_current_snapshot())::text::int8
         ) + value
-    ) << %(bits)s::int4
+    ) << %(bits)s::int8::int4
     FROM settings WHERE name = 'position_offset'
 )
 

@@ -11,19 +11,26 @@ jobs.tenant
 -- What a StoredJob has beyond its Job.
 jobs.args, jobs.meta, jobs.request_hash, jobs.result, jobs.unique_key, jobs.parent_results
 
--- name: insert_jobs
--- New jobs; an id that exists is left alone and not answered.
--- row: text, text, text, text, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, bytea, bytea, bytea, text, int8, bytea, bytea, bytea, bytea, bytea, bytea, text, text, text, int8, bool, text, text
+-- fragment: insert_rows
+-- Into the columns of a Job, of its payload, and its gate.
 INSERT INTO jobs (
     id, type, queue, state, priority, seq, attempt, releases, max_attempts, created_at,
     enqueued_at, started_at, finished_at, completed_at, scheduled_at, expires_at, due_at,
-    lease_ms, run_ms, retry_delay_ms, spec, error, errors, workflow_id, workflow_node, args, meta,
-    request_hash, result, unique_key, parent_results, trace_id, rate_key, on_limit, size, gated,
-    demand, tenant
+    lease_ms, run_ms, retry_delay_ms, spec, error, errors, workflow_id, workflow_node, trace_id,
+    beside, rate_key, on_limit, size, demand, tenant,
+    args, meta, request_hash, result, unique_key, parent_results, gated
 )
 SELECT * FROM unnest({rows})
-ON CONFLICT (id) DO NOTHING
-RETURNING id
+
+-- name: insert_jobs
+-- New jobs; an id that exists is left alone and not answered.
+-- row: text, text, text, text, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, bytea, bytea, bytea, text, int8, text, int8, text, text, int8, text, text, bytea, bytea, bytea, bytea, bytea, bytea, bool
+{insert_rows} ON CONFLICT (id) DO NOTHING RETURNING id
+
+-- name: insert_new_jobs
+-- Jobs with ids that were just made.
+-- row: text, text, text, text, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8, bytea, bytea, bytea, text, int8, text, int8, text, text, int8, text, text, bytea, bytea, bytea, bytea, bytea, bytea, bool
+{insert_rows}
 
 -- name: known_requests
 -- Which of these ids exist, and the hash of the request that made each.

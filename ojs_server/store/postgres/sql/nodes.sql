@@ -1,9 +1,12 @@
 -- name: begin
--- Start a transaction: how it is to run, its moment, and its number. Settings are its own, so
+-- Start a transaction.
+BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE
+
+-- name: begun
+-- How it is to run, its moment, and its number. Settings are its own, so
 -- that a connection pooler between us and the database cannot lose or mix them up. These
 -- statements look rows up by index; statistics of a table that was empty a moment ago, or is
 -- now, must not talk the planner into anything else.
-BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
 SELECT
     (extract(epoch FROM clock_timestamp()) * 1000)::int8,
     pg_current_xact_id()::text::int8,
@@ -41,19 +44,19 @@ SELECT pg_xact_status(%s::text::xid8)
 
 -- name: announce
 -- Tell the nodes, if a fetch waits at any other.
-SELECT pg_notify(%(channel)s, %(news)s)
+SELECT pg_notify(%(channel)s::text, %(news)s::text)
 WHERE EXISTS (
     SELECT FROM nodes WHERE node <> %(node)s::text AND waiting_until > %(now)s::int8
 )
 
 -- name: tell
 -- Tell every node.
-SELECT pg_notify(%(channel)s, %(news)s)
+SELECT pg_notify(%(channel)s::text, %(news)s::text)
 
 -- name: note_waiting
 -- Fetches wait at this node until a moment.
 INSERT INTO nodes AS known (node, seen_at, waiting_until)
-VALUES (%(node)s, %(now)s, %(until)s)
+VALUES (%(node)s::text, %(now)s::int8, %(until)s::int8)
 ON CONFLICT (node) DO UPDATE SET
     seen_at = excluded.seen_at,
     waiting_until = greatest(known.waiting_until, excluded.waiting_until)
@@ -67,7 +70,7 @@ WHERE name = 'position_offset'
 -- name: enter
 -- A node is here.
 INSERT INTO nodes (node, seen_at, waiting_until)
-VALUES (%(node)s, (extract(epoch FROM clock_timestamp()) * 1000)::int8, 0)
+VALUES (%(node)s::text, (extract(epoch FROM clock_timestamp()) * 1000)::int8, 0)
 ON CONFLICT (node) DO UPDATE SET seen_at = excluded.seen_at
 
 -- name: fold_counts
@@ -90,7 +93,7 @@ INSERT INTO queue_counts AS kept (
     cancelled, discarded, bytes
 )
 SELECT
-    queue, %(node)s, min(created_at), sum(scheduled), sum(available), sum(pending), sum(active),
+    queue, %(node)s::text, min(created_at), sum(scheduled), sum(available), sum(pending), sum(active),
     sum(completed), sum(retryable), sum(cancelled), sum(discarded), sum(bytes)
 FROM taken GROUP BY queue
 ON CONFLICT (queue, node) DO UPDATE SET

@@ -1,7 +1,7 @@
 -- name: set_paused
 -- Pause or resume, whether the queue was ever used or not.
 INSERT INTO queues (name, paused, created_at, changed_at)
-VALUES (%(queue)s, %(paused)s, %(now)s, %(now)s)
+VALUES (%(queue)s::text, %(paused)s::boolean, %(now)s::int8, %(now)s::int8)
 ON CONFLICT (name) DO UPDATE SET paused = excluded.paused, changed_at = excluded.changed_at
 
 -- name: add_counts

@@ -19,7 +19,7 @@ SELECT * FROM unnest({rows})
 
 -- name: count_webhooks
 -- How many there are.
-SELECT count(*) FROM webhooks WHERE %(tenant)s::text IS NULL OR tenant = %(tenant)s
+SELECT count(*) FROM webhooks WHERE %(tenant)s::text IS NULL OR tenant = %(tenant)s::text
 
 -- name: load_webhooks
 -- Lock subscriptions by id.
@@ -133,8 +133,8 @@ webhook_id = %(webhook_id)s::text
 
 -- fragment: of_tenant
 -- Those of a tenant, and of a subscription or a status where one is given.
-tenant = %(tenant)s::text AND (%(webhook_id)s::text IS NULL OR webhook_id = %(webhook_id)s)
-    AND (%(status)s::text IS NULL OR status = %(status)s)
+tenant = %(tenant)s::text AND (%(webhook_id)s::text IS NULL OR webhook_id = %(webhook_id)s::text)
+    AND (%(status)s::text IS NULL OR status = %(status)s::text)
 
 -- name: deliveries
 -- All of them.

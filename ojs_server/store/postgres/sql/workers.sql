@@ -49,7 +49,8 @@ ON CONFLICT (id) DO UPDATE SET
 DELETE FROM workers WHERE id = ANY (ARRAY(
     SELECT id FROM workers
     WHERE deleted_at <= %(before)s::int8 OR (deleted_at IS NULL AND (
-        gone_at <= %(before)s OR (gone_at IS NULL AND alive_at IS NULL AND seen_at <= %(before)s)
+        gone_at <= %(before)s::int8
+        OR (gone_at IS NULL AND alive_at IS NULL AND seen_at <= %(before)s::int8)
     ))
     LIMIT %(limit)s::int8 FOR UPDATE SKIP LOCKED
 ))

@@ -107,15 +107,15 @@ ORDER BY member.node
 
 -- fragment: wanted_workflows
 -- What a filter asks for, besides what leads into the index.
-(%(state)s::text IS NULL OR state = %(state)s)
-    AND (%(type)s::text IS NULL OR type = %(type)s)
-    AND (%(workflow_name)s::text IS NULL OR name = %(workflow_name)s)
+(%(state)s::text IS NULL OR state = %(state)s::text)
+    AND (%(type)s::text IS NULL OR type = %(type)s::text)
+    AND (%(workflow_name)s::text IS NULL OR name = %(workflow_name)s::text)
 
 -- fragment: workflow_page
 -- Newest first, from a place in that order.
 {wanted_workflows} AND (
     %(after_start)s::int8 IS NULL
-    OR (created_at, id) < (%(after_start)s, %(after_id)s::text)
+    OR (created_at, id) < (%(after_start)s::int8, %(after_id)s::text)
 )
 ORDER BY created_at DESC, id DESC
 LIMIT %(limit)s::int8 OFFSET %(offset)s::int8

@@ -1,0 +1,254 @@
+"""The writing connection: statements that nobody waits for travel with the next that is asked.
+
+Each way there and back costs this process, the database and the machine a switch, which is more
+than most statements do. So a transaction sends what it writes ahead, and looks at what became of it
+with the next answer that it needs, at the latest with that to its COMMIT.
+"""
+
+import re
+import select
+from collections import deque
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from itertools import count
+from struct import Struct
+from typing import Any, Final, NoReturn
+from weakref import WeakKeyDictionary
+
+import msgspec
+import psycopg
+from psycopg import errors
+from psycopg.adapt import Transformer
+from psycopg.pq import ConnStatus, DiagnosticField, ExecStatus, Format
+from psycopg.pq.abc import PGresult
+
+from ojs_server.store.postgres.arrays import Array
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+Bound = Mapping[str, Any]
+Rows = list[tuple[Any, ...]]
+# Looks at the answer to a statement, once it is there.
+Look = Callable[[PGresult], None]
+
+# So many statements are kept prepared; there are fewer, but for claims with many job types.
+MAX_PREPARED: Final = 300
+_NAMED: Final = re.compile(r"%\((\w+)\)s")
+_FATAL: Final = (b"FATAL", b"PANIC")
+# A plan whose tables have changed, as by a newer node; a name that means nothing any more.
+_OUTDATED: Final = (b"0A000", b"26000")
+_WELL: Final = (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK)
+
+_INT8: Final = Struct(">q").pack
+_FLOAT8: Final = Struct(">d").pack
+_SPELL: Final[dict[type, Callable[[Any], bytes | None]]] = {
+    Array: lambda value: value.packed,
+    str: str.encode,
+    bool: lambda value: b"\1" if value else b"\0",
+    int: _INT8,
+    float: _FLOAT8,
+    bytes: bytes,
+    type(None): lambda value: None,
+}
+
+# Who prepared what, under which name; it lasts as long as the connection.
+_prepared: WeakKeyDictionary[Connection, dict[bytes, bytes]] = WeakKeyDictionary()
+_numbers: Final = count()
+
+
+class _Plan(msgspec.Struct, frozen=True):
+    sql: bytes
+    names: tuple[str, ...]
+
+
+class _Sent(msgspec.Struct, frozen=True):
+    """A statement on its way: who looks at its answer, and what it prepares."""
+
+    look: Look | None = None
+    prepares: bytes | None = None
+
+
+class Pipe:
+    """One transaction's statements on a connection that it has for itself."""
+
+    def __init__(self, connection: Connection, *, prepare: bool) -> None:
+        self._pg = connection.pgconn
+        self._sent: deque[_Sent] = deque()
+        self._ended = False
+        self._fatal = False
+        self._prepare = prepare
+        self._prepared = _prepared.setdefault(connection, {})
+        self._rows = Transformer(connection)
+        self._pg.enter_pipeline_mode()
+
+    @property
+    def lives(self) -> bool:
+        """Whether the database still answers, so that an error is its last word."""
+        return self._pg.status == ConnStatus.OK and not self._fatal
+
+    def send(self, sql: str, bound: Bound, look: Look | None = None) -> None:
+        """Put a statement on its way; its answer is looked at later."""
+        plan = _plan_of(sql)
+        values = [_spelled(bound[name]) for name in plan.names]
+        formats = [Format.BINARY] * len(values)
+        name = self._prepared_as(plan.sql) if self._prepare else None
+        if name is None:
+            self._pg.send_query_params(plan.sql, values, None, formats, Format.BINARY)
+        else:
+            self._pg.send_query_prepared(name, values, formats, Format.BINARY)
+        self._sent.append(_Sent(look))
+
+    def rows(self, sql: str, bound: Bound) -> Rows:
+        """Run a statement; answers the rows it returns."""
+        self.send(sql, bound)
+        return self._loaded(self._last())
+
+    def touched(self, sql: str, bound: Bound) -> int:
+        """Run a statement; answers how many rows it touched."""
+        self.send(sql, bound)
+        return touched(self._last())
+
+    def both(self, first: str, second: str, bound: Bound) -> tuple[Rows, Rows]:
+        """Run two statements on one way; answers the rows of each. The second sees what the first
+        has waited for."""
+        found: list[Rows] = []
+        self.send(first, bound, lambda result: found.append(self._loaded(result)))
+        after = self.rows(second, bound)
+        return found[0], after
+
+    def look(self) -> None:
+        """Wait for the answers that somebody looks at: after the COMMIT it would be too late."""
+        if any(sent.look is not None for sent in self._sent):
+            self._last()
+
+    def commit(self) -> None:
+        """End the transaction. Whatever was refused before, so is this."""
+        self._say(b"COMMIT")
+        self._leave()
+
+    def roll_back(self) -> None:
+        """Undo the transaction, whatever the answers are that are still to come."""
+        if not self._ended:
+            self._end()
+        while self._sent:
+            self._forget(self._sent.popleft())
+            self._result()
+        self._require_sync()
+        self._say(b"ROLLBACK")
+        self._leave()
+
+    def _say(self, word: bytes) -> None:
+        """Say what needs no preparation, and wait for the answers up to this one's."""
+        self._pg.send_query_params(word, None)
+        self._sent.append(_Sent())
+        self._end()
+        self._last(flush=False)
+
+    def _end(self) -> None:
+        self._pg.pipeline_sync()
+        self._ended = True
+        self._flush()
+
+    def _leave(self) -> None:
+        self._require_sync()
+        self._pg.exit_pipeline_mode()
+
+    def _require_sync(self) -> None:
+        synced = self._next()
+        if synced is None or synced.status != ExecStatus.PIPELINE_SYNC:
+            self._lost()
+
+    def _prepared_as(self, sql: bytes) -> bytes | None:
+        name = self._prepared.get(sql)
+        if name is None and len(self._prepared) < MAX_PREPARED:
+            name = self._prepared[sql] = b"ojs_%d" % next(_numbers)
+            self._pg.send_prepare(name, sql)
+            self._sent.append(_Sent(prepares=sql))
+        return name
+
+    def _forget(self, sent: _Sent) -> None:
+        if sent.prepares is not None:
+            self._prepared.pop(sent.prepares, None)
+
+    def _last(self, *, flush: bool = True) -> PGresult:
+        """The answer to what was sent last, after a look at those before it."""
+        if flush:
+            self._pg.send_flush_request()
+            self._flush()
+        while True:
+            sent = self._sent[0]
+            result = self._result()
+            if result.status not in _WELL:
+                self._refused(result)
+            self._sent.popleft()
+            if sent.look is not None:
+                sent.look(result)
+            if not self._sent:
+                return result
+
+    def _refused(self, result: PGresult) -> NoReturn:
+        self._forget(self._sent.popleft())
+        self._fatal = result.error_field(DiagnosticField.SEVERITY_NONLOCALIZED) in _FATAL
+        if result.error_field(DiagnosticField.SQLSTATE) in _OUTDATED:
+            self._prepared.clear()
+        if result.status == ExecStatus.PIPELINE_ABORTED:
+            raise errors.PipelineAborted("a statement before it had failed")
+        if self._pg.status != ConnStatus.OK:
+            raise psycopg.OperationalError(result.get_error_message())
+        raise errors.error_from_result(result)
+
+    def _lost(self) -> NoReturn:
+        # Whatever it was, nobody knows any more what was done.
+        self._fatal = True
+        raise psycopg.OperationalError("the database has left an answer out")
+
+    def _result(self) -> PGresult:
+        """The whole answer to one statement, and the mark behind it."""
+        result = self._next()
+        if result is None:
+            self._lost()
+        if result.status != ExecStatus.FATAL_ERROR or self._pg.status == ConnStatus.OK:
+            self._next()
+        return result
+
+    def _next(self) -> PGresult | None:
+        while self._pg.is_busy():
+            self._wait(select.POLLIN)
+        return self._pg.get_result()
+
+    def _flush(self) -> None:
+        while self._pg.flush():
+            # Whoever cannot read because nobody reads its answers would never be done.
+            self._wait(select.POLLIN | select.POLLOUT)
+
+    def _wait(self, events: int) -> None:
+        ready = select.poll()
+        ready.register(self._pg.socket, events)
+        (_, happened), *_ = ready.poll()
+        if happened & ~select.POLLOUT:
+            self._pg.consume_input()
+
+    def _loaded(self, result: PGresult) -> Rows:
+        self._rows.set_pgresult(result, format=Format.BINARY)
+        return self._rows.load_rows(0, result.ntuples, tuple)
+
+
+def touched(result: PGresult) -> int:
+    """How many rows a statement touched."""
+    return result.command_tuples or 0
+
+
+@lru_cache(maxsize=1024)
+def _plan_of(sql: str) -> _Plan:
+    """The statement with numbers for the names of its parameters."""
+    numbers: dict[str, int] = {}
+    text = _NAMED.sub(lambda found: f"${numbers.setdefault(found[1], len(numbers) + 1)}", sql)
+    return _Plan(text.encode(), tuple(numbers))
+
+
+def _spelled(value: Any) -> bytes | None:
+    """A parameter in binary form; every parameter's type is in its statement."""
+    kind = type(value)
+    if kind not in _SPELL:
+        # An array, text or number of its own kind is spelled like any.
+        _SPELL[kind] = next(spell for like, spell in _SPELL.items() if issubclass(kind, like))
+    return _SPELL[kind](value)

@@ -1,0 +1,9 @@
+"""The methods by which transactions run named statements: what tests watch."""
+
+# One that sends ahead has three more.
+_ALL = ("run", "all", "run_rows", "all_rows", "_send", "_say", "_both")
+
+
+def ways(kind: type) -> list[str]:
+    """The names of those that a store's transactions have; each is given a statement's name."""
+    return [name for name in _ALL if hasattr(kind, name)]

@@ -1,0 +1,166 @@
+"""The writing connection's statements: sent ahead, looked at in time, and spelled right."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from enum import StrEnum
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg.pq import PipelineStatus
+
+from ojs_server.store.postgres import pipe as pipes
+from ojs_server.store.postgres.pipe import Pipe, touched
+
+MAKE = "CREATE TEMP TABLE things (name text PRIMARY KEY, size int8)"
+PUT = "INSERT INTO things VALUES (%(name)s::text, %(size)s::int8)"
+ALL = "SELECT name, size FROM things ORDER BY name"
+
+
+@pytest.fixture
+def connection(postgres_url: str) -> Iterator[psycopg.Connection[Any]]:
+    with closing(psycopg.connect(postgres_url, autocommit=True)) as connection:
+        connection.execute(MAKE)
+        yield connection
+
+
+@pytest.fixture(params=[True, False], ids=["prepared", "unprepared"])
+def prepare(request: pytest.FixtureRequest) -> bool:
+    return bool(request.param)
+
+
+def begun(connection: psycopg.Connection[Any], prepare: bool) -> Pipe:
+    pipe = Pipe(connection, prepare=prepare)
+    pipe.send("BEGIN", {})
+    return pipe
+
+
+def test_what_is_sent_ahead_is_there_for_what_is_asked(
+    connection: psycopg.Connection[Any], prepare: bool
+) -> None:
+    for name in "ab":
+        pipe = begun(connection, prepare)
+        pipe.send(PUT, {"name": name, "size": 1})
+        assert pipe.rows(ALL, {})[-1] == (name, 1)
+        assert pipe.touched("UPDATE things SET size = %(size)s::int8", {"size": 2}) > 0
+        pipe.commit()
+        assert connection.pgconn.pipeline_status == PipelineStatus.OFF
+    assert connection.execute(ALL).fetchall() == [("a", 2), ("b", 2)]
+
+
+def test_answers_that_somebody_looks_at_are_looked_at_once(
+    connection: psycopg.Connection[Any], prepare: bool
+) -> None:
+    seen: list[int] = []
+    pipe = begun(connection, prepare)
+    pipe.send(PUT, {"name": "a", "size": 1}, lambda result: seen.append(touched(result)))
+    assert seen == []
+    pipe.look()
+    pipe.look()
+    pipe.commit()
+    assert seen == [1]
+
+
+def test_an_error_shows_at_the_next_answer_and_nothing_after_it_is_done(
+    connection: psycopg.Connection[Any], prepare: bool
+) -> None:
+    pipe = begun(connection, prepare)
+    for _ in range(2):
+        pipe.send(PUT, {"name": "a", "size": 1})
+    pipe.send("DELETE FROM things WHERE size > %(size)s::int8", {"size": 5})
+    with pytest.raises(psycopg.errors.UniqueViolation):
+        pipe.rows(ALL, {})
+    assert pipe.lives
+    pipe.roll_back()
+    # What was to be prepared behind the error is prepared again.
+    pipe = begun(connection, prepare)
+    assert pipe.rows(ALL, {}) == []
+    pipe.send("DELETE FROM things WHERE size > %(size)s::int8", {"size": 5})
+    pipe.commit()
+
+
+def test_a_commit_behind_an_error_is_refused(
+    connection: psycopg.Connection[Any], prepare: bool
+) -> None:
+    pipe = begun(connection, prepare)
+    pipe.send("SELECT 1 / %(size)s::int8", {"size": 0})
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        pipe.commit()
+    pipe.roll_back()
+    assert connection.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_more_than_the_sockets_hold_goes_through(
+    connection: psycopg.Connection[Any], prepare: bool
+) -> None:
+    pipe = begun(connection, prepare)
+    text = "x" * 1_000_000
+    for _ in range(30):
+        pipe.send("SELECT %(text)s::text", {"text": text})
+    assert pipe.rows("SELECT length(%(text)s::text)", {"text": text}) == [(1_000_000,)]
+    pipe.commit()
+
+
+def test_only_so_many_statements_are_kept(
+    connection: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipes, "MAX_PREPARED", 3)
+    pipe = begun(connection, True)
+    assert [pipe.rows(f"SELECT {n}", {}) for n in range(6)] == [[(n,)] for n in range(6)]
+    pipe.commit()
+    kept = connection.execute("SELECT count(*) FROM pg_prepared_statements").fetchone()
+    assert kept == (3,)
+
+
+def test_a_statement_is_prepared_anew_where_its_table_has_changed(
+    connection: psycopg.Connection[Any],
+) -> None:
+    pipe = begun(connection, True)
+    assert pipe.rows("SELECT * FROM things", {}) == []
+    pipe.commit()
+    connection.execute("ALTER TABLE things ADD COLUMN more text")
+    pipe = begun(connection, True)
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match="cached plan"):
+        pipe.rows("SELECT * FROM things", {})
+    pipe.roll_back()
+    pipe = begun(connection, True)
+    assert pipe.rows("SELECT * FROM things", {}) == []
+    pipe.commit()
+
+
+class Word(StrEnum):
+    """A text of its own kind."""
+
+    YES = "yes"
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        ("é", "text"),
+        (Word.YES, "text"),
+        (2**63 - 1, "int8"),
+        (True, "boolean"),
+        (b"\0\xff", "bytea"),
+        (0.25, "float8"),
+        (None, "text"),
+    ],
+)
+def test_every_kind_of_parameter_arrives(
+    connection: psycopg.Connection[Any], value: Any, kind: str
+) -> None:
+    pipe = begun(connection, True)
+    assert pipe.rows(f"SELECT %(value)s::{kind}, %(value)s::{kind}", {"value": value}) == [
+        (value, value)
+    ]
+    pipe.commit()
+
+
+def test_a_connection_that_ends_is_told_from_a_refusal(
+    connection: psycopg.Connection[Any], prepare: bool
+) -> None:
+    pipe = begun(connection, prepare)
+    pipe.send("SELECT pg_terminate_backend(pg_backend_pid())", {})
+    with pytest.raises(psycopg.OperationalError):
+        pipe.rows("SELECT pg_sleep(10)", {})
+    assert not pipe.lives
