@@ -40,9 +40,16 @@ def signatures_leave_the_time_out() -> None:
 def one_target_has_an_event() -> None:
     """Of several subscriptions that want an event one only has it delivered."""
 
+    # Subscriptions that stand at different places of the log are looked at one after another.
+    theirs: dict[int, str] = {}
+
     def first_only(news: News, *_: object) -> News:
-        first = {placed.position: (name, placed) for name, placed in reversed(news.wanted)}
-        return msgspec.structs.replace(news, wanted=tuple(first.values()))
+        wanted = (
+            (name, placed)
+            for name, placed in news.wanted
+            if theirs.setdefault(placed.position, name) == name
+        )
+        return msgspec.structs.replace(news, wanted=tuple(wanted))
 
     after(deliver, "look", first_only)
 
