@@ -10,7 +10,6 @@ from prometheus_client import CollectorRegistry
 
 from ojs_server.domain.job import Event
 from ojs_server.tallies import Tally, Times
-from ojs_wire.codec import holds
 
 # So many values of a label have series of their own. Clients choose them, and a series is never
 # forgotten.
@@ -40,28 +39,23 @@ _OF_TENANT: Final = {
     "job.completed": ("ojs_tenant_jobs_completed", "Jobs of a tenant whose result was accepted."),
     "job.discarded": ("ojs_tenant_jobs_failed", "Jobs of a tenant that are not tried again."),
 }
-# What only events of tenants' jobs, or of members of pools, have in them: others need not be read.
-_OWNED: Final = b'"tenant_id":'
-_POOLED: Final = b'"pool":'
 _RUNS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 _WAITS: Final = (0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 600, 1800, 3600)
 # With the state in which an attempt ended; a start ends the wait.
 _TIMED: Final = {"job.started": "", "job.completed": "completed", "job.failed": "failed"}
+# All others are only counted.
+_LOOKED_AT: Final = frozenset({*_TIMED, *_OF_QUEUE})
 
 Pair = tuple[str, str]
 Label = TypeVar("Label")
 
 
-class _Told(msgspec.Struct):
-    """The members of events that are measured."""
-
+class _Rejected(msgspec.Struct):
     rejected: int = 1
-    tenant_id: str | None = None
-    pool: str | None = None
 
 
-_told: Final = msgspec.json.Decoder(_Told)
-_labels: Final = attrgetter("type", "queue", "job_type")
+_rejected: Final = msgspec.json.Decoder(_Rejected)
+_labels: Final = attrgetter("type", "queue", "job_type", "tenant")
 
 
 class Bounded(Generic[Label]):
@@ -130,33 +124,32 @@ class JobMetrics:
 
     def observe(self, events: Sequence[Event]) -> None:
         """What a commit did to jobs."""
-        for (kind, *labels), count in Counter(map(_labels, events)).items():
+        counts = Counter(map(_labels, events))
+        for (kind, queue, job_type, tenant), count in counts.items():
             if kind in self._counters:
-                self._counters[kind].add(self._pair(*labels), count)
+                self._counters[kind].add(self._pair(queue, job_type), count)
+            if tenant is not None and kind in self._of_tenant:
+                self._of_tenant[kind].add((self._tenants.of(tenant),), count)
+        if not _LOOKED_AT.isdisjoint(kind for kind, *_ in counts):
+            self._look_at(events)
+
+    def _look_at(self, events: Sequence[Event]) -> None:
+        """Measure what each of these says by itself."""
         for event in events:
-            kind = event.type
+            pair = self._pair(event.queue, event.job_type)
             if event.took_ms is not None:
-                self._time(kind, self._pair(event.queue, event.job_type), event.took_ms / 1000)
-            if kind in self._of_tenant and holds(event.data, _OWNED):
-                self._by_tenant(event)
-            elif kind == "job.started" and holds(event.data, _POOLED):
-                self._by_pool(event)
-            elif kind in self._of_queue:
-                queue = self._pair(event.queue, event.job_type)[0]
-                self._of_queue[kind].add((queue,), _told.decode(event.data).rejected)
+                self._time(event.type, pair, event.took_ms / 1000)
+            if event.pool is not None:
+                self._by_pool(event, event.pool)
+            elif event.type in self._of_queue:
+                count = _rejected.decode(event.data).rejected
+                self._of_queue[event.type].add((pair[0],), count)
 
-    def _by_tenant(self, event: Event) -> None:
-        tenant = _told.decode(event.data).tenant_id
-        if tenant is not None:
-            self._of_tenant[event.type].add((self._tenants.of(tenant),))
-
-    def _by_pool(self, event: Event) -> None:
-        name = _told.decode(event.data).pool
-        if name is not None:
-            pool, queue = self._of_pools.of((name, event.queue or ""))
-            self._dispatched.add((pool, queue))
-            if event.took_ms is not None:
-                self._pool_waits.observe((pool,), event.took_ms / 1000)
+    def _by_pool(self, event: Event, name: str) -> None:
+        pool, queue = self._of_pools.of((name, event.queue or ""))
+        self._dispatched.add((pool, queue))
+        if event.took_ms is not None:
+            self._pool_waits.observe((pool,), event.took_ms / 1000)
 
     def _time(self, kind: str, pair: Pair, seconds: float) -> None:
         if state := _TIMED[kind]:

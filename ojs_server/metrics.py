@@ -1,6 +1,8 @@
 """Prometheus metrics: what this node did, and what stands in the store."""
 
+import collections
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
@@ -13,6 +15,7 @@ from ojs_server.tallies import Tally, Times
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 
 _LATENCIES = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+_TYPE = attrgetter("type")
 _PRESENCES = {f"worker.{presence}": str(presence) for presence in Presence}
 
 
@@ -190,9 +193,9 @@ class Metrics:
 
     def observe_presences(self, events: Sequence[Event]) -> None:
         """Count the events that tell of a worker's presence."""
-        for event in events:
-            if event.type in _PRESENCES:
-                self._presences.labels(_PRESENCES[event.type]).inc()
+        for kind, count in collections.Counter(map(_TYPE, events)).items():
+            if kind in _PRESENCES:
+                self._presences.labels(_PRESENCES[kind]).inc(count)
 
     def render(self) -> bytes:
         """The exposition text."""

@@ -53,18 +53,32 @@ class RisingIds:
     def __init__(self, random_bits: RandomBits) -> None:
         self._random_bits = random_bits
         self._moment = -1
-        self._text = ""
-        self._bits = 0
+        # All of the last id but its last part, and that: 48 bits.
+        self._head = ""
+        self._last = 0
+        # What stands between the moment and the last part.
+        self._middle = 0
 
     def __call__(self, now: int) -> str:
         """The next id, for the moment `now`."""
-        if now == self._moment:
-            # A random step, since two makers that share this object may read the same number.
-            self._bits += 1 + self._random_bits(32)
-        else:
+        # A random step, since two makers that share this object may read the same number.
+        last = self._last + 1 + self._random_bits(32)
+        if now != self._moment:
             # Half of the room stays free, for more steps than a millisecond has time for.
-            self._moment, self._text, self._bits = now, _moment_text(now), self._random_bits(73)
-        return self._text + _rest_of_uuid7(self._bits)
+            self._begin(now, self._random_bits(25))
+            last = self._random_bits(48)
+        elif last > _LAST_PART:
+            self._begin(now, self._middle + 1)
+            last &= _LAST_PART
+        self._last = last
+        return f"{self._head}{last:012x}"
+
+    def _begin(self, now: int, middle: int) -> None:
+        self._moment, self._middle = now, middle
+        self._head = (_moment_text(now) + _rest_of_uuid7(middle << 48))[:-12]
+
+
+_LAST_PART: Final = (1 << 48) - 1
 
 
 def _moment_text(now: int) -> str:

@@ -1,8 +1,9 @@
 """From a checked draft to the job that one transaction stores."""
 
-from collections.abc import Callable
+from msgspec.structs import replace
 
 from ojs_server.domain.job import Job, State, StoredJob
+from ojs_server.domain.shape import Shape
 from ojs_server.domain.tenant import scoped
 from ojs_server.domain.validate import Draft
 from ojs_wire.codec import holds
@@ -11,62 +12,64 @@ from ojs_wire.values import parse_moment
 
 def rate_key_of(draft: Draft) -> str | None:
     """The key that limits the job: its tenant's own, or one for all."""
-    limit = draft.rate_limit
+    limit = draft.shape.rate_limit
     if limit is None:
         return None
     return limit.key if limit.common else scoped(draft.tenant, limit.key)
 
 
-def born(
-    draft: Draft,
-    now: int,
-    position: Callable[[], int],
-    new_id: Callable[[], str],
-    max_attempts: int | None = None,
-) -> StoredJob:
-    """The job that a draft becomes in the transaction that stores it; `max_attempts` is the
-    server's, for jobs without a retry policy."""
+def likeness(shape: Shape, now: int, max_attempts: int | None = None) -> Job:
+    """What all jobs of a shape have in common that are stored in one transaction; `max_attempts`
+    is the server's, for jobs without a retry policy."""
     scheduled_at = expires_at = None
-    if draft.scheduled_at is not None:
-        scheduled_at = parse_moment(draft.scheduled_at, now)
-    if draft.expires_at is not None:
-        expires_at = parse_moment(draft.expires_at, now)
-    expires_at = due_at = draft.limits.expiry(expires_at, now)
-    state = State.PENDING if draft.pending else State.AVAILABLE
-    if scheduled_at is not None and scheduled_at > now and not draft.pending:
+    if shape.scheduled_at is not None:
+        scheduled_at = parse_moment(shape.scheduled_at, now)
+    if shape.expires_at is not None:
+        expires_at = parse_moment(shape.expires_at, now)
+    expires_at = due_at = shape.limits.expiry(expires_at, now)
+    state = State.PENDING if shape.pending else State.AVAILABLE
+    if scheduled_at is not None and scheduled_at > now and not shape.pending:
         state = State.SCHEDULED
         due_at = scheduled_at if expires_at is None else min(expires_at, scheduled_at)
-    job = Job(
-        id=draft.id or new_id(),
-        type=draft.type,
-        queue=draft.queue,
+    return Job(
+        id="",
+        type=shape.type,
+        queue=shape.queue,
         state=state,
-        priority=draft.priority,
-        seq=position(),
+        priority=shape.priority,
+        seq=0,
         attempt=0,
         releases=0,
-        max_attempts=draft.max_attempts
-        if max_attempts is None or holds(draft.spec, b'"retry":')
+        max_attempts=shape.max_attempts
+        if max_attempts is None or holds(shape.spec, b'"retry":')
         else max_attempts,
         created_at=now,
         enqueued_at=now if state == State.AVAILABLE else None,
         scheduled_at=scheduled_at,
         expires_at=expires_at,
         due_at=due_at,
-        lease_ms=draft.limits.lease_ms,
-        run_ms=draft.limits.run_ms,
-        spec=draft.spec,
+        lease_ms=shape.limits.lease_ms,
+        run_ms=shape.limits.run_ms,
+        spec=shape.spec,
+        on_limit=None if shape.rate_limit is None else shape.rate_limit.on_limit,
+    )
+
+
+def born(draft: Draft, like: Job, job_id: str, place: int) -> StoredJob:
+    """The job that a draft becomes: what others are like, and what is its own."""
+    args, meta, shape = draft.args, draft.meta, draft.shape
+    job = replace(
+        like,
+        id=job_id,
+        seq=place,
         trace_id=draft.trace_id,
-        rate_key=rate_key_of(draft),
-        on_limit=None if draft.rate_limit is None else draft.rate_limit.on_limit,
-        size=len(draft.args) + len(draft.meta) + len(draft.spec),
+        size=len(args) + len(meta) + len(shape.spec),
         demand=draft.demand,
         tenant=draft.tenant,
     )
+    if shape.rate_limit is not None:
+        job = replace(job, rate_key=rate_key_of(draft))
+    unique = draft.unique
     return StoredJob(
-        job=job,
-        args=draft.args,
-        meta=draft.meta,
-        request_hash=draft.request_hash,
-        unique_key=draft.unique.key if draft.unique else None,
+        job, args, meta, draft.request_hash, None, None if unique is None else unique.key
     )

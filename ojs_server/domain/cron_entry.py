@@ -184,9 +184,9 @@ def draft_of(
         "cron_triggered_at": format_timestamp(now),
     }
     draft = parse_draft({**template, "meta": meta}, strict=strict, tenant=tenant)
-    if draft.limits.lease_ms is None and lease_ms < MIN_LEASE_MS:
-        limits = msgspec.structs.replace(draft.limits, lease_ms=MIN_LEASE_MS)
-        return msgspec.structs.replace(draft, limits=limits)
+    if draft.shape.limits.lease_ms is None and lease_ms < MIN_LEASE_MS:
+        limits = msgspec.structs.replace(draft.shape.limits, lease_ms=MIN_LEASE_MS)
+        return draft.shaped(limits=limits)
     return draft
 
 

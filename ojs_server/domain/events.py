@@ -39,7 +39,7 @@ def started(job: Job, worker_id: str | None, pool: str | None = None) -> Event:
         waited = told["queue_time_ms"] = max(0, job.started_at - job.enqueued_at)
     if pool is not None:
         told["pool"] = pool
-    return _of(job, "job.started", told, waited)
+    return _of(job, "job.started", told, waited, pool)
 
 
 def completed(job: Job, worker_id: str | None, now: int) -> Event:
@@ -362,13 +362,20 @@ def _of_cron(
     )
 
 
-def _of(job: Job, kind: str, data: dict[str, Any], took_ms: int | None = None) -> Event:
+def _of(
+    job: Job,
+    kind: str,
+    data: dict[str, Any],
+    took_ms: int | None = None,
+    pool: str | None = None,
+) -> Event:
     told = {"job_id": job.id, "job_type": job.type, "queue": job.queue, **data}
     if job.trace_id is not None:
         told["trace_id"] = job.trace_id
     if job.tenant is not None:
         told["tenant_id"] = job.tenant
-    return Event(kind, job.id, job.queue, job.type, codec.encode(told), took_ms)
+    text = codec.encode(told)
+    return Event(kind, job.id, job.queue, job.type, text, took_ms, job.tenant, pool)
 
 
 def _holder(job: Job, lease: Lease | None) -> str | None:

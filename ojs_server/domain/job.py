@@ -126,7 +126,8 @@ class Earlier(msgspec.Struct, frozen=True, gc=False):
 class Event(msgspec.Struct, frozen=True, gc=False):
     """Something that happened; stored in the transaction that made it happen.
 
-    `took_ms` is how long the wait or the attempt was that it ends; only its node measures that.
+    The last three are what its node alone measures: how long the wait or the attempt was that it
+    ends, whose the job is, and the pool in which it was handed out.
     """
 
     type: str
@@ -135,6 +136,8 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     job_type: str | None
     data: bytes
     took_ms: int | None = None
+    tenant: str | None = None
+    pool: str | None = None
 
 
 class Change(msgspec.Struct, frozen=True, gc=False):

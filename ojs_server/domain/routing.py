@@ -76,15 +76,12 @@ def _share(field: str, given: object) -> Share:
 def routed(routings: Routings, rota: Rota, draft: Draft) -> Draft:
     """The draft with the version whose turn it is, where it asks for none."""
     routing = routings.get(draft.type)
-    if routing is None or draft.version is not None:
+    if routing is None or draft.shape.version is not None:
         return draft
     shares = {str(place): rule.weight for place, rule in enumerate(routing.rules)}
     place = rota.of(f"version:{draft.type}").take(shares, shares)
     written = routing.rules[int(place)].version
     version = parse_version("version", written)
-    return msgspec.structs.replace(
-        draft,
-        spec=encode({**decode(draft.spec), "version": written, ROUTED: True}),
-        version=version,
-        demand=demand_of(draft.type, version, decode(draft.meta)),
-    )
+    spec = encode({**decode(draft.shape.spec), "version": written, ROUTED: True})
+    demand = demand_of(draft.type, version, decode(draft.meta))
+    return msgspec.structs.replace(draft.shaped(spec=spec, version=version), demand=demand)

@@ -1,22 +1,21 @@
 """From the body of an enqueue to a draft that only lacks its moment, id and place."""
 
 import hashlib
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from ojs_server.domain import fields
-from ojs_server.domain.deadlines import Limits
 from ojs_server.domain.demand import demand_of
 from ojs_server.domain.errors import InvalidRequest, TooLarge, ValidationError
 from ojs_server.domain.middleware import recorded
 from ojs_server.domain.queue_config import QueueConfig
-from ojs_server.domain.rate_limit import RateLimit
 from ojs_server.domain.retry import parse_policy
-from ojs_server.domain.shape import shape_of
+from ojs_server.domain.shape import Shape, shape_of
 from ojs_server.domain.tenant import scoped, tenant_in, with_tenant
 from ojs_server.domain.unique import Unique, unique_of
-from ojs_server.domain.version import Version
 from ojs_wire import codec, codes
 from ojs_wire.tracing import trace_of
 from ojs_wire.values import kind_of
@@ -30,27 +29,31 @@ _SPAN: Final = frozenset({"traceparent", "tracestate"})
 
 
 class Draft(msgspec.Struct, frozen=True):
-    """A checked enqueue. Times are still as given, since `+PT5S` counts from the commit's now."""
+    """A checked enqueue: its shape, which it shares with others, and what is its own."""
 
-    type: str
-    queue: str
+    shape: Shape
     args: bytes
     meta: bytes
-    spec: bytes
-    priority: int
-    max_attempts: int
-    id: str | None
-    request_hash: bytes | None
-    scheduled_at: str | None
-    expires_at: str | None
-    pending: bool
-    limits: Limits
-    trace_id: str | None
-    unique: Unique | None
-    rate_limit: RateLimit | None = None
-    version: Version | None = None
+    id: str | None = None
+    request_hash: bytes | None = None
+    trace_id: str | None = None
+    unique: Unique | None = None
     demand: str | None = None
     tenant: str | None = None
+
+    @property
+    def type(self) -> str:
+        """Its type."""
+        return self.shape.type
+
+    @property
+    def queue(self) -> str:
+        """Where it is to wait."""
+        return self.shape.queue
+
+    def shaped(self, **changes: Any) -> "Draft":
+        """The same job with other settings."""
+        return replace(self, shape=replace(self.shape, **changes))
 
 
 def parse_draft(
@@ -66,14 +69,15 @@ def parse_draft(
         raise InvalidRequest(f"a job must be a JSON object, not {kind_of(body)}")
     shape = shape_of(body, strict=strict)
     args = fields.args(body)
-    given = fields.object_of("meta", body.get("meta")) or {}
-    meta = recorded(with_tenant({**given, **shape.metadata}, tenant), request_id)
-    tenant = tenant_in(meta)
-    if meta.get(VALIDATED) is True and not args:
-        raise ValidationError(
-            f"`args` must not be empty where `meta.{VALIDATED}` is true",
-            details={"field": "args"},
-        )
+    meta = _meta_of(body.get("meta"), shape, tenant, request_id)
+    tenant = trace_id = None
+    if meta:
+        tenant, trace_id = tenant_in(meta), trace_of(meta)
+        if meta.get(VALIDATED) is True and not args:
+            raise ValidationError(
+                f"`args` must not be empty where `meta.{VALIDATED}` is true",
+                details={"field": "args"},
+            )
     client_id = fields.client_id(body.get("id"))
     unique = None
     if shape.outranked is not None:
@@ -81,40 +85,41 @@ def parse_draft(
     if shape.unique is not None:
         unique = unique_of(shape.unique, shape.type, shape.queue, args, meta, shape.version)
     draft = Draft(
-        type=shape.type,
-        queue=shape.queue,
-        args=codec.encode(args),
-        meta=codec.encode(meta),
-        spec=shape.spec,
-        priority=shape.priority,
-        max_attempts=shape.max_attempts,
-        id=client_id,
-        request_hash=hash_of(body, tenant) if client_id else None,
-        scheduled_at=shape.scheduled_at,
-        expires_at=shape.expires_at,
-        pending=shape.pending,
-        limits=shape.limits,
-        trace_id=trace_of(meta),
-        unique=unique,
-        rate_limit=shape.rate_limit,
-        version=shape.version,
-        demand=demand_of(shape.type, shape.version, meta),
-        tenant=tenant,
+        shape,
+        codec.encode(args),
+        codec.encode(meta),
+        client_id,
+        hash_of(body, tenant) if client_id else None,
+        trace_id,
+        unique,
+        demand_of(shape.type, shape.version, meta) if meta or shape.version else None,
+        tenant,
     )
-    check_sizes(draft.args, draft.meta, draft.spec)
+    # Nothing as small as that is too large.
+    if len(draft.args) + len(draft.meta) + len(shape.spec) > MAX_META:
+        check_sizes(draft.args, draft.meta, shape.spec)
     return draft
+
+
+def _meta_of(
+    given: object, shape: Shape, tenant: str | None, request_id: str | None
+) -> Mapping[str, Any]:
+    if given is None and tenant is None and request_id is None:
+        return shape.metadata
+    said = fields.object_of("meta", given) or {}
+    return recorded(with_tenant({**said, **shape.metadata}, tenant), request_id)
 
 
 def configured(draft: Draft, config: QueueConfig) -> Draft:
     """The draft under its queue's retry policy, if it has none of its own."""
     if config.retry is None:
         return draft
-    spec = codec.decode(draft.spec)
+    spec = codec.decode(draft.shape.spec)
     if "retry" in spec:
         return draft
     spec["retry"] = config.retry
     attempts = parse_policy(config.retry).max_attempts
-    return msgspec.structs.replace(draft, spec=codec.encode(spec), max_attempts=attempts)
+    return draft.shaped(spec=codec.encode(spec), max_attempts=attempts)
 
 
 def hash_of(body: object, tenant: str | None = None) -> bytes:

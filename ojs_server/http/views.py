@@ -1,6 +1,7 @@
 """How jobs look on the wire. Stored payloads pass through as the bytes they are."""
 
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from typing import Any, Final
 
 import msgspec
@@ -73,6 +74,44 @@ def envelope(
         format_timestamp(job.created_at),
     )
     # Most jobs lack most of the rest, and what is not passed on costs nothing.
+    if _RARE(job) != _NEW:
+        _tell_rare(shown, job)
+    elif job.enqueued_at is not None:
+        shown.enqueued_at = format_timestamp(job.enqueued_at)
+    if lease is not None:
+        shown.worker_id = (
+            UNSET if lease.worker_id is None else unscoped(job.tenant, lease.worker_id)
+        )
+        shown.lease_expires_at = format_timestamp(lease.expires_at)
+    if stored.result is not None:
+        shown.result = Raw(stored.result)
+    if deduplicated:
+        shown.deduplicated = True
+    if stored.parent_results is not None:
+        shown.parent_results = Raw(stored.parent_results)
+    text = encode(shown)
+    if beside:
+        text = text[:-1] + b"," + beside + b"}"
+    return text if job.spec == b"{}" else text[:-1] + b"," + job.spec[1:]
+
+
+# What a job has that has not only been waiting; all of it is looked at in one step.
+_RARE: Final = attrgetter(
+    "started_at",
+    "finished_at",
+    "completed_at",
+    "scheduled_at",
+    "expires_at",
+    "retry_delay_ms",
+    "error",
+    "errors",
+    "workflow_id",
+    "releases",
+)
+_NEW: Final = (*[None] * 9, 0)
+
+
+def _tell_rare(shown: _Envelope, job: Job) -> None:
     _tell_moments(shown, job)
     if job.scheduled_at is not None:
         shown.scheduled_at = format_timestamp(job.scheduled_at)
@@ -84,27 +123,12 @@ def envelope(
         shown.retry_delay_ms = job.retry_delay_ms
     if job.releases:
         shown.releases = job.releases
-    if lease is not None:
-        shown.worker_id = (
-            UNSET if lease.worker_id is None else unscoped(job.tenant, lease.worker_id)
-        )
-        shown.lease_expires_at = format_timestamp(lease.expires_at)
     if job.error is not None:
         shown.error = Raw(job.error)
     if job.errors is not None:
         shown.errors = Raw(job.errors)
-    if stored.result is not None:
-        shown.result = Raw(stored.result)
-    if deduplicated:
-        shown.deduplicated = True
     if job.workflow_id is not None:
         shown.workflow_id = job.workflow_id
-    if stored.parent_results is not None:
-        shown.parent_results = Raw(stored.parent_results)
-    text = encode(shown)
-    if beside:
-        text = text[:-1] + b"," + beside + b"}"
-    return text if job.spec == b"{}" else text[:-1] + b"," + job.spec[1:]
 
 
 def left_members(left: Left) -> bytes:

@@ -8,7 +8,7 @@ import msgspec
 
 from ojs_server.domain import deadlines, events
 from ojs_server.domain.errors import OjsError
-from ojs_server.domain.job import Job, Lease, State
+from ojs_server.domain.job import Job, Lease
 from ojs_server.domain.profile import LateAck
 from ojs_server.domain.queue_config import NO_CONFIG
 from ojs_server.ops.admission import Admission
@@ -88,7 +88,7 @@ def run(work: Work, ops: Sequence[Claim]) -> list[Deliveries | OjsError]:
         leases += [delivery.lease for delivery in answers[index]]
     for wish, indexes in wanted.items():
         limit = sum(ops[index].count for index in indexes)
-        claimed = deque(admission.take(wish, limit))
+        claimed = deque(_taken(work, admission, wish, limit))
         pool = None if wish.way is None else wish.way.pool
         for index in indexes:
             share = [claimed.popleft() for _ in range(min(ops[index].count, len(claimed)))]
@@ -112,9 +112,15 @@ def _is_everywhere(op: Claim) -> bool:
 def _oldest(work: Work, admission: Admission, op: Claim, lanes: Sequence[Wish]) -> Deliveries:
     """One job of what a worker is linked to, the oldest that no limit holds back."""
     for wish in lanes:
-        if claimed := admission.take(wish, 1):
+        if claimed := _taken(work, admission, wish, 1):
             return tuple(_hand_over(work, one, op) for one in claimed)
     return ()
+
+
+def _taken(work: Work, admission: Admission, wish: Wish, limit: int) -> Sequence[Claimed]:
+    claimed = admission.take(wish, limit)
+    work.handed_out(one.job for one in claimed)
+    return claimed
 
 
 def _hand_over(work: Work, claimed: Claimed, op: Claim, pool: str | None = None) -> Delivery:
@@ -141,7 +147,7 @@ def _hand_over(work: Work, claimed: Claimed, op: Claim, pool: str | None = None)
         trace_id=job.trace_id,
         late_ack=(op.late_ack or work.rules.profile.late_ack) == "accept_unfinished",
     )
-    work.moved(job, State.AVAILABLE, events.started(job, op.worker_id, pool))
+    work.note(events.started(job, op.worker_id, pool))
     work.expect(lease.expires_at)
     work.expect(lease.deadline_at)
     return Delivery(claimed, lease)

@@ -79,7 +79,7 @@ class Firing:
             draft = configured(draft, config)
             holds = meeting is Meeting.HOLD
             if holds:
-                draft = msgspec.structs.replace(draft, pending=True)
+                draft = draft.shaped(pending=True)
             stored = work.born(draft)
             self._require_room(stored)
         except (InvalidRequest, TenantFull) as refusal:

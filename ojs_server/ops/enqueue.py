@@ -1,6 +1,8 @@
 """Enqueue one job or many: all of a request's new jobs are stored, or none."""
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
+from typing import Final
 
 import msgspec
 
@@ -33,9 +35,13 @@ class Enqueue(msgspec.Struct, frozen=True):
     @property
     def keys(self) -> tuple[object, ...]:
         """What may not be touched twice in one transaction."""
-        ids = (draft.id for draft in self.drafts if draft.id)
-        uniques = (("unique", draft.unique.key) for draft in self.drafts if draft.unique)
+        ids = filter(None, map(_ID, self.drafts))
+        uniques = (("unique", one.key) for one in filter(None, map(_UNIQUE, self.drafts)))
         return (*ids, *uniques, self.receipt) if self.receipt else (*ids, *uniques)
+
+
+_ID: Final = attrgetter("id")
+_UNIQUE: Final = attrgetter("unique")
 
 
 class Enqueued(msgspec.Struct, frozen=True):

@@ -110,7 +110,7 @@ def hold(work: Work, drafts: Sequence[Draft | None]) -> tuple[Complaint, ...]:
     for index, draft in enumerate(drafts):
         if draft is None or draft.type not in work.tx.schemas:
             continue
-        mark = applying(work.tx.schemas[draft.type], draft.version)
+        mark = applying(work.tx.schemas[draft.type], draft.shape.version)
         mode = "off" if mark is None else mark.mode or work.rules.schema_validation
         if mark is None or mode == "off":
             continue

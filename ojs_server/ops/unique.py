@@ -121,5 +121,5 @@ class _Judging:
         keeps = draft.unique is not None and draft.unique.on_conflict == "replace_except_schedule"
         if not keeps or existing.state != State.SCHEDULED or existing.scheduled_at is None:
             return stored
-        kept = msgspec.structs.replace(draft, scheduled_at=format_timestamp(existing.scheduled_at))
-        return self._work.born(kept, lambda: stored.job.id)
+        kept = draft.shaped(scheduled_at=format_timestamp(existing.scheduled_at))
+        return self._work.born(kept, stored.job.id)

@@ -2,13 +2,15 @@
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import attrgetter
 from typing import Final, TypeVar, TypeVarTuple
 
 import msgspec
 from msgspec.structs import replace
 
-from ojs_server.domain.birth import born
+from ojs_server.domain.birth import born, likeness
 from ojs_server.domain.dead_letter import marks_of
 from ojs_server.domain.errors import OjsError
 from ojs_server.domain.job import TERMINAL, WAITING, Change, Event, Job, State, StoredJob
@@ -16,6 +18,7 @@ from ojs_server.domain.profile import OJS, Profile
 from ojs_server.domain.rate_limit import place_of_retry
 from ojs_server.domain.retention import Retention
 from ojs_server.domain.routing import routed
+from ojs_server.domain.shape import Shape
 from ojs_server.domain.tenant import DEFAULT
 from ojs_server.domain.turns import Rota
 from ojs_server.domain.validate import Draft
@@ -66,6 +69,20 @@ def chance() -> Chance:
     return Chance(source.getrandbits, source.random, RisingIds(source.getrandbits))
 
 
+def _alike(jobs: Iterable[Job]) -> Iterator[list[Job]]:
+    """Jobs in runs that count alike, which those of one call or of one producer do."""
+    return (list(run) for _, run in groupby(jobs, _KIND))
+
+
+_KIND: Final = attrgetter("queue", "state", "tenant", "due_at", "rate_key", "on_limit")
+_ID: Final = attrgetter("id")
+_SIZE: Final = attrgetter("size")
+_JOB: Final = attrgetter("job")
+_TENANT: Final = attrgetter("job.tenant")
+_BEFORE: Final = attrgetter("before")
+_AFTER: Final = attrgetter("after")
+
+
 class Work:
     """One transaction's ledger: state, counters and events are written together."""
 
@@ -89,9 +106,12 @@ class Work:
         # How many jobs no longer wait, whatever has come in their place.
         self.departed: Counter[str] = Counter()
         self.gates = Gates(self)
+        # The shape of the job that was made last, and what such jobs are like.
+        self._shape: Shape | None = None
+        self._like: Job
 
     def new_id(self) -> str:
-        """A job id for this moment."""
+        """An id for this moment."""
         return self.luck.new_id(self.now)
 
     def routed(self, draft: Draft) -> Draft:
@@ -99,17 +119,22 @@ class Work:
         routings = self.tx.routings
         return routed(routings, self.rota, draft) if routings else draft
 
-    def born(self, draft: Draft, new_id: Callable[[], str] | None = None) -> StoredJob:
+    def born(self, draft: Draft, job_id: str | None = None) -> StoredJob:
         """The job that a draft becomes in this transaction."""
-        attempts = self.rules.profile.max_attempts
         draft = self.routed(draft)
-        return born(draft, self.now, self.tx.position, new_id or self.new_id, attempts)
+        shape = draft.shape
+        # One producer's jobs have one shape, and come together.
+        if shape is not self._shape:
+            self._shape = shape
+            self._like = likeness(shape, self.now, self.rules.profile.max_attempts)
+        job_id = draft.id or job_id or self.new_id()
+        return born(draft, self._like, job_id, self.tx.position())
 
     def add(self, jobs: Sequence[StoredJob], happened: Sequence[Event]) -> set[str]:
         """Store new jobs; answers the ids that were taken."""
         jobs = self._owned(jobs)
         taken = self.tx.insert_jobs(jobs)
-        self._added(stored for stored in jobs if stored.job.id not in taken)
+        self._joined((one.job for one in jobs if one.job.id not in taken), self.gates.added)
         self._events += [event for event in happened if event.subject not in taken]
         return taken
 
@@ -117,7 +142,7 @@ class Work:
         """Store new jobs whose ids this transaction has made."""
         jobs = self._owned(jobs)
         self.tx.insert_new_jobs(jobs)
-        self._added(jobs)
+        self._joined(map(_JOB, jobs), self.gates.added)
         self._events += happened
 
     def apply(self, changes: Sequence[Change], *, followed: bool = False) -> None:
@@ -137,9 +162,8 @@ class Work:
             beside.note_lost(self.tx, lost)
         if marks := marks_of(changes):
             self.tx.mark_dead(marks)
+        self._shift(changes)
         for change in changes:
-            self._count(change.before, -1)
-            self._entered(change.after)
             self._events += change.events
             self.gates.changed(change)
             if change.after.workflow_id is not None and not followed:
@@ -148,10 +172,7 @@ class Work:
 
     def transfer(self, changes: Sequence[Change]) -> None:
         """Count jobs that were stored in another queue; nothing else about them has changed."""
-        for change in changes:
-            self._count(change.before, -1)
-            self._entered(change.after)
-            self.gates.shifted(change.after)
+        self._shift(changes, self.gates.shifted)
 
     def take_ended_members(self) -> list[tuple[str, Change]]:
         """The jobs that have ended since this was asked last, each with its workflow's id."""
@@ -167,9 +188,9 @@ class Work:
         if jobs:
             self.tx.delete_jobs([job.id for job in jobs])
             beside.remove(self.tx, jobs)
-            for job in jobs:
-                self._count(job, -1)
-                self.gates.removed(job)
+            for alike in _alike(jobs):
+                self._count(alike, -1)
+                self.gates.removed(alike[-1])
 
     def unstore(self, jobs: Sequence[Job]) -> None:
         """Take back jobs that this same transaction added, as if they had never been."""
@@ -177,16 +198,16 @@ class Work:
         gone = {job.id for job in jobs}
         self._events = [event for event in self._events if event.subject not in gone]
 
-    def moved(self, job: Job, before: str, happened: Event) -> None:
-        """Note a transition that the store made by itself (the claim)."""
-        for name in counters_of(job):
-            counts = self._counts[name]
-            counts[before] -= 1
-            counts[job.state] += 1
-            # It waited, and does no more.
-            counts[BYTES] -= job.size
-        self.departed[job.queue] += 1
-        self._events.append(happened)
+    def handed_out(self, jobs: Iterable[Job]) -> None:
+        """Count jobs that the store itself took out of their queues (the claim)."""
+        for alike in _alike(jobs):
+            first, count, size = alike[0], len(alike), sum(map(_SIZE, alike))
+            for name in counters_of(first):
+                counts = self._counts[name]
+                counts[State.AVAILABLE] -= count
+                counts[first.state] += count
+                counts[BYTES] -= size
+            self.departed[first.queue] += count
 
     @property
     def events(self) -> Sequence[Event]:
@@ -248,7 +269,7 @@ class Work:
     def _owned(self, jobs: Sequence[StoredJob]) -> Sequence[StoredJob]:
         """The jobs with a tenant each, once any job ever had one."""
         if not self.tx.sharing.tenancy:
-            if all(stored.job.tenant is None for stored in jobs):
+            if not any(map(_TENANT, jobs)):
                 return jobs
             self.tx.begin_tenancy()
         return [replace(stored, job=self._own(stored.job)) for stored in jobs]
@@ -258,32 +279,38 @@ class Work:
             return replace(job, tenant=DEFAULT)
         return job
 
-    def _added(self, jobs: Iterable[StoredJob]) -> None:
-        for stored in jobs:
-            self._entered(stored.job)
-            self.gates.added(stored.job)
+    def _shift(self, changes: Sequence[Change], tell: Callable[[Job], None] | None = None) -> None:
+        for alike in _alike(map(_BEFORE, changes)):
+            self._count(alike, -1)
+        self._joined(map(_AFTER, changes), tell)
 
-    def _entered(self, job: Job) -> None:
-        self._count(job, 1)
-        self.expect(job.due_at)
-        if job.state == State.AVAILABLE and not job.gated:
-            self.wakes[job.queue] += 1
-        elif job.state in TERMINAL:
-            self.ended.append(job.id)
+    def _joined(self, jobs: Iterable[Job], tell: Callable[[Job], None] | None) -> None:
+        for alike in _alike(jobs):
+            self._count(alike, 1)
+            first = alike[0]
+            if tell is not None:
+                tell(alike[-1])
+            self.expect(first.due_at)
+            if first.state == State.AVAILABLE and not first.gated:
+                self.wakes[first.queue] += len(alike)
+            elif first.state in TERMINAL:
+                self.ended += map(_ID, alike)
 
     def _note_member(self, workflow_id: str, change: Change) -> None:
         if change.after.state in TERMINAL and change.before.state not in TERMINAL:
             self._ended_members.append((workflow_id, change))
 
-    def _count(self, job: Job, by: int) -> None:
-        waits = job.state in WAITING
-        for name in counters_of(job):
+    def _count(self, alike: Sequence[Job], sign: int) -> None:
+        first, count = alike[0], len(alike)
+        waits = first.state in WAITING
+        size = sum(map(_SIZE, alike)) if waits else 0
+        for name in counters_of(first):
             counts = self._counts[name]
-            counts[job.state] += by
+            counts[first.state] += sign * count
             if waits:
-                counts[BYTES] += by * job.size
-        if waits:
-            self.departed[job.queue] += by < 0
+                counts[BYTES] += sign * size
+        if waits and sign < 0:
+            self.departed[first.queue] += count
 
     def _freed(self, left: Sequence[str], changes: Sequence[Change]) -> None:
         """Jobs have ended in queues, or of tenants, of which only so many may run at a time."""

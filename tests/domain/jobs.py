@@ -5,7 +5,9 @@ from typing import Any
 
 import msgspec
 
-from ojs_server.domain.job import Event, Job, Lease, State
+from ojs_server.domain.birth import born, likeness
+from ojs_server.domain.job import Event, Job, Lease, State, StoredJob
+from ojs_server.domain.validate import Draft
 from ojs_wire import codec
 
 NOW = 1_700_000_000_000
@@ -46,6 +48,11 @@ def lease(worker_id: str | None = "worker-1", **given: Any) -> Lease:
         fetch_id=None,
     )
     return msgspec.structs.replace(plain, **given)
+
+
+def made(draft: Draft, job_id: str = JOB_ID) -> StoredJob:
+    """The job that an enqueue request becomes."""
+    return born(draft, likeness(draft.shape, NOW), job_id, 1000)
 
 
 def positions(first: int = 1000) -> Callable[[], int]:

@@ -2,19 +2,18 @@
 
 import pytest
 
-from ojs_server.domain.birth import born
 from ojs_server.domain.dead_letter import Mark, Override, marks_of, overridden, parse_override
 from ojs_server.domain.errors import InvalidRequest, TooLarge, ValidationError
 from ojs_server.domain.job import Change, StoredJob
 from ojs_server.domain.retry import RetryPolicy
 from ojs_server.domain.validate import parse_draft
 from ojs_wire import codec
-from tests.domain.jobs import JOB_ID, NOW, job
+from tests.domain.jobs import JOB_ID, job, made
 
 
 def stored(**given: object) -> StoredJob:
     draft = parse_draft({"type": "a", "args": [{"id": 1}], "meta": {"a": 1, "b": 1}, **given})
-    return born(draft, NOW, lambda: 1, lambda: JOB_ID)
+    return made(draft)
 
 
 @pytest.mark.parametrize(

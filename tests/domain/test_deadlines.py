@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ojs_server.domain import deadlines, lifecycle
-from ojs_server.domain.birth import born
 from ojs_server.domain.errors import InvalidRequest
 from ojs_server.domain.faults import Fault
 from ojs_server.domain.job import TERMINAL, Change, Job
@@ -16,7 +15,7 @@ from ojs_server.domain.profile import PROFILES
 from ojs_server.domain.retention import Retention
 from ojs_server.domain.validate import parse_draft
 from ojs_wire import codec
-from tests.domain.jobs import NOW, data, job, kinds, lease, positions
+from tests.domain.jobs import NOW, data, job, kinds, lease, made, positions
 
 KEEP = Retention(completed_ms=7, cancelled_ms=8, discarded_ms=9, dead_letter_ms=10)
 RELATIVE = ("enqueue_ttl", "total_timeout", "heartbeat_timeout")
@@ -25,7 +24,7 @@ RELATIVE = ("enqueue_ttl", "total_timeout", "heartbeat_timeout")
 def stored(**options: Any) -> Job:
     """The job that a request becomes."""
     draft = parse_draft({"type": "email.send", "args": [], "options": options})
-    return born(draft, NOW, positions(), lambda: "j1").job
+    return made(draft, "j1").job
 
 
 def active(**options: Any) -> Job:

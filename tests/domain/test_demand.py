@@ -91,9 +91,9 @@ def test_the_version_of_a_job_is_kept_as_it_is_written(
     body: dict[str, Any], version: Version | None, shown: object
 ) -> None:
     draft = parse_draft({"args": [], **body})
-    assert (draft.type, draft.version) == ("mail.send", version)
-    assert (b'"version":' in draft.spec) == (shown is not None)
-    assert shown is None or b'"version":' + encode(shown) in draft.spec
+    assert (draft.type, draft.shape.version) == ("mail.send", version)
+    assert (b'"version":' in draft.shape.spec) == (shown is not None)
+    assert shown is None or b'"version":' + encode(shown) in draft.shape.spec
 
 
 @pytest.mark.parametrize("body", [{"version": "new"}, {"version": 1.5}, {"type": "mail.send@new"}])

@@ -7,20 +7,19 @@ from typing import Any
 import msgspec
 import pytest
 
-from ojs_server.domain.birth import born
 from ojs_server.domain.errors import ValidationError
 from ojs_server.domain.job import StoredJob
 from ojs_server.domain.validate import parse_draft
 from ojs_server.http.views import envelope
 from ojs_wire import codec
-from tests.domain.jobs import NOW, lease, positions
+from tests.domain.jobs import NOW, lease, made
 
 BODY: dict[str, Any] = {"type": "email.send", "args": []}
 ID = "0190a0f0-0000-7000-8000-000000000001"
 
 
 def stored(**given: Any) -> StoredJob:
-    return born(parse_draft({**BODY, **given}), NOW, positions(), lambda: ID)
+    return made(parse_draft({**BODY, **given}))
 
 
 def spec(**given: Any) -> dict[str, Any]:
@@ -199,9 +198,3 @@ def test_a_new_job_starts_in_the_state_that_its_times_ask_for(
     )
     assert (job.created_at, job.attempt, job.releases, job.seq) == (NOW, 0, 0, 1000)
     assert (job.started_at, job.completed_at, job.finished_at) == (None, None, None)
-
-
-def test_a_job_takes_the_clients_id_or_a_new_one() -> None:
-    chosen = "0190a0f0-0000-7000-8000-00000000000a"
-    assert stored(id=chosen).job.id == chosen
-    assert stored().job.id == ID

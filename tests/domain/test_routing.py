@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from ojs_server.domain.birth import born
 from ojs_server.domain.errors import InvalidRequest, OjsError, Unsupported, ValidationError
 from ojs_server.domain.routing import MAX_RULES, parse_routing, routed
 from ojs_server.domain.turns import Rota
@@ -13,6 +12,7 @@ from ojs_server.domain.unique import in_queue
 from ojs_server.domain.validate import Draft, parse_draft
 from ojs_server.domain.version import Version
 from ojs_wire.codec import decode
+from tests.domain.jobs import made
 
 CANARY: dict[str, Any] = {"rules": [{"version": 1, "weight": 95}, {"version": "2.1", "weight": 5}]}
 ROUTINGS = {"mail": parse_routing(CANARY)}
@@ -24,7 +24,7 @@ def a_draft(**given: Any) -> Draft:
 
 def test_each_version_gets_its_share_and_none_waits_long() -> None:
     rota = Rota()
-    versions = [routed(ROUTINGS, rota, a_draft()).version for _ in range(200)]
+    versions = [routed(ROUTINGS, rota, a_draft()).shape.version for _ in range(200)]
     assert Counter(versions) == {Version(1): 190, Version(2, 1): 10}
     for start in range(0, 200, 20):
         assert Version(2, 1) in versions[start : start + 20]
@@ -34,7 +34,7 @@ def test_a_share_without_weight_gets_nothing() -> None:
     rules = [{"version": 1, "weight": 0}, {"version": 2, "weight": 1}]
     routings = {"mail": parse_routing({"rules": rules})}
     rota = Rota()
-    assert {routed(routings, rota, a_draft()).version for _ in range(5)} == {Version(2)}
+    assert {routed(routings, rota, a_draft()).shape.version for _ in range(5)} == {Version(2)}
 
 
 def test_a_job_with_a_version_and_one_of_another_type_stay_as_they_are() -> None:
@@ -48,15 +48,14 @@ def test_a_routed_job_asks_for_its_version_and_says_that_it_was_given() -> None:
                    a_draft(meta=runtime, custom=7))  # fmt: skip
     asked = a_draft(meta=runtime, version="2.1")
     assert given.demand == asked.demand
-    spec = decode(given.spec)
+    spec = decode(given.shape.spec)
     assert (spec["version"], spec["version_routed"], spec["custom"]) == ("2.1", True, 7)
 
 
 def test_equal_jobs_stay_equal_whichever_version_they_were_given() -> None:
     rota = Rota()
     first, second = (
-        born(routed(ROUTINGS, rota, a_draft(unique={"keys": ["type"]})), 0, lambda: 1, lambda: "id")
-        for _ in range(2)
+        made(routed(ROUTINGS, rota, a_draft(unique={"keys": ["type"]}))) for _ in range(2)
     )
     assert decode(first.job.spec)["version"] != decode(second.job.spec)["version"]
     assert first.unique_key == second.unique_key

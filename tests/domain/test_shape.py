@@ -78,7 +78,7 @@ def test_what_options_outrank_must_suit_the_arguments_of_each_request() -> None:
 @pytest.mark.parametrize("length", [10, 2000])
 def test_unknown_fields_are_kept_whatever_their_length(length: int) -> None:
     for sign in "ab":
-        assert sign.encode() * length in parse_draft({**PLAIN, "x_note": sign * length}).spec
+        assert sign.encode() * length in parse_draft({**PLAIN, "x_note": sign * length}).shape.spec
 
 
 def test_more_shapes_than_are_remembered_are_told_apart() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from ojs_server.domain.deadlines import NO_LIMITS
 from ojs_server.domain.errors import InvalidRequest, OjsError, TooLarge, ValidationError
+from ojs_server.domain.shape import Shape
 from ojs_server.domain.validate import MAX_ENVELOPE, MAX_META, Draft, hash_of, parse_draft
 from ojs_wire import codec
 
@@ -19,58 +20,61 @@ def draft(**given: Any) -> Draft:
 
 
 def spec(made: Draft) -> dict[str, Any]:
-    found: dict[str, Any] = codec.decode(made.spec)
+    found: dict[str, Any] = codec.decode(made.shape.spec)
     return found
 
 
 def test_a_plain_job_has_the_defaults() -> None:
     assert draft() == Draft(
-        type="email.send",
-        queue="default",
+        Shape(
+            type="email.send",
+            queue="default",
+            priority=0,
+            max_attempts=3,
+            scheduled_at=None,
+            expires_at=None,
+            pending=False,
+            limits=NO_LIMITS,
+            metadata={},
+            unique=None,
+            outranked=None,
+            rate_limit=None,
+            version=None,
+            spec=b"{}",
+        ),
         args=b'[1,{"a":null}]',
         meta=b"{}",
-        spec=b"{}",
-        priority=0,
-        max_attempts=3,
-        id=None,
-        request_hash=None,
-        scheduled_at=None,
-        expires_at=None,
-        pending=False,
-        limits=NO_LIMITS,
-        trace_id=None,
-        unique=None,
     )
 
 
 FIELDS: list[tuple[str, object, str, object]] = [
-    ("queue", "mail", "queue", "mail"),
-    ("priority", -100, "priority", -100),
-    ("priority", 100, "priority", 100),
-    ("priority", 5.0, "priority", 5),
-    ("scheduled_at", "+PT5S", "scheduled_at", "+PT5S"),
-    ("delay_until", "2030-01-31T09:00:00Z", "scheduled_at", "2030-01-31T09:00:00Z"),
-    ("expires_at", "+90s", "expires_at", "+90s"),
-    ("pending", True, "pending", True),
-    ("timeout", 2, "limits.run_ms", 2000),
-    ("timeout", "PT2M", "limits.run_ms", 120_000),
-    ("timeout", 0, "limits.run_ms", None),
-    ("timeout_ms", 1500, "limits.run_ms", 1500),
-    ("timeout_ms", 0, "limits.run_ms", None),
-    ("visibility_timeout", 60, "limits.lease_ms", 60_000),
-    ("visibility_timeout", "PT1M", "limits.lease_ms", 60_000),
-    ("visibility_timeout_ms", 700, "limits.lease_ms", 700),
-    ("enqueue_ttl", 30, "limits.ttl_ms", 30_000),
-    ("enqueue_ttl", 0.5, "limits.ttl_ms", 500),
-    ("enqueue_ttl", "PT30S", "limits.ttl_ms", 30_000),
-    ("enqueue_ttl_ms", 700, "limits.ttl_ms", 700),
-    ("enqueue_ttl_ms", "2s", "limits.ttl_ms", 2000),
-    ("total_timeout", "12m", "limits.total_ms", 720_000),
-    ("total_timeout_ms", 90, "limits.total_ms", 90),
-    ("heartbeat_timeout", "500ms", "limits.heartbeat_ms", 500),
-    ("heartbeat_timeout_ms", 15_000, "limits.heartbeat_ms", 15_000),
-    ("retry", {"max_attempts": 9}, "max_attempts", 9),
-    ("retry_policy", {"max_attempts": 9}, "max_attempts", 9),
+    ("queue", "mail", "shape.queue", "mail"),
+    ("priority", -100, "shape.priority", -100),
+    ("priority", 100, "shape.priority", 100),
+    ("priority", 5.0, "shape.priority", 5),
+    ("scheduled_at", "+PT5S", "shape.scheduled_at", "+PT5S"),
+    ("delay_until", "2030-01-31T09:00:00Z", "shape.scheduled_at", "2030-01-31T09:00:00Z"),
+    ("expires_at", "+90s", "shape.expires_at", "+90s"),
+    ("pending", True, "shape.pending", True),
+    ("timeout", 2, "shape.limits.run_ms", 2000),
+    ("timeout", "PT2M", "shape.limits.run_ms", 120_000),
+    ("timeout", 0, "shape.limits.run_ms", None),
+    ("timeout_ms", 1500, "shape.limits.run_ms", 1500),
+    ("timeout_ms", 0, "shape.limits.run_ms", None),
+    ("visibility_timeout", 60, "shape.limits.lease_ms", 60_000),
+    ("visibility_timeout", "PT1M", "shape.limits.lease_ms", 60_000),
+    ("visibility_timeout_ms", 700, "shape.limits.lease_ms", 700),
+    ("enqueue_ttl", 30, "shape.limits.ttl_ms", 30_000),
+    ("enqueue_ttl", 0.5, "shape.limits.ttl_ms", 500),
+    ("enqueue_ttl", "PT30S", "shape.limits.ttl_ms", 30_000),
+    ("enqueue_ttl_ms", 700, "shape.limits.ttl_ms", 700),
+    ("enqueue_ttl_ms", "2s", "shape.limits.ttl_ms", 2000),
+    ("total_timeout", "12m", "shape.limits.total_ms", 720_000),
+    ("total_timeout_ms", 90, "shape.limits.total_ms", 90),
+    ("heartbeat_timeout", "500ms", "shape.limits.heartbeat_ms", 500),
+    ("heartbeat_timeout_ms", 15_000, "shape.limits.heartbeat_ms", 15_000),
+    ("retry", {"max_attempts": 9}, "shape.max_attempts", 9),
+    ("retry_policy", {"max_attempts": 9}, "shape.max_attempts", 9),
     ("metadata", {"a": 1}, "meta", b'{"a":1}'),
 ]
 
@@ -94,16 +98,31 @@ def test_null_is_as_good_as_absent(
 @pytest.mark.parametrize(
     ("flat", "option", "attribute", "wanted"),
     [
-        ({"queue": "a"}, {"queue": "b"}, "queue", "b"),
-        ({"priority": 1}, {"priority": 2}, "priority", 2),
-        ({"retry": {"max_attempts": 5}}, {"retry_policy": {"max_attempts": 1}}, "max_attempts", 1),
-        ({"retry_policy": {"max_attempts": 5}}, {"retry": {"max_attempts": 1}}, "max_attempts", 1),
-        ({"timeout_ms": 10}, {"timeout": 60}, "limits.run_ms", 60_000),
-        ({"timeout": 60}, {"timeout_ms": 0}, "limits.run_ms", None),
-        ({"visibility_timeout_ms": 10}, {"visibility_timeout": 60}, "limits.lease_ms", 60_000),
-        ({"total_timeout": 10}, {"total_timeout_ms": 60}, "limits.total_ms", 60),
-        ({"scheduled_at": "+1s"}, {"delay_until": "+2s"}, "scheduled_at", "+2s"),
-        ({"delay_until": "+1s"}, {"scheduled_at": "+2s"}, "scheduled_at", "+2s"),
+        ({"queue": "a"}, {"queue": "b"}, "shape.queue", "b"),
+        ({"priority": 1}, {"priority": 2}, "shape.priority", 2),
+        (
+            {"retry": {"max_attempts": 5}},
+            {"retry_policy": {"max_attempts": 1}},
+            "shape.max_attempts",
+            1,
+        ),
+        (
+            {"retry_policy": {"max_attempts": 5}},
+            {"retry": {"max_attempts": 1}},
+            "shape.max_attempts",
+            1,
+        ),
+        ({"timeout_ms": 10}, {"timeout": 60}, "shape.limits.run_ms", 60_000),
+        ({"timeout": 60}, {"timeout_ms": 0}, "shape.limits.run_ms", None),
+        (
+            {"visibility_timeout_ms": 10},
+            {"visibility_timeout": 60},
+            "shape.limits.lease_ms",
+            60_000,
+        ),
+        ({"total_timeout": 10}, {"total_timeout_ms": 60}, "shape.limits.total_ms", 60),
+        ({"scheduled_at": "+1s"}, {"delay_until": "+2s"}, "shape.scheduled_at", "+2s"),
+        ({"delay_until": "+1s"}, {"scheduled_at": "+2s"}, "shape.scheduled_at", "+2s"),
         ({"meta": {"a": 1, "b": 1}}, {"metadata": {"b": 2}}, "meta", b'{"a":1,"b":2}'),
     ],
 )
@@ -114,10 +133,10 @@ def test_options_win_also_under_another_name(
 
 
 def test_a_grace_period_is_added_to_the_timeout_only_where_the_job_sets_it() -> None:
-    assert draft(timeout=2, grace_period=3).limits.run_ms == 5000
-    assert draft(timeout=2, grace_period="PT0.5S").limits.run_ms == 2500
-    assert draft(timeout=2).limits.run_ms == 2000
-    assert draft(grace_period=3).limits.run_ms is None
+    assert draft(timeout=2, grace_period=3).shape.limits.run_ms == 5000
+    assert draft(timeout=2, grace_period="PT0.5S").shape.limits.run_ms == 2500
+    assert draft(timeout=2).shape.limits.run_ms == 2000
+    assert draft(grace_period=3).shape.limits.run_ms is None
     assert spec(draft(timeout=2, grace_period=3)) == {"timeout_ms": 2000, "grace_period": 3}
 
 

@@ -61,7 +61,7 @@ def test_marked_callbacks_make_it_a_batch() -> None:
     assert needs["on_success"] == needs["after"] == ["a", "b"]
     draft = definition.drafts[3]
     assert draft is not None
-    assert (draft.queue, b"callback_type" in draft.spec) == ("q", False)
+    assert (draft.queue, b"callback_type" in draft.shape.spec) == ("q", False)
 
 
 def test_a_marked_callback_may_wait_for_some_only() -> None:

@@ -87,7 +87,8 @@ def test_a_members_id_is_the_steps_and_not_the_jobs() -> None:
     assert definition.plan.nodes[1].id == ID
     assert draft(definition, 1).id is None
     assert (
-        b"depends_on" not in draft(parse_workflow({"steps": [job(id="a", depends_on=[])]}), 1).spec
+        b"depends_on"
+        not in draft(parse_workflow({"steps": [job(id="a", depends_on=[])]}), 1).shape.spec
     )
 
 
@@ -102,10 +103,11 @@ def test_options_of_the_workflow_lie_beneath_those_of_its_jobs() -> None:
     ]
     definition = parse_workflow({"type": "group", "jobs": members, "options": options})
     found = [
-        (draft(definition, at).queue, draft(definition, at).limits.run_ms) for at in (1, 2, 3, 5)
+        (draft(definition, at).queue, draft(definition, at).shape.limits.run_ms)
+        for at in (1, 2, 3, 5)
     ]
     assert found == [("bulk", 5000), ("own", 5000), ("own", 900), ("inner", 5000)]
-    assert [draft(definition, at).priority for at in (1, 2, 3, 5)] == [1, 1, 1, 1]
+    assert [draft(definition, at).shape.priority for at in (1, 2, 3, 5)] == [1, 1, 1, 1]
 
 
 @pytest.mark.parametrize(
@@ -121,9 +123,9 @@ def test_a_chain_keeps_the_priority_of_its_first_step(
     first: dict[str, Any], priorities: list[int]
 ) -> None:
     definition = parse_workflow({"type": "chain", "steps": [first, job(), job(priority=7)]})
-    assert [draft(definition, at).priority for at in (1, 2, 3)] == priorities
+    assert [draft(definition, at).shape.priority for at in (1, 2, 3)] == priorities
     alone = parse_workflow({"type": "group", "jobs": [first, job()]})
-    assert draft(alone, 2).priority == 0
+    assert draft(alone, 2).shape.priority == 0
 
 
 def deep(levels: int) -> dict[str, Any]:

@@ -76,10 +76,13 @@ def _binding(
             filled[place] = False
     for place in texts:
         if filled[place]:
-            values[place::width] = [
-                value.decode() if isinstance(value, bytes) else value
-                for value in values[place::width]
-            ]
+            column = values[place::width]
+            try:
+                values[place::width] = map(bytes.decode, column)
+            except TypeError:
+                values[place::width] = [
+                    value.decode() if isinstance(value, bytes) else value for value in column
+                ]
     if all(filled):
         return (), values
     empty = tuple(place for place in range(width) if not filled[place])

@@ -29,7 +29,7 @@ class EventWrites(StatisticsWrites):
         """Events as they are bound, each at the next position."""
         return [
             (
-                self.position(),
+                position,
                 self.now,
                 event.type,
                 event.subject,
@@ -37,7 +37,7 @@ class EventWrites(StatisticsWrites):
                 event.job_type,
                 event.data,
             )
-            for event in events
+            for event, position in zip(events, self._places, strict=False)
         ]
 
     def tally_events(self, limit: int) -> EventTally | None:

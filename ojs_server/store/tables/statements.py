@@ -1,6 +1,7 @@
 """Running named statements: what each store implements, and all tables are built on."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 from ojs_server.store.base import MAX_POSITIONS
@@ -34,6 +35,12 @@ class Statements:
         return self.all_rows(name, [(item,) for item in ids if self.can_hold(item)])
 
 
+def _no_more() -> Iterator[int]:
+    # A generator that ends with an error.
+    yield from ()
+    raise OverflowError("a transaction ran out of positions")
+
+
 class Writing(Statements):
     """The statements of one write transaction: its moment, its node, its places."""
 
@@ -41,14 +48,11 @@ class Writing(Statements):
         self.now = now
         self.node = node
         self._base = base
-        self._used = 0
+        self._places = chain(range(base + 1, base + MAX_POSITIONS), _no_more())
 
     def position(self) -> int:
         """The next place in commit order."""
-        self._used += 1
-        if self._used >= MAX_POSITIONS:
-            raise OverflowError("a transaction ran out of positions")
-        return self._base + self._used
+        return next(self._places)
 
     def configs_changed(self) -> None:
         """What nodes hold in memory has changed: every transaction after this one knows."""

@@ -236,7 +236,7 @@ def jobs_are_not_counted() -> None:
 @fault("OJS-MAN-015")
 def jobs_of_tenants_are_not_counted() -> None:
     """The metrics know jobs, and not whose they are."""
-    put(job_metrics, "_OWNED", b"\0")
+    put(job_metrics, "_OF_TENANT", {})
 
 
 @fault("OJS-ADM-023")
