@@ -6,6 +6,7 @@ else; the server is judged by its ratio to this. python -m benchmarks.floor --da
 
 import argparse
 import asyncio
+import gc
 import threading
 from itertools import islice
 from queue import SimpleQueue
@@ -158,6 +159,7 @@ def _shown(row: Row) -> dict[str, Any]:
 class _Announcing(uvicorn.Server):
     async def startup(self, sockets: Any = None) -> None:
         await super().startup(sockets)
+        gc.freeze()
         port = self.servers[0].sockets[0].getsockname()[1]
         print(f"the floor listens on http://127.0.0.1:{port}", flush=True)
 

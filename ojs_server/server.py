@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -44,6 +45,8 @@ class OjsUvicorn(uvicorn.Server):
         """Announce the address once it is bound."""
         self._loop = asyncio.get_running_loop()
         await super().startup(sockets)
+        # What there is now stays: the collector need not walk through all of it time and again.
+        gc.freeze()
         if self.started:
             self._on_start(self.servers[0].sockets[0].getsockname()[1])
 
