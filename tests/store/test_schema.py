@@ -14,7 +14,7 @@ from psycopg.sql import SQL, Identifier
 
 from ojs_server.store.base import POSITION_BITS, Store
 from ojs_server.store.open import open_store
-from ojs_server.store.postgres.arrays import register, texts
+from ojs_server.store.postgres.arrays import TextArray, register, texts
 from ojs_server.store.postgres.statements import STATEMENTS, with_lanes
 from ojs_server.store.sqlite.statements import QUERIES
 from ojs_server.store.sqlite.store import SqliteStore
@@ -100,7 +100,7 @@ def _scans(plan: dict[str, Any]) -> Iterator[Scan]:
 
 
 def claim_bound(**more: Any) -> dict[str, Any]:
-    return {"queues": texts(["q1", "q0"]), "now": START, "limit": LIMIT, **more}
+    return {"queues": TextArray(texts(["q1", "q0"])), "now": START, "limit": LIMIT, **more}
 
 
 def test_a_claim_reads_what_it_takes_on_postgres(connection: psycopg.Connection[Any]) -> None:
@@ -113,7 +113,7 @@ def test_a_claim_by_type_reads_what_it_takes_on_postgres(
     connection: psycopg.Connection[Any],
 ) -> None:
     sql = with_lanes(STATEMENTS["claim_types"], 3)
-    scans = explained(connection, sql, claim_bound(types=texts(["t.3", "t.1", "none"])))
+    scans = explained(connection, sql, claim_bound(types=TextArray(texts(["t.3", "t.1", "none"]))))
     assert {scan.index for scan in scans} == {"jobs_claim_type", "jobs_pkey", "queues_pkey"}
     assert all(scan.rows <= LIMIT for scan in scans)
 
@@ -139,7 +139,7 @@ def test_the_next_demand_is_found_by_index_on_postgres(
     connection: psycopg.Connection[Any],
 ) -> None:
     demands = STATEMENTS["demands"]
-    scans = explained(connection, demands.sql, demands.bind([("q1",), ("q0",)]))
+    scans = explained(connection, demands.sql, demands.bound([("q1",), ("q0",)]))
     assert {scan.index for scan in scans if scan.table == "jobs"} <= {"jobs_demand"}
 
 
@@ -148,9 +148,9 @@ def test_claims_that_share_read_what_they_choose_from_on_postgres(
 ) -> None:
     connection.execute("UPDATE jobs SET tenant = 't' || seq % 3 WHERE state = 'available'")
     lanes = {
-        "queues": texts(["q1", "q0"]),
-        "tenants": texts(["t1", "t2"]),
-        "types": texts(["t.1", "t.2"]),
+        "queues": TextArray(texts(["q1", "q0"])),
+        "tenants": TextArray(texts(["t1", "t2"])),
+        "types": TextArray(texts(["t.1", "t.2"])),
         "now": START,
         "limit": LIMIT,
     }
@@ -163,7 +163,11 @@ def test_claims_that_share_read_what_they_choose_from_on_postgres(
         scans = explained(connection, STATEMENTS[name].sql, lanes)
         assert {scan.index for scan in scans if scan.table == "jobs"} == {index}
         assert all(scan.rows <= 2 * LIMIT for scan in scans)
-    bound = {"queues": texts(["q1", "q0"]), "after": texts(["", ""]), "limit": LIMIT}
+    bound = {
+        "queues": TextArray(texts(["q1", "q0"])),
+        "after": TextArray(texts(["", ""])),
+        "limit": LIMIT,
+    }
     scans = explained(connection, STATEMENTS["tenants_waiting"].sql, bound)
     assert {scan.index for scan in scans} == {"jobs_tenant_claim"}
     assert sum(scan.rows for scan in scans) <= 8
@@ -203,7 +207,7 @@ def test_gates_are_opened_without_reading_who_waits_on_postgres(
     )
     for name, rows in (("open_gates", [("k0", LIMIT), ("k1", LIMIT)]), ("gated_keys", [("k0",)])):
         statement = STATEMENTS[name]
-        scans = explained(connection, statement.sql, statement.bind(rows))
+        scans = explained(connection, statement.sql, statement.bound(rows))
         # Looked up by id, a job is read again for each that was found.
         assert all(scan.index and scan.rows <= 4 * LIMIT for scan in scans if scan.table == "jobs")
 
@@ -221,7 +225,7 @@ def test_statistics_are_found_by_index_on_postgres(connection: psycopg.Connectio
     spans = "SELECT 60000, 'q' || n % 50, n, 'processed', 0, 1 FROM generate_series(1, 5000) AS n"
     connection.execute(f"INSERT INTO statistics {spans}".encode())
     statement = STATEMENTS["statistics"]
-    bound = statement.bind([(60_000, "q1", 4000, 6000), (60_000, "q2", 4000, 6000)])
+    bound = statement.bound([(60_000, "q1", 4000, 6000), (60_000, "q2", 4000, 6000)])
     scans = [one for one in explained(connection, statement.sql, bound) if one.table]
     read = [one for one in scans if one.table == "statistics"]
     assert {one.index for one in read} == {"statistics_pkey"}

@@ -4,12 +4,13 @@ A statement takes a whole batch as one array per column. Packed here, an array h
 type whatever it holds (one prepared statement per purpose), at half the cost of the driver's.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import chain, repeat
 from struct import Struct
 from typing import Any, Final
 
+import msgspec
 from psycopg import pq
 from psycopg.abc import AdaptContext
 from psycopg.adapt import Dumper
@@ -23,121 +24,96 @@ _HEAD: Final = Struct(">iiIii").pack
 _LENGTH: Final = Struct(">i").pack
 
 
-class Array:
-    """One packed array of a PostgreSQL type."""
-
-    element_oid: int
-
-    def __init__(self, count: int, items: bytes) -> None:
-        oid = self.element_oid
-        self.packed = (_HEAD(1, 1, oid, count, 1) if count else _EMPTY(0, 0, oid)) + items
+Packer = Callable[[Sequence[Any]], bytes]
 
 
-class TextArray(Array):
-    """`text[]`."""
+def _packer(element_oid: int, pack: Packer) -> Packer:
+    """Packs the elements of a column, and its head with them."""
 
-    element_oid = 25
+    def packed(column: Sequence[Any]) -> bytes:
+        count = len(column)
+        if not count:
+            return _EMPTY(0, 0, element_oid)
+        head = _HEAD(1, 1, element_oid, count, 1)
+        first = column[0]
+        # Most columns of most batches are empty, or say the same of each job.
+        if column.count(first) == count:
+            return head + (_NULL if first is None else pack((first,))) * count
+        if None in column:
+            return head + b"".join([_NULL if one is None else pack((one,)) for one in column])
+        return head + pack(column)
 
-
-class Int8Array(Array):
-    """`bigint[]`."""
-
-    element_oid = 20
-
-
-class Float8Array(Array):
-    """`double precision[]`."""
-
-    element_oid = 701
-
-
-class ByteaArray(Array):
-    """`bytea[]`."""
-
-    element_oid = 17
+    return packed
 
 
-class BoolArray(Array):
-    """`boolean[]`."""
-
-    element_oid = 16
-
-
-ARRAY_OIDS: Final = {
-    TextArray: 1009,
-    Int8Array: 1016,
-    Float8Array: 1022,
-    ByteaArray: 1001,
-    BoolArray: 1000,
-}
-
-
-def texts(values: Iterable[str | None]) -> Array:
-    """A column of text."""
-    return _column(TextArray, values, lambda column: _blobs(list(map(str.encode, column))))
-
-
-def ints(values: Iterable[int | None]) -> Array:
-    """A column of whole numbers."""
-    return _column(Int8Array, values, lambda column: _numbers("q", column))
-
-
-def floats(values: Iterable[float | None]) -> Array:
-    """A column of numbers."""
-    return _column(Float8Array, values, lambda column: _numbers("d", column))
-
-
-def blobs(values: Iterable[bytes | None]) -> Array:
-    """A column of bytes."""
-    return _column(ByteaArray, values, _blobs)
-
-
-def bools(values: Iterable[bool]) -> Array:
-    """A column of truth."""
-    return _column(
-        BoolArray, values, lambda column: b"".join(_TRUE if v else _FALSE for v in column)
-    )
-
-
-def _column(
-    kind: type[Array], values: Iterable[Any], pack: Callable[[Sequence[Any]], bytes]
-) -> Array:
-    """Most columns of most batches are empty, and most others full: both are packed at once."""
-    column = tuple(values)
-    count, empty = len(column), column.count(None)
-    if empty == count:
-        return kind(count, _NULL * count)
-    if not empty:
-        return kind(count, pack(column))
-    return kind(count, b"".join(_NULL if v is None else pack((v,)) for v in column))
+def _texts(column: Sequence[str]) -> bytes:
+    return _blobs(list(map(str.encode, column)))
 
 
 def _blobs(column: Sequence[bytes]) -> bytes:
     return b"".join(chain.from_iterable(zip(map(_LENGTH, map(len, column)), column, strict=True)))
 
 
-def _numbers(code: str, column: Sequence[float]) -> bytes:
-    return _numbers_of(code, len(column))(*chain.from_iterable(zip(repeat(8), column)))
+def _numbers(code: str) -> Packer:
+    @lru_cache(maxsize=1024)
+    def struct_of(count: int) -> Callable[..., bytes]:
+        return Struct(f">{f'i{code}' * count}").pack
+
+    return lambda column: struct_of(len(column))(*chain.from_iterable(zip(repeat(8), column)))
 
 
-@lru_cache(maxsize=1024)
-def _numbers_of(code: str, count: int) -> Callable[..., bytes]:
-    return Struct(f">{f'i{code}' * count}").pack
+def _bools(column: Sequence[bool]) -> bytes:
+    return b"".join([_TRUE if one else _FALSE for one in column])
 
 
-PACKERS: Final[dict[str, Callable[[Iterable[Any]], Array]]] = {
-    "text": texts,
-    "int8": ints,
-    "float8": floats,
-    "bytea": blobs,
-    "bool": bools,
+class Array(msgspec.Struct, frozen=True):
+    """A packed column for the driver's own statements, which must know its type."""
+
+    packed: bytes
+
+
+class TextArray(Array, frozen=True):
+    """`text[]`."""
+
+
+class Int8Array(Array, frozen=True):
+    """`bigint[]`."""
+
+
+class Float8Array(Array, frozen=True):
+    """`double precision[]`."""
+
+
+class ByteaArray(Array, frozen=True):
+    """`bytea[]`."""
+
+
+class BoolArray(Array, frozen=True):
+    """`boolean[]`."""
+
+
+class ArrayType(msgspec.Struct, frozen=True):
+    """How a column of a type is packed, and what it is to the driver."""
+
+    pack: Packer
+    array: type[Array]
+    oid: int
+
+
+TYPES: Final = {
+    "text": ArrayType(_packer(25, _texts), TextArray, 1009),
+    "int8": ArrayType(_packer(20, _numbers("q")), Int8Array, 1016),
+    "float8": ArrayType(_packer(701, _numbers("d")), Float8Array, 1022),
+    "bytea": ArrayType(_packer(17, _blobs), ByteaArray, 1001),
+    "bool": ArrayType(_packer(16, _bools), BoolArray, 1000),
 }
+texts: Final = TYPES["text"].pack
 
 
 def register(context: AdaptContext) -> None:
     """Teach a connection to send packed arrays."""
-    for kind, dumper in _DUMPERS.items():
-        context.adapters.register_dumper(kind, dumper)
+    for array, dumper in _DUMPERS.items():
+        context.adapters.register_dumper(array, dumper)
 
 
 def _dumper(array_oid: int) -> type[Dumper]:
@@ -152,4 +128,4 @@ def _dumper(array_oid: int) -> type[Dumper]:
     return PackedDumper
 
 
-_DUMPERS: Final = {kind: _dumper(oid) for kind, oid in ARRAY_OIDS.items()}
+_DUMPERS: Final = {kind.array: _dumper(kind.oid) for kind in TYPES.values()}

@@ -8,7 +8,7 @@ with the next answer that it needs, at the latest with that to its COMMIT.
 import re
 import select
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import count
 from struct import Struct
@@ -22,10 +22,9 @@ from psycopg.adapt import Transformer
 from psycopg.pq import ConnStatus, DiagnosticField, ExecStatus, Format
 from psycopg.pq.abc import PGresult
 
-from ojs_server.store.postgres.arrays import Array
-
 Connection = psycopg.Connection[tuple[Any, ...]]
-Bound = Mapping[str, Any]
+# By the names in the statement; or in their order, spelled already.
+Bound = Mapping[str, Any] | Sequence[bytes]
 Rows = list[tuple[Any, ...]]
 # Looks at the answer to a statement, once it is there.
 Look = Callable[[PGresult], None]
@@ -41,7 +40,6 @@ _WELL: Final = (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK)
 _INT8: Final = Struct(">q").pack
 _FLOAT8: Final = Struct(">d").pack
 _SPELL: Final[dict[type, Callable[[Any], bytes | None]]] = {
-    Array: lambda value: value.packed,
     str: str.encode,
     bool: lambda value: b"\1" if value else b"\0",
     int: _INT8,
@@ -88,7 +86,9 @@ class Pipe:
     def send(self, sql: str, bound: Bound, look: Look | None = None) -> None:
         """Put a statement on its way; its answer is looked at later."""
         plan = _plan_of(sql)
-        values = [_spelled(bound[name]) for name in plan.names]
+        values = (
+            [_spelled(bound[name]) for name in plan.names] if isinstance(bound, Mapping) else bound
+        )
         formats = [Format.BINARY] * len(values)
         name = self._prepared_as(plan.sql) if self._prepare else None
         if name is None:
@@ -249,6 +249,6 @@ def _spelled(value: Any) -> bytes | None:
     """A parameter in binary form; every parameter's type is in its statement."""
     kind = type(value)
     if kind not in _SPELL:
-        # An array, text or number of its own kind is spelled like any.
+        # A text or number of its own kind is spelled like any.
         _SPELL[kind] = next(spell for like, spell in _SPELL.items() if issubclass(kind, like))
     return _SPELL[kind](value)

@@ -6,7 +6,7 @@ from typing import Any
 import psycopg
 
 from ojs_server.store.base import Clock
-from ojs_server.store.postgres.statements import PostgresStatements
+from ojs_server.store.postgres.statements import PostgresStatements, Rows, Statement
 from ojs_server.store.tables.contract import TableReads
 
 
@@ -22,6 +22,12 @@ class PostgresReader(PostgresStatements, TableReads):
 
     def _touched(self, sql: str, bound: Mapping[str, Any]) -> int:
         return self._cursor.execute(sql.encode(), bound).rowcount
+
+    def _rows_of(self, statement: Statement, rows: Rows) -> list[Any]:
+        return self._rows(statement.sql, statement.bound(rows))
+
+    def _touched_by(self, statement: Statement, rows: Rows) -> int:
+        return self._touched(statement.sql, statement.bound(rows))
 
     def now(self) -> int:
         """The store's clock."""

@@ -1,13 +1,13 @@
 """This store's statements, with a typed array for each column of a batch, and how they are run."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any, Final
 
 import msgspec
 
-from ojs_server.store.postgres.arrays import PACKERS, Array
+from ojs_server.store.postgres.arrays import TYPES, Array, Packer
 from ojs_server.store.queries import Query, load_queries
 from ojs_server.store.tables.statements import Statements
 
@@ -23,20 +23,21 @@ class Statement(msgspec.Struct, frozen=True):
     columns: tuple[str, ...] = ()
     row: str = ""
 
-    def bind(self, rows: Rows) -> dict[str, Any]:
-        """The parameters for these rows: one array per column."""
+    def packed(self, rows: Rows) -> list[bytes]:
+        """These rows as one packed array for each column."""
         cells = zip(*rows, strict=True) if rows else ((),) * len(self.columns)
-        return {
-            name: pack(column)
-            for (name, pack), column in zip(_packers(self.columns), cells, strict=True)
-        }
+        packers = _packers(self.columns)
+        return [pack(column) for pack, column in zip(packers, cells, strict=True)]
+
+    def bound(self, rows: Rows) -> dict[str, Array]:
+        """The same by the names of the parameters, for the driver."""
+        arrays = zip(self.columns, self.packed(rows), strict=True)
+        return {f"c{n}": TYPES[kind].array(each) for n, (kind, each) in enumerate(arrays)}
 
 
 @cache
-def _packers(
-    columns: tuple[str, ...],
-) -> Sequence[tuple[str, Callable[[Iterable[Any]], Array]]]:
-    return [(f"c{n}", PACKERS[kind]) for n, kind in enumerate(columns)]
+def _packers(columns: tuple[str, ...]) -> Sequence[Packer]:
+    return [TYPES[kind].pack for kind in columns]
 
 
 def statement_of(query: Query) -> Statement:
@@ -71,6 +72,14 @@ class PostgresStatements(Statements):
         """Run a statement; answers how many rows it touched."""
         raise NotImplementedError
 
+    def _rows_of(self, statement: Statement, rows: Rows) -> list[Any]:
+        """Run a statement for all rows; answers the rows it returns."""
+        raise NotImplementedError
+
+    def _touched_by(self, statement: Statement, rows: Rows) -> int:
+        """Run a statement for all rows; answers how many rows it touched."""
+        raise NotImplementedError
+
     def run(self, name: str, /, **bound: Any) -> int:
         """Run a statement; answers how many rows it touched."""
         return self._touched(STATEMENTS[name].sql, bound)
@@ -81,11 +90,11 @@ class PostgresStatements(Statements):
 
     def run_rows(self, name: str, rows: Rows) -> int:
         """Run a statement for all rows; answers how many rows it touched."""
-        return self.run(name, **STATEMENTS[name].bind(rows)) if rows else 0
+        return self._touched_by(STATEMENTS[name], rows) if rows else 0
 
     def all_rows(self, name: str, rows: Rows) -> list[Any]:
         """Run a statement for all rows; answers the rows it returns."""
-        return self.all(name, **STATEMENTS[name].bind(rows)) if rows else []
+        return self._rows_of(STATEMENTS[name], rows) if rows else []
 
     def can_hold(self, *texts: str | None) -> bool:
         """The database takes no NUL in text."""

@@ -22,7 +22,13 @@ from ojs_server.store.base import WIPED
 from ojs_server.store.postgres.arrays import texts
 from ojs_server.store.postgres.followers import Followers
 from ojs_server.store.postgres.pipe import Look, Pipe, touched
-from ojs_server.store.postgres.statements import STATEMENTS, PostgresStatements, Rows, with_lanes
+from ojs_server.store.postgres.statements import (
+    STATEMENTS,
+    PostgresStatements,
+    Rows,
+    Statement,
+    with_lanes,
+)
 from ojs_server.store.records import Claimed, Lane, Opened
 from ojs_server.store.rows import JOB_FIELDS, change_row, insert_row, job_of, lease_row
 from ojs_server.store.tables.contract import TableWrites
@@ -68,10 +74,17 @@ class PostgresTx(PostgresStatements, TableWrites):
     def _touched(self, sql: str, bound: Mapping[str, Any]) -> int:
         return self._pipe.touched(sql, bound)
 
+    def _rows_of(self, statement: Statement, rows: Rows) -> list[Any]:
+        return self._pipe.rows(statement.sql, statement.packed(rows))
+
+    def _touched_by(self, statement: Statement, rows: Rows) -> int:
+        return self._pipe.touched(statement.sql, statement.packed(rows))
+
     def _send(self, name: str, rows: Rows, look: Look | None = None) -> None:
         """Run a statement for all rows, whose answer nobody waits for; its errors come later."""
         if rows:
-            self._pipe.send(STATEMENTS[name].sql, STATEMENTS[name].bind(rows), look)
+            statement = STATEMENTS[name]
+            self._pipe.send(statement.sql, statement.packed(rows), look)
 
     def _say(self, name: str, **bound: Any) -> None:
         """The same for a statement that takes no rows."""
@@ -79,7 +92,7 @@ class PostgresTx(PostgresStatements, TableWrites):
 
     def _both(self, name: str, then: str, rows: Rows) -> tuple[list[Any], list[Any]]:
         """Run two statements for the same rows on one way; answers the rows that each returns."""
-        bound = STATEMENTS[name].bind(rows)
+        bound = STATEMENTS[name].packed(rows)
         return self._pipe.both(STATEMENTS[name].sql, STATEMENTS[then].sql, bound)
 
     def _lock(self, name: str, ids: Iterable[str]) -> None:
@@ -177,7 +190,7 @@ class PostgresTx(PostgresStatements, TableWrites):
         self, queues: Sequence[str], job_types: Sequence[str] | None, limit: int
     ) -> list[Claimed]:
         """Hand out available jobs."""
-        bound = {"queues": texts(dict.fromkeys(queues)), "now": self.now, "limit": limit}
+        bound = {"queues": texts([*dict.fromkeys(queues)]), "now": self.now, "limit": limit}
         if job_types is None:
             sql = STATEMENTS["claim"].sql
         elif job_types:
@@ -192,7 +205,7 @@ class PostgresTx(PostgresStatements, TableWrites):
 
     def tenants_waiting(self, queues: Mapping[str, str], limit: int) -> list[tuple[str, str]]:
         """Who has jobs in queues."""
-        wanted = {"queues": texts(queues), "after": texts(queues.values())}
+        wanted = {"queues": texts([*queues]), "after": texts([*queues.values()])}
         return [(row[0], row[1]) for row in self.all("tenants_waiting", **wanted, limit=limit)]
 
     def waiting(self, lanes: Sequence[Lane], limit: int) -> list[Candidate]:
@@ -203,9 +216,9 @@ class PostgresTx(PostgresStatements, TableWrites):
         found: list[Candidate] = []
         for name, alike in kinds.items():
             bound = {
-                "queues": texts(lane.queue for lane in alike),
-                "tenants": texts(lane.tenant for lane in alike),
-                "types": texts(lane.type for lane in alike),
+                "queues": texts([lane.queue for lane in alike]),
+                "tenants": texts([lane.tenant for lane in alike]),
+                "types": texts([lane.type for lane in alike]),
             }
             rows = self.all(name, **bound, now=self.now, limit=limit)
             found += [Candidate(*row) for row in rows]
