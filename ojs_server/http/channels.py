@@ -27,17 +27,17 @@ class ChannelStream(EventStream):
         super().__init__(server, asked, follower, _never())
         # A socket stays for the other channels, and a job may be revived.
         self._ends_with_job = False
+        self._key = f"message {asked.form} {asked.channel}"
 
     def _frame(self, entry: Entry) -> tuple[str, bytes]:
-        key = f"message {self._asked.form} {self._asked.channel}"
-        made = entry.frames.get(key)
+        made = entry.frames.get(self._key)
         if made is None:
             placed = entry.placed
             name, data = placed.event.type, placed.event.data
             if self._asked.form == "realtime":
                 name, data = realtime(placed.event, placed.at)
             text = message(self._asked.channel, name, data, placed.at, event_id(placed))
-            made = entry.frames[key] = (name, text)
+            made = entry.frames[self._key] = (name, text)
         return made
 
     def _opening(self) -> bytes:

@@ -116,8 +116,10 @@ class EventStream(HeldStream):
     async def _live(self) -> AsyncGenerator[bytes, None]:
         while not self._ended:
             lost, entries = self._follower.take()
-            # The replay may have been ahead of the others.
-            fresh = [entry for entry in entries if entry.placed.position > self.cursor]
+            fresh = entries
+            if entries and entries[0].placed.position <= self.cursor:
+                # The replay was ahead of the others.
+                fresh = [entry for entry in entries if entry.placed.position > self.cursor]
             if lost is not None and lost.newest.position > self.cursor:
                 yield self._dropped(lost)
             if frames := self._frames(fresh):
@@ -136,6 +138,9 @@ class EventStream(HeldStream):
                 yield self._heartbeat()
 
     def _frames(self, entries: Sequence[Entry]) -> bytes:
+        if entries and not (self._asked.kinds or self._ends_with_job):
+            self.cursor = entries[-1].placed.position
+            return b"".join([self._frame(entry)[1] for entry in entries])
         frames = []
         for entry in entries:
             name, text = self._frame(entry)

@@ -8,15 +8,18 @@ Without followers nothing runs, and a commit pays for one comparison.
 
 import asyncio
 import logging
-from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections import defaultdict, deque
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
+from operator import attrgetter
 from typing import Final
 
 import msgspec
 
 from ojs_server.domain.errors import Unavailable
-from ojs_server.store.event_log import matches
+from ojs_server.domain.job import Event
+from ojs_server.store.event_log import matches, tenant_of
 from ojs_server.store.records import EventFilter, EventPage, LogSpan, PlacedEvent
 from ojs_wire import codes
 
@@ -71,12 +74,12 @@ class Follower:
         self._entries: deque[Entry] = deque()
         self._bytes = 0
         self._lost: Lost | None = None
-        self._news = asyncio.Event()
+        self._waiter: asyncio.Future[None] | None = None
 
-    def push(self, entry: Entry) -> None:
-        """One more; the oldest makes room where there is none."""
-        self._entries.append(entry)
-        self._bytes += len(entry.placed.event.data)
+    def push(self, entries: Sequence[Entry], size: int) -> None:
+        """More, with so many bytes of data; the oldest make room where there is none."""
+        self._entries.extend(entries)
+        self._bytes += size
         while len(self._entries) > 1 and (
             len(self._entries) > self._room or self._bytes > MAX_BYTES
         ):
@@ -86,29 +89,37 @@ class Follower:
                 self._lost = Lost(0, dropped, dropped)
             self._lost.count += 1
             self._lost.newest = dropped
-        self._news.set()
+        self._wake()
 
     def take(self) -> tuple[Lost | None, Sequence[Entry]]:
         """What was missed, and after that what has come."""
         lost, entries = self._lost, tuple(self._entries)
         self._lost, self._bytes = None, 0
         self._entries.clear()
-        self._news.clear()
         return lost, entries
 
     async def wait(self, within_s: float) -> bool:
         """Until there is something, or the end; False when the time is over."""
-        if not self.closed:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(within_s):
-                    await self._news.wait()
-                return True
-        return self.closed
+        if not (self.closed or self._entries):
+            # By hand: streams wait more often than they do anything else.
+            loop = asyncio.get_running_loop()
+            self._waiter = loop.create_future()
+            timer = loop.call_later(within_s, self._wake)
+            try:
+                await self._waiter
+            finally:
+                timer.cancel()
+                self._waiter = None
+        return self.closed or bool(self._entries)
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
 
     def close(self) -> None:
         """Nothing will come any more."""
         self.closed = True
-        self._news.set()
+        self._wake()
 
 
 class Tail:
@@ -134,6 +145,8 @@ class Tail:
         self._most = most
         self._room = room
         self._count = 0
+        # How many of the followers are told of one tenant's things alone.
+        self._tenanted = 0
         self._everything: dict[Follower, None] = {}
         self._by_subject: dict[str, dict[Follower, None]] = {}
         self._by_queue: dict[str, dict[Follower, None]] = {}
@@ -183,6 +196,7 @@ class Tail:
             del self._waiting[follower]
             for bucket in self._buckets(follower.wanted):
                 bucket[follower] = None
+            self._tenanted += follower.wanted.tenant is not None
 
     def leave(self, follower: Follower) -> None:
         """The stream has ended."""
@@ -190,6 +204,7 @@ class Tail:
         if follower in self._waiting:
             del self._waiting[follower]
             return
+        self._tenanted -= follower.wanted.tenant is not None
         for bucket in self._buckets(follower.wanted):
             bucket.pop(follower, None)
         for buckets in (self._by_subject, self._by_queue):
@@ -269,30 +284,35 @@ class Tail:
 
     def _hand_out(self, page: Sequence[PlacedEvent]) -> None:
         # Of a page's events most are alike in all that filters look at but the job itself.
-        alike: dict[tuple[str, str | None, str | None], list[Follower]] = {}
-        served: set[Follower] = set()
+        alike: dict[tuple[str | None, ...], list[Entry] | None] = {}
+        # And most followers want what others want: it is gathered for all of them once.
+        shared: defaultdict[tuple[Follower, ...], list[Entry]] = defaultdict(list)
         for placed in page:
             event = placed.event
-            kind = (event.type, event.queue, event.job_type)
-            followers = alike.get(kind)
-            if followers is None:
-                followers = alike[kind] = [
-                    follower
-                    for bucket in (self._everything, self._by_queue.get(event.queue or ""))
-                    for follower in bucket or ()
-                    if matches(event, follower.wanted)
-                ]
-                served.update(followers)
+            whose = tenant_of(event) if self._tenanted else None
+            kind = (event.type, event.queue, event.job_type, whose)
+            if kind not in alike:
+                followers = self._followers_of(event)
+                alike[kind] = shared[followers] if followers else None
+            entries = alike[kind]
             own = self._by_subject.get(event.subject)
-            if followers or own:
+            if entries is not None or own:
                 entry = Entry(placed)
-                for follower in followers:
-                    follower.push(entry)
+                if entries is not None:
+                    entries.append(entry)
                 for follower in own or ():
                     if matches(event, follower.wanted):
-                        follower.push(entry)
-                        served.add(follower)
-        self._served = len(served)
+                        shared[(follower,)].append(entry)
+        self._served = _push(shared)
+
+    def _followers_of(self, event: Event) -> tuple[Follower, ...]:
+        """Who wants all events that are like this one."""
+        return tuple(
+            follower
+            for bucket in (self._everything, self._by_queue.get(event.queue or ""))
+            for follower in bucket or ()
+            if matches(event, follower.wanted)
+        )
 
     async def _rest(self) -> None:
         """Until something was committed that has not been read."""
@@ -310,3 +330,22 @@ class Tail:
             self._expected = self.cursor
         self._patience_s = FIRST_LOOK_S
         return SLOW_POLL_S if self.shared else None
+
+
+def _push(shared: Mapping[tuple[Follower, ...], Sequence[Entry]]) -> int:
+    """Give every follower what it wants, in the order of the log; answers how many there are."""
+    given: defaultdict[Follower, list[tuple[Sequence[Entry], int]]] = defaultdict(list)
+    for followers, entries in shared.items():
+        size = sum(len(entry.placed.event.data) for entry in entries)
+        for follower in followers:
+            given[follower].append((entries, size))
+    for follower, parts in given.items():
+        if len(parts) == 1:
+            follower.push(*parts[0])
+        else:
+            together = chain.from_iterable(entries for entries, _ in parts)
+            follower.push(sorted(together, key=_PLACE), sum(size for _, size in parts))
+    return len(given)
+
+
+_PLACE: Final = attrgetter("placed.position")

@@ -56,7 +56,12 @@ def matches(event: Event, wanted: EventFilter) -> bool:
 
 def is_of(event: Event, tenant: str) -> bool:
     """Whether an event is about something of a tenant's."""
-    return _tenant.decode(event.data).tenant_id == tenant
+    return tenant_of(event) == tenant
+
+
+def tenant_of(event: Event) -> str | None:
+    """Whose the thing is that an event is about."""
+    return _tenant.decode(event.data).tenant_id
 
 
 def is_type(given: str, wanted: str) -> bool:

@@ -23,6 +23,10 @@ def entry(position: int, size: int = 2) -> Entry:
     return Entry(PlacedEvent(position, 0, Event("t.x", "s", "q", None, data)))
 
 
+def push(follower: Follower, *entries: Entry) -> None:
+    follower.push(entries, sum(len(one.placed.event.data) for one in entries))
+
+
 def places(follower: Follower) -> list[int]:
     return [one.placed.position for one in follower.take()[1]]
 
@@ -72,6 +76,36 @@ async def test_followers_get_what_they_want_and_nothing_from_before(engine: Engi
         assert subjects(cancels) == [gone]
         assert subjects(special) == [far]
         assert subjects(one) == [gone]
+
+
+async def test_followers_of_tenants_are_told_of_their_own_alone(engine: Engine) -> None:
+    async with (
+        following(engine, EventFilter(tenant="acme")) as acme,
+        following(engine, EventFilter(tenant="beta", queues=("q",))) as beta,
+        following(engine) as everything,
+    ):
+        # Alike in all but whose they are, and read with one page.
+        whose = ["acme", "beta", None, "beta", "acme"]
+        jobs = [{"meta": {"tenant_id": name}} if name else {} for name in whose]
+        done = await engine.run(enqueue(jobs=jobs))
+        told = [("job.enqueued", stored.job.id) for stored in done.jobs]
+        await all_read(engine)
+        assert subjects(everything) == told
+        assert subjects(acme) == [told[0], told[4]]
+        assert subjects(beta) == [told[1], told[3]]
+
+
+async def test_a_follower_of_several_queues_has_their_events_in_order(engine: Engine) -> None:
+    queues = ["q", "other", "q", "third", "other"]
+    async with (
+        following(engine, EventFilter(queues=("other", "q"))) as two,
+        following(engine, EventFilter(queues=("q",))) as one,
+    ):
+        done = await engine.run(enqueue(jobs=[{"queue": name} for name in queues]))
+        told = [("job.enqueued", stored.job.id) for stored in done.jobs]
+        await all_read(engine)
+        assert subjects(two) == [told[0], told[1], told[2], told[4]]
+        assert subjects(one) == [told[0], told[2]]
 
 
 async def test_the_log_is_read_once_for_all_and_by_nobody_without_followers(
@@ -137,23 +171,23 @@ async def test_a_wait_ends_with_an_event_with_the_end_and_with_its_time(engine: 
 def test_a_slow_follower_keeps_the_newest_and_knows_what_it_lost() -> None:
     follower = Follower(ALL, 3)
     for position in range(1, 8):
-        follower.push(entry(position))
+        push(follower, entry(position))
     lost, entries = follower.take()
     assert lost is not None
     assert (lost.count, lost.oldest.position, lost.newest.position) == (4, 1, 4)
     assert [one.placed.position for one in entries] == [5, 6, 7]
-    follower.push(entry(8))
+    push(follower, entry(8))
     assert follower.take()[0] is None
 
 
 def test_a_buffer_is_bounded_in_bytes_too_but_holds_any_one_event() -> None:
     follower = Follower(ALL, 1000)
     for position in range(1, 6):
-        follower.push(entry(position, MAX_BYTES // 2))
+        push(follower, entry(position, MAX_BYTES // 2))
     assert places(follower) == [4, 5]
-    follower.push(entry(6, 2 * MAX_BYTES))
+    push(follower, entry(6, 2 * MAX_BYTES))
     assert places(follower) == [6]
-    follower.push(entry(7))
+    push(follower, entry(7))
     assert places(follower) == [7]
 
 
