@@ -170,7 +170,7 @@ async def _asked(
     headers: Mapping[str, str] | None = None,
     query: Mapping[str, str] | None = None,
 ) -> AsyncIterator[httpx.Response]:
-    sent = {"Accept": "text/event-stream", **(headers or {})}
+    sent = {"Accept": "text/event-stream", **stage.headers, **(headers or {})}
     timeout = httpx.Timeout(30.0, connect=5.0)
     async with stage.wire.client.stream(
         "GET", f"{V1}/{path}", params=query, headers=sent, timeout=timeout

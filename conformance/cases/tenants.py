@@ -3,6 +3,8 @@
 from typing import Any
 
 from conformance.case import case
+from conformance.claims import read_claims
+from conformance.frames import streaming
 from conformance.stage import Stage
 
 TENANTS = "multi_tenancy"
@@ -74,6 +76,25 @@ async def strangers(stage: Stage) -> None:
     stage.equal([one["subject"] for one in told], [job["id"]], "events of the tenant")
     stage.equal(told[0]["data"]["tenant_id"], acme.headers["X-OJS-Tenant"], "tenant_id")
     stage.equal((await acme.take(queue))["id"], job["id"], "the tenant's own job")
+
+
+@case("OJS-TEN-008", capability=TENANTS)
+async def what_is_alike_but_anothers(stage: Stage) -> None:
+    """Of events that come together and are alike, a tenant's stream tells the tenant's own."""
+    stage.need(read_claims(stage.manifest).has(["event_streams"]), "it claims no event streams")
+    queue, kinds = stage.name(), "job.enqueued"
+    acme, beta = (one.headers["X-OJS-Tenant"] for one in two(stage))
+    whose = [acme, beta, beta, acme, beta, acme]
+    stream = as_tenant(stage, acme)
+    async with streaming(stream, "events/stream", queues=queue, types=kinds) as frames:
+        await frames.next()
+        made = [
+            {"type": "t", "args": [], "queue": queue, "meta": {"tenant_id": name}} for name in whose
+        ]
+        jobs = (await stage.post("jobs/batch", {"jobs": made})).expect(201)["jobs"]
+        own = [job["id"] for job, name in zip(jobs, whose, strict=True) if name == acme]
+        told = [(await frames.event()).json["subject"] for _ in own]
+    stage.equal(told, own, "jobs that a tenant's stream tells of")
 
 
 @case("OJS-TEN-009", capability=TENANTS)

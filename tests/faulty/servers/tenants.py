@@ -10,7 +10,7 @@ from ojs_server.domain.validate import Draft, parse_draft
 from ojs_server.domain.webhook import Webhook
 from ojs_server.http import blackboard, blocks, cron, rooms, tenancy
 from ojs_server.http.call import Call
-from ojs_server.ops import deliveries, workflow_moves
+from ojs_server.ops import deliveries, tail, workflow_moves
 from ojs_server.store import event_log
 from ojs_server.store.records import EventFilter
 from tests.faulty.fault import fault
@@ -31,6 +31,12 @@ def strangers_are_let_in() -> None:
 def events_are_everybodys() -> None:
     """A tenant hears the events of all others."""
     put(event_log, "is_of", lambda event, tenant: True)
+
+
+@fault("OJS-TEN-008")
+def what_is_alike_is_everybodys() -> None:
+    """Who is told of an event is decided by the first one of a page that is like it."""
+    put(tail, "tenant_of", lambda event: None)
 
 
 @fault("OJS-TEN-009")
