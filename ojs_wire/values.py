@@ -81,6 +81,8 @@ class RisingIds:
 _LAST_PART: Final = (1 << 48) - 1
 
 
+# Jobs and events of one commit have one moment.
+@lru_cache(maxsize=256)
 def _moment_text(now: int) -> str:
     text = f"{now & 0xFFFF_FFFF_FFFF:012x}"
     return f"{text[:8]}-{text[8:]}-7"

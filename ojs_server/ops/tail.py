@@ -27,7 +27,7 @@ from ojs_wire import codes
 STRIDE_S: Final = 0.01
 # Waking a stream costs several times what one more event in its piece does, so each stream that
 # was just given something makes the stride longer by this.
-STRIDE_MORE_S: Final = 0.0001
+STRIDE_MORE_S: Final = 0.00015
 # Another node's notice can be lost, and its events can be held back by an open transaction.
 SLOW_POLL_S: Final = 1.0
 FIRST_LOOK_S: Final = 0.01
