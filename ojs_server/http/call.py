@@ -22,6 +22,8 @@ Wanted = TypeVar("Wanted", bound=msgspec.Struct)
 MEDIA_TYPES: Final = ("application/openjobspec+json", "application/json")
 # The extension of a server that sends a whole answer at once: its status, headers and body.
 ANSWER: Final = "ojs.answer"
+# The extension of a server that sends a WebSocket several texts at once.
+TEXTS: Final = "ojs.texts"
 # As they are nearly always written.
 _USUAL_TYPES: Final = {None, *(name.encode() for name in MEDIA_TYPES)}
 ANONYMOUS: Final = ""

@@ -1,9 +1,10 @@
 """HTTP/1.1 before there is a request, and after there is an answer.
 
-Heads are bounded, and bad ones get the error object. Answers that are whole leave in one piece.
+Heads are bounded, and bad ones get the error object. Answers that are whole leave in one piece,
+and so do the messages that a WebSocket is sent together.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from random import getrandbits
 from typing import TYPE_CHECKING, Final
 
@@ -12,10 +13,12 @@ from uvicorn.protocols.http.httptools_impl import (
     HttpToolsProtocol,
     RequestResponseCycle,
 )
+from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.wsproto_impl import WSProtocol
+from wsproto.events import Request
 
 from ojs_server.domain.errors import InvalidRequest
-from ojs_server.http.call import ANSWER, RequestIds
+from ojs_server.http.call import ANSWER, TEXTS, RequestIds
 from ojs_server.http.dialects import OPENJOBSPEC, VERSION
 from ojs_server.http.errors import answer_of
 from ojs_wire.codec import encode
@@ -121,6 +124,12 @@ class _Answering:
 class BoundedSocket(WSProtocol):
     """uvicorn's WebSocket, which a client that reads nothing does not hold open for ever."""
 
+    def handle_connect(self, event: Request) -> None:
+        """Somebody asks for it."""
+        super().handle_connect(event)
+        # The application is a task, which has not begun.
+        self.scope["extensions"][TEXTS] = {"send": self._send_texts}
+
     def shutdown(self) -> None:
         """The server stops: the application may say so first, and ends the connection then."""
         if self.handshake_complete and not self.close_sent:
@@ -134,3 +143,20 @@ class BoundedSocket(WSProtocol):
         """No pong has come: nobody is there, so nothing is left to be read."""
         super().keepalive_timeout()
         self.transport.abort()
+
+    async def _send_texts(self, texts: Iterable[bytes]) -> None:
+        """Several messages, which are UTF-8, in one write."""
+        await self.writable.wait()
+        if self.disconnected or self.close_sent or self.transport.is_closing():
+            raise ClientDisconnected
+        self.transport.write(b"".join(map(text_frame, texts)))
+
+
+def text_frame(text: bytes) -> bytes:
+    """A message of a server as the one frame of RFC 6455; it is not compressed."""
+    size = len(text)
+    if size < 126:
+        return b"\x81%c%b" % (size, text)
+    if size < 1 << 16:
+        return b"\x81\x7e%b%b" % (size.to_bytes(2, "big"), text)
+    return b"\x81\x7f%b%b" % (size.to_bytes(8, "big"), text)

@@ -17,7 +17,7 @@ from ojs_server.domain.job import TERMINAL, Event
 from ojs_server.domain.naming import nearest
 from ojs_server.domain.realtime import STATE_CHANGED, state_changed
 from ojs_server.http import dialects
-from ojs_server.http.call import Answer, Call, RequestIds
+from ojs_server.http.call import TEXTS, Answer, Call, RequestIds
 from ojs_server.http.channels import ChannelStream, message
 from ojs_server.http.errors import answer_of
 from ojs_server.http.feed import Form, Subscription
@@ -273,6 +273,10 @@ class Socket:
         await self._tell(encode(said) + b"\n")
 
     async def _tell(self, lines: bytes) -> None:
+        extensions = self._call.scope.get("extensions") or {}
+        if TEXTS in extensions:
+            await extensions[TEXTS]["send"](lines.splitlines())
+            return
         for line in lines.splitlines():
             await self._send({"type": "websocket.send", "text": line.decode()})
 

@@ -75,6 +75,8 @@ class Follower:
         self._bytes = 0
         self._lost: Lost | None = None
         self._waiter: asyncio.Future[None] | None = None
+        self._alarm: asyncio.TimerHandle | None = None
+        self._due_s = 0.0
 
     def push(self, entries: Sequence[Entry], size: int) -> None:
         """More, with so many bytes of data; the oldest make room where there is none."""
@@ -103,14 +105,29 @@ class Follower:
         if not (self.closed or self._entries):
             # By hand: streams wait more often than they do anything else.
             loop = asyncio.get_running_loop()
+            self._due_s = loop.time() + within_s
+            if self._alarm is None or self._alarm.when() > self._due_s:
+                self._set_alarm(loop)
             self._waiter = loop.create_future()
-            timer = loop.call_later(within_s, self._wake)
             try:
                 await self._waiter
             finally:
-                timer.cancel()
                 self._waiter = None
         return self.closed or bool(self._entries)
+
+    def _set_alarm(self, loop: asyncio.AbstractEventLoop) -> None:
+        # One for many waits: few of them last as long as they may.
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm = loop.call_at(self._due_s, self._ring, loop)
+
+    def _ring(self, loop: asyncio.AbstractEventLoop) -> None:
+        """A wait is over, or has begun since the alarm was set."""
+        self._alarm = None
+        if loop.time() < self._due_s:
+            self._set_alarm(loop)
+        else:
+            self._wake()
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
@@ -119,6 +136,8 @@ class Follower:
     def close(self) -> None:
         """Nothing will come any more."""
         self.closed = True
+        if self._alarm is not None:
+            self._alarm.cancel()
         self._wake()
 
 

@@ -1,5 +1,6 @@
 """Following the event log: one reader for all, filters for each, and nothing without anybody."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -166,6 +167,24 @@ async def test_a_wait_ends_with_an_event_with_the_end_and_with_its_time(engine: 
         assert follower.closed
         with pytest.raises(Unavailable, match="stopping"):
             engine.tail.admit(ALL)
+
+
+async def test_each_wait_has_its_own_time_whatever_the_others_had() -> None:
+    follower = Follower(ALL, 3)
+    loop = asyncio.get_running_loop()
+    begun = loop.time()
+    for within_s in (0.02, 30, 0.05, 30, 0.02):
+        if within_s == 30:
+            loop.call_soon(push, follower, entry(1))
+            assert await follower.wait(within_s)
+            follower.take()
+        else:
+            started = loop.time()
+            assert not await follower.wait(within_s)
+            assert loop.time() - started >= within_s
+    assert loop.time() - begun < 10
+    loop.call_later(0.1, follower.close)
+    assert await follower.wait(30)
 
 
 def test_a_slow_follower_keeps_the_newest_and_knows_what_it_lost() -> None:
