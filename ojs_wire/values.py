@@ -71,7 +71,7 @@ class RisingIds:
             self._begin(now, self._middle + 1)
             last &= _LAST_PART
         self._last = last
-        return f"{self._head}{last:012x}"
+        return self._head + last.to_bytes(6).hex()
 
     def _begin(self, now: int, middle: int) -> None:
         self._moment, self._middle = now, middle

@@ -1,6 +1,7 @@
 """The event catalogue: what each event of jobs, queues, workers, cron and bulk calls says."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from msgspec import Raw
@@ -18,8 +19,18 @@ from ojs_wire.values import format_timestamp, in_seconds
 
 def enqueued(job: Job, unique_key: bytes | None = None) -> Event:
     """The job waits in its queue; a new one with a unique policy says its fingerprint."""
-    key = {} if unique_key is None else {"unique_key": unique_key.hex()}
-    return _of(job, "job.enqueued", {"priority": job.priority, **key})
+    if unique_key is not None or job.trace_id is not None or job.tenant is not None:
+        key = {} if unique_key is None else {"unique_key": unique_key.hex()}
+        return _of(job, "job.enqueued", {"priority": job.priority, **key})
+    # Of one producer's jobs nothing else differs.
+    text = b'{"job_id":"%b",%b' % (job.id.encode(), _waiting(job.type, job.queue, job.priority))
+    return Event("job.enqueued", job.id, job.queue, job.type, text)
+
+
+@lru_cache(maxsize=1024)
+def _waiting(job_type: str, queue: str, priority: int) -> bytes:
+    """What is told of a job that waits, after its id."""
+    return codec.encode({"job_type": job_type, "queue": queue, "priority": priority})[1:]
 
 
 def scheduled(job: Job) -> Event:

@@ -20,8 +20,6 @@ from ojs_server.domain.version import Version, parse_version
 from ojs_wire import codec
 from ojs_wire.values import MAX_NAME
 
-# What differs from job to job.
-_OWN: Final = frozenset({"args", "meta", "id"})
 MAX_REMEMBERED: Final = 1024
 _MAX_TEXT: Final = 512
 _SPECVERSIONS: Final = ("1.0", "1.0.0-rc.1", "1.0.0")
@@ -48,9 +46,12 @@ class Shape(msgspec.Struct, frozen=True):
     spec: bytes
 
 
-def shape_of(body: Mapping[str, Any], *, strict: bool = False) -> Shape:
+def shape_of(body: dict[str, Any], *, strict: bool = False) -> Shape:
     """Check all of a request but what is its own."""
-    shared = {name: value for name, value in body.items() if name not in _OWN}
+    shared = body.copy()
+    shared.pop("args", None)
+    shared.pop("meta", None)
+    shared.pop("id", None)
     text = codec.encode(shared)
     return _remembered(text, strict) if len(text) <= _MAX_TEXT else _check(shared, strict)
 

@@ -28,7 +28,7 @@ VALIDATED: Final = "ojs_validate"
 _SPAN: Final = frozenset({"traceparent", "tracestate"})
 
 
-class Draft(msgspec.Struct, frozen=True):
+class Draft(msgspec.Struct, frozen=True, gc=False):
     """A checked enqueue: its shape, which it shares with others, and what is its own."""
 
     shape: Shape
@@ -84,10 +84,14 @@ def parse_draft(
         unique_of(shape.outranked, shape.type, shape.queue, args, meta, shape.version)
     if shape.unique is not None:
         unique = unique_of(shape.unique, shape.type, shape.queue, args, meta, shape.version)
-    draft = Draft(
+    args_text, meta_text = codec.encode(args), codec.encode(meta) if meta else b"{}"
+    # Nothing as small as that is too large.
+    if len(args_text) + len(meta_text) + len(shape.spec) > MAX_META:
+        check_sizes(args_text, meta_text, shape.spec)
+    return Draft(
         shape,
-        codec.encode(args),
-        codec.encode(meta),
+        args_text,
+        meta_text,
         client_id,
         hash_of(body, tenant) if client_id else None,
         trace_id,
@@ -95,10 +99,6 @@ def parse_draft(
         demand_of(shape.type, shape.version, meta) if meta or shape.version else None,
         tenant,
     )
-    # Nothing as small as that is too large.
-    if len(draft.args) + len(draft.meta) + len(shape.spec) > MAX_META:
-        check_sizes(draft.args, draft.meta, shape.spec)
-    return draft
 
 
 def _meta_of(

@@ -17,7 +17,7 @@ from ojs_server.http.views import (
     array,
     changed_answer,
     enqueued_at,
-    envelope,
+    envelopes,
     job_answer,
     progress_members,
     warnings,
@@ -66,11 +66,25 @@ async def enqueue(call: Call) -> Answer:
 
 async def enqueue_batch(call: Call) -> Answer:
     """Store up to a thousand jobs, all or none."""
+    done = await _store(call, await _batch(call))
+    return Answer(
+        array(
+            "jobs",
+            envelopes(done.jobs, done.earlier),
+            count=len(done.jobs),
+            **warnings(done.complaints, many=True),
+        ),
+        201 if done.created else 200,
+        {"X-OJS-Batch-Size": str(len(done.jobs)), **pressure_headers(done)},
+    )
+
+
+async def _batch(call: Call) -> Enqueue:
+    """What a request for many jobs asks for; its body need not wait for the store."""
     body = await call.json()
     call.check_members(body, BatchRequest)
-    jobs = checked_batch(body.get("jobs"))
     drafts = []
-    for index, item in enumerate(jobs):
+    for index, item in enumerate(checked_batch(body.get("jobs"))):
         try:
             drafts.append(draft_of(call, item))
         except OjsError as error:
@@ -81,20 +95,7 @@ async def enqueue_batch(call: Call) -> Answer:
     if len(set(ids)) != len(ids):
         raise InvalidRequest("two jobs of the batch have the same `id`", details={"field": "id"})
     receipt = receipt_for(call, "batch")
-    done = await _store(call, Enqueue(tuple(drafts), receipt, hash_of(body) if receipt else b""))
-    return Answer(
-        array(
-            "jobs",
-            (
-                envelope(stored, deduplicated=earlier)
-                for stored, earlier in zip(done.jobs, done.earlier, strict=True)
-            ),
-            count=len(done.jobs),
-            **warnings(done.complaints, many=True),
-        ),
-        201 if done.created else 200,
-        {"X-OJS-Batch-Size": str(len(done.jobs)), **pressure_headers(done)},
-    )
+    return Enqueue(tuple(drafts), receipt, hash_of(body) if receipt else b"")
 
 
 async def read(call: Call) -> Answer:

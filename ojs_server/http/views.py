@@ -1,11 +1,12 @@
 """How jobs look on the wire. Stored payloads pass through as the bytes they are."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
+from msgspec.structs import replace
 
 from ojs_server.domain.job import Change, Job, Lease, State, StoredJob
 from ojs_server.domain.progress import Shown
@@ -96,7 +97,7 @@ def envelope(
 
 
 # What a job has that has not only been waiting; all of it is looked at in one step.
-_RARE: Final = attrgetter(
+_RARELY: Final = (
     "started_at",
     "finished_at",
     "completed_at",
@@ -108,7 +109,51 @@ _RARE: Final = attrgetter(
     "workflow_id",
     "releases",
 )
+_RARE: Final = attrgetter(*_RARELY)
 _NEW: Final = (*[None] * 9, 0)
+
+
+def envelopes(jobs: Iterable[StoredJob], earlier: Iterable[bool]) -> Iterator[bytes]:
+    """The jobs of one request; those that were stored before are told apart.
+
+    New ones are mostly alike: what stands around their ids and payloads is made once.
+    """
+    last: tuple[Any, ...] | None = None
+    around: Sequence[bytes] = ()
+    for stored, known in zip(jobs, earlier, strict=True):
+        job = stored.job
+        looks = None if known else _LOOKS(job)
+        if looks is None or looks != last:
+            yield envelope(stored, deduplicated=known)
+            last, around = looks, ()
+            continue
+        around = around or _around(stored)
+        start, after_id, after_args, end = around
+        yield b"".join(
+            (start, job.id.encode(), after_id, stored.args, after_args, stored.meta, end)
+        )
+
+
+# All of a new job's envelope but what is its own.
+_LOOKS: Final = attrgetter(
+    "type",
+    "queue",
+    "state",
+    "priority",
+    "attempt",
+    "max_attempts",
+    "created_at",
+    "enqueued_at",
+    "spec",
+    *_RARELY,
+)
+
+
+def _around(stored: StoredJob) -> Sequence[bytes]:
+    # No JSON text has this byte, and nothing before the id looks like one.
+    text = envelope(replace(stored, args=b"\0", meta=b"\0"))
+    start, after_args, end = text.split(b"\0")
+    return (*start.split(stored.job.id.encode(), 1), after_args, end)
 
 
 def _tell_rare(shown: _Envelope, job: Job) -> None:

@@ -116,18 +116,18 @@ class Work:
 
     def routed(self, draft: Draft) -> Draft:
         """The draft with a version, where its type is routed and it asks for none."""
-        routings = self.tx.routings
-        return routed(routings, self.rota, draft) if routings else draft
+        return routed(self.tx.routings, self.rota, draft)
 
     def born(self, draft: Draft, job_id: str | None = None) -> StoredJob:
         """The job that a draft becomes in this transaction."""
-        draft = self.routed(draft)
+        if self.tx.routings:
+            draft = self.routed(draft)
         shape = draft.shape
         # One producer's jobs have one shape, and come together.
         if shape is not self._shape:
             self._shape = shape
             self._like = likeness(shape, self.now, self.rules.profile.max_attempts)
-        job_id = draft.id or job_id or self.new_id()
+        job_id = draft.id or job_id or self.luck.new_id(self.now)
         return born(draft, self._like, job_id, self.tx.position())
 
     def add(self, jobs: Sequence[StoredJob], happened: Sequence[Event]) -> set[str]:

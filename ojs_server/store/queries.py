@@ -23,17 +23,28 @@ class Query(msgspec.Struct, frozen=True):
     sql: str
     row: str = ""
 
-    def of_rows(self, count: int, empty: tuple[int, ...] = ()) -> str:
-        """The statement for this many rows, with NULL for the values at these places of each."""
-        return _expand(self.sql, self.row, count, empty)
+    def of_rows(self, count: int, empty: tuple[int, ...] = (), alike: tuple[int, ...] = ()) -> str:
+        """The statement for this many rows.
+
+        Each has NULL at the places that are `empty`, and the same value at those that are
+        `alike`, which are bound before all others.
+        """
+        return _expand(self.sql, self.row, count, empty, alike)
 
 
 @lru_cache(maxsize=2048)
-def _expand(sql: str, row: str, count: int, empty: tuple[int, ...]) -> str:
-    first, *rest = row.split("?")
-    values = ("NULL" if place in empty else "?" for place in range(len(rest)))
-    row = first + "".join(value + text for value, text in zip(values, rest, strict=True))
-    return sql.replace("{rows}", ", ".join([row] * count))
+def _expand(sql: str, row: str, count: int, empty: tuple[int, ...], alike: tuple[int, ...]) -> str:
+    start, *rest = row.split("?")
+    known = dict.fromkeys(empty, "NULL")
+    known |= {place: f"?{number}" for number, place in enumerate(alike, 1)}
+    own = [place for place in range(len(rest)) if place not in known]
+    # A `?` without a number counts on from the highest one: the first row says where that begins.
+    numbers = {place: f"?{number}" for number, place in enumerate(own, len(alike) + 1)}
+    first, others = (
+        start + "".join(values.get(place, "?") + text for place, text in enumerate(rest))
+        for values in (known | numbers if alike else known, known)
+    )
+    return sql.replace("{rows}", ", ".join([first, *[others] * (count - 1)]))
 
 
 def load_queries(package: str) -> dict[str, Query]:

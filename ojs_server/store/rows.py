@@ -67,8 +67,9 @@ def worker_of(row: Row) -> Worker:
 
 def insert_row(stored: StoredJob) -> tuple[Any, ...]:
     """A new job in the order of the insert's columns: its fields, its payload, and its gate."""
-    _, *payload = astuple(stored)
-    return (*astuple(stored.job), *payload, stored.job.gated)
+    job = stored.job
+    gated = job.rate_key is not None and job.gated
+    return (*astuple(job), *astuple(stored)[1:], gated)
 
 
 def change_row(change: Change) -> tuple[Any, ...]:

@@ -77,6 +77,21 @@ def test_a_statement_is_made_for_as_many_rows_as_there_are() -> None:
     assert query.of_rows(3) == "INSERT INTO t VALUES (?,?), (?,?), (?,?)"
 
 
+def test_what_no_row_has_and_what_all_have_alike_is_not_bound_for_each() -> None:
+    query = Query("third", "INSERT INTO t VALUES {rows}", "(?,CAST(? AS TEXT),?,?,?)")
+    assert query.of_rows(2, (3,)) == (
+        "INSERT INTO t VALUES (?,CAST(? AS TEXT),?,NULL,?), (?,CAST(? AS TEXT),?,NULL,?)"
+    )
+    assert query.of_rows(3, (3,), (1, 4)) == (
+        "INSERT INTO t VALUES (?3,CAST(?1 AS TEXT),?4,NULL,?2), "
+        "(?,CAST(?1 AS TEXT),?,NULL,?2), (?,CAST(?1 AS TEXT),?,NULL,?2)"
+    )
+    assert query.of_rows(2, (0, 3), (1, 2, 4)) == (
+        "INSERT INTO t VALUES (NULL,CAST(?1 AS TEXT),?2,NULL,?3), "
+        "(NULL,CAST(?1 AS TEXT),?2,NULL,?3)"
+    )
+
+
 def test_a_statement_takes_a_typed_array_for_each_column() -> None:
     statement = statement_of(Query("q", "SELECT * FROM unnest({rows})", "text, int8"))
     assert statement.sql == "SELECT * FROM unnest(%(c0)s::text[], %(c1)s::int8[])"

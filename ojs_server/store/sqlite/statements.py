@@ -5,9 +5,9 @@ a statement costs one such hand-over however many jobs it moves.
 """
 
 import sqlite3
-from collections.abc import Iterator, Sequence
-from itertools import chain, compress
-from typing import Any, Final
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any, Final, NamedTuple
 
 from ojs_server.store.queries import load_queries
 from ojs_server.store.tables.statements import Statements
@@ -17,10 +17,12 @@ QUERIES: Final = load_queries(PACKAGE)
 
 # SQLite binds at most 32,766 values to a statement.
 CHUNK: Final = 500
+# For fewer rows, what all of them say is not worth a statement of its own.
+ALIKE_FROM: Final = 32
 
 # Which values of a row are bytes of a text.
 TEXTS: Final = {
-    name: tuple(
+    name: frozenset(
         place for place, before in enumerate(query.row.split("?")) if before.endswith("CAST(")
     )
     for name, query in QUERIES.items()
@@ -56,37 +58,47 @@ class SqliteStatements(Statements):
     def _parts(self, name: str, rows: Sequence[Sequence[Any]]) -> Iterator[sqlite3.Cursor]:
         query = QUERIES[name]
         for part in chunks(rows, CHUNK):
-            empty, bound = _binding(part, TEXTS[name])
-            yield self._connection.execute(query.of_rows(len(part), empty), bound)
+            bound = binding(part, TEXTS[name])
+            sql = query.of_rows(len(part), bound.empty, bound.alike)
+            yield self._connection.execute(sql, bound.values)
 
 
-def _binding(
-    rows: Sequence[Sequence[Any]], texts: Sequence[int]
-) -> tuple[tuple[int, ...], Sequence[Any]]:
-    """Where no row has a value, and the values of the rest.
+class Binding(NamedTuple):
+    """Where no row has a value, where all have the same one, and what is bound: that first."""
+
+    empty: tuple[int, ...]
+    alike: tuple[int, ...]
+    values: Sequence[Any]
+
+
+def binding(rows: Sequence[Sequence[Any]], texts: Collection[int]) -> Binding:
+    """What is to be bound for rows, of which most say little of their own.
 
     For None and for bytes the driver asks for adapters, which costs more than storing them; most
-    columns of most batches are empty.
+    columns of most batches are empty, and those of a large one say the same of each job.
     """
-    count, width = len(rows), len(rows[0])
-    values = list(chain.from_iterable(rows))
-    filled = [True] * width
-    for place, value in enumerate(rows[0]):
-        if value is None and values[place::width].count(None) == count:
-            filled[place] = False
-    for place in texts:
-        if filled[place]:
-            column = values[place::width]
-            try:
-                values[place::width] = map(bytes.decode, column)
-            except TypeError:
-                values[place::width] = [
-                    value.decode() if isinstance(value, bytes) else value for value in column
-                ]
-    if all(filled):
-        return (), values
-    empty = tuple(place for place in range(width) if not filled[place])
-    return empty, list(compress(values, filled * count))
+    count = len(rows)
+    empty: list[int] = []
+    alike: list[int] = []
+    shared: list[Any] = []
+    own: list[Iterable[Any]] = []
+    for place, column in enumerate(zip(*rows, strict=True)):
+        value = column[0]
+        if (value is None or count >= ALIKE_FROM) and column.count(value) == count:
+            if value is None:
+                empty.append(place)
+            else:
+                alike.append(place)
+                shared.append(_as_text(value) if place in texts else value)
+        else:
+            own.append(map(_as_text, column) if place in texts else column)
+    return Binding(
+        tuple(empty), tuple(alike), [*shared, *chain.from_iterable(zip(*own, strict=True))]
+    )
+
+
+def _as_text(value: Any) -> Any:
+    return value.decode() if isinstance(value, bytes) else value
 
 
 def chunks(rows: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:

@@ -1,6 +1,7 @@
 """The store contract: storing jobs, reading them back, removing them."""
 
 import pytest
+from msgspec.structs import replace
 
 from ojs_server.domain.job_filter import JobFilter
 from ojs_server.store.base import Store
@@ -97,6 +98,23 @@ def test_a_thousand_jobs_are_stored_at_once(store: Store) -> None:
     put(store, *jobs)
     with store.transaction() as tx:
         assert tx.load_whole([f"j{n}" for n in range(1000)]) == {one.job.id: one for one in jobs}
+
+
+@ON_ALL_VERSIONS
+@pytest.mark.parametrize("count", [31, 32, 600])
+def test_jobs_that_are_alike_in_all_but_little_come_back_as_they_were_stored(
+    store: Store, count: int
+) -> None:
+    like = replace(FULL, meta='{"☃":1}'.encode())
+    jobs = [
+        replace(like, job=replace(like.job, id=f"j{n}", seq=n), args=b"[%d]" % n)
+        for n in range(count)
+    ]
+    # One of them lacks what all others have.
+    jobs[7] = a_job("j7", type=like.job.type)
+    put(store, *jobs)
+    with store.transaction() as tx:
+        assert tx.load_whole([f"j{n}" for n in range(count)]) == {one.job.id: one for one in jobs}
 
 
 def test_storing_nothing_is_no_error(store: Store) -> None:

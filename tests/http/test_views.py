@@ -1,0 +1,32 @@
+"""Jobs as they look on the wire, many at once."""
+
+from typing import Any
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ojs_server.http.views import envelope, envelopes
+from tests.store.records import START, a_job
+
+KINDS: list[dict[str, Any]] = [
+    {},
+    {"enqueued_at": START},
+    {"enqueued_at": START, "spec": b'{"tags":["\\u0000"],"x":"id"}'},
+    {"type": "j1", "queue": "j2"},
+    {"state": "scheduled", "scheduled_at": START + 5, "meta": b'{"a":"b"}'},
+    {"state": "active", "started_at": START + 9, "attempt": 1},
+]
+
+
+@given(st.lists(st.tuples(st.integers(0, len(KINDS) - 1), st.booleans()), max_size=12))
+def test_jobs_look_the_same_alone_and_among_others(asked: list[tuple[int, bool]]) -> None:
+    jobs = [
+        a_job(f"j{number}", args=b'[%d,"\\u0000"]' % number, **KINDS[kind])
+        for number, (kind, _) in enumerate(asked)
+    ]
+    earlier = [known for _, known in asked]
+    alone = [envelope(one, deduplicated=known) for one, known in zip(jobs, earlier, strict=True)]
+    assert list(envelopes(jobs, earlier)) == alone
+    for text, job in zip(alone, jobs, strict=True):
+        assert msgspec.json.decode(text)["id"] == job.job.id

@@ -1,0 +1,46 @@
+"""What the embedded store binds for a set of rows, and the statement it is bound to."""
+
+import sqlite3
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ojs_server.store.queries import Query
+from ojs_server.store.sqlite.statements import ALIKE_FROM, binding
+
+ROWS = Query("q", "SELECT * FROM (VALUES {rows})", "(?,CAST(? AS TEXT),?,?)")
+TEXTS = (1,)
+SAME: list[Any] = [None, 0, 7, 1.5, "a", "☃"]
+values = st.sampled_from(SAME)
+texts = st.sampled_from([None, b"{}", "☃".encode()])
+
+
+@given(
+    same=st.tuples(values, texts, values, values),
+    differs=st.lists(
+        st.tuples(st.integers(0, 3), st.integers(0, ALIKE_FROM + 8), st.integers(1, 99)),
+        max_size=4,
+    ),
+    count=st.integers(1, ALIKE_FROM + 9),
+)
+def test_rows_are_bound_as_they_are(
+    same: tuple[Any, ...], differs: list[tuple[int, int, int]], count: int
+) -> None:
+    rows = [list(same) for _ in range(count)]
+    for place, row, value in differs:
+        rows[row % count][place] = b"%d" % value if place in TEXTS else value
+    bound = binding(rows, TEXTS)
+    connection = sqlite3.connect(":memory:")
+    sql = ROWS.of_rows(count, bound.empty, bound.alike)
+    found = connection.execute(sql, bound.values).fetchall()
+    connection.close()
+    wanted = [[one.decode() if isinstance(one, bytes) else one for one in row] for row in rows]
+    assert list(map(list, found)) == wanted
+
+
+def test_little_is_bound_for_rows_that_are_alike() -> None:
+    rows = [(number, b"{}", None, "same") for number in range(ALIKE_FROM)]
+    bound = binding(rows, TEXTS)
+    assert (bound.empty, bound.alike) == ((2,), (1, 3))
+    assert bound.values == ["{}", "same", *range(ALIKE_FROM)]
