@@ -15,10 +15,11 @@ from ojs_server.store.tables.statements import Statements
 PACKAGE: Final = "ojs_server.store.sqlite"
 QUERIES: Final = load_queries(PACKAGE)
 
-# SQLite binds at most 32,766 values to a statement.
-CHUNK: Final = 500
+# Many rows are bound by so many, and what is left over at once: each number of rows is a statement
+# of its own, and those of many rows are large. SQLite binds at most 32,766 values.
+SIZES: Final = (100, 25)
 # For fewer rows, what all of them say is not worth a statement of its own.
-ALIKE_FROM: Final = 32
+ALIKE_FROM: Final = SIZES[-1]
 
 # Which values of a row are bytes of a text.
 TEXTS: Final = {
@@ -57,7 +58,7 @@ class SqliteStatements(Statements):
 
     def _parts(self, name: str, rows: Sequence[Sequence[Any]]) -> Iterator[sqlite3.Cursor]:
         query = QUERIES[name]
-        for part in chunks(rows, CHUNK):
+        for part in parts(rows):
             bound = binding(part, TEXTS[name])
             sql = query.of_rows(len(part), bound.empty, bound.alike)
             yield self._connection.execute(sql, bound.values)
@@ -101,7 +102,12 @@ def _as_text(value: Any) -> Any:
     return value.decode() if isinstance(value, bytes) else value
 
 
-def chunks(rows: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
-    """Parts of no more than `size`."""
-    for start in range(0, len(rows), size):
-        yield rows[start : start + size]
+def parts(rows: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    """Rows in their order, as many at once as there are statements for."""
+    start = 0
+    for size in SIZES:
+        while len(rows) - start >= size:
+            yield rows[start : start + size]
+            start += size
+    if start < len(rows):
+        yield rows[start:]

@@ -156,7 +156,7 @@ class SqliteStore:
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
-            self.path, isolation_level=None, check_same_thread=False, cached_statements=512
+            self.path, isolation_level=None, check_same_thread=False, cached_statements=256
         )
         with self._lock:
             self._connections.append(connection)

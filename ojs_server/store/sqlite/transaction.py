@@ -11,7 +11,7 @@ from ojs_server.domain.sharing import ALONE
 from ojs_server.store.base import WIPED
 from ojs_server.store.records import Claimed, Lane, Opened
 from ojs_server.store.rows import JOB_FIELDS, insert_row, job_of, lease_of
-from ojs_server.store.sqlite.statements import CHUNK, QUERIES, SqliteStatements, chunks
+from ojs_server.store.sqlite.statements import QUERIES, SqliteStatements, parts
 from ojs_server.store.tables.contract import TableWrites
 from ojs_server.store.tables.sharing import waiting_in
 from ojs_server.store.tables.statements import Writing
@@ -88,8 +88,10 @@ class SqliteTx(SqliteStatements, TableWrites):
         claimed: list[Claimed] = []
         if kinds == []:
             return claimed
-        for part in chunks(names, max(1, LANES // len(kinds)) if kinds else LANES):
+        most = max(1, LANES // len(kinds)) if kinds else LANES
+        for start in range(0, len(names), most):
             if len(claimed) < limit:
+                part = names[start : start + most]
                 claimed += self._claim(part, kinds, limit - len(claimed))
         return claimed
 
@@ -130,7 +132,7 @@ class SqliteTx(SqliteStatements, TableWrites):
         """Hand out chosen jobs."""
         query = QUERIES["claim_chosen"]
         rows: list[Any] = []
-        for part in chunks(ids, CHUNK):
+        for part in parts(ids):
             sql = query.of_rows(len(part))
             rows += self._connection.execute(sql, (self.now, *part)).fetchall()
         return [Claimed(job_of(row), *row[JOB_FIELDS : JOB_FIELDS + 3]) for row in rows]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ojs_server.store.queries import Query
-from ojs_server.store.sqlite.statements import ALIKE_FROM, binding
+from ojs_server.store.sqlite.statements import ALIKE_FROM, SIZES, binding, parts
 
 ROWS = Query("q", "SELECT * FROM (VALUES {rows})", "(?,CAST(? AS TEXT),?,?)")
 TEXTS = (1,)
@@ -44,3 +44,14 @@ def test_little_is_bound_for_rows_that_are_alike() -> None:
     bound = binding(rows, TEXTS)
     assert (bound.empty, bound.alike) == ((2,), (1, 3))
     assert bound.values == ["{}", "same", *range(ALIKE_FROM)]
+
+
+def test_any_number_of_rows_takes_few_statements() -> None:
+    sizes: set[int] = set()
+    for count in range(1200):
+        rows = range(count)
+        found = list(parts(rows))
+        assert [row for part in found for row in part] == list(rows)
+        assert len(found) <= count // SIZES[0] + 5
+        sizes.update(map(len, found))
+    assert sizes == {*range(1, SIZES[-1]), *SIZES}
