@@ -5,7 +5,7 @@ type whatever it holds (one prepared statement per purpose), at half the cost of
 """
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache
 from itertools import chain, repeat
 from struct import Struct
 from typing import Any, Final
@@ -22,6 +22,8 @@ _FALSE: Final = b"\0\0\0\1\0"
 _EMPTY: Final = Struct(">iiI").pack
 _HEAD: Final = Struct(">iiIii").pack
 _LENGTH: Final = Struct(">i").pack
+# What packs so many numbers is kept, and takes as much room as they do.
+_AT_ONCE: Final = 128
 
 
 Packer = Callable[[Sequence[Any]], bytes]
@@ -55,11 +57,18 @@ def _blobs(column: Sequence[bytes]) -> bytes:
 
 
 def _numbers(code: str) -> Packer:
-    @lru_cache(maxsize=1024)
+    @cache
     def struct_of(count: int) -> Callable[..., bytes]:
         return Struct(f">{f'i{code}' * count}").pack
 
-    return lambda column: struct_of(len(column))(*chain.from_iterable(zip(repeat(8), column)))
+    def packed(column: Sequence[Any]) -> bytes:
+        count = len(column)
+        if count <= _AT_ONCE:
+            return struct_of(count)(*chain.from_iterable(zip(repeat(8), column)))
+        parts = range(0, count, _AT_ONCE)
+        return b"".join([packed(column[start : start + _AT_ONCE]) for start in parts])
+
+    return packed
 
 
 def _bools(column: Sequence[bool]) -> bytes:

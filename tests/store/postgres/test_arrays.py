@@ -27,7 +27,7 @@ def connection(postgres_url: str) -> Iterator[psycopg.Connection[Any]]:
         ("bool", [True, False], "boolean[]"),
     ],
 )
-@pytest.mark.parametrize("left", ["all", "full", "alike", "nulls", "none"])
+@pytest.mark.parametrize("left", ["all", "full", "alike", "nulls", "none", "many"])
 def test_an_array_arrives_as_it_was_packed(
     connection: psycopg.Connection[Any],
     kind: str,
@@ -41,6 +41,7 @@ def test_an_array_arrives_as_it_was_packed(
         "alike": values[:1] * 3,
         "nulls": [None] * 3,
         "none": [],
+        "many": [value for value in values[:3] if value is not None] * 333,
     }[left]
     array = TYPES[kind].array(TYPES[kind].pack(given))
     row = connection.execute("SELECT %(a)s, pg_typeof(%(a)s)::text", {"a": array}).fetchone()
