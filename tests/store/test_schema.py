@@ -369,6 +369,18 @@ def test_tenants_that_wait_are_found_by_index_on_sqlite(plan_of: Any) -> None:
     assert searches(plan, "later") == {f"SEARCH later {read}"}
 
 
+def test_no_index_of_jobs_asks_for_a_list_on_sqlite(tmp_path: Path) -> None:
+    # For a list of states, a statement that moves a row in or out makes a table first.
+    with (
+        closing(SqliteStore(str(tmp_path / "ojs.db"))) as store,
+        closing(sqlite3.connect(store.path)) as connection,
+    ):
+        asked = "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND tbl_name = 'jobs'"
+        texts = {name: sql for name, sql in connection.execute(asked) if sql}
+    assert len(texts) > 10
+    assert {name for name, sql in texts.items() if re.search(r"\bIN\b", sql)} == set()
+
+
 def test_due_jobs_are_found_by_index_on_sqlite(plan_of: Any) -> None:
     assert plan_of(QUERIES["load_due"].sql) == ["SEARCH jobs USING INDEX jobs_due (due_at<?)"]
 

@@ -13,6 +13,10 @@ from ojs_server.store.tables.statements import Statements
 
 PACKAGE: Final = "ojs_server.store.postgres"
 
+# The database plans a prepared statement for arrays of so many rows. For fewer it would make a plan
+# of its own each time, which costs more than to carry it out: it has to look at each index.
+PLANNED_FOR: Final = 10
+
 Rows = Sequence[Sequence[Any]]
 
 
@@ -22,9 +26,13 @@ class Statement(msgspec.Struct, frozen=True):
     sql: str
     columns: tuple[str, ...] = ()
     row: str = ""
+    # Whether the same row twice does what it does once.
+    repeatable: bool = False
 
     def packed(self, rows: Rows) -> list[bytes]:
         """These rows as one packed array for each column."""
+        if self.repeatable and 0 < len(rows) < PLANNED_FOR:
+            rows = [*rows, *[rows[-1]] * (PLANNED_FOR - len(rows))]
         cells = zip(*rows, strict=True) if rows else ((),) * len(self.columns)
         packers = _packers(self.columns)
         return [pack(column) for pack, column in zip(packers, cells, strict=True)]
@@ -46,7 +54,8 @@ def statement_of(query: Query) -> Statement:
         return Statement(query.sql, row=query.row)
     columns = tuple(re.split(r",\s*", query.row))
     arrays = ", ".join(f"%(c{n})s::{kind}[]" for n, kind in enumerate(columns))
-    return Statement(query.sql.replace("{rows}", arrays), columns)
+    repeatable = "= ANY ({rows})" in query.sql or query.sql.startswith("UPDATE ")
+    return Statement(query.sql.replace("{rows}", arrays), columns, repeatable=repeatable)
 
 
 @lru_cache(maxsize=64)

@@ -165,7 +165,8 @@ class SqliteStore:
             "synchronous = FULL",
             "busy_timeout = 5000",
             "temp_store = MEMORY",
-            "cache_size = -32000",
+            # In kilobytes. Not more: a commit that has balanced a tree looks at every page of it.
+            "cache_size = -8000",
             "journal_size_limit = 67108864",
         ):
             connection.execute(f"PRAGMA {pragma}")

@@ -9,11 +9,12 @@ id, CASE WHEN :with_meta THEN CAST(meta AS BLOB) END
 
 -- fragment: parked
 -- The states that the index of lists has.
-state IN ('scheduled', 'pending', 'retryable', 'cancelled', 'discarded')
+state <> 'available' AND state <> 'active' AND state <> 'completed'
 
 -- fragment: unique_held
 -- What the index of unique keys has.
-unique_key IS NOT NULL AND state IN ('scheduled', 'available', 'pending', 'active', 'retryable')
+unique_key IS NOT NULL
+    AND state <> 'completed' AND state <> 'cancelled' AND state <> 'discarded'
 
 -- name: jobs_newest
 -- Jobs of any state, newest first.

@@ -1,0 +1,2 @@
+-- Nothing to change: a list of states costs this store little. The number is that of the other
+-- store, so that both have the same version of the schema.
