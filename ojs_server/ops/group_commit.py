@@ -44,6 +44,7 @@ class GroupCommit:
         self._begin = begin
         self._on_commit = on_commit
         self._max_waiting = max_waiting
+        self._enough = min(max_waiting, MAX_BATCH)
         self._loop = asyncio.get_running_loop()
         self._waiting: deque[Waiting] = deque()
         self._busy = False
@@ -145,8 +146,9 @@ class GroupCommit:
             self._gather(TURNS)
 
     def _gather(self, turns: int) -> None:
-        """Start the next batch after so many turns of the loop, each of which reads what came."""
-        if turns:
+        """Start the next batch after so many turns of the loop, each of which reads what came; at
+        once where no more would find a place. In a flood each turn takes long, and only refuses."""
+        if turns and len(self._waiting) < self._enough:
             self._loop.call_soon(self._gather, turns - 1)
         else:
             self._start()

@@ -10,7 +10,7 @@ import pytest
 
 from ojs_server.domain.errors import Conflict, Unavailable
 from ojs_server.ops.batch import Begun, Committed
-from ojs_server.ops.group_commit import MAX_BATCH, MAX_KEPT, GroupCommit
+from ojs_server.ops.group_commit import MAX_BATCH, MAX_KEPT, TURNS, GroupCommit
 
 
 class Touch(msgspec.Struct, frozen=True):
@@ -173,6 +173,37 @@ async def test_a_full_queue_answers_at_once_and_says_when_to_come_back(writer: W
     writer.gate.set()
     assert await asyncio.gather(*first, *waiting) == ["first", "a", "b"]
     assert await commits.submit(Touch("d")) == "d"
+    await commits.close()
+
+
+@pytest.mark.parametrize(("names", "turns"), [("a", TURNS), ("ab", 0)])
+async def test_the_loop_gathers_for_a_few_turns_unless_nobody_more_would_find_a_place(
+    writer: Writer, names: str, turns: int
+) -> None:
+    ended: list[int] = []
+    begun: list[int] = []
+    now = 0
+
+    def tick() -> None:
+        nonlocal now
+        now += 1
+        loop.call_soon(tick)
+
+    loop = asyncio.get_running_loop()
+    commits = GroupCommit(
+        writer,
+        lambda committed: ended.append(now),
+        begin=lambda ops: begun.append(now),
+        max_waiting=2,
+    )
+    writer.gate.clear()
+    first = await settle(commits, Touch("first"))
+    await writer.busy()
+    waiting = await settle(commits, *map(Touch, names))
+    tick()
+    writer.gate.set()
+    await asyncio.gather(*first, *waiting)
+    assert begun[1] - ended[0] == turns
     await commits.close()
 
 
