@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import signal
 import sys
 from collections.abc import AsyncIterator
@@ -29,6 +30,22 @@ class WorkerProcess:
     def send(self, sig: signal.Signals) -> None:
         """Send a signal to the worker."""
         self._process.send_signal(sig)
+
+    async def take(self, sig: signal.Signals) -> None:
+        """Send a signal, and wait until no thread of the worker has still to take it.
+
+        Of two that wait together, another thread may take the second before the first is taken.
+        """
+        self.send(sig)
+        await asyncio.sleep(0.05)
+        while self._waits(sig):  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+
+    def _waits(self, sig: signal.Signals) -> bool:
+        """Whether a signal is still to be taken, as Linux tells it."""
+        status = Path(f"/proc/{self.pid}/status").read_text(encoding="ascii", errors="replace")
+        masks = re.findall(r"^(?:SigPnd|ShdPnd):\s*(\w+)$", status, re.MULTILINE)
+        return any(int(mask, 16) >> (sig - 1) & 1 for mask in masks)
 
     def send_all(self, sig: signal.Signals) -> None:
         """Send a signal to the whole group, as a terminal does."""

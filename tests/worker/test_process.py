@@ -392,8 +392,7 @@ async def test_a_blocked_loop_is_named_and_cannot_outlast_two_signals(full: Stag
             while not any("blocked the event loop" in line for line in process.output):  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
         assert any("stuck.loop" in line and "blocked" in line for line in process.output)
-        # Signals that wait together come in the order of their numbers, which is this order.
-        process.send(signal.SIGINT)
+        await process.take(signal.SIGINT)
         process.send(signal.SIGTERM)
         assert await process.code() == 143
 
