@@ -10,6 +10,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.http.waiting import until
+
 ROOT = Path(__file__).parents[2]
 END_S = 30
 
@@ -37,9 +39,7 @@ class WorkerProcess:
         Of two that wait together, another thread may take the second before the first is taken.
         """
         self.send(sig)
-        await asyncio.sleep(0.05)
-        while self._waits(sig):  # noqa: ASYNC110
-            await asyncio.sleep(0.05)
+        await until(lambda: not self._waits(sig))
 
     def _waits(self, sig: signal.Signals) -> bool:
         """Whether a signal is still to be taken, as Linux tells it."""

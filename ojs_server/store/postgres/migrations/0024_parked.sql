@@ -1,2 +1,2 @@
--- Nothing to change: a list of states costs this store little. The number is that of the other
--- store, so that both have the same version of the schema.
+-- Nothing to change: this store makes no table for a list of states. The number is that of the
+-- other store, so that both have the same version of the schema.
