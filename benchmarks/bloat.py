@@ -10,7 +10,6 @@ than the first, beyond a ratio. With fewer than 40,000 jobs autovacuum has nothi
 
 import argparse
 import asyncio
-import sqlite3
 import sys
 import time
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
+import apsw
 import msgspec
 import psycopg
 
@@ -91,7 +91,7 @@ def is_settled(address: str) -> bool:
 
 
 def _row(address: str, question: str) -> tuple[Any, ...]:
-    opened: Any = psycopg.connect if "://" in address else sqlite3.connect
+    opened: Any = psycopg.connect if "://" in address else apsw.Connection
     with closing(opened(address)) as connection:
         row: tuple[Any, ...] = connection.execute(question).fetchone()
     return row

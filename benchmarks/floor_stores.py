@@ -1,9 +1,9 @@
 """The least that the floor needs of a store: one durable commit for many requests."""
 
-import sqlite3
 from collections.abc import Mapping, Sequence
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
+import apsw
 import psycopg
 
 # A job: its id, queue, type and arguments.
@@ -39,10 +39,12 @@ class FloorSqlite:
     """A file, each commit on disk."""
 
     def __init__(self, path: str) -> None:
-        self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        self._db.execute("PRAGMA journal_mode = WAL")
-        self._db.execute("PRAGMA synchronous = FULL")
-        self._db.executescript(_SQLITE)
+        flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_NOMUTEX
+        self._db = apsw.Connection(path, flags=flags)
+        self._db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+        self._db.pragma("journal_mode", "WAL")
+        self._db.pragma("synchronous", "FULL")
+        self._db.execute(_SQLITE)
 
     def commit(
         self, rows: Sequence[Row], ended: Sequence[str], wanted: Mapping[str, int]
@@ -57,7 +59,7 @@ class FloorSqlite:
         if ended:
             marks = ",".join("?" * len(ended))
             self._db.execute(f"UPDATE jobs SET state = 2 WHERE id IN ({marks})", ended)
-        found = {
+        found: dict[str, Any] = {
             queue: self._db.execute(
                 "UPDATE jobs SET state = 1 WHERE seq IN (SELECT seq FROM jobs WHERE queue = ?"
                 " AND state = 0 ORDER BY seq LIMIT ?) RETURNING id, queue, type, args",

@@ -1,7 +1,8 @@
 """Named SQL, loaded from the files beside each store.
 
 A file holds statements under `-- name: …` and a line that says what for. `{rows}` in a
-statement stands for as many copies of its `-- row: …` as there are rows to bind; a text under
+statement stands for the rows that are bound, each of which is as its `-- row: …` says: a table with
+the columns `column1`, `column2` and so on, or a list where a row is but `?`. A text under
 `-- fragment: …` is put in wherever a statement or fragment of the folder says `{that_name}`.
 """
 
@@ -9,6 +10,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 from importlib import resources
+from itertools import count as count_from
 
 import msgspec
 
@@ -23,28 +25,37 @@ class Query(msgspec.Struct, frozen=True):
     sql: str
     row: str = ""
 
+    @property
+    def is_list(self) -> bool:
+        """Whether each row is one value of a list, and not a row of a table."""
+        return self.row == "?"
+
     def of_rows(self, count: int, empty: tuple[int, ...] = (), alike: tuple[int, ...] = ()) -> str:
         """The statement for this many rows.
 
-        Each has NULL at the places that are `empty`, and the same value at those that are
-        `alike`, which are bound before all others.
+        The rows of a table leave out the places that are `empty`, and those that are `alike`,
+        whose values are bound once and before all others.
         """
-        return _expand(self.sql, self.row, count, empty, alike)
+        if self.is_list:
+            return self.sql.replace("{rows}", ",".join("?" * count))
+        return _of_table(self.sql, self.row, count, empty, alike)
 
 
 @lru_cache(maxsize=2048)
-def _expand(sql: str, row: str, count: int, empty: tuple[int, ...], alike: tuple[int, ...]) -> str:
-    start, *rest = row.split("?")
-    known = dict.fromkeys(empty, "NULL")
-    known |= {place: f"?{number}" for number, place in enumerate(alike, 1)}
-    own = [place for place in range(len(rest)) if place not in known]
-    # A `?` without a number counts on from the highest one: the first row says where that begins.
-    numbers = {place: f"?{number}" for number, place in enumerate(own, len(alike) + 1)}
-    first, others = (
-        start + "".join(values.get(place, "?") + text for place, text in enumerate(rest))
-        for values in (known | numbers if alike else known, known)
+def _of_table(
+    sql: str, row: str, count: int, empty: tuple[int, ...], alike: tuple[int, ...]
+) -> str:
+    shared = {place: f"?{number}" for number, place in enumerate(alike, 1)}
+    shared |= dict.fromkeys(empty, "NULL")
+    own = (f"own.column{number}" for number in count_from(1))
+    columns = ",".join(
+        f"{item.replace('?', shared.get(place) or next(own))} AS column{place + 1}"
+        for place, item in enumerate(row[1:-1].split(","))
     )
-    return sql.replace("{rows}", ", ".join([first, *[others] * (count - 1)]))
+    each = ",".join("?" * (row.count("?") - len(shared))) or "NULL"
+    # WHERE, since an ON CONFLICT that followed FROM would be read as the ON of a join.
+    rows = f"SELECT {columns} FROM (VALUES {','.join([f'({each})'] * count)}) AS own WHERE true"
+    return sql.replace("{rows}", rows)
 
 
 def load_queries(package: str) -> dict[str, Query]:

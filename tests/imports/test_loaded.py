@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-UNWANTED = ("ojs_worker.testing", "ojs_server", "pytest", "pytest_ojs", "starlette", "sqlite3")
+UNWANTED = ("ojs_worker.testing", "ojs_server", "pytest", "pytest_ojs", "starlette", "apsw")
 
 
 def test_the_sdk_comes_without_its_testing_tools_and_without_the_server() -> None:

@@ -1,11 +1,11 @@
 """What migrations make of the rows that an earlier program has stored, on both stores."""
 
-import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import Any
 
+import apsw
 import psycopg
 import pytest
 from psycopg import sql
@@ -85,17 +85,16 @@ def older(url: str, version: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[F
                 ],
             )
         if url.startswith("sqlite:///"):
-            with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as embedded:
+            with closing(apsw.Connection(url.removeprefix("sqlite:///"))) as embedded:
                 on_sqlite.migrate(embedded, SQLITE)
                 yield lambda table, row: _into_sqlite(embedded, table, row)
-                embedded.commit()
         else:
             with closing(psycopg.connect(url, autocommit=True)) as connection:
                 on_postgres.migrate(connection, POSTGRES)
                 yield lambda table, row: _into_postgres(connection, table, row)
 
 
-def _into_sqlite(connection: sqlite3.Connection, table: str, row: Mapping[str, Any]) -> None:
+def _into_sqlite(connection: apsw.Connection, table: str, row: Mapping[str, Any]) -> None:
     places = ", ".join("?" * len(row))
     connection.execute(
         f"INSERT INTO {table} ({', '.join(row)}) VALUES ({places})", tuple(row.values())

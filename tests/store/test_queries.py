@@ -71,24 +71,30 @@ def test_no_fragment_is_left_to_be_filled(package: str) -> None:
         assert "{" not in left, query.name
 
 
+def test_a_statement_is_made_for_as_many_values_as_there_are() -> None:
+    query = Query("second", "DELETE FROM t WHERE a IN ({rows})", "?")
+    assert query.of_rows(1) == "DELETE FROM t WHERE a IN (?)"
+    assert query.of_rows(3) == "DELETE FROM t WHERE a IN (?,?,?)"
+
+
 def test_a_statement_is_made_for_as_many_rows_as_there_are() -> None:
-    query = Query("second", "INSERT INTO t VALUES {rows}", "(?,?)")
-    assert query.of_rows(1) == "INSERT INTO t VALUES (?,?)"
-    assert query.of_rows(3) == "INSERT INTO t VALUES (?,?), (?,?), (?,?)"
+    query = Query("third", "INSERT INTO t {rows}", "(?,CAST(? AS TEXT))")
+    columns = "own.column1 AS column1,CAST(own.column2 AS TEXT) AS column2"
+    for count, rows in ((1, "(?,?)"), (3, "(?,?),(?,?),(?,?)")):
+        assert query.of_rows(count) == (
+            f"INSERT INTO t SELECT {columns} FROM (VALUES {rows}) AS own WHERE true"
+        )
 
 
 def test_what_no_row_has_and_what_all_have_alike_is_not_bound_for_each() -> None:
-    query = Query("third", "INSERT INTO t VALUES {rows}", "(?,CAST(? AS TEXT),?,?,?)")
-    assert query.of_rows(2, (3,)) == (
-        "INSERT INTO t VALUES (?,CAST(? AS TEXT),?,NULL,?), (?,CAST(? AS TEXT),?,NULL,?)"
+    query = Query("fourth", "INSERT INTO t {rows}", "(?,CAST(? AS TEXT),?)")
+    assert query.of_rows(2, (2,), (1,)) == (
+        "INSERT INTO t SELECT own.column1 AS column1,CAST(?1 AS TEXT) AS column2,NULL AS column3 "
+        "FROM (VALUES (?),(?)) AS own WHERE true"
     )
-    assert query.of_rows(3, (3,), (1, 4)) == (
-        "INSERT INTO t VALUES (?3,CAST(?1 AS TEXT),?4,NULL,?2), "
-        "(?,CAST(?1 AS TEXT),?,NULL,?2), (?,CAST(?1 AS TEXT),?,NULL,?2)"
-    )
-    assert query.of_rows(2, (0, 3), (1, 2, 4)) == (
-        "INSERT INTO t VALUES (NULL,CAST(?1 AS TEXT),?2,NULL,?3), "
-        "(NULL,CAST(?1 AS TEXT),?2,NULL,?3)"
+    assert query.of_rows(2, (2,), (0, 1)) == (
+        "INSERT INTO t SELECT ?1 AS column1,CAST(?2 AS TEXT) AS column2,NULL AS column3 "
+        "FROM (VALUES (NULL),(NULL)) AS own WHERE true"
     )
 
 

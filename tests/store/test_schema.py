@@ -1,12 +1,12 @@
 """The schemas: the same tables and columns on both stores, and the indexes that calls rely on."""
 
 import re
-import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import apsw
 import msgspec
 import psycopg
 import pytest
@@ -299,7 +299,8 @@ def plan_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     path = tmp_path_factory.mktemp("plans") / "ojs.db"
     with closing(SqliteStore(str(path))) as store:
         fill(store)
-    with closing(sqlite3.connect(path)) as connection:
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
 
         def plan(sql: str) -> list[str]:
             named = dict.fromkeys(re.findall(r":(\w+)", sql))
@@ -373,7 +374,7 @@ def test_no_index_of_jobs_asks_for_a_list_on_sqlite(tmp_path: Path) -> None:
     # For a list of states, a statement that moves a row in or out makes a table first.
     with (
         closing(SqliteStore(str(tmp_path / "ojs.db"))) as store,
-        closing(sqlite3.connect(store.path)) as connection,
+        closing(apsw.Connection(str(store.path))) as connection,
     ):
         asked = "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND tbl_name = 'jobs'"
         texts = {name: sql for name, sql in connection.execute(asked) if sql}
@@ -490,7 +491,7 @@ def test_both_stores_have_the_same_tables_and_columns(postgres_url: str, sqlite_
         " WHERE table_schema = current_schema()"
         " AND table_name NOT IN ('nodes', 'settings', 'schema_versions', 'unique_locks')",
     )
-    with closing(sqlite3.connect(sqlite_path)) as connection:
+    with closing(apsw.Connection(str(sqlite_path))) as connection:
         tables = [
             name
             for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type='table'")

@@ -1,6 +1,6 @@
 """Reading a SQLite store."""
 
-import sqlite3
+import apsw
 
 from ojs_server.store.base import Clock
 from ojs_server.store.sqlite.statements import SqliteStatements
@@ -10,7 +10,7 @@ from ojs_server.store.tables.contract import TableReads
 class SqliteReader(SqliteStatements, TableReads):
     """The read operations of the store contract."""
 
-    def __init__(self, connection: sqlite3.Connection, clock: Clock) -> None:
+    def __init__(self, connection: apsw.Connection, clock: Clock) -> None:
         super().__init__(connection)
         self._clock = clock
 
@@ -20,4 +20,4 @@ class SqliteReader(SqliteStatements, TableReads):
 
     def ping(self) -> None:
         """Touch the file."""
-        self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        self._connection.execute("SELECT count(*) FROM sqlite_master").fetchall()

@@ -4,10 +4,11 @@ Row by row, each step gives the interpreter lock away beside a busy event loop; 
 a statement costs one such hand-over however many jobs it moves.
 """
 
-import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, Final, NamedTuple
+
+import apsw
 
 from ojs_server.store.queries import load_queries
 from ojs_server.store.tables.statements import Statements
@@ -16,29 +17,22 @@ PACKAGE: Final = "ojs_server.store.sqlite"
 QUERIES: Final = load_queries(PACKAGE)
 
 # Many rows are bound by so many, and what is left over at once: each number of rows is a statement
-# of its own, and those of many rows are large. SQLite binds at most 32,766 values.
+# of its own. SQLite binds at most 32,766 values, and only texts of up to 16 KB are kept prepared.
 SIZES: Final = (100, 25)
 # For fewer rows, what all of them say is not worth a statement of its own.
 ALIKE_FROM: Final = SIZES[-1]
-
-# Which values of a row are bytes of a text.
-TEXTS: Final = {
-    name: frozenset(
-        place for place, before in enumerate(query.row.split("?")) if before.endswith("CAST(")
-    )
-    for name, query in QUERIES.items()
-}
 
 
 class SqliteStatements(Statements):
     """A connection to the file."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
 
     def run(self, name: str, /, **bound: Any) -> int:
         """Run a statement; answers how many rows it touched."""
-        return self._connection.execute(QUERIES[name].sql, bound).rowcount
+        self._connection.execute(QUERIES[name].sql, bound)
+        return self._connection.changes()
 
     def all(self, name: str, /, **bound: Any) -> list[Any]:
         """Run a statement; answers the rows it returns."""
@@ -46,7 +40,7 @@ class SqliteStatements(Statements):
 
     def run_rows(self, name: str, rows: Sequence[Sequence[Any]]) -> int:
         """Run a statement for all rows; answers how many rows it touched."""
-        return sum(part.rowcount for part in self._parts(name, rows))
+        return sum(self._connection.changes() for _ in self._parts(name, rows))
 
     def all_rows(self, name: str, rows: Sequence[Sequence[Any]]) -> list[Any]:
         """Run a statement for all rows; answers the rows it returns."""
@@ -56,10 +50,10 @@ class SqliteStatements(Statements):
         """This store takes every text."""
         return True
 
-    def _parts(self, name: str, rows: Sequence[Sequence[Any]]) -> Iterator[sqlite3.Cursor]:
+    def _parts(self, name: str, rows: Sequence[Sequence[Any]]) -> Iterator[apsw.Cursor]:
         query = QUERIES[name]
         for part in parts(rows):
-            bound = binding(part, TEXTS[name])
+            bound = listing(part) if query.is_list else binding(part)
             sql = query.of_rows(len(part), bound.empty, bound.alike)
             yield self._connection.execute(sql, bound.values)
 
@@ -72,17 +66,16 @@ class Binding(NamedTuple):
     values: Sequence[Any]
 
 
-def binding(rows: Sequence[Sequence[Any]], texts: Collection[int]) -> Binding:
+def binding(rows: Sequence[Sequence[Any]]) -> Binding:
     """What is to be bound for rows, of which most say little of their own.
 
-    For None and for bytes the driver asks for adapters, which costs more than storing them; most
-    columns of most batches are empty, and those of a large one say the same of each job.
+    Most columns of most rows are empty, and those of a large set say the same of each job.
     """
     count = len(rows)
     empty: list[int] = []
     alike: list[int] = []
     shared: list[Any] = []
-    own: list[Iterable[Any]] = []
+    own: list[Sequence[Any]] = []
     for place, column in enumerate(zip(*rows, strict=True)):
         value = column[0]
         if (value is None or count >= ALIKE_FROM) and column.count(value) == count:
@@ -90,16 +83,17 @@ def binding(rows: Sequence[Sequence[Any]], texts: Collection[int]) -> Binding:
                 empty.append(place)
             else:
                 alike.append(place)
-                shared.append(_as_text(value) if place in texts else value)
+                shared.append(value)
         else:
-            own.append(map(_as_text, column) if place in texts else column)
+            own.append(column)
     return Binding(
         tuple(empty), tuple(alike), [*shared, *chain.from_iterable(zip(*own, strict=True))]
     )
 
 
-def _as_text(value: Any) -> Any:
-    return value.decode() if isinstance(value, bytes) else value
+def listing(rows: Iterable[Sequence[Any]]) -> Binding:
+    """What is to be bound for the values of a list."""
+    return Binding((), (), [value for (value,) in rows])
 
 
 def parts(rows: Sequence[Any]) -> Iterator[Sequence[Any]]:

@@ -1,12 +1,13 @@
 """The embedded store: opening, transactions and reading."""
 
-import sqlite3
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
+
+import apsw
 
 from ojs_server.domain.maintenance import Maintenance
 from ojs_server.domain.queue_config import QueueConfig
@@ -28,8 +29,22 @@ from ojs_server.store.sqlite.read import SqliteReader
 from ojs_server.store.sqlite.statements import PACKAGE, QUERIES
 from ojs_server.store.sqlite.transaction import SqliteTx
 
-# STRICT tables and UPDATE … FROM with RETURNING.
-MINIMUM_VERSION: Final = (3, 37, 0)
+# What the file, its disk or another process is to blame for; anything else is this program's fault.
+_OUTSIDE: Final = (
+    *(apsw.AbortError, apsw.BusyError, apsw.CantOpenError, apsw.CorruptError, apsw.FullError),
+    *(apsw.InterruptError, apsw.IOError, apsw.LockedError, apsw.NotADBError),
+    *(apsw.PermissionsError, apsw.ProtocolError, apsw.ReadOnlyError),
+)
+
+_PRAGMAS: Final = {
+    "journal_mode": "WAL",
+    "synchronous": "FULL",
+    "busy_timeout": 5000,
+    "temp_store": "MEMORY",
+    # In kilobytes. Not more: a commit that has balanced a tree looks at every page of it.
+    "cache_size": -8000,
+    "journal_size_limit": 67108864,
+}
 
 
 class SqliteStore:
@@ -47,11 +62,6 @@ class SqliteStore:
         node: str = "local",
         migrations: bool = True,
     ) -> None:
-        if sqlite3.sqlite_version_info < MINIMUM_VERSION:
-            raise StoreUnavailable(
-                f"SQLite {sqlite3.sqlite_version} is too old; this server needs "
-                f"{'.'.join(map(str, MINIMUM_VERSION))} or newer"
-            )
         # Two in-memory connections would see two databases, so `:memory:` is a private file.
         self._private = TemporaryDirectory(prefix="ojs-") if path == ":memory:" else None
         # Resolved, so that two names of one file share one lock.
@@ -59,11 +69,12 @@ class SqliteStore:
         self.location = str(self.path)
         self._node = node
         self._local = threading.local()
-        self._connections: list[sqlite3.Connection] = []
+        self._connections: list[apsw.Connection] = []
         self._lock = threading.Lock()
         self._file_lock = FileLock(self.path)
         try:
-            self._writer = self._connect()
+            # One thread at a time has it, so that it needs no lock of its own.
+            self._writer = self._connect(apsw.SQLITE_OPEN_NOMUTEX)
             migrate(self._writer, PACKAGE, apply=migrations)
             self._clock = clock or self._rising_clock()
             begun = SqliteTx(self._writer, 0, 0, self._node, {})
@@ -73,7 +84,7 @@ class SqliteStore:
             self._routings = begun.all_routings()
             self._sharing: Sharing = begun.stored_sharing()
             self._number = max(self._last_position() >> POSITION_BITS, self._clock())
-        except sqlite3.DatabaseError as error:
+        except apsw.Error as error:
             self.close()
             raise StoreUnavailable(f"cannot open {self.path}: {error}") from error
         except SchemaError:
@@ -106,10 +117,10 @@ class SqliteStore:
     def reader(self) -> Iterator[SqliteReader]:
         """This thread's connection for reading."""
         with self._at_the_boundary():
-            connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+            connection: apsw.Connection | None = getattr(self._local, "connection", None)
             if connection is None:
                 connection = self._local.connection = self._connect()
-                connection.execute("PRAGMA query_only = ON")
+                connection.pragma("query_only", True)
             yield SqliteReader(connection, self._clock)
 
     def ping(self) -> None:
@@ -119,7 +130,7 @@ class SqliteStore:
 
     def synchronous(self) -> int:
         """`PRAGMA synchronous` of the writing connection: 2 is FULL."""
-        return int(self._writer.execute("PRAGMA synchronous").fetchone()[0])
+        return int(self._writer.pragma("synchronous"))
 
     def listener(self, on_wake: OnWake, on_log: OnLog = unheard, on_due: OnDue = unheard) -> None:
         """There is no other node to hear of: the file has one server."""
@@ -151,30 +162,23 @@ class SqliteStore:
             raise StoreUnavailable("the store is closed")
         try:
             yield
-        except sqlite3.OperationalError as error:
+        except _OUTSIDE as error:
             raise StoreUnavailable(str(error)) from error
 
-    def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            self.path, isolation_level=None, check_same_thread=False, cached_statements=256
-        )
+    def _connect(self, flags: int = 0) -> apsw.Connection:
+        flags |= apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+        connection = apsw.Connection(str(self.path), flags=flags, statementcachesize=256)
         with self._lock:
             self._connections.append(connection)
-        for pragma in (
-            "journal_mode = WAL",
-            "synchronous = FULL",
-            "busy_timeout = 5000",
-            "temp_store = MEMORY",
-            # In kilobytes. Not more: a commit that has balanced a tree looks at every page of it.
-            "cache_size = -8000",
-            "journal_size_limit = 67108864",
-        ):
-            connection.execute(f"PRAGMA {pragma}")
+        # Otherwise each new value may be a reason to plan its statement anew.
+        connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+        for name, value in _PRAGMAS.items():
+            connection.pragma(name, value)
         return connection
 
     def _rising_clock(self) -> RisingClock:
-        row = self._writer.execute("SELECT at FROM events ORDER BY pos DESC LIMIT 1").fetchone()
-        return RisingClock(not_before=row[0] if row else 0)
+        latest = self._writer.execute("SELECT at FROM events ORDER BY pos DESC LIMIT 1").get
+        return RisingClock(not_before=latest or 0)
 
     def _last_position(self) -> int:
-        return int(self._writer.execute(QUERIES["last_position"].sql).fetchone()[0])
+        return int(self._writer.execute(QUERIES["last_position"].sql).get)

@@ -1,8 +1,9 @@
 """One SQLite write transaction: what only this store does its way."""
 
-import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
+
+import apsw
 
 from ojs_server.domain.choice import Candidate
 from ojs_server.domain.job import Job, Lease, StoredJob
@@ -25,7 +26,7 @@ class SqliteTx(SqliteStatements, TableWrites):
 
     def __init__(
         self,
-        connection: sqlite3.Connection,
+        connection: apsw.Connection,
         now: int,
         base: int,
         node: str,
@@ -105,7 +106,7 @@ class SqliteTx(SqliteStatements, TableWrites):
                 bound += (lane, queue, *kind, self.now, queue, limit)
         lanes = len(queues) * (1 if job_types is None else len(job_types))
         sql = query.sql.replace("{lanes}", " UNION ALL ".join([query.row] * lanes))
-        rows = self._connection.execute(sql, (*bound, limit)).fetchall()
+        rows: list[Any] = self._connection.execute(sql, (*bound, limit)).fetchall()
         claimed = [Claimed(job_of(row), *row[JOB_FIELDS : JOB_FIELDS + 3]) for row in rows]
         lane_of = {queue: lane for lane, queue in enumerate(queues)}
         # RETURNING promises no order.

@@ -1,13 +1,13 @@
 """The embedded store: its file, its lock, its settings and its schema."""
 
 import os
-import sqlite3
 import stat
 import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
 
+import apsw
 import pytest
 
 from ojs_server.store.base import POSITION_BITS, SchemaError, StoreUnavailable
@@ -23,8 +23,8 @@ def test_a_commit_is_flushed_to_the_disk(sqlite_path: Path) -> None:
     with closing(SqliteStore(str(sqlite_path))) as store:
         assert store.synchronous() == 2
         assert store.durability_warnings() == []
-    with closing(sqlite3.connect(sqlite_path)) as connection:
-        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    with closing(apsw.Connection(str(sqlite_path))) as connection:
+        assert connection.pragma("journal_mode") == "wal"
 
 
 def test_jobs_are_there_after_a_restart(sqlite_path: Path) -> None:
@@ -113,8 +113,8 @@ def test_memory_leaves_no_file() -> None:
 
 def test_a_newer_schema_is_refused(sqlite_path: Path) -> None:
     SqliteStore(str(sqlite_path)).close()
-    with closing(sqlite3.connect(sqlite_path)) as connection:
-        connection.execute("PRAGMA user_version = 9999")
+    with closing(apsw.Connection(str(sqlite_path))) as connection:
+        connection.pragma("user_version", 9999)
     for _ in range(2):  # the lock was let go
         with pytest.raises(SchemaError, match="schema 9999, newer than this program"):
             SqliteStore(str(sqlite_path))

@@ -15,7 +15,7 @@ INSERT INTO cron (
     name, expression, timezone, overlap, enabled, definition, created_at, updated_at,
     counted_from, next_run_at, last_run_at, last_job_id, run_count, held
 )
-VALUES {rows} ON CONFLICT (name) DO NOTHING RETURNING name
+{rows} ON CONFLICT (name) DO NOTHING RETURNING name
 
 -- name: load_cron
 -- Entries by name.
@@ -46,7 +46,7 @@ UPDATE cron SET
     created_at = entry.column7, updated_at = entry.column8, counted_from = entry.column9,
     next_run_at = entry.column10, last_run_at = entry.column11, last_job_id = entry.column12,
     run_count = entry.column13, held = entry.column14
-FROM (VALUES {rows}) AS entry WHERE cron.name = entry.column1
+FROM ({rows}) AS entry WHERE cron.name = entry.column1
 
 -- name: delete_cron
 -- Forget entries.
@@ -57,7 +57,7 @@ DELETE FROM cron WHERE name IN ({rows})
 -- What became of due times.
 -- row: (?,?,?,?,?,?,?,?,?)
 INSERT INTO cron_runs (pos, name, scheduled_at, at, outcome, reason, job_id, manual, held)
-VALUES {rows}
+{rows}
 
 -- name: trim_cron_runs
 -- All but the newest runs of an entry; one that still waits stays.

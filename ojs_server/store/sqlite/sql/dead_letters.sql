@@ -2,7 +2,7 @@
 -- What discarded jobs are found and counted by.
 -- row: (?,?,?)
 UPDATE jobs SET error_type = mark.column2, kept = mark.column3
-FROM (VALUES {rows}) AS mark WHERE jobs.id = mark.column1
+FROM ({rows}) AS mark WHERE jobs.id = mark.column1
 
 -- name: override_jobs
 -- What a retry changes about jobs.
@@ -11,7 +11,7 @@ UPDATE jobs SET
     queue = job.column2, max_attempts = job.column3, spec = CAST(job.column4 AS TEXT),
     args = CAST(job.column5 AS TEXT), meta = CAST(job.column6 AS TEXT), unique_key = job.column7,
     demand = job.column8
-FROM (VALUES {rows}) AS job WHERE jobs.id = job.column1
+FROM ({rows}) AS job WHERE jobs.id = job.column1
 
 -- name: full_queues
 -- Queues that may keep too many: the counters count those as well that no limit does.

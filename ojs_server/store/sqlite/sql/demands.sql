@@ -10,7 +10,7 @@ WITH RECURSIVE steps (queue, demand) AS (
         WHERE first.state = 'available' AND first.gated = 0 AND first.queue = wanted.column1
             AND first.demand IS NOT NULL
     )
-    FROM (VALUES {rows}) AS wanted
+    FROM ({rows}) AS wanted
     UNION ALL
     SELECT steps.queue, (
         SELECT min(next.demand) FROM jobs AS next

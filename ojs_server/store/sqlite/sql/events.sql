@@ -1,7 +1,7 @@
 -- name: insert_events
 -- What this transaction did, in order.
 -- row: (?,?,?,?,?,?,CAST(? AS TEXT))
-INSERT INTO events (pos, at, type, subject, queue, job_type, data) VALUES {rows}
+INSERT INTO events (pos, at, type, subject, queue, job_type, data) {rows}
 
 -- name: events_after
 -- The next stretch of the log.
@@ -65,13 +65,13 @@ SELECT max(
 -- Idempotency keys; one that exists is left alone and not answered.
 -- row: (?,?,?,?,?,?)
 INSERT INTO receipts (principal, operation, key, body_hash, job_ids, created_at)
-VALUES {rows} ON CONFLICT DO NOTHING
+{rows} ON CONFLICT DO NOTHING
 RETURNING principal, operation, key
 
 -- name: load_receipts
 -- What was stored under keys.
 -- row: (?,?,?)
-WITH wanted (principal, operation, key) AS (VALUES {rows})
+WITH wanted (principal, operation, key) AS ({rows})
 SELECT principal, operation, key, body_hash, job_ids
 FROM wanted CROSS JOIN receipts USING (principal, operation, key)
 
@@ -79,7 +79,7 @@ FROM wanted CROSS JOIN receipts USING (principal, operation, key)
 -- Take keys back.
 -- row: (?,?,?)
 DELETE FROM receipts WHERE rowid IN (
-    WITH gone (principal, operation, key) AS (VALUES {rows})
+    WITH gone (principal, operation, key) AS ({rows})
     SELECT receipts.rowid FROM gone CROSS JOIN receipts USING (principal, operation, key)
 )
 

@@ -25,8 +25,9 @@ SELECT {listed} FROM jobs WHERE {id_page}
 SELECT {listed} FROM jobs WHERE {parked} AND state = :state AND {id_page}
 
 -- name: jobs_by_queue
--- The same of one queue and state.
-SELECT {listed} FROM jobs WHERE {parked} AND queue = :queue AND state = :state AND {id_page}
+-- The same of one queue and state. Without a word the planner may take the index of all queues.
+SELECT {listed} FROM jobs INDEXED BY jobs_parked_queue
+WHERE {parked} AND queue = :queue AND state = :state AND {id_page}
 
 -- name: jobs_by_tenant
 -- The same of one tenant.

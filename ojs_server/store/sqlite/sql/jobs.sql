@@ -22,7 +22,7 @@ INSERT INTO jobs (
     beside, rate_key, on_limit, size, demand, tenant,
     args, meta, request_hash, result, unique_key, parent_results, gated
 )
-VALUES {rows}
+{rows}
 
 -- name: known_requests
 -- Which of these ids exist, and the hash of the request that made each.
@@ -53,7 +53,7 @@ SELECT {job}, jobs.unique_key FROM jobs WHERE id IN (
         WHERE same.unique_key = wanted.column1 AND same.state = wanted.column2
         ORDER BY same.created_at DESC, same.id DESC LIMIT 1
     )
-    FROM (VALUES {rows}) AS wanted
+    FROM ({rows}) AS wanted
 )
 
 -- name: load_due
@@ -95,7 +95,7 @@ UPDATE jobs SET
     errors = CAST(change.column17 AS TEXT),
     result = COALESCE(CAST(change.column18 AS TEXT), jobs.result), gated = change.column19,
     ended_by = change.column20
-FROM (VALUES {rows}) AS change
+FROM ({rows}) AS change
 WHERE jobs.id = change.column1 AND jobs.state = change.column2 AND jobs.attempt = change.column3
 
 -- name: delete_jobs
@@ -112,7 +112,7 @@ WHERE jobs.id = :job_id
 -- name: save_priorities
 -- Other priorities for jobs.
 -- row: (?,?)
-UPDATE jobs SET priority = job.column2 FROM (VALUES {rows}) AS job WHERE jobs.id = job.column1
+UPDATE jobs SET priority = job.column2 FROM ({rows}) AS job WHERE jobs.id = job.column1
 
 -- name: load_states
 -- The states of jobs.

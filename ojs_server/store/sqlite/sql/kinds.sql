@@ -10,7 +10,7 @@ job_kinds.created_at, job_kinds.updated_at, job_kinds.deleted_at
 INSERT INTO job_kinds (
     room, name, type, queue, schema, result_schema, created_at, updated_at, deleted_at
 )
-VALUES {rows}
+{rows}
 ON CONFLICT (room, name) DO UPDATE SET
     queue = COALESCE(excluded.queue, job_kinds.queue),
     schema = COALESCE(excluded.schema, job_kinds.schema),
@@ -21,7 +21,7 @@ ON CONFLICT (room, name) DO UPDATE SET
 -- Which worker runs which kind.
 -- row: (?,?,?)
 INSERT INTO worker_kinds (worker_id, room, name)
-VALUES {rows}
+{rows}
 ON CONFLICT DO NOTHING
 
 -- name: unlink_kinds

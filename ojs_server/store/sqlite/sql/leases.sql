@@ -11,13 +11,13 @@ INSERT INTO leases (
     job_id, queue, job_type, worker_id, attempt, duration_ms, expires_at, deadline_at, fetch_id,
     stall_ms, trace_id, late_ack
 )
-VALUES {rows}
+{rows}
 
 -- name: move_leases
 -- Their jobs stand in other queues now.
 -- row: (?,?)
 UPDATE leases SET queue = moved.column2
-FROM (VALUES {rows}) AS moved WHERE leases.job_id = moved.column1
+FROM ({rows}) AS moved WHERE leases.job_id = moved.column1
 
 -- name: drop_leases
 -- The hold is over.
@@ -38,7 +38,7 @@ SELECT {lease} FROM leases WHERE fetch_id IN ({rows})
 -- New ends.
 -- row: (?,?)
 UPDATE leases SET expires_at = extension.column2
-FROM (VALUES {rows}) AS extension WHERE leases.job_id = extension.column1
+FROM ({rows}) AS extension WHERE leases.job_id = extension.column1
 
 -- fragment: judged
 -- Whether a lease may be judged: handed out since the store has been reachable, so that its holder

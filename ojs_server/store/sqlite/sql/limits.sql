@@ -11,7 +11,7 @@ INSERT INTO limits (
     name, policy, active, starts, next_us, held_until, override, override_until, waits_since,
     opens_at, used_at
 )
-VALUES {rows} ON CONFLICT DO NOTHING
+{rows} ON CONFLICT DO NOTHING
 
 -- name: load_limits
 -- Limits by name.
@@ -30,7 +30,7 @@ UPDATE limits SET
     next_us = changed.column5, held_until = changed.column6, override = changed.column7,
     override_until = changed.column8, waits_since = changed.column9,
     opens_at = changed.column10, used_at = changed.column11
-FROM (VALUES {rows}) AS changed WHERE limits.name = changed.column1
+FROM ({rows}) AS changed WHERE limits.name = changed.column1
 
 -- name: open_gates
 -- Let the next jobs of a key into the claim's index: so many of each queue and type.
@@ -64,7 +64,7 @@ RETURNING rate_key, id, queue, 1
 -- name: gated_keys
 -- Which of these keys jobs wait for.
 -- row: (?)
-SELECT wanted.column1 FROM (VALUES {rows}) AS wanted
+SELECT wanted.column1 FROM ({rows}) AS wanted
 WHERE EXISTS (
     SELECT 1 FROM jobs
     WHERE rate_key = wanted.column1 AND state = 'available' AND gated = 1
@@ -74,13 +74,13 @@ WHERE EXISTS (
 -- Jobs that were taken on trial and stay taken.
 -- row: (?,?)
 UPDATE jobs SET started_at = kept.column2, due_at = NULL
-FROM (VALUES {rows}) AS kept WHERE jobs.id = kept.column1
+FROM ({rows}) AS kept WHERE jobs.id = kept.column1
 
 -- name: send_back
 -- Jobs that were taken on trial and wait again, before a gate or not.
 -- row: (?,?)
 UPDATE jobs SET state = 'available', attempt = attempt - 1, gated = sent.column2
-FROM (VALUES {rows}) AS sent WHERE jobs.id = sent.column1
+FROM ({rows}) AS sent WHERE jobs.id = sent.column1
 
 -- name: prune_limits
 -- Keys without an operator's word that no job names any more.

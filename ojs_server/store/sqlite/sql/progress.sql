@@ -2,13 +2,13 @@
 -- What lies beside jobs, each guarded by what lay there before (column 2).
 -- row: (?,?,?)
 UPDATE jobs SET beside = mark.column3
-FROM (VALUES {rows}) AS mark
+FROM ({rows}) AS mark
 WHERE jobs.id = mark.column1 AND jobs.beside = mark.column2
 
 -- name: save_checkpoints
 -- The newest checkpoint replaces the one before.
 -- row: (?,?,CAST(? AS TEXT),?)
-INSERT OR REPLACE INTO checkpoints (job_id, sequence, state, saved_at) VALUES {rows}
+INSERT OR REPLACE INTO checkpoints (job_id, sequence, state, saved_at) {rows}
 
 -- name: load_checkpoints
 -- Checkpoints by job.
@@ -26,7 +26,7 @@ DELETE FROM checkpoints WHERE job_id IN ({rows})
 INSERT OR REPLACE INTO progress (
     job_id, attempt, value, message, data, checkpoint, updated_at, told_at
 )
-VALUES {rows}
+{rows}
 
 -- name: load_progress
 -- How far jobs have come.
@@ -44,7 +44,7 @@ DELETE FROM progress WHERE job_id IN ({rows})
 -- name: insert_earlier
 -- Deliveries that were lost.
 -- row: (?,?,?,?)
-INSERT OR REPLACE INTO earlier_holders (job_id, attempt, worker_id, started_at) VALUES {rows}
+INSERT OR REPLACE INTO earlier_holders (job_id, attempt, worker_id, started_at) {rows}
 
 -- name: load_earlier
 -- Who held a job before.

@@ -10,7 +10,7 @@ INSERT INTO queue_counts (
     queue, node, created_at, scheduled, available, pending, active, completed, retryable,
     cancelled, discarded, bytes
 )
-VALUES {rows}
+{rows}
 ON CONFLICT (queue, node) DO UPDATE SET
     scheduled = scheduled + excluded.scheduled, available = available + excluded.available,
     pending = pending + excluded.pending, active = active + excluded.active,

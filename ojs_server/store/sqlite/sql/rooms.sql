@@ -41,7 +41,7 @@ SELECT DISTINCT room, name FROM worker_kinds WHERE worker_id IN ({rows})
 -- Kinds of rooms that nobody runs and nobody waits for, in a tenant's rooms none of its own jobs.
 -- row: (?,?,?,?)
 UPDATE job_kinds SET deleted_at = gone.column1
-FROM (VALUES {rows}) AS gone
+FROM ({rows}) AS gone
 WHERE job_kinds.room = gone.column2 AND job_kinds.name = gone.column3
     AND job_kinds.queue IS NOT NULL AND job_kinds.deleted_at IS NULL
     AND NOT EXISTS (

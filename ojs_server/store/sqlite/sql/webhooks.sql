@@ -15,7 +15,7 @@ finished_at, answer, error, took_ms, tenant
 INSERT INTO webhooks (
     id, url, wish, active, secret, old_secret, old_until, cursor, created_at, updated_at, tenant
 )
-VALUES {rows}
+{rows}
 
 -- name: count_webhooks
 -- How many there are.
@@ -37,7 +37,7 @@ FROM (
     WITH changed (
         id, url, wish, active, secret, old_secret, old_until, cursor, created_at, updated_at, tenant
     ) AS (
-        VALUES {rows}
+        {rows}
     )
     SELECT * FROM changed
 ) AS changed
@@ -60,7 +60,7 @@ INSERT INTO deliveries (
     id, webhook_id, event_id, event_type, body, status, attempt, due_at, created_at,
     finished_at, answer, error, took_ms, tenant
 )
-VALUES {rows}
+{rows}
 
 -- name: load_deliveries
 -- Deliveries by id.
@@ -81,7 +81,7 @@ UPDATE deliveries SET
     took_ms = changed.took_ms
 FROM (
     WITH changed (id, status, attempt, due_at, finished_at, answer, error, took_ms) AS (
-        VALUES {rows}
+        {rows}
     )
     SELECT * FROM changed
 ) AS changed

@@ -33,7 +33,7 @@ INSERT INTO workers (
     id, state, draining, directive, incarnation, alive_at, beat_at, seen_at, created_at, gone_at,
     profile, presence, deleted_at, principal, session, dropped_at
 )
-VALUES {rows}
+{rows}
 ON CONFLICT (id) DO UPDATE SET
     state = excluded.state, draining = excluded.draining, directive = excluded.directive,
     incarnation = excluded.incarnation, alive_at = excluded.alive_at,

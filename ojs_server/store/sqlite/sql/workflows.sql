@@ -10,7 +10,7 @@ workflows.request_hash, workflows.tenant
 INSERT INTO workflows (
     id, name, type, state, plan, progress, created_at, finished_at, due_at, request_hash, tenant
 )
-VALUES {rows} ON CONFLICT (id) DO NOTHING RETURNING id
+{rows} ON CONFLICT (id) DO NOTHING RETURNING id
 
 -- name: known_workflows
 -- Which of these ids exist, and the hash of the request that made each.
@@ -28,14 +28,14 @@ SELECT {workflow} FROM workflows WHERE id IN ({rows})
 UPDATE workflows SET
     state = step.column2, progress = step.column3, finished_at = step.column4,
     due_at = step.column5
-FROM (VALUES {rows}) AS step
+FROM ({rows}) AS step
 WHERE workflows.id = step.column1
 
 -- name: insert_workflow_jobs
 -- The jobs of a new workflow.
 -- row: (?,?,CAST(? AS TEXT),?,CAST(? AS TEXT),CAST(? AS TEXT),?)
 INSERT INTO workflow_jobs (workflow_id, node, request, job_id, result, error, ended_at)
-VALUES {rows}
+{rows}
 
 -- name: update_workflow_jobs
 -- Enqueued, dropped or ended: in each case the request has served.
@@ -46,7 +46,7 @@ UPDATE workflow_jobs SET
     result = COALESCE(CAST(step.column4 AS TEXT), workflow_jobs.result),
     error = COALESCE(CAST(step.column5 AS TEXT), workflow_jobs.error),
     ended_at = COALESCE(step.column6, workflow_jobs.ended_at)
-FROM (VALUES {rows}) AS step
+FROM ({rows}) AS step
 WHERE workflow_jobs.workflow_id = step.column1 AND workflow_jobs.node = step.column2
 
 -- name: load_workflow_jobs
@@ -55,13 +55,13 @@ WHERE workflow_jobs.workflow_id = step.column1 AND workflow_jobs.node = step.col
 SELECT
     workflow_id, node, CAST(request AS BLOB), job_id, length(CAST(result AS BLOB)),
     length(CAST(error AS BLOB))
-FROM workflow_jobs WHERE (workflow_id, node) IN (VALUES {rows})
+FROM workflow_jobs WHERE (workflow_id, node) IN ({rows})
 
 -- name: load_workflow_results
 -- What is handed on.
 -- row: (?,?)
 SELECT workflow_id, node, CAST(result AS BLOB), CAST(error AS BLOB)
-FROM workflow_jobs WHERE (workflow_id, node) IN (VALUES {rows})
+FROM workflow_jobs WHERE (workflow_id, node) IN ({rows})
 
 -- name: load_open_jobs
 -- Jobs that were enqueued and have not ended.
