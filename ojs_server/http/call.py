@@ -20,13 +20,18 @@ if TYPE_CHECKING:
 Wanted = TypeVar("Wanted", bound=msgspec.Struct)
 
 MEDIA_TYPES: Final = ("application/openjobspec+json", "application/json")
-# The extension of a server that sends a whole answer at once: its status, headers and body.
+# The extension of a server that sends a whole answer at once: status, lines of the head, and body.
 ANSWER: Final = "ojs.answer"
+# The extension of a server that knows a request's head from before: its whole body, and a place
+# for what only depends on the head.
+REMEMBERED: Final = "ojs.remembered"
 # The extension of a server that sends a WebSocket several texts at once.
 TEXTS: Final = "ojs.texts"
 # As they are nearly always written.
 _USUAL_TYPES: Final = {None, *(name.encode() for name in MEDIA_TYPES)}
 ANONYMOUS: Final = ""
+# What is noted of a head with the limit within which bodies that follow it are fit to be read.
+_FITS: Final = "fits"
 
 
 class Disconnected(Exception):
@@ -69,6 +74,11 @@ class Call:
         self.scope = scope
         self.server = server
         self._receive = receive
+        extensions = scope.get("extensions")
+        remembered = extensions and extensions.get(REMEMBERED)
+        self._whole: bytes | None = remembered["body"] if remembered else None
+        # What was found out of the head alone, for the next request with the same.
+        self.noted: dict[Any, Any] = remembered["noted"] if remembered else {}
         # As they came; names in lower case, the last of each name.
         self.headers: Mapping[bytes, bytes] = dict(scope["headers"])
 
@@ -115,13 +125,17 @@ class Call:
 
     async def body(self, limit: int | None = None) -> bytes:
         """The body as it came, no larger than `limit`."""
+        if self._whole is not None and (_FITS, limit) in self.noted:
+            return self._whole
         if self.headers.get(b"content-type") not in _USUAL_TYPES:
             self._check_media_type()
         most = self.server.settings.max_body_bytes
-        limit = most if limit is None else min(limit, most)
+        within = most if limit is None else min(limit, most)
         length = self.headers.get(b"content-length", b"0")
-        if not (length.isdigit() and len(length) < 20 and int(length) <= limit):
-            raise _too_large(limit)
+        if not (length.isdigit() and len(length) < 20 and int(length) <= within):
+            raise _too_large(within)
+        # Its type and its length are said by the head.
+        self.noted[_FITS, limit] = True
         pieces: list[bytes] = []
         size = 0
         while True:
@@ -130,8 +144,8 @@ class Call:
                 raise Disconnected
             piece: bytes = message.get("body", b"")
             size += len(piece)
-            if size > limit:
-                raise _too_large(limit)
+            if size > within:
+                raise _too_large(within)
             if not message.get("more_body"):
                 return b"".join((*pieces, piece)) if pieces else piece
             pieces.append(piece)

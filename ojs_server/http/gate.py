@@ -6,7 +6,9 @@ A plain ASGI callable without layers: each request costs one look-up, one handle
 import logging
 import time
 from asyncio import CancelledError
+from collections.abc import Mapping
 from contextlib import aclosing, suppress
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -30,6 +32,14 @@ _UNMATCHED: Final = "unmatched"
 log = logging.getLogger("ojs.http")
 
 
+class _Passed(msgspec.Struct, frozen=True):
+    """What a head came to that may pass, but for who calls."""
+
+    sent_request_id: str | None
+    route: Route
+    params: Mapping[str, str]
+
+
 class Gate:
     """Serves HTTP over the route table."""
 
@@ -45,13 +55,18 @@ class Gate:
         started = time.perf_counter()
         server = self._server
         call = Call(scope, receive, server)
-        call.sent_request_id = _sent_request_id(call)
+        known: _Passed | None = call.noted.get(_Passed)
+        call.sent_request_id = known.sent_request_id if known else _sent_request_id(call)
         call.request_id = call.sent_request_id or self._request_ids()
         route: Route | None = None
         try:
             try:
-                route = self._route(call)
-                dialects.check_version(call.header(b"ojs-version"))
+                if known is None:
+                    route = self._route(call)
+                    dialects.check_version(call.header(b"ojs-version"))
+                    call.noted[_Passed] = _Passed(call.sent_request_id, route, call.params)
+                else:
+                    route, call.params = known.route, known.params
                 identify(call, route.roles)
                 if call.tenant is not None and route.handler not in TENANTED:
                     raise denied("this is not for single tenants")
@@ -109,27 +124,27 @@ async def _send(send: Send, call: Call, answer: Answer) -> None:
     body = answer.body
     if not isinstance(body, bytes):
         body = encode(body)
-    headers = _headers(call, answer, answer.media_type or dialects.media_type(call))
-    if answer.status == NO_CONTENT:
-        # What has no body has no type and no length either.
-        del headers[0]
-    else:
-        headers.append((b"content-length", b"%d" % len(body)))
+    # What has no body has no type and no length either.
+    empty = answer.status == NO_CONTENT
+    media_type = None if empty else answer.media_type or dialects.media_type(call)
+    lines = _lines(
+        call, answer, media_type, b"" if empty else b"content-length: %d\r\n" % len(body)
+    )
     if call.scope["method"] == "HEAD":
         body = b""
     extensions = call.scope.get("extensions")
     if extensions and ANSWER in extensions:
-        await extensions[ANSWER]["send"](answer.status, headers, body)
+        await extensions[ANSWER]["send"](answer.status, lines, body)
     else:
-        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+        await _start(send, answer.status, lines)
         await send({"type": "http.response.body", "body": body})
 
 
 async def _flow(send: Send, call: Call, answer: Answer) -> None:
     stream: Stream = answer.body
     try:
-        headers = _headers(call, answer, answer.media_type or dialects.OPENJOBSPEC)
-        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+        media_type = answer.media_type or dialects.OPENJOBSPEC
+        await _start(send, answer.status, _lines(call, answer, media_type))
         if call.scope["method"] != "HEAD":
             # The status has been sent: whatever goes wrong now can only end the stream.
             with suppress(OjsError):
@@ -141,16 +156,19 @@ async def _flow(send: Send, call: Call, answer: Answer) -> None:
         stream.close()
 
 
-_VERSION: Final = (b"ojs-version", dialects.VERSION.encode())
+async def _start(send: Send, status: int, lines: bytes) -> None:
+    headers = [tuple(line.split(b": ", 1)) for line in lines.splitlines()]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
 
 
-def _headers(call: Call, answer: Answer, media_type: str) -> list[tuple[bytes, bytes]]:
-    """What every answer says, its type first, and what this one says besides."""
-    headers = [
-        (b"content-type", media_type.encode("latin-1")),
-        _VERSION,
-        (b"x-request-id", call.request_id.encode("latin-1")),
-    ]
-    for name, value in answer.headers.items():
-        headers.append((name.lower().encode("latin-1"), value.encode("latin-1")))
-    return headers
+def _lines(call: Call, answer: Answer, media_type: str | None, length: bytes = b"") -> bytes:
+    """The lines of an answer's head: what each says, its type first, and what this one adds."""
+    own = "".join([f"{name.lower()}: {value}\r\n" for name, value in answer.headers.items()])
+    request_id = call.request_id
+    return f"{_first(media_type)}{request_id}\r\n{own}".encode("latin-1") + length
+
+
+@lru_cache(maxsize=64)
+def _first(media_type: str | None) -> str:
+    kind = "" if media_type is None else f"content-type: {media_type}\r\n"
+    return f"{kind}ojs-version: {dialects.VERSION}\r\nx-request-id: "

@@ -41,3 +41,38 @@ async def test_a_bad_head_is_answered_and_costs_no_memory(
         assert error["code"] == "invalid_request"
         assert error["retryable"] is False
         assert await node.holds_waiting(0), "the server goes on"
+
+
+def a_request(path: str, body: bytes, *lines: str) -> bytes:
+    head = "\r\n".join((f"POST {path} HTTP/1.1", "host: x", *lines, f"content-length: {len(body)}"))
+    return head.encode() + b"\r\n\r\n" + body
+
+
+async def test_requests_with_one_head_are_each_their_own(
+    sqlite_path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = b'{"type":"a.b","args":[%d]}'
+    monkeypatch.setenv("OJS_KEYS", f"producer:{'k' * 16}")
+    async with running(f"sqlite:///{sqlite_path}") as node:
+        address = urlsplit(node.url)
+        reader, writer = await asyncio.open_connection(address.hostname, address.port)
+
+        async def said(sent: bytes) -> tuple[int, dict[str, str], dict[str, object]]:
+            writer.write(sent)
+            async with asyncio.timeout(10):
+                head = (await reader.readuntil(b"\r\n\r\n")).decode()
+                lines = dict(line.split(": ", 1) for line in head.splitlines()[1:] if line)
+                body = await reader.readexactly(int(lines["content-length"]))
+            return int(head.split()[1]), lines, json.loads(body)
+
+        key = f"authorization: Bearer {'k' * 16}"
+        answers = [await said(a_request("/ojs/v1/jobs", job % n, key)) for n in range(3)]
+        assert [status for status, _, _ in answers] == [201] * 3
+        assert len({lines["x-request-id"] for _, lines, _ in answers}) == 3
+        assert len({lines["location"] for _, lines, _ in answers}) == 3
+        assert [body["job"]["args"] for _, _, body in answers] == [[0], [1], [2]]  # type: ignore[index]
+        # What is refused is refused each time, and what follows is not.
+        for lines, status in (((), 401), ((key, "content-type: text/plain"), 400), ((key,), 201)):
+            for number in range(3):
+                assert (await said(a_request("/ojs/v1/jobs", job % number, *lines)))[0] == status
+        writer.close()
