@@ -44,6 +44,8 @@ class Shape(msgspec.Struct, frozen=True):
     rate_limit: RateLimit | None
     version: Version | None
     spec: bytes
+    # Whether it asks nothing of what is a job's own.
+    plain: bool
 
 
 def shape_of(body: dict[str, Any], *, strict: bool = False) -> Shape:
@@ -81,6 +83,7 @@ def _check(body: dict[str, Any], strict: bool) -> Shape:
     version = body.get("version")
     queue = fields.parse_queue("queue", given["queue"]) if "queue" in given else "default"
     unique = parse_unique(given.get("unique"))
+    asks = (unique, outranked, version, metadata or None)
     normalised = {
         **limits.as_wire(),
         "retry": policy.as_wire() if policies else None,
@@ -103,6 +106,7 @@ def _check(body: dict[str, Any], strict: bool) -> Shape:
         rate_limit=parse_rate_limit(given.get("rate_limit"), queue),
         version=None if version is None else parse_version("version", version),
         spec=codec.encode(spec),
+        plain=all(one is None for one in asks),
     )
 
 

@@ -28,6 +28,10 @@ VALIDATED: Final = "ojs_validate"
 _SPAN: Final = frozenset({"traceparent", "tracestate"})
 
 
+# What most requests do not say of a job but its arguments, beside their shape.
+_OWN: Final = frozenset({"id", "meta"})
+
+
 class Draft(msgspec.Struct, frozen=True, gc=False):
     """A checked enqueue: its shape, which it shares with others, and what is its own."""
 
@@ -69,6 +73,11 @@ def parse_draft(
         raise InvalidRequest(f"a job must be a JSON object, not {kind_of(body)}")
     shape = shape_of(body, strict=strict)
     args = fields.args(body)
+    if shape.plain and tenant is None and request_id is None and _OWN.isdisjoint(body):
+        text = codec.encode(args)
+        # Nothing as small as that is too large.
+        if len(text) + len(shape.spec) < MAX_META:
+            return Draft(shape, text, b"{}")
     meta = _meta_of(body.get("meta"), shape, tenant, request_id)
     tenant = trace_id = None
     if meta:
@@ -85,9 +94,7 @@ def parse_draft(
     if shape.unique is not None:
         unique = unique_of(shape.unique, shape.type, shape.queue, args, meta, shape.version)
     args_text, meta_text = codec.encode(args), codec.encode(meta) if meta else b"{}"
-    # Nothing as small as that is too large.
-    if len(args_text) + len(meta_text) + len(shape.spec) > MAX_META:
-        check_sizes(args_text, meta_text, shape.spec)
+    check_sizes(args_text, meta_text, shape.spec)
     return Draft(
         shape,
         args_text,

@@ -1,7 +1,7 @@
 """Workers: FETCH, ACK, FAIL, BEAT, coming and going, and who is there."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -23,7 +23,7 @@ from ojs_server.domain.workers import (
     profile_of,
 )
 from ojs_server.http.blocks import parse_blocks
-from ojs_server.http.call import Answer, Call
+from ojs_server.http.call import Answer, Call, parsed
 from ojs_server.http.dialects import fetch_answer
 from ojs_server.http.ids import holder_of, job_id_of, worker_id_of
 from ojs_server.http.paging import Page, page_of
@@ -60,16 +60,40 @@ from ojs_wire.values import (
 
 Shown = dict[str, Any]
 _PROFILE = WorkerProfile.__struct_fields__
+# A connection keeps no body that is longer.
+_SHORT: Final = 4096
 
 
 async def fetch(call: Call) -> Answer:
     """Hand out available jobs; with `wait_ms`, wait for the first."""
-    request = await call.read(FetchRequest)
-    claim = claim_of(call, request, holder_of(call, request.worker_id))
-    deliveries = await wait_for_jobs(call, claim, request.wait_ms)
+    asked = await _asked(call)
+    deliveries = await wait_for_jobs(call, asked.claim, asked.wait_ms)
     granted = call.server.engine.rules.profile.max_wait_ms
-    told = granted if (request.wait_ms or 0) > granted else None
+    told = granted if (asked.wait_ms or 0) > granted else None
     return fetch_answer(call, fetched(call, deliveries), told)
+
+
+class _Asked(msgspec.Struct, frozen=True):
+    """What a body of a FETCH came to, and for whom."""
+
+    body: bytes
+    tenant: str | None
+    claim: Claim
+    wait_ms: int | None
+
+
+async def _asked(call: Call) -> _Asked:
+    """What a FETCH asks for. Most workers ask the same each time, which is not read again."""
+    body = await call.body()
+    known: _Asked | None = call.noted.get(_Asked)
+    if known is not None and (known.body, known.tenant) == (body, call.tenant):
+        return known
+    request = call.typed(parsed(body), FetchRequest)
+    claim = claim_of(call, request, holder_of(call, request.worker_id))
+    asked = _Asked(body, call.tenant, claim, request.wait_ms)
+    if len(body) <= _SHORT:
+        call.noted[_Asked] = asked
+    return asked
 
 
 def claim_of(call: Call, terms: FetchTerms, worker_id: str | None) -> Claim:

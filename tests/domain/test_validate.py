@@ -41,6 +41,7 @@ def test_a_plain_job_has_the_defaults() -> None:
             rate_limit=None,
             version=None,
             spec=b"{}",
+            plain=True,
         ),
         args=b'[1,{"a":null}]',
         meta=b"{}",

@@ -2,6 +2,9 @@
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -48,31 +51,68 @@ def a_request(path: str, body: bytes, *lines: str) -> bytes:
     return head.encode() + b"\r\n\r\n" + body
 
 
+class Line:
+    """One connection, on which request follows request."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    async def say(self, sent: bytes) -> tuple[int, dict[str, str], dict[str, Any]]:
+        """The status, the head and the body of the answer."""
+        self._writer.write(sent)
+        async with asyncio.timeout(10):
+            head = (await self._reader.readuntil(b"\r\n\r\n")).decode()
+            lines = dict(line.split(": ", 1) for line in head.splitlines()[1:] if line)
+            body = await self._reader.readexactly(int(lines["content-length"]))
+        return int(head.split()[1]), lines, json.loads(body)
+
+
+@asynccontextmanager
+async def line_to(node: Node) -> AsyncIterator[Line]:
+    """A connection for one test."""
+    address = urlsplit(node.url)
+    reader, writer = await asyncio.open_connection(address.hostname, address.port)
+    try:
+        yield Line(reader, writer)
+    finally:
+        writer.close()
+
+
+JOB = b'{"type":"a.b","args":[%d]}'
+
+
 async def test_requests_with_one_head_are_each_their_own(
     sqlite_path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    job = b'{"type":"a.b","args":[%d]}'
     monkeypatch.setenv("OJS_KEYS", f"producer:{'k' * 16}")
-    async with running(f"sqlite:///{sqlite_path}") as node:
-        address = urlsplit(node.url)
-        reader, writer = await asyncio.open_connection(address.hostname, address.port)
-
-        async def said(sent: bytes) -> tuple[int, dict[str, str], dict[str, object]]:
-            writer.write(sent)
-            async with asyncio.timeout(10):
-                head = (await reader.readuntil(b"\r\n\r\n")).decode()
-                lines = dict(line.split(": ", 1) for line in head.splitlines()[1:] if line)
-                body = await reader.readexactly(int(lines["content-length"]))
-            return int(head.split()[1]), lines, json.loads(body)
-
-        key = f"authorization: Bearer {'k' * 16}"
-        answers = [await said(a_request("/ojs/v1/jobs", job % n, key)) for n in range(3)]
+    key = f"authorization: Bearer {'k' * 16}"
+    async with running(f"sqlite:///{sqlite_path}") as node, line_to(node) as line:
+        answers = [await line.say(a_request("/ojs/v1/jobs", JOB % n, key)) for n in range(3)]
         assert [status for status, _, _ in answers] == [201] * 3
         assert len({lines["x-request-id"] for _, lines, _ in answers}) == 3
         assert len({lines["location"] for _, lines, _ in answers}) == 3
-        assert [body["job"]["args"] for _, _, body in answers] == [[0], [1], [2]]  # type: ignore[index]
+        assert [body["job"]["args"] for _, _, body in answers] == [[0], [1], [2]]
         # What is refused is refused each time, and what follows is not.
         for lines, status in (((), 401), ((key, "content-type: text/plain"), 400), ((key,), 201)):
             for number in range(3):
-                assert (await said(a_request("/ojs/v1/jobs", job % number, *lines)))[0] == status
-        writer.close()
+                sent = a_request("/ojs/v1/jobs", JOB % number, *lines)
+                assert (await line.say(sent))[0] == status
+
+
+async def test_a_worker_that_asks_the_same_again_gets_the_next_jobs(sqlite_path: str) -> None:
+    async with running(f"sqlite:///{sqlite_path}") as node, line_to(node) as line:
+        for number in range(3):
+            await line.say(a_request("/ojs/v1/jobs", JOB % number))
+
+        async def fetched(body: bytes, *lines: str) -> list[list[int]]:
+            _, _, found = await line.say(a_request("/ojs/v1/workers/fetch", body, *lines))
+            return [job["args"] for job in found["jobs"]]
+
+        asked = b'{"queues":["default"],"worker_id":"w1"}'
+        others = b'{"queues":["another"],"worker_id":"w1"}'
+        assert [await fetched(asked), await fetched(asked)] == [[[0]], [[1]]]
+        # As long, but about something else, or for somebody else.
+        assert await fetched(others) == []
+        assert [await fetched(asked, "x-ojs-tenant: t1") for _ in range(2)] == [[], []]
+        assert [await fetched(asked), await fetched(asked)] == [[[2]], []]
