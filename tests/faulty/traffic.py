@@ -95,4 +95,10 @@ def answered(
 def unsaid(header: str) -> None:
     """Leave a header out of every answer."""
     name = header.lower().encode()
-    after(gate, "_headers", lambda headers, *_: [one for one in headers if one[0] != name])
+    after(
+        gate,
+        "_lines",
+        lambda lines, *_: b"".join(
+            line for line in lines.splitlines(keepends=True) if not line.startswith(name + b":")
+        ),
+    )
