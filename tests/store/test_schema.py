@@ -10,7 +10,6 @@ import apsw
 import msgspec
 import psycopg
 import pytest
-from psycopg.sql import SQL, Identifier
 
 from ojs_server.store.base import POSITION_BITS, Store
 from ojs_server.store.open import open_store
@@ -18,7 +17,7 @@ from ojs_server.store.postgres.arrays import TextArray, register, texts
 from ojs_server.store.postgres.statements import STATEMENTS, with_lanes
 from ojs_server.store.sqlite.statements import QUERIES
 from ojs_server.store.sqlite.store import SqliteStore
-from tests.postgres import Database
+from tests.postgres import Database, uncounted
 from tests.store.postgres.server import query
 from tests.store.records import START, a_job, a_lease, hold, put
 
@@ -57,17 +56,6 @@ def filled(request: pytest.FixtureRequest, postgres_database: Database) -> Itera
             with psycopg.connect(url, autocommit=True) as connection:
                 connection.execute("ANALYZE")
         yield url
-
-
-def uncounted(url: str) -> None:
-    """Keep the server from counting rows on its own."""
-    with psycopg.connect(url, autocommit=True) as connection:
-        for (table,) in connection.execute(
-            "SELECT relname FROM pg_class"
-            " WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'"
-        ).fetchall():
-            switch = SQL("ALTER TABLE {} SET (autovacuum_enabled = off)")
-            connection.execute(switch.format(Identifier(table)))
 
 
 @pytest.fixture
