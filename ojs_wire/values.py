@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import lru_cache
+from itertools import accumulate
 from typing import Final
 
 UUID7: Final = re.compile(
@@ -72,6 +73,18 @@ class RisingIds:
             last &= _LAST_PART
         self._last = last
         return self._head + last.to_bytes(6).hex()
+
+    def many(self, now: int, count: int) -> list[str]:
+        """The next ids, for the moment `now`."""
+        if now != self._moment:
+            return [self(now), *self.many(now, count - 1)] if count else []
+        steps = memoryview(self._random_bits(32 * count).to_bytes(4 * count)).cast("I")
+        # Each is above the one before it, however small a step is.
+        numbers = [above + far for above, far in enumerate(accumulate(steps, initial=self._last))]
+        if numbers[-1] > _LAST_PART:
+            return [self(now) for _ in range(count)]
+        self._last, head = numbers[-1], self._head
+        return [head + number.to_bytes(6).hex() for number in numbers[1:]]
 
     def _begin(self, now: int, middle: int) -> None:
         self._moment, self._middle = now, middle

@@ -3,7 +3,6 @@
 from msgspec.structs import replace
 
 from ojs_server.domain.job import Job, State, StoredJob
-from ojs_server.domain.shape import Shape
 from ojs_server.domain.tenant import scoped
 from ojs_server.domain.validate import Draft
 from ojs_wire.codec import holds
@@ -18,9 +17,10 @@ def rate_key_of(draft: Draft) -> str | None:
     return limit.key if limit.common else scoped(draft.tenant, limit.key)
 
 
-def likeness(shape: Shape, now: int, max_attempts: int | None = None) -> Job:
-    """What all jobs of a shape have in common that are stored in one transaction; `max_attempts`
-    is the server's, for jobs without a retry policy."""
+def likeness(draft: Draft, now: int, max_attempts: int | None = None) -> Job:
+    """What the jobs of drafts that look alike have in common, if one transaction stores them;
+    `max_attempts` is the server's, for jobs without a retry policy."""
+    shape = draft.shape
     scheduled_at = expires_at = None
     if shape.scheduled_at is not None:
         scheduled_at = parse_moment(shape.scheduled_at, now)
@@ -51,24 +51,18 @@ def likeness(shape: Shape, now: int, max_attempts: int | None = None) -> Job:
         lease_ms=shape.limits.lease_ms,
         run_ms=shape.limits.run_ms,
         spec=shape.spec,
+        trace_id=draft.trace_id,
+        rate_key=rate_key_of(draft),
         on_limit=None if shape.rate_limit is None else shape.rate_limit.on_limit,
+        demand=draft.demand,
+        tenant=draft.tenant,
     )
 
 
 def born(draft: Draft, like: Job, job_id: str, place: int) -> StoredJob:
     """The job that a draft becomes: what others are like, and what is its own."""
-    args, meta, shape = draft.args, draft.meta, draft.shape
-    job = replace(
-        like,
-        id=job_id,
-        seq=place,
-        trace_id=draft.trace_id,
-        size=len(args) + len(meta) + len(shape.spec),
-        demand=draft.demand,
-        tenant=draft.tenant,
-    )
-    if shape.rate_limit is not None:
-        job = replace(job, rate_key=rate_key_of(draft))
+    args, meta = draft.args, draft.meta
+    job = replace(like, id=job_id, seq=place, size=len(args) + len(meta) + len(like.spec))
     unique = draft.unique
     return StoredJob(
         job, args, meta, draft.request_hash, None, None if unique is None else unique.key

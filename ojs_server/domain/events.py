@@ -1,10 +1,11 @@
 """The event catalogue: what each event of jobs, queues, workers, cron and bulk calls says."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
 from msgspec import Raw
+from msgspec.structs import replace
 
 from ojs_server.domain.beside import Checkpoint, Progress
 from ojs_server.domain.cron_entry import CronEntry, definition_of
@@ -19,12 +20,27 @@ from ojs_wire.values import format_timestamp, in_seconds
 
 def enqueued(job: Job, unique_key: bytes | None = None) -> Event:
     """The job waits in its queue; a new one with a unique policy says its fingerprint."""
-    if unique_key is not None or job.trace_id is not None or job.tenant is not None:
-        key = {} if unique_key is None else {"unique_key": unique_key.hex()}
-        return _of(job, "job.enqueued", {"priority": job.priority, **key})
-    # Of one producer's jobs nothing else differs.
-    text = b'{"job_id":"%b",%b' % (job.id.encode(), _waiting(job.type, job.queue, job.priority))
-    return Event("job.enqueued", job.id, job.queue, job.type, text)
+    if unique_key is None:
+        return enqueued_alike(job, [job.id])[0]
+    return _of(job, "job.enqueued", {"priority": job.priority, "unique_key": unique_key.hex()})
+
+
+def enqueued_alike(like: Job, ids: Sequence[str]) -> list[Event]:
+    """Jobs wait that differ in nothing which is told but their ids."""
+    if like.trace_id is not None or like.tenant is not None:
+        told_too = {"priority": like.priority}
+        return [_of(replace(like, id=job_id), "job.enqueued", told_too) for job_id in ids]
+    told = _waiting(like.type, like.queue, like.priority)
+    return [
+        Event(
+            "job.enqueued",
+            job_id,
+            like.queue,
+            like.type,
+            b'{"job_id":"%b",%b' % (job_id.encode(), told),
+        )
+        for job_id in ids
+    ]
 
 
 @lru_cache(maxsize=1024)

@@ -28,7 +28,7 @@ VALIDATED: Final = "ojs_validate"
 _SPAN: Final = frozenset({"traceparent", "tracestate"})
 
 
-# What most requests do not say of a job but its arguments, beside their shape.
+# What few requests say of a job beside its arguments and its shape.
 _OWN: Final = frozenset({"id", "meta"})
 
 
@@ -71,13 +71,19 @@ def parse_draft(
     `request_id` what the caller calls the request, where it says so."""
     if not isinstance(body, dict):
         raise InvalidRequest(f"a job must be a JSON object, not {kind_of(body)}")
-    shape = shape_of(body, strict=strict)
+    shared = body.copy()
+    args = shared.pop("args", None)
+    if tenant is None and request_id is None and _OWN.isdisjoint(shared):
+        shape = shape_of(shared, strict=strict)
+        if shape.plain and type(args) is list:
+            text = codec.encode(args)
+            # Nothing as small as that is too large.
+            if len(text) + len(shape.spec) < MAX_META:
+                return Draft(shape, text, b"{}")
+    for name in _OWN:
+        shared.pop(name, None)
+    shape = shape_of(shared, strict=strict)
     args = fields.args(body)
-    if shape.plain and tenant is None and request_id is None and _OWN.isdisjoint(body):
-        text = codec.encode(args)
-        # Nothing as small as that is too large.
-        if len(text) + len(shape.spec) < MAX_META:
-            return Draft(shape, text, b"{}")
     meta = _meta_of(body.get("meta"), shape, tenant, request_id)
     tenant = trace_id = None
     if meta:

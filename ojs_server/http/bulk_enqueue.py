@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ojs_server.domain.errors import Duplicate, InvalidRequest, OjsError
+from ojs_server.domain.errors import Duplicate, OjsError
 from ojs_server.domain.validate import Draft, hash_of
 from ojs_server.http.batches import checked_batch, is_atomic, receipt_for
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.errors import summary_of
-from ojs_server.http.jobs import draft_of
+from ojs_server.http.jobs import checking, require_own_ids
 from ojs_server.http.views import array, envelope, warnings
 from ojs_server.ops.bulk_enqueue import BulkEnqueue, Entry
 from ojs_server.ops.enqueue import Enqueue, ReceiptKey
@@ -47,11 +47,12 @@ async def enqueue(call: Call) -> Answer:
 
 
 def _drafts(call: Call, jobs: Sequence[Any]) -> tuple[list[Draft | None], dict[int, OjsError]]:
+    draft_of = checking(call)
     drafts: list[Draft | None] = []
     refused: dict[int, OjsError] = {}
     for index, item in enumerate(jobs):
         try:
-            drafts.append(draft_of(call, item))
+            drafts.append(draft_of(item))
         except OjsError as error:
             drafts.append(None)
             refused[index] = error
@@ -65,9 +66,7 @@ async def _all_or_none(
     receipt: ReceiptKey | None,
     body_hash: bytes,
 ) -> list[Outcome]:
-    ids = [draft.id for draft in drafts if draft and draft.id]
-    if len(set(ids)) != len(ids):
-        raise InvalidRequest("two jobs of the batch have the same `id`", details={"field": "id"})
+    require_own_ids(filter(None, drafts))
     if not refused:
         whole = tuple(draft for draft in drafts if draft)
         try:

@@ -2,7 +2,10 @@
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from operator import attrgetter
+from typing import Final
 
 from ojs_server.domain.errors import InvalidRequest, NotReady, OjsError, invalid
 from ojs_server.domain.job import TERMINAL, Lease, StoredJob
@@ -36,10 +39,10 @@ _PLAIN_SECONDS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _SECONDS = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 
 
-def draft_of(call: Call, body: object) -> Draft:
-    """A job that this request brings, checked."""
-    return parse_draft(
-        body,
+def checking(call: Call) -> Callable[[object], Draft]:
+    """What checks the jobs that this request brings."""
+    return partial(
+        parse_draft,
         strict=call.server.settings.strict,
         tenant=call.tenant,
         request_id=call.sent_request_id,
@@ -49,7 +52,7 @@ def draft_of(call: Call, body: object) -> Draft:
 async def enqueue(call: Call) -> Answer:
     """Store one job; the answer leaves after it is on disk."""
     body = await call.json()
-    draft = draft_of(call, body)
+    draft = checking(call)(body)
     receipt = receipt_for(call, "enqueue")
     done = await _store(call, Enqueue((draft,), receipt, hash_of(body) if receipt else b""))
     stored = done.jobs[0]
@@ -83,19 +86,28 @@ async def _batch(call: Call) -> Enqueue:
     """What a request for many jobs asks for; its body need not wait for the store."""
     body = await call.json()
     call.check_members(body, BatchRequest)
+    draft_of = checking(call)
     drafts = []
     for index, item in enumerate(checked_batch(body.get("jobs"))):
         try:
-            drafts.append(draft_of(call, item))
+            drafts.append(draft_of(item))
         except OjsError as error:
             details = {"index": index, **(error.details or {})}
             message = f"jobs[{index}]: {error.message}"
             raise type(error)(message, details=details, code=error.answer_code) from None
-    ids = [draft.id for draft in drafts if draft.id]
-    if len(set(ids)) != len(ids):
-        raise InvalidRequest("two jobs of the batch have the same `id`", details={"field": "id"})
+    require_own_ids(drafts)
     receipt = receipt_for(call, "batch")
     return Enqueue(tuple(drafts), receipt, hash_of(body) if receipt else b"")
+
+
+def require_own_ids(drafts: Iterable[Draft]) -> None:
+    """Refuse a batch in which two jobs have the same id."""
+    ids = list(filter(None, map(_ID, drafts)))
+    if len(set(ids)) != len(ids):
+        raise InvalidRequest("two jobs of the batch have the same `id`", details={"field": "id"})
+
+
+_ID: Final = attrgetter("id")
 
 
 async def read(call: Call) -> Answer:

@@ -1,6 +1,7 @@
 """How jobs look on the wire. Stored payloads pass through as the bytes they are."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from itertools import repeat
 from operator import attrgetter
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ from msgspec.structs import replace
 
 from ojs_server.domain.job import Change, Job, Lease, State, StoredJob
 from ojs_server.domain.progress import Shown
+from ojs_server.domain.siblings import Siblings
 from ojs_server.domain.tenant import unscoped
 from ojs_server.ops.beside import Left
 from ojs_server.ops.schemas import Complaint
@@ -97,7 +99,7 @@ def envelope(
 
 
 # What a job has that has not only been waiting; all of it is looked at in one step.
-_RARELY: Final = (
+_RARE: Final = attrgetter(
     "started_at",
     "finished_at",
     "completed_at",
@@ -109,51 +111,33 @@ _RARELY: Final = (
     "workflow_id",
     "releases",
 )
-_RARE: Final = attrgetter(*_RARELY)
 _NEW: Final = (*[None] * 9, 0)
 
 
-def envelopes(jobs: Iterable[StoredJob], earlier: Iterable[bool]) -> Iterator[bytes]:
-    """The jobs of one request; those that were stored before are told apart.
-
-    New ones are mostly alike: what stands around their ids and payloads is made once.
-    """
-    last: tuple[Any, ...] | None = None
-    around: Sequence[bytes] = ()
-    for stored, known in zip(jobs, earlier, strict=True):
-        job = stored.job
-        looks = None if known else _LOOKS(job)
-        if looks is None or looks != last:
-            yield envelope(stored, deduplicated=known)
-            last, around = looks, ()
-            continue
-        around = around or _around(stored)
-        start, after_id, after_args, end = around
-        yield b"".join(
-            (start, job.id.encode(), after_id, stored.args, after_args, stored.meta, end)
-        )
+def envelopes(jobs: Sequence[StoredJob], earlier: Sequence[bool]) -> Iterable[bytes]:
+    """The jobs of one request; those that were stored before are told apart."""
+    if isinstance(jobs, Siblings):
+        return _alike(jobs)
+    return [envelope(one, deduplicated=known) for one, known in zip(jobs, earlier, strict=True)]
 
 
-# All of a new job's envelope but what is its own.
-_LOOKS: Final = attrgetter(
-    "type",
-    "queue",
-    "state",
-    "priority",
-    "attempt",
-    "max_attempts",
-    "created_at",
-    "enqueued_at",
-    "spec",
-    *_RARELY,
-)
-
-
-def _around(stored: StoredJob) -> Sequence[bytes]:
+def _alike(jobs: Siblings) -> Iterable[bytes]:
+    """New jobs that differ in ids and payloads only: what stands around these is made once."""
     # No JSON text has this byte, and nothing before the id looks like one.
-    text = envelope(replace(stored, args=b"\0", meta=b"\0"))
-    start, after_args, end = text.split(b"\0")
-    return (*start.split(stored.job.id.encode(), 1), after_args, end)
+    text = envelope(replace(jobs[0], args=b"\0", meta=b"\0"))
+    before, before_meta, end = text.split(b"\0")
+    start, before_args = before.split(jobs.ids[0].encode(), 1)
+    parts = zip(
+        repeat(start),
+        map(str.encode, jobs.ids),
+        repeat(before_args),
+        jobs.args,
+        repeat(before_meta),
+        jobs.metas,
+        repeat(end),
+        strict=False,
+    )
+    return map(b"".join, parts)
 
 
 def _tell_rare(shown: _Envelope, job: Job) -> None:

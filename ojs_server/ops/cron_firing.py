@@ -101,7 +101,7 @@ class Firing:
         if after.held == MANY_HELD + 1 and holds:
             log.warning("%d runs of %s wait for the one before", after.held, entry.name)
         self._jobs.append(stored)
-        self._happened += entered(stored)
+        self._happened += entered([stored])
         self._note_run(
             after, run_at, Outcome.TRIGGERED, job_id=stored.job.id, manual=manual, held=holds
         )

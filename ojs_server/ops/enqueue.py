@@ -1,6 +1,6 @@
 """Enqueue one job or many: all of a request's new jobs are stored, or none."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Final
 
@@ -10,6 +10,7 @@ from ojs_server.domain import events
 from ojs_server.domain.errors import Duplicate, NotFound, OjsError
 from ojs_server.domain.job import Change, Event, State, StoredJob
 from ojs_server.domain.queue_config import NO_CONFIG, require_type
+from ojs_server.domain.siblings import Siblings, families
 from ojs_server.domain.validate import Draft, configured
 from ojs_server.ops.backpressure import Intake, Newcomers, Pressure
 from ojs_server.ops.quotas import Quotas
@@ -19,6 +20,9 @@ from ojs_server.ops.work import Work, outcome_of
 from ojs_server.store.records import Receipt
 
 ReceiptKey = tuple[str, str, str]
+
+# So many jobs that are alike are worth a statement of their own.
+MANY: Final = 25
 
 
 class Enqueue(msgspec.Struct, frozen=True):
@@ -40,6 +44,7 @@ class Enqueue(msgspec.Struct, frozen=True):
         return (*ids, *uniques, self.receipt) if self.receipt else (*ids, *uniques)
 
 
+_DRAFTS: Final = attrgetter("drafts")
 _ID: Final = attrgetter("id")
 _UNIQUE: Final = attrgetter("unique")
 
@@ -47,7 +52,7 @@ _UNIQUE: Final = attrgetter("unique")
 class Enqueued(msgspec.Struct, frozen=True):
     """The jobs of a request, and which of them had been stored before."""
 
-    jobs: tuple[StoredJob, ...]
+    jobs: Sequence[StoredJob]
     earlier: tuple[bool, ...]
     pressure: Pressure | None = None
     # Jobs whose arguments do not fit their schemas, where these do not insist.
@@ -117,11 +122,43 @@ def _meets_nothing(work: Work, ops: Sequence[Enqueue]) -> bool:
 
 
 def _run_plain(work: Work, ops: Sequence[Enqueue]) -> list[Enqueued | OjsError]:
-    made = [tuple(map(work.born, op.drafts)) for op in ops]
-    _store(work, [stored for jobs in made for stored in jobs], new=True)
+    groups = list(map(work.siblings, families([draft for op in ops for draft in op.drafts])))
+    for jobs in _together(groups):
+        work.add_new(jobs, entered(jobs))
     for op in ops:
         _note_bulk(work, op)
-    return [Enqueued(jobs, (False,) * len(jobs)) for jobs in made]
+    shares = _shares(groups, map(len, map(_DRAFTS, ops)))
+    return [Enqueued(jobs, (False,) * len(jobs)) for jobs in shares]
+
+
+def _together(groups: Sequence[Siblings]) -> Iterator[Sequence[StoredJob]]:
+    """Siblings as they are stored: many by themselves, few with others."""
+    few: list[StoredJob] = []
+    for jobs in groups:
+        if len(jobs) < MANY and len(groups) > 1:
+            few += jobs
+            continue
+        if few:
+            yield few
+            few = []
+        yield jobs
+    if few:
+        yield few
+
+
+def _shares(groups: Iterable[Siblings], counts: Iterable[int]) -> Iterator[Sequence[StoredJob]]:
+    """The jobs of each request, where these have so many: siblings, or some of several."""
+    jobs: Sequence[StoredJob] = ()
+    start, rest = 0, iter(groups)
+    for count in counts:
+        mixed: list[StoredJob] = []
+        while count > len(jobs) - start:
+            mixed += jobs[start:]
+            count -= len(jobs) - start
+            start, jobs = 0, next(rest)
+        share = (jobs[start],) if count == 1 else jobs[start : start + count]
+        start += count
+        yield [*mixed, *share] if mixed else share
 
 
 def _note_bulk(work: Work, op: Enqueue) -> None:
@@ -200,21 +237,25 @@ def _bounded(work: Work, judged: dict[int, Judged | OjsError]) -> dict[int, Pres
 
 def _store(work: Work, jobs: list[StoredJob], *, new: bool) -> set[str]:
     """Store jobs; answers the ids that were taken, which those that are `new` are not."""
-    happened = [event for stored in jobs for event in entered(stored)]
     if not jobs:
         return set()
     if new:
-        work.add_new(jobs, happened)
+        work.add_new(jobs, entered(jobs))
         return set()
-    return work.add(jobs, happened)
+    return work.add(jobs, entered(jobs))
 
 
-def entered(stored: StoredJob) -> tuple[Event, ...]:
-    """What is told of a new job."""
-    job = stored.job
-    if job.state == State.AVAILABLE:
-        return (events.enqueued(job, stored.unique_key),)
-    return (events.scheduled(job),) if job.state == State.SCHEDULED else ()
+def entered(jobs: Sequence[StoredJob]) -> list[Event]:
+    """What is told of new jobs."""
+    if isinstance(jobs, Siblings) and jobs.like.state == State.AVAILABLE:
+        return events.enqueued_alike(jobs.like, jobs.ids)
+    return [
+        events.enqueued(stored.job, stored.unique_key)
+        if stored.job.state == State.AVAILABLE
+        else events.scheduled(stored.job)
+        for stored in jobs
+        if stored.job.state in (State.AVAILABLE, State.SCHEDULED)
+    ]
 
 
 def _known_id(op: Enqueue, known: Mapping[str, bytes | None]) -> _Verdict | None:

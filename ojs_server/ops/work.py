@@ -18,7 +18,7 @@ from ojs_server.domain.profile import OJS, Profile
 from ojs_server.domain.rate_limit import place_of_retry
 from ojs_server.domain.retention import Retention
 from ojs_server.domain.routing import routed
-from ojs_server.domain.shape import Shape
+from ojs_server.domain.siblings import LOOKS, Siblings, siblings
 from ojs_server.domain.tenant import DEFAULT
 from ojs_server.domain.turns import Rota
 from ojs_server.domain.validate import Draft
@@ -52,7 +52,8 @@ class Chance(msgspec.Struct, frozen=True):
 
     bits: Callable[[int], int]
     dice: Callable[[], float]
-    new_id: Callable[[int], str]
+    # So many for a moment, each above the one before it.
+    new_ids: Callable[[int, int], Sequence[str]]
 
 
 def outcome_of(decide: Callable[[*Asked], Answer], *asked: *Asked) -> Answer | OjsError:
@@ -66,7 +67,7 @@ def outcome_of(decide: Callable[[*Asked], Answer], *asked: *Asked) -> Answer | O
 def chance() -> Chance:
     """Randomness seeded by the operating system."""
     source = random.Random()
-    return Chance(source.getrandbits, source.random, RisingIds(source.getrandbits))
+    return Chance(source.getrandbits, source.random, RisingIds(source.getrandbits).many)
 
 
 def _alike(jobs: Iterable[Job]) -> Iterator[list[Job]]:
@@ -106,13 +107,13 @@ class Work:
         # How many jobs no longer wait, whatever has come in their place.
         self.departed: Counter[str] = Counter()
         self.gates = Gates(self)
-        # The shape of the job that was made last, and what such jobs are like.
-        self._shape: Shape | None = None
+        # How the draft looked whose job was made last, and what such jobs are like.
+        self._looks: object = None
         self._like: Job
 
     def new_id(self) -> str:
         """An id for this moment."""
-        return self.luck.new_id(self.now)
+        return self.luck.new_ids(self.now, 1)[0]
 
     def routed(self, draft: Draft) -> Draft:
         """The draft with a version, where its type is routed and it asks for none."""
@@ -122,13 +123,14 @@ class Work:
         """The job that a draft becomes in this transaction."""
         if self.tx.routings:
             draft = self.routed(draft)
-        shape = draft.shape
-        # One producer's jobs have one shape, and come together.
-        if shape is not self._shape:
-            self._shape = shape
-            self._like = likeness(shape, self.now, self.rules.profile.max_attempts)
-        job_id = draft.id or job_id or self.luck.new_id(self.now)
-        return born(draft, self._like, job_id, self.tx.position())
+        job_id = draft.id or job_id or self.new_id()
+        return born(draft, self._likeness(draft), job_id, self.tx.position())
+
+    def siblings(self, drafts: Sequence[Draft]) -> Siblings:
+        """The jobs that drafts become which look alike."""
+        count = len(drafts)
+        ids = self.luck.new_ids(self.now, count)
+        return siblings(drafts, self._likeness(drafts[0]), ids, self.tx.positions(count))
 
     def add(self, jobs: Sequence[StoredJob], happened: Sequence[Event]) -> set[str]:
         """Store new jobs; answers the ids that were taken."""
@@ -142,7 +144,11 @@ class Work:
         """Store new jobs whose ids this transaction has made."""
         jobs = self._owned(jobs)
         self.tx.insert_new_jobs(jobs)
-        self._joined(map(_JOB, jobs), self.gates.added)
+        if isinstance(jobs, Siblings):
+            self.gates.added(jobs[-1].job)
+            self._join(jobs.like, len(jobs), sum(jobs.sizes))
+        else:
+            self._joined(map(_JOB, jobs), self.gates.added)
         self._events += happened
 
     def apply(self, changes: Sequence[Change], *, followed: bool = False) -> None:
@@ -174,6 +180,14 @@ class Work:
         """Count jobs that were stored in another queue; nothing else about them has changed."""
         self._shift(changes, self.gates.shifted)
 
+    def _likeness(self, draft: Draft) -> Job:
+        # One producer's jobs look alike, and come together.
+        looks = LOOKS(draft)
+        if looks != self._looks:
+            self._looks = looks
+            self._like = likeness(draft, self.now, self.rules.profile.max_attempts)
+        return self._like
+
     def take_ended_members(self) -> list[tuple[str, Change]]:
         """The jobs that have ended since this was asked last, each with its workflow's id."""
         ended, self._ended_members = self._ended_members, []
@@ -189,7 +203,7 @@ class Work:
             self.tx.delete_jobs([job.id for job in jobs])
             beside.remove(self.tx, jobs)
             for alike in _alike(jobs):
-                self._count(alike, -1)
+                self._leave(alike)
                 self.gates.removed(alike[-1])
 
     def unstore(self, jobs: Sequence[Job]) -> None:
@@ -268,10 +282,13 @@ class Work:
 
     def _owned(self, jobs: Sequence[StoredJob]) -> Sequence[StoredJob]:
         """The jobs with a tenant each, once any job ever had one."""
+        alike = isinstance(jobs, Siblings)
         if not self.tx.sharing.tenancy:
-            if not any(map(_TENANT, jobs)):
+            if not any(map(_TENANT, jobs[:1] if alike else jobs)):
                 return jobs
             self.tx.begin_tenancy()
+        if isinstance(jobs, Siblings):
+            return jobs if jobs.like.tenant else jobs.owned(DEFAULT)
         return [replace(stored, job=self._own(stored.job)) for stored in jobs]
 
     def _own(self, job: Job) -> Job:
@@ -281,36 +298,39 @@ class Work:
 
     def _shift(self, changes: Sequence[Change], tell: Callable[[Job], None] | None = None) -> None:
         for alike in _alike(map(_BEFORE, changes)):
-            self._count(alike, -1)
+            self._leave(alike)
         self._joined(map(_AFTER, changes), tell)
 
     def _joined(self, jobs: Iterable[Job], tell: Callable[[Job], None] | None) -> None:
         for alike in _alike(jobs):
-            self._count(alike, 1)
-            first = alike[0]
             if tell is not None:
                 tell(alike[-1])
-            self.expect(first.due_at)
-            if first.state == State.AVAILABLE and not first.gated:
-                self.wakes[first.queue] += len(alike)
-            elif first.state in TERMINAL:
+            self._join(alike[0], len(alike), sum(map(_SIZE, alike)))
+            if alike[0].state in TERMINAL:
                 self.ended += map(_ID, alike)
+
+    def _join(self, like: Job, count: int, size: int) -> None:
+        self._count(like, count, size)
+        self.expect(like.due_at)
+        if like.state == State.AVAILABLE and not like.gated:
+            self.wakes[like.queue] += count
 
     def _note_member(self, workflow_id: str, change: Change) -> None:
         if change.after.state in TERMINAL and change.before.state not in TERMINAL:
             self._ended_members.append((workflow_id, change))
 
-    def _count(self, alike: Sequence[Job], sign: int) -> None:
-        first, count = alike[0], len(alike)
-        waits = first.state in WAITING
-        size = sum(map(_SIZE, alike)) if waits else 0
-        for name in counters_of(first):
+    def _leave(self, alike: Sequence[Job]) -> None:
+        self._count(alike[0], -len(alike), -sum(map(_SIZE, alike)))
+
+    def _count(self, like: Job, count: int, size: int) -> None:
+        waits = like.state in WAITING
+        for name in counters_of(like):
             counts = self._counts[name]
-            counts[first.state] += sign * count
+            counts[like.state] += count
             if waits:
-                counts[BYTES] += sign * size
-        if waits and sign < 0:
-            self.departed[first.queue] += count
+                counts[BYTES] += size
+        if waits and count < 0:
+            self.departed[like.queue] -= count
 
     def _freed(self, left: Sequence[str], changes: Sequence[Change]) -> None:
         """Jobs have ended in queues, or of tenants, of which only so many may run at a time."""

@@ -209,7 +209,7 @@ def _begin(work: Work, op: Start, created: Workflow) -> WorkflowView:
             if request is not None
         ]
     )
-    work.add(stored, [event for one in stored for event in entered(one)])
+    work.add(stored, entered(stored))
     counts = workflow.tally(definition.plan, op.effects.progress)
     for notice in op.effects.notices:
         work.note(told(notice.type, created, definition.plan, notice.node, counts, work.now))

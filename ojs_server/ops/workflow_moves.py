@@ -177,7 +177,7 @@ class Moves:
 
     def _add(self, jobs: Sequence[StoredJob]) -> None:
         if jobs:
-            self._work.add(jobs, [event for stored in jobs for event in entered(stored)])
+            self._work.add(jobs, entered(jobs))
 
     def _require_unique(self, draft: Draft, stored: StoredJob) -> None:
         judged = judge(self._work, {0: ((draft,), (stored,))})[0]

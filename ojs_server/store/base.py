@@ -123,6 +123,9 @@ class Tx(WorkflowTx, WebhookTx, SchemaTx, RoutingTx, SharingTx, KindTx, CronTx, 
     def position(self) -> int:
         """The next place in commit order."""
 
+    def positions(self, count: int) -> list[int]:
+        """So many of them, each above the one before it."""
+
     def lock(
         self,
         workers: Iterable[str],

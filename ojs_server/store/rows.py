@@ -13,9 +13,11 @@ from ojs_server.domain.kind import Kind
 from ojs_server.domain.limit import Limit, Starts
 from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.domain.rate_limit import Policy
+from ojs_server.domain.siblings import Siblings
 from ojs_server.domain.workers import Worker
 from ojs_server.domain.workflow_record import Workflow, WorkflowJob
 from ojs_server.store.records import QueueCounts
+from ojs_server.store.tables.statements import Column
 from ojs_wire.codec import encode
 
 JOB_FIELDS: Final = len(Job.__struct_fields__)
@@ -70,6 +72,28 @@ def insert_row(stored: StoredJob) -> tuple[Any, ...]:
     job = stored.job
     gated = job.rate_key is not None and job.gated
     return (*astuple(job), *astuple(stored)[1:], gated)
+
+
+def insert_columns(jobs: Sequence[StoredJob]) -> Sequence[Column]:
+    """New jobs, of which there are some, as columns in the same order."""
+    if not isinstance(jobs, Siblings):
+        return list(zip(*map(insert_row, jobs), strict=True))
+    count = len(jobs)
+    columns: list[Column] = [
+        (value,) * count for value in insert_row(StoredJob(jobs.like, b"", b""))
+    ]
+    for place, column in zip(
+        _OWN, (jobs.ids, jobs.places, jobs.sizes, jobs.args, jobs.metas), strict=True
+    ):
+        columns[place] = column
+    return columns
+
+
+# Where a new job has what its siblings have not.
+_OWN: Final = [
+    (*Job.__struct_fields__, *StoredJob.__struct_fields__[1:]).index(name)
+    for name in ("id", "seq", "size", "args", "meta")
+]
 
 
 def change_row(change: Change) -> tuple[Any, ...]:

@@ -52,7 +52,7 @@ def lease(worker_id: str | None = "worker-1", **given: Any) -> Lease:
 
 def made(draft: Draft, job_id: str = JOB_ID) -> StoredJob:
     """The job that an enqueue request becomes."""
-    return born(draft, likeness(draft.shape, NOW), job_id, 1000)
+    return born(draft, likeness(draft, NOW), job_id, 1000)
 
 
 def positions(first: int = 1000) -> Callable[[], int]:

@@ -6,6 +6,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ojs_server.domain.siblings import Siblings
 from ojs_server.http.views import envelope, envelopes
 from tests.store.records import START, a_job
 
@@ -30,3 +31,13 @@ def test_jobs_look_the_same_alone_and_among_others(asked: list[tuple[int, bool]]
     assert list(envelopes(jobs, earlier)) == alone
     for text, job in zip(alone, jobs, strict=True):
         assert msgspec.json.decode(text)["id"] == job.job.id
+
+
+@given(st.sampled_from(KINDS[:5]), st.integers(1, 30))
+def test_siblings_look_the_same_alone_and_together(kind: dict[str, Any], count: int) -> None:
+    like = a_job("", **kind).job
+    ids = [f"job-{number}" for number in range(count)]
+    args = [b'[%d,"\\u0000"]' % number for number in range(count)]
+    metas = [b'{"args":"%b"}' % one.encode() for one in ids]
+    jobs = Siblings(like, ids, range(count), args, metas, [9] * count)
+    assert list(envelopes(jobs, [False] * count)) == list(map(envelope, jobs))

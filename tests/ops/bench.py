@@ -40,9 +40,11 @@ class HandClock:
 def luck() -> Chance:
     """Ids that count, and dice that always show the middle."""
     drawn = iter(range(1, 1 << 40))
-    return Chance(
-        lambda bits: next(drawn), lambda: 0.5, lambda now: uuid7(now, lambda bits: next(drawn))
-    )
+
+    def new_ids(now: int, count: int) -> list[str]:
+        return [uuid7(now, lambda bits: next(drawn)) for _ in range(count)]
+
+    return Chance(lambda bits: next(drawn), lambda: 0.5, new_ids)
 
 
 def enqueue(

@@ -130,7 +130,7 @@ def test_what_is_begun_is_stored_by_its_commit(bench: Bench) -> None:
 
 
 def test_what_cannot_be_begun_leaves_nothing(bench: Bench) -> None:
-    unlucky = msgspec.structs.replace(luck(), new_id=lambda now: 1 // 0)
+    unlucky = msgspec.structs.replace(luck(), new_ids=lambda now, count: [""] * (1 // 0))
     with pytest.raises(ZeroDivisionError):
         batch.begin(bench.store, Rules(), unlucky, [enqueue()], Rota())
     bench.put()
@@ -173,16 +173,16 @@ def test_a_small_batch_has_few_jobs_and_usual_calls(ops: list[Any], small: bool)
 async def test_the_loop_does_the_small_work_of_an_embedded_store(store: Store) -> None:
     places: list[str] = []
 
-    def new_id(now: int) -> str:
+    def new_ids(now: int, count: int) -> list[str]:
         places.append(threading.current_thread().name)
-        return uuid7(now, random.getrandbits)
+        return [uuid7(now, random.getrandbits) for _ in range(count)]
 
-    engine = Engine(store, Rules(), luck=msgspec.structs.replace(luck(), new_id=new_id))
+    engine = Engine(store, Rules(), luck=msgspec.structs.replace(luck(), new_ids=new_ids))
     await engine.run(enqueue())
     await engine.run(enqueue(jobs=[{}] * 101))
     await engine.close()
     own = threading.current_thread().name
-    assert places == [own if store.embedded else "ojs-writer"] + ["ojs-writer"] * 101
+    assert places == [own if store.embedded else "ojs-writer", "ojs-writer"]
 
 
 def test_operations_of_one_transaction_see_each_other(bench: Bench) -> None:

@@ -5,9 +5,11 @@ from contextlib import contextmanager
 from typing import Any, cast
 from unittest.mock import MagicMock
 
+import msgspec
 import pytest
 
 from ojs_server.domain.errors import Duplicate, NotFound
+from ojs_server.domain.tenant import DEFAULT
 from ojs_server.ops.settle import Cancel, Remove
 from ojs_server.store.base import Store
 from tests.ops.bench import Bench, enqueue
@@ -55,6 +57,52 @@ def test_new_jobs_have_distinct_ids_and_rising_places(bench: Bench) -> None:
     jobs = first + second
     assert len({job.id for job in jobs}) == 100
     assert [job.seq for job in jobs] == sorted({job.seq for job in jobs})
+
+
+MANY_ALIKE: list[dict[str, Any]] = [{"args": [number]} for number in range(60)]
+MIXED: list[dict[str, Any]] = [
+    *({"type": f"t.{chr(97 + number % 2)}", "args": [number]} for number in range(40)),
+    *({"scheduled_at": "+PT5S"} for _ in range(30)),
+    *({"pending": True, "meta": {"n": number}} for number in range(30)),
+    *({"meta": {"traceparent": f"00-{'ab' * 16}-{'cd' * 8}-01"}} for _ in range(30)),
+    *({"rate_limit": {"key": "k", "max_concurrent": 1}} for _ in range(30)),
+    {"queue": "r", "expires_at": "+PT9S"},
+]
+
+
+def test_jobs_that_come_together_are_stored_as_if_each_came_alone(bench: Bench) -> None:
+    bodies: list[list[dict[str, Any]]] = [
+        MANY_ALIKE,
+        [{"priority": 9}],
+        [{}],
+        MIXED,
+        MIXED[:3],
+        MANY_ALIKE[:7],
+    ]
+    outcomes = bench.commit(*(enqueue(jobs=some) for some in bodies)).outcomes
+    jobs = [stored for outcome in outcomes for stored in outcome.jobs]
+    assert [len(outcome.jobs) for outcome in outcomes] == list(map(len, bodies))
+    assert [one.job.seq for one in jobs] == sorted({one.job.seq for one in jobs})
+    assert [one.job.id for one in jobs] == sorted({one.job.id for one in jobs})
+    for stored, body in zip(jobs, (body for some in bodies for body in some), strict=True):
+        alone = bench.do(enqueue(**body)).jobs[0]
+        own = {"id": stored.job.id, "seq": stored.job.seq}
+        assert msgspec.structs.replace(alone.job, **own) == stored.job
+        assert (alone.args, alone.meta) == (stored.args, stored.meta)
+        assert bench.job(stored.job.id) == stored.job
+        told, told_alone = bench.told(stored.job.id), bench.told(alone.job.id)
+        assert told == [(kind, {**data, "job_id": stored.job.id}) for kind, data in told_alone]
+    # As many again came alone; one of each stands in another queue.
+    elsewhere = {"pending", "scheduled_at", "queue"}
+    waiting = sum(elsewhere.isdisjoint(body) for some in bodies for body in some)
+    assert bench.counts() == {"available": 2 * waiting, "scheduled": 60, "pending": 60}
+
+
+def test_siblings_get_the_tenant_that_all_have_once_there_is_one(bench: Bench) -> None:
+    first = bench.do(enqueue(jobs=[{"meta": {"tenant_id": "acme"}}] * 30)).jobs
+    second = bench.do(enqueue(jobs=[{}] * 30)).jobs
+    assert {bench.job(one.job.id).tenant for one in first} == {"acme"}
+    assert {bench.job(one.job.id).tenant for one in second} == {DEFAULT}
 
 
 def test_a_key_repeats_the_same_request_and_refuses_another(bench: Bench) -> None:

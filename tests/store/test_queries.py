@@ -101,10 +101,10 @@ def test_what_no_row_has_and_what_all_have_alike_is_not_bound_for_each() -> None
 def test_a_statement_takes_a_typed_array_for_each_column() -> None:
     statement = statement_of(Query("q", "SELECT * FROM unnest({rows})", "text, int8"))
     assert statement.sql == "SELECT * FROM unnest(%(c0)s::text[], %(c1)s::int8[])"
-    assert list(statement.bound([("a", 1), ("b", None)])) == ["c0", "c1"]
+    assert list(statement.bound([("a", "b"), (1, None)])) == ["c0", "c1"]
 
 
-def test_a_row_that_is_too_short_is_not_bound() -> None:
+def test_rows_that_are_too_short_are_not_bound() -> None:
     statement = statement_of(Query("q", "SELECT * FROM unnest({rows})", "text, int8"))
     with pytest.raises(ValueError, match="zip"):
         statement.bound([("a",)])

@@ -127,7 +127,7 @@ def test_the_next_demand_is_found_by_index_on_postgres(
     connection: psycopg.Connection[Any],
 ) -> None:
     demands = STATEMENTS["demands"]
-    scans = explained(connection, demands.sql, demands.bound([("q1",), ("q0",)]))
+    scans = explained(connection, demands.sql, demands.bound([("q1", "q0")]))
     assert {scan.index for scan in scans if scan.table == "jobs"} <= {"jobs_demand"}
 
 
@@ -193,9 +193,9 @@ def test_gates_are_opened_without_reading_who_waits_on_postgres(
         "UPDATE jobs SET rate_key = 'k' || seq % 2, on_limit = 'wait', gated = true"
         " WHERE state = 'available'"
     )
-    for name, rows in (("open_gates", [("k0", LIMIT), ("k1", LIMIT)]), ("gated_keys", [("k0",)])):
+    for name, columns in (("open_gates", [("k0", "k1"), (LIMIT,) * 2]), ("gated_keys", [("k0",)])):
         statement = STATEMENTS[name]
-        scans = explained(connection, statement.sql, statement.bound(rows))
+        scans = explained(connection, statement.sql, statement.bound(columns))
         # Looked up by id, a job is read again for each that was found.
         assert all(scan.index and scan.rows <= 4 * LIMIT for scan in scans if scan.table == "jobs")
 
@@ -213,7 +213,7 @@ def test_statistics_are_found_by_index_on_postgres(connection: psycopg.Connectio
     spans = "SELECT 60000, 'q' || n % 50, n, 'processed', 0, 1 FROM generate_series(1, 5000) AS n"
     connection.execute(f"INSERT INTO statistics {spans}".encode())
     statement = STATEMENTS["statistics"]
-    bound = statement.bound([(60_000, "q1", 4000, 6000), (60_000, "q2", 4000, 6000)])
+    bound = statement.bound([(60_000,) * 2, ("q1", "q2"), (4000,) * 2, (6000,) * 2])
     scans = [one for one in explained(connection, statement.sql, bound) if one.table]
     read = [one for one in scans if one.table == "statistics"]
     assert {one.index for one in read} == {"statistics_pkey"}

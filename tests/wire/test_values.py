@@ -53,6 +53,27 @@ def test_ids_of_one_millisecond_rise(steps: str) -> None:
     assert {UUID(text).int >> 80 for text in made} == {5, 6}
 
 
+@pytest.mark.parametrize("steps", ["random", "least", "most"])
+def test_many_ids_rise_as_single_ones_do(steps: str) -> None:
+    source = random.Random(1)
+    bits = {"random": source.getrandbits, "least": lambda count: 0, "most": lambda n: 2**n - 1}
+    make = RisingIds(bits[steps])
+    made = [one for moment in (5, 5, 6) for one in (make(moment), *make.many(moment, 1000))]
+    assert made == sorted(made)
+    assert len(set(made)) == 3003
+    assert all(map(UUID7.fullmatch, made))
+    assert {UUID(text).int >> 80 for text in made} == {5, 6}
+    assert make.many(6, 0) == make.many(7, 0) == []
+
+
+def test_many_ids_find_room_where_a_millisecond_is_nearly_full() -> None:
+    # The last part begins at its end, so that the first step leaves it.
+    make = RisingIds(lambda count: 2**count - 1)
+    made = [make(5), *make.many(5, 3), *make.many(5, 3)]
+    assert made == sorted(made)
+    assert len({text[:-12] for text in made}) > 1
+
+
 def test_ids_follow_a_clock_that_is_put_back() -> None:
     make = RisingIds(lambda count: 0)
     assert [UUID(make(moment)).int >> 80 for moment in (6, 5, 6)] == [6, 5, 6]

@@ -1,13 +1,14 @@
 """Reading a PostgreSQL store."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import psycopg
 
 from ojs_server.store.base import Clock
-from ojs_server.store.postgres.statements import PostgresStatements, Rows, Statement
+from ojs_server.store.postgres.statements import STATEMENTS, PostgresStatements
 from ojs_server.store.tables.contract import TableReads
+from ojs_server.store.tables.statements import Column
 
 
 class PostgresReader(PostgresStatements, TableReads):
@@ -23,11 +24,15 @@ class PostgresReader(PostgresStatements, TableReads):
     def _touched(self, sql: str, bound: Mapping[str, Any]) -> int:
         return self._cursor.execute(sql.encode(), bound).rowcount
 
-    def _rows_of(self, statement: Statement, rows: Rows) -> list[Any]:
-        return self._rows(statement.sql, statement.bound(rows))
+    def run_columns(self, name: str, columns: Sequence[Column]) -> int:
+        """Run a statement for all rows of a table; answers how many rows it touched."""
+        statement = STATEMENTS[name]
+        return self._touched(statement.sql, statement.bound(columns))
 
-    def _touched_by(self, statement: Statement, rows: Rows) -> int:
-        return self._touched(statement.sql, statement.bound(rows))
+    def all_columns(self, name: str, columns: Sequence[Column]) -> list[Any]:
+        """Run a statement for all rows of a table; answers the rows it returns."""
+        statement = STATEMENTS[name]
+        return self._rows(statement.sql, statement.bound(columns))
 
     def now(self) -> int:
         """The store's clock."""

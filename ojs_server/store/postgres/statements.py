@@ -9,15 +9,13 @@ import msgspec
 
 from ojs_server.store.postgres.arrays import TYPES, Array, Packer
 from ojs_server.store.queries import Query, load_queries
-from ojs_server.store.tables.statements import Statements
+from ojs_server.store.tables.statements import Column, Statements
 
 PACKAGE: Final = "ojs_server.store.postgres"
 
 # The database plans a prepared statement for arrays of so many rows. For fewer it would make a plan
 # of its own each time, which costs more than to carry it out: it has to look at each index.
 PLANNED_FOR: Final = 10
-
-Rows = Sequence[Sequence[Any]]
 
 
 class Statement(msgspec.Struct, frozen=True):
@@ -29,17 +27,18 @@ class Statement(msgspec.Struct, frozen=True):
     # Whether the same row twice does what it does once.
     repeatable: bool = False
 
-    def packed(self, rows: Rows) -> list[bytes]:
-        """These rows as one packed array for each column."""
-        if self.repeatable and 0 < len(rows) < PLANNED_FOR:
-            rows = [*rows, *[rows[-1]] * (PLANNED_FOR - len(rows))]
-        cells = zip(*rows, strict=True) if rows else ((),) * len(self.columns)
+    def packed(self, columns: Sequence[Column]) -> list[bytes]:
+        """The columns of a table, each as a packed array."""
+        count = len(columns[0])
+        if self.repeatable and 0 < count < PLANNED_FOR:
+            more = PLANNED_FOR - count
+            columns = [(*column, *(column[-1],) * more) for column in columns]
         packers = _packers(self.columns)
-        return [pack(column) for pack, column in zip(packers, cells, strict=True)]
+        return [pack(column) for pack, column in zip(packers, columns, strict=True)]
 
-    def bound(self, rows: Rows) -> dict[str, Array]:
+    def bound(self, columns: Sequence[Column]) -> dict[str, Array]:
         """The same by the names of the parameters, for the driver."""
-        arrays = zip(self.columns, self.packed(rows), strict=True)
+        arrays = zip(self.columns, self.packed(columns), strict=True)
         return {f"c{n}": TYPES[kind].array(each) for n, (kind, each) in enumerate(arrays)}
 
 
@@ -81,14 +80,6 @@ class PostgresStatements(Statements):
         """Run a statement; answers how many rows it touched."""
         raise NotImplementedError
 
-    def _rows_of(self, statement: Statement, rows: Rows) -> list[Any]:
-        """Run a statement for all rows; answers the rows it returns."""
-        raise NotImplementedError
-
-    def _touched_by(self, statement: Statement, rows: Rows) -> int:
-        """Run a statement for all rows; answers how many rows it touched."""
-        raise NotImplementedError
-
     def run(self, name: str, /, **bound: Any) -> int:
         """Run a statement; answers how many rows it touched."""
         return self._touched(STATEMENTS[name].sql, bound)
@@ -96,14 +87,6 @@ class PostgresStatements(Statements):
     def all(self, name: str, /, **bound: Any) -> list[Any]:
         """Run a statement; answers the rows it returns."""
         return self._rows(STATEMENTS[name].sql, bound)
-
-    def run_rows(self, name: str, rows: Rows) -> int:
-        """Run a statement for all rows; answers how many rows it touched."""
-        return self._touched_by(STATEMENTS[name], rows) if rows else 0
-
-    def all_rows(self, name: str, rows: Rows) -> list[Any]:
-        """Run a statement for all rows; answers the rows it returns."""
-        return self._rows_of(STATEMENTS[name], rows) if rows else []
 
     def can_hold(self, *texts: str | None) -> bool:
         """The database takes no NUL in text."""

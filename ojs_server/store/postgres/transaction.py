@@ -25,16 +25,21 @@ from ojs_server.store.postgres.pipe import Look, Pipe, touched
 from ojs_server.store.postgres.statements import (
     STATEMENTS,
     PostgresStatements,
-    Rows,
-    Statement,
     with_lanes,
 )
 from ojs_server.store.records import Claimed, Lane, Opened
-from ojs_server.store.rows import JOB_FIELDS, change_row, insert_row, job_of, lease_row
+from ojs_server.store.rows import (
+    JOB_FIELDS,
+    change_row,
+    insert_columns,
+    insert_row,
+    job_of,
+    lease_row,
+)
 from ojs_server.store.tables.contract import TableWrites
 from ojs_server.store.tables.jobs import check_written
 from ojs_server.store.tables.sharing import waiting_in
-from ojs_server.store.tables.statements import Writing
+from ojs_server.store.tables.statements import Column, Rows, Writing
 from ojs_wire.codec import encode
 
 # A notice of more than 8000 bytes is refused by the database.
@@ -74,17 +79,25 @@ class PostgresTx(PostgresStatements, TableWrites):
     def _touched(self, sql: str, bound: Mapping[str, Any]) -> int:
         return self._pipe.touched(sql, bound)
 
-    def _rows_of(self, statement: Statement, rows: Rows) -> list[Any]:
-        return self._pipe.rows(statement.sql, statement.packed(rows))
+    def run_columns(self, name: str, columns: Sequence[Column]) -> int:
+        """Run a statement for all rows of a table; answers how many rows it touched."""
+        statement = STATEMENTS[name]
+        return self._pipe.touched(statement.sql, statement.packed(columns))
 
-    def _touched_by(self, statement: Statement, rows: Rows) -> int:
-        return self._pipe.touched(statement.sql, statement.packed(rows))
+    def all_columns(self, name: str, columns: Sequence[Column]) -> list[Any]:
+        """Run a statement for all rows of a table; answers the rows it returns."""
+        statement = STATEMENTS[name]
+        return self._pipe.rows(statement.sql, statement.packed(columns))
 
     def _send(self, name: str, rows: Rows, look: Look | None = None) -> None:
         """Run a statement for all rows, whose answer nobody waits for; its errors come later."""
         if rows:
-            statement = STATEMENTS[name]
-            self._pipe.send(statement.sql, statement.packed(rows), look)
+            self._send_columns(name, list(zip(*rows, strict=True)), look)
+
+    def _send_columns(self, name: str, columns: Sequence[Column], look: Look | None = None) -> None:
+        """The same from columns."""
+        statement = STATEMENTS[name]
+        self._pipe.send(statement.sql, statement.packed(columns), look)
 
     def _say(self, name: str, **bound: Any) -> None:
         """The same for a statement that takes no rows."""
@@ -92,7 +105,7 @@ class PostgresTx(PostgresStatements, TableWrites):
 
     def _both(self, name: str, then: str, rows: Rows) -> tuple[list[Any], list[Any]]:
         """Run two statements for the same rows on one way; answers the rows that each returns."""
-        bound = STATEMENTS[name].packed(rows)
+        bound = STATEMENTS[name].packed(list(zip(*rows, strict=True)))
         return self._pipe.both(STATEMENTS[name].sql, STATEMENTS[then].sql, bound)
 
     def _lock(self, name: str, ids: Iterable[str]) -> None:
@@ -155,7 +168,8 @@ class PostgresTx(PostgresStatements, TableWrites):
 
     def insert_new_jobs(self, jobs: Sequence[StoredJob]) -> None:
         """Store jobs with ids that were just made."""
-        self._send("insert_new_jobs", _in_order(jobs))
+        if jobs:
+            self._send_columns("insert_new_jobs", insert_columns(jobs))
 
     def add_counts(self, deltas: Mapping[str, Mapping[str, int]]) -> None:
         """Move the counters of queues, in the order of names, in which rows are locked."""
@@ -163,12 +177,12 @@ class PostgresTx(PostgresStatements, TableWrites):
 
     def insert_events(self, events: Sequence[Event]) -> int:
         """Append to the event log, and tell the nodes that follow it."""
-        rows = self.event_rows(events)
-        self._send("insert_events", rows)
-        return self._logged(rows[-1][0] if rows else 0)
-
-    def _logged(self, last: int) -> int:
-        if last and self._followers.listening:
+        if not events:
+            return 0
+        columns = self.event_columns(events)
+        self._send_columns("insert_events", columns)
+        last = int(columns[0][-1])
+        if self._followers.listening:
             self._tell(position=last)
         return last
 

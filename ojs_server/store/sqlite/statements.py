@@ -4,14 +4,14 @@ Row by row, each step gives the interpreter lock away beside a busy event loop; 
 a statement costs one such hand-over however many jobs it moves.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
 import apsw
 
 from ojs_server.store.queries import load_queries
-from ojs_server.store.tables.statements import Statements
+from ojs_server.store.tables.statements import Column, Statements
 
 PACKAGE: Final = "ojs_server.store.sqlite"
 QUERIES: Final = load_queries(PACKAGE)
@@ -38,23 +38,24 @@ class SqliteStatements(Statements):
         """Run a statement; answers the rows it returns."""
         return self._connection.execute(QUERIES[name].sql, bound).fetchall()
 
-    def run_rows(self, name: str, rows: Sequence[Sequence[Any]]) -> int:
-        """Run a statement for all rows; answers how many rows it touched."""
-        return sum(self._connection.changes() for _ in self._parts(name, rows))
+    def run_columns(self, name: str, columns: Sequence[Column]) -> int:
+        """Run a statement for all rows of a table; answers how many rows it touched."""
+        return sum(self._connection.changes() for _ in self._parts(name, columns))
 
-    def all_rows(self, name: str, rows: Sequence[Sequence[Any]]) -> list[Any]:
-        """Run a statement for all rows; answers the rows it returns."""
-        return [row for part in self._parts(name, rows) for row in part.fetchall()]
+    def all_columns(self, name: str, columns: Sequence[Column]) -> list[Any]:
+        """Run a statement for all rows of a table; answers the rows it returns."""
+        return [row for part in self._parts(name, columns) for row in part.fetchall()]
 
     def can_hold(self, *texts: str | None) -> bool:
         """This store takes every text."""
         return True
 
-    def _parts(self, name: str, rows: Sequence[Sequence[Any]]) -> Iterator[apsw.Cursor]:
+    def _parts(self, name: str, columns: Sequence[Column]) -> Iterator[apsw.Cursor]:
         query = QUERIES[name]
-        for part in parts(rows):
-            bound = listing(part) if query.is_list else binding(part)
-            sql = query.of_rows(len(part), bound.empty, bound.alike)
+        for part in parts(len(columns[0])):
+            own = [column[part] for column in columns]
+            bound = Binding((), (), own[0]) if query.is_list else binding(own)
+            sql = query.of_rows(len(own[0]), bound.empty, bound.alike)
             yield self._connection.execute(sql, bound.values)
 
 
@@ -66,17 +67,17 @@ class Binding(NamedTuple):
     values: Sequence[Any]
 
 
-def binding(rows: Sequence[Sequence[Any]]) -> Binding:
+def binding(columns: Sequence[Column]) -> Binding:
     """What is to be bound for rows, of which most say little of their own.
 
     Most columns of most rows are empty, and those of a large set say the same of each job.
     """
-    count = len(rows)
+    count = len(columns[0])
     empty: list[int] = []
     alike: list[int] = []
     shared: list[Any] = []
     own: list[Sequence[Any]] = []
-    for place, column in enumerate(zip(*rows, strict=True)):
+    for place, column in enumerate(columns):
         value = column[0]
         if (value is None or count >= ALIKE_FROM) and column.count(value) == count:
             if value is None:
@@ -91,17 +92,12 @@ def binding(rows: Sequence[Sequence[Any]]) -> Binding:
     )
 
 
-def listing(rows: Iterable[Sequence[Any]]) -> Binding:
-    """What is to be bound for the values of a list."""
-    return Binding((), (), [value for (value,) in rows])
-
-
-def parts(rows: Sequence[Any]) -> Iterator[Sequence[Any]]:
-    """Rows in their order, as many at once as there are statements for."""
+def parts(count: int) -> Iterator[slice]:
+    """So many rows in their order, as many at once as there are statements for."""
     start = 0
     for size in SIZES:
-        while len(rows) - start >= size:
-            yield rows[start : start + size]
+        while count - start >= size:
+            yield slice(start, start + size)
             start += size
-    if start < len(rows):
-        yield rows[start:]
+    if start < count:
+        yield slice(start, count)

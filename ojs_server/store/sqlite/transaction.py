@@ -11,7 +11,7 @@ from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.domain.sharing import ALONE
 from ojs_server.store.base import WIPED
 from ojs_server.store.records import Claimed, Lane, Opened
-from ojs_server.store.rows import JOB_FIELDS, insert_row, job_of, lease_of
+from ojs_server.store.rows import JOB_FIELDS, insert_columns, job_of, lease_of
 from ojs_server.store.sqlite.statements import QUERIES, SqliteStatements, parts
 from ojs_server.store.tables.contract import TableWrites
 from ojs_server.store.tables.sharing import waiting_in
@@ -71,7 +71,8 @@ class SqliteTx(SqliteStatements, TableWrites):
 
     def insert_new_jobs(self, jobs: Sequence[StoredJob]) -> None:
         """Store jobs with ids that were just made."""
-        self.run_rows("insert_jobs", list(map(insert_row, jobs)))
+        if jobs:
+            self.run_columns("insert_jobs", insert_columns(jobs))
 
     def load_jobs(self, ids: Iterable[str]) -> dict[str, tuple[Job, Lease | None]]:
         """Jobs with their leases."""
@@ -133,9 +134,10 @@ class SqliteTx(SqliteStatements, TableWrites):
         """Hand out chosen jobs."""
         query = QUERIES["claim_chosen"]
         rows: list[Any] = []
-        for part in parts(ids):
-            sql = query.of_rows(len(part))
-            rows += self._connection.execute(sql, (self.now, *part)).fetchall()
+        for part in parts(len(ids)):
+            some = ids[part]
+            sql = query.of_rows(len(some))
+            rows += self._connection.execute(sql, (self.now, *some)).fetchall()
         return [Claimed(job_of(row), *row[JOB_FIELDS : JOB_FIELDS + 3]) for row in rows]
 
     def open_gates(self, wanted: Mapping[str, int]) -> list[Opened]:

@@ -1,19 +1,21 @@
 """The event log."""
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Final
 
 from ojs_server.domain.job import Event
 from ojs_server.store.base import POSITION_BITS
 from ojs_server.store.event_log import read_page
 from ojs_server.store.records import EventFilter, EventPage, EventTally, LogSpan
-from ojs_server.store.tables.statements import Statements
+from ojs_server.store.tables.statements import Column, Statements
 from ojs_server.store.tables.statistics import StatisticsWrites
 
 # Behind every place in the log.
 _END: Final = 2**63 - 1
 
-EventRow = tuple[int, int, str, str, str | None, str | None, bytes | None]
+# What is stored of an event, beside its place and moment.
+_TOLD: Final = attrgetter("type", "subject", "queue", "job_type", "data")
 
 
 class EventWrites(StatisticsWrites):
@@ -21,24 +23,17 @@ class EventWrites(StatisticsWrites):
 
     def insert_events(self, events: Sequence[Event]) -> int:
         """Append to the event log."""
-        rows = self.event_rows(events)
-        self.run_rows("insert_events", rows)
-        return rows[-1][0] if rows else 0
+        if not events:
+            return 0
+        columns = self.event_columns(events)
+        self.run_columns("insert_events", columns)
+        return int(columns[0][-1])
 
-    def event_rows(self, events: Sequence[Event]) -> list[EventRow]:
-        """Events as they are bound, each at the next position."""
-        return [
-            (
-                position,
-                self.now,
-                event.type,
-                event.subject,
-                event.queue,
-                event.job_type,
-                event.data,
-            )
-            for event, position in zip(events, self._places, strict=False)
-        ]
+    def event_columns(self, events: Sequence[Event]) -> Sequence[Column]:
+        """Events, of which there are some, as they are bound, each at the next position."""
+        count = len(events)
+        told = zip(*map(_TOLD, events), strict=True)
+        return [self.positions(count), (self.now,) * count, *told]
 
     def tally_events(self, limit: int) -> EventTally | None:
         """Count on from where the last count ended, and what happened there."""

@@ -1,10 +1,13 @@
 """Running named statements: what each store implements, and all tables are built on."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 from ojs_server.store.base import MAX_POSITIONS
+
+Column = Sequence[Any]
+Rows = Sequence[Sequence[Any]]
 
 
 class Statements:
@@ -18,13 +21,21 @@ class Statements:
         """Run a statement; answers the rows it returns."""
         raise NotImplementedError
 
-    def run_rows(self, name: str, rows: Sequence[Sequence[Any]]) -> int:
-        """Run a statement once for all rows; answers how many rows it touched."""
+    def run_columns(self, name: str, columns: Sequence[Column]) -> int:
+        """Run a statement once for all rows of a table; answers how many rows it touched."""
         raise NotImplementedError
 
-    def all_rows(self, name: str, rows: Sequence[Sequence[Any]]) -> list[Any]:
-        """Run a statement once for all rows; answers the rows it returns."""
+    def all_columns(self, name: str, columns: Sequence[Column]) -> list[Any]:
+        """Run a statement once for all rows of a table; answers the rows it returns."""
         raise NotImplementedError
+
+    def run_rows(self, name: str, rows: Rows) -> int:
+        """The same from rows; answers how many rows it touched."""
+        return self.run_columns(name, list(zip(*rows, strict=True))) if rows else 0
+
+    def all_rows(self, name: str, rows: Rows) -> list[Any]:
+        """The same from rows; answers the rows it returns."""
+        return self.all_columns(name, list(zip(*rows, strict=True))) if rows else []
 
     def can_hold(self, *texts: str | None) -> bool:
         """Whether these texts can be in the database at all."""
@@ -53,6 +64,10 @@ class Writing(Statements):
     def position(self) -> int:
         """The next place in commit order."""
         return next(self._places)
+
+    def positions(self, count: int) -> list[int]:
+        """So many of them, each above the one before it."""
+        return list(islice(self._places, count))
 
     def configs_changed(self) -> None:
         """What nodes hold in memory has changed: every transaction after this one knows."""

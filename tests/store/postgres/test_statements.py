@@ -55,9 +55,8 @@ def test_batches_are_not_planned_each_time(
 
 
 def test_few_rows_are_repeated_where_that_changes_nothing() -> None:
-    few = [("a",), ("b",)]
-    repeated = STATEMENTS["load_jobs"].packed(few)
-    assert repeated == STATEMENTS["load_jobs"].packed([*few, *[("b",)] * (PLANNED_FOR - 2)])
-    assert STATEMENTS["load_jobs"].packed([]) != repeated
-    new = [("t", "p", "1.0")]
-    assert STATEMENTS["load_receipts"].packed(new) != STATEMENTS["load_receipts"].packed(new * 2)
+    repeated = STATEMENTS["load_jobs"].packed([("a", "b")])
+    assert repeated == STATEMENTS["load_jobs"].packed([("a", *"b" * (PLANNED_FOR - 1))])
+    assert STATEMENTS["load_jobs"].packed([()]) != repeated
+    once, twice = ([(one,) * count for one in ("t", "p", "1.0")] for count in (1, 2))
+    assert STATEMENTS["load_receipts"].packed(once) != STATEMENTS["load_receipts"].packed(twice)

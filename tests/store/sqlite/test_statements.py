@@ -31,7 +31,7 @@ def test_rows_are_bound_as_they_are(
     rows = [list(same) for _ in range(count)]
     for place, row, value in differs:
         rows[row % count][place] = b"%d" % value if place == TEXT else value
-    bound = binding(rows)
+    bound = binding(list(zip(*rows, strict=True)))
     connection = apsw.Connection(":memory:")
     sql = ROWS.of_rows(count, bound.empty, bound.alike)
     found = connection.execute(sql, bound.values).fetchall()
@@ -41,8 +41,8 @@ def test_rows_are_bound_as_they_are(
 
 
 def test_little_is_bound_for_rows_that_are_alike() -> None:
-    rows = [(number, b"{}", None, "same") for number in range(ALIKE_FROM)]
-    bound = binding(rows)
+    columns = [range(ALIKE_FROM), *([one] * ALIKE_FROM for one in (b"{}", None, "same"))]
+    bound = binding(columns)
     assert (bound.empty, bound.alike) == ((2,), (1, 3))
     assert bound.values == [b"{}", "same", *range(ALIKE_FROM)]
 
@@ -51,7 +51,7 @@ def test_any_number_of_rows_takes_few_statements() -> None:
     sizes: set[int] = set()
     for count in range(1200):
         rows = range(count)
-        found = list(parts(rows))
+        found = [rows[part] for part in parts(count)]
         assert [row for part in found for row in part] == list(rows)
         assert len(found) <= count // SIZES[0] + 5
         sizes.update(map(len, found))

@@ -1,0 +1,82 @@
+"""New jobs that are alike, as those of one producer are: all but their ids, places and payloads.
+
+A thousand of them are a thousand ids and payloads. To make a job of each, and to take them apart
+again for the database and for the answer, costs more than all that must be done for them.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from operator import add, attrgetter
+from typing import Any, Final, overload
+
+from msgspec.structs import replace
+
+from ojs_server.domain.job import Job, StoredJob
+from ojs_server.domain.validate import Draft
+
+# All of a draft that its job shares with its siblings.
+LOOKS: Final = attrgetter("shape", "trace_id", "demand", "tenant")
+
+
+def families(drafts: Sequence[Draft]) -> Iterator[list[Draft]]:
+    """Drafts in their order, those that become siblings together."""
+    return (list(alike) for _, alike in groupby(drafts, LOOKS))
+
+
+class Siblings(Sequence[StoredJob]):
+    """Jobs of one likeness, each of which is made when somebody looks at it."""
+
+    __slots__ = ("args", "ids", "like", "metas", "places", "sizes")
+
+    def __init__(
+        self,
+        like: Job,
+        ids: Sequence[str],
+        places: Sequence[int],
+        args: Sequence[bytes],
+        metas: Sequence[bytes],
+        sizes: Sequence[int],
+    ) -> None:
+        self.like = like
+        self.ids = ids
+        self.places = places
+        self.args = args
+        self.metas = metas
+        self.sizes = sizes
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @overload
+    def __getitem__(self, place: int) -> StoredJob: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> "Siblings": ...
+
+    def __getitem__(self, place: Any) -> Any:
+        own = [column[place] for column in self._own()]
+        if isinstance(place, slice):
+            return Siblings(self.like, *own)
+        job_id, seq, args, meta, size = own
+        return StoredJob(replace(self.like, id=job_id, seq=seq, size=size), args, meta)
+
+    def owned(self, tenant: str) -> "Siblings":
+        """The same jobs, of a tenant."""
+        return Siblings(replace(self.like, tenant=tenant), *self._own())
+
+    def _own(self) -> tuple[Sequence[Any], ...]:
+        return self.ids, self.places, self.args, self.metas, self.sizes
+
+
+def siblings(
+    drafts: Sequence[Draft], like: Job, ids: Sequence[str], places: Sequence[int]
+) -> Siblings:
+    """The jobs that drafts become which look alike."""
+    args, metas = list(map(_ARGS, drafts)), list(map(_META, drafts))
+    shared = len(like.spec)
+    sizes = [shared + own for own in map(add, map(len, args), map(len, metas))]
+    return Siblings(like, ids, places, args, metas, sizes)
+
+
+_ARGS: Final = attrgetter("args")
+_META: Final = attrgetter("meta")

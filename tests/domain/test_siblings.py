@@ -1,0 +1,58 @@
+"""Jobs that are alike are the same jobs as if each had been made by itself."""
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ojs_server.domain.birth import born, likeness
+from ojs_server.domain.siblings import Siblings, families, siblings
+from ojs_server.domain.validate import parse_draft
+from tests.domain.jobs import NOW
+
+TRACED = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
+SHAPES: list[dict[str, Any]] = [
+    {},
+    {"queue": "other", "tags": ["a"]},
+    {"scheduled_at": "+PT5S", "retry": {"max_attempts": 7}},
+    {"pending": True, "expires_at": "+PT1M"},
+    {"meta": {"a": "b"}},
+    {"meta": {"tenant_id": "acme"}},
+    {"meta": TRACED},
+    {"rate_limit": {"key": "k", "max_per_minute": 5, "on_limit": "wait"}},
+    {"rate_limit": {"key": "k", "max_per_minute": 5}, "meta": {"tenant_id": "acme"}},
+]
+
+
+@given(st.lists(st.tuples(st.sampled_from(SHAPES), st.integers(0, 10**9)), max_size=20))
+def test_siblings_are_the_jobs_that_their_drafts_become(
+    asked: list[tuple[dict[str, Any], int]],
+) -> None:
+    bodies: list[dict[str, Any]] = [
+        {"type": "t", "args": [number, "é"], **shape} for shape, number in asked
+    ]
+    drafts = list(map(parse_draft, bodies))
+    ids, places = [f"j{n}" for n in range(len(drafts))], list(range(7, 7 + len(drafts)))
+    alone = [
+        born(draft, likeness(draft, NOW, 4), job_id, place)
+        for draft, job_id, place in zip(drafts, ids, places, strict=True)
+    ]
+    together: list[Siblings] = []
+    start = 0
+    for alike in families(drafts):
+        own = slice(start, start + len(alike))
+        like = likeness(alike[0], NOW, 4)
+        together.append(siblings(alike, like, ids[own], places[own]))
+        start = own.stop
+    assert [job for jobs in together for job in jobs] == alone
+    for jobs in together:
+        assert list(jobs[1:]) == list(jobs)[1:]
+        assert [one.job.size for one in jobs] == list(jobs.sizes)
+        assert [one.job.tenant for one in jobs.owned("x")] == ["x"] * len(jobs)
+
+
+def test_what_looks_alike_to_python_is_not_alike() -> None:
+    bodies: list[dict[str, Any]] = [
+        {"type": "t", "args": [], "x": value} for value in (1, True, 1.0, 1, 1)
+    ]
+    assert [len(alike) for alike in families(list(map(parse_draft, bodies)))] == [1, 1, 1, 2]
