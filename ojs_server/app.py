@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 from starlette.types import Receive, Scope, Send
 
 from ojs_server import job_log
-from ojs_server.domain.job import Event
+from ojs_server.domain.happened import Happened
 from ojs_server.http import sockets, statistics
 from ojs_server.http.gate import Gate
 from ojs_server.http.stats_stream import SharedStats
@@ -81,10 +81,11 @@ class Server:
             self.engine.wakeups.wake(queues)
             self.engine.rooms.wake(queues)
 
-    def _happened(self, events: Sequence[Event]) -> None:
+    def _happened(self, events: Happened) -> None:
         """A commit of this node has made something happen."""
-        self.metrics.jobs.observe(events)
-        self.metrics.observe_presences(events)
+        counts = events.counts()
+        self.metrics.jobs.observe(events, counts)
+        self.metrics.observe_presences(counts)
         if self.settings.log_jobs:
             job_log.write(events)
 

@@ -1,7 +1,7 @@
 """A log line for each step of a job, where the operator asks for them."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
@@ -39,7 +39,7 @@ class _Told(msgspec.Struct):
 _told: Final = msgspec.json.Decoder(_Told)
 
 
-def write(events: Sequence[Event]) -> None:
+def write(events: Iterable[Event]) -> None:
     """One line for each of these events that is about the step of a job."""
     for event in events:
         level = LEVELS.get(event.type)

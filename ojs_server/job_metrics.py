@@ -1,13 +1,12 @@
 """Metrics of jobs, counted from the events of this node's commits."""
 
-from collections import Counter
-from collections.abc import Sequence
-from operator import attrgetter
+from collections.abc import Iterable, Mapping
 from typing import Final, Generic, TypeVar
 
 import msgspec
 from prometheus_client import CollectorRegistry
 
+from ojs_server.domain.happened import Happened, Labels
 from ojs_server.domain.job import Event
 from ojs_server.tallies import Tally, Times
 
@@ -55,7 +54,6 @@ class _Rejected(msgspec.Struct):
 
 
 _rejected: Final = msgspec.json.Decoder(_Rejected)
-_labels: Final = attrgetter("type", "queue", "job_type", "tenant")
 
 
 class Bounded(Generic[Label]):
@@ -122,18 +120,17 @@ class JobMetrics:
         self._of_pools = Bounded((OTHER, OTHER))
         self._tenants = Bounded(OTHERS)
 
-    def observe(self, events: Sequence[Event]) -> None:
-        """What a commit did to jobs."""
-        counts = Counter(map(_labels, events))
+    def observe(self, events: Happened, counts: Mapping[Labels, int]) -> None:
+        """What a commit did to jobs, and how often."""
         for (kind, queue, job_type, tenant), count in counts.items():
             if kind in self._counters:
                 self._counters[kind].add(self._pair(queue, job_type), count)
             if tenant is not None and kind in self._of_tenant:
                 self._of_tenant[kind].add((self._tenants.of(tenant),), count)
         if not _LOOKED_AT.isdisjoint(kind for kind, *_ in counts):
-            self._look_at(events)
+            self._look_at(events.of(_LOOKED_AT))
 
-    def _look_at(self, events: Sequence[Event]) -> None:
+    def _look_at(self, events: Iterable[Event]) -> None:
         """Measure what each of these says by itself."""
         for event in events:
             pair = self._pair(event.queue, event.job_type)

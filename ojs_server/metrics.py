@@ -1,13 +1,11 @@
 """Prometheus metrics: what this node did, and what stands in the store."""
 
-import collections
-from collections.abc import Mapping, Sequence
-from operator import attrgetter
+from collections.abc import Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
-from ojs_server.domain.job import Event
+from ojs_server.domain.happened import Labels
 from ojs_server.domain.workers import Presence
 from ojs_server.job_metrics import MAX_SERIES, OTHER, OTHERS, Bounded, JobMetrics
 from ojs_server.tallies import Tally, Times
@@ -15,7 +13,6 @@ from ojs_server.tallies import Tally, Times
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 
 _LATENCIES = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
-_TYPE = attrgetter("type")
 _PRESENCES = {f"worker.{presence}": str(presence) for presence in Presence}
 
 
@@ -191,9 +188,9 @@ class Metrics:
         """One request's jobs were taken by the store."""
         self._enqueues.observe((self._enqueued_to.of(queue),), seconds)
 
-    def observe_presences(self, events: Sequence[Event]) -> None:
+    def observe_presences(self, counts: Mapping[Labels, int]) -> None:
         """Count the events that tell of a worker's presence."""
-        for kind, count in collections.Counter(map(_TYPE, events)).items():
+        for (kind, *_), count in counts.items():
             if kind in _PRESENCES:
                 self._presences.labels(_PRESENCES[kind]).inc(count)
 

@@ -11,6 +11,7 @@ from ojs_server.domain.beside import Checkpoint, Progress
 from ojs_server.domain.cron_entry import CronEntry, definition_of
 from ojs_server.domain.delivery import Delivery
 from ojs_server.domain.faults import Fault
+from ojs_server.domain.happened import AlikeEvents
 from ojs_server.domain.job import Event, Job, Lease, State
 from ojs_server.domain.tenant import apart, unscoped
 from ojs_server.domain.webhook import Webhook
@@ -25,22 +26,14 @@ def enqueued(job: Job, unique_key: bytes | None = None) -> Event:
     return _of(job, "job.enqueued", {"priority": job.priority, "unique_key": unique_key.hex()})
 
 
-def enqueued_alike(like: Job, ids: Sequence[str]) -> list[Event]:
+def enqueued_alike(like: Job, ids: Sequence[str]) -> Sequence[Event]:
     """Jobs wait that differ in nothing which is told but their ids."""
     if like.trace_id is not None or like.tenant is not None:
         told_too = {"priority": like.priority}
         return [_of(replace(like, id=job_id), "job.enqueued", told_too) for job_id in ids]
     told = _waiting(like.type, like.queue, like.priority)
-    return [
-        Event(
-            "job.enqueued",
-            job_id,
-            like.queue,
-            like.type,
-            b'{"job_id":"%b",%b' % (job_id.encode(), told),
-        )
-        for job_id in ids
-    ]
+    datas = [b'{"job_id":"%b",%b' % (job_id.encode(), told) for job_id in ids]
+    return AlikeEvents(Event("job.enqueued", "", like.queue, like.type, b""), ids, datas)
 
 
 @lru_cache(maxsize=1024)

@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol, get_args
 import msgspec
 
 from ojs_server.domain.errors import OjsError, Unavailable
-from ojs_server.domain.job import Event
+from ojs_server.domain.happened import Happened
 from ojs_server.domain.tenant import DEFAULT
 from ojs_server.domain.turns import Rota
 from ojs_server.ops import (
@@ -168,7 +168,7 @@ class Committed(msgspec.Struct, frozen=True):
     # How far the event log reaches now; 0 where nothing was added.
     logged: int = 0
     rooms: dict[str, int] = {}
-    events: Sequence[Event] = ()
+    events: Happened = msgspec.field(default_factory=Happened)
 
 
 class Begun:
@@ -277,7 +277,7 @@ def _merged(parts: Sequence[Committed]) -> Committed:
         refused=parts[-1].refused if all(part.refused for part in parts) else None,
         logged=max(part.logged for part in parts),
         rooms=rooms,
-        events=[event for part in parts for event in part.events],
+        events=Happened(event for part in parts for event in part.events),
     )
 
 

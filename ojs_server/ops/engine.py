@@ -1,14 +1,15 @@
 """The operations as the rest of the server calls them: writes in groups, reads in threads."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, TypeVar, overload
 
 from ojs_server.domain.beside import Checkpoint
 from ojs_server.domain.delivery import Delivery
 from ojs_server.domain.errors import Unavailable
-from ojs_server.domain.job import Change, Event, Job
+from ojs_server.domain.happened import Happened
+from ojs_server.domain.job import Change, Job
 from ojs_server.domain.schema import Schema
 from ojs_server.domain.turns import Rota
 from ojs_server.domain.webhook import Webhook
@@ -80,7 +81,7 @@ class Engine:
         self.rooms = Wakeups()
         self.on_due: Callable[[int], None] = lambda moment: None
         # What a commit of this node has made happen.
-        self.on_events: Callable[[Sequence[Event]], None] = lambda events: None
+        self.on_events: Callable[[Happened], None] = lambda events: None
         # The event log has grown by a commit of this node.
         self.on_logged: Callable[[], None] = lambda: None
         luck = luck or chance()

@@ -245,7 +245,7 @@ def _store(work: Work, jobs: list[StoredJob], *, new: bool) -> set[str]:
     return work.add(jobs, entered(jobs))
 
 
-def entered(jobs: Sequence[StoredJob]) -> list[Event]:
+def entered(jobs: Sequence[StoredJob]) -> Sequence[Event]:
     """What is told of new jobs."""
     if isinstance(jobs, Siblings) and jobs.like.state == State.AVAILABLE:
         return events.enqueued_alike(jobs.like, jobs.ids)

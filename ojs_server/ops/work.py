@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from ojs_server.domain.birth import born, likeness
 from ojs_server.domain.dead_letter import marks_of
 from ojs_server.domain.errors import OjsError
+from ojs_server.domain.happened import Happened
 from ojs_server.domain.job import TERMINAL, WAITING, Change, Event, Job, State, StoredJob
 from ojs_server.domain.profile import OJS, Profile
 from ojs_server.domain.rate_limit import place_of_retry
@@ -100,7 +101,7 @@ class Work:
         self._ended_members: list[tuple[str, Change]] = []
         # The place of the last event, once they are written.
         self.logged = 0
-        self._events: list[Event] = []
+        self.events = Happened()
         self._counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
         # Room that producers may wait for, by queue.
         self.rooms: Counter[str] = Counter()
@@ -137,7 +138,9 @@ class Work:
         jobs = self._owned(jobs)
         taken = self.tx.insert_jobs(jobs)
         self._joined((one.job for one in jobs if one.job.id not in taken), self.gates.added)
-        self._events += [event for event in happened if event.subject not in taken]
+        self.events.add(
+            [event for event in happened if event.subject not in taken] if taken else happened
+        )
         return taken
 
     def add_new(self, jobs: Sequence[StoredJob], happened: Sequence[Event]) -> None:
@@ -149,7 +152,7 @@ class Work:
             self._join(jobs.like, len(jobs), sum(jobs.sizes))
         else:
             self._joined(map(_JOB, jobs), self.gates.added)
-        self._events += happened
+        self.events.add(happened)
 
     def apply(self, changes: Sequence[Change], *, followed: bool = False) -> None:
         """Store decided transitions, end the leases of jobs that leave `active`.
@@ -170,7 +173,7 @@ class Work:
             self.tx.mark_dead(marks)
         self._shift(changes)
         for change in changes:
-            self._events += change.events
+            self.events.add(change.events)
             self.gates.changed(change)
             if change.after.workflow_id is not None and not followed:
                 self._note_member(change.after.workflow_id, change)
@@ -210,7 +213,7 @@ class Work:
         """Take back jobs that this same transaction added, as if they had never been."""
         self.remove([self._own(job) for job in jobs])
         gone = {job.id for job in jobs}
-        self._events = [event for event in self._events if event.subject not in gone]
+        self.events = Happened(event for event in self.events if event.subject not in gone)
 
     def handed_out(self, jobs: Iterable[Job]) -> None:
         """Count jobs that the store itself took out of their queues (the claim)."""
@@ -223,14 +226,9 @@ class Work:
                 counts[BYTES] -= size
             self.departed[first.queue] += count
 
-    @property
-    def events(self) -> Sequence[Event]:
-        """What has happened so far."""
-        return self._events
-
     def note(self, event: Event) -> None:
         """Append an event that no job change carries."""
-        self._events.append(event)
+        self.events.add((event,))
 
     def keep(self, queue: str) -> Retention:
         """How long finished jobs of a queue stay."""
@@ -274,7 +272,7 @@ class Work:
         self.gates.save()
         deltas = {queue: counts for queue, counts in self._counts.items() if any(counts.values())}
         self.tx.add_counts(deltas)
-        self.logged = self.tx.insert_events(self._events)
+        self.logged = self.tx.insert_events(self.events)
         if self.wakes or self.rooms:
             self.tx.announce(self.wakes | self.rooms)
         if self._told_due is not None and self._told_due <= self.now + NEAR_MS:

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from ojs_server.domain.dead_letter import Mark
+from ojs_server.domain.happened import Happened
 from ojs_server.domain.job import Change, Event, Job, Lease, StoredJob
 from ojs_server.domain.job_filter import JobFilter
 from ojs_server.domain.limit import Limit
@@ -334,7 +335,7 @@ class Tx(WorkflowTx, WebhookTx, SchemaTx, RoutingTx, SharingTx, KindTx, CronTx, 
         Answers how many were looked at.
         """
 
-    def insert_events(self, events: Sequence[Event]) -> int:
+    def insert_events(self, events: Happened | Sequence[Event]) -> int:
         """Append to the event log, each at the next position; answers the last one.
 
         Nodes that follow the log are told at commit.

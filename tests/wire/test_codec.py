@@ -80,6 +80,13 @@ def test_integers_beyond_64_bits_are_refused_with_advice(number: int, around: by
         codec.decode(around % number)
 
 
+@pytest.mark.parametrize("before", range(12))
+@pytest.mark.parametrize("number", [MAX_INTEGER + 1, MIN_INTEGER - 1])
+def test_integers_beyond_64_bits_are_found_wherever_they_stand(before: int, number: int) -> None:
+    with pytest.raises(MalformedJSON, match="send it as a string"):
+        codec.decode(b"%b[1, %d, 2]" % (b" " * before, number))
+
+
 def test_long_digits_inside_text_are_no_integer() -> None:
     digits = "9" * 40
     assert codec.decode(f'["{digits}", 1.{digits}]'.encode()) == [digits, float(f"1.{digits}")]

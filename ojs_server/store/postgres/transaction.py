@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from ojs_server.domain.choice import Candidate
-from ojs_server.domain.job import Change, Event, Job, Lease, StoredJob
+from ojs_server.domain.job import Change, Job, Lease, StoredJob
 from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.domain.sharing import ALONE
 from ojs_server.store.base import WIPED
@@ -37,6 +37,7 @@ from ojs_server.store.rows import (
     lease_row,
 )
 from ojs_server.store.tables.contract import TableWrites
+from ojs_server.store.tables.events import Events
 from ojs_server.store.tables.jobs import check_written
 from ojs_server.store.tables.sharing import waiting_in
 from ojs_server.store.tables.statements import Column, Rows, Writing
@@ -175,7 +176,7 @@ class PostgresTx(PostgresStatements, TableWrites):
         """Move the counters of queues, in the order of names, in which rows are locked."""
         self._send("add_counts", self.count_rows(deltas))
 
-    def insert_events(self, events: Sequence[Event]) -> int:
+    def insert_events(self, events: Events) -> int:
         """Append to the event log, and tell the nodes that follow it."""
         if not events:
             return 0

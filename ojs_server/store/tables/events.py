@@ -1,9 +1,11 @@
 """The event log."""
 
 from collections.abc import Sequence
+from itertools import chain
 from operator import attrgetter
 from typing import Final
 
+from ojs_server.domain.happened import AlikeEvents, Happened
 from ojs_server.domain.job import Event
 from ojs_server.store.base import POSITION_BITS
 from ojs_server.store.event_log import read_page
@@ -18,10 +20,13 @@ _END: Final = 2**63 - 1
 _TOLD: Final = attrgetter("type", "subject", "queue", "job_type", "data")
 
 
+Events = Happened | Sequence[Event]
+
+
 class EventWrites(StatisticsWrites):
     """The log in a write transaction."""
 
-    def insert_events(self, events: Sequence[Event]) -> int:
+    def insert_events(self, events: Events) -> int:
         """Append to the event log."""
         if not events:
             return 0
@@ -29,11 +34,17 @@ class EventWrites(StatisticsWrites):
         self.run_columns("insert_events", columns)
         return int(columns[0][-1])
 
-    def event_columns(self, events: Sequence[Event]) -> Sequence[Column]:
+    def event_columns(self, events: Events) -> Sequence[Column]:
         """Events, of which there are some, as they are bound, each at the next position."""
         count = len(events)
-        told = zip(*map(_TOLD, events), strict=True)
-        return [self.positions(count), (self.now,) * count, *told]
+        runs = events.runs if isinstance(events, Happened) else (events,)
+        told = [_columns_of(run) for run in runs]
+        joined = (
+            told[0]
+            if len(told) == 1
+            else map(list, map(chain.from_iterable, zip(*told, strict=True)))
+        )
+        return [self.positions(count), (self.now,) * count, *joined]
 
     def tally_events(self, limit: int) -> EventTally | None:
         """Count on from where the last count ended, and what happened there."""
@@ -55,6 +66,14 @@ class EventWrites(StatisticsWrites):
         if removed:
             self.run("lower_tally", removed=removed)
         return removed
+
+
+def _columns_of(events: Sequence[Event]) -> Sequence[Column]:
+    if not isinstance(events, AlikeEvents):
+        return list(zip(*map(_TOLD, events), strict=True))
+    like, count = events.like, len(events)
+    alike = ((one,) * count for one in (like.queue, like.job_type))
+    return [(like.type,) * count, events.subjects, *alike, events.datas]
 
 
 class LogSpans(Statements):

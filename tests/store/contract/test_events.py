@@ -2,6 +2,7 @@
 
 import pytest
 
+from ojs_server.domain.happened import AlikeEvents, Happened
 from ojs_server.domain.job import Event
 from ojs_server.store import event_log
 from ojs_server.store.base import Store
@@ -34,6 +35,23 @@ def test_an_event_comes_back_as_it_was_stored(store: Store, clock: HandClock) ->
     ]
     assert found.cursor == found.events[-1].position
     assert not found.has_more
+
+
+@ON_ALL_VERSIONS
+def test_events_that_are_alike_come_back_among_others(store: Store) -> None:
+    ids = [f"j{number}" for number in range(130)]
+    datas = [b'{"job_id":"%b"}' % one.encode() for one in ids]
+    alike = AlikeEvents(an_event(subject="", data=b""), ids, datas)
+    bare = Event("worker.started", "w1", None, None, b"{}")
+    for parts in ([alike], [[bare, bare], alike, [bare], alike[:1]], [[bare]]):
+        happened = Happened()
+        for part in parts:
+            happened.add(part)
+        with store.transaction() as tx:
+            last = tx.insert_events(happened)
+        newest = page(store, last - len(happened), limit=500)
+        assert [placed.event for placed in newest.events] == list(happened)
+        assert newest.events[-1].position == last
 
 
 @ON_ALL_VERSIONS

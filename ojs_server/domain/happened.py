@@ -1,0 +1,76 @@
+"""What a transaction tells, in its order. What it tells of siblings stays together."""
+
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Sequence
+from itertools import chain
+from operator import attrgetter
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from ojs_server.domain.job import Event
+
+# The kind of an event, its queue, the type of its job, and its tenant.
+Labels = tuple[str, str | None, str | None, str | None]
+_LABELS: Final = attrgetter("type", "queue", "job_type", "tenant")
+
+
+class AlikeEvents(Sequence[Event]):
+    """Events that differ in whom and what they tell of, each made when somebody looks at it."""
+
+    __slots__ = ("datas", "like", "subjects")
+
+    def __init__(self, like: Event, subjects: Sequence[str], datas: Sequence[bytes]) -> None:
+        self.like = like
+        self.subjects = subjects
+        self.datas = datas
+
+    def __len__(self) -> int:
+        return len(self.subjects)
+
+    def __getitem__(self, place: Any) -> Any:
+        if isinstance(place, slice):
+            return AlikeEvents(self.like, self.subjects[place], self.datas[place])
+        return replace(self.like, subject=self.subjects[place], data=self.datas[place])
+
+
+class Happened:
+    """Events one after the other, in runs of which each is a list or of events that are alike."""
+
+    def __init__(self, events: Iterable[Event] = ()) -> None:
+        self.runs: list[Sequence[Event]] = []
+        self.add(list(events))
+
+    def __len__(self) -> int:
+        return sum(map(len, self.runs))
+
+    def __iter__(self) -> Iterator[Event]:
+        return chain.from_iterable(self.runs)
+
+    def counts(self) -> Counter[Labels]:
+        """How often what has happened, by what metrics tell apart."""
+        counts: Counter[Labels] = Counter()
+        for run in self.runs:
+            if isinstance(run, AlikeEvents):
+                counts[_LABELS(run.like)] += len(run)
+            else:
+                counts.update(map(_LABELS, run))
+        return counts
+
+    def of(self, kinds: Container[str]) -> Iterator[Event]:
+        """The events of some kinds."""
+        for run in self.runs:
+            if not isinstance(run, AlikeEvents):
+                yield from (event for event in run if event.type in kinds)
+            elif run.like.type in kinds:
+                yield from run
+
+    def add(self, events: Sequence[Event]) -> None:
+        """These have happened, too."""
+        last = self.runs[-1] if self.runs else None
+        if isinstance(events, AlikeEvents):
+            self.runs.append(events)
+        elif isinstance(last, list):
+            last += events
+        elif events:
+            self.runs.append(list(events))

@@ -1,0 +1,51 @@
+"""What a transaction tells is the same, whether its events are kept together or not."""
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ojs_server.domain.happened import AlikeEvents, Happened
+from ojs_server.domain.job import Event
+
+kinds = st.sampled_from(["job.enqueued", "job.started", "worker.quiet"])
+runs = st.lists(
+    st.tuples(kinds, st.integers(0, 3), st.booleans(), st.sampled_from([None, "acme"])), max_size=8
+)
+
+
+@given(runs, kinds)
+def test_events_come_out_as_they_came_in(
+    given_runs: list[tuple[str, int, bool, str | None]], kind: str
+) -> None:
+    happened = Happened()
+    told: list[Event] = []
+    for name, count, together, tenant in given_runs:
+        like = Event(name, "", "q", "t", b"", tenant=tenant)
+        ids = [f"j{len(told)}-{number}" for number in range(count)]
+        alike = AlikeEvents(like, ids, [one.encode() for one in ids])
+        happened.add(alike if together else list(alike))
+        told += [Event(name, one, "q", "t", one.encode(), tenant=tenant) for one in ids]
+    assert list(happened) == told
+    assert len(happened) == len(told)
+    assert bool(happened) == bool(told)
+    assert [list(run) for run in Happened(happened).runs] == ([told] if told else [])
+    assert list(happened.of({kind})) == [one for one in told if one.type == kind]
+    labels = Counter((one.type, one.queue, one.job_type, one.tenant) for one in told)
+    assert +happened.counts() == labels
+
+
+def test_what_is_added_later_does_not_change_what_it_came_from() -> None:
+    first = [Event("job.started", "a", None, None, b"")]
+    happened = Happened(first)
+    happened.add(first)
+    assert len(happened) == 2
+    assert len(first) == 1
+
+
+def test_a_part_of_events_that_are_alike_is_alike() -> None:
+    alike = AlikeEvents(
+        Event("job.enqueued", "", "q", "t", b""), ["a", "b", "c"], [b"1", b"2", b"3"]
+    )
+    assert list(alike[1:]) == list(alike)[1:]
+    assert isinstance(alike[1:], AlikeEvents)
