@@ -3,8 +3,7 @@
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import chain
-from operator import attrgetter
-from typing import Any, Final
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -12,7 +11,6 @@ from ojs_server.domain.job import Event
 
 # The kind of an event, its queue, the type of its job, and its tenant.
 Labels = tuple[str, str | None, str | None, str | None]
-_LABELS: Final = attrgetter("type", "queue", "job_type", "tenant")
 
 
 class AlikeEvents(Sequence[Event]):
@@ -52,9 +50,10 @@ class Happened:
         counts: Counter[Labels] = Counter()
         for run in self.runs:
             if isinstance(run, AlikeEvents):
-                counts[_LABELS(run.like)] += len(run)
+                like = run.like
+                counts[like.type, like.queue, like.job_type, like.tenant] += len(run)
             else:
-                counts.update(map(_LABELS, run))
+                counts.update([(one.type, one.queue, one.job_type, one.tenant) for one in run])
         return counts
 
     def of(self, kinds: Container[str]) -> Iterator[Event]:
@@ -67,10 +66,12 @@ class Happened:
 
     def add(self, events: Sequence[Event]) -> None:
         """These have happened, too."""
-        last = self.runs[-1] if self.runs else None
-        if isinstance(events, AlikeEvents):
+        # Not isinstance, which asks each class that it is not what it is.
+        if type(events) is AlikeEvents:
             self.runs.append(events)
-        elif isinstance(last, list):
+        elif not events:
+            return
+        elif self.runs and type(last := self.runs[-1]) is list:
             last += events
-        elif events:
+        else:
             self.runs.append(list(events))

@@ -6,21 +6,23 @@ again for the database and for the answer, costs more than all that must be done
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from operator import add, attrgetter
-from typing import Any, Final, overload
+from operator import add
+from typing import Any, overload
 
 from msgspec.structs import replace
 
 from ojs_server.domain.job import Job, StoredJob
 from ojs_server.domain.validate import Draft
 
-# All of a draft that its job shares with its siblings.
-LOOKS: Final = attrgetter("shape", "trace_id", "demand", "tenant")
+
+def looks_of(draft: Draft) -> tuple[object, ...]:
+    """All of a draft that its job shares with its siblings."""
+    return draft.shape, draft.trace_id, draft.demand, draft.tenant
 
 
 def families(drafts: Sequence[Draft]) -> Iterator[list[Draft]]:
     """Drafts in their order, those that become siblings together."""
-    return (list(alike) for _, alike in groupby(drafts, LOOKS))
+    return (list(alike) for _, alike in groupby(drafts, looks_of))
 
 
 class Siblings(Sequence[StoredJob]):
@@ -72,11 +74,7 @@ def siblings(
     drafts: Sequence[Draft], like: Job, ids: Sequence[str], places: Sequence[int]
 ) -> Siblings:
     """The jobs that drafts become which look alike."""
-    args, metas = list(map(_ARGS, drafts)), list(map(_META, drafts))
+    args, metas = [draft.args for draft in drafts], [draft.meta for draft in drafts]
     shared = len(like.spec)
     sizes = [shared + own for own in map(add, map(len, args), map(len, metas))]
     return Siblings(like, ids, places, args, metas, sizes)
-
-
-_ARGS: Final = attrgetter("args")
-_META: Final = attrgetter("meta")

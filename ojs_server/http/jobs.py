@@ -3,9 +3,6 @@
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
-from operator import attrgetter
-from typing import Final
 
 from ojs_server.domain.errors import InvalidRequest, NotReady, OjsError, invalid
 from ojs_server.domain.job import TERMINAL, Lease, StoredJob
@@ -41,12 +38,8 @@ _SECONDS = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 
 def checking(call: Call) -> Callable[[object], Draft]:
     """What checks the jobs that this request brings."""
-    return partial(
-        parse_draft,
-        strict=call.server.settings.strict,
-        tenant=call.tenant,
-        request_id=call.sent_request_id,
-    )
+    strict, tenant, request_id = call.server.settings.strict, call.tenant, call.sent_request_id
+    return lambda body: parse_draft(body, strict=strict, tenant=tenant, request_id=request_id)
 
 
 async def enqueue(call: Call) -> Answer:
@@ -102,12 +95,9 @@ async def _batch(call: Call) -> Enqueue:
 
 def require_own_ids(drafts: Iterable[Draft]) -> None:
     """Refuse a batch in which two jobs have the same id."""
-    ids = list(filter(None, map(_ID, drafts)))
+    ids = [draft.id for draft in drafts if draft.id]
     if len(set(ids)) != len(ids):
         raise InvalidRequest("two jobs of the batch have the same `id`", details={"field": "id"})
-
-
-_ID: Final = attrgetter("id")
 
 
 async def read(call: Call) -> Answer:

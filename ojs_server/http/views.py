@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import repeat
-from operator import attrgetter
 from typing import Any, Final
 
 import msgspec
@@ -77,7 +76,7 @@ def envelope(
         format_timestamp(job.created_at),
     )
     # Most jobs lack most of the rest, and what is not passed on costs nothing.
-    if _RARE(job) != _NEW:
+    if _rare(job) != _NEW:
         _tell_rare(shown, job)
     elif job.enqueued_at is not None:
         shown.enqueued_at = format_timestamp(job.enqueued_at)
@@ -98,19 +97,22 @@ def envelope(
     return text if job.spec == b"{}" else text[:-1] + b"," + job.spec[1:]
 
 
-# What a job has that has not only been waiting; all of it is looked at in one step.
-_RARE: Final = attrgetter(
-    "started_at",
-    "finished_at",
-    "completed_at",
-    "scheduled_at",
-    "expires_at",
-    "retry_delay_ms",
-    "error",
-    "errors",
-    "workflow_id",
-    "releases",
-)
+def _rare(job: Job) -> tuple[object, ...]:
+    """What a job has that has not only been waiting, or has waited for its time."""
+    return (
+        job.started_at,
+        job.finished_at,
+        job.completed_at,
+        job.scheduled_at,
+        job.expires_at,
+        job.retry_delay_ms,
+        job.error,
+        job.errors,
+        job.workflow_id,
+        job.releases,
+    )
+
+
 _NEW: Final = (*[None] * 9, 0)
 
 

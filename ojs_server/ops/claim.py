@@ -82,20 +82,20 @@ def run(work: Work, ops: Sequence[Claim]) -> list[Deliveries | OjsError]:
             )
             wanted.setdefault(wish, []).append(index)
     admission = Admission(work, [*wanted, *chain.from_iterable(lanes.values())])
-    leases: list[Lease] = []
+    handed: list[Delivery] = []
     for index, wishes in lanes.items():
         answers[index] = _oldest(work, admission, ops[index], wishes)
-        leases += [delivery.lease for delivery in answers[index]]
+        handed += answers[index]
     for wish, indexes in wanted.items():
         limit = sum(ops[index].count for index in indexes)
         claimed = deque(_taken(work, admission, wish, limit))
         pool = None if wish.way is None else wish.way.pool
         for index in indexes:
             share = [claimed.popleft() for _ in range(min(ops[index].count, len(claimed)))]
-            answers[index] = tuple(_hand_over(work, one, ops[index], pool) for one in share)
-            leases += [delivery.lease for delivery in answers[index]]
-    if leases:
-        work.tx.insert_leases(leases)
+            answers[index] = tuple([_hand_over(work, one, ops[index], pool) for one in share])
+            handed += answers[index]
+    if handed:
+        _note(work, [delivery.lease for delivery in handed])
     shown = _with_left(work, [answers.get(index, ()) for index in range(len(ops))])
     if not askers.unknown:
         return shown
@@ -148,9 +148,15 @@ def _hand_over(work: Work, claimed: Claimed, op: Claim, pool: str | None = None)
         late_ack=(op.late_ack or work.rules.profile.late_ack) == "accept_unfinished",
     )
     work.note(events.started(job, op.worker_id, pool))
-    work.expect(lease.expires_at)
-    work.expect(lease.deadline_at)
     return Delivery(claimed, lease)
+
+
+def _note(work: Work, leases: Sequence[Lease]) -> None:
+    """Store who holds what now, and when that must be looked at again."""
+    work.tx.insert_leases(leases)
+    work.expect(min([lease.expires_at for lease in leases]))
+    deadlines_at = [lease.deadline_at for lease in leases if lease.deadline_at is not None]
+    work.expect(min(deadlines_at, default=None))
 
 
 def _with_left(work: Work, answers: list[Deliveries]) -> list[Deliveries | OjsError]:

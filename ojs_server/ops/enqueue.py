@@ -1,7 +1,6 @@
 """Enqueue one job or many: all of a request's new jobs are stored, or none."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from operator import attrgetter
 from typing import Final
 
 import msgspec
@@ -39,14 +38,9 @@ class Enqueue(msgspec.Struct, frozen=True):
     @property
     def keys(self) -> tuple[object, ...]:
         """What may not be touched twice in one transaction."""
-        ids = filter(None, map(_ID, self.drafts))
-        uniques = (("unique", one.key) for one in filter(None, map(_UNIQUE, self.drafts)))
+        ids = [draft.id for draft in self.drafts if draft.id]
+        uniques = [("unique", draft.unique.key) for draft in self.drafts if draft.unique]
         return (*ids, *uniques, self.receipt) if self.receipt else (*ids, *uniques)
-
-
-_DRAFTS: Final = attrgetter("drafts")
-_ID: Final = attrgetter("id")
-_UNIQUE: Final = attrgetter("unique")
 
 
 class Enqueued(msgspec.Struct, frozen=True):
@@ -127,7 +121,7 @@ def _run_plain(work: Work, ops: Sequence[Enqueue]) -> list[Enqueued | OjsError]:
         work.add_new(jobs, entered(jobs))
     for op in ops:
         _note_bulk(work, op)
-    shares = _shares(groups, map(len, map(_DRAFTS, ops)))
+    shares = _shares(groups, [len(op.drafts) for op in ops])
     return [Enqueued(jobs, (False,) * len(jobs)) for jobs in shares]
 
 

@@ -4,7 +4,6 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
-from operator import attrgetter
 from typing import Final, TypeVar, TypeVarTuple
 
 import msgspec
@@ -19,7 +18,7 @@ from ojs_server.domain.profile import OJS, Profile
 from ojs_server.domain.rate_limit import place_of_retry
 from ojs_server.domain.retention import Retention
 from ojs_server.domain.routing import routed
-from ojs_server.domain.siblings import LOOKS, Siblings, siblings
+from ojs_server.domain.siblings import Siblings, looks_of, siblings
 from ojs_server.domain.tenant import DEFAULT
 from ojs_server.domain.turns import Rota
 from ojs_server.domain.validate import Draft
@@ -73,16 +72,15 @@ def chance() -> Chance:
 
 def _alike(jobs: Iterable[Job]) -> Iterator[list[Job]]:
     """Jobs in runs that count alike, which those of one call or of one producer do."""
-    return (list(run) for _, run in groupby(jobs, _KIND))
+    return (list(run) for _, run in groupby(jobs, _kind))
 
 
-_KIND: Final = attrgetter("queue", "state", "tenant", "due_at", "rate_key", "on_limit")
-_ID: Final = attrgetter("id")
-_SIZE: Final = attrgetter("size")
-_JOB: Final = attrgetter("job")
-_TENANT: Final = attrgetter("job.tenant")
-_BEFORE: Final = attrgetter("before")
-_AFTER: Final = attrgetter("after")
+def _kind(job: Job) -> tuple[object, ...]:
+    return job.queue, job.state, job.tenant, job.due_at, job.rate_key, job.on_limit
+
+
+def _size(jobs: Iterable[Job]) -> int:
+    return sum([job.size for job in jobs])
 
 
 class Work:
@@ -151,7 +149,7 @@ class Work:
             self.gates.added(jobs[-1].job)
             self._join(jobs.like, len(jobs), sum(jobs.sizes))
         else:
-            self._joined(map(_JOB, jobs), self.gates.added)
+            self._joined([one.job for one in jobs], self.gates.added)
         self.events.add(happened)
 
     def apply(self, changes: Sequence[Change], *, followed: bool = False) -> None:
@@ -172,8 +170,8 @@ class Work:
         if marks := marks_of(changes):
             self.tx.mark_dead(marks)
         self._shift(changes)
+        self.events.add([event for change in changes for event in change.events])
         for change in changes:
-            self.events.add(change.events)
             self.gates.changed(change)
             if change.after.workflow_id is not None and not followed:
                 self._note_member(change.after.workflow_id, change)
@@ -185,7 +183,7 @@ class Work:
 
     def _likeness(self, draft: Draft) -> Job:
         # One producer's jobs look alike, and come together.
-        looks = LOOKS(draft)
+        looks = looks_of(draft)
         if looks != self._looks:
             self._looks = looks
             self._like = likeness(draft, self.now, self.rules.profile.max_attempts)
@@ -218,7 +216,7 @@ class Work:
     def handed_out(self, jobs: Iterable[Job]) -> None:
         """Count jobs that the store itself took out of their queues (the claim)."""
         for alike in _alike(jobs):
-            first, count, size = alike[0], len(alike), sum(map(_SIZE, alike))
+            first, count, size = alike[0], len(alike), _size(alike)
             for name in counters_of(first):
                 counts = self._counts[name]
                 counts[State.AVAILABLE] -= count
@@ -227,7 +225,7 @@ class Work:
             self.departed[first.queue] += count
 
     def note(self, event: Event) -> None:
-        """Append an event that no job change carries."""
+        """Tell what no job change carries."""
         self.events.add((event,))
 
     def keep(self, queue: str) -> Retention:
@@ -282,7 +280,7 @@ class Work:
         """The jobs with a tenant each, once any job ever had one."""
         alike = isinstance(jobs, Siblings)
         if not self.tx.sharing.tenancy:
-            if not any(map(_TENANT, jobs[:1] if alike else jobs)):
+            if not any(one.job.tenant for one in (jobs[:1] if alike else jobs)):
                 return jobs
             self.tx.begin_tenancy()
         if isinstance(jobs, Siblings):
@@ -295,17 +293,17 @@ class Work:
         return job
 
     def _shift(self, changes: Sequence[Change], tell: Callable[[Job], None] | None = None) -> None:
-        for alike in _alike(map(_BEFORE, changes)):
+        for alike in _alike([change.before for change in changes]):
             self._leave(alike)
-        self._joined(map(_AFTER, changes), tell)
+        self._joined([change.after for change in changes], tell)
 
     def _joined(self, jobs: Iterable[Job], tell: Callable[[Job], None] | None) -> None:
         for alike in _alike(jobs):
             if tell is not None:
                 tell(alike[-1])
-            self._join(alike[0], len(alike), sum(map(_SIZE, alike)))
+            self._join(alike[0], len(alike), _size(alike))
             if alike[0].state in TERMINAL:
-                self.ended += map(_ID, alike)
+                self.ended += [job.id for job in alike]
 
     def _join(self, like: Job, count: int, size: int) -> None:
         self._count(like, count, size)
@@ -318,7 +316,7 @@ class Work:
             self._ended_members.append((workflow_id, change))
 
     def _leave(self, alike: Sequence[Job]) -> None:
-        self._count(alike[0], -len(alike), -sum(map(_SIZE, alike)))
+        self._count(alike[0], -len(alike), -_size(alike))
 
     def _count(self, like: Job, count: int, size: int) -> None:
         waits = like.state in WAITING

@@ -2,7 +2,8 @@
 
 A file holds statements under `-- name: …` and a line that says what for. `{rows}` in a
 statement stands for the rows that are bound, each of which is as its `-- row: …` says: a table with
-the columns `column1`, `column2` and so on, or a list where a row is but `?`. A text under
+the columns `column1`, `column2` and so on, or a list where a row is but `?`. `-- columns: …` names
+what an INSERT fills with them, for statements that leave out what no row has. A text under
 `-- fragment: …` is put in wherever a statement or fragment of the folder says `{that_name}`.
 """
 
@@ -16,6 +17,7 @@ import msgspec
 
 _NAME = re.compile(r"^-- (name|fragment): (\w+)$", re.MULTILINE)
 _ROW = re.compile(r"^-- row: (.+)$", re.MULTILINE)
+_COLUMNS = re.compile(r"^-- columns: (.+)$", re.MULTILINE)
 
 
 class Query(msgspec.Struct, frozen=True):
@@ -24,6 +26,8 @@ class Query(msgspec.Struct, frozen=True):
     name: str
     sql: str
     row: str = ""
+    # Where they are named, each of them is NULL without a value, or always has one.
+    columns: str = ""
 
     @property
     def is_list(self) -> bool:
@@ -38,23 +42,28 @@ class Query(msgspec.Struct, frozen=True):
         """
         if self.is_list:
             return self.sql.replace("{rows}", ",".join("?" * count))
-        return _of_table(self.sql, self.row, count, empty, alike)
+        return _of_table(self.sql, self.row, self.columns, count, empty, alike)
 
 
 @lru_cache(maxsize=2048)
 def _of_table(
-    sql: str, row: str, count: int, empty: tuple[int, ...], alike: tuple[int, ...]
+    sql: str, row: str, names: str, count: int, empty: tuple[int, ...], alike: tuple[int, ...]
 ) -> str:
     shared = {place: f"?{number}" for number, place in enumerate(alike, 1)}
     shared |= dict.fromkeys(empty, "NULL")
     own = (f"own.column{number}" for number in count_from(1))
-    columns = ",".join(
-        f"{item.replace('?', shared.get(place) or next(own))} AS column{place + 1}"
+    values = [
+        (place, f"{item.replace('?', shared.get(place) or next(own))} AS column{place + 1}")
         for place, item in enumerate(row[1:-1].split(","))
-    )
+        if not names or place not in empty
+    ]
+    columns = ",".join(value for _, value in values)
     each = ",".join("?" * (row.count("?") - len(shared))) or "NULL"
     # WHERE, since an ON CONFLICT that followed FROM would be read as the ON of a join.
     rows = f"SELECT {columns} FROM (VALUES {','.join([f'({each})'] * count)}) AS own WHERE true"
+    if names:
+        named = names.split(", ")
+        rows = f"({','.join(named[place] for place, _ in values)}) {rows}"
     return sql.replace("{rows}", rows)
 
 
@@ -80,9 +89,10 @@ def split_parts(text: str) -> Iterator[tuple[str, Query]]:
     marks = list(_NAME.finditer(text))
     for mark, following in zip(marks, [*marks[1:], None], strict=True):
         body = text[mark.end() : following.start() if following else len(text)]
-        row = _ROW.search(body)
+        row, columns = _ROW.search(body), _COLUMNS.search(body)
         lines = (line for line in body.splitlines() if line and not line.startswith("--"))
-        yield mark[1], Query(mark[2], "\n".join(lines), row[1].strip() if row else "")
+        said = (found[1].strip() if found else "" for found in (row, columns))
+        yield mark[1], Query(mark[2], "\n".join(lines), *said)
 
 
 def _fill(sql: str, fragments: dict[str, str]) -> str:

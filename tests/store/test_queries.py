@@ -98,6 +98,19 @@ def test_what_no_row_has_and_what_all_have_alike_is_not_bound_for_each() -> None
     )
 
 
+def test_what_no_row_has_is_not_named_where_columns_are() -> None:
+    text = "-- name: q\n-- row: (?,CAST(? AS TEXT),?)\n-- columns: a, b, c\nINSERT INTO t {rows}\n"
+    ((_, query),) = split_parts(text)
+    assert query.of_rows(2) == (
+        "INSERT INTO t (a,b,c) SELECT own.column1 AS column1,CAST(own.column2 AS TEXT) AS column2,"
+        "own.column3 AS column3 FROM (VALUES (?,?,?),(?,?,?)) AS own WHERE true"
+    )
+    assert query.of_rows(2, (1,), (0,)) == (
+        "INSERT INTO t (a,c) SELECT ?1 AS column1,own.column1 AS column3 "
+        "FROM (VALUES (?),(?)) AS own WHERE true"
+    )
+
+
 def test_a_statement_takes_a_typed_array_for_each_column() -> None:
     statement = statement_of(Query("q", "SELECT * FROM unnest({rows})", "text, int8"))
     assert statement.sql == "SELECT * FROM unnest(%(c0)s::text[], %(c1)s::int8[])"

@@ -467,6 +467,19 @@ def test_no_statement_of_a_batch_reads_a_table_whole_on_sqlite(plan_of: Any) -> 
             assert not [line for line in plan if re.match(tables, line)], statement.name
 
 
+def test_what_is_left_out_of_an_insert_is_null_on_sqlite(sqlite_path: Path) -> None:
+    open_store(str(sqlite_path)).close()
+    connection = apsw.Connection(str(sqlite_path))
+    named = [statement for statement in QUERIES.values() if statement.columns]
+    for statement in named:
+        table = statement.sql.split()[2]
+        columns = connection.execute(f"PRAGMA table_info({table})").fetchall()
+        sound = {name for _, name, _, needed, default, _ in columns if needed or default is None}
+        assert set(statement.columns.split(", ")) <= sound
+    connection.close()
+    assert named
+
+
 # Both.
 
 

@@ -77,9 +77,10 @@ def binding(columns: Sequence[Column]) -> Binding:
     alike: list[int] = []
     shared: list[Any] = []
     own: list[Sequence[Any]] = []
+    many = count >= ALIKE_FROM
     for place, column in enumerate(columns):
         value = column[0]
-        if (value is None or count >= ALIKE_FROM) and column.count(value) == count:
+        if (many or value is None) and column.count(value) == count:
             if value is None:
                 empty.append(place)
             else:

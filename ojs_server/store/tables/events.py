@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from itertools import chain
-from operator import attrgetter
 from typing import Final
 
 from ojs_server.domain.happened import AlikeEvents, Happened
@@ -15,9 +14,6 @@ from ojs_server.store.tables.statistics import StatisticsWrites
 
 # Behind every place in the log.
 _END: Final = 2**63 - 1
-
-# What is stored of an event, beside its place and moment.
-_TOLD: Final = attrgetter("type", "subject", "queue", "job_type", "data")
 
 
 Events = Happened | Sequence[Event]
@@ -70,7 +66,8 @@ class EventWrites(StatisticsWrites):
 
 def _columns_of(events: Sequence[Event]) -> Sequence[Column]:
     if not isinstance(events, AlikeEvents):
-        return list(zip(*map(_TOLD, events), strict=True))
+        rows = [(one.type, one.subject, one.queue, one.job_type, one.data) for one in events]
+        return list(zip(*rows, strict=True))
     like, count = events.like, len(events)
     alike = ((one,) * count for one in (like.queue, like.job_type))
     return [(like.type,) * count, events.subjects, *alike, events.datas]

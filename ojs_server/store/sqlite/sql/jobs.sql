@@ -15,14 +15,8 @@ jobs.unique_key, CAST(jobs.parent_results AS BLOB)
 -- name: insert_jobs
 -- New jobs, whose ids are free.
 -- row: (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,CAST(? AS TEXT),CAST(? AS TEXT),CAST(? AS TEXT),?,?,?,?,?,?,?,?,?,CAST(? AS TEXT),CAST(? AS TEXT),?,CAST(? AS TEXT),?,CAST(? AS TEXT),?)
-INSERT INTO jobs (
-    id, type, queue, state, priority, seq, attempt, releases, max_attempts, created_at,
-    enqueued_at, started_at, finished_at, completed_at, scheduled_at, expires_at, due_at,
-    lease_ms, run_ms, retry_delay_ms, spec, error, errors, workflow_id, workflow_node, trace_id,
-    beside, rate_key, on_limit, size, demand, tenant,
-    args, meta, request_hash, result, unique_key, parent_results, gated
-)
-{rows}
+-- columns: id, type, queue, state, priority, seq, attempt, releases, max_attempts, created_at, enqueued_at, started_at, finished_at, completed_at, scheduled_at, expires_at, due_at, lease_ms, run_ms, retry_delay_ms, spec, error, errors, workflow_id, workflow_node, trace_id, beside, rate_key, on_limit, size, demand, tenant, args, meta, request_hash, result, unique_key, parent_results, gated
+INSERT INTO jobs {rows}
 
 -- name: known_requests
 -- Which of these ids exist, and the hash of the request that made each.

@@ -7,11 +7,8 @@ leases.trace_id, leases.late_ack, leases.running_at
 -- name: insert_leases
 -- Who holds what was just claimed.
 -- row: (?,?,?,?,?,?,?,?,?,?,?,?)
-INSERT INTO leases (
-    job_id, queue, job_type, worker_id, attempt, duration_ms, expires_at, deadline_at, fetch_id,
-    stall_ms, trace_id, late_ack
-)
-{rows}
+-- columns: job_id, queue, job_type, worker_id, attempt, duration_ms, expires_at, deadline_at, fetch_id, stall_ms, trace_id, late_ack
+INSERT INTO leases {rows}
 
 -- name: move_leases
 -- Their jobs stand in other queues now.
