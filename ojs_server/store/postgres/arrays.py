@@ -5,7 +5,7 @@ type whatever it holds (one prepared statement per purpose), at half the cost of
 """
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain, repeat
 from struct import Struct
 from typing import Any, Final
@@ -32,18 +32,26 @@ Packer = Callable[[Sequence[Any]], bytes]
 def _packer(element_oid: int, pack: Packer) -> Packer:
     """Packs the elements of a column, and its head with them."""
 
+    @lru_cache(maxsize=_AT_ONCE)
+    def head(count: int) -> bytes:
+        return _HEAD(1, 1, element_oid, count, 1)
+
+    @lru_cache(maxsize=_AT_ONCE)
+    def nulls(count: int) -> bytes:
+        return head(count) + _NULL * count
+
     def packed(column: Sequence[Any]) -> bytes:
-        count = len(column)
-        if not count:
+        if not column:
             return _EMPTY(0, 0, element_oid)
-        head = _HEAD(1, 1, element_oid, count, 1)
-        first = column[0]
+        count, first = len(column), column[0]
         # Most columns of most batches are empty, or say the same of each job.
         if column.count(first) == count:
-            return head + (_NULL if first is None else pack((first,))) * count
+            return nulls(count) if first is None else head(count) + pack((first,)) * count
         if None in column:
-            return head + b"".join([_NULL if one is None else pack((one,)) for one in column])
-        return head + pack(column)
+            return head(count) + b"".join(
+                [_NULL if one is None else pack((one,)) for one in column]
+            )
+        return head(count) + pack(column)
 
     return packed
 
