@@ -10,6 +10,7 @@ from msgspec.structs import replace as replaced
 from ojs_server import cli
 from ojs_server.domain import fields, shape, validate
 from ojs_server.domain.errors import Duplicate, OjsError
+from ojs_server.domain.job import Job
 from ojs_server.domain.options import KNOWN
 from ojs_server.domain.routing import Routing
 from ojs_server.domain.validate import parse_draft
@@ -211,14 +212,12 @@ def repetitions_are_not_told() -> None:
 def later_jobs_come_at_once() -> None:
     """A job with a time in the future is available."""
 
-    def now(new: Any, *_: object) -> Any:
-        job = new.job
-        if job.state != "scheduled":
-            return new
-        job = msgspec.structs.replace(job, state="available", due_at=job.expires_at)
-        return msgspec.structs.replace(new, job=job)
+    def now(like: Job, *_: object) -> Job:
+        if like.state != "scheduled":
+            return like
+        return msgspec.structs.replace(like, state="available", due_at=like.expires_at)
 
-    after(work, "born", now)
+    after(work, "likeness", now)
 
 
 @fault("OJS-ENQ-031")

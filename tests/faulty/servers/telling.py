@@ -7,6 +7,7 @@ import msgspec
 
 from ojs_server import job_metrics
 from ojs_server.domain import progress, validate
+from ojs_server.domain.happened import Happened
 from ojs_server.http import feed, jobs, stats_stream
 from ojs_server.http import progress as reports
 from ojs_server.job_metrics import JobMetrics
@@ -84,7 +85,7 @@ def _silent(kinds: str) -> None:
 
     def make(flush: Callable[..., Any]) -> Callable[..., Any]:
         def without(self: Any) -> None:
-            self._events = [event for event in self._events if not event.type.startswith(kinds)]
+            self.events = Happened(e for e in self.events if not e.type.startswith(kinds))
             flush(self)
 
         return without
