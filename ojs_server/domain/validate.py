@@ -73,16 +73,16 @@ def parse_draft(
         raise InvalidRequest(f"a job must be a JSON object, not {kind_of(body)}")
     shared = body.copy()
     args = shared.pop("args", None)
-    if tenant is None and request_id is None and _OWN.isdisjoint(shared):
-        shape = shape_of(shared, strict=strict)
-        if shape.plain and type(args) is list:
-            text = codec.encode(args)
-            # Nothing as small as that is too large.
-            if len(text) + len(shape.spec) < MAX_META:
-                return Draft(shape, text, b"{}")
-    for name in _OWN:
-        shared.pop(name, None)
+    plain = tenant is None and request_id is None and _OWN.isdisjoint(shared)
+    if not plain:
+        for name in _OWN:
+            shared.pop(name, None)
     shape = shape_of(shared, strict=strict)
+    if plain and shape.plain and type(args) is list:
+        text = codec.encode(args)
+        # Nothing as small as that is too large.
+        if len(text) + len(shape.spec) < MAX_META:
+            return Draft(shape, text, b"{}")
     args = fields.args(body)
     meta = _meta_of(body.get("meta"), shape, tenant, request_id)
     tenant = trace_id = None
