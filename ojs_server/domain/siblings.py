@@ -4,15 +4,17 @@ A thousand of them are a thousand ids and payloads. To make a job of each, and t
 again for the database and for the answer, costs more than all that must be done for them.
 """
 
-from collections.abc import Iterator, Sequence
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, groupby
 from operator import add
 from typing import Any, overload
 
 from msgspec.structs import replace
 
+from ojs_server.domain.alike import AlikeDrafts
 from ojs_server.domain.job import Job, StoredJob
-from ojs_server.domain.validate import Draft
+from ojs_server.domain.shape import Shape
+from ojs_server.domain.validate import NO_META, Draft
 
 
 def looks_of(draft: Draft) -> tuple[object, ...]:
@@ -20,9 +22,19 @@ def looks_of(draft: Draft) -> tuple[object, ...]:
     return draft.shape, draft.trace_id, draft.demand, draft.tenant
 
 
-def families(drafts: Sequence[Draft]) -> Iterator[list[Draft]]:
-    """Drafts in their order, those that become siblings together."""
-    return (list(alike) for _, alike in groupby(drafts, looks_of))
+def families(requests: Iterable[Sequence[Draft]]) -> Iterator[Sequence[Draft]]:
+    """The drafts of requests in their order, those that become siblings together."""
+    for shape, drafts in groupby(requests, _shape_of_all):
+        if shape is None:
+            each = groupby(chain.from_iterable(drafts), looks_of)
+            yield from (list(alike) for _, alike in each)
+        else:
+            args = chain.from_iterable(one.args for one in drafts if isinstance(one, AlikeDrafts))
+            yield AlikeDrafts(shape, list(args))
+
+
+def _shape_of_all(drafts: Sequence[Draft]) -> Shape | None:
+    return drafts.shape if isinstance(drafts, AlikeDrafts) else None
 
 
 class Siblings(Sequence[StoredJob]):
@@ -74,7 +86,12 @@ def siblings(
     drafts: Sequence[Draft], like: Job, ids: Sequence[str], places: Sequence[int]
 ) -> Siblings:
     """The jobs that drafts become which look alike."""
-    args, metas = [draft.args for draft in drafts], [draft.meta for draft in drafts]
+    args: Sequence[bytes]
+    metas: Sequence[bytes]
+    if isinstance(drafts, AlikeDrafts):
+        args, metas = drafts.args, (NO_META,) * len(drafts)
+    else:
+        args, metas = [draft.args for draft in drafts], [draft.meta for draft in drafts]
     shared = len(like.spec)
     sizes = [shared + own for own in map(add, map(len, args), map(len, metas))]
     return Siblings(like, ids, places, args, metas, sizes)

@@ -28,8 +28,9 @@ VALIDATED: Final = "ojs_validate"
 _SPAN: Final = frozenset({"traceparent", "tracestate"})
 
 
+NO_META: Final = b"{}"
 # What few requests say of a job beside its arguments and its shape.
-_OWN: Final = frozenset({"id", "meta"})
+OWN: Final = frozenset({"id", "meta"})
 
 
 class Draft(msgspec.Struct, frozen=True, gc=False):
@@ -73,16 +74,16 @@ def parse_draft(
         raise InvalidRequest(f"a job must be a JSON object, not {kind_of(body)}")
     shared = body.copy()
     args = shared.pop("args", None)
-    plain = tenant is None and request_id is None and _OWN.isdisjoint(shared)
+    plain = tenant is None and request_id is None and OWN.isdisjoint(shared)
     if not plain:
-        for name in _OWN:
+        for name in OWN:
             shared.pop(name, None)
     shape = shape_of(shared, strict=strict)
     if plain and shape.plain and type(args) is list:
         text = codec.encode(args)
         # Nothing as small as that is too large.
         if len(text) + len(shape.spec) < MAX_META:
-            return Draft(shape, text, b"{}")
+            return Draft(shape, text, NO_META)
     args = fields.args(body)
     meta = _meta_of(body.get("meta"), shape, tenant, request_id)
     tenant = trace_id = None
@@ -99,7 +100,7 @@ def parse_draft(
         unique_of(shape.outranked, shape.type, shape.queue, args, meta, shape.version)
     if shape.unique is not None:
         unique = unique_of(shape.unique, shape.type, shape.queue, args, meta, shape.version)
-    args_text, meta_text = codec.encode(args), codec.encode(meta) if meta else b"{}"
+    args_text, meta_text = codec.encode(args), codec.encode(meta) if meta else NO_META
     check_sizes(args_text, meta_text, shape.spec)
     return Draft(
         shape,

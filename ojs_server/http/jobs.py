@@ -2,8 +2,9 @@
 
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from ojs_server.domain.alike import parse_alike
 from ojs_server.domain.errors import InvalidRequest, NotReady, OjsError, invalid
 from ojs_server.domain.job import TERMINAL, Lease, StoredJob
 from ojs_server.domain.progress import shown
@@ -79,9 +80,19 @@ async def _batch(call: Call) -> Enqueue:
     """What a request for many jobs asks for; its body need not wait for the store."""
     body = await call.json()
     call.check_members(body, BatchRequest)
+    drafts = _drafts(call, checked_batch(body.get("jobs")))
+    receipt = receipt_for(call, "batch")
+    return Enqueue(drafts, receipt, hash_of(body) if receipt else b"")
+
+
+def _drafts(call: Call, jobs: Sequence[object]) -> Sequence[Draft]:
+    if call.tenant is None and call.sent_request_id is None:
+        alike = parse_alike(jobs, strict=call.server.settings.strict)
+        if alike is not None:
+            return alike
     draft_of = checking(call)
     drafts = []
-    for index, item in enumerate(checked_batch(body.get("jobs"))):
+    for index, item in enumerate(jobs):
         try:
             drafts.append(draft_of(item))
         except OjsError as error:
@@ -89,8 +100,7 @@ async def _batch(call: Call) -> Enqueue:
             message = f"jobs[{index}]: {error.message}"
             raise type(error)(message, details=details, code=error.answer_code) from None
     require_own_ids(drafts)
-    receipt = receipt_for(call, "batch")
-    return Enqueue(tuple(drafts), receipt, hash_of(body) if receipt else b"")
+    return tuple(drafts)
 
 
 def require_own_ids(drafts: Iterable[Draft]) -> None:

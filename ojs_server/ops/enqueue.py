@@ -6,6 +6,7 @@ from typing import Final
 import msgspec
 
 from ojs_server.domain import events
+from ojs_server.domain.alike import AlikeDrafts
 from ojs_server.domain.errors import Duplicate, NotFound, OjsError
 from ojs_server.domain.job import Change, Event, State, StoredJob
 from ojs_server.domain.queue_config import NO_CONFIG, require_type
@@ -30,7 +31,7 @@ class Enqueue(msgspec.Struct, frozen=True):
     A bulk call has an event of its own.
     """
 
-    drafts: tuple[Draft, ...]
+    drafts: Sequence[Draft]
     receipt: ReceiptKey | None = None
     body_hash: bytes = b""
     told_as_bulk: bool = False
@@ -38,6 +39,8 @@ class Enqueue(msgspec.Struct, frozen=True):
     @property
     def keys(self) -> tuple[object, ...]:
         """What may not be touched twice in one transaction."""
+        if isinstance(self.drafts, AlikeDrafts):
+            return (self.receipt,) if self.receipt else ()
         ids = [draft.id for draft in self.drafts if draft.id]
         uniques = [("unique", draft.unique.key) for draft in self.drafts if draft.unique]
         return (*ids, *uniques, self.receipt) if self.receipt else (*ids, *uniques)
@@ -116,7 +119,7 @@ def _meets_nothing(work: Work, ops: Sequence[Enqueue]) -> bool:
 
 
 def _run_plain(work: Work, ops: Sequence[Enqueue]) -> list[Enqueued | OjsError]:
-    groups = list(map(work.siblings, families([draft for op in ops for draft in op.drafts])))
+    groups = list(map(work.siblings, families([op.drafts for op in ops])))
     for jobs in _together(groups):
         work.add_new(jobs, entered(jobs))
     for op in ops:
