@@ -34,20 +34,34 @@ class Query(msgspec.Struct, frozen=True):
         """Whether each row is one value of a list, and not a row of a table."""
         return self.row == "?"
 
-    def of_rows(self, count: int, empty: tuple[int, ...] = (), alike: tuple[int, ...] = ()) -> str:
+    def of_rows(
+        self,
+        count: int,
+        empty: tuple[int, ...] = (),
+        alike: tuple[int, ...] = (),
+        *,
+        filled: bool = False,
+    ) -> str:
         """The statement for this many rows.
 
         The rows of a table leave out the places that are `empty`, and those that are `alike`,
-        whose values are bound once and before all others.
+        whose values are bound once and before all others. Where they are `filled` up, those are
+        none whose first value is NULL.
         """
         if self.is_list:
             return self.sql.replace("{rows}", ",".join("?" * count))
-        return _of_table(self.sql, self.row, self.columns, count, empty, alike)
+        return _of_table(self.sql, self.row, self.columns, count, empty, alike, filled)
 
 
 @lru_cache(maxsize=2048)
 def _of_table(
-    sql: str, row: str, names: str, count: int, empty: tuple[int, ...], alike: tuple[int, ...]
+    sql: str,
+    row: str,
+    names: str,
+    count: int,
+    empty: tuple[int, ...],
+    alike: tuple[int, ...],
+    filled: bool,
 ) -> str:
     shared = {place: f"?{number}" for number, place in enumerate(alike, 1)}
     shared |= dict.fromkeys(empty, "NULL")
@@ -60,7 +74,8 @@ def _of_table(
     columns = ",".join(value for _, value in values)
     each = ",".join("?" * (row.count("?") - len(shared))) or "NULL"
     # WHERE, since an ON CONFLICT that followed FROM would be read as the ON of a join.
-    rows = f"SELECT {columns} FROM (VALUES {','.join([f'({each})'] * count)}) AS own WHERE true"
+    which = "own.column1 IS NOT NULL" if filled else "true"
+    rows = f"SELECT {columns} FROM (VALUES {','.join([f'({each})'] * count)}) AS own WHERE {which}"
     if names:
         named = names.split(", ")
         rows = f"({','.join(named[place] for place, _ in values)}) {rows}"

@@ -98,6 +98,14 @@ def test_what_no_row_has_and_what_all_have_alike_is_not_bound_for_each() -> None
     )
 
 
+def test_rows_that_fill_up_a_statement_are_none() -> None:
+    query = Query("fifth", "INSERT INTO t {rows}", "(?,?)")
+    assert query.of_rows(2, (0,), filled=True) == (
+        "INSERT INTO t SELECT NULL AS column1,own.column1 AS column2 "
+        "FROM (VALUES (?),(?)) AS own WHERE own.column1 IS NOT NULL"
+    )
+
+
 def test_what_no_row_has_is_not_named_where_columns_are() -> None:
     text = "-- name: q\n-- row: (?,CAST(? AS TEXT),?)\n-- columns: a, b, c\nINSERT INTO t {rows}\n"
     ((_, query),) = split_parts(text)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -457,9 +458,9 @@ def test_the_newest_events_are_found_by_index_on_sqlite(plan_of: Any) -> None:
 
 
 def test_no_statement_of_a_batch_reads_a_table_whole_on_sqlite(plan_of: Any) -> None:
-    for statement in QUERIES.values():
+    for statement, filled in product(QUERIES.values(), (False, True)):
         if "{rows}" in statement.sql:
-            plan = plan_of(statement.of_rows(3))
+            plan = plan_of(statement.of_rows(3, filled=filled))
             tables = (
                 r"SCAN (jobs|leases|workers|queues|queue_counts|events|receipts|cron|cron_runs"
                 r"|limits|statistics)\b"

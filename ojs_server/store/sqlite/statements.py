@@ -10,15 +10,17 @@ from typing import Any, Final, NamedTuple
 
 import apsw
 
-from ojs_server.store.queries import load_queries
+from ojs_server.store.queries import Query, load_queries
 from ojs_server.store.tables.statements import Column, Statements
 
 PACKAGE: Final = "ojs_server.store.sqlite"
 QUERIES: Final = load_queries(PACKAGE)
 
-# Many rows are bound by so many, and what is left over at once: each number of rows is a statement
-# of its own. SQLite binds at most 32,766 values, and only texts of up to 16 KB are kept prepared.
+# Many rows are bound by so many, and what is left over at once, filled up to one of a few numbers:
+# each number of rows is a statement of its own, and to prepare one takes as long as to run many.
+# SQLite binds at most 32,766 values, and only texts of up to 16 KB are kept prepared.
 SIZES: Final = (100, 25)
+FEW: Final = (1, 4, 8, 12, 16, 20, 24)
 # For fewer rows, what all of them say is not worth a statement of its own.
 ALIKE_FROM: Final = SIZES[-1]
 
@@ -54,17 +56,29 @@ class SqliteStatements(Statements):
         query = QUERIES[name]
         for part in parts(len(columns[0])):
             own = [column[part] for column in columns]
-            bound = Binding((), (), own[0]) if query.is_list else binding(own)
-            sql = query.of_rows(len(own[0]), bound.empty, bound.alike)
-            yield self._connection.execute(sql, bound.values)
+            if query.is_list:
+                named = filled_up(own[0])
+                yield self._connection.execute(query.of_rows(len(named)), named)
+            else:
+                bound = binding(own)
+                yield self._connection.execute(bound.of(query), bound.values)
 
 
 class Binding(NamedTuple):
-    """Where no row has a value, where all have the same one, and what is bound: that first."""
+    """Where no row has a value, where all have the same one, and what is bound: that first.
+
+    Where so many rows are `filled` up, they end with some that are empty.
+    """
 
     empty: tuple[int, ...]
     alike: tuple[int, ...]
     values: Sequence[Any]
+    rows: int
+    filled: bool
+
+    def of(self, query: Query) -> str:
+        """The statement for these rows."""
+        return query.of_rows(self.rows, self.empty, self.alike, filled=self.filled)
 
 
 def binding(columns: Sequence[Column]) -> Binding:
@@ -88,9 +102,26 @@ def binding(columns: Sequence[Column]) -> Binding:
                 shared.append(value)
         else:
             own.append(column)
-    return Binding(
-        tuple(empty), tuple(alike), [*shared, *chain.from_iterable(zip(*own, strict=True))]
-    )
+    values = [*shared, *chain.from_iterable(zip(*own, strict=True))]
+    # What is filled up is known by its first value, which must be there in all others.
+    filled = not many and bool(own) and None not in own[0]
+    if filled:
+        rows = _ROOM[count]
+        values += [None] * (len(own) * (rows - count))
+        count = rows
+    return Binding(tuple(empty), tuple(alike), values, count, filled)
+
+
+def filled_up(named: Sequence[Any]) -> Sequence[Any]:
+    """A list as one of those of which there are few; who is named twice is there once."""
+    count = len(named)
+    if count >= SIZES[-1] or count == _ROOM[count]:
+        return named
+    return (*named, *(named[-1],) * (_ROOM[count] - count))
+
+
+# The room that a few rows are given.
+_ROOM: Final = [next(size for size in FEW if size >= count) for count in range(SIZES[-1])]
 
 
 def parts(count: int) -> Iterator[slice]:

@@ -167,7 +167,7 @@ class SqliteStore:
 
     def _connect(self, flags: int = 0) -> apsw.Connection:
         flags |= apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
-        connection = apsw.Connection(str(self.path), flags=flags, statementcachesize=256)
+        connection = apsw.Connection(str(self.path), flags=flags, statementcachesize=512)
         with self._lock:
             self._connections.append(connection)
         # Otherwise each new value may be a reason to plan its statement anew.

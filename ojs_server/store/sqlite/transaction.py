@@ -12,7 +12,7 @@ from ojs_server.domain.sharing import ALONE
 from ojs_server.store.base import WIPED
 from ojs_server.store.records import Claimed, Lane, Opened
 from ojs_server.store.rows import JOB_FIELDS, insert_columns, job_of, lease_of
-from ojs_server.store.sqlite.statements import QUERIES, SqliteStatements, parts
+from ojs_server.store.sqlite.statements import QUERIES, SqliteStatements, filled_up, parts
 from ojs_server.store.tables.contract import TableWrites
 from ojs_server.store.tables.sharing import waiting_in
 from ojs_server.store.tables.statements import Writing
@@ -135,7 +135,7 @@ class SqliteTx(SqliteStatements, TableWrites):
         query = QUERIES["claim_chosen"]
         rows: list[Any] = []
         for part in parts(len(ids)):
-            some = ids[part]
+            some = filled_up(ids[part])
             sql = query.of_rows(len(some))
             rows += self._connection.execute(sql, (self.now, *some)).fetchall()
         return [Claimed(job_of(row), *row[JOB_FIELDS : JOB_FIELDS + 3]) for row in rows]

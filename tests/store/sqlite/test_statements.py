@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ojs_server.store.queries import Query
-from ojs_server.store.sqlite.statements import ALIKE_FROM, SIZES, binding, parts
+from ojs_server.store.sqlite.statements import ALIKE_FROM, FEW, SIZES, binding, filled_up, parts
 
 ROWS = Query("q", "SELECT * FROM ({rows})", "(?,CAST(? AS TEXT),?,?)")
 # Where bytes of a text are bound.
@@ -33,8 +33,7 @@ def test_rows_are_bound_as_they_are(
         rows[row % count][place] = b"%d" % value if place == TEXT else value
     bound = binding(list(zip(*rows, strict=True)))
     connection = apsw.Connection(":memory:")
-    sql = ROWS.of_rows(count, bound.empty, bound.alike)
-    found = connection.execute(sql, bound.values).fetchall()
+    found = connection.execute(bound.of(ROWS), bound.values).fetchall()
     connection.close()
     wanted = [[one.decode() if isinstance(one, bytes) else one for one in row] for row in rows]
     assert list(map(list, found)) == wanted
@@ -56,3 +55,21 @@ def test_any_number_of_rows_takes_few_statements() -> None:
         assert len(found) <= count // SIZES[0] + 5
         sizes.update(map(len, found))
     assert sizes == {*range(1, SIZES[-1]), *SIZES}
+
+
+def test_few_rows_are_filled_up_to_few_statements() -> None:
+    for count in range(1, SIZES[-1]):
+        named = [f"j{number}" for number in range(count)]
+        bound = binding([named, [None] * count, [None, *range(1, count)]])
+        assert bound.rows in FEW
+        assert bound.rows >= count
+        filled = filled_up(named)
+        assert (len(filled), set(filled)) == (bound.rows, set(named))
+    many = [f"j{number}" for number in range(SIZES[-1])]
+    assert filled_up(many) is many
+
+
+def test_rows_whose_first_value_may_be_missing_are_not_filled_up() -> None:
+    bound = binding([[None, 1, 2, 3, 4], [5] * 5])
+    assert (bound.rows, bound.filled) == (5, False)
+    assert binding([[None] * 5, [None] * 5]).rows == 5
