@@ -32,6 +32,7 @@ _USUAL_TYPES: Final = {None, *(name.encode() for name in MEDIA_TYPES)}
 ANONYMOUS: Final = ""
 # What is noted of a head with the limit within which bodies that follow it are fit to be read.
 _FITS: Final = "fits"
+_HEADERS: Final = "headers"
 
 
 class Disconnected(Exception):
@@ -69,6 +70,13 @@ class Call:
     request_id = ""
     # The client's own one, where it sent one that can be used.
     sent_request_id: str | None = None
+    # What its answer is, unless the handler says something else; None where that is still unknown.
+    media_type: str | None = None
+    # What was found out of the head alone, for the next request with the same.
+    noted: dict[Any, Any]
+    # As they came; names in lower case, the last of each name.
+    headers: Mapping[bytes, bytes]
+    _whole: bytes | None = None
 
     def __init__(self, scope: Scope, receive: Receive, server: "Server") -> None:
         self.scope = scope
@@ -76,11 +84,14 @@ class Call:
         self._receive = receive
         extensions = scope.get("extensions")
         remembered = extensions and extensions.get(REMEMBERED)
-        self._whole: bytes | None = remembered["body"] if remembered else None
-        # What was found out of the head alone, for the next request with the same.
-        self.noted: dict[Any, Any] = remembered["noted"] if remembered else {}
-        # As they came; names in lower case, the last of each name.
-        self.headers: Mapping[bytes, bytes] = dict(scope["headers"])
+        if not remembered:
+            self.noted = {}
+            self.headers = dict(scope["headers"])
+            return
+        self._whole, noted = remembered["body"], remembered["noted"]
+        if _HEADERS not in noted:
+            noted[_HEADERS] = dict(scope["headers"])
+        self.noted, self.headers = noted, noted[_HEADERS]
 
     def header(self, name: bytes) -> str | None:
         """A header's value as text; names in lower case."""

@@ -38,6 +38,9 @@ class _Passed(msgspec.Struct, frozen=True):
     sent_request_id: str | None
     route: Route
     params: Mapping[str, str]
+    authorization: str | None
+    tenant: str | None
+    media_type: str
 
 
 class Gate:
@@ -64,10 +67,11 @@ class Gate:
                 if known is None:
                     route = self._route(call)
                     dialects.check_version(call.header(b"ojs-version"))
-                    call.noted[_Passed] = _Passed(call.sent_request_id, route, call.params)
+                    known = call.noted[_Passed] = _passed(call, route)
                 else:
                     route, call.params = known.route, known.params
-                identify(call, route.roles)
+                call.media_type = known.media_type
+                identify(call, route.roles, known.authorization, known.tenant)
                 if call.tenant is not None and route.handler not in TENANTED:
                     raise denied("this is not for single tenants")
                 answer = await route.handler(call)
@@ -113,6 +117,17 @@ class Gate:
         return route
 
 
+def _passed(call: Call, route: Route) -> _Passed:
+    return _Passed(
+        call.sent_request_id,
+        route,
+        call.params,
+        call.header(b"authorization"),
+        dialects.tenant_header(call),
+        dialects.media_type(call),
+    )
+
+
 def _sent_request_id(call: Call) -> str | None:
     given = call.header(b"x-request-id")
     if given and len(given) <= MAX_REQUEST_ID and given.isascii() and given.isprintable():
@@ -126,7 +141,9 @@ async def _send(send: Send, call: Call, answer: Answer) -> None:
         body = encode(body)
     # What has no body has no type and no length either.
     empty = answer.status == NO_CONTENT
-    media_type = None if empty else answer.media_type or dialects.media_type(call)
+    media_type = (
+        None if empty else answer.media_type or call.media_type or dialects.media_type(call)
+    )
     lines = _lines(
         call, answer, media_type, b"" if empty else b"content-length: %d\r\n" % len(body)
     )
@@ -163,9 +180,10 @@ async def _start(send: Send, status: int, lines: bytes) -> None:
 
 def _lines(call: Call, answer: Answer, media_type: str | None, length: bytes = b"") -> bytes:
     """The lines of an answer's head: what each says, its type first, and what this one adds."""
-    own = "".join([f"{name.lower()}: {value}\r\n" for name, value in answer.headers.items()])
-    request_id = call.request_id
-    return f"{_first(media_type)}{request_id}\r\n{own}".encode("latin-1") + length
+    first = f"{_first(media_type)}{call.request_id}\r\n"
+    if answer.headers:
+        first += "".join([f"{name.lower()}: {value}\r\n" for name, value in answer.headers.items()])
+    return first.encode("latin-1") + length
 
 
 @lru_cache(maxsize=64)

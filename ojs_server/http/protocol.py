@@ -6,24 +6,22 @@ Answers that are whole leave in one piece, and so do the messages that a WebSock
 
 import asyncio
 from collections.abc import Iterable
+from functools import partial
 from random import getrandbits
 from typing import TYPE_CHECKING, Any, Final
 
-from uvicorn.protocols.http.httptools_impl import (
-    STATUS_LINE,
-    HttpToolsProtocol,
-    RequestResponseCycle,
-)
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.wsproto_impl import WSProtocol
 from wsproto.events import Request
 
 from ojs_server.domain.errors import InvalidRequest
 from ojs_server.http.call import ANSWER, REMEMBERED, TEXTS, RequestIds
+from ojs_server.http.cycle import WholeCycle, answer
 from ojs_server.http.dialects import OPENJOBSPEC, VERSION
 from ojs_server.http.errors import answer_of
 from ojs_server.http.heads import MOST, Head, head_of, length_after
-from ojs_wire.codec import encode, holds
+from ojs_wire.codec import encode
 
 if TYPE_CHECKING:
     from uvicorn._types import ASGI3Application
@@ -34,7 +32,6 @@ UNREAD_S: Final = 5.0
 # uvicorn's word for it; the application chooses what the client is told.
 _RESTART: Final = 1012
 
-_CLOSE: Final = b"connection: close\r\n"
 _REASONS: Final = {400: "Bad Request", 431: "Request Header Fields Too Large"}
 
 
@@ -47,6 +44,8 @@ class BoundedHttp(HttpToolsProtocol):
     _between = True
     # The head that the parser was just given, if it was whole and came first.
     _given: bytes | None = None
+    # When the last answer left.
+    _quiet_since = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A client is there."""
@@ -58,8 +57,11 @@ class BoundedHttp(HttpToolsProtocol):
         head = head_of(data) if self._between else None
         if head is not None:
             known = self._heads.get(head)
-            whole = known is not None and len(data) - len(head) == known.length
-            if known is not None and whole and self.cycle.response_complete:
+            if (
+                known is not None
+                and len(data) - len(head) == known.length
+                and self.cycle.response_complete
+            ):
                 self._begin(known, data[len(head) :])
                 return
         self._given = head
@@ -99,37 +101,51 @@ class BoundedHttp(HttpToolsProtocol):
 
     def _begin(self, known: Head, body: bytes) -> None:
         """What the parser and uvicorn do with a whole request, where it has a known head."""
-        self._unset_keepalive_if_required()
-        remembered = {"body": body, "noted": known.noted}
-        scope: Any = {
-            **known.scope,
-            "state": self.app_state.copy(),
-            "extensions": {REMEMBERED: remembered},
+        scope: Any = known.scope.copy()
+        cycle = WholeCycle(scope, self, body)
+        scope["state"] = self.app_state.copy()
+        scope["extensions"] = {
+            REMEMBERED: {"body": body, "noted": known.noted},
+            ANSWER: {"send": partial(answer, cycle)},
         }
-        self.scope, self.headers = scope, scope["headers"]
-        self.cycle = RequestResponseCycle(
-            scope=scope,
-            transport=self.transport,
-            flow=self.flow,
-            logger=self.logger,
-            access_logger=self.access_logger,
-            access_log=self.access_log,
-            default_headers=self.server_state.default_headers,
-            message_event=asyncio.Event(),
-            expect_100_continue=False,
-            keep_alive=True,
-            on_response=self.on_response_complete,
-        )
-        self.cycle.body += body
-        self.cycle.more_body = False
-        self.cycle.message_event.set()
-        self._start_asgi_task(self.cycle, self.app)
+        self.scope, self.headers, self.cycle = scope, scope["headers"], cycle
+        super()._start_asgi_task(cycle, self.app)
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: "ASGI3Application") -> None:
         extensions = cycle.scope.setdefault("extensions", {})
         assert extensions is not None
-        extensions[ANSWER] = {"send": _Answering(cycle)}
+        extensions[ANSWER] = {"send": partial(answer, cycle)}
         super()._start_asgi_task(cycle, app)
+
+    def on_response_complete(self) -> None:
+        """A request was answered: the next one begins, or has so long to come."""
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+            return
+        # One alarm looks after many requests: to set and to take back one for each costs more.
+        self._quiet_since = self.loop.time()
+        if self.timeout_keep_alive_task is None:
+            self._expect_within(self.timeout_keep_alive)
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Nothing may have come for long; what is being answered sets a new alarm itself."""
+        self.timeout_keep_alive_task = None
+        if not self.cycle.response_complete:
+            return
+        left = self._quiet_since + self.timeout_keep_alive - self.loop.time()
+        if left > 0:
+            self._expect_within(left)
+        else:
+            super().timeout_keep_alive_handler()
+
+    def _expect_within(self, seconds: float) -> None:
+        self.timeout_keep_alive_task = self.loop.call_later(
+            seconds, self.timeout_keep_alive_handler
+        )
 
     def send_400_response(self, msg: str) -> None:
         """Answer what is not HTTP."""
@@ -157,32 +173,6 @@ class BoundedHttp(HttpToolsProtocol):
         )
         self.transport.write(head.encode() + body)
         self.transport.close()
-
-
-class _Answering:
-    """Answers one request whole: its head and its body in one write, and in one step."""
-
-    def __init__(self, cycle: RequestResponseCycle) -> None:
-        self._cycle = cycle
-
-    async def __call__(self, status: int, lines: bytes, body: bytes) -> None:
-        """What uvicorn does with the two messages of an answer whose length is known."""
-        cycle = self._cycle
-        if cycle.flow.write_paused and not cycle.disconnected:
-            await cycle.flow.drain()
-        if cycle.disconnected:
-            return
-        if holds(lines, _CLOSE):
-            cycle.keep_alive = False
-        elif not cycle.keep_alive:
-            lines += _CLOSE
-        cycle.waiting_for_100_continue = False
-        cycle.response_started = cycle.response_complete = True
-        cycle.message_event.set()
-        cycle.transport.write(b"%b%b\r\n%b" % (STATUS_LINE[status], lines, body))
-        if not cycle.keep_alive:
-            cycle.transport.close()
-        cycle.on_response()
 
 
 class BoundedSocket(WSProtocol):

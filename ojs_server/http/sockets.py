@@ -289,7 +289,7 @@ def _admit(call: Call) -> None:
     # A browser sends the keys of its user along for any page, and says from which it comes.
     if origin is not None and urlsplit(origin).netloc.lower() != host:
         raise Denied("pages of another origin may not connect here")
-    identify(call, READERS)
+    identify(call, READERS, call.header(b"authorization"), dialects.tenant_header(call))
     if call.server.stopping:
         raise Unavailable("the server is stopping", headers={"Retry-After": "5"})
 

@@ -5,7 +5,6 @@ from typing import Final
 
 from ojs_server.domain.errors import Denied
 from ojs_server.domain.tenant import parse_tenant, scoped
-from ojs_server.http import dialects
 from ojs_server.http.auth import Role
 from ojs_server.http.call import Call
 from ojs_server.ops.settle import missing
@@ -14,11 +13,13 @@ from ojs_wire import codes
 _FIELD: Final = "X-OJS-Tenant"
 
 
-def identify(call: Call, roles: frozenset[Role]) -> None:
-    """Note whose call this is; raises Denied unless one of the roles is proven."""
+def identify(
+    call: Call, roles: frozenset[Role], authorization: str | None, named: str | None
+) -> None:
+    """Note whose call this is, which shows a key and names a tenant, or does not; raises Denied
+    unless one of the roles is proven."""
     keys = call.server.settings.keys
-    call.principal = keys.admit(call.header(b"authorization"), roles)
-    named = dialects.tenant_header(call)
+    call.principal = keys.admit(authorization, roles)
     bound = keys.tenants.get(call.principal)
     if named is None and bound is None:
         return

@@ -186,18 +186,23 @@ class Begun:
 
 def jobs_of(op: Operation) -> int:
     """How many jobs a request brings, or is about."""
-    if type(op) is enqueue.Enqueue:
+    if isinstance(op, enqueue.Enqueue):
         return len(op.drafts)
-    return len(op.parts) if type(op) is Exchange else 1
+    return len(op.parts) if isinstance(op, Exchange) else 1
 
 
 def is_small(ops: Sequence[Operation]) -> bool:
     """Whether a batch has few jobs, and only calls that do not look far."""
     room = _SMALL_JOBS
     for op in _parts(ops):
-        if type(op) not in _SMALL:
+        if isinstance(op, claim.Claim):
+            room -= op.count + 1
+        elif isinstance(op, enqueue.Enqueue):
+            room -= len(op.drafts)
+        elif type(op) in _SMALL:
+            room -= 1
+        else:
             return False
-        room -= op.count + 1 if isinstance(op, claim.Claim) else jobs_of(op)
     return room >= 0
 
 

@@ -41,9 +41,13 @@ class Enqueue(msgspec.Struct, frozen=True):
         """What may not be touched twice in one transaction."""
         if isinstance(self.drafts, AlikeDrafts):
             return (self.receipt,) if self.receipt else ()
-        ids = [draft.id for draft in self.drafts if draft.id]
-        uniques = [("unique", draft.unique.key) for draft in self.drafts if draft.unique]
-        return (*ids, *uniques, self.receipt) if self.receipt else (*ids, *uniques)
+        found: list[object] = [self.receipt] if self.receipt else []
+        for draft in self.drafts:
+            if draft.id:
+                found.append(draft.id)
+            if draft.unique:
+                found.append(("unique", draft.unique.key))
+        return tuple(found)
 
 
 class Enqueued(msgspec.Struct, frozen=True):

@@ -108,18 +108,23 @@ class GroupCommit:
         touched: set[object] = set()
         jobs = 0
         waiting = self._waiting
-        while waiting and len(batch) < MAX_BATCH and len(kept) < MAX_KEPT and jobs < MAX_JOBS:
+        while waiting:
             operation, future = one = waiting.popleft()
             # Whoever has gone away wants nothing done.
             if future.cancelled():
                 continue
-            keys = operation.keys
-            if touched.isdisjoint(keys):
-                batch.append(one)
-                jobs += jobs_of(operation)
-            else:
-                kept.append(one)
-            touched.update(keys)
+            if keys := operation.keys:
+                touching = not touched.isdisjoint(keys)
+                touched.update(keys)
+                if touching:
+                    kept.append(one)
+                    if len(kept) == MAX_KEPT:
+                        break
+                    continue
+            batch.append(one)
+            jobs += jobs_of(operation)
+            if jobs >= MAX_JOBS or len(batch) == MAX_BATCH:
+                break
         waiting.extendleft(reversed(kept))
         return batch
 

@@ -3,102 +3,18 @@
 import asyncio
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 import pytest
-import uvicorn
 from hypothesis import example, given
 from hypothesis import strategies as st
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-from uvicorn.server import ServerState
 
-from ojs_server.http.call import REMEMBERED
 from ojs_server.http.heads import MOST, MOST_BYTES, head_of, length_after
 from ojs_server.http.protocol import BoundedHttp
+from tests.http.reading import Reading
 
 GET = b"GET /a?b=1 HTTP/1.1\r\nHost: x\r\n\r\n"
 POST = b"POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody"
-
-
-class Wire(asyncio.Transport):
-    """A connection whose other end reads everything."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.written = b""
-        self.closed = False
-
-    def write(self, data: bytes | bytearray | memoryview) -> None:
-        self.written += bytes(data)
-
-    def close(self) -> None:
-        self.closed = True
-
-    def is_closing(self) -> bool:
-        return self.closed
-
-    def pause_reading(self) -> None:
-        """Everything is given at once."""
-
-    def resume_reading(self) -> None:
-        """The same."""
-
-    def get_extra_info(self, name: str, default: Any = None) -> Any:
-        return default
-
-
-class Reading:
-    """A connection, and what the application behind it was told."""
-
-    def __init__(self, protocol: type[HttpToolsProtocol]) -> None:
-        config = uvicorn.Config(
-            self._serve, interface="asgi3", proxy_headers=False, lifespan="off", log_config=None
-        )
-        config.load()
-        self.told: list[tuple[Any, ...]] = []
-        self.remembered: list[bool] = []
-        self.begun = 0
-        self.state = ServerState()
-        self.wire = Wire()
-        self.protocol = protocol(config, self.state, {})
-        self.protocol.connection_made(self.wire)
-
-    async def _serve(self, scope: Any, receive: Any, send: Any) -> None:
-        self.begun += 1
-        # The first one takes longest, so that what overtakes it is seen.
-        for _ in range(6 // self.begun):
-            await asyncio.sleep(0)
-        body = b""
-        while scope["path"] != "/unread":
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                break
-            body += message["body"]
-            if not message["more_body"]:
-                break
-        names = ("type", "method", "path", "raw_path", "query_string", "http_version", "headers")
-        self.told.append((*(scope[name] for name in names), body))
-        self.remembered.append(REMEMBERED in scope.get("extensions", {}))
-        headers = [(b"content-length", b"2")]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": b"ok"})
-
-    async def read(self, pieces: Sequence[tuple[bytes, bool]]) -> None:
-        """Take the pieces; after some, everything that is whole is answered first."""
-        for piece, settles in pieces:
-            if self.wire.closed:
-                break
-            self.protocol.data_received(piece)
-            if settles:
-                await self._settled()
-        await self._settled()
-        self.protocol._unset_keepalive_if_required()
-        self.protocol.connection_lost(None)
-        await self._settled()
-
-    async def _settled(self) -> None:
-        for _ in range(40):
-            await asyncio.sleep(0)
 
 
 def body_after(head: bytes, body: bytes) -> bytes:
