@@ -1,6 +1,6 @@
 """One request on its way through the server, and the answer it gets."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import parse_qsl
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 Wanted = TypeVar("Wanted", bound=msgspec.Struct)
 
 MEDIA_TYPES: Final = ("application/openjobspec+json", "application/json")
-# The extension of a server that sends a whole answer at once: status, lines of the head, and body.
+# The extension of a server that sends a whole answer at once: status, lines of the head, body, and
+# whether the connection may stay open.
 ANSWER: Final = "ojs.answer"
 # The extension of a server that knows a request's head from before: its whole body, and a place
 # for what only depends on the head.
@@ -76,18 +77,22 @@ class Call:
     noted: dict[Any, Any]
     # As they came; names in lower case, the last of each name.
     headers: Mapping[bytes, bytes]
+    # How an answer is sent at once; None where the server cannot.
+    send_whole: Callable[[int, bytes, bytes, bool], Awaitable[None]] | None = None
     _whole: bytes | None = None
 
     def __init__(self, scope: Scope, receive: Receive, server: "Server") -> None:
         self.scope = scope
         self.server = server
         self._receive = receive
-        extensions = scope.get("extensions")
-        remembered = extensions and extensions.get(REMEMBERED)
-        if not remembered:
+        extensions = scope.get("extensions") or {}
+        if ANSWER in extensions:
+            self.send_whole = extensions[ANSWER]["send"]
+        if REMEMBERED not in extensions:
             self.noted = {}
             self.headers = dict(scope["headers"])
             return
+        remembered = extensions[REMEMBERED]
         self._whole, noted = remembered["body"], remembered["noted"]
         if _HEADERS not in noted:
             noted[_HEADERS] = dict(scope["headers"])

@@ -10,8 +10,6 @@ from uvicorn.protocols.http.httptools_impl import (
     RequestResponseCycle,
 )
 
-from ojs_wire.codec import holds
-
 if TYPE_CHECKING:
     from uvicorn._types import ASGIReceiveEvent, HTTPScope
 
@@ -86,16 +84,19 @@ class WholeCycle(RequestResponseCycle):
         return {"type": "http.disconnect"}
 
 
-async def answer(cycle: RequestResponseCycle, status: int, lines: bytes, body: bytes) -> None:
+async def answer(
+    cycle: RequestResponseCycle, status: int, lines: bytes, body: bytes, stays: bool
+) -> None:
     """Answer a request whole: its head and its body in one write, and in one step.
 
-    This is what uvicorn does with the two messages of an answer whose length is known.
+    This is what uvicorn does with the two messages of an answer whose length is known. Where the
+    connection is not to stay open, the lines say so.
     """
     if cycle.flow.write_paused and not cycle.disconnected:
         await cycle.flow.drain()
     if cycle.disconnected:
         return
-    if holds(lines, CLOSE):
+    if not stays:
         cycle.keep_alive = False
     elif not cycle.keep_alive:
         lines += CLOSE

@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from ojs_server.domain.errors import MethodNotAllowed, NotFound, OjsError
 from ojs_server.http import dialects
-from ojs_server.http.call import ANSWER, Answer, Call, Disconnected, RequestIds, Stream
+from ojs_server.http.call import Answer, Call, Disconnected, RequestIds, Stream
 from ojs_server.http.errors import answer_of
 from ojs_server.http.routes import ROUTES, TENANTED, Route, Router, at_root
 from ojs_server.http.tenancy import denied, identify
@@ -49,6 +49,7 @@ class Gate:
     def __init__(self, server: "Server") -> None:
         self._server = server
         self._request_ids = RequestIds(server.luck.bits)
+        self._guarded = server.settings.keys.needed
         routes = ROUTES + at_root(server.settings.profile.at_root)
         tracing = server.tracing
         self._router = Router(routes if tracing is None else tracing.traced(routes))
@@ -71,23 +72,24 @@ class Gate:
                 else:
                     route, call.params = known.route, known.params
                 call.media_type = known.media_type
-                identify(call, route.roles, known.authorization, known.tenant)
-                if call.tenant is not None and route.handler not in TENANTED:
-                    raise denied("this is not for single tenants")
+                if self._guarded or known.tenant is not None:
+                    identify(call, route.roles, known.authorization, known.tenant)
+                    if call.tenant is not None and route.handler not in TENANTED:
+                        raise denied("this is not for single tenants")
                 answer = await route.handler(call)
             except (Disconnected, CancelledError):
                 raise
             except Exception as error:
                 answer = answer_of(error, call.request_id)
-            if route is not None and route.plain and answer.media_type is None:
-                answer = msgspec.structs.replace(answer, media_type=dialects.PLAIN_JSON)
             streams = isinstance(answer.body, Stream)
             await (_flow if streams else _send)(send, call, answer)
         except Disconnected:
             return
-        timed = not (route is None or route.waits or streams)
-        seconds = time.perf_counter() - started if timed else None
-        path = _UNMATCHED if route is None else route.path
+        path, seconds = _UNMATCHED, None
+        if route is not None:
+            path = route.path
+            if not (route.waits or streams):
+                seconds = time.perf_counter() - started
         server.metrics.observe_request(path, answer.status, seconds)
         if log.isEnabledFor(logging.DEBUG):
             log.debug(
@@ -114,6 +116,8 @@ class Gate:
                 details={"allowed": allowed},
                 headers={"Allow": ", ".join(allowed)},
             )
+        if route.plain:
+            call.media_type = dialects.PLAIN_JSON
         return route
 
 
@@ -124,7 +128,7 @@ def _passed(call: Call, route: Route) -> _Passed:
         call.params,
         call.header(b"authorization"),
         dialects.tenant_header(call),
-        dialects.media_type(call),
+        call.media_type or dialects.media_type(call),
     )
 
 
@@ -140,18 +144,15 @@ async def _send(send: Send, call: Call, answer: Answer) -> None:
     if not isinstance(body, bytes):
         body = encode(body)
     # What has no body has no type and no length either.
-    empty = answer.status == NO_CONTENT
-    media_type = (
-        None if empty else answer.media_type or call.media_type or dialects.media_type(call)
-    )
-    lines = _lines(
-        call, answer, media_type, b"" if empty else b"content-length: %d\r\n" % len(body)
-    )
+    if answer.status == NO_CONTENT:
+        lines = _lines(call, answer, None)
+    else:
+        media_type = answer.media_type or call.media_type or dialects.media_type(call)
+        lines = _lines(call, answer, media_type, f"content-length: {len(body)}\r\n")
     if call.scope["method"] == "HEAD":
         body = b""
-    extensions = call.scope.get("extensions")
-    if extensions and ANSWER in extensions:
-        await extensions[ANSWER]["send"](answer.status, lines, body)
+    if call.send_whole is not None:
+        await call.send_whole(answer.status, lines, body, "Connection" not in answer.headers)
     else:
         await _start(send, answer.status, lines)
         await send({"type": "http.response.body", "body": body})
@@ -178,12 +179,12 @@ async def _start(send: Send, status: int, lines: bytes) -> None:
     await send({"type": "http.response.start", "status": status, "headers": headers})
 
 
-def _lines(call: Call, answer: Answer, media_type: str | None, length: bytes = b"") -> bytes:
+def _lines(call: Call, answer: Answer, media_type: str | None, length: str = "") -> bytes:
     """The lines of an answer's head: what each says, its type first, and what this one adds."""
-    first = f"{_first(media_type)}{call.request_id}\r\n"
+    own = ""
     if answer.headers:
-        first += "".join([f"{name.lower()}: {value}\r\n" for name, value in answer.headers.items()])
-    return first.encode("latin-1") + length
+        own = "".join([f"{name.lower()}: {value}\r\n" for name, value in answer.headers.items()])
+    return f"{_first(media_type)}{call.request_id}\r\n{own}{length}".encode("latin-1")
 
 
 @lru_cache(maxsize=64)
