@@ -232,8 +232,8 @@ def _top(job: Job) -> dict[str, Any]:
 
 def array(name: str, items: Iterable[bytes], **more: Any) -> bytes:
     """`{"jobs": […], …}` from items that are JSON already."""
-    start = b"{" + encode(name) + b":[" + b",".join(items) + b"]"
-    return start + (b"," + encode(more)[1:] if more else b"}")
+    end = b"]," + encode(more)[1:] if more else b"]}"
+    return b"".join((b"{", encode(name), b":[", b",".join(items), end))
 
 
 class Summary(msgspec.Struct, omit_defaults=True):
