@@ -1,5 +1,7 @@
 """Named SQL: how files become statements, and that both stores have the same ones."""
 
+import re
+
 import pytest
 
 from ojs_server.store.postgres.statements import STATEMENTS, statement_of
@@ -17,6 +19,7 @@ ONLY_POSTGRES = {
     "enter",
     "fold_counts",
     "forget_nodes",
+    "forget_plans",
     "insert_new_jobs",
     "leases_of",
     "lock_configs",
@@ -67,7 +70,7 @@ def test_a_file_is_split_into_its_statements_and_fragments() -> None:
 @pytest.mark.parametrize("package", [SQLITE, "ojs_server.store.postgres"])
 def test_no_fragment_is_left_to_be_filled(package: str) -> None:
     for query in load_queries(package).values():
-        left = query.sql.replace("{rows}", "").replace("{lanes}", "")
+        left = re.sub(r"\{(rows|lanes|most)\}", "", query.sql)
         assert "{" not in left, query.name
 
 

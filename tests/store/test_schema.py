@@ -15,7 +15,7 @@ import pytest
 from ojs_server.store.base import POSITION_BITS, Store
 from ojs_server.store.open import open_store
 from ojs_server.store.postgres.arrays import TextArray, register, texts
-from ojs_server.store.postgres.statements import STATEMENTS, with_lanes
+from ojs_server.store.postgres.statements import STATEMENTS, claim_of
 from ojs_server.store.sqlite.statements import QUERIES
 from ojs_server.store.sqlite.store import SqliteStore
 from tests.postgres import Database, uncounted
@@ -93,7 +93,7 @@ def claim_bound(**more: Any) -> dict[str, Any]:
 
 
 def test_a_claim_reads_what_it_takes_on_postgres(connection: psycopg.Connection[Any]) -> None:
-    scans = explained(connection, STATEMENTS["claim"].sql, claim_bound())
+    scans = explained(connection, claim_of(LIMIT), claim_bound())
     assert Scan("jobs", "jobs_claim", LIMIT) in scans
     assert all(scan.index and scan.rows <= LIMIT for scan in scans)
 
@@ -101,7 +101,7 @@ def test_a_claim_reads_what_it_takes_on_postgres(connection: psycopg.Connection[
 def test_a_claim_by_type_reads_what_it_takes_on_postgres(
     connection: psycopg.Connection[Any],
 ) -> None:
-    sql = with_lanes(STATEMENTS["claim_types"], 3)
+    sql = claim_of(LIMIT, 3)
     scans = explained(connection, sql, claim_bound(types=TextArray(texts(["t.3", "t.1", "none"]))))
     assert {scan.index for scan in scans} == {"jobs_claim_type", "jobs_pkey", "queues_pkey"}
     assert all(scan.rows <= LIMIT for scan in scans)

@@ -57,16 +57,26 @@ def statement_of(query: Query) -> Statement:
     return Statement(query.sql.replace("{rows}", arrays), columns, repeatable=repeatable)
 
 
-@lru_cache(maxsize=64)
-def with_lanes(statement: Statement, count: int) -> str:
-    """The claim for this many job types."""
-    lanes = (statement.row.replace("{n}", str(n + 1)) for n in range(count))
-    return statement.sql.replace("{lanes}", " UNION ALL ".join(lanes))
-
-
 STATEMENTS: Final[Mapping[str, Statement]] = {
     name: statement_of(query) for name, query in load_queries(PACKAGE).items()
 }
+
+
+def claim_of(limit: int, job_types: int | None = None) -> str:
+    """The claim of so many jobs, of so many types or of any."""
+    return _with_lanes(job_types) if job_types else _with_room(10 ** len(str(limit - 1)))
+
+
+@cache
+def _with_room(most: int) -> str:
+    return STATEMENTS["claim"].sql.replace("{most}", str(most))
+
+
+@lru_cache(maxsize=64)
+def _with_lanes(count: int) -> str:
+    statement = STATEMENTS["claim_types"]
+    lanes = (statement.row.replace("{n}", str(n + 1)) for n in range(count))
+    return statement.sql.replace("{lanes}", " UNION ALL ".join(lanes))
 
 
 class PostgresStatements(Statements):

@@ -25,7 +25,7 @@ from ojs_server.store.postgres.pipe import Look, Pipe, touched
 from ojs_server.store.postgres.statements import (
     STATEMENTS,
     PostgresStatements,
-    with_lanes,
+    claim_of,
 )
 from ojs_server.store.records import Claimed, Lane, Opened
 from ojs_server.store.rows import (
@@ -207,9 +207,9 @@ class PostgresTx(PostgresStatements, TableWrites):
         """Hand out available jobs."""
         bound = {"queues": texts([*dict.fromkeys(queues)]), "now": self.now, "limit": limit}
         if job_types is None:
-            sql = STATEMENTS["claim"].sql
+            sql = claim_of(limit)
         elif job_types:
-            sql = with_lanes(STATEMENTS["claim_types"], len(job_types))
+            sql = claim_of(limit, len(job_types))
             bound["types"] = texts(job_types)
         else:
             return []

@@ -17,6 +17,8 @@ from ojs_server.store.postgres.statements import STATEMENTS
 # How long the outcome of a COMMIT is asked for before it counts as unknown.
 PATIENCE_S: Final = 10.0
 _POLL_S: Final = 0.1
+# To plan the statements of a batch anew takes a few milliseconds.
+PLANS_KEPT_S: Final = 5.0
 
 
 class Begun(msgspec.Struct, frozen=True):
@@ -37,6 +39,7 @@ class Writer:
         self._patience_s = patience_s
         self._connection: Connection | None = None
         self._closed = False
+        self._planned_at = 0.0
 
     def connection(self) -> Connection:
         """The connection at hand, or a new one."""
@@ -73,6 +76,9 @@ class Writer:
         try:
             with at_the_boundary():
                 pipe = Pipe(connection, prepare=self._address.prepare)
+                if self._address.prepare and time.monotonic() - self._planned_at > PLANS_KEPT_S:
+                    self._planned_at = time.monotonic()
+                    pipe.send(STATEMENTS["forget_plans"].sql, {})
                 pipe.send(STATEMENTS["begin"].sql, {})
                 ((now, number, offset, configs, *_),) = pipe.rows(STATEMENTS["begun"].sql, {})
         except BaseException as error:

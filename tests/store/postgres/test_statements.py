@@ -12,6 +12,7 @@ from ojs_server.ops.beat import Beat
 from ojs_server.ops.claim import Claim
 from ojs_server.ops.settle import Ack
 from ojs_server.store.postgres import connect
+from ojs_server.store.postgres import writer as writers
 from ojs_server.store.postgres.statements import PLANNED_FOR, STATEMENTS
 from ojs_server.store.postgres.store import PostgresStore
 from tests.ops.bench import Bench, HandClock, enqueue
@@ -20,6 +21,7 @@ from tests.postgres import uncounted
 # So often the database plans a statement for what it is given, before it looks for a better way.
 AT_FIRST = 5
 RUNNING = WorkerState.RUNNING
+READ = "SELECT sum(idx_tup_read) FROM pg_stat_user_indexes WHERE relname = 'jobs'"
 PLANNED = "SELECT statement FROM pg_prepared_statements WHERE custom_plans > %s"
 
 
@@ -31,6 +33,12 @@ class Noted(psycopg.Connection[Any]):
     def __init__(self, *given: Any, **more: Any) -> None:
         super().__init__(*given, **more)
         self.made.append(self)
+
+
+def entries_read(writer: Noted, connection: psycopg.Connection[Any]) -> int:
+    """How many entries of its indexes were read for jobs so far."""
+    writer.execute("SELECT pg_stat_force_next_flush()")
+    return int(connection.execute(READ).fetchall()[0][0])
 
 
 @pytest.mark.parametrize("jobs", [1, 3, PLANNED_FOR + 2])
@@ -52,6 +60,63 @@ def test_batches_are_not_planned_each_time(
             bench.commit(*(Beat(str(one.worker_id), RUNNING, False, (one.job_id,)) for one in held))
             bench.commit(*(Ack(one.job_id, worker_id=one.worker_id) for one in held), *claims)
         assert writer.execute(PLANNED, (AT_FIRST,)).fetchall() == []
+
+
+@pytest.mark.parametrize("job_types", [None, ("t", "other")])
+@pytest.mark.parametrize("count", [1, 3, 12])
+def test_claims_read_little_beside_many_jobs_and_are_not_planned_each_time(
+    postgres_store: str,
+    monkeypatch: pytest.MonkeyPatch,
+    count: int,
+    job_types: tuple[str, ...] | None,
+) -> None:
+    monkeypatch.setattr(connect, "DRIVER", Noted)
+    monkeypatch.setattr(Noted, "made", [])
+    many = 1500
+    with (
+        psycopg.connect(postgres_store, autocommit=True) as connection,
+        closing(PostgresStore(postgres_store)) as store,
+    ):
+        writer = Noted.made[0]
+        uncounted(postgres_store)
+        bench = Bench(store, HandClock())
+        bench.commit(*(enqueue() for _ in range(many)))
+        connection.execute("VACUUM (ANALYZE)")
+        claim = Claim(("q",), count=count, worker_id="w", job_types=job_types)
+        before = entries_read(writer, connection)
+        for _ in range(2 * AT_FIRST):
+            assert len(bench.commit(claim).outcomes[0]) == count
+        if job_types is None:
+            assert writer.execute(PLANNED, (AT_FIRST,)).fetchall() == []
+        assert entries_read(writer, connection) - before < many
+
+
+@pytest.mark.parametrize("job_types", [None, ("t", "other")])
+def test_plans_of_an_empty_table_are_not_kept_for_a_full_one(
+    postgres_store: str, monkeypatch: pytest.MonkeyPatch, job_types: tuple[str, ...] | None
+) -> None:
+    monkeypatch.setattr(connect, "DRIVER", Noted)
+    monkeypatch.setattr(Noted, "made", [])
+    many = 3000
+    with (
+        psycopg.connect(postgres_store, autocommit=True) as connection,
+        closing(PostgresStore(postgres_store)) as store,
+    ):
+        writer = Noted.made[0]
+        uncounted(postgres_store)
+        connection.execute("VACUUM (ANALYZE)")
+        bench = Bench(store, HandClock())
+        claim = Claim(("q",), worker_id="w", job_types=job_types)
+
+        for _ in range(2 * AT_FIRST):
+            assert bench.commit(claim).outcomes == [()]
+        bench.commit(*(enqueue() for _ in range(many)))
+        # As after a few seconds.
+        monkeypatch.setattr(writers, "PLANS_KEPT_S", 0.0)
+        before = entries_read(writer, connection)
+        held = bench.commit(claim).outcomes[0][0].lease
+        bench.commit(Ack(held.job_id, worker_id="w"))
+        assert entries_read(writer, connection) - before < many
 
 
 def test_few_rows_are_repeated_where_that_changes_nothing() -> None:

@@ -87,17 +87,23 @@ due_at = CASE WHEN rate_key IS NULL THEN NULL ELSE due_at END
 
 -- name: claim
 -- Hand out: the queues in the order wanted, each read in the order of its index and no further
--- than the limit, so that no job is locked that is not taken.
+-- than the limit, so that no job is locked that is not taken. `{most}` stands for a number that is
+-- not less than the limit: a plan that is kept is for any limit, and would expect a tenth of all.
 WITH picked AS MATERIALIZED (
     SELECT job.id, wanted.lane
     FROM unnest(%(queues)s::text[]) WITH ORDINALITY AS wanted (queue, lane)
     CROSS JOIN LATERAL (
-        SELECT id FROM jobs
-        WHERE state = 'available' AND NOT gated AND queue = wanted.queue
-            AND (expires_at IS NULL OR expires_at > %(now)s::int8)
-            AND NOT (SELECT COALESCE(bool_or(paused), false) FROM queues WHERE name = wanted.queue)
-        ORDER BY priority DESC, seq
-        LIMIT %(limit)s::int8 FOR UPDATE SKIP LOCKED
+        SELECT id FROM (
+            SELECT id FROM jobs
+            WHERE state = 'available' AND NOT gated AND queue = wanted.queue
+                AND (expires_at IS NULL OR expires_at > %(now)s::int8)
+                AND NOT (
+                    SELECT COALESCE(bool_or(paused), false) FROM queues WHERE name = wanted.queue
+                )
+            ORDER BY priority DESC, seq
+            LIMIT {most} FOR UPDATE SKIP LOCKED
+        ) AS first
+        LIMIT %(limit)s::int8
     ) AS job
     ORDER BY wanted.lane
     LIMIT %(limit)s::int8
@@ -108,19 +114,26 @@ FROM picked WHERE jobs.id = picked.id
 RETURNING {job}, jobs.args, jobs.meta, jobs.parent_results, picked.lane
 
 -- name: claim_types
--- The same where the fetch names job types: a queue's types are merged in the queue's order. What
--- was found is looked at once more, by its id: the state in a form that no other index fits.
+-- The same where the fetch names job types: a queue's types are merged in the queue's order. Each
+-- that is found is looked at once more, by its id: the state in a form that no other index fits. The
+-- order is that of the jobs before they are locked, so that none is locked to be sorted away. This
+-- is best planned for what is asked: a plan for any types reads a queue to its end for a rare one.
 -- row: (SELECT id, priority, seq FROM jobs WHERE state = 'available' AND NOT gated AND queue = wanted.queue AND type = (%(types)s::text[])[{n}] ORDER BY priority DESC, seq)
 WITH picked AS MATERIALIZED (
     SELECT job.id, wanted.lane
     FROM unnest(%(queues)s::text[]) WITH ORDINALITY AS wanted (queue, lane)
     CROSS JOIN LATERAL (
-        SELECT jobs.id FROM ({lanes}) AS next JOIN jobs ON jobs.id = next.id
-        WHERE jobs.state || '' = 'available' AND NOT jobs.gated
-            AND (jobs.expires_at IS NULL OR jobs.expires_at > %(now)s::int8)
-            AND NOT (SELECT COALESCE(bool_or(paused), false) FROM queues WHERE name = wanted.queue)
-        ORDER BY next.priority DESC, next.seq
-        LIMIT %(limit)s::int8 FOR UPDATE OF jobs SKIP LOCKED
+        SELECT found.id FROM (
+            SELECT id FROM ({lanes}) AS lane ORDER BY priority DESC, seq
+        ) AS next
+        CROSS JOIN LATERAL (
+            SELECT id FROM jobs
+            WHERE id = next.id AND state || '' = 'available' AND NOT gated
+                AND (expires_at IS NULL OR expires_at > %(now)s::int8)
+            FOR UPDATE SKIP LOCKED
+        ) AS found
+        WHERE NOT (SELECT COALESCE(bool_or(paused), false) FROM queues WHERE name = wanted.queue)
+        LIMIT %(limit)s::int8
     ) AS job
     ORDER BY wanted.lane
     LIMIT %(limit)s::int8

@@ -21,6 +21,11 @@ SELECT
     set_config('statement_timeout', '30s', true),
     set_config('idle_in_transaction_session_timeout', '60s', true)
 
+-- name: forget_plans
+-- A plan that is kept was made for the tables as they were. While a table is empty, to read all of
+-- it is as good as any other way, and stays so in the plan until the next ANALYZE.
+DISCARD PLANS
+
 -- name: clock
 -- The database's time.
 SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8
