@@ -52,6 +52,11 @@ class BoundedHttp(HttpToolsProtocol):
         super().connection_made(transport)
         self._heads: dict[bytes, Head] = {}
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nobody is there any more; an alarm would keep all of this until it rings."""
+        self._unset_keepalive_if_required()
+        super().connection_lost(exc)
+
     def data_received(self, data: bytes) -> None:
         """Parse what came; end the connection when a head does not end."""
         head = head_of(data) if self._between else None

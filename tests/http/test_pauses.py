@@ -45,6 +45,11 @@ class Clock:
         self._alarms.append(Alarm(self._now + seconds, call))
         return self._alarms[-1]
 
+    @property
+    def waits(self) -> bool:
+        """Whether there is an alarm that will ring."""
+        return any(alarm.call is not None for alarm in self._alarms)
+
     def forward(self, seconds: float) -> None:
         self._now += seconds
         due = [alarm for alarm in self._alarms if alarm.at <= self._now]
@@ -122,6 +127,16 @@ async def test_no_pause_is_over_while_a_request_is_answered(
     assert not reading.wire.closed
     clock.forward(0.2)
     assert reading.wire.closed
+
+
+@pytest.mark.parametrize("error", [None, ConnectionResetError()])
+async def test_no_alarm_outlives_its_connection(
+    reading: Reading, clock: Clock, error: Exception | None
+) -> None:
+    await ask(reading)
+    assert clock.waits
+    reading.protocol.connection_lost(error)
+    assert not clock.waits
 
 
 async def test_a_whole_request_is_told_when_its_client_goes(reading: Reading) -> None:
