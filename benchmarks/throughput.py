@@ -12,7 +12,7 @@ import argparse
 import statistics
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Final
 
@@ -91,24 +91,35 @@ def run(
     """Every phase once."""
     found: dict[str, Sample] = {}
     for times, some in groupby(phases, key=lambda phase: TIMES.get(phase, 1)):
-        command = (
-            *(program, "-url", f"http://127.0.0.1:{served.port}", "-n", str(jobs * times)),
-            *("-c", str(connections), "-phases", ",".join(some)),
-        )
-        before = served.cpu_s(), database_cpu_s(address)
-        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-            assert process.stdout is not None
-            for text in process.stdout:
-                line = msgspec.json.decode(text, type=Line)
-                after = served.cpu_s(), database_cpu_s(address)
-                if line.errors:
-                    raise RuntimeError(f"{line.errors} errors in the phase {line.phase}: {text!r}")
-                used = [
-                    (new - old) * 1e6 / (jobs * times)
-                    for new, old in zip(after, before, strict=True)
-                ]
-                found[line.phase] = Sample(line.jobs_per_s, *used)
-                before = after
+        found |= _load(program, served, address, jobs * times, connections, some)
+    return found
+
+
+def _load(
+    program: str,
+    served: Served,
+    address: str,
+    jobs: int,
+    connections: int,
+    phases: Iterable[str],
+) -> dict[str, Sample]:
+    """Phases with as many jobs each."""
+    command = (
+        *(program, "-url", f"http://127.0.0.1:{served.port}", "-n", str(jobs)),
+        *("-c", str(connections), "-phases", ",".join(phases)),
+    )
+    found: dict[str, Sample] = {}
+    before = served.cpu_s(), database_cpu_s(address)
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        for text in process.stdout:
+            line = msgspec.json.decode(text, type=Line)
+            after = served.cpu_s(), database_cpu_s(address)
+            if line.errors:
+                raise RuntimeError(f"{line.errors} errors in the phase {line.phase}: {text!r}")
+            used = [(new - old) * 1e6 / jobs for new, old in zip(after, before, strict=True)]
+            found[line.phase] = Sample(line.jobs_per_s, *used)
+            before = after
     return found
 
 

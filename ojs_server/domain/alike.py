@@ -5,7 +5,7 @@ What parse_draft() finds of each of them is found of all at once, and remains in
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 
 from ojs_server.domain.errors import OjsError
 from ojs_server.domain.shape import Shape, shape_of
@@ -35,9 +35,12 @@ def parse_alike(bodies: Sequence[object], *, strict: bool = False) -> AlikeDraft
     """Check jobs that are plain and alike; None where they are not, or one may be wrong."""
     if set(map(type, bodies)) != {dict}:
         return None
-    shared: list[dict[str, Any]] = list(map(dict.copy, bodies))  # type: ignore[arg-type]
+    jobs = cast(Sequence[dict[str, Any]], bodies)
+    if not OWN.isdisjoint(jobs[0]):
+        return None
+    shared = [job.copy() for job in jobs]
     args = [one.pop("args", None) for one in shared]
-    if set(map(type, args)) != {list} or not OWN.isdisjoint(shared[0]):
+    if set(map(type, args)) != {list}:
         return None
     # By their texts, not their values: to Python `true`, `1` and `1.0` are equal.
     said = codec.texts(shared)

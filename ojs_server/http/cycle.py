@@ -13,7 +13,7 @@ from uvicorn.protocols.http.httptools_impl import (
 if TYPE_CHECKING:
     from uvicorn._types import ASGIReceiveEvent, HTTPScope
 
-CLOSE: Final = b"connection: close\r\n"
+_CLOSE: Final = b"connection: close\r\n"
 
 
 class _Nobody:
@@ -99,7 +99,7 @@ async def answer(
     if not stays:
         cycle.keep_alive = False
     elif not cycle.keep_alive:
-        lines += CLOSE
+        lines += _CLOSE
     cycle.waiting_for_100_continue = False
     cycle.response_started = cycle.response_complete = True
     cycle.message_event.set()

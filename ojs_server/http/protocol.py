@@ -109,12 +109,9 @@ class BoundedHttp(HttpToolsProtocol):
         scope: Any = known.scope.copy()
         cycle = WholeCycle(scope, self, body)
         scope["state"] = self.app_state.copy()
-        scope["extensions"] = {
-            REMEMBERED: {"body": body, "noted": known.noted},
-            ANSWER: {"send": partial(answer, cycle)},
-        }
+        scope["extensions"] = {REMEMBERED: {"body": body, "noted": known.noted}}
         self.scope, self.headers, self.cycle = scope, scope["headers"], cycle
-        super()._start_asgi_task(cycle, self.app)
+        self._start_asgi_task(cycle, self.app)
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: "ASGI3Application") -> None:
         extensions = cycle.scope.setdefault("extensions", {})

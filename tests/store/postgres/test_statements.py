@@ -1,6 +1,7 @@
 """What the database does with this store's statements: it plans them a few times, and not each time
 that they are carried out."""
 
+from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
@@ -35,88 +36,90 @@ class Noted(psycopg.Connection[Any]):
         self.made.append(self)
 
 
-def entries_read(writer: Noted, connection: psycopg.Connection[Any]) -> int:
-    """How many entries of its indexes were read for jobs so far."""
-    writer.execute("SELECT pg_stat_force_next_flush()")
-    return int(connection.execute(READ).fetchall()[0][0])
+class Watched:
+    """A store, the connection with which it writes, and another one to the same database."""
+
+    def __init__(self, store: PostgresStore, writer: Noted, other: psycopg.Connection[Any]) -> None:
+        self.bench = Bench(store, HandClock())
+        self._writer = writer
+        self._other = other
+
+    def count_rows(self) -> None:
+        """Let the database know what there is, and what not any more."""
+        self._other.execute("VACUUM (ANALYZE)")
+
+    def planned_often(self) -> list[Any]:
+        """What was planned for what it was given, more than a few times."""
+        return self._writer.execute(PLANNED, (AT_FIRST,)).fetchall()
+
+    def entries_read(self) -> int:
+        """How many entries of its indexes were read for jobs so far."""
+        self._writer.execute("SELECT pg_stat_force_next_flush()")
+        return int(self._other.execute(READ).fetchall()[0][0])
 
 
-@pytest.mark.parametrize("jobs", [1, 3, PLANNED_FOR + 2])
-def test_batches_are_not_planned_each_time(
-    postgres_store: str, monkeypatch: pytest.MonkeyPatch, jobs: int
-) -> None:
+@pytest.fixture
+def watched(postgres_store: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
+    """A store whose tables nobody counts meanwhile."""
     monkeypatch.setattr(connect, "DRIVER", Noted)
     monkeypatch.setattr(Noted, "made", [])
-    with closing(PostgresStore(postgres_store)) as store:
+    with (
+        psycopg.connect(postgres_store, autocommit=True) as other,
+        closing(PostgresStore(postgres_store)) as store,
+    ):
         # The readers' pool makes its connections meanwhile.
         writer = Noted.made[0]
         # New statistics would be a reason to plan anew.
         uncounted(postgres_store)
-        bench = Bench(store, HandClock())
-        for _ in range(2 * AT_FIRST):
-            bench.commit(*(enqueue() for _ in range(jobs)))
-            claims = [Claim(("q",), worker_id=f"w{n}") for n in range(jobs)]
-            held = [one[0].lease for one in bench.commit(*claims).outcomes]
-            bench.commit(*(Beat(str(one.worker_id), RUNNING, False, (one.job_id,)) for one in held))
-            bench.commit(*(Ack(one.job_id, worker_id=one.worker_id) for one in held), *claims)
-        assert writer.execute(PLANNED, (AT_FIRST,)).fetchall() == []
+        yield Watched(store, writer, other)
+
+
+@pytest.mark.parametrize("jobs", [1, 3, PLANNED_FOR + 2])
+def test_batches_are_not_planned_each_time(watched: Watched, jobs: int) -> None:
+    bench = watched.bench
+    for _ in range(2 * AT_FIRST):
+        bench.commit(*(enqueue() for _ in range(jobs)))
+        claims = [Claim(("q",), worker_id=f"w{n}") for n in range(jobs)]
+        held = [one[0].lease for one in bench.commit(*claims).outcomes]
+        bench.commit(*(Beat(str(one.worker_id), RUNNING, False, (one.job_id,)) for one in held))
+        bench.commit(*(Ack(one.job_id, worker_id=one.worker_id) for one in held), *claims)
+    assert watched.planned_often() == []
 
 
 @pytest.mark.parametrize("job_types", [None, ("t", "other")])
 @pytest.mark.parametrize("count", [1, 3, 12])
 def test_claims_read_little_beside_many_jobs_and_are_not_planned_each_time(
-    postgres_store: str,
-    monkeypatch: pytest.MonkeyPatch,
-    count: int,
-    job_types: tuple[str, ...] | None,
+    watched: Watched, count: int, job_types: tuple[str, ...] | None
 ) -> None:
-    monkeypatch.setattr(connect, "DRIVER", Noted)
-    monkeypatch.setattr(Noted, "made", [])
     many = 1500
-    with (
-        psycopg.connect(postgres_store, autocommit=True) as connection,
-        closing(PostgresStore(postgres_store)) as store,
-    ):
-        writer = Noted.made[0]
-        uncounted(postgres_store)
-        bench = Bench(store, HandClock())
-        bench.commit(*(enqueue() for _ in range(many)))
-        connection.execute("VACUUM (ANALYZE)")
-        claim = Claim(("q",), count=count, worker_id="w", job_types=job_types)
-        before = entries_read(writer, connection)
-        for _ in range(2 * AT_FIRST):
-            assert len(bench.commit(claim).outcomes[0]) == count
-        if job_types is None:
-            assert writer.execute(PLANNED, (AT_FIRST,)).fetchall() == []
-        assert entries_read(writer, connection) - before < many
+    watched.bench.commit(*(enqueue() for _ in range(many)))
+    watched.count_rows()
+    claim = Claim(("q",), count=count, worker_id="w", job_types=job_types)
+    before = watched.entries_read()
+    for _ in range(2 * AT_FIRST):
+        assert len(watched.bench.commit(claim).outcomes[0]) == count
+    if job_types is None:
+        assert watched.planned_often() == []
+    assert watched.entries_read() - before < many
 
 
 @pytest.mark.parametrize("job_types", [None, ("t", "other")])
 def test_plans_of_an_empty_table_are_not_kept_for_a_full_one(
-    postgres_store: str, monkeypatch: pytest.MonkeyPatch, job_types: tuple[str, ...] | None
+    watched: Watched, monkeypatch: pytest.MonkeyPatch, job_types: tuple[str, ...] | None
 ) -> None:
-    monkeypatch.setattr(connect, "DRIVER", Noted)
-    monkeypatch.setattr(Noted, "made", [])
     many = 3000
-    with (
-        psycopg.connect(postgres_store, autocommit=True) as connection,
-        closing(PostgresStore(postgres_store)) as store,
-    ):
-        writer = Noted.made[0]
-        uncounted(postgres_store)
-        connection.execute("VACUUM (ANALYZE)")
-        bench = Bench(store, HandClock())
-        claim = Claim(("q",), worker_id="w", job_types=job_types)
-
-        for _ in range(2 * AT_FIRST):
-            assert bench.commit(claim).outcomes == [()]
-        bench.commit(*(enqueue() for _ in range(many)))
-        # As after a few seconds.
-        monkeypatch.setattr(writers, "PLANS_KEPT_S", 0.0)
-        before = entries_read(writer, connection)
-        held = bench.commit(claim).outcomes[0][0].lease
-        bench.commit(Ack(held.job_id, worker_id="w"))
-        assert entries_read(writer, connection) - before < many
+    bench = watched.bench
+    watched.count_rows()
+    claim = Claim(("q",), worker_id="w", job_types=job_types)
+    for _ in range(2 * AT_FIRST):
+        assert bench.commit(claim).outcomes == [()]
+    bench.commit(*(enqueue() for _ in range(many)))
+    # As after a few seconds.
+    monkeypatch.setattr(writers, "PLANS_KEPT_S", 0.0)
+    before = watched.entries_read()
+    held = bench.commit(claim).outcomes[0][0].lease
+    bench.commit(Ack(held.job_id, worker_id="w"))
+    assert watched.entries_read() - before < many
 
 
 def test_few_rows_are_repeated_where_that_changes_nothing() -> None:
