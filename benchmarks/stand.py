@@ -54,7 +54,7 @@ def database(kind: StoreKind) -> Iterator[str]:
     try:
         server = Server(programs_18(run.folder), Path(run.folder) / "bench", durable=True)
         server.start()
-        yield server.url
+        yield server.near_url
     finally:
         run.close()
 

@@ -80,4 +80,6 @@ def set_up(connection: psycopg.Connection[Any]) -> None:
 
 def _without_password(given: dict[str, Any]) -> str:
     host, port, name = (given.get(key, "") for key in ("host", "port", "dbname"))
+    if host.startswith("/"):
+        return f"postgresql:///{name}?host={host}{'&port=' if port else ''}{port}"
     return f"postgresql://{host}{':' if port else ''}{port}/{name}"

@@ -46,6 +46,12 @@ def test_the_location_shows_no_password() -> None:
     assert address.parameters["application_name"] == "x"
 
 
+def test_a_database_is_reached_by_its_socket(durable_postgres: Server) -> None:
+    with closing(PostgresStore(durable_postgres.near_url, node="a")) as store:
+        put(store, a_job("j1"))
+        assert store.location == durable_postgres.near_url.replace("//postgres@/", "///")
+
+
 def test_every_connection_waits_for_its_commits_to_be_durable(postgres_store: str) -> None:
     """Whatever the server's, the role's or the URL's own setting is."""
     careless = postgres_store.replace("options=", "options=-csynchronous_commit%3Doff%20")
