@@ -25,7 +25,6 @@ ONLY_POSTGRES = {
     "lock_configs",
     "lock_jobs",
     "lock_leases",
-    "lock_workers",
     "note_waiting",
     "lock_unique",
     "unlock_unique",
@@ -123,8 +122,13 @@ def test_what_no_row_has_is_not_named_where_columns_are() -> None:
 
 
 def test_a_statement_takes_a_typed_array_for_each_column() -> None:
+    rows = "SELECT unnest(%(c0)s::text[]), unnest(%(c1)s::int8[])"
     statement = statement_of(Query("q", "SELECT * FROM unnest({rows})", "text, int8"))
-    assert statement.sql == "SELECT * FROM unnest(%(c0)s::text[], %(c1)s::int8[])"
+    assert statement.sql == rows
+    told = statement_of(Query("q", "SELECT a FROM unnest({rows}) AS t (a, b)", "text, int8"))
+    assert told.sql == f"SELECT a FROM ({rows}) AS t (a, b)"
+    listed = statement_of(Query("q", "SELECT a FROM t WHERE a = ANY ({rows})", "text"))
+    assert listed.sql == "SELECT a FROM t WHERE a = ANY (%(c0)s::text[])"
     assert list(statement.bound([("a", "b"), (1, None)])) == ["c0", "c1"]
 
 

@@ -107,13 +107,25 @@ class Pipe:
         self.send(sql, bound)
         return touched(self._last())
 
+    def ask(self, sql: str, bound: Bound) -> Callable[[], Rows]:
+        """Put a statement on its way; what is answered tells its rows, and waits for them only if
+        they have not come with another answer."""
+        found: list[Rows] = []
+        self.send(sql, bound, lambda result: found.append(self._loaded(result)))
+
+        def told() -> Rows:
+            if not found:
+                self.look()
+            return found[0]
+
+        return told
+
     def both(self, first: str, second: str, bound: Bound) -> tuple[Rows, Rows]:
         """Run two statements on one way; answers the rows of each. The second sees what the first
         has waited for."""
-        found: list[Rows] = []
-        self.send(first, bound, lambda result: found.append(self._loaded(result)))
+        told = self.ask(first, bound)
         after = self.rows(second, bound)
-        return found[0], after
+        return told(), after
 
     def look(self) -> None:
         """Wait for the answers that somebody looks at: after the COMMIT it would be too late."""

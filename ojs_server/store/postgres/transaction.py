@@ -8,7 +8,7 @@ Fingerprints of unique jobs are locked in their order before the jobs that they 
 Sweeps wait for nobody: they leave what is locked to whoever holds the lock.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from ojs_server.domain.choice import Candidate
 from ojs_server.domain.job import Change, Job, Lease, StoredJob
 from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.domain.sharing import ALONE
+from ojs_server.domain.workers import Worker
 from ojs_server.store.base import WIPED
 from ojs_server.store.postgres.arrays import texts
 from ojs_server.store.postgres.followers import Followers
@@ -35,6 +36,7 @@ from ojs_server.store.rows import (
     insert_row,
     job_of,
     lease_row,
+    worker_of,
 )
 from ojs_server.store.tables.contract import TableWrites
 from ojs_server.store.tables.events import Events
@@ -73,6 +75,8 @@ class PostgresTx(PostgresStatements, TableWrites):
         self._channel = place.channel
         self._followers = place.followers
         self.configs = configs
+        self._workers_locked: frozenset[str] = frozenset()
+        self._workers_read: Callable[[], list[Any]] = list
 
     def _rows(self, sql: str, bound: Mapping[str, Any]) -> list[Any]:
         return self._pipe.rows(sql, bound)
@@ -109,6 +113,16 @@ class PostgresTx(PostgresStatements, TableWrites):
         bound = STATEMENTS[name].packed(list(zip(*rows, strict=True)))
         return self._pipe.both(STATEMENTS[name].sql, STATEMENTS[then].sql, bound)
 
+    def _lock_workers(self, ids: Sequence[str]) -> None:
+        """Whoever comes back to these finds them read."""
+        rows = [(item,) for item in ids if self.can_hold(item)]
+        if rows:
+            statement = STATEMENTS["load_workers"]
+            self._workers_read = self._pipe.ask(
+                statement.sql, statement.packed([*zip(*rows, strict=True)])
+            )
+            self._workers_locked = frozenset(ids)
+
     def _lock(self, name: str, ids: Iterable[str]) -> None:
         self._send(name, [(item,) for item in ids if self.can_hold(item)])
 
@@ -124,10 +138,27 @@ class PostgresTx(PostgresStatements, TableWrites):
         leaving: Iterable[str] = (),
     ) -> None:
         """Take the locks of a whole batch in the one order."""
-        self._lock("lock_workers", workers)
+        self._lock_workers(list(workers))
         held = [row[1] for row in self.of_ids("held_by", leaving)]
         self._lock("lock_jobs", {*jobs, *held})
         self._lock("lock_leases", {*leases, *held})
+
+    def load_workers(self, ids: Iterable[str]) -> dict[str, Worker]:
+        """Lock and read workers, once where the batch has locked them."""
+        wanted = set(ids)
+        if not wanted <= self._workers_locked:
+            return super().load_workers(wanted)
+        return {row[0]: worker_of(row) for row in self._workers_read() if row[0] in wanted}
+
+    def save_workers(self, workers: Sequence[Worker]) -> None:
+        """Insert or replace workers; they are read anew after that."""
+        self._workers_locked = frozenset()
+        super().save_workers(workers)
+
+    def delete_workers(self, before: int, limit: int) -> int:
+        """Remove workers that were deleted or went long ago; the same."""
+        self._workers_locked = frozenset()
+        return super().delete_workers(before, limit)
 
     def lock_unique(self, keys: Iterable[bytes]) -> None:
         """Wait for every other transaction that has one of these fingerprints."""

@@ -52,6 +52,20 @@ def test_saving_again_replaces_all_but_the_moment_of_creation(store: Store) -> N
 
 
 @ON_ALL_VERSIONS
+def test_workers_that_a_batch_has_locked_are_read_as_they_are(store: Store) -> None:
+    save(store, a_worker("w1"), a_worker("w2"), a_worker("w3", gone_at=START - 1))
+    with store.transaction() as tx:
+        tx.lock(["w1", "w3", "unknown"], [], [])
+        assert tx.load_workers(["w1", "unknown"]) == {"w1": a_worker("w1")}
+        assert tx.load_workers(["w2", "w1"]) == {"w1": a_worker("w1"), "w2": a_worker("w2")}
+        tx.save_workers([a_worker("w1", seen_at=START + 1)])
+        assert tx.load_workers(["w1"]) == {"w1": a_worker("w1", seen_at=START + 1)}
+        tx.lock(["w3"], [], [])
+        tx.delete_workers(START, 9)
+        assert tx.load_workers(["w3"]) == {}
+
+
+@ON_ALL_VERSIONS
 def test_silent_workers_are_those_not_heard_of_since_a_moment(store: Store) -> None:
     save(
         store,

@@ -14,6 +14,7 @@ from ojs_server.ops.claim import Claim
 from ojs_server.ops.settle import Ack
 from ojs_server.store.postgres import connect
 from ojs_server.store.postgres import writer as writers
+from ojs_server.store.postgres.pipe import Pipe
 from ojs_server.store.postgres.statements import PLANNED_FOR, STATEMENTS
 from ojs_server.store.postgres.store import PostgresStore
 from tests.ops.bench import Bench, HandClock, enqueue
@@ -84,6 +85,27 @@ def test_batches_are_not_planned_each_time(watched: Watched, jobs: int) -> None:
         bench.commit(*(Beat(str(one.worker_id), RUNNING, False, (one.job_id,)) for one in held))
         bench.commit(*(Ack(one.job_id, worker_id=one.worker_id) for one in held), *claims)
     assert watched.planned_often() == []
+
+
+def test_a_batch_of_acks_and_fetches_asks_the_database_four_times(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When it begins, for who and what it is about, for what is handed out, and at its end."""
+    claims = [Claim(("q",), worker_id=f"w{n}") for n in range(3)]
+    watched.bench.commit(*(enqueue() for _ in range(6)))
+    held = [one[0].lease for one in watched.bench.commit(*claims).outcomes]
+    asked = 0
+    last = Pipe._last
+
+    def counted(pipe: Pipe, *, flush: bool = True) -> Any:
+        nonlocal asked
+        asked += 1
+        return last(pipe, flush=flush)
+
+    monkeypatch.setattr(Pipe, "_last", counted)
+    acks = [Ack(one.job_id, worker_id=one.worker_id) for one in held]
+    assert len(watched.bench.commit(*acks, *claims).outcomes) == 6
+    assert asked == 4
 
 
 @pytest.mark.parametrize("job_types", [None, ("t", "other")])

@@ -87,8 +87,3 @@ SELECT {worker} FROM workers WHERE id = ANY ({rows}) ORDER BY created_at DESC, i
 -- Which jobs each of these workers holds.
 -- row: text
 SELECT worker_id, job_id FROM leases WHERE worker_id = ANY ({rows}) ORDER BY job_id
-
--- name: lock_workers
--- Only lock, for a batch that will come back to them.
--- row: text
-SELECT 1 FROM workers WHERE id = ANY ({rows}) ORDER BY id FOR UPDATE
