@@ -1,7 +1,7 @@
 """The methods by which transactions run named statements: what tests watch."""
 
-# One that sends ahead has three more.
-_ALL = ("run", "all", "run_rows", "all_rows", "_send", "_say", "_both")
+# One that sends ahead has four more.
+_ALL = ("run", "all", "run_rows", "all_rows", "_send", "_say", "_both", "_ask")
 
 
 def ways(kind: type) -> list[str]:

@@ -48,13 +48,13 @@ def _packers(columns: tuple[str, ...]) -> Sequence[Packer]:
 
 
 def statement_of(query: Query) -> Statement:
-    """Put the typed arrays in the place of `{rows}`."""
+    """Put the typed arrays in the place of `{rows}`; `unnest({rows})` reads them in step."""
     if "{rows}" not in query.sql:
         return Statement(query.sql, row=query.row)
     columns = tuple(re.split(r",\s*", query.row))
     arrays = [f"%(c{n})s::{kind}[]" for n, kind in enumerate(columns)]
     repeatable = "= ANY ({rows})" in query.sql or query.sql.startswith("UPDATE ")
-    # A function in FROM keeps what it answers, each column by itself in a store of 24 KB.
+    # In SELECT: a function in FROM keeps what it answers, each column by itself in 24 KB.
     rows = "SELECT " + ", ".join(f"unnest({array})" for array in arrays)
     sql = query.sql.replace("SELECT * FROM unnest({rows})", rows)
     sql = sql.replace("unnest({rows})", f"({rows})").replace("{rows}", ", ".join(arrays))

@@ -75,7 +75,7 @@ class PostgresTx(PostgresStatements, TableWrites):
         self._channel = place.channel
         self._followers = place.followers
         self.configs = configs
-        self._workers_locked: frozenset[str] = frozenset()
+        self._workers_locked: set[str] = set()
         self._workers_read: Callable[[], list[Any]] = list
 
     def _rows(self, sql: str, bound: Mapping[str, Any]) -> list[Any]:
@@ -113,18 +113,20 @@ class PostgresTx(PostgresStatements, TableWrites):
         bound = STATEMENTS[name].packed(list(zip(*rows, strict=True)))
         return self._pipe.both(STATEMENTS[name].sql, STATEMENTS[then].sql, bound)
 
-    def _lock_workers(self, ids: Sequence[str]) -> None:
+    def _ask(self, name: str, rows: Rows) -> Callable[[], list[Any]]:
+        """Run a statement for all rows, on one way with the next that somebody waits for; what is
+        answered tells the rows that it returns."""
+        statement = STATEMENTS[name]
+        return self._pipe.ask(statement.sql, statement.packed(list(zip(*rows, strict=True))))
+
+    def _lock_workers(self, ids: Iterable[str]) -> None:
         """Whoever comes back to these finds them read."""
-        rows = [(item,) for item in ids if self.can_hold(item)]
-        if rows:
-            statement = STATEMENTS["load_workers"]
-            self._workers_read = self._pipe.ask(
-                statement.sql, statement.packed([*zip(*rows, strict=True)])
-            )
-            self._workers_locked = frozenset(ids)
+        if rows := self.rows_of(ids):
+            self._workers_read = self._ask("load_workers", rows)
+            self._workers_locked = {item for (item,) in rows}
 
     def _lock(self, name: str, ids: Iterable[str]) -> None:
-        self._send(name, [(item,) for item in ids if self.can_hold(item)])
+        self._send(name, self.rows_of(ids))
 
     def configs_changed(self) -> None:
         """Every node's next transaction sees another number and reads them again."""
@@ -138,7 +140,7 @@ class PostgresTx(PostgresStatements, TableWrites):
         leaving: Iterable[str] = (),
     ) -> None:
         """Take the locks of a whole batch in the one order."""
-        self._lock_workers(list(workers))
+        self._lock_workers(workers)
         held = [row[1] for row in self.of_ids("held_by", leaving)]
         self._lock("lock_jobs", {*jobs, *held})
         self._lock("lock_leases", {*leases, *held})
@@ -152,12 +154,12 @@ class PostgresTx(PostgresStatements, TableWrites):
 
     def save_workers(self, workers: Sequence[Worker]) -> None:
         """Insert or replace workers; they are read anew after that."""
-        self._workers_locked = frozenset()
+        self._workers_locked = set()
         super().save_workers(workers)
 
     def delete_workers(self, before: int, limit: int) -> int:
         """Remove workers that were deleted or went long ago; the same."""
-        self._workers_locked = frozenset()
+        self._workers_locked = set()
         return super().delete_workers(before, limit)
 
     def lock_unique(self, keys: Iterable[bytes]) -> None:
@@ -225,10 +227,10 @@ class PostgresTx(PostgresStatements, TableWrites):
 
     def load_jobs(self, ids: Iterable[str]) -> dict[str, tuple[Job, Lease | None]]:
         """Lock and read jobs with their leases."""
-        wanted = [(item,) for item in ids if self.can_hold(item)]
-        if not wanted:
+        rows = self.rows_of(ids)
+        if not rows:
             return {}
-        jobs, leases = self._both("load_jobs", "leases_of", wanted)
+        jobs, leases = self._both("load_jobs", "leases_of", rows)
         held = {row[0]: Lease(*row) for row in leases}
         return {row[0]: (job_of(row), held.get(row[0])) for row in jobs}
 
@@ -285,6 +287,7 @@ class PostgresTx(PostgresStatements, TableWrites):
 
     def wipe(self) -> None:
         """Remove everything."""
+        self._workers_locked = set()
         for table in WIPED:
             self._pipe.send(f"DELETE FROM {table}", {})
         self.configs = {}

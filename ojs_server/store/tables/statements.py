@@ -43,7 +43,11 @@ class Statements:
 
     def of_ids(self, name: str, ids: Iterable[str]) -> list[Any]:
         """The rows that a statement returns for these ids."""
-        return self.all_rows(name, [(item,) for item in ids if self.can_hold(item)])
+        return self.all_rows(name, self.rows_of(ids))
+
+    def rows_of(self, ids: Iterable[str]) -> list[tuple[str]]:
+        """What is bound for ids: those that can be in the database at all."""
+        return [(item,) for item in ids if self.can_hold(item)]
 
 
 def _no_more() -> Iterator[int]:

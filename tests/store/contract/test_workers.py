@@ -63,6 +63,9 @@ def test_workers_that_a_batch_has_locked_are_read_as_they_are(store: Store) -> N
         tx.lock(["w3"], [], [])
         tx.delete_workers(START, 9)
         assert tx.load_workers(["w3"]) == {}
+        tx.lock(["w1"], [], [])
+        tx.wipe()
+        assert tx.load_workers(["w1"]) == {}
 
 
 @ON_ALL_VERSIONS
