@@ -43,6 +43,7 @@ from ojs_server.ops.gates import guarded
 from ojs_server.ops.sharing import guards, limited_pools, limited_tenants
 from ojs_server.ops.work import Chance, Rules, Work
 from ojs_server.store.base import OutcomeUnknown, StaleWrite, Store, StoreUnavailable
+from ojs_server.store.records import NOTHING_FORESEEN, Foreseen
 from ojs_wire import codes
 
 log = logging.getLogger("ojs.store")
@@ -298,7 +299,8 @@ def begin(
     locked = store.embedded or len(groups) == 1
     outcomes: list[Outcome] = [None] * len(ops)
     with ExitStack() as stack:
-        tx = stack.enter_context(store.transaction())
+        foreseen = NOTHING_FORESEEN if store.embedded else _foreseen(ops)
+        tx = stack.enter_context(store.transaction(foreseen))
         work = Work(tx, rules, luck, rota)
         for place, indexes in sorted(groups.items()):
             if not locked and place >= _LOCK_AFTER:
@@ -325,6 +327,24 @@ def begin(
         events=work.events,
     )
     return Begun(committed, transaction)
+
+
+def _foreseen(ops: Sequence[Operation]) -> Foreseen:
+    """What the usual calls come back to, where no fingerprint is to be locked before that."""
+    workers: set[str] = set()
+    jobs: set[str] = set()
+    for op in ops:
+        if isinstance(op, claim.Claim):
+            if op.worker_id:
+                workers.add(op.worker_id)
+        elif isinstance(op, enqueue.Enqueue):
+            if op.keys:
+                return NOTHING_FORESEEN
+        elif isinstance(op, settle.Ack | settle.Fail):
+            jobs.add(op.job_id)
+        else:
+            return NOTHING_FORESEEN
+    return Foreseen(workers, jobs)
 
 
 def _lock(work: Work, ops: Sequence[Operation]) -> None:

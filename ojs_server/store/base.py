@@ -23,12 +23,14 @@ from ojs_server.store.beside import BesideReader, BesideTx
 from ojs_server.store.cron import CronReader, CronTx
 from ojs_server.store.kinds import KindReader, KindTx
 from ojs_server.store.records import (
+    NOTHING_FORESEEN,
     Claimed,
     DeadLetterStats,
     DueTimes,
     EventFilter,
     EventPage,
     EventTally,
+    Foreseen,
     JobIds,
     JobPage,
     LimitPage,
@@ -513,8 +515,11 @@ class Store(Protocol):
     embedded: bool
     location: str
 
-    def transaction(self) -> AbstractContextManager[Tx]:
-        """A write transaction: commits at the end of the block, rolls back on an exception."""
+    def transaction(self, foreseen: Foreseen = NOTHING_FORESEEN) -> AbstractContextManager[Tx]:
+        """A write transaction: commits at the end of the block, rolls back on an exception.
+
+        What is `foreseen` a store may lock and read at once, before any other lock.
+        """
 
     def reader(self) -> AbstractContextManager[Reader]:
         """A connection for reading."""

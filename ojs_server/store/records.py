@@ -1,7 +1,7 @@
 """The records that a store hands out beside those of the domain, and what it is asked with."""
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -10,6 +10,16 @@ from ojs_server.domain.kind import Kind
 from ojs_server.domain.limit import Limit
 from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.domain.workers import Worker
+
+
+class Foreseen(msgspec.Struct, frozen=True):
+    """The workers and jobs that a transaction surely locks and reads before it writes to them."""
+
+    workers: Collection[str] = ()
+    jobs: Collection[str] = ()
+
+
+NOTHING_FORESEEN: Final = Foreseen()
 
 
 class PlacedEvent(msgspec.Struct, frozen=True):

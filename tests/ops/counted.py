@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ojs_server.store.postgres.store import PostgresStore
+from ojs_server.store.records import NOTHING_FORESEEN, Foreseen
 
 
 class Counted(PostgresStore):
@@ -13,8 +14,8 @@ class Counted(PostgresStore):
     transactions = 0
 
     @contextmanager
-    def transaction(self) -> Iterator[Any]:
+    def transaction(self, foreseen: Foreseen = NOTHING_FORESEEN) -> Iterator[Any]:
         """Count and begin."""
         self.transactions += 1
-        with super().transaction() as tx:
+        with super().transaction(foreseen) as tx:
             yield tx

@@ -1,7 +1,7 @@
 """The methods by which transactions run named statements: what tests watch."""
 
-# One that sends ahead has four more.
-_ALL = ("run", "all", "run_rows", "all_rows", "_send", "_say", "_both", "_ask")
+# One that sends ahead has two more.
+_ALL = ("run", "all", "run_rows", "all_rows", "_send", "_say")
 
 
 def ways(kind: type) -> list[str]:

@@ -22,6 +22,7 @@ from ojs_server.ops.sharers import SaveTenant
 from ojs_server.ops.work import Rules
 from ojs_server.store.base import OutcomeUnknown, StaleWrite, Store, StoreUnavailable
 from ojs_server.store.postgres.transaction import PostgresTx
+from ojs_server.store.records import Foreseen
 from ojs_server.store.sqlite.transaction import SqliteTx
 from ojs_wire.values import uuid7
 from tests.ops.bench import Bench, HandClock, enqueue, luck
@@ -38,11 +39,11 @@ class Faulty:
         self.tries = 0
 
     @contextmanager
-    def transaction(self) -> Iterator[Any]:
+    def transaction(self, foreseen: Foreseen) -> Iterator[Any]:
         """Carries the work out, then fails before the commit, as long as failures are left."""
         self.tries += 1
         failure = self._failures.pop(0) if self._failures else None
-        with self._store.transaction() as tx:
+        with self._store.transaction(foreseen) as tx:
             yield tx
             if failure is not None:
                 raise failure

@@ -72,6 +72,8 @@ class Pipe:
         self._pg = connection.pgconn
         self._sent: deque[_Sent] = deque()
         self._ended = False
+        # Whether the database may keep the answers to what was sent last to itself.
+        self._quiet = False
         self._fatal = False
         self._prepare = prepare
         self._prepared = _prepared.setdefault(connection, {})
@@ -96,6 +98,7 @@ class Pipe:
         else:
             self._pg.send_query_prepared(name, values, formats, Format.BINARY)
         self._sent.append(_Sent(look))
+        self._quiet = True
 
     def rows(self, sql: str, bound: Bound) -> Rows:
         """Run a statement; answers the rows it returns."""
@@ -108,24 +111,17 @@ class Pipe:
         return touched(self._last())
 
     def ask(self, sql: str, bound: Bound) -> Callable[[], Rows]:
-        """Put a statement on its way; what is answered tells its rows, and waits for them only if
-        they have not come with another answer."""
+        """Put a statement on its way; what is answered tells its rows, and waits for no more than
+        them, if they have not come before another answer."""
         found: list[Rows] = []
         self.send(sql, bound, lambda result: found.append(self._loaded(result)))
 
         def told() -> Rows:
-            if not found:
-                self.look()
+            while not found:
+                self._answer()
             return found[0]
 
         return told
-
-    def both(self, first: str, second: str, bound: Bound) -> tuple[Rows, Rows]:
-        """Run two statements on one way; answers the rows of each. The second sees what the first
-        has waited for."""
-        told = self.ask(first, bound)
-        after = self.rows(second, bound)
-        return told(), after
 
     def look(self) -> None:
         """Wait for the answers that somebody looks at: after the COMMIT it would be too late."""
@@ -153,11 +149,11 @@ class Pipe:
         self._pg.send_query_params(word, None)
         self._sent.append(_Sent())
         self._end()
-        self._last(flush=False)
+        self._last()
 
     def _end(self) -> None:
         self._pg.pipeline_sync()
-        self._ended = True
+        self._ended, self._quiet = True, False
         self._flush()
 
     def _leave(self) -> None:
@@ -181,21 +177,27 @@ class Pipe:
         if sent.prepares is not None:
             self._prepared.pop(sent.prepares, None)
 
-    def _last(self, *, flush: bool = True) -> PGresult:
+    def _last(self) -> PGresult:
         """The answer to what was sent last, after a look at those before it."""
-        if flush:
-            self._pg.send_flush_request()
-            self._flush()
         while True:
-            sent = self._sent[0]
-            result = self._result()
-            if result.status not in _WELL:
-                self._refused(result)
-            self._sent.popleft()
-            if sent.look is not None:
-                sent.look(result)
+            result = self._answer()
             if not self._sent:
                 return result
+
+    def _answer(self) -> PGresult:
+        """The next answer, looked at."""
+        if self._quiet:
+            self._pg.send_flush_request()
+            self._flush()
+            self._quiet = False
+        sent = self._sent[0]
+        result = self._result()
+        if result.status not in _WELL:
+            self._refused(result)
+        self._sent.popleft()
+        if sent.look is not None:
+            sent.look(result)
+        return result
 
     def _refused(self, result: PGresult) -> NoReturn:
         self._forget(self._sent.popleft())

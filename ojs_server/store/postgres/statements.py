@@ -83,6 +83,11 @@ def _with_lanes(count: int) -> str:
     return statement.sql.replace("{lanes}", " UNION ALL ".join(lanes))
 
 
+def can_hold(*texts: str | None) -> bool:
+    """The database takes no NUL in text."""
+    return not any(text and "\0" in text for text in texts)
+
+
 class PostgresStatements(Statements):
     """A connection of this store, however it sends."""
 
@@ -103,8 +108,8 @@ class PostgresStatements(Statements):
         return self._rows(STATEMENTS[name].sql, bound)
 
     def can_hold(self, *texts: str | None) -> bool:
-        """The database takes no NUL in text."""
-        return not any(text and "\0" in text for text in texts)
+        """Whether these texts can be in the database at all."""
+        return can_hold(*texts)
 
     def synchronous_commit(self) -> str:
         """How this connection waits for its commits."""

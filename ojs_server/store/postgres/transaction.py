@@ -8,26 +8,28 @@ Fingerprints of unique jobs are locked in their order before the jobs that they 
 Sweeps wait for nobody: they leave what is locked to whoever holds the lock.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, Final
 
 import msgspec
 
 from ojs_server.domain.choice import Candidate
-from ojs_server.domain.job import Change, Job, Lease, StoredJob
+from ojs_server.domain.job import Change, Lease, StoredJob
 from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.domain.sharing import ALONE
 from ojs_server.domain.workers import Worker
 from ojs_server.store.base import WIPED
 from ojs_server.store.postgres.arrays import texts
 from ojs_server.store.postgres.followers import Followers
-from ojs_server.store.postgres.pipe import Look, Pipe, touched
+from ojs_server.store.postgres.pipe import Look, touched
+from ojs_server.store.postgres.reads import Held
 from ojs_server.store.postgres.statements import (
     STATEMENTS,
     PostgresStatements,
     claim_of,
 )
+from ojs_server.store.postgres.writer import Begun
 from ojs_server.store.records import Claimed, Lane, Opened
 from ojs_server.store.rows import (
     JOB_FIELDS,
@@ -36,7 +38,6 @@ from ojs_server.store.rows import (
     insert_row,
     job_of,
     lease_row,
-    worker_of,
 )
 from ojs_server.store.tables.contract import TableWrites
 from ojs_server.store.tables.events import Events
@@ -64,19 +65,16 @@ class PostgresTx(PostgresStatements, TableWrites):
 
     def __init__(
         self,
-        pipe: Pipe,
+        begun: Begun,
         now: int,
-        base: int,
         place: Place,
         configs: Mapping[str, QueueConfig],
     ) -> None:
-        self._pipe = pipe
-        Writing.__init__(self, now, base, place.node)
+        self._pipe, self._reads = begun.pipe, begun.reads
+        Writing.__init__(self, now, begun.base, place.node)
         self._channel = place.channel
         self._followers = place.followers
         self.configs = configs
-        self._workers_locked: set[str] = set()
-        self._workers_read: Callable[[], list[Any]] = list
 
     def _rows(self, sql: str, bound: Mapping[str, Any]) -> list[Any]:
         return self._pipe.rows(sql, bound)
@@ -108,23 +106,6 @@ class PostgresTx(PostgresStatements, TableWrites):
         """The same for a statement that takes no rows."""
         self._pipe.send(STATEMENTS[name].sql, bound)
 
-    def _both(self, name: str, then: str, rows: Rows) -> tuple[list[Any], list[Any]]:
-        """Run two statements for the same rows on one way; answers the rows that each returns."""
-        bound = STATEMENTS[name].packed(list(zip(*rows, strict=True)))
-        return self._pipe.both(STATEMENTS[name].sql, STATEMENTS[then].sql, bound)
-
-    def _ask(self, name: str, rows: Rows) -> Callable[[], list[Any]]:
-        """Run a statement for all rows, on one way with the next that somebody waits for; what is
-        answered tells the rows that it returns."""
-        statement = STATEMENTS[name]
-        return self._pipe.ask(statement.sql, statement.packed(list(zip(*rows, strict=True))))
-
-    def _lock_workers(self, ids: Iterable[str]) -> None:
-        """Whoever comes back to these finds them read."""
-        if rows := self.rows_of(ids):
-            self._workers_read = self._ask("load_workers", rows)
-            self._workers_locked = {item for (item,) in rows}
-
     def _lock(self, name: str, ids: Iterable[str]) -> None:
         self._send(name, self.rows_of(ids))
 
@@ -140,26 +121,23 @@ class PostgresTx(PostgresStatements, TableWrites):
         leaving: Iterable[str] = (),
     ) -> None:
         """Take the locks of a whole batch in the one order."""
-        self._lock_workers(workers)
+        self._reads.lock_workers(workers)
         held = [row[1] for row in self.of_ids("held_by", leaving)]
         self._lock("lock_jobs", {*jobs, *held})
         self._lock("lock_leases", {*leases, *held})
 
     def load_workers(self, ids: Iterable[str]) -> dict[str, Worker]:
         """Lock and read workers, once where the batch has locked them."""
-        wanted = set(ids)
-        if not wanted <= self._workers_locked:
-            return super().load_workers(wanted)
-        return {row[0]: worker_of(row) for row in self._workers_read() if row[0] in wanted}
+        return self._reads.workers(ids)
 
     def save_workers(self, workers: Sequence[Worker]) -> None:
         """Insert or replace workers; they are read anew after that."""
-        self._workers_locked = set()
+        self._reads.forget()
         super().save_workers(workers)
 
     def delete_workers(self, before: int, limit: int) -> int:
         """Remove workers that were deleted or went long ago; the same."""
-        self._workers_locked = set()
+        self._reads.forget()
         return super().delete_workers(before, limit)
 
     def lock_unique(self, keys: Iterable[bytes]) -> None:
@@ -225,14 +203,9 @@ class PostgresTx(PostgresStatements, TableWrites):
         stored = {row[0] for row in self.all_rows("insert_jobs", _in_order(jobs))}
         return {job.job.id for job in jobs} - stored
 
-    def load_jobs(self, ids: Iterable[str]) -> dict[str, tuple[Job, Lease | None]]:
+    def load_jobs(self, ids: Iterable[str]) -> Held:
         """Lock and read jobs with their leases."""
-        rows = self.rows_of(ids)
-        if not rows:
-            return {}
-        jobs, leases = self._both("load_jobs", "leases_of", rows)
-        held = {row[0]: Lease(*row) for row in leases}
-        return {row[0]: (job_of(row), held.get(row[0])) for row in jobs}
+        return self._reads.jobs(ids)
 
     def claim(
         self, queues: Sequence[str], job_types: Sequence[str] | None, limit: int
@@ -287,7 +260,7 @@ class PostgresTx(PostgresStatements, TableWrites):
 
     def wipe(self) -> None:
         """Remove everything."""
-        self._workers_locked = set()
+        self._reads.forget()
         for table in WIPED:
             self._pipe.send(f"DELETE FROM {table}", {})
         self.configs = {}

@@ -12,7 +12,9 @@ from ojs_server.store.base import POSITION_BITS, OutcomeUnknown, StoreUnavailabl
 from ojs_server.store.postgres.connect import Address
 from ojs_server.store.postgres.failures import at_the_boundary, first_line, translated
 from ojs_server.store.postgres.pipe import Connection, Pipe
+from ojs_server.store.postgres.reads import Reads
 from ojs_server.store.postgres.statements import STATEMENTS
+from ojs_server.store.records import Foreseen
 
 # How long the outcome of a COMMIT is asked for before it counts as unknown.
 PATIENCE_S: Final = 10.0
@@ -25,6 +27,7 @@ class Begun(msgspec.Struct, frozen=True):
     """A transaction that has started: the database's moment, and its place in commit order."""
 
     pipe: Pipe
+    reads: Reads
     now: int
     base: int
     # Rises with every change of a queue's configuration.
@@ -51,9 +54,9 @@ class Writer:
         return self._connection
 
     @contextmanager
-    def transaction(self) -> Iterator[Begun]:
+    def transaction(self, foreseen: Foreseen) -> Iterator[Begun]:
         """Commit at the end of the block, or roll back."""
-        begun, number = self._begin()
+        begun, number = self._begin(foreseen)
         try:
             yield begun
             begun.pipe.look()
@@ -69,7 +72,7 @@ class Writer:
         self._closed = True
         self._drop()
 
-    def _begin(self) -> tuple[Begun, int]:
+    def _begin(self, foreseen: Foreseen) -> tuple[Begun, int]:
         """Start a transaction; an idle connection that has died since is replaced first."""
         fresh = self._connection is None
         connection = self.connection()
@@ -80,13 +83,15 @@ class Writer:
                     self._planned_at = time.monotonic()
                     pipe.send(STATEMENTS["forget_plans"].sql, {})
                 pipe.send(STATEMENTS["begin"].sql, {})
-                ((now, number, offset, configs, *_),) = pipe.rows(STATEMENTS["begun"].sql, {})
+                told = pipe.ask(STATEMENTS["begun"].sql, {})
+                reads = Reads(pipe, foreseen)
+                ((now, number, offset, configs, *_),) = told()
         except BaseException as error:
             self._drop()
             if fresh or not isinstance(error, StoreUnavailable):
                 raise
-            return self._begin()
-        return Begun(pipe, now, (number + offset) << POSITION_BITS, configs), number
+            return self._begin(foreseen)
+        return Begun(pipe, reads, now, (number + offset) << POSITION_BITS, configs), number
 
     def _commit(self, pipe: Pipe, number: int) -> None:
         try:

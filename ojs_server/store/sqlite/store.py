@@ -23,6 +23,7 @@ from ojs_server.store.base import (
     unheard,
 )
 from ojs_server.store.clock import RisingClock
+from ojs_server.store.records import NOTHING_FORESEEN, Foreseen
 from ojs_server.store.sqlite.lock import FileLock
 from ojs_server.store.sqlite.migrate import migrate
 from ojs_server.store.sqlite.read import SqliteReader
@@ -92,8 +93,8 @@ class SqliteStore:
             raise
 
     @contextmanager
-    def transaction(self) -> Iterator[SqliteTx]:
-        """One write transaction; a broken one is rolled back whole."""
+    def transaction(self, foreseen: Foreseen = NOTHING_FORESEEN) -> Iterator[SqliteTx]:
+        """One write transaction; a broken one is rolled back whole. To read takes no way here."""
         with self._at_the_boundary():
             self._writer.execute("BEGIN IMMEDIATE")
             try:

@@ -5,6 +5,7 @@ from collections import deque
 import pytest
 
 from ojs_server.store.base import MAX_POSITIONS, POSITION_BITS, Store, StoreUnavailable
+from ojs_server.store.records import Foreseen
 from tests.store.records import (
     EVERYTHING,
     ON_ALL_VERSIONS,
@@ -60,6 +61,44 @@ def test_a_transaction_that_fails_leaves_nothing(store: Store) -> None:
         tx.insert_events([an_event()])
         tx.insert_receipts({("p", "o", "k"): a_receipt("j1")})
         tx.announce({"default": 1})
+    assert_empty(store)
+
+
+@ON_ALL_VERSIONS
+def test_what_is_foreseen_is_read_as_it_is(store: Store) -> None:
+    hold(store, a_lease("held"))
+    put(store, a_job("j1"))
+    with store.transaction() as tx:
+        tx.save_workers([a_worker("w1"), a_worker("w2")])
+    both = Foreseen(["w1", "unknown", "w\0"], ["held", "j1", "unknown", "j\0"])
+    with store.transaction(both) as tx:
+        assert tx.load_workers(["w1", "unknown", "w\0"]) == {"w1": a_worker("w1")}
+        assert tx.load_jobs(["held", "unknown", "j\0"]) == {
+            "held": (record(store, "held"), a_lease("held"))
+        }
+        tx.drop_leases(["held"])
+        tx.save_workers([a_worker("w1", seen_at=START + 1)])
+        assert tx.load_jobs(["held", "j1"]) == {
+            "held": (record(store, "held"), None),
+            "j1": (record(store, "j1"), None),
+        }
+        assert tx.load_workers(["w1", "w2"]) == {
+            "w1": a_worker("w1", seen_at=START + 1),
+            "w2": a_worker("w2"),
+        }
+
+
+@ON_ALL_VERSIONS
+def test_what_is_foreseen_need_not_be_asked_for(store: Store) -> None:
+    hold(store, a_lease("held"))
+    foreseen = Foreseen(["w1"], ["held"])
+    with store.transaction(foreseen) as tx:
+        tx.insert_jobs([a_job("j1")])
+    with undone(store, foreseen) as tx:
+        tx.insert_jobs([a_job("j2")])
+    with store.transaction(foreseen) as tx:
+        tx.wipe()
+        assert tx.load_jobs(["held", "j1", "j2"]) == {}
     assert_empty(store)
 
 

@@ -10,6 +10,7 @@ import pytest
 from ojs_server.domain.job import StoredJob
 from ojs_server.store.base import OutcomeUnknown, StaleWrite, StoreUnavailable
 from ojs_server.store.postgres.store import PostgresStore
+from ojs_server.store.records import Foreseen
 from ojs_server.store.rows import lease_row
 from tests.postgres import Server
 from tests.store.postgres.proxy import Fault, Proxy, proxy_before
@@ -119,7 +120,9 @@ def test_connections_that_ended_while_idle_are_replaced_unnoticed(postgres_store
             store.ping()
             assert end_connections(postgres_store) >= 2
             assert whole(store, f"j{round_}") is not None
-            put(store, a_job(f"k{round_}"))
+            with store.transaction(Foreseen(["w"], [f"j{round_}"])) as tx:
+                assert list(tx.load_jobs([f"j{round_}"])) == [f"j{round_}"]
+                tx.insert_jobs([a_job(f"k{round_}")])
     assert stored(postgres_store) == ["j0", "j1", "j2", "k0", "k1", "k2"]
 
 

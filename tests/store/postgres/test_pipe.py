@@ -48,6 +48,19 @@ def test_what_is_sent_ahead_is_there_for_what_is_asked(
     assert connection.execute(ALL).fetchall() == [("a", 2), ("b", 2)]
 
 
+def test_what_is_asked_ahead_is_told_before_what_was_sent_after_it(
+    connection: psycopg.Connection[Any], prepare: bool
+) -> None:
+    pipe = begun(connection, prepare)
+    pipe.send(PUT, {"name": "a", "size": 1})
+    told = pipe.ask(ALL, {})
+    pipe.send(PUT, {"name": "a", "size": 2})
+    assert told() == told() == [("a", 1)]
+    with pytest.raises(psycopg.errors.UniqueViolation):
+        pipe.rows(ALL, {})
+    pipe.roll_back()
+
+
 def test_answers_that_somebody_looks_at_are_looked_at_once(
     connection: psycopg.Connection[Any], prepare: bool
 ) -> None:

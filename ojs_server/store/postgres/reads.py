@@ -1,0 +1,75 @@
+"""What a transaction locks and reads of workers and jobs, as early as it is known which these are.
+
+A way to the database and back costs more than most statements do. What is foreseen travels with
+the BEGIN, and everything else with the next statement that somebody waits for.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ojs_server.domain.job import Job, Lease
+from ojs_server.domain.workers import Worker
+from ojs_server.store.postgres.pipe import Pipe
+from ojs_server.store.postgres.statements import STATEMENTS, can_hold
+from ojs_server.store.records import Foreseen
+from ojs_server.store.rows import job_of, worker_of
+
+Held = dict[str, tuple[Job, Lease | None]]
+
+
+class Reads:
+    """Workers and jobs on their way, or there."""
+
+    def __init__(self, pipe: Pipe, foreseen: Foreseen) -> None:
+        self._pipe = pipe
+        self._workers: set[str] = set()
+        self._jobs: set[str] = set()
+        self._told_workers: Callable[[], list[Any]]
+        self._told_jobs: Callable[[], list[Any]]
+        self._told_leases: Callable[[], list[Any]]
+        self.lock_workers(foreseen.workers)
+        self._lock_jobs(set(foreseen.jobs))
+
+    def lock_workers(self, ids: Iterable[str]) -> None:
+        """Whoever comes back to these finds them read."""
+        wanted = set(ids)
+        if not wanted <= self._workers:
+            self._workers, self._told_workers = wanted, self._ask("load_workers", wanted)
+
+    def workers(self, ids: Iterable[str]) -> dict[str, Worker]:
+        """Lock and read workers, once where that was done."""
+        wanted = set(ids)
+        if not wanted:
+            return {}
+        self.lock_workers(wanted)
+        return {row[0]: worker_of(row) for row in self._told_workers() if row[0] in wanted}
+
+    def jobs(self, ids: Iterable[str]) -> Held:
+        """Lock and read jobs with their leases. What was read ahead serves once: by the second
+        time the transaction may have changed it."""
+        wanted = set(ids)
+        if not wanted:
+            return {}
+        if not wanted <= self._jobs:
+            self._lock_jobs(wanted)
+        self._jobs = set()
+        held = {row[0]: Lease(*row) for row in self._told_leases()}
+        return {
+            row[0]: (job_of(row), held.get(row[0])) for row in self._told_jobs() if row[0] in wanted
+        }
+
+    def forget(self) -> None:
+        """What was read may have changed."""
+        self._workers, self._jobs = set(), set()
+
+    def _lock_jobs(self, ids: set[str]) -> None:
+        if ids:
+            self._jobs = ids
+            self._told_jobs = self._ask("load_jobs", ids)
+            # By then a lock was waited for, if there was one: only now are they what they are.
+            self._told_leases = self._ask("leases_of", ids)
+
+    def _ask(self, name: str, ids: set[str]) -> Callable[[], list[Any]]:
+        column = [item for item in ids if can_hold(item)]
+        statement = STATEMENTS[name]
+        return self._pipe.ask(statement.sql, statement.packed([column])) if column else list
