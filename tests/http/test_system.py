@@ -7,6 +7,7 @@ import pytest
 
 from ojs_server.app import Server
 from ojs_server.store.base import Reader, StoreUnavailable
+from ojs_server.store.records import Foreseen
 from tests.http.conftest import Serve, connect
 from tests.http.steps import (
     JOBS,
@@ -120,7 +121,7 @@ async def test_there_is_no_reset_without_the_hooks(serve: Serve) -> None:
 async def test_a_store_that_refuses_changes_is_degraded(
     client: httpx.AsyncClient, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full() -> None:
+    def full(foreseen: Foreseen) -> None:
         raise StoreUnavailable("database or disk is full")
 
     with monkeypatch.context() as patched:
