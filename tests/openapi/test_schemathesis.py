@@ -16,8 +16,8 @@ from tests.openapi.served import ROOT, serving
 from tests.openapi.unsayable import is_absent, is_unsayable
 
 LIMIT_S = 240
-# Most of the first ones bring it about by themselves.
-SEEDS = range(2, 10)
+# The first two bring it about by themselves.
+SEEDS = range(5, 13)
 # What the stories must have brought jobs through, whatever else they tried.
 HAPPENED = {"job.started", "job.completed", "job.failed", "job.discarded", "job.cancelled"}
 
