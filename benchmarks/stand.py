@@ -94,12 +94,16 @@ def database_cpu_s(address: str) -> float:
 
 
 @contextmanager
-def running(module: str, address: str, *options: str) -> Iterator[Served]:
-    """A module that serves as a process of its own; ends it at the end."""
+def running(module: str, address: str, *options: str, core: int | None = None) -> Iterator[Served]:
+    """A module that serves as a process of its own, on one core where that is named; ends it at
+    the end."""
     command = (sys.executable, "-m", module, "--port", "0", "--database", address, *options)
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert process.stdout is not None
     try:
+        if core is not None:
+            # Its threads, which it has not begun yet, will be there too.
+            os.sched_setaffinity(process.pid, {core})
         for line in process.stdout:
             if listens := _LISTENS.search(line):
                 yield Served(int(listens[1]), process.pid)
@@ -108,6 +112,7 @@ def running(module: str, address: str, *options: str) -> Iterator[Served]:
     finally:
         process.terminate()
         process.wait()
+        process.stdout.close()
 
 
 def timed(call: Any) -> float:

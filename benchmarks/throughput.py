@@ -1,6 +1,6 @@
 """Jobs in a second over HTTP: the server and the floor on both stores, in turns.
 
-python -m benchmarks.throughput --load PROGRAM [--jobs N] [--runs N] [--check] [--peer]
+python -m benchmarks.throughput --load PROGRAM [--jobs N] [--runs N] [--core N] [--check] [--peer]
 
 PROGRAM is a load generator that takes -url, -n, -c and -phases, and prints a line of JSON with
 `phase` and `jobs_per_s` when a phase ends. With --check the run fails where the server has become
@@ -157,13 +157,13 @@ def figures(store: StoreKind, runs: Runs) -> list[Figures]:
 
 
 def measure(
-    program: str, store: StoreKind, jobs: int, connections: int, runs: int
+    program: str, store: StoreKind, jobs: int, connections: int, runs: int, core: int | None = None
 ) -> list[Figures]:
-    """The floor and the server in turns, each on a fresh store."""
+    """The floor and the server in turns, each on a fresh store and perhaps on one core."""
     samples: Runs = {subject: [] for subject in SUBJECTS}
     for _ in range(runs):
         for subject, module in SUBJECTS.items():
-            with database(store) as address, running(module, address) as served:
+            with database(store) as address, running(module, address, core=core) as served:
                 samples[subject].append(run(program, served, address, jobs, connections))
     return figures(store, samples)
 
@@ -196,6 +196,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--connections", type=int, default=32)
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument(
+        "--core", type=int, help="the core that server and floor have; any, unless it is named"
+    )
     parser.add_argument("--store", choices=STORES, action="append", help="only this one")
     parser.add_argument("--check", action="store_true", help="fail where the server is slower")
     parser.add_argument("--peer", action="store_true", help="one worker of procrastinate as well")
@@ -203,7 +206,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found = [
         one
         for store in given.store or STORES
-        for one in measure(given.load, store, given.jobs, given.connections, given.runs)
+        for one in measure(given.load, store, given.jobs, given.connections, given.runs, given.core)
     ]
     show(found)
     if given.peer and (why := PROCRASTINATE.missing()) is None:
