@@ -24,6 +24,7 @@ from ojs_server.store.base import (
 )
 from ojs_server.store.clock import RisingClock
 from ojs_server.store.records import NOTHING_FORESEEN, Foreseen
+from ojs_server.store.sqlite.backfill import Backfill
 from ojs_server.store.sqlite.lock import FileLock
 from ojs_server.store.sqlite.migrate import migrate
 from ojs_server.store.sqlite.read import SqliteReader
@@ -54,6 +55,7 @@ class SqliteStore:
     kind = "sqlite"
     embedded = True
     _closed = False
+    _backfill: Backfill | None = None
 
     def __init__(
         self,
@@ -85,6 +87,7 @@ class SqliteStore:
             self._routings = begun.all_routings()
             self._sharing: Sharing = begun.stored_sharing()
             self._number = max(self._last_position() >> POSITION_BITS, self._clock())
+            self._backfill = Backfill(self._writer, self._connect())
         except apsw.Error as error:
             self.close()
             raise StoreUnavailable(f"cannot open {self.path}: {error}") from error
@@ -148,6 +151,8 @@ class SqliteStore:
 
     def close(self) -> None:
         """Close every connection, free the lock, and remove a private file."""
+        if self._backfill is not None:
+            self._backfill.close()
         with self._lock:
             self._closed = True
             for connection in self._connections:

@@ -1,0 +1,62 @@
+"""Carrying what is in the write-ahead log over into the database file, beside the commits.
+
+By itself SQLite does this within a commit that finds the log long, and whoever waits for that one
+waits for all that the others left. A thread does it here, each time the log has grown by some. But
+the log begins anew only where all of it is carried over and nobody has added anything meanwhile,
+which is rare under load; so a commit that finds it very long does what is left by itself.
+"""
+
+import threading
+from contextlib import suppress
+from typing import Final
+
+import apsw
+
+# Pages of the log: where the thread begins, and where a commit does it.
+STEP: Final = 1000
+MOST: Final = 8000
+
+
+class Backfill:
+    """Looks after the log that a connection writes, with another one for a thread of its own."""
+
+    def __init__(self, writer: apsw.Connection, own: apsw.Connection) -> None:
+        self._own = own
+        self._begun_at = 0
+        self._closing = False
+        self._wanted = threading.Event()
+        self._runner = threading.Thread(target=self._run, name="ojs-backfill", daemon=True)
+        self._runner.start()
+        writer.set_wal_hook(self.grown)
+
+    def grown(self, writer: apsw.Connection, name: str, pages: int) -> int:
+        """A commit has left the log this long."""
+        if pages < self._begun_at:
+            # It has begun anew.
+            self._begun_at = 0
+        if pages >= MOST:
+            _carry_over(writer)
+        elif pages >= self._begun_at + STEP:
+            self._begun_at = pages
+            self._wake()
+        return int(apsw.SQLITE_OK)
+
+    def close(self) -> None:
+        """End the thread; what it has begun it finishes."""
+        self._closing = True
+        self._wake()
+        self._runner.join()
+
+    def _wake(self) -> None:
+        self._wanted.set()
+
+    def _run(self) -> None:
+        while self._wanted.wait() and not self._closing:
+            self._wanted.clear()
+            _carry_over(self._own)
+
+
+def _carry_over(connection: apsw.Connection) -> None:
+    # Where the disk is full or the other one is at it, what is in the log is as safe as before.
+    with suppress(apsw.Error):
+        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
