@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any, Final, Protocol, get_args
 
@@ -43,7 +43,7 @@ from ojs_server.ops.gates import guarded
 from ojs_server.ops.sharing import guards, limited_pools, limited_tenants
 from ojs_server.ops.work import Chance, Rules, Work
 from ojs_server.store.base import OutcomeUnknown, StaleWrite, Store, StoreUnavailable
-from ojs_server.store.records import NOTHING_FORESEEN, Foreseen
+from ojs_server.store.records import Foreseen
 from ojs_wire import codes
 
 log = logging.getLogger("ojs.store")
@@ -144,11 +144,11 @@ _ON_JOB: Final = (
     priority.Prioritize,
     rooms.Begin,
 )
-_USUAL: Final = {
-    *(enqueue.Enqueue, settle.Ack, settle.Fail, RepeatableAck, RepeatableFail, claim.Claim)
-}
 # What takes so little that a loop may do it between two requests.
-_SMALL: Final[set[type]] = _USUAL | {beat.Beat}
+_SMALL: Final[set[type]] = {
+    *(enqueue.Enqueue, settle.Ack, settle.Fail, RepeatableAck, RepeatableFail),
+    *(claim.Claim, beat.Beat),
+}
 _SMALL_JOBS: Final = 100
 _BY_WORKER: Final = (claim.Claim, beat.Beat, rooms.Join, *get_args(presence.Coming))
 _GROUP_OF: Final = {kind: index for index, (kinds, _) in enumerate(HANDLERS) for kind in kinds}
@@ -297,14 +297,14 @@ def begin(
         groups[_GROUP_OF[type(op)]].append(index)
     # The one writer of an embedded store has everything to itself.
     locked = store.embedded or len(groups) == 1
+    foreseen = None if store.embedded else _foreseen(ops)
     outcomes: list[Outcome] = [None] * len(ops)
     with ExitStack() as stack:
-        foreseen = NOTHING_FORESEEN if store.embedded else _foreseen(ops)
         tx = stack.enter_context(store.transaction(foreseen))
         work = Work(tx, rules, luck, rota)
         for place, indexes in sorted(groups.items()):
             if not locked and place >= _LOCK_AFTER:
-                _lock(work, ops)
+                _lock(work, ops, foreseen)
                 locked = True
             handler = HANDLERS[place][1]
             if handler is claim.run:
@@ -329,28 +329,30 @@ def begin(
     return Begun(committed, transaction)
 
 
-def _foreseen(ops: Sequence[Operation]) -> Foreseen:
-    """What the usual calls come back to, where no fingerprint is to be locked before that."""
+def _foreseen(ops: Sequence[Operation]) -> Foreseen | None:
+    """What the usual calls come back to; None where others are among them, or a fingerprint is to
+    be locked before that.
+
+    New jobs have ids that nobody else has, and a claim passes over what is locked.
+    """
     workers: set[str] = set()
     jobs: set[str] = set()
     for op in ops:
         if isinstance(op, claim.Claim):
             if op.worker_id:
                 workers.add(op.worker_id)
-        elif isinstance(op, enqueue.Enqueue):
-            if op.keys:
-                return NOTHING_FORESEEN
         elif isinstance(op, settle.Ack | settle.Fail):
             jobs.add(op.job_id)
-        else:
-            return NOTHING_FORESEEN
+        elif not isinstance(op, enqueue.Enqueue) or op.keys:
+            return None
     return Foreseen(workers, jobs)
 
 
-def _lock(work: Work, ops: Sequence[Operation]) -> None:
+def _lock(work: Work, ops: Sequence[Operation], foreseen: Foreseen | None) -> None:
     """Take the locks of different kinds of operations in one order, not in each kind's own.
 
-    Where only ACKs and FAILs come back to jobs, they lock them no later by themselves.
+    Where only ACKs and FAILs come back to jobs, and no limits are locked after these, they lock
+    them no later by themselves.
     """
     tx = work.tx
     sorts: defaultdict[type, list[Any]] = defaultdict(list)
@@ -364,7 +366,8 @@ def _lock(work: Work, ops: Sequence[Operation]) -> None:
     uniques = [draft.unique.key for op in enqueues for draft in op.drafts if draft and draft.unique]
     if uniques:
         tx.lock_unique(uniques)
-    jobs = set() if _waits_once(work, sorts) else {op.job_id for op in those(*_ON_JOB)}
+    limited = tx.configs or tx.sharing.tenants or tx.sharing.pools
+    jobs = {op.job_id for op in those(*_ON_JOB)} if limited or foreseen is None else set()
     jobs.update(job_id for op in those(control.Purge, move.Move) for job_id in op.job_ids)
     jobs.update(job_id for op in those(bulk.Bulk) for job_id in op.ids)
     if called_off := {op.workflow_id for op in those(workflow.Cancel)}:
@@ -393,19 +396,6 @@ def _lock(work: Work, ops: Sequence[Operation]) -> None:
         names += guards(limited_tenants(tx.sharing, tenants), pools)
     if names:
         work.gates.settle(names)
-
-
-def _waits_once(work: Work, sorts: Mapping[type, Sequence[Any]]) -> bool:
-    """Whether ACKs and FAILs are all that waits for anything but workers.
-
-    New jobs have ids that nobody else has, and a claim passes over what is locked.
-    """
-    return (
-        not work.tx.configs
-        and not (work.tx.sharing.tenants or work.tx.sharing.pools)
-        and sorts.keys() <= _USUAL
-        and not any(op.keys for op in sorts.get(enqueue.Enqueue, ()))
-    )
 
 
 def _answers(store: Store) -> bool:

@@ -23,7 +23,6 @@ from ojs_server.store.beside import BesideReader, BesideTx
 from ojs_server.store.cron import CronReader, CronTx
 from ojs_server.store.kinds import KindReader, KindTx
 from ojs_server.store.records import (
-    NOTHING_FORESEEN,
     Claimed,
     DeadLetterStats,
     DueTimes,
@@ -515,7 +514,7 @@ class Store(Protocol):
     embedded: bool
     location: str
 
-    def transaction(self, foreseen: Foreseen = NOTHING_FORESEEN) -> AbstractContextManager[Tx]:
+    def transaction(self, foreseen: Foreseen | None = None) -> AbstractContextManager[Tx]:
         """A write transaction: commits at the end of the block, rolls back on an exception.
 
         What is `foreseen` a store may lock and read at once, before any other lock.

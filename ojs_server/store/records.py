@@ -1,7 +1,7 @@
 """The records that a store hands out beside those of the domain, and what it is asked with."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -15,11 +15,8 @@ from ojs_server.domain.workers import Worker
 class Foreseen(msgspec.Struct, frozen=True):
     """The workers and jobs that a transaction surely locks and reads before it writes to them."""
 
-    workers: Collection[str] = ()
-    jobs: Collection[str] = ()
-
-
-NOTHING_FORESEEN: Final = Foreseen()
+    workers: Collection[str]
+    jobs: Collection[str]
 
 
 class PlacedEvent(msgspec.Struct, frozen=True):

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ojs_server.store.postgres.store import PostgresStore
-from ojs_server.store.records import NOTHING_FORESEEN, Foreseen
+from ojs_server.store.records import Foreseen
 
 
 class Counted(PostgresStore):
@@ -14,7 +14,7 @@ class Counted(PostgresStore):
     transactions = 0
 
     @contextmanager
-    def transaction(self, foreseen: Foreseen = NOTHING_FORESEEN) -> Iterator[Any]:
+    def transaction(self, foreseen: Foreseen | None = None) -> Iterator[Any]:
         """Count and begin."""
         self.transactions += 1
         with super().transaction(foreseen) as tx:

@@ -39,7 +39,7 @@ class Faulty:
         self.tries = 0
 
     @contextmanager
-    def transaction(self, foreseen: Foreseen) -> Iterator[Any]:
+    def transaction(self, foreseen: Foreseen | None) -> Iterator[Any]:
         """Carries the work out, then fails before the commit, as long as failures are left."""
         self.tries += 1
         failure = self._failures.pop(0) if self._failures else None

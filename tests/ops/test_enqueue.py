@@ -225,7 +225,7 @@ class Hasty:
         return getattr(self._store, name)
 
     @contextmanager
-    def transaction(self, foreseen: Foreseen) -> Iterator[Any]:
+    def transaction(self, foreseen: Foreseen | None) -> Iterator[Any]:
         """The first look at the ids finds none."""
         with self._store.transaction(foreseen) as tx:
             looks: Iterator[Any] = iter([lambda ids: {}])

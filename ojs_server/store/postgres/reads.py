@@ -20,15 +20,17 @@ Held = dict[str, tuple[Job, Lease | None]]
 class Reads:
     """Workers and jobs on their way, or there."""
 
-    def __init__(self, pipe: Pipe, foreseen: Foreseen) -> None:
+    def __init__(self, pipe: Pipe, foreseen: Foreseen | None) -> None:
         self._pipe = pipe
         self._workers: set[str] = set()
-        self._jobs: set[str] = set()
+        # Jobs that are locked and read, and that nobody has come back to.
+        self.ahead: set[str] = set()
         self._told_workers: Callable[[], list[Any]]
         self._told_jobs: Callable[[], list[Any]]
         self._told_leases: Callable[[], list[Any]]
-        self.lock_workers(foreseen.workers)
-        self._lock_jobs(set(foreseen.jobs))
+        if foreseen is not None:
+            self.lock_workers(foreseen.workers)
+            self._lock_jobs(set(foreseen.jobs))
 
     def lock_workers(self, ids: Iterable[str]) -> None:
         """Whoever comes back to these finds them read."""
@@ -50,9 +52,9 @@ class Reads:
         wanted = set(ids)
         if not wanted:
             return {}
-        if not wanted <= self._jobs:
+        if not wanted <= self.ahead:
             self._lock_jobs(wanted)
-        self._jobs = set()
+        self.ahead = set()
         held = {row[0]: Lease(*row) for row in self._told_leases()}
         return {
             row[0]: (job_of(row), held.get(row[0])) for row in self._told_jobs() if row[0] in wanted
@@ -60,11 +62,11 @@ class Reads:
 
     def forget(self) -> None:
         """What was read may have changed."""
-        self._workers, self._jobs = set(), set()
+        self._workers, self.ahead = set(), set()
 
     def _lock_jobs(self, ids: set[str]) -> None:
         if ids:
-            self._jobs = ids
+            self.ahead = ids
             self._told_jobs = self._ask("load_jobs", ids)
             # By then a lock was waited for, if there was one: only now are they what they are.
             self._told_leases = self._ask("leases_of", ids)

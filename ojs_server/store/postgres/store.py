@@ -27,7 +27,7 @@ from ojs_server.store.postgres.read import PostgresReader
 from ojs_server.store.postgres.statements import PACKAGE, STATEMENTS
 from ojs_server.store.postgres.transaction import Place, PostgresTx
 from ojs_server.store.postgres.writer import PATIENCE_S, Writer
-from ojs_server.store.records import NOTHING_FORESEEN, Foreseen
+from ojs_server.store.records import Foreseen
 from ojs_server.store.schemas import Marks
 from ojs_wire.codec import encode
 
@@ -78,7 +78,7 @@ class PostgresStore:
         self._pool = _pool(address, readers)
 
     @contextmanager
-    def transaction(self, foreseen: Foreseen = NOTHING_FORESEEN) -> Iterator[PostgresTx]:
+    def transaction(self, foreseen: Foreseen | None = None) -> Iterator[PostgresTx]:
         """One write transaction; a broken one is rolled back whole."""
         with self._writer.transaction(foreseen) as begun:
             now = self._clock() if self._clock else begun.now

@@ -123,7 +123,7 @@ class PostgresTx(PostgresStatements, TableWrites):
         """Take the locks of a whole batch in the one order."""
         self._reads.lock_workers(workers)
         held = [row[1] for row in self.of_ids("held_by", leaving)]
-        self._lock("lock_jobs", {*jobs, *held})
+        self._lock("lock_jobs", {*jobs, *held} - self._reads.ahead)
         self._lock("lock_leases", {*leases, *held})
 
     def load_workers(self, ids: Iterable[str]) -> dict[str, Worker]:

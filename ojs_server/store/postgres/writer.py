@@ -54,7 +54,7 @@ class Writer:
         return self._connection
 
     @contextmanager
-    def transaction(self, foreseen: Foreseen) -> Iterator[Begun]:
+    def transaction(self, foreseen: Foreseen | None) -> Iterator[Begun]:
         """Commit at the end of the block, or roll back."""
         begun, number = self._begin(foreseen)
         try:
@@ -72,7 +72,7 @@ class Writer:
         self._closed = True
         self._drop()
 
-    def _begin(self, foreseen: Foreseen) -> tuple[Begun, int]:
+    def _begin(self, foreseen: Foreseen | None) -> tuple[Begun, int]:
         """Start a transaction; an idle connection that has died since is replaced first."""
         fresh = self._connection is None
         connection = self.connection()

@@ -23,7 +23,7 @@ from ojs_server.store.base import (
     unheard,
 )
 from ojs_server.store.clock import RisingClock
-from ojs_server.store.records import NOTHING_FORESEEN, Foreseen
+from ojs_server.store.records import Foreseen
 from ojs_server.store.sqlite.backfill import Backfill
 from ojs_server.store.sqlite.lock import FileLock
 from ojs_server.store.sqlite.migrate import migrate
@@ -96,7 +96,7 @@ class SqliteStore:
             raise
 
     @contextmanager
-    def transaction(self, foreseen: Foreseen = NOTHING_FORESEEN) -> Iterator[SqliteTx]:
+    def transaction(self, foreseen: Foreseen | None = None) -> Iterator[SqliteTx]:
         """One write transaction; a broken one is rolled back whole. To read takes no way here."""
         with self._at_the_boundary():
             self._writer.execute("BEGIN IMMEDIATE")

@@ -26,9 +26,9 @@ from tests.store.records import (
 )
 
 
-@pytest.mark.parametrize("foreseen", [Foreseen(), Foreseen(["w1"], ["j1"])])
+@pytest.mark.parametrize("foreseen", [None, Foreseen(["w1"], ["j1"])])
 def test_a_settling_node_sees_what_the_other_decided(
-    node: OpenNode, apart: Apart, postgres_store: str, foreseen: Foreseen
+    node: OpenNode, apart: Apart, postgres_store: str, foreseen: Foreseen | None
 ) -> None:
     """After waiting for the lock, the job and its lease are read as they are then."""
     first, second = node("a"), node("b")
