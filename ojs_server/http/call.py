@@ -26,6 +26,9 @@ ANSWER: Final = "ojs.answer"
 # The extension of a server that knows a request's head from before: its whole body, and a place
 # for what only depends on the head.
 REMEMBERED: Final = "ojs.remembered"
+# What is noted of a head for the server: what takes the next requests that say it, without the
+# messages of ASGI.
+SHORTCUT: Final = "ojs.shortcut"
 # The extension of a server that sends a WebSocket several texts at once.
 TEXTS: Final = "ojs.texts"
 # As they are nearly always written.
@@ -33,6 +36,8 @@ _USUAL_TYPES: Final = {None, *(name.encode() for name in MEDIA_TYPES)}
 ANONYMOUS: Final = ""
 # What is noted of a head with the limit within which bodies that follow it are fit to be read.
 _FITS: Final = "fits"
+# The same for the limit of most calls.
+FITS: Final = (_FITS, None)
 _HEADERS: Final = "headers"
 
 

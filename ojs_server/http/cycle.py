@@ -43,13 +43,14 @@ class WholeCycle(RequestResponseCycle):
     message_event = _NOBODY
     _told = False
 
-    def __init__(self, scope: "HTTPScope", protocol: HttpToolsProtocol, body: bytes) -> None:
-        self.scope = scope
+    scope: "HTTPScope"
+
+    def __init__(self, protocol: HttpToolsProtocol, body: bytes) -> None:
         self.transport = protocol.transport
         self.flow = protocol.flow
         self.on_response = protocol.on_response_complete
         self._protocol = protocol
-        self._body = body
+        self.whole = body
 
     @property
     def logger(self) -> Logger:  # type: ignore[override]
@@ -76,7 +77,7 @@ class WholeCycle(RequestResponseCycle):
         over = self.disconnected or self.response_complete
         if not over and not self._told:
             self._told = True
-            return {"type": "http.request", "body": self._body, "more_body": False}
+            return {"type": "http.request", "body": self.whole, "more_body": False}
         if not over:
             if self.message_event is _NOBODY:
                 self.message_event = asyncio.Event()
@@ -94,6 +95,11 @@ async def answer(
     """
     if cycle.flow.write_paused and not cycle.disconnected:
         await cycle.flow.drain()
+    reply(cycle, status, lines, body, stays)
+
+
+def reply(cycle: RequestResponseCycle, status: int, lines: bytes, body: bytes, stays: bool) -> None:
+    """The same where the client is known to read."""
     if cycle.disconnected:
         return
     if not stays:

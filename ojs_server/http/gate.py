@@ -6,41 +6,26 @@ A plain ASGI callable without layers: each request costs one look-up, one handle
 import logging
 import time
 from asyncio import CancelledError
-from collections.abc import Mapping
 from contextlib import aclosing, suppress
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-import msgspec
 from starlette.types import Receive, Scope, Send
 
 from ojs_server.domain.errors import MethodNotAllowed, NotFound, OjsError
-from ojs_server.http import dialects
-from ojs_server.http.call import Answer, Call, Disconnected, RequestIds, Stream
+from ojs_server.http import answers, dialects
+from ojs_server.http.call import FITS, SHORTCUT, Answer, Call, Disconnected, RequestIds, Stream
 from ojs_server.http.errors import answer_of
-from ojs_server.http.routes import ROUTES, TENANTED, Route, Router, at_root
-from ojs_server.http.tenancy import denied, identify
-from ojs_wire.codec import encode
+from ojs_server.http.passing import Passed, admit
+from ojs_server.http.routes import ROUTES, Route, Router, at_root
+from ojs_server.http.shortcut import Shortcut
 
 if TYPE_CHECKING:
     from ojs_server.app import Server
 
 MAX_REQUEST_ID: Final = 128
-NO_CONTENT: Final = 204
 _UNMATCHED: Final = "unmatched"
 
 log = logging.getLogger("ojs.http")
-
-
-class _Passed(msgspec.Struct, frozen=True):
-    """What a head came to that may pass, but for who calls."""
-
-    sent_request_id: str | None
-    route: Route
-    params: Mapping[str, str]
-    authorization: str | None
-    tenant: str | None
-    media_type: str
 
 
 class Gate:
@@ -49,7 +34,6 @@ class Gate:
     def __init__(self, server: "Server") -> None:
         self._server = server
         self._request_ids = RequestIds(server.luck.bits)
-        self._guarded = server.settings.keys.needed
         routes = ROUTES + at_root(server.settings.profile.at_root)
         tracing = server.tracing
         self._router = Router(routes if tracing is None else tracing.traced(routes))
@@ -59,7 +43,7 @@ class Gate:
         started = time.perf_counter()
         server = self._server
         call = Call(scope, receive, server)
-        known: _Passed | None = call.noted.get(_Passed)
+        known: Passed | None = call.noted.get(Passed)
         call.sent_request_id = known.sent_request_id if known else _sent_request_id(call)
         call.request_id = call.sent_request_id or self._request_ids()
         route: Route | None = None
@@ -68,15 +52,13 @@ class Gate:
                 if known is None:
                     route = self._route(call)
                     dialects.check_version(call.header(b"ojs-version"))
-                    known = call.noted[_Passed] = _passed(call, route)
+                    known = call.noted[Passed] = _passed(call, route)
                 else:
                     route, call.params = known.route, known.params
                 call.media_type = known.media_type
-                if self._guarded or known.tenant is not None:
-                    identify(call, route.roles, known.authorization, known.tenant)
-                    if call.tenant is not None and route.handler not in TENANTED:
-                        raise denied("this is not for single tenants")
+                admit(call, known)
                 answer = await route.handler(call)
+                self._shorten(call, known)
             except (Disconnected, CancelledError):
                 raise
             except Exception as error:
@@ -100,6 +82,18 @@ class Gate:
                 extra={"request_id": call.request_id},
             )
 
+    def _shorten(self, call: Call, known: Passed) -> None:
+        """Let the next request with the same head take the short way, where it has one."""
+        direct = known.route.direct
+        if (
+            direct is not None
+            and SHORTCUT not in call.noted
+            and FITS in call.noted
+            and self._server.tracing is None
+            and not log.isEnabledFor(logging.DEBUG)
+        ):
+            call.noted[SHORTCUT] = Shortcut(call, known, direct, self._request_ids)
+
     def _route(self, call: Call) -> Route:
         found = self._router.find(call.scope["path"])
         if found is None:
@@ -121,8 +115,8 @@ class Gate:
         return route
 
 
-def _passed(call: Call, route: Route) -> _Passed:
-    return _Passed(
+def _passed(call: Call, route: Route) -> Passed:
+    return Passed(
         call.sent_request_id,
         route,
         call.params,
@@ -140,21 +134,11 @@ def _sent_request_id(call: Call) -> str | None:
 
 
 async def _send(send: Send, call: Call, answer: Answer) -> None:
-    body = answer.body
-    if not isinstance(body, bytes):
-        body = encode(body)
-    # What has no body has no type and no length either.
-    if answer.status == NO_CONTENT:
-        lines = _lines(call, answer, None)
-    else:
-        media_type = answer.media_type or call.media_type or dialects.media_type(call)
-        lines = _lines(call, answer, media_type, f"content-length: {len(body)}\r\n")
-    if call.scope["method"] == "HEAD":
-        body = b""
+    status, head, body, stays = answers.whole(call, answer)
     if call.send_whole is not None:
-        await call.send_whole(answer.status, lines, body, "Connection" not in answer.headers)
+        await call.send_whole(status, head, body, stays)
     else:
-        await _start(send, answer.status, lines)
+        await _start(send, status, head)
         await send({"type": "http.response.body", "body": body})
 
 
@@ -162,7 +146,7 @@ async def _flow(send: Send, call: Call, answer: Answer) -> None:
     stream: Stream = answer.body
     try:
         media_type = answer.media_type or dialects.OPENJOBSPEC
-        await _start(send, answer.status, _lines(call, answer, media_type))
+        await _start(send, answer.status, answers.lines(call, answer, media_type))
         if call.scope["method"] != "HEAD":
             # The status has been sent: whatever goes wrong now can only end the stream.
             with suppress(OjsError):
@@ -174,20 +158,6 @@ async def _flow(send: Send, call: Call, answer: Answer) -> None:
         stream.close()
 
 
-async def _start(send: Send, status: int, lines: bytes) -> None:
-    headers = [tuple(line.split(b": ", 1)) for line in lines.splitlines()]
+async def _start(send: Send, status: int, head: bytes) -> None:
+    headers = [tuple(line.split(b": ", 1)) for line in head.splitlines()]
     await send({"type": "http.response.start", "status": status, "headers": headers})
-
-
-def _lines(call: Call, answer: Answer, media_type: str | None, length: str = "") -> bytes:
-    """The lines of an answer's head: what each says, its type first, and what this one adds."""
-    own = ""
-    if answer.headers:
-        own = "".join([f"{name.lower()}: {value}\r\n" for name, value in answer.headers.items()])
-    return f"{_first(media_type)}{call.request_id}\r\n{own}{length}".encode("latin-1")
-
-
-@lru_cache(maxsize=64)
-def _first(media_type: str | None) -> str:
-    kind = "" if media_type is None else f"content-type: {media_type}\r\n"
-    return f"{kind}ojs-version: {dialects.VERSION}\r\nx-request-id: "

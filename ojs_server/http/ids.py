@@ -11,6 +11,13 @@ from ojs_wire.values import UUID7
 
 async def job_id_of(call: Call, given: str | None = None) -> str:
     """The job that a call is about, and that its caller may know of; `given` is in its body."""
+    job_id = job_id_in(call, given)
+    await require_own(call, job_id)
+    return job_id
+
+
+def job_id_in(call: Call, given: str | None) -> str:
+    """The job that a call is about, whosever it is."""
     job_id = call.params.get("id", given)
     if job_id is None:
         raise invalid("job_id", "is missing")
@@ -21,7 +28,6 @@ async def job_id_of(call: Call, given: str | None = None) -> str:
     # An id of another form names no job, whatever it is.
     if not UUID7.fullmatch(job_id):
         raise missing(job_id[:100])
-    await require_own(call, job_id)
     return job_id
 
 

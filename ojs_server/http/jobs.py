@@ -3,6 +3,7 @@
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
 
 from ojs_server.domain.alike import parse_alike
 from ojs_server.domain.errors import InvalidRequest, NotReady, OjsError, invalid
@@ -11,7 +12,8 @@ from ojs_server.domain.progress import shown
 from ojs_server.domain.validate import Draft, hash_of, parse_draft
 from ojs_server.http import rate_limits
 from ojs_server.http.batches import checked_batch, receipt_for
-from ojs_server.http.call import Answer, Call
+from ojs_server.http.call import Answer, Call, parsed
+from ojs_server.http.direct import Direct
 from ojs_server.http.ids import job_id_of
 from ojs_server.http.progress import with_progress
 from ojs_server.http.views import (
@@ -32,6 +34,7 @@ from ojs_wire.calls import BatchRequest, EmptyRequest
 from ojs_wire.codec import encode
 
 MAX_TIMEOUT_S = 1_000_000
+_PATIENCE: Final = b"ojs-block-timeout"
 _TRUTH = {"true": True, "false": False, "1": True, "0": False}
 _PLAIN_SECONDS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _SECONDS = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
@@ -45,20 +48,45 @@ def checking(call: Call) -> Callable[[object], Draft]:
 
 async def enqueue(call: Call) -> Answer:
     """Store one job; the answer leaves after it is on disk."""
-    body = await call.json()
-    draft = checking(call)(body)
+    op = _one(call, await call.body())
+    done = await _store(call, op)
+    return _stored(done, await rate_limits.headers(call, op.drafts[0]))
+
+
+def _one(call: Call, body: bytes) -> Enqueue:
+    """What a request for one job asks for."""
+    value = parsed(body)
+    draft = checking(call)(value)
     receipt = receipt_for(call, "enqueue")
-    done = await _store(call, Enqueue((draft,), receipt, hash_of(body) if receipt else b""))
+    return Enqueue((draft,), receipt, hash_of(value) if receipt else b"")
+
+
+def _stored(done: Enqueued, limits: Mapping[str, str]) -> Answer:
     stored = done.jobs[0]
     location = {
         "Location": f"/ojs/v1/jobs/{stored.job.id}",
         **pressure_headers(done),
-        **await rate_limits.headers(call, draft),
+        **limits,
     }
     warned = warnings(done.complaints)
     if done.created:
         return Answer(job_answer(stored, **warned), 201, location)
     return Answer(job_answer(stored, deduplicated=True, **warned), 200, location)
+
+
+def _ask(call: Call, body: bytes) -> Enqueue | None:
+    if _PATIENCE in call.headers:
+        return None
+    op = _one(call, body)
+    # What is left of a limit is to be looked up.
+    return None if op.drafts[0].shape.rate_limit else op
+
+
+def _measure(call: Call, op: Enqueue, seconds: float) -> None:
+    call.server.metrics.observe_enqueue(op.drafts[0].queue, seconds)
+
+
+ENQUEUE: Final = Direct(_ask, lambda call, op, done: _stored(done, {}), _measure)
 
 
 async def enqueue_batch(call: Call) -> Answer:
@@ -166,7 +194,7 @@ async def result(call: Call) -> Answer:
 
 async def _store(call: Call, op: Enqueue) -> Enqueued:
     """Enqueue; where a queue blocks its producers, wait for room as long as the request says."""
-    text = call.header(b"ojs-block-timeout")
+    text = call.header(_PATIENCE)
     if text is None:
         wait_ms = BLOCK_MS
     elif _PLAIN_SECONDS.fullmatch(text) and float(text) <= MAX_TIMEOUT_S:

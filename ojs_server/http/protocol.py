@@ -16,8 +16,8 @@ from uvicorn.protocols.websockets.wsproto_impl import WSProtocol
 from wsproto.events import Request
 
 from ojs_server.domain.errors import InvalidRequest
-from ojs_server.http.call import ANSWER, REMEMBERED, TEXTS, RequestIds
-from ojs_server.http.cycle import WholeCycle, answer
+from ojs_server.http.call import ANSWER, REMEMBERED, SHORTCUT, TEXTS, RequestIds
+from ojs_server.http.cycle import WholeCycle, answer, reply
 from ojs_server.http.dialects import OPENJOBSPEC, VERSION
 from ojs_server.http.errors import answer_of
 from ojs_server.http.heads import MOST, Head, head_of, length_after
@@ -33,6 +33,23 @@ UNREAD_S: Final = 5.0
 _RESTART: Final = 1012
 
 _REASONS: Final = {400: "Bad Request", 431: "Request Header Fields Too Large"}
+
+
+class ShortCycle(WholeCycle):
+    """A request that needs no task, and its place for an answer."""
+
+    _protocol: "BoundedHttp"
+
+    def __init__(self, protocol: "BoundedHttp", known: Head, body: bytes) -> None:
+        super().__init__(protocol, body)
+        self._known = known
+
+    reply = reply
+
+    def start_over(self) -> None:
+        """Take the long way after all."""
+        if not self.disconnected:
+            self._protocol.start_over(self, self._known)
 
 
 class BoundedHttp(HttpToolsProtocol):
@@ -106,12 +123,29 @@ class BoundedHttp(HttpToolsProtocol):
 
     def _begin(self, known: Head, body: bytes) -> None:
         """What the parser and uvicorn do with a whole request, where it has a known head."""
+        shortcut = known.noted.get(SHORTCUT)
+        # Answers that leave the short way do not wait for a client that reads none.
+        if shortcut is not None and not self.flow.write_paused:
+            self.cycle = short = ShortCycle(self, known, body)
+            if shortcut(short):
+                return
+        self.cycle = self._start(known, body)
+
+    def start_over(self, short: ShortCycle, known: Head) -> None:
+        """Take the long way with a request that was on the short one."""
+        cycle = self._start(known, short.whole)
+        # Another request may have come behind it.
+        if self.cycle is short:
+            self.cycle = cycle
+
+    def _start(self, known: Head, body: bytes) -> WholeCycle:
         scope: Any = known.scope.copy()
-        cycle = WholeCycle(scope, self, body)
+        cycle = WholeCycle(self, body)
+        cycle.scope = scope
         scope["state"] = self.app_state.copy()
         scope["extensions"] = {REMEMBERED: {"body": body, "noted": known.noted}}
-        self.scope, self.headers, self.cycle = scope, scope["headers"], cycle
         self._start_asgi_task(cycle, self.app)
+        return cycle
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: "ASGI3Application") -> None:
         extensions = cycle.scope.setdefault("extensions", {})

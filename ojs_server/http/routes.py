@@ -47,6 +47,7 @@ from ojs_server.http import (
 from ojs_server.http.auth import Role
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.dialects import ALIASES
+from ojs_server.http.direct import Direct
 
 Handler = Callable[[Call], Awaitable[Answer]]
 
@@ -62,6 +63,7 @@ class Route(msgspec.Struct, frozen=True):
     alias_of: tuple[str, str] | None = None
     waits: bool = False
     plain: bool = False
+    direct: Direct | None = None
 
 
 _ANYONE: Final = frozenset({Role.ANYONE})
@@ -79,19 +81,25 @@ READERS: Final = _READ
 
 
 def _route(
-    method: str, path: str, handler: Handler, roles: frozenset[Role], *, waits: bool = False
+    method: str,
+    path: str,
+    handler: Handler,
+    roles: frozenset[Role],
+    direct: Direct | None = None,
+    *,
+    waits: bool = False,
 ) -> Route:
-    return Route(method, path, handler, roles, waits=waits)
+    return Route(method, path, handler, roles, waits=waits, direct=direct)
 
 
 # The hot calls first.
 CANONICAL: Final[tuple[Route, ...]] = (
-    _route("POST", f"{V1}/jobs", jobs.enqueue, _ENQUEUE),
-    _route("POST", f"{V1}/workers/fetch", workers.fetch, _WORK, waits=True),
+    _route("POST", f"{V1}/jobs", jobs.enqueue, _ENQUEUE, jobs.ENQUEUE),
+    _route("POST", f"{V1}/workers/fetch", workers.fetch, _WORK, workers.FETCH, waits=True),
     _route("POST", f"{V1}/workers/settle", settle.settle, _WORK, waits=True),
-    _route("POST", f"{V1}/workers/ack", workers.ack, _WORK),
-    _route("POST", f"{V1}/workers/nack", workers.nack, _WORK),
-    _route("POST", f"{V1}/workers/heartbeat", workers.beat, _WORK),
+    _route("POST", f"{V1}/workers/ack", workers.ack, _WORK, workers.ACK),
+    _route("POST", f"{V1}/workers/nack", workers.nack, _WORK, workers.NACK),
+    _route("POST", f"{V1}/workers/heartbeat", workers.beat, _WORK, workers.BEAT),
     _route("POST", f"{V1}/jobs/batch", jobs.enqueue_batch, _ENQUEUE),
     _route("GET", f"{V1}/jobs", job_lists.listing, _OPERATE),
     _route("POST", f"{V1}/jobs/bulk", bulk_enqueue.enqueue, _ENQUEUE),

@@ -1,7 +1,7 @@
 """Workers: FETCH, ACK, FAIL, BEAT, coming and going, and who is there."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -9,7 +9,7 @@ from ojs_server.domain.demand import check_handlers, parse_runtime
 from ojs_server.domain.errors import TooLarge, invalid
 from ojs_server.domain.faults import parse_fault
 from ojs_server.domain.fields import parse_queue
-from ojs_server.domain.job import StoredJob
+from ojs_server.domain.job import Change, StoredJob
 from ojs_server.domain.naming import nearest
 from ojs_server.domain.pool import parse_strategy, parse_weights
 from ojs_server.domain.tenant import scoped, unscoped
@@ -25,9 +25,10 @@ from ojs_server.domain.workers import (
 from ojs_server.http.blocks import parse_blocks
 from ojs_server.http.call import Answer, Call, parsed
 from ojs_server.http.dialects import fetch_answer
-from ojs_server.http.ids import holder_of, job_id_of, worker_id_of
+from ojs_server.http.direct import Direct
+from ojs_server.http.ids import holder_of, job_id_in, worker_id_of
 from ojs_server.http.paging import Page, page_of
-from ojs_server.http.tenancy import strangers
+from ojs_server.http.tenancy import require_own, strangers
 from ojs_server.http.views import envelope, left_members, settled
 from ojs_server.ops.beat import Beat, Beaten
 from ojs_server.ops.claim import Claim, Deliveries
@@ -59,6 +60,7 @@ from ojs_wire.values import (
 )
 
 Shown = dict[str, Any]
+Body = TypeVar("Body", bound=msgspec.Struct)
 _PROFILE = WorkerProfile.__struct_fields__
 # A connection keeps no body that is longer.
 _SHORT: Final = 4096
@@ -66,11 +68,22 @@ _SHORT: Final = 4096
 
 async def fetch(call: Call) -> Answer:
     """Hand out available jobs; with `wait_ms`, wait for the first."""
-    asked = await _asked(call)
+    asked = _asked(call, await call.body())
     deliveries = await wait_for_jobs(call, asked.claim, asked.wait_ms)
     granted = call.server.engine.rules.profile.max_wait_ms
     told = granted if (asked.wait_ms or 0) > granted else None
     return fetch_answer(call, fetched(call, deliveries), told)
+
+
+def _ask_at_once(call: Call, body: bytes) -> Claim | None:
+    asked = _asked(call, body)
+    # To wait takes a task.
+    return None if asked.wait_ms else asked.claim
+
+
+FETCH: Final = Direct(
+    _ask_at_once, lambda call, claim, found: fetch_answer(call, fetched(call, found), None)
+)
 
 
 class _Asked(msgspec.Struct, frozen=True):
@@ -82,9 +95,8 @@ class _Asked(msgspec.Struct, frozen=True):
     wait_ms: int | None
 
 
-async def _asked(call: Call) -> _Asked:
+def _asked(call: Call, body: bytes) -> _Asked:
     """What a FETCH asks for. Most workers ask the same each time, which is not read again."""
-    body = await call.body()
     known: _Asked | None = call.noted.get(_Asked)
     if known is not None and (known.body, known.tenant) == (body, call.tenant):
         return known
@@ -134,15 +146,21 @@ def _stored(claimed: Claimed) -> StoredJob:
 
 async def ack(call: Call) -> Answer:
     """The handler succeeded: the job is completed."""
-    request = await call.read(AckRequest, optional="id" in call.params)
-    change = await call.server.engine.run(
-        Ack(
-            await job_id_of(call, request.job_id),
-            worker_id=holder_of(call, request.worker_id),
-            attempt=request.attempt,
-            result=result_of(request.result, call.server.settings.max_result_bytes),
-        )
+    op = _ack(call, await call.read(AckRequest, optional="id" in call.params))
+    await require_own(call, op.job_id)
+    return _acknowledged(call, op, await call.server.engine.run(op))
+
+
+def _ack(call: Call, request: AckRequest) -> Ack:
+    return Ack(
+        job_id_in(call, request.job_id),
+        worker_id=holder_of(call, request.worker_id),
+        attempt=request.attempt,
+        result=result_of(request.result, call.server.settings.max_result_bytes),
     )
+
+
+def _acknowledged(call: Call, op: Ack, change: Change) -> Answer:
     # A late ACK is about an earlier delivery than the one that is under way.
     return Answer(settled(change, change.after.attempt, acknowledged=True))
 
@@ -163,23 +181,51 @@ def result_of(given: object, limit: int) -> bytes | None:
 
 async def nack(call: Call) -> Answer:
     """The handler failed: retry, requeue or discard."""
-    request = await call.read(NackRequest, optional="id" in call.params)
-    change = await call.server.engine.run(
-        Fail(
-            await job_id_of(call, request.job_id),
-            parse_fault(request.error),
-            worker_id=holder_of(call, request.worker_id),
-            attempt=request.attempt,
-            requeue=bool(request.requeue),
-        )
+    op = _fail(call, await call.read(NackRequest, optional="id" in call.params))
+    await require_own(call, op.job_id)
+    return _failed(call, op, await call.server.engine.run(op))
+
+
+def _fail(call: Call, request: NackRequest) -> Fail:
+    return Fail(
+        job_id_in(call, request.job_id),
+        parse_fault(request.error),
+        worker_id=holder_of(call, request.worker_id),
+        attempt=request.attempt,
+        requeue=bool(request.requeue),
     )
+
+
+def _failed(call: Call, op: Fail, change: Change) -> Answer:
     # The attempt that this call is about, also where the job starts over.
     return Answer(settled(change, change.before.attempt))
+
+
+def _asking(wanted: type[Body], make: Callable[[Call, Body], Any]) -> Callable[[Call, bytes], Any]:
+    """What makes an operation of a body; None where it takes a look at whose jobs these are, or
+    where the path says what it is about."""
+
+    def ask(call: Call, body: bytes) -> Any:
+        if call.tenant is not None or call.params:
+            return None
+        return make(call, call.typed(parsed(body), wanted))
+
+    return ask
+
+
+ACK: Final = Direct(_asking(AckRequest, _ack), _acknowledged)
+NACK: Final = Direct(_asking(NackRequest, _fail), _failed)
 
 
 async def beat(call: Call) -> Answer:
     """A sign of life: keeps the listed jobs, answers what the worker should do."""
     return await _beat(call, await call.read(BeatRequest, optional="id" in call.params))
+
+
+BEAT: Final = Direct(
+    _asking(BeatRequest, lambda call, request: _sign_of_life(call, request, known=False)),
+    lambda call, op, done: Answer(_beaten(call, done, ())),
+)
 
 
 async def ping(call: Call) -> Answer:

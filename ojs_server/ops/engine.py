@@ -41,7 +41,7 @@ from ojs_server.ops import (
     webhooks,
     workflow,
 )
-from ojs_server.ops.group_commit import GroupCommit
+from ojs_server.ops.group_commit import Caller, GroupCommit
 from ojs_server.ops.tail import ALL, Tail
 from ojs_server.ops.wakeups import Wakeups
 from ojs_server.ops.work import Chance, Rules, chance
@@ -190,6 +190,10 @@ class Engine:
     def run(self, operation: batch.Operation) -> Any:
         """Carry out one operation; answers after its commit, raises what it was refused with."""
         return self._commits.submit(operation)
+
+    def enter(self, operation: batch.Operation, caller: Caller) -> None:
+        """Carry out one operation, and tell its caller; raises where too many wait already."""
+        self._commits.enter(operation, caller)
 
     async def note_waiting(self, until: int) -> None:
         """Tell the other nodes that fetches wait here, until a moment of the store's clock."""

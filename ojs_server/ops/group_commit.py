@@ -13,7 +13,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from queue import SimpleQueue
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from ojs_server.domain.errors import Unavailable
 from ojs_server.ops.batch import Begun, Committed, Operation, jobs_of
@@ -26,7 +26,33 @@ TURNS: Final = 8
 # How many operations that must wait for an earlier one are looked past for one batch.
 MAX_KEPT: Final = 512
 
-Waiting = tuple[Operation, "asyncio.Future[Any]"]
+
+class Caller(Protocol):
+    """Who asked for an operation."""
+
+    def gone(self) -> bool:
+        """Whether nobody wants it done any more."""
+
+    def settle(self, outcome: Any) -> None:
+        """It is on disk, or was refused with an error."""
+
+
+class _Awaited(asyncio.Future[Any]):
+    """A task that waits for the outcome."""
+
+    gone = asyncio.Future.cancelled
+
+    def settle(self, outcome: Any) -> None:
+        """Let it go on, unless it has gone away."""
+        if self.done():
+            return
+        if isinstance(outcome, BaseException):
+            self.set_exception(outcome)
+        else:
+            self.set_result(outcome)
+
+
+Waiting = tuple[Operation, Caller]
 
 
 class GroupCommit:
@@ -62,6 +88,12 @@ class GroupCommit:
 
     async def submit(self, operation: Operation) -> Any:
         """Carry out one operation; returns its outcome after the commit, or raises its error."""
+        awaited = _Awaited(loop=self._loop)
+        self.enter(operation, awaited)
+        return await awaited
+
+    def enter(self, operation: Operation, caller: Caller) -> None:
+        """Carry out one operation, and tell its caller; raises where too many wait already."""
         if self._closing or len(self._waiting) >= self._max_waiting:
             raise Unavailable(
                 "the server is stopping"
@@ -70,14 +102,12 @@ class GroupCommit:
                 code=codes.OVERLOADED,
                 headers={"Retry-After": "1"},
             )
-        future: asyncio.Future[Any] = self._loop.create_future()
-        self._waiting.append((operation, future))
+        self._waiting.append((operation, caller))
         if not self._busy:
             self._busy = True
             self._idle.clear()
             # At the end of this turn, so that requests read together are committed together.
             self._loop.call_soon(self._start)
-        return await future
 
     async def close(self) -> None:
         """Finish what was submitted, then end the thread."""
@@ -109,9 +139,8 @@ class GroupCommit:
         jobs = 0
         waiting = self._waiting
         while waiting:
-            operation, future = one = waiting.popleft()
-            # Whoever has gone away wants nothing done.
-            if future.cancelled():
+            operation, caller = one = waiting.popleft()
+            if caller.gone():
                 continue
             if keys := operation.keys:
                 touching = not touched.isdisjoint(keys)
@@ -138,13 +167,14 @@ class GroupCommit:
             self._loop.call_soon_threadsafe(self._finish, batch, committed)
 
     def _finish(self, batch: list[Waiting], committed: Committed) -> None:
-        for (_, future), outcome in zip(batch, committed.outcomes, strict=True):
-            if future.done():
-                continue
-            if isinstance(outcome, BaseException):
-                future.set_exception(outcome)
-            else:
-                future.set_result(outcome)
+        for (_, caller), outcome in zip(batch, committed.outcomes, strict=True):
+            try:
+                caller.settle(outcome)
+            except Exception as error:
+                # Nobody else's answer depends on it.
+                self._loop.call_exception_handler(
+                    {"message": "an outcome could not be told", "exception": error}
+                )
         try:
             self._on_commit(committed)
         finally:

@@ -6,8 +6,9 @@ from typing import Any
 
 import msgspec
 
-from ojs_server.http import gate
+from ojs_server.http import answers
 from ojs_server.http.call import Answer, Call, Stream
+from ojs_server.http.shortcut import Shortcut
 from ojs_wire.codec import MalformedJSON, decode, encode
 from tests.faulty.planting import after, wrap
 
@@ -18,23 +19,32 @@ Body = dict[str, Any]
 def asked(path: str, change: Callable[[Body, Call], object]) -> None:
     """Change the JSON objects sent to paths that match, before the server reads them."""
 
-    def make(read: Callable[..., Any]) -> Callable[..., Any]:
+    def crooked(content: bytes, call: Call) -> bytes:
+        try:
+            value = decode(content)
+        except MalformedJSON:
+            return content
+        if not isinstance(value, dict):
+            return content
+        change(value, call)
+        return encode(value)
+
+    def matches(scope: Any) -> bool:
+        return re.fullmatch(V1 + path, scope["path"]) is not None
+
+    def read(reads: Callable[..., Any]) -> Callable[..., Any]:
         async def body(self: Call, limit: int | None = None) -> bytes:
-            content: bytes = await read(self, limit)
-            if not re.fullmatch(V1 + path, self.scope["path"]):
-                return content
-            try:
-                value = decode(content)
-            except MalformedJSON:
-                return content
-            if not isinstance(value, dict):
-                return content
-            change(value, self)
-            return encode(value)
+            content: bytes = await reads(self, limit)
+            return crooked(content, self) if matches(self.scope) else content
 
         return body
 
-    wrap(Call, "body", make)
+    def refuse(take: Callable[..., bool]) -> Callable[..., bool]:
+        # The long way reads its body above.
+        return lambda self, exchange: not matches(self.scope) and take(self, exchange)
+
+    wrap(Call, "body", read)
+    wrap(Shortcut, "__call__", refuse)
 
 
 def dropped(path: str, *members: str) -> None:
@@ -81,23 +91,23 @@ def answered(
         change(body)
         return msgspec.structs.replace(answer, body=body, status=becomes or answer.status)
 
-    def make(send_answer: Callable[..., Any]) -> Callable[..., Any]:
-        async def send(send: Any, call: Call, answer: Answer) -> None:
+    def make(whole: Callable[..., Any]) -> Callable[..., Any]:
+        def said(call: Call, answer: Answer) -> Any:
             if re.fullmatch(path, call.scope["path"]) and status in (None, answer.status):
                 answer = crooked(answer)
-            await send_answer(send, call, answer)
+            return whole(call, answer)
 
-        return send
+        return said
 
-    wrap(gate, "_send", make)
+    wrap(answers, "whole", make)
 
 
 def unsaid(header: str) -> None:
     """Leave a header out of every answer."""
     name = header.lower().encode()
     after(
-        gate,
-        "_lines",
+        answers,
+        "lines",
         lambda lines, *_: b"".join(
             line for line in lines.splitlines(keepends=True) if not line.startswith(name + b":")
         ),

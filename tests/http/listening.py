@@ -7,13 +7,21 @@ from contextlib import asynccontextmanager
 import uvicorn
 
 from ojs_server.app import Application, Server
+from ojs_server.http.protocol import BoundedHttp, BoundedSocket
 
 
 @asynccontextmanager
 async def on_a_socket(server: Server) -> AsyncIterator[str]:
     """The application behind a real socket; its URL."""
     config = uvicorn.Config(
-        Application(server), port=0, lifespan="off", log_config=None, timeout_graceful_shutdown=1
+        Application(server),
+        port=0,
+        http=BoundedHttp,
+        ws=BoundedSocket,
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        timeout_graceful_shutdown=1,
     )
     running = uvicorn.Server(config)
     running.install_signal_handlers = lambda: None  # type: ignore[attr-defined]

@@ -2,13 +2,17 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from ojs_server.http.call import REMEMBERED
+from ojs_server.http.call import REMEMBERED, SHORTCUT
+from ojs_server.http.shortcut import Exchange
+
+_TOLD: Final = ("type", "method", "path", "raw_path", "query_string", "http_version", "headers")
 
 
 class Wire(asyncio.Transport):
@@ -39,9 +43,15 @@ class Wire(asyncio.Transport):
 
 
 class Reading:
-    """A connection, and what the application behind it was told."""
+    """A connection, and what the application behind it was told.
 
-    def __init__(self, protocol: type[HttpToolsProtocol]) -> None:
+    Requests that may go the short way do as `ways` say, one after the other: they `take` it,
+    `leave` it at once, or take it and start `over`.
+    """
+
+    def __init__(self, protocol: type[HttpToolsProtocol], ways: Sequence[str] = ()) -> None:
+        self._ways = list(ways)
+        self.shortened = 0
         config = uvicorn.Config(
             self._serve, interface="asgi3", proxy_headers=False, lifespan="off", log_config=None
         )
@@ -71,12 +81,33 @@ class Reading:
                 break
         if scope["path"] == "/slow":
             await self.answer.wait()
-        names = ("type", "method", "path", "raw_path", "query_string", "http_version", "headers")
-        self.told.append((*(scope[name] for name in names), body))
-        self.remembered.append(REMEMBERED in scope.get("extensions", {}))
+        self._tell(scope, body)
+        extensions = scope.get("extensions", {})
+        self.remembered.append(REMEMBERED in extensions)
+        if REMEMBERED in extensions:
+            extensions[REMEMBERED]["noted"][SHORTCUT] = partial(self._shorten, scope)
         headers = [(b"content-length", b"2")]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": b"ok"})
+
+    def _tell(self, scope: Any, body: bytes) -> None:
+        self.told.append((*(scope[name] for name in _TOLD), body))
+
+    def _shorten(self, scope: Any, exchange: Exchange) -> bool:
+        way = self._ways.pop(0) if self._ways else "leave"
+        if way == "leave":
+            return False
+        self.shortened += 1
+        loop = asyncio.get_running_loop()
+        loop.call_soon(
+            loop.call_soon,
+            exchange.start_over if way == "over" else partial(self._reply, scope, exchange),
+        )
+        return True
+
+    def _reply(self, scope: Any, exchange: Exchange) -> None:
+        self._tell(scope, b"" if scope["path"] == "/unread" else exchange.whole)
+        exchange.reply(200, b"content-length: 2\r\n", b"ok", True)
 
     async def read(self, pieces: Sequence[tuple[bytes, bool]]) -> None:
         """Take the pieces; after some, everything that is whole is answered first."""

@@ -56,18 +56,22 @@ def pieces_of(requests: Sequence[tuple[bytes, list[int], bool]]) -> list[tuple[b
 
 @given(
     st.lists(st.tuples(request, st.just([]) | cuts, st.booleans()), min_size=2, max_size=6),
+    st.lists(st.sampled_from(["take", "leave", "over"])),
 )
-@example([(POST, [], True), (POST, [], True)])
-@example([(POST, [], True), (POST + POST, [], True)])
-@example([(POST, [], False), (POST, [], False)])
-@example([(BARE, [], True), (BARE + b"123456", [], True)])
-@example([(GET, [], True), (UNREAD, [len(UNREAD) - len(GET)], True)])
-@example([(POST, [], True), (POST[:-2], [], True), (POST, [], True)])
+@example([(POST, [], True), (POST, [], True)], [])
+@example([(POST, [], True), (POST + POST, [], True)], [])
+@example([(POST, [], False), (POST, [], False)], [])
+@example([(BARE, [], True), (BARE + b"123456", [], True)], [])
+@example([(GET, [], True), (UNREAD, [len(UNREAD) - len(GET)], True)], [])
+@example([(POST, [], True), (POST[:-2], [], True), (POST, [], True)], [])
+@example([(POST, [], True)] * 4, ["take", "take"])
+@example([(POST, [], True), (POST, [], True), (POST, [], False), (POST, [50], True)], ["take"])
+@example([(POST, [], True), (POST, [], True), (POST, [], False), (POST, [50], True)], ["over"])
 def test_what_is_remembered_is_read_as_the_parser_reads_it(
-    requests: list[tuple[bytes, list[int], bool]],
+    requests: list[tuple[bytes, list[int], bool]], ways: list[str]
 ) -> None:
     async def both() -> tuple[Reading, Reading]:
-        readings = Reading(HttpToolsProtocol), Reading(BoundedHttp)
+        readings = Reading(HttpToolsProtocol), Reading(BoundedHttp, ways)
         for reading in readings:
             await reading.read(pieces_of(requests))
         return readings
@@ -83,6 +87,40 @@ async def test_a_head_that_comes_again_is_not_parsed_again() -> None:
     await reading.read([(GET, True), (POST, True), (POST, True), (GET, True), (POST, True)])
     assert reading.remembered == [False, False, True, True, True]
     assert [told[-1] for told in reading.told] == [b"", b"body", b"body", b"", b"body"]
+
+
+async def test_what_the_application_notes_of_a_head_takes_the_next_requests() -> None:
+    reading = Reading(BoundedHttp, ["take", "leave", "over"])
+    await reading.read([(POST, True)] * 5)
+    assert reading.shortened == 2
+    # Parsed, noted, left and started over.
+    assert reading.remembered == [False, True, True, True]
+    assert [told[-1] for told in reading.told] == [b"body"] * 5
+
+
+async def test_a_stop_ends_a_connection_behind_an_answer_on_the_short_way() -> None:
+    reading = Reading(BoundedHttp, ["take"])
+    for _ in range(2):
+        reading.protocol.data_received(POST)
+        await reading.settled()
+    reading.protocol.data_received(POST)
+    reading.protocol.shutdown()
+    before = reading.wire.closed
+    await reading.settled()
+    assert (before, reading.wire.closed) == (False, True)
+    assert reading.wire.written.endswith(b"content-length: 2\r\nconnection: close\r\n\r\nok")
+
+
+@pytest.mark.parametrize("way", ["take", "over"])
+async def test_nothing_is_written_to_who_has_gone(way: str) -> None:
+    reading = Reading(BoundedHttp, [way])
+    for _ in range(2):
+        reading.protocol.data_received(POST)
+        await reading.settled()
+    reading.protocol.data_received(POST)
+    reading.protocol.connection_lost(None)
+    await reading.settled()
+    assert (reading.shortened, reading.wire.written.count(b"200 OK")) == (1, 2)
 
 
 async def test_few_heads_are_remembered() -> None:

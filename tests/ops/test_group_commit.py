@@ -207,6 +207,39 @@ async def test_the_loop_gathers_for_a_few_turns_unless_nobody_more_would_find_a_
     await commits.close()
 
 
+class Listener:
+    """Who asks without a task: it is told, and may choke on it."""
+
+    def __init__(self, *, away: bool = False, chokes: bool = False) -> None:
+        self._away = away
+        self._chokes = chokes
+        self.heard: list[object] = []
+
+    def gone(self) -> bool:
+        return self._away
+
+    def settle(self, outcome: object) -> None:
+        self.heard.append(outcome)
+        if self._chokes:
+            raise RuntimeError("not that")
+
+
+async def test_who_enters_an_operation_is_told_of_it_and_disturbs_nobody(
+    commits: GroupCommit, writer: Writer
+) -> None:
+    logged: list[object] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, context: logged.append(context["exception"]))
+    listeners = Listener(), Listener(away=True), Listener(chokes=True), Listener()
+    for name, listener in zip("abcd", listeners, strict=True):
+        commits.enter(Touch(name), listener)
+    assert [listener.heard for listener in listeners] == [[]] * 4
+    assert await commits.submit(Touch("e")) == "e"
+    assert [listener.heard for listener in listeners] == [["a"], [], ["c"], ["d"]]
+    assert writer.batches == [["a", "c", "d", "e"]]
+    assert [str(error) for error in logged] == ["not that"]
+
+
 async def test_a_refusal_reaches_its_own_caller_only(commits: GroupCommit, writer: Writer) -> None:
     writer.answer = lambda op: Conflict("no") if op.name == "bad" else op.name
     answers = await asyncio.gather(

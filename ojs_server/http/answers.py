@@ -1,0 +1,41 @@
+"""An answer as the lines and the body that leave."""
+
+from functools import lru_cache
+from typing import Final
+
+from ojs_server.http import dialects
+from ojs_server.http.call import Answer, Call
+from ojs_wire.codec import encode
+
+NO_CONTENT: Final = 204
+
+
+def whole(call: Call, answer: Answer) -> tuple[int, bytes, bytes, bool]:
+    """An answer that is no stream: its status, the lines of its head, its body, and whether the
+    connection may stay open."""
+    body = answer.body
+    if not isinstance(body, bytes):
+        body = encode(body)
+    # What has no body has no type and no length either.
+    if answer.status == NO_CONTENT:
+        head = lines(call, answer, None)
+    else:
+        media_type = answer.media_type or call.media_type or dialects.media_type(call)
+        head = lines(call, answer, media_type, f"content-length: {len(body)}\r\n")
+    if call.scope["method"] == "HEAD":
+        body = b""
+    return answer.status, head, body, "Connection" not in answer.headers
+
+
+def lines(call: Call, answer: Answer, media_type: str | None, length: str = "") -> bytes:
+    """The lines of an answer's head: what each says, its type first, and what this one adds."""
+    own = ""
+    if answer.headers:
+        own = "".join([f"{name.lower()}: {value}\r\n" for name, value in answer.headers.items()])
+    return f"{_first(media_type)}{call.request_id}\r\n{own}{length}".encode("latin-1")
+
+
+@lru_cache(maxsize=64)
+def _first(media_type: str | None) -> str:
+    kind = "" if media_type is None else f"content-type: {media_type}\r\n"
+    return f"{kind}ojs-version: {dialects.VERSION}\r\nx-request-id: "
