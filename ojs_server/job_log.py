@@ -45,7 +45,7 @@ def write(events: Iterable[Event]) -> None:
         level = LEVELS.get(event.type)
         if level is None or not log.isEnabledFor(level):
             continue
-        told = _told.decode(event.data)
+        told = _told.decode(event.own)
         extra = {
             "job_id": event.subject,
             "job_type": event.job_type,

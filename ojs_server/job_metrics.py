@@ -139,7 +139,7 @@ class JobMetrics:
             if event.pool is not None:
                 self._by_pool(event, event.pool)
             elif event.type in self._of_queue:
-                count = _rejected.decode(event.data).rejected
+                count = _rejected.decode(event.own).rejected
                 self._of_queue[event.type].add((pair[0],), count)
 
     def _by_pool(self, event: Event, name: str) -> None:

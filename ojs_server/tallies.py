@@ -4,16 +4,18 @@ Prometheus' own ones take a lock and look a child up for each observation. These
 event loop alone, so that a dictionary and an addition are enough.
 """
 
-from bisect import bisect_left
-from collections import Counter
+from bisect import bisect_right
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Final
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 
+# So many times are counted together.
+MOST_TAKEN: Final = 100
 # Numbers are spelled when they are read.
 Labels = tuple[str | int, ...]
 
@@ -57,20 +59,31 @@ class Times(Collector):
         self._bounds: Final = tuple(buckets)
         # What fell into each bucket alone, with one more for what is longer than all; then the sum.
         self._counts: dict[Labels, list[float]] = {}
+        # What is not among these yet: to count many times together costs a fraction.
+        self._taken: defaultdict[Labels, list[float]] = defaultdict(list)
         registry.register(self)
 
     def observe(self, labels: Labels, seconds: float) -> None:
         """It took so long."""
-        counts = self._counts.get(labels)
-        if counts is None:
-            counts = self._counts[labels] = [0] * (len(self._bounds) + 2)
-        counts[bisect_left(self._bounds, seconds)] += 1
-        counts[-1] += seconds
+        taken = self._taken[labels]
+        taken.append(seconds)
+        if len(taken) == MOST_TAKEN:
+            self._count(labels, self._taken.pop(labels))
+
+    def _count(self, labels: Labels, taken: list[float]) -> None:
+        counts = self._counts.setdefault(labels, [0] * (len(self._bounds) + 2))
+        taken.sort()
+        ends = [*(bisect_right(taken, bound) for bound in self._bounds), len(taken)]
+        for place, (start, end) in enumerate(pairwise((0, *ends))):
+            counts[place] += end - start
+        counts[-1] += sum(taken)
 
     def collect(self) -> Iterator[HistogramMetricFamily]:
         """All buckets, for the registry."""
         name, text, labels = self._family
         family = HistogramMetricFamily(name, text, labels=labels)
+        while self._taken:
+            self._count(*self._taken.popitem())
         bounds = [*(str(float(bound)) for bound in self._bounds), "+Inf"]
         for values, (*counts, total) in self._counts.items():
             rising = zip(bounds, accumulate(counts), strict=True)

@@ -1,7 +1,6 @@
 """The event catalogue: what each event of jobs, queues, workers, cron and bulk calls says."""
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any, Final
 
 from msgspec import Raw
@@ -31,15 +30,8 @@ def enqueued_alike(like: Job, ids: Sequence[str]) -> Sequence[Event]:
     if like.trace_id is not None or like.tenant is not None:
         told_too = {"priority": like.priority}
         return [_of(replace(like, id=job_id), "job.enqueued", told_too) for job_id in ids]
-    told = _waiting(like.type, like.queue, like.priority)
-    datas = [b'{"job_id":"%b",%b' % (job_id.encode(), told) for job_id in ids]
-    return AlikeEvents(Event("job.enqueued", "", like.queue, like.type, b""), ids, datas)
-
-
-@lru_cache(maxsize=1024)
-def _waiting(job_type: str, queue: str, priority: int) -> bytes:
-    """What is told of a job that waits, after its id."""
-    return codec.encode({"job_type": job_type, "queue": queue, "priority": priority})[1:]
+    own = codec.encode({"priority": like.priority})
+    return AlikeEvents(Event("job.enqueued", "", like.queue, like.type, own), ids)
 
 
 def scheduled(job: Job) -> Event:
@@ -200,9 +192,6 @@ def timed_out(job: Job, fault: Fault) -> Event:
 def extended(lease: Lease) -> Event:
     """A BEAT renewed the lease."""
     data = {
-        "job_id": lease.job_id,
-        "job_type": lease.job_type,
-        "queue": lease.queue,
         "worker_id": lease.worker_id,
         "attempt": lease.attempt,
         "visible_until": format_timestamp(lease.expires_at),
@@ -389,13 +378,13 @@ def _of(
     took_ms: int | None = None,
     pool: str | None = None,
 ) -> Event:
-    told = {"job_id": job.id, "job_type": job.type, "queue": job.queue, **data}
+    told = data
     if job.trace_id is not None:
-        told["trace_id"] = job.trace_id
+        told = {**told, "trace_id": job.trace_id}
     if job.tenant is not None:
-        told["tenant_id"] = job.tenant
-    text = codec.encode(told)
-    return Event(kind, job.id, job.queue, job.type, text, took_ms, job.tenant, pool)
+        told = {**told, "tenant_id": job.tenant}
+    own = codec.encode(told)
+    return Event(kind, job.id, job.queue, job.type, own, took_ms, job.tenant, pool)
 
 
 def _holder(job: Job, lease: Lease | None) -> str | None:

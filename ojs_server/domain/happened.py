@@ -14,22 +14,21 @@ Labels = tuple[str, str | None, str | None, str | None]
 
 
 class AlikeEvents(Sequence[Event]):
-    """Events that differ in whom and what they tell of, each made when somebody looks at it."""
+    """Events that differ in whom they tell of, each made when somebody looks at it."""
 
-    __slots__ = ("datas", "like", "subjects")
+    __slots__ = ("like", "subjects")
 
-    def __init__(self, like: Event, subjects: Sequence[str], datas: Sequence[bytes]) -> None:
+    def __init__(self, like: Event, subjects: Sequence[str]) -> None:
         self.like = like
         self.subjects = subjects
-        self.datas = datas
 
     def __len__(self) -> int:
         return len(self.subjects)
 
     def __getitem__(self, place: Any) -> Any:
         if isinstance(place, slice):
-            return AlikeEvents(self.like, self.subjects[place], self.datas[place])
-        return replace(self.like, subject=self.subjects[place], data=self.datas[place])
+            return AlikeEvents(self.like, self.subjects[place])
+        return replace(self.like, subject=self.subjects[place])
 
 
 class Happened:

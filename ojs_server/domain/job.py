@@ -4,6 +4,8 @@ from typing import Final
 
 import msgspec
 
+from ojs_wire.codec import encode
+
 
 class State:
     """The eight states of a job; see `lifecycle.py` for the ways between them.
@@ -126,18 +128,27 @@ class Earlier(msgspec.Struct, frozen=True, gc=False):
 class Event(msgspec.Struct, frozen=True, gc=False):
     """Something that happened; stored in the transaction that made it happen.
 
-    The last three are what its node alone measures: how long the wait or the attempt was that it
-    ends, whose the job is, and the pool in which it was handed out.
+    `own` is what it says besides the job that it is about. The last three are what its node alone
+    measures: how long the wait or the attempt was that it ends, whose the job is, and the pool in
+    which it was handed out.
     """
 
     type: str
     subject: str
     queue: str | None
     job_type: str | None
-    data: bytes
+    own: bytes
     took_ms: int | None = None
     tenant: str | None = None
     pool: str | None = None
+
+    @property
+    def data(self) -> bytes:
+        """All that it says, as JSON; what is about a job names that first."""
+        if self.job_type is None or self.queue is None or self.type.startswith("cron."):
+            return self.own
+        about = encode({"job_id": self.subject, "job_type": self.job_type, "queue": self.queue})
+        return about[:-1] + (b"," if len(self.own) > 2 else b"") + self.own[1:]
 
 
 class Change(msgspec.Struct, frozen=True, gc=False):

@@ -38,7 +38,7 @@ def realtime(event: Event, at: int) -> tuple[str, bytes]:
     if move is None:
         moment = codec.encode(format_timestamp(at))
         return event.type, event.data[:-1] + b',"timestamp":' + moment + b"}"
-    before = move[0] or _known.decode(event.data).previous_state
+    before = move[0] or _known.decode(event.own).previous_state
     return STATE_CHANGED, state_changed(event, before, move[1], at)
 
 

@@ -36,13 +36,16 @@ _REASONS: Final = {400: "Bad Request", 431: "Request Header Fields Too Large"}
 
 
 class ShortCycle(WholeCycle):
-    """A request that needs no task, and its place for an answer."""
+    """A request that needs no task, and its place for an answer; one serves a connection."""
 
     _protocol: "BoundedHttp"
+    _known: Head
 
-    def __init__(self, protocol: "BoundedHttp", known: Head, body: bytes) -> None:
-        super().__init__(protocol, body)
+    def begin(self, known: Head, body: bytes) -> None:
+        """The next request."""
         self._known = known
+        self.whole = body
+        self.response_complete = False
 
     reply = reply
 
@@ -61,6 +64,8 @@ class BoundedHttp(HttpToolsProtocol):
     _between = True
     # The head that the parser was just given, if it was whole and came first.
     _given: bytes | None = None
+    # Where requests wait that take the short way.
+    _short: ShortCycle | None = None
     # When the last answer left.
     _quiet_since = 0.0
 
@@ -126,7 +131,9 @@ class BoundedHttp(HttpToolsProtocol):
         shortcut = known.noted.get(SHORTCUT)
         # Answers that leave the short way do not wait for a client that reads none.
         if shortcut is not None and not self.flow.write_paused:
-            self.cycle = short = ShortCycle(self, known, body)
+            short = self._short = self._short or ShortCycle(self, body)
+            short.begin(known, body)
+            self.cycle = short
             if shortcut(short):
                 return
         self.cycle = self._start(known, body)

@@ -28,8 +28,15 @@ class Exchange(Protocol):
         """Take the long way after all."""
 
 
-class Shortcut:
-    """Takes the requests that say one head."""
+class Shortcut(Call):
+    """The requests of a connection that say one head; it waits in the batch for each in its turn.
+
+    A connection says the next one when the last is answered, so that one object serves them all.
+    """
+
+    _exchange: Exchange
+    _operation: Any
+    _started = 0.0
 
     def __init__(self, call: Call, passed: Passed, direct: Direct, new_id: RequestIds) -> None:
         self.server = call.server
@@ -37,43 +44,27 @@ class Shortcut:
         self.scope = {**call.scope, "extensions": {}}
         self.headers = call.headers
         self.noted = call.noted
-        self.passed = passed
-        self.direct = direct
-        self.new_id = new_id
-
-    def __call__(self, exchange: Exchange) -> bool:
-        """Whether this request is taken."""
-        call = _Direct(self, exchange)
-        try:
-            admit(call, self.passed)
-            operation = self.direct.ask(call, exchange.whole)
-            if operation is None:
-                return False
-            call.operation = operation
-            self.server.engine.enter(operation, call)
-        except Exception as error:
-            call.settle(error)
-        return True
-
-
-class _Direct(Call):
-    """A request that waits in the batch itself."""
-
-    operation: Any
-
-    def __init__(self, way: Shortcut, exchange: Exchange) -> None:
-        self.started = time.perf_counter()
-        passed = way.passed
-        self.server = way.server
-        self.scope = way.scope
-        self.headers = way.headers
-        self.noted = way.noted
         self.params = passed.params
         self.media_type = passed.media_type
         self.sent_request_id = passed.sent_request_id
-        self.request_id = passed.sent_request_id or way.new_id()
-        self._way = way
+        self._passed = passed
+        self._direct = direct
+        self._new_id = new_id
+
+    def __call__(self, exchange: Exchange) -> bool:
+        """Whether this request is taken."""
+        self._started = time.perf_counter()
+        self.request_id = self.sent_request_id or self._new_id()
         self._exchange = exchange
+        try:
+            admit(self, self._passed)
+            self._operation = operation = self._direct.ask(self, exchange.whole)
+            if operation is None:
+                return False
+            self.server.engine.enter(operation, self)
+        except Exception as error:
+            self.settle(error)
+        return True
 
     def gone(self) -> bool:
         """What was asked for is done, also where nobody reads the answer."""
@@ -81,20 +72,21 @@ class _Direct(Call):
 
     def settle(self, outcome: Any) -> None:
         """Answer."""
-        way = self._way
         try:
             if isinstance(outcome, BaseException):
                 raise outcome
-            said = answers.whole(self, way.direct.tell(self, self.operation, outcome))
+            said = answers.whole(self, self._direct.tell(self, self._operation, outcome))
         except Exception as error:
             if isinstance(error, QueueFull) and error.blocks:
                 # It waits for room, which takes a task.
                 self._exchange.start_over()
                 return
             said = answers.whole(self, answer_of(error, self.request_id))
+        seconds = time.perf_counter() - self._started
+        route, status = self._passed.route, said[0]
+        metrics = self.server.metrics
+        metrics.observe_request(route.path, status, None if route.waits else seconds)
+        if status < 400:
+            self._direct.measure(self, self._operation, seconds)
+        # The next request may be behind it already.
         self._exchange.reply(*said)
-        seconds = time.perf_counter() - self.started
-        route = way.passed.route
-        way.server.metrics.observe_request(route.path, said[0], None if route.waits else seconds)
-        if said[0] < 400:
-            way.direct.measure(self, self.operation, seconds)

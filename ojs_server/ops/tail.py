@@ -86,7 +86,7 @@ class Follower:
             len(self._entries) > self._room or self._bytes > MAX_BYTES
         ):
             dropped = self._entries.popleft().placed
-            self._bytes -= len(dropped.event.data)
+            self._bytes -= len(dropped.event.own)
             if self._lost is None:
                 self._lost = Lost(0, dropped, dropped)
             self._lost.count += 1
@@ -355,7 +355,7 @@ def _push(shared: Mapping[tuple[Follower, ...], Sequence[Entry]]) -> int:
     """Give every follower what it wants, in the order of the log; answers how many there are."""
     given: defaultdict[Follower, list[tuple[Sequence[Entry], int]]] = defaultdict(list)
     for followers, entries in shared.items():
-        size = sum(len(entry.placed.event.data) for entry in entries)
+        size = sum(len(entry.placed.event.own) for entry in entries)
         for follower in followers:
             given[follower].append((entries, size))
     for follower, parts in given.items():

@@ -31,9 +31,9 @@ def read_page(stretch: Stretch, after: int, wanted: EventFilter, limit: int) -> 
         for row in rows:
             if len(found) == limit:
                 return EventPage(found, cursor, True)
-            position, at, kind, subject, queue, job_type, data = row
+            position, at, kind, subject, queue, job_type, own = row
             cursor = position
-            event = Event(kind, subject, queue, job_type, data)
+            event = Event(kind, subject, queue, job_type, own)
             if matches(event, wanted):
                 found.append(PlacedEvent(position, at, event))
         looked += len(rows)
@@ -61,7 +61,7 @@ def is_of(event: Event, tenant: str) -> bool:
 
 def tenant_of(event: Event) -> str | None:
     """Whose the thing is that an event is about."""
-    return _tenant.decode(event.data).tenant_id
+    return _tenant.decode(event.own).tenant_id
 
 
 def is_type(given: str, wanted: str) -> bool:

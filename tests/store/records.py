@@ -84,7 +84,7 @@ def an_event(kind: str = "job.enqueued", **fields: Any) -> Event:
         "subject": "j1",
         "queue": "default",
         "job_type": "mail.send",
-        "data": b"{}",
+        "own": b"{}",
         **fields,
     }
     return Event(type=kind, **record)

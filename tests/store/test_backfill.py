@@ -19,8 +19,8 @@ from ojs_server.store.postgres import migrate as on_postgres
 from ojs_server.store.postgres.statements import PACKAGE as POSTGRES
 from ojs_server.store.sqlite import migrate as on_sqlite
 from ojs_server.store.sqlite.statements import PACKAGE as SQLITE
-from ojs_wire.codec import encode
-from tests.store.records import START
+from ojs_wire.codec import decode, encode
+from tests.store.records import EVERYTHING, START
 
 Fill = Callable[[str, Mapping[str, Any]], None]
 # Text on SQLite, bytes on PostgreSQL.
@@ -201,3 +201,25 @@ def test_jobs_that_were_dropped_before_are_counted_as_their_policy_says(
             fill("jobs", {**one, "id": f"{kind} failed", "spec": KEPT, "completed_at": START})
     with closing(open_store(empty_url)) as store:
         assert kept(store) == ["queue_full", "rate_limited"]
+
+
+def test_events_of_before_say_what_they_said(
+    empty_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    about: dict[str, Any] = {"job_id": "j1", "job_type": "t", "queue": "q"}
+    said = [
+        ("job.enqueued", "q", "t", {**about, "priority": 0}),
+        ("job.failed", "q", "t", {**about, "error": {"message": 'a\0"b', "queue": "c"}}),
+        ("job.activated", "q", "t", about),
+        ("cron.triggered", "q", "t", {"cron_name": "c", "job_type": "t", "queue": "q"}),
+        ("queue.paused", "q", None, {"queue": "q"}),
+    ]
+    with older(empty_url, 24, monkeypatch) as fill:
+        for number, (kind, queue, job_type, data) in enumerate(said):
+            event = {"pos": number + 1, "at": START, "type": kind, "subject": "j1"}
+            more = {"queue": queue, "job_type": job_type, "data": encode(data).decode()}
+            fill("events", {**event, **more})
+    with closing(open_store(empty_url)) as store, store.reader() as reader:
+        found = [placed.event for placed in reader.events(0, EVERYTHING, 9).events]
+    assert [decode(event.data) for event in found] == [data for *_, data in said]
+    assert [b"job_id" in event.own for event in found] == [False] * len(said)

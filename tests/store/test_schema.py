@@ -473,7 +473,7 @@ def test_what_is_left_out_of_an_insert_is_null_on_sqlite(sqlite_path: Path) -> N
     connection = apsw.Connection(str(sqlite_path))
     named = [statement for statement in QUERIES.values() if statement.columns]
     for statement in named:
-        table = statement.sql.split()[2]
+        table = statement.sql.partition(" INTO ")[2].split()[0]
         columns = connection.execute(f"PRAGMA table_info({table})").fetchall()
         sound = {name for _, name, _, needed, default, _ in columns if needed or default is None}
         assert set(statement.columns.split(", ")) <= sound

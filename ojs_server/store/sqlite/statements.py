@@ -19,7 +19,7 @@ QUERIES: Final = load_queries(PACKAGE)
 # Many rows are bound by so many, and what is left over at once, filled up to one of a few numbers:
 # each number of rows is a statement of its own, and to prepare one takes as long as to run many.
 # SQLite binds at most 32,766 values, and only texts of up to 16 KB are kept prepared.
-SIZES: Final = (100, 25)
+SIZES: Final = (250, 100, 25)
 FEW: Final = (1, 4, 8, 12, 16, 20, 24)
 # For fewer rows, what all of them say is not worth a statement of its own.
 ALIKE_FROM: Final = SIZES[-1]

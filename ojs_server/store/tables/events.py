@@ -66,11 +66,11 @@ class EventWrites(StatisticsWrites):
 
 def _columns_of(events: Sequence[Event]) -> Sequence[Column]:
     if not isinstance(events, AlikeEvents):
-        rows = [(one.type, one.subject, one.queue, one.job_type, one.data) for one in events]
+        rows = [(one.type, one.subject, one.queue, one.job_type, one.own) for one in events]
         return list(zip(*rows, strict=True))
     like, count = events.like, len(events)
-    alike = ((one,) * count for one in (like.queue, like.job_type))
-    return [(like.type,) * count, events.subjects, *alike, events.datas]
+    alike = ((one,) * count for one in (like.queue, like.job_type, like.own))
+    return [(like.type,) * count, events.subjects, *alike]
 
 
 class LogSpans(Statements):

@@ -1,7 +1,7 @@
 -- name: insert_events
--- What this transaction did, in order.
+-- What this transaction did, in order; undone with all of it, as new jobs are.
 -- row: (?,?,?,?,?,?,CAST(? AS TEXT))
-INSERT INTO events (pos, at, type, subject, queue, job_type, data) {rows}
+INSERT OR ROLLBACK INTO events (pos, at, type, subject, queue, job_type, data) {rows}
 
 -- name: events_after
 -- The next stretch of the log.

@@ -13,10 +13,11 @@ CAST(jobs.args AS BLOB), CAST(jobs.meta AS BLOB), jobs.request_hash, CAST(jobs.r
 jobs.unique_key, CAST(jobs.parent_results AS BLOB)
 
 -- name: insert_jobs
--- New jobs, whose ids are free.
+-- New jobs, whose ids are free. Where one is not, all of the transaction is undone: then SQLite
+-- keeps no journal of what this statement alone has changed.
 -- row: (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,CAST(? AS TEXT),CAST(? AS TEXT),CAST(? AS TEXT),?,?,?,?,?,?,?,?,?,CAST(? AS TEXT),CAST(? AS TEXT),?,CAST(? AS TEXT),?,CAST(? AS TEXT),?)
 -- columns: id, type, queue, state, priority, seq, attempt, releases, max_attempts, created_at, enqueued_at, started_at, finished_at, completed_at, scheduled_at, expires_at, due_at, lease_ms, run_ms, retry_delay_ms, spec, error, errors, workflow_id, workflow_node, trace_id, beside, rate_key, on_limit, size, demand, tenant, args, meta, request_hash, result, unique_key, parent_results, gated
-INSERT INTO jobs {rows}
+INSERT OR ROLLBACK INTO jobs {rows}
 
 -- name: known_requests
 -- Which of these ids exist, and the hash of the request that made each.
