@@ -19,7 +19,7 @@ class Direct(msgspec.Struct, frozen=True):
     """The halves of a call, and what is measured once it was carried out.
 
     `ask` makes an operation of the body, or None where this call takes more than that one. `tell`
-    only says what the outcome is: it may be asked before the commit, and again after it.
+    says what the outcome is.
     """
 
     ask: Callable[[Call, bytes], Any]
