@@ -16,8 +16,8 @@ from tests.openapi.served import ROOT, serving
 from tests.openapi.unsayable import is_absent, is_unsayable
 
 LIMIT_S = 240
-# The first two bring it about by themselves.
-SEEDS = range(5, 13)
+# Each of them brings it about by itself, as a rule; the first one brings about the most else, too.
+SEEDS = (38, 16, 1, 12, 14, 6, 31, 24)
 # What the stories must have brought jobs through, whatever else they tried.
 HAPPENED = {"job.started", "job.completed", "job.failed", "job.discarded", "job.cancelled"}
 
@@ -28,7 +28,8 @@ def played(url: str, contract: Path, *more: str) -> None:
     report = subprocess.run(
         [*command, "--no-color", *more],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        # The library below looks through all of it at each request, for proxies.
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         timeout=LIMIT_S,
@@ -49,8 +50,8 @@ def without_repeats(folder: Path) -> Path:
         body["content"] = {PLAIN_JSON: body["content"][PLAIN_JSON]}
     schemas = less["components"]["schemas"]
     del schemas["EnqueueRequest"]["allOf"][1]["properties"]["options"]
-    # A URL that is too long would be drawn for seconds, in vain; tests of its own have one.
-    del schemas["WebhookRequest"]["properties"]["url"]["maxLength"]
+    # A URL of one character would be drawn for seconds, in vain.
+    del schemas["WebhookRequest"]["properties"]["url"]["minLength"]
     seen: set[str] = set()
     for item in less["paths"].values():
         for place in (item, *(item[key] for key in item if key in METHODS)):
