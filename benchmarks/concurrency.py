@@ -10,7 +10,7 @@ import msgspec
 
 from benchmarks.plot import Axis, draw
 from benchmarks.stand import STORES, StoreKind, database, running, write_down
-from benchmarks.throughput import run
+from benchmarks.throughput import needs_load_generator, run
 
 PHASE = "lifecycle"
 
@@ -34,7 +34,7 @@ def measure(program: str, store: StoreKind, connections: int, jobs: int) -> Figu
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print a table, write the figures down and draw them."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.concurrency", description=__doc__)
-    parser.add_argument("--load", required=True, metavar="PROGRAM", help="the load generator")
+    needs_load_generator(parser)
     parser.add_argument("--jobs", type=int, default=4000, help="in each run")
     parser.add_argument("--connections", default="2,8,32,128", help="how many, with commas")
     given = parser.parse_args(arguments)

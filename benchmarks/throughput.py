@@ -9,6 +9,7 @@ time does not, and jobs a second tell most about what else the machine does.
 """
 
 import argparse
+import shutil
 import statistics
 import subprocess
 import sys
@@ -183,6 +184,21 @@ def show(found: Sequence[Figures]) -> None:
         )
 
 
+def needs_load_generator(parser: argparse.ArgumentParser) -> None:
+    """Have the parser ask for one, and refuse what is none."""
+    parser.add_argument(
+        "--load", required=True, type=_program, metavar="PROGRAM", help="the load generator"
+    )
+
+
+def _program(name: str) -> str:
+    if shutil.which(name) is None:
+        raise argparse.ArgumentTypeError(
+            f"{name!r} is no program; name a load generator (make bench LOAD=...)"
+        )
+    return name
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print a table, write the figures down; 1 where a ratio is too small."""
     parser = argparse.ArgumentParser(
@@ -190,7 +206,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--load", required=True, metavar="PROGRAM", help="the load generator")
+    needs_load_generator(parser)
     parser.add_argument(
         "--jobs", type=int, default=10_000, help="in each phase; five times as many in batches"
     )
