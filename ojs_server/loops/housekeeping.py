@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from typing import Final
+from collections.abc import Coroutine
+from typing import Any, Final, TypeVar
 
 from ojs_server.domain.errors import OjsError
 from ojs_server.loops.reachability import Reachability
@@ -24,6 +25,8 @@ PRUNE_EVERY_MS: Final = 60_000
 # For how long the other nodes are told at once that fetches wait here.
 WAITING_MS: Final = 5_000
 _NEVER: Final = 1 << 62
+
+Answer = TypeVar("Answer")
 
 log = logging.getLogger("ojs.housekeeping")
 
@@ -93,20 +96,31 @@ class Housekeeping:
             return (next_at - now) / 1000
         fired = 0
         if due.cron is not None and due.cron <= now:
-            fired = (await self._engine.run(Fire())).entries
+            fired = (await self._awaited(self._engine.run(Fire()))).entries
         opened = 0
         if due.limit is not None and due.limit <= now:
-            opened = (await self._engine.run(Open())).limits
-        swept = await self._engine.run(
-            Sweep(judged_since=since, asked_at=now, prune=prune, check=check)
-        )
-        if prune and not (swept.more or swept.stale):
+            opened = (await self._awaited(self._engine.run(Open()))).limits
+        sweep = Sweep(judged_since=since, asked_at=now, prune=prune, check=check)
+        swept = await self._awaited(self._engine.run(sweep))
+        if prune and not swept.more:
             self._pruned_at = now
-        if check and not (swept.more or swept.stale):
+        if check and not swept.more:
             self._checked_at = now
         idle = not (fired or opened) and swept == Swept(swept.now)
         self._sleeps_until = swept.now + round(PAUSE_S * 1000) if idle else swept.now
         return PAUSE_S if idle else 0
+
+    async def _awaited(self, outcome: Coroutine[Any, Any, Answer]) -> Answer:
+        """What the writer answers. Until it does, the store is seen to be there: that many
+        requests wait for it is no stall."""
+        task = asyncio.ensure_future(outcome)
+        try:
+            while not (await asyncio.wait({task}, timeout=SLOW_POLL_S))[0]:
+                now = await self._engine.read(lambda reader: reader.now())
+                self._reachability.observe(now, monotonic_ms())
+            return task.result()
+        finally:
+            task.cancel()
 
     def _next(self, due: DueTimes, now: int) -> int:
         profile = self._engine.rules.profile

@@ -336,9 +336,9 @@ def bury(work: Work, dead: Sequence[Worker], why: Farewell) -> list[Worker]:
     return leave(work, dead, why, work.rules.profile.on_death)
 
 
-def noticed(work: Work, worker: Worker) -> Worker:
-    """The worker with the presence that it has by now; a change is told."""
-    found = presence(worker, work.now, work.rules.profile.thresholds)
+def noticed(work: Work, worker: Worker, at: int | None = None) -> Worker:
+    """The worker with the presence that it has by now, or had by a moment; a change is told."""
+    found = presence(worker, work.now if at is None else at, work.rules.profile.thresholds)
     if found == worker.presence:
         return worker
     heard = None if worker.beat_at is None else format_timestamp(worker.beat_at)

@@ -18,16 +18,18 @@ from ojs_server.store.base import JUDGED_AFTER_MS
 MATURE_STEP = 200
 # Each dead worker brings back all its jobs in the same transaction.
 WORKERS_STEP = 50
-# A sweep that was asked for this long ago was asked for before a stall.
-STALE_MS = 2_000
+# Where everybody has waited for so long, nobody minds waiting for larger steps.
+BEHIND_MS = 1_000
+BEHIND_STEP = 2_000
 
 
 class Sweep(msgspec.Struct, frozen=True):
     """One round of housekeeping.
 
     `judged_since` is the moment since which the store has been reachable without a gap, and
-    `asked_at` when the round was asked for: a server that was stopped in between must not act
-    on what it believed before.
+    `asked_at` when the round was asked for. Leases and workers are judged by that moment: what
+    came before it has been carried out by now, while a heartbeat that came later may still wait,
+    behind other requests or in the socket of a server that was stopped in between.
     """
 
     judged_since: int
@@ -52,7 +54,6 @@ class Swept(msgspec.Struct, frozen=True):
     noticed: int = 0
     removed: int = 0
     more: bool = False
-    stale: bool = False
 
 
 def run(work: Work, ops: Sequence[Sweep]) -> list[Swept | OjsError]:
@@ -61,26 +62,25 @@ def run(work: Work, ops: Sequence[Sweep]) -> list[Swept | OjsError]:
 
 
 def _sweep(work: Work, op: Sweep) -> Swept:
-    if work.now - op.asked_at > STALE_MS:
-        return Swept(work.now, stale=True)
+    step = BEHIND_STEP if work.now - op.asked_at > BEHIND_MS else MATURE_STEP
     # In maintenance nothing becomes due but the leases of those who still work.
-    matured, removed = _mature(work) if work.tx.maintenance is None else (0, 0)
-    lapsed = _lapse(work, op.judged_since)
-    tx, profile, since = work.tx, work.rules.profile, op.judged_since
-    dead = _bury(work, since, profile.dead_after_ms, tx.load_silent_workers, DEATH)
-    dead += _bury(work, since, profile.session_grace_ms, tx.load_dropped_workers, DROPPED)
-    changed = _notice(work, op.judged_since) if op.check else 0
+    matured, removed = _mature(work, step) if work.tx.maintenance is None else (0, 0)
+    lapsed = _lapse(work, op)
+    tx, profile = work.tx, work.rules.profile
+    dead = _bury(work, op, profile.dead_after_ms, tx.load_silent_workers, DEATH)
+    dead += _bury(work, op, profile.session_grace_ms, tx.load_dropped_workers, DROPPED)
+    changed = _notice(work, op) if op.check else 0
     pruned = prune(work) if op.prune else Pruned()
-    more = matured + removed >= MATURE_STEP or lapsed >= STEP or max(dead, changed) >= WORKERS_STEP
+    more = matured + removed >= step or lapsed >= STEP or max(dead, changed) >= WORKERS_STEP
     return Swept(
         work.now, matured, lapsed, dead, changed, removed + pruned.removed, more or pruned.more
     )
 
 
-def _mature(work: Work) -> tuple[int, int]:
+def _mature(work: Work, step: int) -> tuple[int, int]:
     changes: list[Change] = []
     aged: list[Job] = []
-    for job in work.tx.load_due(MATURE_STEP):
+    for job in work.tx.load_due(step):
         change = lifecycle.mature(job, work.now, work.places(job), work.keep(job.queue))
         if change is None:
             aged.append(job)
@@ -94,8 +94,8 @@ def _mature(work: Work) -> tuple[int, int]:
     return len(changes), len(aged)
 
 
-def _lapse(work: Work, judged_since: int) -> int:
-    lapsed = work.tx.load_lapsed(judged_since, STEP)
+def _lapse(work: Work, op: Sweep) -> int:
+    lapsed = work.tx.load_lapsed(op.judged_since, op.asked_at, STEP)
     changes = [_lapsed(work, job, lease) for job, lease in lapsed]
     for event in beside.stalled(work.tx, changes):
         work.note(event)
@@ -119,36 +119,36 @@ def _lapsed(work: Work, job: Job, lease: Lease) -> Change:
 
 def _bury(
     work: Work,
-    judged_since: int,
+    op: Sweep,
     patience_ms: int | None,
     load: Callable[[int, int], list[Worker]],
     why: Farewell,
 ) -> int:
     """Take workers for dead that something has been missed of for longer than the patience."""
-    if patience_ms is None or _is_early(work, judged_since, patience_ms):
+    if patience_ms is None or _is_early(op, patience_ms):
         return 0
-    missed = load(work.now - patience_ms, WORKERS_STEP)
+    missed = load(op.asked_at - patience_ms, WORKERS_STEP)
     if missed:
         work.tx.save_workers(bury(work, missed, why))
     return len(missed)
 
 
-def _notice(work: Work, judged_since: int) -> int:
+def _notice(work: Work, op: Sweep) -> int:
     """Tell of what silence has made of workers; those silent for long enough are deleted."""
     limits = work.rules.profile.thresholds
-    if _is_early(work, judged_since, limits.unreachable_ms):
+    if _is_early(op, limits.unreachable_ms):
         return 0
     changed = work.tx.load_changed_workers(
-        work.now - limits.unreachable_ms,
-        work.now - limits.offline_ms,
-        work.now - limits.deleted_ms,
+        op.asked_at - limits.unreachable_ms,
+        op.asked_at - limits.offline_ms,
+        op.asked_at - limits.deleted_ms,
         WORKERS_STEP,
     )
     if changed:
-        work.tx.save_workers([noticed(work, worker) for worker in changed])
+        work.tx.save_workers([noticed(work, worker, op.asked_at) for worker in changed])
     return len(changed)
 
 
-def _is_early(work: Work, judged_since: int, silence_ms: int) -> bool:
+def _is_early(op: Sweep, silence_ms: int) -> bool:
     """Whether workers have not had the time yet to be heard again."""
-    return judged_since + min(silence_ms, JUDGED_AFTER_MS) > work.now
+    return op.judged_since + min(silence_ms, JUDGED_AFTER_MS) > op.asked_at

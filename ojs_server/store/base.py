@@ -236,8 +236,8 @@ class Tx(WorkflowTx, WebhookTx, SchemaTx, RoutingTx, SharingTx, KindTx, CronTx, 
     def extend_leases(self, leases: Sequence[Lease]) -> None:
         """Store the new `expires_at` of leases."""
 
-    def load_lapsed(self, judged_since: int, limit: int) -> list[tuple[Job, Lease]]:
-        """Lock the jobs whose lease or run time is over.
+    def load_lapsed(self, judged_since: int, until: int, limit: int) -> list[tuple[Job, Lease]]:
+        """Lock the jobs whose lease or run time was over by the moment `until`.
 
         A job that was handed out before `judged_since` (its `started_at`) is judged only when
         min(lease, 30 s) has passed since then, so that a server that was away robs no live

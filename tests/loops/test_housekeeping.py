@@ -20,7 +20,7 @@ from ojs_server.loops.runner import Loops
 from ojs_server.ops.claim import Claim
 from ojs_server.ops.engine import Engine
 from ojs_server.ops.fetch import fetch
-from ojs_server.ops.sweep import Swept
+from ojs_server.ops.sweep import Sweep, Swept
 from ojs_server.ops.work import Rules
 from ojs_server.store.open import open_store
 from ojs_server.store.records import DueTimes, QueueCounts
@@ -57,11 +57,10 @@ async def test_the_first_round_prunes_and_then_only_every_minute(night: Night) -
     assert [sweep.prune for sweep in around.sweeps] == [True, True]
 
 
-@pytest.mark.parametrize("answer", [Swept(AT, stale=True), Swept(AT, removed=500, more=True)])
-async def test_pruning_goes_on_until_it_is_done(night: Night, answer: Swept) -> None:
+async def test_pruning_goes_on_until_it_is_done(night: Night) -> None:
     around = night.around
     around.now = AT + PRUNE_EVERY_MS
-    around.answer = lambda sweep: answer
+    around.answer = lambda sweep: Swept(AT, removed=500, more=True)
     for _ in range(3):
         assert await night.sleeper.next() == 0
     around.answer = lambda sweep: Swept(around.now)
@@ -274,3 +273,54 @@ async def test_due_jobs_are_available_by_the_timer_and_not_by_polling(
     # The store's own clock tells; a busy machine may delay some of them.
     assert min(late) >= 0
     assert min(late) < 100, f"the jobs were promoted {late} ms late"
+
+
+async def test_waiting_for_a_busy_writer_is_no_gap(
+    night: Night, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise nothing would ever be judged while requests wait for longer than that."""
+    around, since = night.around, night.around.sweeps[0].judged_since
+    around.due = DueTimes(AT, None, None)
+    monkeypatch.setattr(housekeeping, "SLOW_POLL_S", 0.001)
+    looked, done = asyncio.Semaphore(0), asyncio.Event()
+
+    async def slow(sweep: Sweep) -> Swept:
+        around.sweeps.append(sweep)
+        await done.wait()
+        return Swept(around.now, matured=1)
+
+    def pass_a_second() -> None:
+        around.now += 1000
+        looked.release()
+
+    monkeypatch.setattr(around, "run", slow)
+    around.meanwhile = pass_a_second
+    night.sweeper.nudge()
+    async with asyncio.timeout(30):
+        for _ in range(5):
+            await looked.acquire()
+    around.meanwhile = lambda: None
+    done.set()
+    assert await night.sleeper.pause() == 0
+    await night.sleeper.next()
+    assert len(around.sweeps) == 3
+    assert [sweep.judged_since for sweep in around.sweeps[1:]] == [since, since]
+
+
+async def test_a_stall_while_the_writer_is_busy_is_a_gap(
+    night: Night, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    around = night.around
+    around.due = DueTimes(AT, None, None)
+    monkeypatch.setattr(housekeeping, "SLOW_POLL_S", 0.001)
+
+    async def stopped(sweep: Sweep) -> Swept:
+        around.sweeps.append(sweep)
+        around.now += 40_000
+        return Swept(around.now, matured=1)
+
+    monkeypatch.setattr(around, "run", stopped)
+    await night.sleeper.next()
+    await night.sleeper.next()
+    first, second = around.sweeps[1:]
+    assert second.judged_since == first.asked_at + 40_000

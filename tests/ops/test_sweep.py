@@ -4,7 +4,7 @@ import pytest
 
 from ojs_server.domain.retention import DAY
 from ojs_server.ops.settle import Cancel
-from ojs_server.ops.sweep import MATURE_STEP, STALE_MS
+from ojs_server.ops.sweep import BEHIND_MS, BEHIND_STEP, MATURE_STEP, Swept
 from ojs_server.ops.work import NEAR_MS
 from tests.ops.bench import Bench, enqueue
 from tests.ops.model import BURIED
@@ -12,14 +12,7 @@ from tests.ops.model import BURIED
 
 def test_nothing_to_do(bench: Bench) -> None:
     swept = bench.sweep()
-    assert (swept.matured, swept.lapsed, swept.dead, swept.removed, swept.more, swept.stale) == (
-        0,
-        0,
-        0,
-        0,
-        False,
-        False,
-    )
+    assert swept == Swept(bench.clock.now)
 
 
 def test_jobs_are_promoted_in_the_order_of_their_times(bench: Bench) -> None:
@@ -143,15 +136,42 @@ def test_what_is_handed_out_after_a_start_is_judged_at_once(bench: Bench) -> Non
     assert (bench.state(slow), bench.state(quick)) == ("retryable", "available")
 
 
-def test_a_sweep_that_was_asked_for_before_a_stall_does_nothing(bench: Bench) -> None:
-    job_id = bench.put(scheduled_at="+PT1S")
+def test_leases_are_judged_by_when_the_sweep_was_asked_for(bench: Bench) -> None:
+    """What waits behind it, or in the socket of a server that was stopped, may be a heartbeat."""
+    over = bench.put(visibility_timeout=5)
+    bench.take()
+    held = bench.put(visibility_timeout=6)
+    bench.take()
+    bench.clock.advance(5_500)
     asked = bench.clock.now
-    bench.clock.advance(STALE_MS + 1)
-    swept = bench.sweep(asked_at=asked, prune=True)
-    assert swept.stale
-    assert swept.matured == 0
-    assert bench.state(job_id) == "scheduled"
-    assert bench.sweep(asked_at=bench.clock.now - STALE_MS).matured == 1
+    bench.clock.advance(3_600_000)
+    assert bench.sweep(asked_at=asked).lapsed == 1
+    assert (bench.state(over), bench.state(held)) == ("available", "active")
+
+
+def test_workers_are_judged_by_when_the_sweep_was_asked_for(bench: Bench) -> None:
+    bench.beat("silent")
+    bench.clock.advance(20_000)
+    bench.beat("alive")
+    bench.clock.advance(10_000)
+    asked = bench.clock.now
+    bench.clock.advance(3_600_000)
+    assert bench.sweep(asked_at=asked, check=True).dead == 1
+    with bench.store.reader() as reader:
+        silent, alive = (reader.workers([name])[0].worker for name in ("silent", "alive"))
+    assert silent.gone_at is not None
+    assert (alive.gone_at, alive.deleted_at) == (None, None)
+
+
+def test_what_is_due_is_promoted_however_long_the_sweep_has_waited(bench: Bench) -> None:
+    jobs = [{"scheduled_at": "+PT1S"}] * (BEHIND_STEP + 1)
+    for start in range(0, len(jobs), 1000):
+        bench.do(enqueue(jobs=jobs[start : start + 1000]))
+    asked = bench.clock.now
+    bench.clock.advance(BEHIND_MS + 1)
+    first = bench.sweep(asked_at=asked)
+    assert (first.matured, first.more) == (BEHIND_STEP, True)
+    assert bench.sweep(asked_at=bench.clock.now - BEHIND_MS).matured == 1
 
 
 def test_a_full_step_says_that_there_is_more(bench: Bench) -> None:

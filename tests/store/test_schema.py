@@ -180,7 +180,7 @@ def test_due_jobs_are_found_by_index_on_postgres(connection: psycopg.Connection[
 
 
 def test_lapsed_leases_are_found_by_index_on_postgres(connection: psycopg.Connection[Any]) -> None:
-    bound = {"now": START + 60_000, "since": 0, "grace": 30_000, "limit": LIMIT}
+    bound = {"until": START + 60_000, "since": 0, "grace": 30_000, "limit": LIMIT}
     scans = explained(connection, STATEMENTS["load_lapsed"].sql, bound)
     assert {"leases_expiry", "leases_deadline"} <= {scan.index for scan in scans}
     assert all(scan.index and scan.rows <= LIMIT for scan in scans)

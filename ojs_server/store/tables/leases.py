@@ -35,10 +35,10 @@ class LeaseWrites(Writing):
         """New ends of leases; one that has gone stays gone."""
         self.run_rows("extend_leases", [(lease.job_id, lease.expires_at) for lease in leases])
 
-    def load_lapsed(self, judged_since: int, limit: int) -> list[tuple[Job, Lease]]:
-        """Lock the jobs whose lease or run time is over."""
+    def load_lapsed(self, judged_since: int, until: int, limit: int) -> list[tuple[Job, Lease]]:
+        """Lock the jobs whose lease or run time was over by a moment."""
         rows = self.all(
-            "load_lapsed", now=self.now, since=judged_since, grace=JUDGED_AFTER_MS, limit=limit
+            "load_lapsed", until=until, since=judged_since, grace=JUDGED_AFTER_MS, limit=limit
         )
         return [held_of(row) for row in rows]
 

@@ -7,9 +7,11 @@ from ojs_server.store.base import Store
 from tests.store.records import ON_ALL_VERSIONS, START, HandClock, a_job, a_lease, hold, put
 
 
-def lapsed(store: Store, judged_since: int = 0, limit: int = 99) -> list[str]:
+def lapsed(
+    store: Store, judged_since: int = 0, limit: int = 99, until: int | None = None
+) -> list[str]:
     with store.transaction() as tx:
-        found = tx.load_lapsed(judged_since, limit)
+        found = tx.load_lapsed(judged_since, tx.now if until is None else until, limit)
     assert all(job.id == lease.job_id for job, lease in found)
     return sorted(job.id for job, _ in found)
 
@@ -184,4 +186,4 @@ def test_lapsed_jobs_come_with_their_leases(store: Store, clock: HandClock) -> N
     lease = a_lease("j1", expires_at=START, fetch_id="f")
     hold(store, lease)
     with store.transaction() as tx:
-        assert tx.load_lapsed(0, 9) == [(a_job("j1", state="active", attempt=1).job, lease)]
+        assert tx.load_lapsed(0, tx.now, 9) == [(a_job("j1", state="active", attempt=1).job, lease)]

@@ -134,7 +134,7 @@ def test_a_sweep_leaves_what_other_nodes_are_busy_with(node: OpenNode, clock: Ha
         busy.load_jobs(["j1"])
         assert [job.id for job in busy.load_due(1)] == ["d1"]
         assert [worker.id for worker in busy.load_silent_workers(clock.now, 1)] == ["w1"]
-        assert [job.id for job, _ in sweep.load_lapsed(0, 9)] == ["j2"]
+        assert [job.id for job, _ in sweep.load_lapsed(0, sweep.now, 9)] == ["j2"]
         assert [job.id for job in sweep.load_due(9)] == ["d2"]
         assert [worker.id for worker in sweep.load_silent_workers(clock.now, 9)] == ["w2"]
 
@@ -146,7 +146,7 @@ def test_a_lease_that_was_renewed_meanwhile_is_not_swept(node: OpenNode, clock: 
     with second.transaction() as sweep:
         with first.transaction() as beat:
             beat.extend_leases([a_lease("j1", expires_at=clock.now + 60_000)])
-        assert sweep.load_lapsed(0, 9) == []
+        assert sweep.load_lapsed(0, sweep.now, 9) == []
 
 
 def test_pruning_nodes_take_different_rows(node: OpenNode) -> None:

@@ -54,7 +54,7 @@ WHERE leases.job_id = extension.job_id
 -- could be heard all along, or the store has been reachable for long enough.
 (
     run.started_at >= %(since)s::int8
-    OR %(since)s::int8 + least(leases.duration_ms, %(grace)s::int8) <= %(now)s::int8
+    OR %(since)s::int8 + least(leases.duration_ms, %(grace)s::int8) <= %(until)s::int8
 )
 
 -- name: load_lapsed
@@ -63,13 +63,13 @@ WHERE leases.job_id = extension.job_id
 WITH late AS MATERIALIZED (
     (
         SELECT leases.job_id FROM leases JOIN jobs AS run ON run.id = leases.job_id
-        WHERE leases.expires_at <= %(now)s::int8 AND {judged}
+        WHERE leases.expires_at <= %(until)s::int8 AND {judged}
         ORDER BY leases.expires_at LIMIT %(limit)s::int8
     )
     UNION
     (
         SELECT leases.job_id FROM leases JOIN jobs AS run ON run.id = leases.job_id
-        WHERE leases.deadline_at <= %(now)s::int8 AND {judged}
+        WHERE leases.deadline_at <= %(until)s::int8 AND {judged}
         ORDER BY leases.deadline_at LIMIT %(limit)s::int8
     )
     LIMIT %(limit)s::int8
@@ -80,7 +80,7 @@ WITH late AS MATERIALIZED (
 )
 SELECT {job}, {lease}
 FROM jobs JOIN leases ON leases.job_id = jobs.id
-WHERE leases.expires_at <= %(now)s::int8 OR leases.deadline_at <= %(now)s::int8
+WHERE leases.expires_at <= %(until)s::int8 OR leases.deadline_at <= %(until)s::int8
 ORDER BY leases.job_id FOR UPDATE OF leases SKIP LOCKED
 
 -- name: load_held

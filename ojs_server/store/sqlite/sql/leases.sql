@@ -40,7 +40,7 @@ FROM ({rows}) AS extension WHERE leases.job_id = extension.column1
 -- fragment: judged
 -- Whether a lease may be judged: handed out since the store has been reachable, so that its holder
 -- could be heard all along, or the store has been reachable for long enough.
-(run.started_at >= :since OR :since + min(leases.duration_ms, :grace) <= :now)
+(run.started_at >= :since OR :since + min(leases.duration_ms, :grace) <= :until)
 
 -- name: load_lapsed
 -- Leases whose time is over, as far as the store was reachable to hear from their holders.
@@ -48,13 +48,13 @@ SELECT {job}, {lease}
 FROM (
     SELECT job_id FROM (
         SELECT leases.job_id FROM leases CROSS JOIN jobs AS run ON run.id = leases.job_id
-        WHERE leases.expires_at <= :now AND {judged}
+        WHERE leases.expires_at <= :until AND {judged}
         ORDER BY leases.expires_at LIMIT :limit
     )
     UNION
     SELECT job_id FROM (
         SELECT leases.job_id FROM leases CROSS JOIN jobs AS run ON run.id = leases.job_id
-        WHERE leases.deadline_at <= :now AND {judged}
+        WHERE leases.deadline_at <= :until AND {judged}
         ORDER BY leases.deadline_at LIMIT :limit
     )
     LIMIT :limit
