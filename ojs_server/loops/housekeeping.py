@@ -135,17 +135,18 @@ class Housekeeping:
 
     async def _look_for_waiters(self, now: int) -> None:
         """Have other nodes send their news here; wake fetches that wait beside available jobs,
-        since a notice can be lost with its connection."""
-        names = self._engine.wakeups.queues()
-        rooms = self._engine.rooms.queues()
-        if not (names or rooms) or not self._shared:
+        since a notice can be lost with its connection, and a wake with who was woken."""
+        wakeups, rooms = self._engine.wakeups, self._engine.rooms
+        if not (wakeups or rooms):
             return
-        if self._waiting_until < now + WAITING_MS // 2:
-            self._waiting_until = now + WAITING_MS
-            await self._engine.note_waiting(self._waiting_until)
-        self._engine.rooms.wake_all()
-        if not names:
+        if self._shared:
+            if self._waiting_until < now + WAITING_MS // 2:
+                self._waiting_until = now + WAITING_MS
+                await self._engine.note_waiting(self._waiting_until)
+            rooms.wake_all()
+        if not wakeups:
             return
+        names = wakeups.queues()
         queues = await self._engine.read(lambda reader: reader.queues(names))
         found = {
             # Of a queue with limits most may have to wait; one who looks is enough to find out.
@@ -153,7 +154,7 @@ class Housekeeping:
             for queue in queues
             if queue.counts["available"] > 0 and not queue.paused
         }
-        self._engine.wakeups.wake(found)
+        wakeups.wake(found)
 
 
 def _due(reader: Reader) -> tuple[int, DueTimes]:

@@ -49,11 +49,12 @@ class Claim(msgspec.Struct, frozen=True):
 
 
 class Delivery(msgspec.Struct, frozen=True):
-    """A job in a worker's hands."""
+    """A job in a worker's hands; `again` where it was handed out before, to the same FETCH."""
 
     claimed: Claimed
     lease: Lease
     left: Left = NOTHING_LEFT
+    again: bool = False
 
 
 Deliveries = tuple[Delivery, ...]
@@ -167,7 +168,7 @@ def _with_left(work: Work, answers: list[Deliveries]) -> list[Deliveries | OjsEr
     left = left_for(work.tx, marked)
     return [
         tuple(
-            Delivery(one.claimed, one.lease, left.get(one.claimed.job.id, NOTHING_LEFT))
+            msgspec.structs.replace(one, left=left.get(one.claimed.job.id, NOTHING_LEFT))
             for one in answer
         )
         for answer in answers
@@ -184,7 +185,7 @@ def _repeated(work: Work, ops: Sequence[Claim]) -> dict[int, Deliveries]:
     answers: dict[int, Deliveries] = {}
     for index, op in enumerate(ops):
         mine = tuple(
-            Delivery(Claimed(job.job, job.args, job.meta, job.parent_results), lease)
+            Delivery(Claimed(job.job, job.args, job.meta, job.parent_results), lease, again=True)
             for lease in leases
             if lease.fetch_id == op.fetch_id and lease.worker_id == op.worker_id
             if (job := stored.get(lease.job_id))

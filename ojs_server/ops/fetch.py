@@ -6,13 +6,17 @@ from contextlib import suppress
 from typing import Final
 
 from ojs_server.domain.demand import ability_of
-from ojs_server.domain.errors import Conflict
+from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.faults import Fault
 from ojs_server.domain.workers import Worker, may_fetch
 from ojs_server.ops.claim import Claim, Deliveries
 from ojs_server.ops.engine import Engine
-from ojs_server.ops.settle import Fail
+from ojs_server.ops.exchange import Exchange, RepeatableFail
 from ojs_server.ops.wakeups import Waiter, first
+
+# How often jobs are given back to a store that does not take them, and with what pauses.
+GIVE_BACK_TRIES: Final = 30
+GIVE_BACK_AGAIN_S: Final = 1.0
 
 _LEFT: Final = Fault("released", "released", "the caller left before it had the job")
 
@@ -43,6 +47,9 @@ async def fetch(
             if left is not None and left.done():
                 await _give_back(engine, deliveries)
                 return ()
+            if any(one.again for one in deliveries):
+                # It took nothing new, so that what woke it is for somebody else.
+                waiter.wake()
             remaining = deadline - asyncio.get_running_loop().time()
             if deliveries or remaining <= 0 or engine.wakeups.closed:
                 return deliveries
@@ -50,9 +57,7 @@ async def fetch(
             if worker is not None and not may_fetch(worker):
                 await _hold(engine, waiter, left, remaining)
                 return ()
-            waiter.picky = is_picky(claim) or (
-                worker is not None and ability_of(worker.profile, None) is not None
-            )
+            waiter.picky = is_picky(claim) or (worker is not None and _chooses(engine, worker))
             await first(waiter.wait(), left, remaining)
             if left is not None and left.done():
                 return ()
@@ -67,15 +72,36 @@ def is_picky(claim: Claim) -> bool:
     return any(one is not None for one in (claim.job_types, claim.tenant, claim.tags))
 
 
+def _chooses(engine: Engine, worker: Worker) -> bool:
+    """Whether a job may be none for this worker: it runs some only, or must be heard of first."""
+    return engine.rules.profile.gates_fetch or ability_of(worker.profile, None) is not None
+
+
 async def _give_back(engine: Engine, deliveries: Deliveries) -> None:
-    """The caller left while the claim was being committed: its jobs are for somebody else."""
-    for one in deliveries:
-        job, lease = one.claimed.job, one.lease
-        release = Fail(
-            job.id, _LEFT, worker_id=lease.worker_id, attempt=lease.attempt, requeue=True
+    """The caller left while the claim was being committed: its jobs are for somebody else.
+
+    They go back in one operation, so that none is left behind. Where the store is too busy for
+    it, it is asked again.
+    """
+    if not deliveries:
+        return
+    leases = [one.lease for one in deliveries]
+    releases = Exchange(
+        tuple(
+            RepeatableFail(
+                held.job_id, _LEFT, worker_id=held.worker_id, attempt=held.attempt, requeue=True
+            )
+            for held in leases
         )
-        with suppress(Conflict):
-            await engine.run(release)
+    )
+    for _ in range(GIVE_BACK_TRIES):
+        try:
+            await engine.run(releases)
+            return
+        except Unavailable:
+            if engine.wakeups.closed:
+                return
+            await first(engine.wakeups.until_closed(), None, GIVE_BACK_AGAIN_S)
 
 
 async def _worker(engine: Engine, worker_id: str) -> Worker | None:

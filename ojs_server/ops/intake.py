@@ -33,14 +33,23 @@ async def enqueue(
             # Before looking, or room could be made unseen.
             waiter.settle()
             try:
-                return await engine.run(op)
+                enqueued = await engine.run(op)
+                if not enqueued.created:
+                    waiter.wake()
+                return enqueued
             except QueueFull as still:
+                # Too little for this one may be enough for those behind it.
+                engine.rooms.pass_on(waiter)
                 remaining = deadline - asyncio.get_running_loop().time()
                 if not still.blocks or remaining <= 0 or engine.rooms.closed:
                     raise
                 await first(waiter.wait(), left, remaining)
                 if left is not None and left.done():
                     raise
+            except BaseException:
+                # The room that was made is still there: `leave` hands the wake on.
+                waiter.wake()
+                raise
     finally:
         engine.rooms.leave(waiter)
         if left is not None:

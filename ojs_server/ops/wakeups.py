@@ -5,7 +5,8 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 
 class Waiter:
-    """One waiting fetch and the queues it would take from; `picky` if not every job suits it."""
+    """One waiting fetch and the queues it would take from, all where it names none; `picky` if
+    not every job suits it."""
 
     def __init__(self, queues: tuple[str, ...], *, picky: bool = False) -> None:
         self.queues = queues
@@ -36,6 +37,8 @@ class Wakeups:
     def __init__(self) -> None:
         # Dicts as ordered sets: leaving must not search a list of a thousand waiters.
         self._by_queue: dict[str, dict[Waiter, None]] = {}
+        # Those that name no queue name something else that they want: they are picky.
+        self._everywhere: dict[Waiter, None] = {}
         self._closing = asyncio.Event()
         # Called when somebody waits where nobody did.
         self.on_first: Callable[[], None] = lambda: None
@@ -49,26 +52,39 @@ class Wakeups:
         """Until nobody may wait any more."""
         await self._closing.wait()
 
-    def queues(self) -> list[str]:
-        """The queues that somebody waits for."""
-        return list(self._by_queue)
+    def queues(self) -> list[str] | None:
+        """The queues that somebody waits for; None for all of them."""
+        return None if self._everywhere else list(self._by_queue)
 
     def __len__(self) -> int:
-        return len({waiter for waiters in self._by_queue.values() for waiter in waiters})
+        named = {waiter for waiters in self._by_queue.values() for waiter in waiters}
+        return len(named) + len(self._everywhere)
 
     def enter(self, queues: tuple[str, ...], *, picky: bool = False) -> Waiter:
         """Start to wait; to be entered before looking, or a job could slip past."""
         waiter = Waiter(queues, picky=picky)
-        if not self._by_queue:
+        if not (self._by_queue or self._everywhere):
             self.on_first()
         for queue in queues:
             self._by_queue.setdefault(queue, {})[waiter] = None
+        if not queues:
+            self._everywhere[waiter] = None
         if self.closed:
             waiter.wake()
         return waiter
 
+    def pass_on(self, waiter: Waiter) -> None:
+        """What it was woken for was not enough for it: it may be for those that came after it."""
+        for queue in waiter.queues:
+            behind = iter(self._by_queue.get(queue, ()))
+            if waiter in behind:  # goes on until it has found it
+                following = next((one for one in behind if not one.woken), None)
+                if following is not None:
+                    following.wake()
+
     def leave(self, waiter: Waiter) -> None:
         """Stop waiting. A wake that was not used is handed on, or a job would lie unseen."""
+        self._everywhere.pop(waiter, None)
         for queue in waiter.queues:
             waiters = self._by_queue.get(queue, {})
             waiters.pop(waiter, None)
@@ -93,12 +109,17 @@ class Wakeups:
                 if not waiter.woken:
                     waiter.wake()
                     left -= not waiter.picky
+        if self._everywhere and any(queues.values()):
+            for waiter in self._everywhere:
+                waiter.wake()
 
     def wake_all(self, queues: Iterable[str] | None = None) -> None:
         """Wake everybody, when nobody knows how much was missed."""
         for queue in list(self._by_queue) if queues is None else queues:
             for waiter in self._by_queue.get(queue, {}):
                 waiter.wake()
+        for waiter in self._everywhere:
+            waiter.wake()
 
     def close(self) -> None:
         """Nobody waits any more: the server is stopping."""

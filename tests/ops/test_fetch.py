@@ -8,16 +8,20 @@ import pytest
 
 from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.faults import parse_fault
+from ojs_server.domain.profile import PROFILES
 from ojs_server.domain.workers import Directive, Worker, WorkerState
 from ojs_server.ops import fetch as fetching
 from ojs_server.ops.beat import Beat
 from ojs_server.ops.claim import Claim, Deliveries
 from ojs_server.ops.control import SetPaused
 from ojs_server.ops.engine import Engine
+from ojs_server.ops.exchange import Exchange
 from ojs_server.ops.fetch import fetch
 from ojs_server.ops.presence import Direct, Register
-from ojs_server.ops.settle import Activate, Fail
+from ojs_server.ops.settle import Ack, Activate, Fail
 from ojs_server.ops.sweep import Sweep
+from ojs_server.ops.work import Rules
+from ojs_server.store.base import Store
 from tests.ops.bench import HandClock, enqueue
 
 LONG_MS = 60_000
@@ -255,6 +259,88 @@ async def test_jobs_whose_caller_left_during_the_claim_go_to_somebody_else(
     assert await fetch(engine, Claim(("q",), 1, "w"), LONG_MS, gone) == ()
     (delivery,) = await run(Claim(("q",), 1, "x"))
     assert (delivery.claimed.job.id, delivery.claimed.job.releases) == (job_id, 1)
+
+
+async def test_all_jobs_of_a_caller_who_left_go_back_though_some_cannot(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = [await put(engine) for _ in range(3)]
+    gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    run, refusals = engine.run, [Unavailable("not now")]
+    monkeypatch.setattr(fetching, "GIVE_BACK_AGAIN_S", 0.001)
+
+    async def meanwhile(operation: Any) -> Any:
+        if isinstance(operation, Exchange) and refusals:
+            raise refusals.pop()
+        outcome = await run(operation)
+        if isinstance(operation, Claim):
+            await run(Ack(made[1]))
+            gone.set_result(None)
+        return outcome
+
+    monkeypatch.setattr(engine, "run", meanwhile)
+    assert await fetch(engine, Claim(("q",), 3, "w"), LONG_MS, gone) == ()
+    assert not refusals
+    assert ids(await run(Claim(("q",), 3, "x"))) == [made[0], made[2]]
+
+
+async def test_a_server_that_stops_is_not_asked_again_to_take_jobs_back(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await put(engine)
+    gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    run = engine.run
+
+    async def meanwhile(operation: Any) -> Any:
+        if isinstance(operation, Exchange):
+            raise Unavailable("the server is stopping")
+        outcome = await run(operation)
+        gone.set_result(None)
+        engine.wakeups.close()
+        return outcome
+
+    monkeypatch.setattr(engine, "run", meanwhile)
+    async with asyncio.timeout(30):
+        assert await fetch(engine, Claim(("q",), 1, "w"), LONG_MS, gone) == ()
+
+
+async def test_who_names_types_alone_is_woken_by_every_queue(
+    engine: Engine, fetches: Fetches
+) -> None:
+    task = await fetches.start(queues=(), job_types=("t",))
+    await put(engine, queue="s", type="other")
+    job_id = await put(engine, queue="r")
+    assert await answer(task) == [job_id]
+
+
+async def test_a_repeated_fetch_hands_on_the_wake_that_it_had_no_use_for(
+    engine: Engine, fetches: Fetches
+) -> None:
+    first = await fetches.start("w", fetch_id="f")
+    again = await fetches.start("w", fetch_id="f")
+    other = await fetches.start("x")
+    taken = await put(engine)
+    assert await answer(first) == [taken]
+    job_id = await put(engine)
+    assert await answer(again) == [taken]
+    assert await answer(other) == [job_id]
+
+
+async def test_a_worker_that_is_not_heard_of_keeps_no_job_from_others(
+    store: Store, clock: HandClock
+) -> None:
+    """Where presence counts, nothing is handed to it, and what wakes it is for those behind it."""
+    engine = Engine(store, Rules(profile=PROFILES["blackboard"]))
+    fetches = Fetches(engine)
+    try:
+        await engine.run(Register("mute", {}))
+        await fetches.start("mute")
+        other = await fetches.start()
+        job_id = await put(engine)
+        assert await answer(other) == [job_id]
+    finally:
+        await fetches.end()
+        await engine.close()
 
 
 async def test_a_hundred_waiters_and_a_hundred_jobs_find_each_other(engine: Engine) -> None:

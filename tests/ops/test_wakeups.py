@@ -112,3 +112,46 @@ def test_closing_wakes_everybody_now_and_later() -> None:
     wakeups.close()
     assert woken([*waiters, wakeups.enter(("c",))]) == [True, True, True]
     assert wakeups.closed
+
+
+def test_who_names_no_queue_is_woken_by_every_queue_and_uses_up_no_wake() -> None:
+    wakeups = Wakeups()
+    everywhere, plain = crowd(wakeups, (), ("a",))
+    assert len(wakeups) == 2
+    assert wakeups.queues() is None
+    wakeups.wake({"a": 0})
+    assert woken([everywhere, plain]) == [False, False]
+    wakeups.wake({"a": 1})
+    assert woken([everywhere, plain]) == [True, True]
+    everywhere.settle()
+    wakeups.wake({"b": 1})
+    assert woken([everywhere]) == [True]
+    everywhere.settle()
+    wakeups.wake_all()
+    assert woken([everywhere]) == [True]
+    wakeups.leave(everywhere)
+    assert wakeups.queues() == ["a"]
+
+
+def test_the_first_who_waits_everywhere_is_noticed() -> None:
+    wakeups = Wakeups()
+    seen: list[str] = []
+    wakeups.on_first = lambda: seen.append("first")
+    waiters = crowd(wakeups, (), (), ("a",))
+    assert seen == ["first"]
+    for waiter in waiters:
+        wakeups.leave(waiter)
+    assert len(wakeups) == 0
+    crowd(wakeups, ())
+    assert seen == ["first", "first"]
+
+
+def test_what_was_not_enough_for_one_is_passed_on_to_the_next_that_came_later() -> None:
+    wakeups = Wakeups()
+    waiters = crowd(wakeups, ("a",), ("a", "b"), ("b",), ("a",))
+    wakeups.pass_on(waiters[1])
+    assert woken(waiters) == [False, False, True, True]
+    wakeups.pass_on(waiters[0])
+    assert woken(waiters) == [False, True, True, True]
+    wakeups.pass_on(waiters[3])
+    assert woken(waiters) == [False, True, True, True]
