@@ -146,7 +146,7 @@ class Housekeeping:
             rooms.wake_all()
         if not wakeups:
             return
-        names = wakeups.queues()
+        names = None if wakeups.everywhere else wakeups.queues()
         queues = await self._engine.read(lambda reader: reader.queues(names))
         found = {
             # Of a queue with limits most may have to wait; one who looks is enough to find out.

@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, Final, Protocol, get_args
 
@@ -185,11 +185,24 @@ class Begun:
         return self._committed
 
 
+# Those that may be about more than one job.
+_JOBS_OF: Final[Mapping[type, Callable[[Any], int]]] = {
+    enqueue.Enqueue: lambda op: len(op.drafts),
+    bulk_enqueue.BulkEnqueue: lambda op: len(op.drafts),
+    workflow.Start: lambda op: len(op.definition.drafts),
+    claim.Claim: lambda op: op.count,
+    Exchange: lambda op: sum(map(jobs_of, op.parts)),
+    beat.Beat: lambda op: len(op.active_ids or ()),
+    bulk.Bulk: lambda op: len(op.ids),
+    control.Purge: lambda op: len(op.job_ids),
+    move.Move: lambda op: len(op.job_ids),
+}
+
+
 def jobs_of(op: Operation) -> int:
-    """How many jobs a request brings, or is about."""
-    if isinstance(op, enqueue.Enqueue):
-        return len(op.drafts)
-    return len(op.parts) if isinstance(op, Exchange) else 1
+    """How many jobs a request brings, asks for, or is about; one at least."""
+    count = _JOBS_OF.get(type(op))
+    return 1 if count is None else count(op) or 1
 
 
 def is_small(ops: Sequence[Operation]) -> bool:

@@ -132,7 +132,10 @@ class GroupCommit:
             return None
 
     def _take(self) -> list[Waiting]:
-        """The next batch. An operation on something already in it waits, and keeps its turn."""
+        """The next batch, of so many jobs at most unless one operation alone has more.
+
+        An operation on something already in it waits, and keeps its turn.
+        """
         batch: list[Waiting] = []
         kept: list[Waiting] = []
         touched: set[object] = set()
@@ -150,8 +153,11 @@ class GroupCommit:
                     if len(kept) == MAX_KEPT:
                         break
                     continue
-            batch.append(one)
             jobs += jobs_of(operation)
+            if jobs > MAX_JOBS and batch:
+                kept.append(one)
+                break
+            batch.append(one)
             if jobs >= MAX_JOBS or len(batch) == MAX_BATCH:
                 break
         waiting.extendleft(reversed(kept))

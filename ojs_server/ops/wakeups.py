@@ -52,9 +52,14 @@ class Wakeups:
         """Until nobody may wait any more."""
         await self._closing.wait()
 
-    def queues(self) -> list[str] | None:
-        """The queues that somebody waits for; None for all of them."""
-        return None if self._everywhere else list(self._by_queue)
+    @property
+    def everywhere(self) -> bool:
+        """Whether somebody waits for jobs of any queue."""
+        return bool(self._everywhere)
+
+    def queues(self) -> list[str]:
+        """The queues that are waited for by name."""
+        return list(self._by_queue)
 
     def __len__(self) -> int:
         named = {waiter for waiters in self._by_queue.values() for waiter in waiters}

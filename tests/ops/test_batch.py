@@ -12,11 +12,16 @@ import pytest
 from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.tenant import Tenant
 from ojs_server.domain.turns import Rota
+from ojs_server.domain.workers import WorkerState
 from ojs_server.ops import batch
+from ojs_server.ops.beat import Beat
+from ojs_server.ops.bulk import Bulk
+from ojs_server.ops.bulk_enqueue import BulkEnqueue
 from ojs_server.ops.claim import Claim
-from ojs_server.ops.control import Reset, SetPaused
+from ojs_server.ops.control import Purge, Reset, SetPaused
 from ojs_server.ops.engine import Engine
 from ojs_server.ops.exchange import Exchange, RepeatableAck
+from ojs_server.ops.move import Move
 from ojs_server.ops.settle import Ack, Cancel
 from ojs_server.ops.sharers import SaveTenant
 from ojs_server.ops.work import Rules
@@ -26,6 +31,7 @@ from ojs_server.store.records import Foreseen
 from ojs_server.store.sqlite.transaction import SqliteTx
 from ojs_wire.values import uuid7
 from tests.ops.bench import Bench, HandClock, enqueue, luck
+from tests.ops.flows import group, job, request
 
 
 class Faulty:
@@ -56,6 +62,28 @@ class Faulty:
 
 def commit(faulty: Any, *ops: Any) -> list[Any]:
     return batch.apply(faulty, Rules(), luck(), ops).outcomes
+
+
+@pytest.mark.parametrize(
+    ("op", "jobs"),
+    [
+        (enqueue(), 1),
+        (enqueue(jobs=[{}, {}]), 2),
+        (BulkEnqueue((*enqueue(jobs=[{}, {}]).drafts, None)), 3),
+        (request(group(*[job()] * 4)), 5),
+        (Claim(("q",), 50), 50),
+        (Exchange((RepeatableAck("a"), RepeatableAck("b")), Claim(("q",), 50)), 52),
+        (Beat("w", WorkerState.RUNNING, False, None), 1),
+        (Beat("w", WorkerState.RUNNING, False, ("a", "b", "c")), 3),
+        (Bulk("cancel", ("a", "b")), 2),
+        (Purge("q", ("a", "b"), ("completed",)), 2),
+        (Move("q", ("a", "b"), "r"), 2),
+        (Ack("a"), 1),
+    ],
+)
+def test_an_operation_counts_by_its_jobs(op: Any, jobs: int) -> None:
+    """The memory and the time that a transaction takes are theirs."""
+    assert batch.jobs_of(op) == jobs
 
 
 def names(outcomes: list[Any]) -> list[str]:

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from ojs_server.domain.errors import Conflict, Unavailable
+from ojs_server.ops import group_commit
 from ojs_server.ops.batch import Begun, Committed
 from ojs_server.ops.group_commit import MAX_BATCH, MAX_KEPT, TURNS, GroupCommit
 
@@ -103,6 +104,15 @@ async def test_operations_without_keys_never_wait_for_each_other(
 async def test_a_batch_is_bounded(commits: GroupCommit, writer: Writer) -> None:
     await asyncio.gather(*(commits.submit(Touch("x")) for _ in range(MAX_BATCH + 10)))
     assert [len(batch) for batch in writer.batches] == [MAX_BATCH, 10]
+
+
+async def test_a_batch_has_few_jobs_unless_one_operation_alone_has_many(
+    commits: GroupCommit, writer: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(group_commit, "jobs_of", lambda op: int(op.name))
+    sizes = ["1500", "600", "1400", "3000", "1", "1999", "1"]
+    await asyncio.gather(*await settle(commits, *map(Touch, sizes)))
+    assert writer.batches == [["1500"], ["600", "1400"], ["3000"], ["1", "1999"], ["1"]]
 
 
 async def test_a_crowd_on_one_thing_is_not_searched_for_every_batch(writer: Writer) -> None:

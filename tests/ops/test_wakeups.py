@@ -118,7 +118,7 @@ def test_who_names_no_queue_is_woken_by_every_queue_and_uses_up_no_wake() -> Non
     wakeups = Wakeups()
     everywhere, plain = crowd(wakeups, (), ("a",))
     assert len(wakeups) == 2
-    assert wakeups.queues() is None
+    assert (wakeups.everywhere, wakeups.queues()) == (True, ["a"])
     wakeups.wake({"a": 0})
     assert woken([everywhere, plain]) == [False, False]
     wakeups.wake({"a": 1})
@@ -130,6 +130,7 @@ def test_who_names_no_queue_is_woken_by_every_queue_and_uses_up_no_wake() -> Non
     wakeups.wake_all()
     assert woken([everywhere]) == [True]
     wakeups.leave(everywhere)
+    assert (wakeups.everywhere, len(wakeups)) == (False, 1)
     assert wakeups.queues() == ["a"]
 
 
