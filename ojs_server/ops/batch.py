@@ -42,7 +42,7 @@ from ojs_server.ops.exchange import Exchange, RepeatableAck, RepeatableFail
 from ojs_server.ops.gates import guarded
 from ojs_server.ops.sharing import guards, limited_pools, limited_tenants
 from ojs_server.ops.work import Chance, Rules, Work
-from ojs_server.store.base import OutcomeUnknown, StaleWrite, Store, StoreUnavailable
+from ojs_server.store.base import OutcomeUnknown, StaleWrite, Store, StoreBusy, StoreUnavailable
 from ojs_server.store.records import Foreseen
 from ojs_wire import codes
 
@@ -50,6 +50,9 @@ log = logging.getLogger("ojs.store")
 
 # How often an operation is tried again that another node was faster than.
 TRIES: Final = 3
+# So many operations that alone waited for a lock in vain are enough: it is not their fault, and
+# each of the others would wait as long.
+WAITS: Final = 2
 
 
 class Operation(Protocol):
@@ -157,7 +160,8 @@ _GROUP_OF: Final = {kind: index for index, (kinds, _) in enumerate(HANDLERS) for
 class Committed(msgspec.Struct, frozen=True):
     """What a batch came to: an outcome per operation, and what the server does next.
 
-    `refused` says why the store took none of it.
+    `refused` says why the store took none of it, `in_vain` what the operations heard that alone
+    waited in vain for a lock.
     """
 
     outcomes: list[Outcome]
@@ -166,6 +170,7 @@ class Committed(msgspec.Struct, frozen=True):
     due_at: int | None = None
     ended: list[str] = []
     refused: str | None = None
+    in_vain: list[str] = []
     # How far the event log reaches now; 0 where nothing was added.
     logged: int = 0
     rooms: dict[str, int] = {}
@@ -234,7 +239,8 @@ def apply(
     by itself.
 
     A domain refusal is an outcome like any other. Only an operation that the database cannot
-    take fails, and it fails alone.
+    take fails, and it fails alone. Whoever holds an embedded store holds all of it: then there is
+    nothing to try by itself.
     """
     rota = rota or Rota()
     try:
@@ -249,16 +255,30 @@ def apply(
                 return apply(store, rules, luck, ops, tries - 1, rota=rota)
             return Committed([_unavailable(f"other nodes were faster each time: {error}")])
     except StoreUnavailable as error:
-        if len(ops) == 1 or not _answers(store):
-            log.error("%d operations refused, the store fails: %s", len(ops), error)
-            refusal = str(error)
-            return Committed([_unavailable(refusal) for _ in ops], refused=refusal)
+        busy = isinstance(error, StoreBusy)
+        if len(ops) == 1 or (busy and store.embedded) or not _answers(store):
+            return _refused(ops, str(error), in_vain=[str(error)] if busy else [])
     except Exception as error:
         if len(ops) == 1 and ops == _parts(ops):
             return Committed([error])
     smaller = _parts(ops) if len(ops) == 1 else ops
-    done = _merged([apply(store, rules, luck, [op], rota=rota) for op in smaller])
+    done = _one_by_one(store, rules, luck, smaller, rota)
     return done if smaller is ops else _whole(ops, done)
+
+
+def _one_by_one(
+    store: Store, rules: Rules, luck: Chance, ops: Sequence[Operation], rota: Rota
+) -> Committed:
+    """Commit each operation by itself, until that is hopeless."""
+    done: list[Committed] = []
+    in_vain: list[str] = []
+    for place, op in enumerate(ops, 1):
+        done.append(apply(store, rules, luck, [op], rota=rota))
+        in_vain += done[-1].in_vain
+        if in_vain and place < len(ops) and (store.embedded or len(in_vain) >= WAITS):
+            done.append(_refused(ops[place:], in_vain[-1]))
+            break
+    return _merged(done)
 
 
 def _parts(ops: Sequence[Operation]) -> Sequence[Operation]:
@@ -294,6 +314,7 @@ def _merged(parts: Sequence[Committed]) -> Committed:
         ended=[job_id for part in parts for job_id in part.ended],
         # One operation that the database cannot take is not the end of writing.
         refused=parts[-1].refused if all(part.refused for part in parts) else None,
+        in_vain=[reason for part in parts for reason in part.in_vain],
         logged=max(part.logged for part in parts),
         rooms=rooms,
         events=Happened(event for part in parts for event in part.events),
@@ -301,7 +322,13 @@ def _merged(parts: Sequence[Committed]) -> Committed:
 
 
 def begin(
-    store: Store, rules: Rules, luck: Chance, whole: Sequence[Operation], rota: Rota
+    store: Store,
+    rules: Rules,
+    luck: Chance,
+    whole: Sequence[Operation],
+    rota: Rota,
+    *,
+    patient: bool = True,
 ) -> Begun:
     """Carry out all operations in a transaction, and leave it open for its commit."""
     ops = _parts(whole)
@@ -313,7 +340,7 @@ def begin(
     foreseen = None if store.embedded else _foreseen(ops)
     outcomes: list[Outcome] = [None] * len(ops)
     with ExitStack() as stack:
-        tx = stack.enter_context(store.transaction(foreseen))
+        tx = stack.enter_context(store.transaction(foreseen, patient=patient))
         work = Work(tx, rules, luck, rota)
         for place, indexes in sorted(groups.items()):
             if not locked and place >= _LOCK_AFTER:
@@ -417,6 +444,11 @@ def _answers(store: Store) -> bool:
     except StoreUnavailable:
         return False
     return True
+
+
+def _refused(ops: Sequence[Operation], reason: str, in_vain: Sequence[str] = ()) -> Committed:
+    log.error("%d operations refused, the store fails: %s", len(ops), reason)
+    return Committed([_unavailable(reason) for _ in ops], refused=reason, in_vain=[*in_vain])
 
 
 def _unavailable(reason: str) -> OjsError:

@@ -91,7 +91,7 @@ class Engine:
             lambda ops, begun: batch.apply(store, rules, luck, ops, rota=rota, begun=begun),
             self._committed,
             begin=lambda ops: (
-                batch.begin(store, rules, luck, ops, rota)
+                batch.begin(store, rules, luck, ops, rota, patient=False)
                 if store.embedded and batch.is_small(ops)
                 else None
             ),

@@ -99,6 +99,10 @@ class StoreUnavailable(Exception):
     """The database cannot be reached or refuses to work; nothing was committed."""
 
 
+class StoreBusy(StoreUnavailable):
+    """Somebody else held what was asked for, for longer than it is waited for."""
+
+
 class OutcomeUnknown(Exception):
     """The connection went away during COMMIT and the database cannot say what became of it."""
 
@@ -514,10 +518,14 @@ class Store(Protocol):
     embedded: bool
     location: str
 
-    def transaction(self, foreseen: Foreseen | None = None) -> AbstractContextManager[Tx]:
+    def transaction(
+        self, foreseen: Foreseen | None = None, *, patient: bool = True
+    ) -> AbstractContextManager[Tx]:
         """A write transaction: commits at the end of the block, rolls back on an exception.
 
-        What is `foreseen` a store may lock and read at once, before any other lock.
+        What is `foreseen` a store may lock and read at once, before any other lock. Where somebody
+        else has an embedded store to write to, it is StoreBusy: at once for whoever is not
+        `patient`.
         """
 
     def reader(self) -> AbstractContextManager[Reader]:

@@ -121,7 +121,7 @@ async def test_there_is_no_reset_without_the_hooks(serve: Serve) -> None:
 async def test_a_store_that_refuses_changes_is_degraded(
     client: httpx.AsyncClient, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(foreseen: Foreseen | None) -> None:
+    def full(foreseen: Foreseen | None, *, patient: bool) -> None:
         raise StoreUnavailable("database or disk is full")
 
     with monkeypatch.context() as patched:

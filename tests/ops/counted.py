@@ -14,8 +14,10 @@ class Counted(PostgresStore):
     transactions = 0
 
     @contextmanager
-    def transaction(self, foreseen: Foreseen | None = None) -> Iterator[Any]:
+    def transaction(
+        self, foreseen: Foreseen | None = None, *, patient: bool = True
+    ) -> Iterator[Any]:
         """Count and begin."""
         self.transactions += 1
-        with super().transaction(foreseen) as tx:
+        with super().transaction(foreseen, patient=patient) as tx:
             yield tx

@@ -45,11 +45,11 @@ class Faulty:
         self.tries = 0
 
     @contextmanager
-    def transaction(self, foreseen: Foreseen | None) -> Iterator[Any]:
+    def transaction(self, foreseen: Foreseen | None, *, patient: bool) -> Iterator[Any]:
         """Carries the work out, then fails before the commit, as long as failures are left."""
         self.tries += 1
         failure = self._failures.pop(0) if self._failures else None
-        with self._store.transaction(foreseen) as tx:
+        with self._store.transaction(foreseen, patient=patient) as tx:
             yield tx
             if failure is not None:
                 raise failure

@@ -225,9 +225,9 @@ class Hasty:
         return getattr(self._store, name)
 
     @contextmanager
-    def transaction(self, foreseen: Foreseen | None) -> Iterator[Any]:
+    def transaction(self, foreseen: Foreseen | None, *, patient: bool) -> Iterator[Any]:
         """The first look at the ids finds none."""
-        with self._store.transaction(foreseen) as tx:
+        with self._store.transaction(foreseen, patient=patient) as tx:
             looks: Iterator[Any] = iter([lambda ids: {}])
             shown = MagicMock(wraps=tx, now=tx.now)
             shown.load_requests = lambda ids: next(looks, tx.load_requests)(ids)

@@ -6,23 +6,41 @@ from contextlib import contextmanager
 import psycopg
 from psycopg import errors
 
-from ojs_server.store.base import StaleWrite, StoreUnavailable
+from ojs_server.store.base import StaleWrite, StoreBusy, StoreUnavailable
 
 # The server lost a race against itself and rolled back: decided anew, the work will go through.
 _COLLISIONS = (errors.DeadlockDetected, errors.SerializationFailure)
 # A primary that has become a standby says it in these ways.
 _ELSEWHERE = (errors.ReadOnlySqlTransaction,)
+# What was asked for was held by somebody else for too long.
+_HELD = (errors.LockNotAvailable, errors.QueryCanceled)
+# Behind these words the server closes the connection, whatever the class of the error.
+_LAST_WORDS = ("FATAL", "PANIC")
 
 
 def translated(error: psycopg.Error) -> Exception:
     """The contract's exception for a driver's; what it does not know stays as it is."""
+    if error.diag.severity_nonlocalized in _LAST_WORDS:
+        return StoreUnavailable(first_line(error))
     if isinstance(error, errors.PipelineAborted):
         return StaleWrite("a statement of the transaction had failed; it was rolled back")
     if isinstance(error, _COLLISIONS):
         return StaleWrite(f"another node was at the same rows: {first_line(error)}")
+    if is_outdated(error):
+        return StaleWrite(f"what was prepared is to be prepared anew: {first_line(error)}")
+    if isinstance(error, _HELD):
+        return StoreBusy(first_line(error))
     if isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError, *_ELSEWHERE)):
         return StoreUnavailable(first_line(error))
     return error
+
+
+def is_outdated(error: psycopg.Error) -> bool:
+    """Whether a prepared statement means nothing any more, or its tables have changed."""
+    if isinstance(error, errors.FeatureNotSupported):
+        # The class has many meanings, and the message may be in any language.
+        return error.diag.source_function == "RevalidateCachedQuery"
+    return isinstance(error, errors.InvalidSqlStatementName)
 
 
 def first_line(error: Exception) -> str:

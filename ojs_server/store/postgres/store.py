@@ -15,10 +15,10 @@ from ojs_server.domain.maintenance import Maintenance
 from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.domain.routing import Routings
 from ojs_server.domain.sharing import ALONE
-from ojs_server.store.base import Clock, OnDue, OnLog, OnWake, unheard
+from ojs_server.store.base import Clock, OnDue, OnLog, OnWake, StoreUnavailable, unheard
 from ojs_server.store.postgres import connect
 from ojs_server.store.postgres.enter import enter
-from ojs_server.store.postgres.failures import at_the_boundary
+from ojs_server.store.postgres.failures import at_the_boundary, first_line, is_outdated
 from ojs_server.store.postgres.followers import Followers
 from ojs_server.store.postgres.listen import PostgresListener
 from ojs_server.store.postgres.migrate import migrate
@@ -78,8 +78,10 @@ class PostgresStore:
         self._pool = _pool(address, readers)
 
     @contextmanager
-    def transaction(self, foreseen: Foreseen | None = None) -> Iterator[PostgresTx]:
-        """One write transaction; a broken one is rolled back whole."""
+    def transaction(
+        self, foreseen: Foreseen | None = None, *, patient: bool = True
+    ) -> Iterator[PostgresTx]:
+        """One write transaction; a broken one is rolled back whole. For locks it waits always."""
         with self._writer.transaction(foreseen) as begun:
             now = self._clock() if self._clock else begun.now
             tx = PostgresTx(begun, now, self._place, self._configs)
@@ -106,6 +108,12 @@ class PostgresStore:
             try:
                 with connection.cursor(binary=True) as cursor:
                     yield PostgresReader(cursor, self._clock)
+            except psycopg.Error as error:
+                if not is_outdated(error):
+                    raise
+                # The next connection prepares everything anew.
+                connection.close()
+                raise StoreUnavailable(first_line(error)) from error
             finally:
                 self._pool.putconn(connection)
 

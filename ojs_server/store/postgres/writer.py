@@ -8,7 +8,13 @@ from typing import Final
 import msgspec
 import psycopg
 
-from ojs_server.store.base import POSITION_BITS, OutcomeUnknown, StoreUnavailable
+from ojs_server.store.base import (
+    POSITION_BITS,
+    OutcomeUnknown,
+    StaleWrite,
+    StoreBusy,
+    StoreUnavailable,
+)
 from ojs_server.store.postgres.connect import Address
 from ojs_server.store.postgres.failures import at_the_boundary, first_line, translated
 from ojs_server.store.postgres.pipe import Connection, Pipe
@@ -73,7 +79,8 @@ class Writer:
         self._drop()
 
     def _begin(self, foreseen: Foreseen | None) -> tuple[Begun, int]:
-        """Start a transaction; an idle connection that has died since is replaced first."""
+        """Start a transaction; an idle connection that has died since is replaced first, and so is
+        one that knows no more what was prepared on it."""
         fresh = self._connection is None
         connection = self.connection()
         try:
@@ -88,7 +95,8 @@ class Writer:
                 ((now, number, offset, configs, *_),) = told()
         except BaseException as error:
             self._drop()
-            if fresh or not isinstance(error, StoreUnavailable):
+            outlived = isinstance(error, (StoreUnavailable, StaleWrite))
+            if fresh or not outlived or isinstance(error, StoreBusy):
                 raise
             return self._begin(foreseen)
         return Begun(pipe, reads, now, (number + offset) << POSITION_BITS, configs), number

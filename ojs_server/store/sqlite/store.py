@@ -19,6 +19,7 @@ from ojs_server.store.base import (
     OnLog,
     OnWake,
     SchemaError,
+    StoreBusy,
     StoreUnavailable,
     unheard,
 )
@@ -33,7 +34,7 @@ from ojs_server.store.sqlite.transaction import SqliteTx
 
 # What the file, its disk or another process is to blame for; anything else is this program's fault.
 _OUTSIDE: Final = (
-    *(apsw.AbortError, apsw.BusyError, apsw.CantOpenError, apsw.CorruptError, apsw.FullError),
+    *(apsw.AbortError, apsw.CantOpenError, apsw.CorruptError, apsw.FullError),
     *(apsw.InterruptError, apsw.IOError, apsw.LockedError, apsw.NotADBError),
     *(apsw.PermissionsError, apsw.ProtocolError, apsw.ReadOnlyError),
 )
@@ -41,12 +42,13 @@ _OUTSIDE: Final = (
 _PRAGMAS: Final = {
     "journal_mode": "WAL",
     "synchronous": "FULL",
-    "busy_timeout": 5000,
     "temp_store": "MEMORY",
     # In kilobytes. Not more: a commit that has balanced a tree looks at every page of it.
     "cache_size": -8000,
     "journal_size_limit": 67108864,
 }
+# How long it is waited for another process that writes to the file.
+PATIENCE_MS: Final = 5000
 
 
 class SqliteStore:
@@ -64,6 +66,7 @@ class SqliteStore:
         clock: Clock | None = None,
         node: str = "local",
         migrations: bool = True,
+        patience_ms: int = PATIENCE_MS,
     ) -> None:
         # Two in-memory connections would see two databases, so `:memory:` is a private file.
         self._private = TemporaryDirectory(prefix="ojs-") if path == ":memory:" else None
@@ -71,6 +74,7 @@ class SqliteStore:
         self.path = Path(f"{self._private.name}/ojs.db" if self._private else path).resolve()
         self.location = str(self.path)
         self._node = node
+        self._patience_ms = patience_ms
         self._local = threading.local()
         self._connections: list[apsw.Connection] = []
         self._lock = threading.Lock()
@@ -88,6 +92,8 @@ class SqliteStore:
             self._sharing: Sharing = begun.stored_sharing()
             self._number = max(self._last_position() >> POSITION_BITS, self._clock())
             self._backfill = Backfill(self._writer, self._connect())
+            # Who begins says whether to wait.
+            self._writer.set_busy_timeout(0)
         except apsw.Error as error:
             self.close()
             raise StoreUnavailable(f"cannot open {self.path}: {error}") from error
@@ -96,10 +102,12 @@ class SqliteStore:
             raise
 
     @contextmanager
-    def transaction(self, foreseen: Foreseen | None = None) -> Iterator[SqliteTx]:
+    def transaction(
+        self, foreseen: Foreseen | None = None, *, patient: bool = True
+    ) -> Iterator[SqliteTx]:
         """One write transaction; a broken one is rolled back whole. To read takes no way here."""
         with self._at_the_boundary():
-            self._writer.execute("BEGIN IMMEDIATE")
+            self._begin(patient)
             try:
                 self._number += 1
                 base = self._number << POSITION_BITS
@@ -168,8 +176,22 @@ class SqliteStore:
             raise StoreUnavailable("the store is closed")
         try:
             yield
+        except apsw.BusyError as error:
+            raise StoreBusy(str(error)) from error
         except _OUTSIDE as error:
             raise StoreUnavailable(str(error)) from error
+
+    def _begin(self, patient: bool) -> None:
+        try:
+            self._writer.execute("BEGIN IMMEDIATE")
+        except apsw.BusyError:
+            if not patient:
+                raise
+            self._writer.set_busy_timeout(self._patience_ms)
+            try:
+                self._writer.execute("BEGIN IMMEDIATE")
+            finally:
+                self._writer.set_busy_timeout(0)
 
     def _connect(self, flags: int = 0) -> apsw.Connection:
         flags |= apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
@@ -178,6 +200,7 @@ class SqliteStore:
             self._connections.append(connection)
         # Otherwise each new value may be a reason to plan its statement anew.
         connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+        connection.set_busy_timeout(self._patience_ms)
         for name, value in _PRAGMAS.items():
             connection.pragma(name, value)
         return connection

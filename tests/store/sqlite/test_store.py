@@ -4,13 +4,15 @@ import os
 import stat
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
 import apsw
 import pytest
 
-from ojs_server.store.base import POSITION_BITS, SchemaError, StoreUnavailable
+from ojs_server.store.base import POSITION_BITS, SchemaError, StoreBusy, StoreUnavailable
 from ojs_server.store.migrations import load_migrations
 from ojs_server.store.sqlite.statements import PACKAGE
 from ojs_server.store.sqlite.store import SqliteStore
@@ -137,3 +139,38 @@ def test_a_place_where_no_file_can_be_is_refused(tmp_path: Path, place: str) -> 
     (tmp_path / "file").touch()
     with pytest.raises(StoreUnavailable, match="cannot keep a database at"):
         SqliteStore(str(tmp_path / place))
+
+
+def test_whoever_has_no_patience_is_told_at_once_that_another_process_writes(
+    sqlite_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To wait would take an hour, also after somebody has waited."""
+    tries: list[str] = []
+    waits = threading.Event()
+
+    def look(cursor: apsw.Cursor, sql: str, bound: object) -> bool:
+        if sql.startswith("BEGIN"):
+            tries.append(sql)
+            # The one without patience has tried once, the other for the second time.
+            if len(tries) == 3:
+                waits.set()
+        return True
+
+    with closing(SqliteStore(str(sqlite_path))):
+        pass
+    monkeypatch.setattr(apsw, "connection_hooks", [lambda made: made.set_exec_trace(look)])
+    with closing(SqliteStore(str(sqlite_path), patience_ms=3_600_000)) as store:
+        monkeypatch.undo()
+        with closing(apsw.Connection(str(sqlite_path))) as other, ThreadPoolExecutor(1) as threads:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(StoreBusy, match="locked"), store.transaction(patient=False):
+                pytest.fail("a transaction began")
+            patient = threads.submit(put, store, a_job("j1"))
+            assert waits.wait(30)
+            other.execute("ROLLBACK")
+            patient.result()
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(StoreBusy), store.transaction(patient=False):
+                pytest.fail("a transaction began")
+        with store.transaction(patient=False) as tx:
+            assert list(tx.load_jobs(["j1"])) == ["j1"]
