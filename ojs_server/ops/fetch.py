@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable
-from contextlib import suppress
 from typing import Final
 
 from ojs_server.domain.demand import ability_of
