@@ -10,7 +10,7 @@ from functools import partial
 from random import getrandbits
 from typing import TYPE_CHECKING, Any, Final
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.wsproto_impl import WSProtocol
 from wsproto.events import Request
@@ -20,6 +20,7 @@ from ojs_server.http.call import ANSWER, REMEMBERED, SHORTCUT, TEXTS, RequestIds
 from ojs_server.http.cycle import WholeCycle, answer, reply
 from ojs_server.http.dialects import OPENJOBSPEC, VERSION
 from ojs_server.http.errors import answer_of
+from ojs_server.http.framing import FramedHttp
 from ojs_server.http.heads import MOST, Head, head_of, length_after
 from ojs_wire.codec import encode
 
@@ -55,13 +56,11 @@ class ShortCycle(WholeCycle):
             self._protocol.start_over(self, self._known)
 
 
-class BoundedHttp(HttpToolsProtocol):
+class BoundedHttp(FramedHttp):
     """uvicorn's parser, with a limit on what a client may send before its body."""
 
     _head = 0
     _in_head = False
-    # Whether the parser waits for a request to begin.
-    _between = True
     # The head that the parser was just given, if it was whole and came first.
     _given: bytes | None = None
     # Where requests wait that take the short way.
@@ -92,7 +91,7 @@ class BoundedHttp(HttpToolsProtocol):
                 self._begin(known, data[len(head) :])
                 return
         self._given = head
-        super().data_received(data)
+        self.parse(data)
         if self._in_head:
             self._head += len(data)
             if self._head > MAX_HEAD and not self.transport.is_closing():
@@ -101,7 +100,7 @@ class BoundedHttp(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """A request begins."""
         super().on_message_begin()
-        self._in_head, self._head, self._between = True, 0, False
+        self._in_head, self._head = True, 0
 
     def on_headers_complete(self) -> None:
         """Its head is whole."""
@@ -110,11 +109,6 @@ class BoundedHttp(HttpToolsProtocol):
         given, self._given = self._given, None
         if given is not None and len(self._heads) < MOST:
             self._remember(given)
-
-    def on_message_complete(self) -> None:
-        """So is its body."""
-        super().on_message_complete()
-        self._between = True
 
     def _remember(self, head: bytes) -> None:
         parser = self.parser
@@ -189,10 +183,6 @@ class BoundedHttp(HttpToolsProtocol):
         self.timeout_keep_alive_task = self.loop.call_later(
             seconds, self.timeout_keep_alive_handler
         )
-
-    def send_400_response(self, msg: str) -> None:
-        """Answer what is not HTTP."""
-        self._refuse(400, "this is not a well-formed HTTP request")
 
     def shutdown(self) -> None:
         """The server stops: what was answered may still be read, but not for ever."""
