@@ -1,6 +1,7 @@
 """Where requests begin and end on a connection, in the cases in which uvicorn leaves that open.
 
-A request that offers another protocol is served as if it did not, and with its body.
+A request that offers another protocol is served as if it did not, and with its body. What stands
+around bodies is bounded: heads, and what may follow the chunks of a body, which says nothing.
 """
 
 from typing import Final, NoReturn
@@ -8,8 +9,12 @@ from typing import Final, NoReturn
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+MAX_HEAD: Final = 64 * 1024
+
 _NO_HTTP: Final = (400, "this is not a well-formed HTTP request")
 _NO_TUNNEL: Final = (400, "CONNECT asks for a tunnel to another server, and there are none here")
+_LONG_HEAD: Final = (431, f"the request's line and headers exceed {MAX_HEAD} bytes")
+_LONG_TRAILERS: Final = (431, f"what surrounds the chunks of the body exceeds {MAX_HEAD} bytes")
 
 
 class _Stopped(Exception):
@@ -21,19 +26,32 @@ class FramedHttp(HttpToolsProtocol):
 
     # Whether the parser waits for a request to begin.
     _between = True
+    _in_head = False
+    # How many bytes have come since it last knew the end of a head or a piece of a body. Those of
+    # the read in which it did are left out: nobody says how many lie behind that end.
+    _unread = 0
+    # How many the lines have that it read since then.
+    _lines = 0
     # Why the parser was stopped.
     _why = _NO_HTTP
 
     def parse(self, data: bytes) -> None:
         """Take what came to the parser."""
         self._unset_keepalive_if_required()
+        self._unread += len(data)
         try:
             self._feed(data)
         except httptools.HttpParserUpgrade:
             self.handle_websocket_upgrade()
         except httptools.HttpParserError:
             self.logger.warning("Invalid HTTP request received.")
-            self._refuse(*self._why)
+            self._end(*self._why)
+        else:
+            if self._between:
+                self._unread = 0
+            elif self._unread > MAX_HEAD:
+                # The parser keeps a line until it ends.
+                self._end(*(_LONG_HEAD if self._in_head else _LONG_TRAILERS))
 
     def _feed(self, data: bytes) -> None:
         """Parse, and once more from each head on that makes an offer: the parser skips the body of
@@ -70,7 +88,15 @@ class FramedHttp(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """A request begins."""
         super().on_message_begin()
-        self._between = False
+        self._between, self._in_head, self._lines = False, True, 0
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A line of its head; or one behind its body, which would replace what the head says."""
+        self._lines += len(name) + len(value) + len(b": \r\n")
+        if self._in_head:
+            super().on_header(name, value)
+        elif self._lines > MAX_HEAD:
+            self._stop(*_LONG_TRAILERS)
 
     def on_headers_complete(self) -> None:
         """Its head is whole."""
@@ -78,16 +104,35 @@ class FramedHttp(HttpToolsProtocol):
             self._stop(*_NO_TUNNEL)
         if not self._declines():
             super().on_headers_complete()
+        self._in_head, self._unread, self._lines = False, 0, 0
+
+    def on_body(self, body: bytes) -> None:
+        """A piece of its body."""
+        super().on_body(body)
+        self._unread = 0
 
     def on_message_complete(self) -> None:
         """So is its body."""
         if not self._declines():
             super().on_message_complete()
-            self._between = True
+            self._between, self._unread = True, 0
 
     def _stop(self, status: int, message: str) -> NoReturn:
         self._why = (status, message)
         raise _Stopped
+
+    def _end(self, status: int, message: str) -> None:
+        """Refuse what came last, and read nothing more."""
+        cycle = self.cycle
+        if not (self._between or self._in_head):
+            if cycle.response_started:
+                # What is written now would be a part of that answer, or of the next one.
+                self.transport.close()
+                return
+            # Its body will never be whole.
+            cycle.disconnected = True
+            cycle.message_event.set()
+        self._refuse(status, message)
 
     def _refuse(self, status: int, message: str) -> None:
         """Answer what is no request for the application, and end the connection."""

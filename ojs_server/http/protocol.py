@@ -27,7 +27,6 @@ from ojs_wire.codec import encode
 if TYPE_CHECKING:
     from uvicorn._types import ASGI3Application
 
-MAX_HEAD: Final = 64 * 1024
 # How long a client may take, once the server stops, to read what it was sent.
 UNREAD_S: Final = 5.0
 # uvicorn's word for it; the application chooses what the client is told.
@@ -57,10 +56,8 @@ class ShortCycle(WholeCycle):
 
 
 class BoundedHttp(FramedHttp):
-    """uvicorn's parser, with a limit on what a client may send before its body."""
+    """A connection that remembers heads, on which hot calls take the short way."""
 
-    _head = 0
-    _in_head = False
     # The head that the parser was just given, if it was whole and came first.
     _given: bytes | None = None
     # Where requests wait that take the short way.
@@ -79,7 +76,7 @@ class BoundedHttp(FramedHttp):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse what came; end the connection when a head does not end."""
+        """Begin what is known, and parse all else."""
         head = head_of(data) if self._between else None
         if head is not None:
             known = self._heads.get(head)
@@ -92,19 +89,9 @@ class BoundedHttp(FramedHttp):
                 return
         self._given = head
         self.parse(data)
-        if self._in_head:
-            self._head += len(data)
-            if self._head > MAX_HEAD and not self.transport.is_closing():
-                self._refuse(431, f"the request's line and headers exceed {MAX_HEAD} bytes")
-
-    def on_message_begin(self) -> None:
-        """A request begins."""
-        super().on_message_begin()
-        self._in_head, self._head = True, 0
 
     def on_headers_complete(self) -> None:
         """Its head is whole."""
-        self._in_head = False
         super().on_headers_complete()
         given, self._given = self._given, None
         if given is not None and len(self._heads) < MOST:

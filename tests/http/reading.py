@@ -110,6 +110,13 @@ class Reading:
         exchange.reply(200, b"content-length: 2\r\n", b"ok", True)
 
     async def read(self, pieces: Sequence[tuple[bytes, bool]]) -> None:
+        """Take the pieces, then the connection ends."""
+        await self.take(pieces)
+        self.protocol._unset_keepalive_if_required()
+        self.protocol.connection_lost(None)
+        await self.settled()
+
+    async def take(self, pieces: Sequence[tuple[bytes, bool]]) -> None:
         """Take the pieces; after some, everything that is whole is answered first."""
         for piece, settles in pieces:
             if self.wire.closed:
@@ -117,9 +124,6 @@ class Reading:
             self.protocol.data_received(piece)
             if settles:
                 await self.settled()
-        await self.settled()
-        self.protocol._unset_keepalive_if_required()
-        self.protocol.connection_lost(None)
         await self.settled()
 
     async def settled(self) -> None:
