@@ -2,12 +2,15 @@
 
 A request that offers another protocol is served as if it did not, and with its body. What stands
 around bodies is bounded: heads, and what may follow the chunks of a body, which says nothing.
+What is refused here is refused in its turn, behind the answers to the requests before it.
 """
 
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from ojs_server.http.cycle import WholeCycle
 
 MAX_HEAD: Final = 64 * 1024
 
@@ -15,6 +18,8 @@ _NO_HTTP: Final = (400, "this is not a well-formed HTTP request")
 _NO_TUNNEL: Final = (400, "CONNECT asks for a tunnel to another server, and there are none here")
 _LONG_HEAD: Final = (431, f"the request's line and headers exceed {MAX_HEAD} bytes")
 _LONG_TRAILERS: Final = (431, f"what surrounds the chunks of the body exceeds {MAX_HEAD} bytes")
+# What a head has beside its method, its target and its headers.
+_FIXED: Final = len(b"  HTTP/1.1\r\n\r\n")
 
 
 class _Stopped(Exception):
@@ -32,11 +37,15 @@ class FramedHttp(HttpToolsProtocol):
     _unread = 0
     # How many the lines have that it read since then.
     _lines = 0
+    # Whether something was refused, behind which nothing is read.
+    _ended = False
     # Why the parser was stopped.
     _why = _NO_HTTP
 
     def parse(self, data: bytes) -> None:
         """Take what came to the parser."""
+        if self._ended:
+            return
         self._unset_keepalive_if_required()
         self._unread += len(data)
         try:
@@ -100,7 +109,10 @@ class FramedHttp(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Its head is whole."""
-        if self.parser.get_method() == b"CONNECT":
+        method = self.parser.get_method()
+        if len(method) + len(self.url) + self._lines + _FIXED > MAX_HEAD:
+            self._stop(*_LONG_HEAD)
+        if method == b"CONNECT":
             self._stop(*_NO_TUNNEL)
         if not self._declines():
             super().on_headers_complete()
@@ -122,9 +134,16 @@ class FramedHttp(HttpToolsProtocol):
         raise _Stopped
 
     def _end(self, status: int, message: str) -> None:
-        """Refuse what came last, and read nothing more."""
-        cycle = self.cycle
-        if not (self._between or self._in_head):
+        """Refuse what came last in its turn, and read nothing more."""
+        in_body = not (self._between or self._in_head)
+        self._ended, self._between = True, False
+        # None before the first request.
+        cycle: Any = self.cycle
+        if in_body:
+            if self.pipeline and self.pipeline[0][0] is cycle:
+                self.pipeline.popleft()
+                self._refuse_later(status, message)
+                return
             if cycle.response_started:
                 # What is written now would be a part of that answer, or of the next one.
                 self.transport.close()
@@ -132,7 +151,22 @@ class FramedHttp(HttpToolsProtocol):
             # Its body will never be whole.
             cycle.disconnected = True
             cycle.message_event.set()
+        elif cycle is not None and not cycle.response_complete:
+            self._refuse_later(status, message)
+            return
         self._refuse(status, message)
+
+    def _refuse_later(self, status: int, message: str) -> None:
+        """A request of its own, so that it has its turn among the others."""
+        turn = self.cycle = WholeCycle(self, b"")
+        turn.scope = self.scope
+
+        async def refuse(*_: Any) -> None:
+            turn.response_started = turn.response_complete = True
+            self._refuse(status, message)
+
+        self.flow.pause_reading()
+        self.pipeline.appendleft((turn, refuse))
 
     def _refuse(self, status: int, message: str) -> None:
         """Answer what is no request for the application, and end the connection."""
