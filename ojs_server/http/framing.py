@@ -5,12 +5,15 @@ around bodies is bounded: heads, and what may follow the chunks of a body, which
 What is refused here is refused in its turn, behind the answers to the requests before it.
 """
 
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import httptools
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from ojs_server.http.cycle import WholeCycle
+from ojs_server.http.cycle import WholeCycle, expecting
+
+if TYPE_CHECKING:
+    from uvicorn._types import ASGI3Application
 
 MAX_HEAD: Final = 64 * 1024
 
@@ -114,6 +117,9 @@ class FramedHttp(HttpToolsProtocol):
             self._stop(*_LONG_HEAD)
         if method == b"CONNECT":
             self._stop(*_NO_TUNNEL)
+        if self.expect_100_continue and self.parser.get_http_version() < "1.1":
+            # It does not know interim answers.
+            self.expect_100_continue = False
         if not self._declines():
             super().on_headers_complete()
         self._in_head, self._unread, self._lines = False, 0, 0
@@ -128,6 +134,11 @@ class FramedHttp(HttpToolsProtocol):
         if not self._declines():
             super().on_message_complete()
             self._between, self._unread = True, 0
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: "ASGI3Application") -> None:
+        super()._start_asgi_task(
+            cycle, expecting(cycle, app) if cycle.waiting_for_100_continue else app
+        )
 
     def _stop(self, status: int, message: str) -> NoReturn:
         self._why = (status, message)
