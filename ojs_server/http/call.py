@@ -150,12 +150,14 @@ class Call:
             return self._whole
         if self.headers.get(b"content-type") not in _USUAL_TYPES:
             self._check_media_type()
+        if b"content-encoding" in self.headers:
+            self._check_encoding()
         most = self.server.settings.max_body_bytes
         within = most if limit is None else min(limit, most)
         length = self.headers.get(b"content-length", b"0")
         if not (length.isdigit() and len(length) < 20 and int(length) <= within):
             raise _too_large(within)
-        # Its type and its length are said by the head.
+        # Its type, its encoding and its length are said by the head.
         self.noted[_FITS, limit] = True
         pieces: list[bytes] = []
         size = 0
@@ -177,6 +179,14 @@ class Call:
             raise InvalidRequest(
                 f"Content-Type {given[:100]!r} is not supported; send {' or '.join(MEDIA_TYPES)}",
                 details={"header": "Content-Type", "allowed": list(MEDIA_TYPES)},
+            )
+
+    def _check_encoding(self) -> None:
+        given = self.header(b"content-encoding")
+        if given and given.strip().lower() not in ("", "identity"):
+            raise InvalidRequest(
+                f"Content-Encoding {given[:100]!r} is not supported; send the body as it is",
+                details={"header": "Content-Encoding", "allowed": ["identity"]},
             )
 
 

@@ -5,20 +5,18 @@ around bodies is bounded: heads, and what may follow the chunks of a body, which
 What is refused here is refused in its turn, behind the answers to the requests before it.
 """
 
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
 import httptools
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from ojs_server.http.cycle import WholeCycle, expecting
-
-if TYPE_CHECKING:
-    from uvicorn._types import ASGI3Application
+from ojs_server.http.cycle import WholeCycle
 
 MAX_HEAD: Final = 64 * 1024
 
 _NO_HTTP: Final = (400, "this is not a well-formed HTTP request")
 _NO_TUNNEL: Final = (400, "CONNECT asks for a tunnel to another server, and there are none here")
+_NO_CODING: Final = (400, "Transfer-Encoding names more than `chunked`, which alone is supported")
 _LONG_HEAD: Final = (431, f"the request's line and headers exceed {MAX_HEAD} bytes")
 _LONG_TRAILERS: Final = (431, f"what surrounds the chunks of the body exceeds {MAX_HEAD} bytes")
 # What a head has beside its method, its target and its headers.
@@ -117,6 +115,10 @@ class FramedHttp(HttpToolsProtocol):
             self._stop(*_LONG_HEAD)
         if method == b"CONNECT":
             self._stop(*_NO_TUNNEL)
+        codings = [value for name, value in self.headers if name == b"transfer-encoding"]
+        # The parser undoes no other, and asks only that the last be this one.
+        if codings and (len(codings) > 1 or codings[0].strip().lower() != b"chunked"):
+            self._stop(*_NO_CODING)
         if self.expect_100_continue and self.parser.get_http_version() < "1.1":
             # It does not know interim answers.
             self.expect_100_continue = False
@@ -134,11 +136,6 @@ class FramedHttp(HttpToolsProtocol):
         if not self._declines():
             super().on_message_complete()
             self._between, self._unread = True, 0
-
-    def _start_asgi_task(self, cycle: RequestResponseCycle, app: "ASGI3Application") -> None:
-        super()._start_asgi_task(
-            cycle, expecting(cycle, app) if cycle.waiting_for_100_continue else app
-        )
 
     def _stop(self, status: int, message: str) -> NoReturn:
         self._why = (status, message)

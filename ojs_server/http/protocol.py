@@ -17,7 +17,7 @@ from wsproto.events import Request
 
 from ojs_server.domain.errors import InvalidRequest
 from ojs_server.http.call import ANSWER, REMEMBERED, SHORTCUT, TEXTS, RequestIds
-from ojs_server.http.cycle import WholeCycle, answer, reply
+from ojs_server.http.cycle import WholeCycle, answer, expecting, reply
 from ojs_server.http.dialects import OPENJOBSPEC, VERSION
 from ojs_server.http.errors import answer_of
 from ojs_server.http.framing import FramedHttp
@@ -139,6 +139,8 @@ class BoundedHttp(FramedHttp):
         extensions = cycle.scope.setdefault("extensions", {})
         assert extensions is not None
         extensions[ANSWER] = {"send": partial(answer, cycle)}
+        if cycle.waiting_for_100_continue:
+            app = expecting(cycle, app)
         super()._start_asgi_task(cycle, app)
 
     def on_response_complete(self) -> None:

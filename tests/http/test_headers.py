@@ -83,6 +83,25 @@ async def test_other_media_types_are_refused(
             assert await stored_jobs(client) == 0
 
 
+async def test_encoded_bodies_are_refused(
+    client: httpx.AsyncClient, subtests: pytest.Subtests
+) -> None:
+    for encoding in ("gzip", "x-gzip", "br", "identity, gzip", "x" * 5000):
+        with subtests.test(encoding=encoding):
+            headers = {"Content-Encoding": encoding}
+            error = error_of(
+                await client.post(JOBS, content=JOB, headers=headers), 400, "invalid_request"
+            )
+            assert error["message"].startswith(f"Content-Encoding {encoding[:100]!r} ")
+            assert error["details"] == {"header": "Content-Encoding", "allowed": ["identity"]}
+            assert await stored_jobs(client) == 0
+    for encoding in ("", "identity", " Identity "):
+        with subtests.test(encoding=encoding):
+            headers = {"Content-Encoding": encoding}
+            assert (await client.post(JOBS, content=JOB, headers=headers)).status_code == 201
+    assert (await client.get(JOBS, headers={"Content-Encoding": "gzip"})).status_code == 200
+
+
 async def test_calls_without_a_body_do_not_mind_the_media_type(client: httpx.AsyncClient) -> None:
     headers = {"Content-Type": "text/plain"}
     made = body(await client.post(JOBS, content=JOB))["id"]

@@ -95,3 +95,25 @@ async def test_long_bodies_in_short_chunks_and_short_trailers_are_read() -> None
         await reading.take([(sent[at : at + size], False) for at in range(0, len(sent), size)])
         assert [one[-1] for one in reading.told] == [b"x" * 20_000, b""]
         assert not reading.wire.closed
+
+
+@pytest.mark.parametrize(
+    "codings",
+    [("gzip, chunked",), ("gzip", "chunked"), ("chunked, chunked",), ("chunked", "chunked")],
+)
+async def test_bodies_in_other_codings_are_refused(codings: tuple[str, ...]) -> None:
+    lines = [f"Transfer-Encoding: {coding}".encode() for coding in codings]
+    sent = in_chunks("/a", *lines).replace(b"Transfer-Encoding: chunked\r\n\r\n", b"\r\n")
+    reading = Reading(BoundedHttp)
+    await reading.take([(sent + GET, True)])
+    assert reading.wire.closed
+    assert statuses(reading.wire.written) == [400]
+    assert reading.told == []
+    if "gzip, chunked" in codings:
+        assert b"Transfer-Encoding" in reading.wire.written
+
+
+async def test_the_coding_in_chunks_has_its_name_in_any_case() -> None:
+    reading = Reading(BoundedHttp)
+    await reading.take([(in_chunks("/a").replace(b"chunked", b"Chunked") + GET, True)])
+    assert [one[-1] for one in reading.told] == [b"body", b""]
