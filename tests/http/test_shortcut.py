@@ -60,8 +60,8 @@ class Told(msgspec.Struct, frozen=True):
 
     def same(self) -> "Told":
         """What it has in common with the next one of its kind."""
-        # What tells the time.
-        passing = ("date", "x-ratelimit-reset")
+        # What tells the time, and how long that is: whole seconds are said without a fraction.
+        passing = ("date", "x-ratelimit-reset", "content-length")
         kept = {name: value for name, value in self.headers.items() if name not in passing}
         text = json.dumps([kept, self.body])
         headers, body = json.loads(VARYING.sub("varies", text))
