@@ -31,6 +31,8 @@ REMEMBERED: Final = "ojs.remembered"
 SHORTCUT: Final = "ojs.shortcut"
 # The extension of a server that sends a WebSocket several texts at once.
 TEXTS: Final = "ojs.texts"
+# The extension of a request whose server waits for the rest of its body no longer: the error.
+GIVEN_UP: Final = "ojs.given-up"
 # As they are nearly always written.
 _USUAL_TYPES: Final = {None, *(name.encode() for name in MEDIA_TYPES)}
 ANONYMOUS: Final = ""
@@ -170,6 +172,8 @@ class Call:
             if not message.get("more_body"):
                 return b"".join((*pieces, piece)) if pieces else piece
             pieces.append(piece)
+            if GIVEN_UP in (self.scope.get("extensions") or {}):
+                raise self.scope["extensions"][GIVEN_UP]["why"]
 
     def _check_media_type(self) -> None:
         given = self.header(b"content-type")

@@ -7,7 +7,6 @@ Answers that are whole leave in one piece, and so do the messages that a WebSock
 import asyncio
 from collections.abc import Iterable
 from functools import partial
-from random import getrandbits
 from typing import TYPE_CHECKING, Any, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
@@ -15,13 +14,11 @@ from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.wsproto_impl import WSProtocol
 from wsproto.events import Request
 
-from ojs_server.domain.errors import InvalidRequest
-from ojs_server.http.call import ANSWER, REMEMBERED, SHORTCUT, TEXTS, RequestIds
+from ojs_server.domain.errors import InvalidRequest, OjsError
+from ojs_server.http.call import ANSWER, REMEMBERED, SHORTCUT, TEXTS
 from ojs_server.http.cycle import WholeCycle, answer, reply
-from ojs_server.http.dialects import OPENJOBSPEC, VERSION
-from ojs_server.http.errors import answer_of
 from ojs_server.http.heads import MOST, Head, head_of, length_after
-from ojs_wire.codec import encode
+from ojs_server.http.unfinished import give_up, refusal, stopping
 
 if TYPE_CHECKING:
     from uvicorn._types import ASGI3Application
@@ -29,10 +26,10 @@ if TYPE_CHECKING:
 MAX_HEAD: Final = 64 * 1024
 # How long a client may take, once the server stops, to read what it was sent.
 UNREAD_S: Final = 5.0
+# How long it may take then to say the rest of its request, which it is answered within that time.
+UNSAID_S: Final = 3.0
 # uvicorn's word for it; the application chooses what the client is told.
 _RESTART: Final = 1012
-
-_REASONS: Final = {400: "Bad Request", 431: "Request Header Fields Too Large"}
 
 
 class ShortCycle(WholeCycle):
@@ -196,25 +193,37 @@ class BoundedHttp(HttpToolsProtocol):
 
     def shutdown(self) -> None:
         """The server stops: what was answered may still be read, but not for ever."""
-        super().shutdown()
+        # There is none before the first request.
+        cycle: Any = self.cycle
+        if self._in_head and (cycle is None or cycle.response_complete):
+            self._end_with(stopping())
+        else:
+            super().shutdown()
+            if not self._between:
+                self.loop.call_later(UNSAID_S, self._give_up, stopping())
         self.loop.call_later(UNREAD_S, self._abandon)
 
+    def _give_up(self, error: OjsError) -> None:
+        if not (self._between or self._in_head or self.cycle.response_complete):
+            give_up(self.cycle, error)
+
     def _abandon(self) -> None:
-        # A client that reads nothing would hold the process for as long as it likes.
-        if self.flow.write_paused or (
-            self.transport.is_closing() and self.transport.get_write_buffer_size()
+        # A client that reads nothing would hold the process for as long as it likes, and so would
+        # one that does not say the rest of its request.
+        unsaid = not (self._between or self._in_head or self.pipeline)
+        if self in self.connections and (
+            unsaid
+            or self.flow.write_paused
+            or (self.transport.is_closing() and self.transport.get_write_buffer_size())
         ):
             self.transport.abort()
 
     def _refuse(self, status: int, message: str) -> None:
-        request_id = RequestIds(getrandbits)()
-        body = encode(answer_of(InvalidRequest(message), request_id).body)
-        head = (
-            f"HTTP/1.1 {status} {_REASONS[status]}\r\ncontent-type: {OPENJOBSPEC}\r\n"
-            f"content-length: {len(body)}\r\nojs-version: {VERSION}\r\n"
-            f"x-request-id: {request_id}\r\nconnection: close\r\n\r\n"
-        )
-        self.transport.write(head.encode() + body)
+        self._end_with(InvalidRequest(message), status)
+
+    def _end_with(self, error: OjsError, status: int | None = None) -> None:
+        self._in_head = False
+        self.transport.write(refusal(error, status))
         self.transport.close()
 
 
