@@ -10,6 +10,8 @@ from uvicorn.protocols.http.httptools_impl import (
     RequestResponseCycle,
 )
 
+from ojs_server.http.lingering import linger
+
 if TYPE_CHECKING:
     from uvicorn._types import ASGIReceiveEvent, HTTPScope
 
@@ -111,5 +113,8 @@ def reply(cycle: RequestResponseCycle, status: int, lines: bytes, body: bytes, s
     cycle.message_event.set()
     cycle.transport.write(b"%b%b\r\n%b" % (STATUS_LINE[status], lines, body))
     if not cycle.keep_alive:
-        cycle.transport.close()
+        if cycle.more_body:
+            linger(cycle.transport)
+        else:
+            cycle.transport.close()
     cycle.on_response()

@@ -18,6 +18,7 @@ from ojs_server.domain.errors import InvalidRequest, OjsError
 from ojs_server.http.call import ANSWER, REMEMBERED, SHORTCUT, TEXTS
 from ojs_server.http.cycle import WholeCycle, answer, reply
 from ojs_server.http.heads import MOST, Head, head_of, length_after
+from ojs_server.http.lingering import linger
 from ojs_server.http.unfinished import give_up, refusal, stopping
 
 if TYPE_CHECKING:
@@ -193,14 +194,17 @@ class BoundedHttp(HttpToolsProtocol):
 
     def shutdown(self) -> None:
         """The server stops: what was answered may still be read, but not for ever."""
-        # There is none before the first request.
-        cycle: Any = self.cycle
-        if self._in_head and (cycle is None or cycle.response_complete):
-            self._end_with(stopping())
-        else:
+        if self.transport.get_protocol() is not self:
+            # It ends by itself.
+            return
+        if self._between or not self._at_rest():
             super().shutdown()
             if not self._between:
                 self.loop.call_later(UNSAID_S, self._give_up, stopping())
+        elif self._in_head:
+            self._end_with(stopping())
+        else:
+            linger(self.transport)
         self.loop.call_later(UNREAD_S, self._abandon)
 
     def _give_up(self, error: OjsError) -> None:
@@ -224,7 +228,16 @@ class BoundedHttp(HttpToolsProtocol):
     def _end_with(self, error: OjsError, status: int | None = None) -> None:
         self._in_head = False
         self.transport.write(refusal(error, status))
-        self.transport.close()
+        if self._at_rest():
+            linger(self.transport)
+        else:
+            # What is still being answered may not be written behind this.
+            self.transport.close()
+
+    def _at_rest(self) -> bool:
+        """Whether no request is being answered; there is none before the first."""
+        cycle: Any = self.cycle
+        return cycle is None or cycle.response_complete
 
 
 class BoundedSocket(WSProtocol):

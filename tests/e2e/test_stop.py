@@ -38,7 +38,7 @@ async def test_a_stop_answers_waiting_fetches_and_exits_0(
 POST = b"POST /ojs/v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n"
 # What has not come whole: how soon it is ended, and whether it can still be answered.
 UNFINISHED = {
-    "a head": (POST, 2, True),
+    "a head": (POST, 4, True),
     "a body": (POST + b"\r\n{", 8, True),
     "a body that nobody reads": (POST.replace(b"/jobs", b"/nothing") + b"\r\n{", 4, False),
 }
