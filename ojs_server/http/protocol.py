@@ -139,6 +139,8 @@ class BoundedHttp(HttpToolsProtocol):
     def start_over(self, short: ShortCycle, known: Head) -> None:
         """Take the long way with a request that was on the short one."""
         cycle = self._start(known, short.whole)
+        # The server may have been told to stop.
+        cycle.keep_alive = short.keep_alive
         # Another request may have come behind it.
         if self.cycle is short:
             self.cycle = cycle

@@ -98,8 +98,9 @@ async def test_what_the_application_notes_of_a_head_takes_the_next_requests() ->
     assert [told[-1] for told in reading.told] == [b"body"] * 5
 
 
-async def test_a_stop_ends_a_connection_behind_an_answer_on_the_short_way() -> None:
-    reading = Reading(BoundedHttp, ["take"])
+@pytest.mark.parametrize("way", ["take", "over"])
+async def test_a_stop_ends_a_connection_behind_an_answer_on_the_short_way(way: str) -> None:
+    reading = Reading(BoundedHttp, [way])
     for _ in range(2):
         reading.protocol.data_received(POST)
         await reading.settled()
