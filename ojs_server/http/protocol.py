@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.wsproto_impl import WSProtocol
@@ -29,6 +30,8 @@ MAX_HEAD: Final = 64 * 1024
 UNREAD_S: Final = 5.0
 # How long it may take then to say the rest of its request, which it is answered within that time.
 UNSAID_S: Final = 3.0
+# So many requests may come behind one that is being answered before nothing more is read.
+MOST_BEHIND: Final = 64
 # uvicorn's word for it; the application chooses what the client is told.
 _RESTART: Final = 1012
 
@@ -64,6 +67,8 @@ class BoundedHttp(HttpToolsProtocol):
     _given: bytes | None = None
     # Where requests wait that take the short way.
     _short: ShortCycle | None = None
+    # The last request that was given to the application.
+    _running: RequestResponseCycle | None = None
     # When the last answer left.
     _quiet_since = 0.0
 
@@ -75,6 +80,11 @@ class BoundedHttp(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Nobody is there any more; an alarm would keep all of this until it rings."""
         self._unset_keepalive_if_required()
+        # uvicorn tells the last request, which may be behind the one that is being answered.
+        for cycle in (self._running, self._short):
+            if cycle is not None and not cycle.response_complete:
+                cycle.disconnected = True
+                cycle.message_event.set()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -105,9 +115,20 @@ class BoundedHttp(HttpToolsProtocol):
         """Its head is whole."""
         self._in_head = False
         super().on_headers_complete()
+        if self.pipeline:
+            self._read_on()
         given, self._given = self._given, None
         if given is not None and len(self._heads) < MOST:
             self._remember(given)
+
+    def _read_on(self) -> None:
+        """Read while requests wait, if there are few: who hangs up is noticed by nothing else."""
+        waiting = self.pipeline
+        if (
+            len(waiting) < MOST_BEHIND
+            and sum(len(cycle.body) for cycle, _ in waiting) <= HIGH_WATER_LIMIT
+        ):
+            self.flow.resume_reading()
 
     def on_message_complete(self) -> None:
         """So is its body."""
@@ -157,6 +178,7 @@ class BoundedHttp(HttpToolsProtocol):
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: "ASGI3Application") -> None:
         extensions = cycle.scope.setdefault("extensions", {})
         assert extensions is not None
+        self._running = cycle
         extensions[ANSWER] = {"send": partial(answer, cycle)}
         super()._start_asgi_task(cycle, app)
 
@@ -165,10 +187,11 @@ class BoundedHttp(HttpToolsProtocol):
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             return
-        self.flow.resume_reading()
         if self.pipeline:
             self._start_asgi_task(*self.pipeline.pop())
+            self._read_on()
             return
+        self.flow.resume_reading()
         # One alarm looks after many requests: to set and to take back one for each costs more.
         self._quiet_since = self.loop.time()
         if self.timeout_keep_alive_task is None:
