@@ -155,6 +155,7 @@ class BoundedHttp(HttpToolsProtocol):
             self.cycle = short
             if shortcut(short):
                 return
+            short.whole = b""
         self.cycle = self._start(known, body)
 
     def start_over(self, short: ShortCycle, known: Head) -> None:
@@ -162,6 +163,7 @@ class BoundedHttp(HttpToolsProtocol):
         cycle = self._start(known, short.whole)
         # The server may have been told to stop.
         cycle.keep_alive = short.keep_alive
+        short.whole = b""
         # Another request may have come behind it.
         if self.cycle is short:
             self.cycle = cycle
