@@ -20,7 +20,7 @@ from ojs_server.http.call import ANSWER, REMEMBERED, SHORTCUT, TEXTS
 from ojs_server.http.cycle import WholeCycle, answer, reply
 from ojs_server.http.heads import MOST, Head, head_of, length_after
 from ojs_server.http.lingering import linger
-from ojs_server.http.unfinished import give_up, refusal, stopping
+from ojs_server.http.unfinished import give_up, refusal, stopping, too_slow
 
 if TYPE_CHECKING:
     from uvicorn._types import ASGI3Application
@@ -32,6 +32,8 @@ UNREAD_S: Final = 5.0
 UNSAID_S: Final = 3.0
 # So many requests may come behind one that is being answered before nothing more is read.
 MOST_BEHIND: Final = 64
+# How long a client may take to go on with a request that it has begun.
+PAUSE_S: Final = 30.0
 # uvicorn's word for it; the application chooses what the client is told.
 _RESTART: Final = 1012
 
@@ -105,6 +107,9 @@ class BoundedHttp(HttpToolsProtocol):
             self._head += len(data)
             if self._head > MAX_HEAD and not self.transport.is_closing():
                 self._refuse(431, f"the request's line and headers exceed {MAX_HEAD} bytes")
+        if not self._between and self.transport.get_protocol() is self:
+            # uvicorn takes the alarm back with all that comes.
+            self._expect_within(PAUSE_S)
 
     def on_message_begin(self) -> None:
         """A request begins."""
@@ -202,6 +207,9 @@ class BoundedHttp(HttpToolsProtocol):
     def timeout_keep_alive_handler(self) -> None:
         """Nothing may have come for long; what is being answered sets a new alarm itself."""
         self.timeout_keep_alive_task = None
+        if not self._between:
+            self._end_pause()
+            return
         if not self.cycle.response_complete:
             return
         left = self._quiet_since + self.timeout_keep_alive - self.loop.time()
@@ -209,6 +217,22 @@ class BoundedHttp(HttpToolsProtocol):
             self._expect_within(left)
         else:
             super().timeout_keep_alive_handler()
+
+    def _end_pause(self) -> None:
+        """A request has begun, and for long nothing more of it came."""
+        if self.transport.is_closing() or self.transport.get_protocol() is not self:
+            return
+        if self._at_rest():
+            if self._in_head:
+                self._end_with(too_slow())
+            else:
+                # It was answered before all of its body had come.
+                self.transport.close()
+            return
+        # What stands before a head is answered first; nor may the client wait for the server.
+        if not (self._in_head or self.flow.read_paused or self.cycle.waiting_for_100_continue):
+            self._give_up(too_slow())
+        self._expect_within(PAUSE_S)
 
     def _expect_within(self, seconds: float) -> None:
         self.timeout_keep_alive_task = self.loop.call_later(

@@ -5,7 +5,7 @@ from typing import Final
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
-from ojs_server.domain.errors import OjsError, Unavailable
+from ojs_server.domain.errors import OjsError, TooSlow, Unavailable
 from ojs_server.http.call import GIVEN_UP, RequestIds
 from ojs_server.http.dialects import OPENJOBSPEC, VERSION
 from ojs_server.http.errors import answer_of
@@ -21,6 +21,15 @@ def stopping() -> OjsError:
         "the server is stopping, and the rest of the request has not come",
         code=codes.OVERLOADED,
         headers={"Retry-After": "1", **_CLOSE},
+    )
+
+
+def too_slow() -> OjsError:
+    """The client paused for too long."""
+    return TooSlow(
+        "the rest of the request did not come in time",
+        hint="send the whole request again",
+        headers=_CLOSE,
     )
 
 
