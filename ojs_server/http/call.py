@@ -10,6 +10,7 @@ from starlette.types import Receive, Scope
 
 from ojs_server.domain.errors import InvalidRequest, MalformedPayload, TooLarge
 from ojs_server.domain.naming import refuse_unknown
+from ojs_server.http.body_budget import SMALL
 from ojs_server.store.clock import wall_ms
 from ojs_wire import codec
 from ojs_wire.values import RandomBits, kind_of, uuid7
@@ -87,6 +88,8 @@ class Call:
     # How an answer is sent at once; None where the server cannot.
     send_whole: Callable[[int, bytes, bytes, bool], Awaitable[None]] | None = None
     _whole: bytes | None = None
+    # What its body takes of the budget for large ones.
+    held = 0
 
     def __init__(self, scope: Scope, receive: Receive, server: "Server") -> None:
         self.scope = scope
@@ -169,6 +172,9 @@ class Call:
             size += len(piece)
             if size > within:
                 raise _too_large(within)
+            if size > SMALL:
+                self.server.bodies.take(size - self.held)
+                self.held = size
             if not message.get("more_body"):
                 return b"".join((*pieces, piece)) if pieces else piece
             pieces.append(piece)

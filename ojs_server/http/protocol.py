@@ -16,6 +16,7 @@ from uvicorn.protocols.websockets.wsproto_impl import WSProtocol
 from wsproto.events import Request
 
 from ojs_server.domain.errors import InvalidRequest, OjsError
+from ojs_server.http.body_budget import SMALL
 from ojs_server.http.call import ANSWER, REMEMBERED, SHORTCUT, TEXTS
 from ojs_server.http.cycle import WholeCycle, answer, reply
 from ojs_server.http.heads import MOST, Head, head_of, length_after
@@ -144,7 +145,8 @@ class BoundedHttp(HttpToolsProtocol):
         parser = self.parser
         if parser.get_http_version() == "1.1" and parser.should_keep_alive():
             length = length_after(head, self.headers)
-            if length is not None:
+            # What is known to be whole does not ask for room.
+            if length is not None and length <= SMALL:
                 # A request behind another one has no extensions yet.
                 passing = ("extensions", "state")
                 scope = {name: of for name, of in self.scope.items() if name not in passing}
