@@ -13,6 +13,7 @@ from starlette.types import Receive, Scope, Send
 from ojs_server import job_log
 from ojs_server.domain.happened import Happened
 from ojs_server.http import sockets, statistics
+from ojs_server.http.body_budget import BodyBudget
 from ojs_server.http.gate import Gate
 from ojs_server.http.stats_stream import SharedStats
 from ojs_server.loops.deliver import Deliver
@@ -52,6 +53,7 @@ class Server:
         self.luck = luck or chance()
         self.metrics = Metrics()
         self.shared_stats = SharedStats(lambda: statistics.read(self))
+        self.bodies = BodyBudget(settings.max_body_bytes)
         self.stopping = False
         self._started = time.monotonic()
         self._housekeeping: Housekeeping | None = None

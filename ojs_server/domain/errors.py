@@ -12,6 +12,7 @@ OjsError
 ├── QueueFull            the queue has no room for the new jobs             429
 ├── TenantFull           a tenant has reached one of its limits             429
 ├── NotReady             waited, and it is still not there                  408
+├── TooSlow              the rest of the request did not come               408
 ├── Denied               no key, a wrong key, or too small a role      401, 403
 ├── MethodNotAllowed     the route exists, the method does not              405
 └── Unavailable          the store is away, or the server is overloaded     503
@@ -109,6 +110,12 @@ class TenantFull(OjsError):
 
 class NotReady(OjsError):
     """The wait ended before the job did."""
+
+    code = codes.REQUEST_TIMEOUT
+
+
+class TooSlow(OjsError):
+    """The client began a request and did not go on with it."""
 
     code = codes.REQUEST_TIMEOUT
 

@@ -10,6 +10,7 @@ from starlette.types import Receive, Scope
 
 from ojs_server.domain.errors import InvalidRequest, MalformedPayload, TooLarge
 from ojs_server.domain.naming import refuse_unknown
+from ojs_server.http.body_budget import SMALL
 from ojs_server.store.clock import wall_ms
 from ojs_wire import codec
 from ojs_wire.values import RandomBits, kind_of, uuid7
@@ -31,6 +32,8 @@ REMEMBERED: Final = "ojs.remembered"
 SHORTCUT: Final = "ojs.shortcut"
 # The extension of a server that sends a WebSocket several texts at once.
 TEXTS: Final = "ojs.texts"
+# The extension of a request whose server waits for the rest of its body no longer: the error.
+GIVEN_UP: Final = "ojs.given-up"
 # As they are nearly always written.
 _USUAL_TYPES: Final = {None, *(name.encode() for name in MEDIA_TYPES)}
 ANONYMOUS: Final = ""
@@ -85,6 +88,8 @@ class Call:
     # How an answer is sent at once; None where the server cannot.
     send_whole: Callable[[int, bytes, bytes, bool], Awaitable[None]] | None = None
     _whole: bytes | None = None
+    # What its body takes of the budget for large ones.
+    held = 0
 
     def __init__(self, scope: Scope, receive: Receive, server: "Server") -> None:
         self.scope = scope
@@ -169,9 +174,14 @@ class Call:
             size += len(piece)
             if size > within:
                 raise _too_large(within)
+            if size > SMALL:
+                self.server.bodies.take(size - self.held)
+                self.held = size
             if not message.get("more_body"):
                 return b"".join((*pieces, piece)) if pieces else piece
             pieces.append(piece)
+            if GIVEN_UP in (self.scope.get("extensions") or {}):
+                raise self.scope["extensions"][GIVEN_UP]["why"]
 
     def _check_media_type(self) -> None:
         given = self.header(b"content-type")

@@ -10,6 +10,9 @@ from uvicorn.protocols.http.httptools_impl import (
     RequestResponseCycle,
 )
 
+from ojs_server.http.call import REMEMBERED
+from ojs_server.http.lingering import linger
+
 if TYPE_CHECKING:
     from uvicorn._types import ASGI3Application, ASGIReceiveEvent, HTTPScope
 
@@ -72,6 +75,13 @@ class WholeCycle(RequestResponseCycle):
         """What each answer says."""
         return self._protocol.server_state.default_headers
 
+    def forget(self) -> None:
+        """Let go of the body: a connection keeps its last request while it is quiet."""
+        self.whole = b""
+        extensions = self.scope["extensions"]
+        assert extensions is not None
+        extensions.pop(REMEMBERED, None)
+
     async def receive(self) -> "ASGIReceiveEvent":
         """The body, once; then the end of the connection or of the answer, as soon as it comes."""
         over = self.disconnected or self.response_complete
@@ -96,6 +106,8 @@ async def answer(
     if cycle.flow.write_paused and not cycle.disconnected:
         await cycle.flow.drain()
     reply(cycle, status, lines, body, stays)
+    if isinstance(cycle, WholeCycle):
+        cycle.forget()
 
 
 def reply(cycle: RequestResponseCycle, status: int, lines: bytes, body: bytes, stays: bool) -> None:
@@ -112,7 +124,10 @@ def reply(cycle: RequestResponseCycle, status: int, lines: bytes, body: bytes, s
     cycle.message_event.set()
     cycle.transport.write(b"%b%b\r\n%b" % (STATUS_LINE[status], lines, body))
     if not cycle.keep_alive:
-        cycle.transport.close()
+        if cycle.more_body:
+            linger(cycle.transport)
+        else:
+            cycle.transport.close()
     cycle.on_response()
 
 

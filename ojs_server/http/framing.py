@@ -167,7 +167,7 @@ class FramedHttp(HttpToolsProtocol):
     def _refuse_later(self, status: int, message: str) -> None:
         """A request of its own, so that it has its turn among the others."""
         turn = self.cycle = WholeCycle(self, b"")
-        turn.scope = self.scope
+        turn.scope, turn.body = self.scope, bytearray()
 
         async def refuse(*_: Any) -> None:
             turn.response_started = turn.response_complete = True

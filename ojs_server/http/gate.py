@@ -67,6 +67,9 @@ class Gate:
             await (_flow if streams else _send)(send, call, answer)
         except Disconnected:
             return
+        finally:
+            if call.held:
+                server.bodies.give(call.held)
         path, seconds = _UNMATCHED, None
         if route is not None:
             path = route.path

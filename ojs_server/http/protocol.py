@@ -7,32 +7,36 @@ Answers that are whole leave in one piece, and so do the messages that a WebSock
 import asyncio
 from collections.abc import Iterable
 from functools import partial
-from random import getrandbits
 from typing import TYPE_CHECKING, Any, Final
 
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.wsproto_impl import WSProtocol
 from wsproto.events import Request
 
-from ojs_server.domain.errors import InvalidRequest
-from ojs_server.http.call import ANSWER, REMEMBERED, SHORTCUT, TEXTS, RequestIds
+from ojs_server.domain.errors import InvalidRequest, OjsError
+from ojs_server.http.body_budget import SMALL
+from ojs_server.http.call import ANSWER, REMEMBERED, SHORTCUT, TEXTS
 from ojs_server.http.cycle import WholeCycle, answer, expecting, reply
-from ojs_server.http.dialects import OPENJOBSPEC, VERSION
-from ojs_server.http.errors import answer_of
 from ojs_server.http.framing import FramedHttp
 from ojs_server.http.heads import MOST, Head, head_of, length_after
-from ojs_wire.codec import encode
+from ojs_server.http.lingering import linger
+from ojs_server.http.unfinished import give_up, refusal, stopping, too_slow
 
 if TYPE_CHECKING:
     from uvicorn._types import ASGI3Application
 
 # How long a client may take, once the server stops, to read what it was sent.
 UNREAD_S: Final = 5.0
+# How long it may take then to say the rest of its request, which it is answered within that time.
+UNSAID_S: Final = 3.0
+# So many requests may come behind one that is being answered before nothing more is read.
+MOST_BEHIND: Final = 64
+# How long a client may take to go on with a request that it has begun.
+PAUSE_S: Final = 30.0
 # uvicorn's word for it; the application chooses what the client is told.
 _RESTART: Final = 1012
-
-_REASONS: Final = {400: "Bad Request", 431: "Request Header Fields Too Large"}
 
 
 class ShortCycle(WholeCycle):
@@ -62,6 +66,8 @@ class BoundedHttp(FramedHttp):
     _given: bytes | None = None
     # Where requests wait that take the short way.
     _short: ShortCycle | None = None
+    # The last request that was given to the application.
+    _running: RequestResponseCycle | None = None
     # When the last answer left.
     _quiet_since = 0.0
 
@@ -73,6 +79,11 @@ class BoundedHttp(FramedHttp):
     def connection_lost(self, exc: Exception | None) -> None:
         """Nobody is there any more; an alarm would keep all of this until it rings."""
         self._unset_keepalive_if_required()
+        # uvicorn tells the last request, which may be behind the one that is being answered.
+        for cycle in (self._running, self._short):
+            if cycle is not None and not cycle.response_complete:
+                cycle.disconnected = True
+                cycle.message_event.set()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -89,19 +100,34 @@ class BoundedHttp(FramedHttp):
                 return
         self._given = head
         self.parse(data)
+        if not self._between and self.transport.get_protocol() is self:
+            # What has come took the alarm back.
+            self._expect_within(PAUSE_S)
 
     def on_headers_complete(self) -> None:
         """Its head is whole."""
         super().on_headers_complete()
+        if self.pipeline:
+            self._read_on()
         given, self._given = self._given, None
         if given is not None and len(self._heads) < MOST:
             self._remember(given)
+
+    def _read_on(self) -> None:
+        """Read while requests wait, if there are few: who hangs up is noticed by nothing else."""
+        waiting = self.pipeline
+        if (
+            len(waiting) < MOST_BEHIND
+            and sum(len(cycle.body) for cycle, _ in waiting) <= HIGH_WATER_LIMIT
+        ):
+            self.flow.resume_reading()
 
     def _remember(self, head: bytes) -> None:
         parser = self.parser
         if parser.get_http_version() == "1.1" and parser.should_keep_alive():
             length = length_after(head, self.headers)
-            if length is not None:
+            # What is known to be whole does not ask for room.
+            if length is not None and length <= SMALL:
                 # A request behind another one has no extensions yet.
                 passing = ("extensions", "state")
                 scope = {name: of for name, of in self.scope.items() if name not in passing}
@@ -117,11 +143,15 @@ class BoundedHttp(FramedHttp):
             self.cycle = short
             if shortcut(short):
                 return
+            short.whole = b""
         self.cycle = self._start(known, body)
 
     def start_over(self, short: ShortCycle, known: Head) -> None:
         """Take the long way with a request that was on the short one."""
         cycle = self._start(known, short.whole)
+        # The server may have been told to stop.
+        cycle.keep_alive = short.keep_alive
+        short.whole = b""
         # Another request may have come behind it.
         if self.cycle is short:
             self.cycle = cycle
@@ -138,6 +168,7 @@ class BoundedHttp(FramedHttp):
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: "ASGI3Application") -> None:
         extensions = cycle.scope.setdefault("extensions", {})
         assert extensions is not None
+        self._running = cycle
         extensions[ANSWER] = {"send": partial(answer, cycle)}
         if cycle.waiting_for_100_continue:
             app = expecting(cycle, app)
@@ -148,10 +179,11 @@ class BoundedHttp(FramedHttp):
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             return
-        self.flow.resume_reading()
         if self.pipeline:
             self._start_asgi_task(*self.pipeline.pop())
+            self._read_on()
             return
+        self.flow.resume_reading()
         # One alarm looks after many requests: to set and to take back one for each costs more.
         self._quiet_since = self.loop.time()
         if self.timeout_keep_alive_task is None:
@@ -160,6 +192,9 @@ class BoundedHttp(FramedHttp):
     def timeout_keep_alive_handler(self) -> None:
         """Nothing may have come for long; what is being answered sets a new alarm itself."""
         self.timeout_keep_alive_task = None
+        if not self._between:
+            self._end_pause()
+            return
         if not self.cycle.response_complete:
             return
         left = self._quiet_since + self.timeout_keep_alive - self.loop.time()
@@ -168,6 +203,22 @@ class BoundedHttp(FramedHttp):
         else:
             super().timeout_keep_alive_handler()
 
+    def _end_pause(self) -> None:
+        """A request has begun, and for long nothing more of it came."""
+        if self.transport.is_closing() or self.transport.get_protocol() is not self:
+            return
+        if self._at_rest():
+            if self._in_head:
+                self._end_with(too_slow())
+            else:
+                # It was answered before all of its body had come.
+                self.transport.close()
+            return
+        # What stands before a head is answered first; nor may the client wait for the server.
+        if not (self._in_head or self.flow.read_paused or self.cycle.waiting_for_100_continue):
+            self._give_up(too_slow())
+        self._expect_within(PAUSE_S)
+
     def _expect_within(self, seconds: float) -> None:
         self.timeout_keep_alive_task = self.loop.call_later(
             seconds, self.timeout_keep_alive_handler
@@ -175,26 +226,50 @@ class BoundedHttp(FramedHttp):
 
     def shutdown(self) -> None:
         """The server stops: what was answered may still be read, but not for ever."""
-        super().shutdown()
+        if self.transport.get_protocol() is not self:
+            # It ends by itself.
+            return
+        if self._between or not self._at_rest():
+            super().shutdown()
+            if not self._between:
+                self.loop.call_later(UNSAID_S, self._give_up, stopping())
+        elif self._in_head:
+            self._end_with(stopping())
+        else:
+            linger(self.transport)
         self.loop.call_later(UNREAD_S, self._abandon)
 
+    def _give_up(self, error: OjsError) -> None:
+        if not (self._between or self._in_head or self.cycle.response_complete):
+            give_up(self.cycle, error)
+
     def _abandon(self) -> None:
-        # A client that reads nothing would hold the process for as long as it likes.
-        if self.flow.write_paused or (
-            self.transport.is_closing() and self.transport.get_write_buffer_size()
+        # A client that reads nothing would hold the process for as long as it likes, and so would
+        # one that does not say the rest of its request.
+        unsaid = not (self._between or self._in_head or self.pipeline)
+        if self in self.connections and (
+            unsaid
+            or self.flow.write_paused
+            or (self.transport.is_closing() and self.transport.get_write_buffer_size())
         ):
             self.transport.abort()
 
     def _refuse(self, status: int, message: str) -> None:
-        request_id = RequestIds(getrandbits)()
-        body = encode(answer_of(InvalidRequest(message), request_id).body)
-        head = (
-            f"HTTP/1.1 {status} {_REASONS[status]}\r\ncontent-type: {OPENJOBSPEC}\r\n"
-            f"content-length: {len(body)}\r\nojs-version: {VERSION}\r\n"
-            f"x-request-id: {request_id}\r\nconnection: close\r\n\r\n"
-        )
-        self.transport.write(head.encode() + body)
-        self.transport.close()
+        self._end_with(InvalidRequest(message), status)
+
+    def _end_with(self, error: OjsError, status: int | None = None) -> None:
+        self._in_head = False
+        self.transport.write(refusal(error, status))
+        if self._at_rest() or self.cycle.disconnected:
+            linger(self.transport)
+        else:
+            # What is still being answered may not be written behind this.
+            self.transport.close()
+
+    def _at_rest(self) -> bool:
+        """Whether no request is being answered; there is none before the first."""
+        cycle: Any = self.cycle
+        return cycle is None or cycle.response_complete
 
 
 class BoundedSocket(WSProtocol):

@@ -34,8 +34,9 @@ class Shortcut(Call):
     A connection says the next one when the last is answered, so that one object serves them all.
     """
 
-    _exchange: Exchange
-    _operation: Any
+    # What is under way; a connection that is quiet keeps nothing of its last requests.
+    _exchange: Any = None
+    _operation: Any = None
     _started = 0.0
 
     def __init__(self, call: Call, passed: Passed, direct: Direct, new_id: RequestIds) -> None:
@@ -60,6 +61,7 @@ class Shortcut(Call):
             admit(self, self._passed)
             self._operation = operation = self._direct.ask(self, exchange.whole)
             if operation is None:
+                self._exchange = None
                 return False
             self.server.engine.enter(operation, self)
         except Exception as error:
@@ -72,14 +74,17 @@ class Shortcut(Call):
 
     def settle(self, outcome: Any) -> None:
         """Answer."""
+        exchange: Exchange = self._exchange
+        operation = self._operation
+        self._exchange = self._operation = None
         try:
             if isinstance(outcome, BaseException):
                 raise outcome
-            said = answers.whole(self, self._direct.tell(self, self._operation, outcome))
+            said = answers.whole(self, self._direct.tell(self, operation, outcome))
         except Exception as error:
             if isinstance(error, QueueFull) and error.blocks:
                 # It waits for room, which takes a task.
-                self._exchange.start_over()
+                exchange.start_over()
                 return
             said = answers.whole(self, answer_of(error, self.request_id))
         seconds = time.perf_counter() - self._started
@@ -87,6 +92,7 @@ class Shortcut(Call):
         metrics = self.server.metrics
         metrics.observe_request(route.path, status, None if route.waits else seconds)
         if status < 400:
-            self._direct.measure(self, self._operation, seconds)
+            self._direct.measure(self, operation, seconds)
+        exchange.whole = b""
         # The next request may be behind it already.
-        self._exchange.reply(*said)
+        exchange.reply(*said)

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from http.client import HTTPConnection
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -44,6 +45,45 @@ async def test_a_bad_head_is_answered_and_costs_no_memory(
         assert error["code"] == "invalid_request"
         assert error["retryable"] is False
         assert await node.holds_waiting(0), "the server goes on"
+
+
+def answers_to_who_sends_all(node: Node, size: int) -> tuple[int, str]:
+    """What a client hears that reads nothing before it has sent a body of this size."""
+    client = HTTPConnection(urlsplit(node.url).netloc, timeout=20)
+    try:
+        client.request("POST", "/ojs/v1/jobs", b"a" * size, {"Content-Type": "application/json"})
+        answer = client.getresponse()
+        return answer.status, json.loads(answer.read())["error"]["code"]
+    finally:
+        client.close()
+
+
+async def test_who_sends_too_much_hears_so(sqlite_path: str) -> None:
+    async with running(f"sqlite:///{sqlite_path}") as node:
+        for size in (17_000_000, 40_000_000):
+            for _ in range(3):
+                heard = await asyncio.to_thread(answers_to_who_sends_all, node, size)
+                assert heard == (413, "payload_too_large")
+
+
+async def test_who_is_refused_in_the_head_hears_so(sqlite_path: str) -> None:
+    async with running(f"sqlite:///{sqlite_path}") as node:
+        for start in (b"GET /", b"this is no HTTP\r\n"):
+            status, error = await exchange(node, start + b"a" * 5_000_000)
+            assert (status, error["code"]) == (431 if start == b"GET /" else 400, "invalid_request")
+
+
+async def test_who_goes_on_sending_holds_no_stop(sqlite_path: str) -> None:
+    head = b"POST /ojs/v1/jobs HTTP/1.1\r\nhost: x\r\ncontent-length: 99999999\r\n\r\n"
+    async with running(f"sqlite:///{sqlite_path}") as node:
+        address = urlsplit(node.url)
+        reader, writer = await asyncio.open_connection(address.hostname, address.port)
+        writer.write(head + b"a" * 100_000)
+        assert (await reader.read()).startswith(b"HTTP/1.1 413 ")
+        # It has not closed its side.
+        async with asyncio.timeout(4):
+            assert await node.stop() == 0
+        writer.close()
 
 
 def a_request(path: str, body: bytes, *lines: str) -> bytes:

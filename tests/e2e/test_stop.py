@@ -1,10 +1,12 @@
 """Stopping and being stopped: signals, waiting fetches, and a stall that costs no jobs."""
 
 import asyncio
+import json
 import signal
 import time
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -31,6 +33,42 @@ async def test_a_stop_answers_waiting_fetches_and_exits_0(
         answers = await asyncio.gather(*waiting)
         assert [answer.status_code for answer in answers] == [200] * 5
         assert all(answer.json()["jobs"] == [] for answer in answers)
+
+
+POST = b"POST /ojs/v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n"
+# What has not come whole: how soon it is ended, and whether it can still be answered.
+UNFINISHED = {
+    "a head": (POST, 4, True),
+    "a body": (POST + b"\r\n{", 8, True),
+    "a body that nobody reads": (POST.replace(b"/jobs", b"/nothing") + b"\r\n{", 4, False),
+}
+
+
+@pytest.mark.parametrize("name", UNFINISHED)
+async def test_a_request_that_does_not_end_holds_no_stop(sqlite_store: Path, name: str) -> None:
+    sent, within_s, answered = UNFINISHED[name]
+    async with running(f"sqlite:///{sqlite_store}") as node:
+        address = urlsplit(node.url)
+        reader, writer = await asyncio.open_connection(address.hostname, address.port)
+        writer.write(sent)
+        if not answered:
+            assert (await reader.readuntil(b"}}")).startswith(b"HTTP/1.1 404 ")
+        # It has read that, as it reads in turns.
+        assert await node.holds_waiting(0)
+        started = time.monotonic()
+        assert await node.stop() == 0
+        assert time.monotonic() - started < within_s
+        heard = await reader.read()
+        writer.close()
+    assert not [line for line in node.output if "Traceback" in line or "ERROR" in line]
+    if answered:
+        head, _, body = heard.partition(b"\r\n\r\n")
+        lines = head.lower().split(b"\r\n")
+        assert lines[0].startswith(b"http/1.1 503 ")
+        assert {b"connection: close", b"retry-after: 1"} <= set(lines)
+        assert json.loads(body)["error"]["code"] == "overloaded"
+    else:
+        assert heard == b""
 
 
 @pytest.mark.long

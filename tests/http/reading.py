@@ -29,6 +29,22 @@ class Wire(asyncio.Transport):
     def close(self) -> None:
         self.closed = True
 
+    def abort(self) -> None:
+        self.closed = True
+
+    def can_write_eof(self) -> bool:
+        return True
+
+    def write_eof(self) -> None:
+        """All that the other end waits for."""
+        self.closed = True
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        self._protocol = protocol
+
+    def get_protocol(self) -> asyncio.BaseProtocol:
+        return self._protocol
+
     def is_closing(self) -> bool:
         return self.closed
 
@@ -64,6 +80,7 @@ class Reading:
         self.state = ServerState()
         self.wire = Wire()
         self.protocol = protocol(config, self.state, {})
+        self.wire.set_protocol(self.protocol)
         self.protocol.connection_made(self.wire)
 
     async def _serve(self, scope: Any, receive: Any, send: Any) -> None:

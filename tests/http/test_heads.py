@@ -7,10 +7,11 @@ from itertools import pairwise
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from ojs_server.http.heads import MOST, MOST_BYTES, head_of, length_after
-from ojs_server.http.protocol import BoundedHttp
+from ojs_server.http.protocol import MOST_BEHIND, BoundedHttp
 from tests.http.reading import Reading
 
 GET = b"GET /a?b=1 HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -33,6 +34,8 @@ head = st.sampled_from(
         b"POST /a HTTP/1.1\nHost: x\r\n",
     ]
 )
+SLOW = b"POST /slow HTTP/1.1\r\nHost: x\r\n\r\n"
+LARGE = body_after(b"POST /a HTTP/1.1\r\nHost: x\r\n", b"a" * (HIGH_WATER_LIMIT - 9))
 UNREAD = body_after(b"POST /unread HTTP/1.1\r\nHost: x\r\n", GET)
 body = st.sampled_from([b"", b"{}", b"body", b"\r\n\r\n", b"ab\r\n\r\nGET / HTTP/1.1\r\n\r\n"])
 CHUNKED = b"POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n"
@@ -108,8 +111,9 @@ async def test_what_the_application_notes_of_a_head_takes_the_next_requests() ->
     assert [told[-1] for told in reading.told] == [b"body"] * 5
 
 
-async def test_a_stop_ends_a_connection_behind_an_answer_on_the_short_way() -> None:
-    reading = Reading(BoundedHttp, ["take"])
+@pytest.mark.parametrize("way", ["take", "over"])
+async def test_a_stop_ends_a_connection_behind_an_answer_on_the_short_way(way: str) -> None:
+    reading = Reading(BoundedHttp, [way])
     for _ in range(2):
         reading.protocol.data_received(POST)
         await reading.settled()
@@ -131,6 +135,48 @@ async def test_nothing_is_written_to_who_has_gone(way: str) -> None:
     reading.protocol.connection_lost(None)
     await reading.settled()
     assert (reading.shortened, reading.wire.written.count(b"200 OK")) == (1, 2)
+
+
+async def test_requests_behind_another_are_read_until_there_are_many() -> None:
+    # Two bodies are more than may wait unread, and the head behind them ends it.
+    for behind, most in ((GET, MOST_BEHIND), (LARGE, 3)):
+        reading = Reading(BoundedHttp)
+        reading.protocol.data_received(SLOW)
+        for _ in range(most):
+            assert not reading.protocol.flow.read_paused
+            reading.protocol.data_received(behind)
+        assert reading.protocol.flow.read_paused
+        reading.answer.set()
+        await reading.settled()
+        await asyncio.sleep(0.05)
+        await reading.settled()
+        assert len(reading.told) == most + 1
+        assert not reading.protocol.flow.read_paused
+
+
+async def test_every_request_of_a_connection_is_told_when_its_client_goes() -> None:
+    reading = Reading(BoundedHttp)
+    reading.protocol.data_received(SLOW)
+    await reading.settled()
+    running = reading.protocol.cycle
+    reading.protocol.data_received(GET)
+    reading.protocol.connection_lost(None)
+    assert running.disconnected
+    reading.answer.set()
+    await reading.settled()
+    assert reading.wire.written == b""
+
+
+async def test_a_request_on_the_short_way_is_told_when_its_client_goes() -> None:
+    reading = Reading(BoundedHttp, ["over"])
+    for _ in range(2):
+        reading.protocol.data_received(POST)
+        await reading.settled()
+    reading.protocol.data_received(POST)
+    reading.protocol.data_received(GET)
+    reading.protocol.connection_lost(None)
+    await reading.settled()
+    assert (reading.shortened, len(reading.told)) == (1, 2)
 
 
 async def test_few_heads_are_remembered() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from ojs_server.app import Application, Server
 from ojs_wire.codec import encode
+from tests.http.listening import on_a_socket
 from tests.http.steps import V1, WORKERS, body, enqueue, fetch, stored_jobs
 from tests.http.waiting import until
 
@@ -134,4 +135,26 @@ async def test_whoever_has_left_takes_nothing(client: httpx.AsyncClient, server:
     async with asyncio.timeout(5):
         await call
     assert await stored_jobs(client) == 1
+    assert [one["id"] for one in await fetch(client, ("email",))] == [job["id"]]
+
+
+@pytest.mark.parametrize("behind", [1, 3])
+async def test_whoever_has_left_takes_nothing_with_requests_behind_the_fetch(
+    client: httpx.AsyncClient, server: Server, behind: int
+) -> None:
+    asked = encode({"queues": ["email"], "wait_ms": LONG})
+    head = f"POST {WORKERS}/fetch HTTP/1.1\r\nHost: x\r\nContent-Length: {len(asked)}\r\n\r\n"
+    async with on_a_socket(server) as url:
+        host, port = url.removeprefix("http://").split(":")
+        _, writer = await asyncio.open_connection(host, int(port))
+        writer.write(head.encode() + asked)
+        await entered(server, 1)
+        for _ in range(behind):
+            writer.write(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+            await writer.drain()
+            # So that each is read by itself.
+            await client.get("/health")
+        writer.close()
+        await entered(server, 0)
+    job = await enqueue(client, queue="email")
     assert [one["id"] for one in await fetch(client, ("email",))] == [job["id"]]

@@ -1,15 +1,22 @@
 """A connection may be quiet for so long between two requests; one alarm looks after all of them."""
 
 import asyncio
+import json
 from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
 
-from ojs_server.http.protocol import BoundedHttp
+from ojs_server.app import Server
+from ojs_server.http import protocol
+from ojs_server.http.call import GIVEN_UP
+from ojs_server.http.protocol import PAUSE_S, BoundedHttp
+from tests.http.listening import on_a_socket
 from tests.http.reading import Reading
+from tests.http.steps import JOBS, WORKERS
 
 GET = b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
+POST = b"POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody"
 # Answered once the test says so.
 SLOW = b"GET /slow HTTP/1.1\r\nHost: x\r\n\r\n"
 
@@ -44,6 +51,10 @@ class Clock:
         self.set += 1
         self._alarms.append(Alarm(self._now + seconds, call))
         return self._alarms[-1]
+
+    @property
+    def alarms(self) -> list[Alarm]:
+        return self._alarms
 
     @property
     def waits(self) -> bool:
@@ -127,6 +138,107 @@ async def test_no_pause_is_over_while_a_request_is_answered(
     assert not reading.wire.closed
     clock.forward(0.2)
     assert reading.wire.closed
+
+
+@pytest.mark.parametrize("before", [[], [GET], [GET, GET]])
+async def test_a_head_that_does_not_go_on_is_answered(
+    reading: Reading, clock: Clock, before: list[bytes]
+) -> None:
+    for sent in before:
+        await ask(reading, sent)
+    reading.wire.written = b""
+    for piece in (GET[:3], GET[3:10], GET[10:-1]):
+        await ask(reading, piece)
+        clock.forward(PAUSE_S - 0.1)
+        assert reading.wire.written == b""
+    clock.forward(0.2)
+    assert reading.wire.closed
+    head, _, body = reading.wire.written.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 408 Request Timeout\r\n")
+    assert b"connection: close" in head.split(b"\r\n")
+    assert json.loads(body)["error"]["code"] == "request_timeout"
+
+
+async def test_whole_requests_set_no_alarm_but_the_one_of_pauses(
+    reading: Reading, clock: Clock
+) -> None:
+    for sent in (GET, POST, POST, GET):
+        await ask(reading, sent)
+    whole = clock.set
+    await ask(reading, POST[:-1])
+    assert (whole, clock.set) == (2, 3)
+    await ask(reading, POST[-1:])
+    assert reading.told[-1][-1] == b"body"
+    assert len([alarm for alarm in clock.alarms if alarm.call is not None]) == 1
+
+
+async def test_a_request_waits_behind_another_for_as_long_as_that_takes(
+    reading: Reading, clock: Clock
+) -> None:
+    await ask(reading, SLOW)
+    await ask(reading, GET[:-1])
+    for _ in range(3):
+        clock.forward(PAUSE_S)
+    assert (reading.wire.written, reading.wire.closed) == (b"", False)
+    reading.answer.set()
+    await reading.settled()
+    await ask(reading, GET[-1:])
+    assert [told[1:3] for told in reading.told] == [("GET", "/slow"), ("GET", "/a")]
+
+
+async def test_a_body_that_nobody_reads_and_that_does_not_go_on_ends_its_connection(
+    reading: Reading, clock: Clock
+) -> None:
+    await ask(reading, POST.replace(b"/a", b"/unread")[:-1])
+    assert reading.wire.written.startswith(b"HTTP/1.1 200 OK")
+    clock.forward(PAUSE_S - 0.1)
+    assert not reading.wire.closed
+    clock.forward(0.2)
+    assert (reading.wire.written.count(b"HTTP/1.1"), reading.wire.closed) == (1, True)
+
+
+@pytest.mark.parametrize("hinders", ["reading", "100-continue"])
+async def test_nobody_is_blamed_for_a_pause_of_the_server(
+    reading: Reading, clock: Clock, hinders: str
+) -> None:
+    await ask(reading, SLOW)
+    expects = b"Expect: 100-continue\r\nContent-Length"
+    await ask(reading, POST.replace(b"Content-Length", expects)[:-4])
+    cycle = reading.protocol.cycle
+    if hinders == "reading":
+        cycle.waiting_for_100_continue = False
+        reading.protocol.flow.pause_reading()
+    clock.forward(PAUSE_S + 1)
+    assert GIVEN_UP not in (cycle.scope.get("extensions") or {})
+    cycle.waiting_for_100_continue = False
+    reading.protocol.flow.resume_reading()
+    clock.forward(PAUSE_S + 1)
+    assert GIVEN_UP in (cycle.scope.get("extensions") or {})
+
+
+@pytest.mark.parametrize("behind", [False, True])
+async def test_a_body_that_does_not_go_on_is_answered(
+    server: Server, monkeypatch: pytest.MonkeyPatch, behind: bool
+) -> None:
+    monkeypatch.setattr(protocol, "PAUSE_S", 0.1)
+    async with on_a_socket(server) as url:
+        host, port = url.removeprefix("http://").split(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        if behind:
+            asked = b'{"queues":["q"],"wait_ms":400}'
+            lines = f"POST {WORKERS}/fetch HTTP/1.1\r\nHost: x\r\nContent-Length: {len(asked)}"
+            writer.write(lines.encode() + b"\r\n\r\n" + asked)
+        writer.write(f"POST {JOBS} HTTP/1.1\r\nHost: x\r\n".encode())
+        writer.write(b"Content-Length: 100\r\n\r\n{")
+        async with asyncio.timeout(10):
+            heard = await reader.read()
+        writer.close()
+    answers = heard.split(b"HTTP/1.1 ")[1:]
+    assert [answer[:3] for answer in answers] == [b"200", b"408"][not behind :]
+    head, _, body = answers[-1].partition(b"\r\n\r\n")
+    assert b"connection: close" in head.split(b"\r\n")
+    error = json.loads(body)["error"]
+    assert (error["code"], error["retryable"]) == ("request_timeout", True)
 
 
 @pytest.mark.parametrize("error", [None, ConnectionResetError()])

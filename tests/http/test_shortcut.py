@@ -15,10 +15,13 @@ import pytest
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from ojs_server.app import Server
 from ojs_server.domain.errors import Unavailable
 from ojs_server.http.auth import parse_keys
+from ojs_server.http.call import REMEMBERED
+from ojs_server.http.cycle import WholeCycle
 from ojs_server.http.shortcut import Exchange, Shortcut
 from ojs_server.http.tracing import Tracing
 from ojs_server.ops.group_commit import Caller
@@ -289,6 +292,45 @@ async def test_a_full_server_refuses_on_the_short_way(
     assert (told.status, told.headers["retry-after"]) == (503, "1")
     assert told.body["error"]["code"] == "overloaded"
     assert short.taken[JOBS] == 1
+
+
+async def test_no_connection_keeps_a_body_that_was_answered(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Shortcut] = []
+    cycles: list[Any] = []
+    taking, making = Shortcut.__call__, WholeCycle.__init__
+
+    def take(self: Shortcut, exchange: Exchange) -> bool:
+        asked.append(self)
+        return taking(self, exchange)
+
+    def make(self: WholeCycle, protocol: HttpToolsProtocol, body: bytes) -> None:
+        cycles.append(self)
+        making(self, protocol, body)
+
+    monkeypatch.setattr(Shortcut, "__call__", take)
+    monkeypatch.setattr(WholeCycle, "__init__", make)
+    patient = {**JOB, "options": {"queue": "bounded"}}
+    bounds = {"backpressure": {"max_depth": 1, "strategy": "block"}}
+    async with line_to(url) as line, line_to(url) as aside, httpx.AsyncClient() as client:
+        await client.put(f"{url}/ojs/v1/admin/queues/bounded/config", json=bounds)
+        await line(JOBS, patient)
+        # Known but not yet noted, short, refused, left at once.
+        for path, body in ((JOBS, JOB), (JOBS, JOB), (JOBS, {}), *[(FETCH, {"queues": ["q"]})] * 3):
+            await line(path, body)
+        await line(FETCH, {"queues": ["q"], "wait_ms": 1})
+        line.say(JOBS, patient)
+        while len(cycles) < 3:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        await aside(FETCH, {"queues": ["bounded"]})
+        assert (await line.heard()).status == 201
+        assert len(asked) > 3
+        assert [one for one in asked if one._operation or one._exchange] == []
+        for cycle in cycles:
+            assert cycle.whole == b""
+            scope = getattr(cycle, "scope", {"extensions": {}})
+            assert REMEMBERED not in scope["extensions"]
 
 
 async def test_both_ways_are_counted_alike(url: str, short: Short) -> None:

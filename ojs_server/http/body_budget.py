@@ -1,0 +1,39 @@
+"""How many bytes of large bodies the server holds at a time.
+
+How many requests wait for the store is bounded, but ten thousand of the largest bodies would be
+more than any machine has. Small ones are not counted: their requests are.
+"""
+
+from typing import Final
+
+from ojs_server.domain.errors import Unavailable
+from ojs_wire import codes
+
+# Bodies of up to so many bytes are small.
+SMALL: Final = 64 * 1024
+# What the others may have together.
+MOST: Final = 256 * 1024 * 1024
+
+
+class BodyBudget:
+    """What the large bodies of requests take that are not answered yet."""
+
+    def __init__(self, largest: int) -> None:
+        # One of the largest must be possible.
+        self._most = max(MOST, largest)
+        self.held = 0
+
+    def take(self, size: int) -> None:
+        """Hold so much more; raises where there is no room."""
+        if self.held + size > self._most:
+            raise Unavailable(
+                f"the requests that are under way have {self._most} bytes already",
+                code=codes.OVERLOADED,
+                # The rest of the body is not waited for.
+                headers={"Retry-After": "1", "Connection": "close"},
+            )
+        self.held += size
+
+    def give(self, size: int) -> None:
+        """Hold so much less."""
+        self.held -= size

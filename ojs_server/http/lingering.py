@@ -1,0 +1,48 @@
+"""The end of a connection whose client may still be sending.
+
+Where a socket is closed while something that came was not read, the client's system is told to
+forget what it has not read either, and the answer with it. So the server says that nothing more
+follows, and reads on for a while, to throw it away.
+"""
+
+import asyncio
+from typing import Final
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+LINGER_S: Final = 2.0
+# What a client may send that reads only then; more than the largest body it was likely to try.
+MOST_BYTES: Final = 64 * 1024 * 1024
+
+
+class Lingering(asyncio.Protocol):
+    """What is left of a connection: it ends with its client, or when it takes too long."""
+
+    def __init__(self, transport: asyncio.Transport, behind: HttpToolsProtocol) -> None:
+        self._transport = transport
+        self._behind = behind
+        self._left = MOST_BYTES
+        self._alarm = behind.loop.call_later(LINGER_S, transport.abort)
+
+    def data_received(self, data: bytes) -> None:
+        """Throw it away, unless it is too much."""
+        self._left -= len(data)
+        if self._left < 0:
+            self._transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The client has heard everything, or never will."""
+        self._alarm.cancel()
+        self._behind.connection_lost(exc)
+
+
+def linger(transport: asyncio.Transport) -> None:
+    """Close a connection behind what was written, where its client may still be sending."""
+    behind = transport.get_protocol()
+    if transport.is_closing() or not isinstance(behind, HttpToolsProtocol):
+        return
+    transport.set_protocol(Lingering(transport, behind))
+    # Without a half-closed connection, as in TLS, the client has the length of the answer.
+    if transport.can_write_eof():
+        transport.write_eof()
+    behind.flow.resume_reading()

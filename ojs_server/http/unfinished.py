@@ -1,0 +1,58 @@
+"""Requests that have begun to come and do not go on: what they are told."""
+
+from random import getrandbits
+from typing import Final
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
+
+from ojs_server.domain.errors import OjsError, TooSlow, Unavailable
+from ojs_server.http.call import GIVEN_UP, RequestIds
+from ojs_server.http.dialects import OPENJOBSPEC, VERSION
+from ojs_server.http.errors import answer_of
+from ojs_wire import codes
+from ojs_wire.codec import encode
+
+_CLOSE: Final = {"Connection": "close"}
+
+
+def stopping() -> OjsError:
+    """The server stops, and waits for the rest no longer."""
+    return Unavailable(
+        "the server is stopping, and the rest of the request has not come",
+        code=codes.OVERLOADED,
+        headers={"Retry-After": "1", **_CLOSE},
+    )
+
+
+def too_slow() -> OjsError:
+    """The client paused for too long."""
+    return TooSlow(
+        "the rest of the request did not come in time",
+        hint="send the whole request again",
+        headers=_CLOSE,
+    )
+
+
+def refusal(error: OjsError, status: int | None = None) -> bytes:
+    """What is answered where there is no request that the application could be asked about."""
+    request_id = RequestIds(getrandbits)()
+    answer = answer_of(error, request_id)
+    body = encode(answer.body)
+    lines = {**answer.headers, **_CLOSE}
+    own = "".join([f"{name.lower()}: {value}\r\n" for name, value in lines.items()])
+    head = (
+        f"content-type: {OPENJOBSPEC}\r\ncontent-length: {len(body)}\r\n"
+        f"ojs-version: {VERSION}\r\nx-request-id: {request_id}\r\n{own}\r\n"
+    )
+    return STATUS_LINE[status or answer.status] + head.encode() + body
+
+
+def give_up(cycle: RequestResponseCycle, error: OjsError) -> None:
+    """Tell whoever reads a request's body that the rest is not waited for.
+
+    The application answers, as it does other errors: whoever needs no body is not disturbed.
+    """
+    extensions = cycle.scope.setdefault("extensions", {})
+    assert extensions is not None
+    extensions[GIVEN_UP] = {"why": error}
+    cycle.message_event.set()
