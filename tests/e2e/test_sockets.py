@@ -47,7 +47,7 @@ async def test_a_bad_head_is_answered_and_costs_no_memory(
         assert await node.holds_waiting(0), "the server goes on"
 
 
-def answers_to_who_sends_all(node: Node, size: int) -> tuple[int, str]:
+def answer_to_who_sends_all(node: Node, size: int) -> tuple[int, str]:
     """What a client hears that reads nothing before it has sent a body of this size."""
     client = HTTPConnection(urlsplit(node.url).netloc, timeout=20)
     try:
@@ -60,10 +60,9 @@ def answers_to_who_sends_all(node: Node, size: int) -> tuple[int, str]:
 
 async def test_who_sends_too_much_hears_so(sqlite_path: str) -> None:
     async with running(f"sqlite:///{sqlite_path}") as node:
-        for size in (17_000_000, 40_000_000):
-            for _ in range(3):
-                heard = await asyncio.to_thread(answers_to_who_sends_all, node, size)
-                assert heard == (413, "payload_too_large")
+        for size in (17_000_000, 17_000_000, 40_000_000):
+            heard = await asyncio.to_thread(answer_to_who_sends_all, node, size)
+            assert heard == (413, "payload_too_large")
 
 
 async def test_who_is_refused_in_the_head_hears_so(sqlite_path: str) -> None:
