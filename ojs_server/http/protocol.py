@@ -100,8 +100,8 @@ class BoundedHttp(FramedHttp):
                 return
         self._given = head
         self.parse(data)
-        if not self._between and self.transport.get_protocol() is self:
-            # What has come took the alarm back.
+        if not (self._between or self._ended) and self.transport.get_protocol() is self:
+            # To parse takes the alarm back.
             self._expect_within(PAUSE_S)
 
     def on_headers_complete(self) -> None:
@@ -116,11 +116,16 @@ class BoundedHttp(FramedHttp):
     def _read_on(self) -> None:
         """Read while requests wait, if there are few: who hangs up is noticed by nothing else."""
         waiting = self.pipeline
-        if (
+        if self._ended or (
             len(waiting) < MOST_BEHIND
             and sum(len(cycle.body) for cycle, _ in waiting) <= HIGH_WATER_LIMIT
         ):
             self.flow.resume_reading()
+
+    def _refuse_later(self, status: int, message: str) -> None:
+        """Refuse it in its turn; what follows is thrown away."""
+        super()._refuse_later(status, message)
+        self._read_on()
 
     def _remember(self, head: bytes) -> None:
         parser = self.parser
@@ -205,7 +210,7 @@ class BoundedHttp(FramedHttp):
 
     def _end_pause(self) -> None:
         """A request has begun, and for long nothing more of it came."""
-        if self.transport.is_closing() or self.transport.get_protocol() is not self:
+        if self._ended or self.transport.is_closing() or self.transport.get_protocol() is not self:
             return
         if self._at_rest():
             if self._in_head:
@@ -240,7 +245,8 @@ class BoundedHttp(FramedHttp):
         self.loop.call_later(UNREAD_S, self._abandon)
 
     def _give_up(self, error: OjsError) -> None:
-        if not (self._between or self._in_head or self.cycle.response_complete):
+        said = self._between or self._in_head or self._ended
+        if not (said or self.cycle.response_complete):
             give_up(self.cycle, error)
 
     def _abandon(self) -> None:
@@ -258,18 +264,14 @@ class BoundedHttp(FramedHttp):
         self._end_with(InvalidRequest(message), status)
 
     def _end_with(self, error: OjsError, status: int | None = None) -> None:
-        self._in_head = False
+        self._ended = True
         self.transport.write(refusal(error, status))
-        if self._at_rest() or self.cycle.disconnected:
-            linger(self.transport)
-        else:
-            # What is still being answered may not be written behind this.
-            self.transport.close()
+        linger(self.transport)
 
     def _at_rest(self) -> bool:
         """Whether no request is being answered; there is none before the first."""
         cycle: Any = self.cycle
-        return cycle is None or cycle.response_complete
+        return cycle is None or cycle.response_complete or cycle.disconnected
 
 
 class BoundedSocket(WSProtocol):

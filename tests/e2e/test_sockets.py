@@ -65,11 +65,13 @@ async def test_who_sends_too_much_hears_so(sqlite_path: str) -> None:
             assert heard == (413, "payload_too_large")
 
 
-async def test_who_is_refused_in_the_head_hears_so(sqlite_path: str) -> None:
+async def test_who_is_refused_before_the_end_hears_so(sqlite_path: str) -> None:
+    chunked = b"POST /ojs/v1/jobs HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"
+    sent = {b"GET /": 431, b"this is no HTTP\r\n": 400, chunked + b"1\r\n{\r\nno size\r\n": 400}
     async with running(f"sqlite:///{sqlite_path}") as node:
-        for start in (b"GET /", b"this is no HTTP\r\n"):
-            status, error = await exchange(node, start + b"a" * 5_000_000)
-            assert (status, error["code"]) == (431 if start == b"GET /" else 400, "invalid_request")
+        for start, status in sent.items():
+            got, error = await exchange(node, start + b"a" * 5_000_000)
+            assert (got, error["code"]) == (status, "invalid_request")
 
 
 async def test_who_goes_on_sending_holds_no_stop(sqlite_path: str) -> None:

@@ -13,6 +13,7 @@ from tests.http.steps import V1, WORKERS, body, enqueue, fetch, stored_jobs
 from tests.http.waiting import until
 
 LONG = 20_000
+HEALTH = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 @pytest.fixture
@@ -138,9 +139,9 @@ async def test_whoever_has_left_takes_nothing(client: httpx.AsyncClient, server:
     assert [one["id"] for one in await fetch(client, ("email",))] == [job["id"]]
 
 
-@pytest.mark.parametrize("behind", [1, 3])
+@pytest.mark.parametrize("behind", [[HEALTH], [HEALTH] * 3, [b"no HTTP\r\n\r\n"]])
 async def test_whoever_has_left_takes_nothing_with_requests_behind_the_fetch(
-    client: httpx.AsyncClient, server: Server, behind: int
+    client: httpx.AsyncClient, server: Server, behind: list[bytes]
 ) -> None:
     asked = encode({"queues": ["email"], "wait_ms": LONG})
     head = f"POST {WORKERS}/fetch HTTP/1.1\r\nHost: x\r\nContent-Length: {len(asked)}\r\n\r\n"
@@ -149,8 +150,8 @@ async def test_whoever_has_left_takes_nothing_with_requests_behind_the_fetch(
         _, writer = await asyncio.open_connection(host, int(port))
         writer.write(head.encode() + asked)
         await entered(server, 1)
-        for _ in range(behind):
-            writer.write(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+        for sent in behind:
+            writer.write(sent)
             await writer.drain()
             # So that each is read by itself.
             await client.get("/health")
