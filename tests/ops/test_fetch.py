@@ -23,6 +23,7 @@ from ojs_server.ops.sweep import Sweep
 from ojs_server.ops.work import Rules
 from ojs_server.store.base import Store
 from tests.ops.bench import HandClock, enqueue
+from tests.ops.crowd import Crowd
 
 LONG_MS = 60_000
 
@@ -36,41 +37,18 @@ def ids(deliveries: Deliveries) -> list[str]:
     return [one.claimed.job.id for one in deliveries]
 
 
-class Fetches:
-    """Waiting fetches of a test, each known to have looked in vain before it goes on."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._tasks: list[asyncio.Task[Deliveries]] = []
+class Fetches(Crowd[Deliveries]):
+    """Waiting fetches."""
 
     async def start(self, worker: str | None = None, **given: Any) -> asyncio.Task[Deliveries]:
         """A fetch that has looked, found nothing, and waits."""
-        looked = asyncio.Event()
-        engine, run = self._engine, self._engine.run
-
-        async def noticed(operation: Any) -> Any:
-            outcome = await run(operation)
-            looked.set()
-            return outcome
-
         gone = given.pop("gone", None)
         claim = Claim(given.pop("queues", ("q",)), 1, worker, **given)
-        engine.run = noticed  # type: ignore[method-assign]
-        task = asyncio.create_task(fetch(engine, claim, LONG_MS, gone))
-        async with asyncio.timeout(30):
-            await looked.wait()
-        engine.run = run  # type: ignore[method-assign]
+        task = await self.begin(fetch(self.engine, claim, LONG_MS, gone), looks=1)
         # One operation of the writer's later, the fetch has seen its answer.
-        await engine.read(lambda reader: reader.ping())
-        await engine.read(lambda reader: reader.ping())
-        self._tasks.append(task)
+        await self.engine.read(lambda reader: reader.ping())
+        await self.engine.read(lambda reader: reader.ping())
         return task
-
-    async def end(self) -> None:
-        """Cancel those that still wait."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
 @pytest.fixture

@@ -14,42 +14,17 @@ from ojs_server.ops.engine import Engine
 from ojs_server.ops.enqueue import Enqueue, Enqueued
 from ojs_server.ops.intake import enqueue as enqueue_or_wait
 from tests.ops.bench import enqueue
+from tests.ops.crowd import Crowd
 
 LONG_MS = 60_000
 
 
-class Producers:
-    """Producers of a test, each known to wait before it goes on."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._tasks: list[asyncio.Task[Enqueued]] = []
+class Producers(Crowd[Enqueued]):
+    """Waiting producers."""
 
     async def start(self, op: Enqueue) -> asyncio.Task[Enqueued]:
         """A producer that was refused twice: before it waited, and since."""
-        looked = asyncio.Semaphore(0)
-        engine, run = self._engine, self._engine.run
-
-        async def noticed(operation: Any) -> Any:
-            try:
-                return await run(operation)
-            finally:
-                looked.release()
-
-        engine.run = noticed  # type: ignore[method-assign]
-        task = asyncio.create_task(enqueue_or_wait(engine, op, LONG_MS))
-        async with asyncio.timeout(30):
-            for _ in range(2):
-                await looked.acquire()
-        engine.run = run  # type: ignore[method-assign]
-        self._tasks.append(task)
-        return task
-
-    async def end(self) -> None:
-        """Cancel those that still wait."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        return await self.begin(enqueue_or_wait(self.engine, op, LONG_MS), looks=2)
 
 
 @pytest.fixture
