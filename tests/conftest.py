@@ -116,6 +116,16 @@ def _long_ones_first(items: list[pytest.Item]) -> list[pytest.Item]:
     return ordered
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Leave the collector of garbage alone meanwhile: all that is made stays."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
 @pytest.hookimpl(tryfirst=True)  # before -m selects
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark each test with the stores it runs on; have long ones begun first."""

@@ -5,6 +5,7 @@ hundred years: strings of such formats are drawn from here. And a valid body may
 rule that relates two of its values, or that the text of the contract gives for all bodies.
 """
 
+import gc
 import re
 from typing import Any, Final
 
@@ -13,6 +14,9 @@ from hypothesis import strategies as st
 from schemathesis import Case, HookContext, Response
 from schemathesis.core.failures import AcceptedNegativeData, Failure
 from schemathesis.openapi.checks import RejectedPositiveData
+
+# The player makes much that stays, and is not looked through again after each 700 objects of it.
+gc.set_threshold(50_000, 20, 100)
 
 
 def near(*lengths: int) -> st.SearchStrategy[int]:
