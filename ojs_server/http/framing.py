@@ -173,8 +173,9 @@ class FramedHttp(HttpToolsProtocol):
             turn.response_started = turn.response_complete = True
             self._refuse(status, message)
 
-        self.flow.pause_reading()
         self.pipeline.appendleft((turn, refuse))
+        # What follows is thrown away; who hangs up is noticed by nothing else.
+        self.flow.resume_reading()
 
     def _refuse(self, status: int, message: str) -> None:
         """Answer what is no request for the application, and end the connection."""

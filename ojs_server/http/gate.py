@@ -149,7 +149,7 @@ async def _flow(send: Send, call: Call, answer: Answer) -> None:
     stream: Stream = answer.body
     try:
         media_type = answer.media_type or dialects.OPENJOBSPEC
-        await _start(send, answer.status, answers.lines(call, answer, media_type))
+        await _start(send, answer.status, answers.lines(call.request_id, answer, media_type))
         if call.scope["method"] != "HEAD":
             # The status has been sent: whatever goes wrong now can only end the stream.
             with suppress(OjsError):

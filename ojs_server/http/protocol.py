@@ -122,11 +122,6 @@ class BoundedHttp(FramedHttp):
         ):
             self.flow.resume_reading()
 
-    def _refuse_later(self, status: int, message: str) -> None:
-        """Refuse it in its turn; what follows is thrown away."""
-        super()._refuse_later(status, message)
-        self._read_on()
-
     def _remember(self, head: bytes) -> None:
         parser = self.parser
         if parser.get_http_version() == "1.1" and parser.should_keep_alive():

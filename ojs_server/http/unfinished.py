@@ -6,8 +6,9 @@ from typing import Final
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
 from ojs_server.domain.errors import OjsError, TooSlow, Unavailable
-from ojs_server.http.call import GIVEN_UP, RequestIds
-from ojs_server.http.dialects import OPENJOBSPEC, VERSION
+from ojs_server.http import answers
+from ojs_server.http.call import GIVEN_UP, Answer, RequestIds
+from ojs_server.http.dialects import OPENJOBSPEC
 from ojs_server.http.errors import answer_of
 from ojs_wire import codes
 from ojs_wire.codec import encode
@@ -38,13 +39,9 @@ def refusal(error: OjsError, status: int | None = None) -> bytes:
     request_id = RequestIds(getrandbits)()
     answer = answer_of(error, request_id)
     body = encode(answer.body)
-    lines = {**answer.headers, **_CLOSE}
-    own = "".join([f"{name.lower()}: {value}\r\n" for name, value in lines.items()])
-    head = (
-        f"content-type: {OPENJOBSPEC}\r\ncontent-length: {len(body)}\r\n"
-        f"ojs-version: {VERSION}\r\nx-request-id: {request_id}\r\n{own}\r\n"
-    )
-    return STATUS_LINE[status or answer.status] + head.encode() + body
+    ends = Answer(answer.body, answer.status, {**answer.headers, **_CLOSE})
+    head = answers.lines(request_id, ends, OPENJOBSPEC, f"content-length: {len(body)}\r\n")
+    return STATUS_LINE[status or answer.status] + head + b"\r\n" + body
 
 
 def give_up(cycle: RequestResponseCycle, error: OjsError) -> None:

@@ -61,6 +61,10 @@ class Wakeups:
         """The queues that are waited for by name."""
         return list(self._by_queue)
 
+    def __bool__(self) -> bool:
+        """Whether anybody waits."""
+        return bool(self._by_queue or self._everywhere)
+
     def __len__(self) -> int:
         named = {waiter for waiters in self._by_queue.values() for waiter in waiters}
         return len(named) + len(self._everywhere)
@@ -68,7 +72,7 @@ class Wakeups:
     def enter(self, queues: tuple[str, ...], *, picky: bool = False) -> Waiter:
         """Start to wait; to be entered before looking, or a job could slip past."""
         waiter = Waiter(queues, picky=picky)
-        if not (self._by_queue or self._everywhere):
+        if not self:
             self.on_first()
         for queue in queues:
             self._by_queue.setdefault(queue, {})[waiter] = None
