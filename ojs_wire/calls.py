@@ -91,9 +91,11 @@ class ProgressRequest(msgspec.Struct):
 
 
 class CheckpointRequest(msgspec.Struct):
-    """The state of a job, any JSON."""
+    """The state of a job, any JSON, and what its handler notes of it."""
 
     state: Any
+    step_index: Annotated[int, Meta(ge=0, le=2**53)] | None = None
+    metadata: dict[str, Any] | None = None
     job_id: str | None = None
     sequence: Annotated[int, Meta(ge=1, le=2**53)] | None = None
     worker_id: str | None = None

@@ -109,7 +109,36 @@ async def other_paths(stage: Stage) -> None:
     for at, path in enumerate((f"checkpoints/{name}", f"/ojs/v1/ojs/v1/checkpoints/{name}")):
         (await stage.call("PUT", path, {"state": 5})).expect(200, {"sequence": 1})
         (await stage.post(path, {"state": at})).expect(200, {"sequence": 2})
-        for read in (path, f"{path}/resume", f"jobs/{name}/checkpoint"):
+        for read in (path, f"jobs/{name}/checkpoint"):
             (await stage.get(read)).expect(200, {"state": at})
+        (await stage.get(f"{path}/resume")).expect(200, {"checkpoint.state": at})
         (await stage.delete(path)).expect(200, {"deleted": True})
         (await stage.get(f"jobs/{name}/checkpoint")).error(404, "not_found")
+
+
+@case("OJS-CHK-015", "OJS-CHK-016", capability=CHECKPOINTS)
+async def resuming(stage: Stage) -> None:
+    """A durable handler is told whether there is a checkpoint, and gets its notes back."""
+    job = await stage.enqueue(stage.name())
+    path = f"checkpoints/{job['id']}"
+    none = (await stage.get(f"{path}/resume")).expect(200, {"has_checkpoint": False})
+    stage.check("checkpoint" not in none.json, "no checkpoint yet", none.json)
+    notes = {"_replay_log": '[{"seq":0}]', "attempt": "1"}
+    saved = {"state": {"row": 4}, "step_index": 2, "metadata": notes}
+    (await stage.post(path, saved)).expect(200)
+    reply = (await stage.get(f"{path}/resume")).expect(
+        200,
+        {
+            "job_id": {"$eq": job["id"]},
+            "has_checkpoint": True,
+            "checkpoint.sequence": 1,
+            "checkpoint.step_index": 2,
+        },
+    )
+    stage.equal(reply.json["checkpoint"]["state"], {"row": 4}, "checkpoint.state")
+    stage.equal(reply.json["checkpoint"].get("metadata"), notes, "checkpoint.metadata")
+    (await stage.post(path, {"state": 5})).expect(200)
+    later = (await stage.get(f"{path}/resume")).expect(200, {"checkpoint.state": 5})
+    stage.check("metadata" not in later.json["checkpoint"], "only what was saved last", later.json)
+    unknown = f"checkpoints/{stage.new_id()}/resume"
+    (await stage.get(unknown)).error(404, "not_found")

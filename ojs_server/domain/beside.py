@@ -14,12 +14,17 @@ HOLDERS: Final = 4
 
 
 class Checkpoint(msgspec.Struct, frozen=True):
-    """The newest state of a job, as JSON; `sequence` counts those saved since the last delete."""
+    """The newest state of a job, as JSON; `sequence` counts those saved since the last delete.
+
+    `step_index` and `metadata`, a JSON object, are the handler's own notes of how it came there.
+    """
 
     job_id: str
     sequence: int
     state: bytes
     saved_at: int
+    step_index: int | None = None
+    metadata: bytes | None = None
 
 
 class Progress(msgspec.Struct, frozen=True):

@@ -12,6 +12,8 @@ from ojs_server.domain.errors import Conflict
 from ojs_server.domain.job import Job, Lease
 
 MAX_STATE: Final = 1024 * 1024
+# The log of side effects that a durable handler keeps there is as large as its state may be.
+MAX_METADATA: Final = 1024 * 1024
 
 
 def save(
@@ -24,6 +26,8 @@ def save(
     worker_id: str | None,
     attempt: int | None,
     now: int,
+    step_index: int | None = None,
+    metadata: bytes | None = None,
 ) -> Checkpoint:
     """The checkpoint that takes the place of the one before.
 
@@ -38,4 +42,5 @@ def save(
             f"checkpoint {last} of job {job.id} is there already; `sequence` must be higher",
             details={"job_id": job.id, "field": "sequence", "current_sequence": last},
         )
-    return Checkpoint(job.id, last + 1 if sequence is None else sequence, state, now)
+    number = last + 1 if sequence is None else sequence
+    return Checkpoint(job.id, number, state, now, step_index, metadata)

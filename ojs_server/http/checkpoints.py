@@ -3,7 +3,7 @@
 import msgspec
 
 from ojs_server.domain.beside import Checkpoint
-from ojs_server.domain.checkpoint import MAX_STATE
+from ojs_server.domain.checkpoint import MAX_METADATA, MAX_STATE
 from ojs_server.domain.errors import NotFound, TooLarge
 from ojs_server.http.call import Answer, Call, parsed
 from ojs_server.http.ids import holder_of, job_id_of
@@ -13,24 +13,26 @@ from ojs_wire.calls import CheckpointRequest
 from ojs_wire.codec import encode
 from ojs_wire.values import format_timestamp
 
-# The state, and room for what a request says beside it.
-MAX_BODY = MAX_STATE + 4096
+# The state and its metadata, and 4096 bytes for all else that a request says.
+MAX_BODY = MAX_STATE + MAX_METADATA + 4096
 
 
-class _State(msgspec.Struct):
+class _Kept(msgspec.Struct):
+    """The members that are stored as they were sent."""
+
     state: msgspec.Raw
+    metadata: msgspec.Raw = msgspec.Raw(b"null")
 
 
 async def save(call: Call) -> Answer:
     """Keep the state in the place of the one before."""
     body = await call.body(MAX_BODY)
     request = call.typed(parsed(body), CheckpointRequest)
-    state = bytes(msgspec.json.decode(body, type=_State).state)
-    if len(state) > MAX_STATE:
-        raise TooLarge(
-            f"`state` has {len(state)} bytes; at most {MAX_STATE} are allowed",
-            details={"field": "state", "size": len(state), "limit": MAX_STATE},
-        )
+    kept = msgspec.json.decode(body, type=_Kept)
+    state = _bounded("state", kept.state, MAX_STATE)
+    metadata = None
+    if request.metadata is not None:
+        metadata = _bounded("metadata", kept.metadata, MAX_METADATA)
     saved = await call.server.engine.run(
         Save(
             await job_id_of(call, request.job_id),
@@ -38,19 +40,17 @@ async def save(call: Call) -> Answer:
             sequence=request.sequence,
             worker_id=holder_of(call, request.worker_id),
             attempt=request.attempt,
+            step_index=request.step_index,
+            metadata=metadata,
         )
     )
     return Answer(_answer(saved))
 
 
 async def read(call: Call) -> Answer:
-    """The newest state; it stays readable when the job has ended."""
+    """Answer the checkpoint of a job; it stays readable when the job has ended."""
     job_id = await job_id_of(call)
-    found, one = await call.server.engine.read(
-        lambda reader: (reader.job(job_id), reader.checkpoint(job_id))
-    )
-    if found is None:
-        raise missing(job_id)
+    one = await _newest(call, job_id)
     if one is None:
         raise NotFound(
             f"job {job_id} has no checkpoint",
@@ -59,18 +59,55 @@ async def read(call: Call) -> Answer:
     return Answer(_answer(one))
 
 
+async def resume(call: Call) -> Answer:
+    """Answer whether a job has a checkpoint to go on from, and the checkpoint."""
+    job_id = await job_id_of(call)
+    one = await _newest(call, job_id)
+    found = b"false" if one is None else b'true,"checkpoint":{%b}' % _members(one)
+    return Answer(b'{"job_id":%b,"has_checkpoint":%b}' % (encode(job_id), found))
+
+
 async def clear(call: Call) -> Answer:
     """Forget the state; there need not be any."""
     cleared = await call.server.engine.run(Clear(await job_id_of(call)))
     return Answer({"deleted": True, "job_id": cleared.job_id})
 
 
+async def _newest(call: Call, job_id: str) -> Checkpoint | None:
+    found, one = await call.server.engine.read(
+        lambda reader: (reader.job(job_id), reader.checkpoint(job_id))
+    )
+    if found is None:
+        raise missing(job_id)
+    return one
+
+
+def _bounded(name: str, value: msgspec.Raw, limit: int) -> bytes:
+    """Return a member's JSON, unless it is too large."""
+    text = bytes(value)
+    if len(text) > limit:
+        raise TooLarge(
+            f"`{name}` has {len(text)} bytes; at most {limit} are allowed",
+            details={"field": name, "size": len(text), "limit": limit},
+        )
+    return text
+
+
 def _answer(one: Checkpoint) -> bytes:
     # Flat as the cases read it, and once more as the text on checkpoints has it.
-    flat = b'"job_id":%b,"state":%b,"sequence":%d,"created_at":%b' % (
+    flat = _members(one)
+    return b'{%b,"checkpoint":{%b}}' % (flat, flat)
+
+
+def _members(one: Checkpoint) -> bytes:
+    text = b'"job_id":%b,"state":%b,"sequence":%d,"created_at":%b' % (
         encode(one.job_id),
         one.state,
         one.sequence,
         encode(format_timestamp(one.saved_at)),
     )
-    return b"{" + flat + b',"checkpoint":{' + flat + b"}}"
+    if one.step_index is not None:
+        text += b',"step_index":%d' % one.step_index
+    if one.metadata is not None:
+        text += b',"metadata":' + one.metadata
+    return text

@@ -29,7 +29,6 @@ def _checkpoints(path: str) -> dict[tuple[str, str], tuple[str, str]]:
         ("POST", path): ("PUT", _CHECKPOINT),
         ("PUT", path): ("PUT", _CHECKPOINT),
         ("GET", path): ("GET", _CHECKPOINT),
-        ("GET", f"{path}/resume"): ("GET", _CHECKPOINT),
         ("DELETE", path): ("DELETE", _CHECKPOINT),
     }
 
@@ -52,6 +51,7 @@ ALIASES: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
     **_checkpoints("/ojs/v1/checkpoints/{id}"),
     # Two SDKs repeat the base path here.
     **_checkpoints("/ojs/v1/ojs/v1/checkpoints/{id}"),
+    ("GET", "/ojs/v1/ojs/v1/checkpoints/{id}/resume"): ("GET", "/ojs/v1/checkpoints/{id}/resume"),
     ("GET", "/ojs/v1/crons"): ("GET", "/ojs/v1/cron"),
     ("POST", "/ojs/v1/crons"): ("POST", "/ojs/v1/cron"),
     ("GET", "/ojs/v1/crons/{name}"): ("GET", "/ojs/v1/cron/{name}"),

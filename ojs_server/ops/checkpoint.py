@@ -19,6 +19,8 @@ class Save(msgspec.Struct, frozen=True):
     sequence: int | None = None
     worker_id: str | None = None
     attempt: int | None = None
+    step_index: int | None = None
+    metadata: bytes | None = None
 
     @property
     def keys(self) -> tuple[object, ...]:
@@ -74,6 +76,8 @@ def run(work: Work, ops: Sequence[Save | Clear]) -> list[Checkpoint | Cleared | 
                 worker_id=op.worker_id,
                 attempt=op.attempt,
                 now=work.now,
+                step_index=op.step_index,
+                metadata=op.metadata,
             )
         except OjsError as error:
             answers.append(error)

@@ -130,7 +130,14 @@ def lease_row(lease: Lease) -> tuple[Any, ...]:
 
 def checkpoint_row(checkpoint: Checkpoint) -> tuple[Any, ...]:
     """A checkpoint in the order of its fields."""
-    return (checkpoint.job_id, checkpoint.sequence, checkpoint.state, checkpoint.saved_at)
+    return (
+        checkpoint.job_id,
+        checkpoint.sequence,
+        checkpoint.state,
+        checkpoint.saved_at,
+        checkpoint.step_index,
+        checkpoint.metadata,
+    )
 
 
 def earlier_row(earlier: Earlier) -> tuple[Any, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from ojs_server.domain.checkpoint import MAX_STATE
+from ojs_server.domain.checkpoint import MAX_METADATA, MAX_STATE
 from ojs_server.http.checkpoints import MAX_BODY
 from tests.http.keys import bearer
 from tests.http.steps import (
@@ -235,7 +235,12 @@ async def test_every_spelling_leads_to_the_same_state(client: httpx.AsyncClient,
         assert (response.status_code, body(response)["sequence"]) == (200, number)
     assert body(await client.get(there)) == await saved(client, job)
     if path != PATHS[0]:
-        assert body(await client.get(f"{there}/resume")) == await saved(client, job)
+        resumed = body(await client.get(f"{there}/resume"))
+        assert resumed == {
+            "job_id": job,
+            "has_checkpoint": True,
+            "checkpoint": (await saved(client, job))["checkpoint"],
+        }
     assert body(await client.delete(there))["deleted"] is True
     await is_gone(client, job)
 
@@ -374,3 +379,52 @@ async def test_unknown_members_are_refused_when_that_is_wanted(
     job = (await enqueue(strict_client))["id"]
     response = await strict_client.put(path_of(job), json={"state": 1, "sequnce": 2})
     refused(response, 422, "validation_error", "sequnce")
+
+
+@pytest.mark.parametrize("base", [V1, f"{V1}/ojs/v1"])
+async def test_a_durable_handler_resumes_with_its_notes(
+    client: httpx.AsyncClient, base: str
+) -> None:
+    job = (await active_job(client))["id"]
+    there = f"{base}/checkpoints/{job}"
+    first = body(await client.get(f"{there}/resume"))
+    assert first == {"job_id": job, "has_checkpoint": False}
+    notes = '{"_replay_log":"[{\\"seq\\":0}]", "attempt":"1"}'
+    saving = f'{{"state":{{"row":4}},"step_index":0,"metadata":{notes}}}'
+    answer = await client.post(there, content=saving)
+    assert body(answer)["step_index"] == 0
+    resumed = await client.get(f"{there}/resume")
+    assert f'"metadata":{notes}' in resumed.text
+    checkpoint = body(resumed)["checkpoint"]
+    assert (checkpoint["state"], checkpoint["step_index"]) == ({"row": 4}, 0)
+    assert body(await client.get(path_of(job)))["metadata"] == checkpoint["metadata"]
+    await save(client, job, 2)
+    assert not {"step_index", "metadata"} & (await saved(client, job)).keys()
+    error_of(await client.get(f"{base}/checkpoints/{NOBODY}/resume"), 404, "not_found")
+
+
+@pytest.mark.parametrize(
+    "notes", [{"step_index": -1}, {"step_index": "1"}, {"metadata": "x"}, {"metadata": []}]
+)
+async def test_notes_of_another_type_are_refused(client: httpx.AsyncClient, notes: Json) -> None:
+    job = (await enqueue(client))["id"]
+    answer = await client.put(path_of(job), json={"state": 1, **notes})
+    refused(answer, 400, "invalid_request", *notes)
+    await is_gone(client, job)
+
+
+async def test_metadata_has_a_bound_of_its_own(client: httpx.AsyncClient) -> None:
+    job = (await enqueue(client))["id"]
+    full = {"log": "x" * (MAX_METADATA - 10)}
+    state = "x" * (MAX_STATE - 2)
+    assert (await save(client, job, state, metadata=full))["metadata"] == full
+    error = error_of(
+        await client.put(path_of(job), json={"state": 1, "metadata": {"log": "x" * MAX_METADATA}}),
+        413,
+        "payload_too_large",
+    )
+    assert error["details"] == {
+        "field": "metadata",
+        "size": MAX_METADATA + 10,
+        "limit": MAX_METADATA,
+    }

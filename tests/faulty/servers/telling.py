@@ -216,6 +216,27 @@ def checkpoints_are_not_counted() -> None:
     answered(f"{V1}/jobs/[^/]+/checkpoint", first, status=200)
 
 
+@fault("OJS-CHK-015")
+def notes_of_checkpoints_get_lost() -> None:
+    """A checkpoint comes back without the metadata that was saved with it."""
+    answered(
+        f"{V1}/checkpoints/[^/]+/resume",
+        lambda body: body.get("checkpoint", {}).pop("metadata", None),
+        status=200,
+    )
+
+
+@fault("OJS-CHK-016")
+def first_attempts_find_no_checkpoint() -> None:
+    """A job without a checkpoint has no answer to what it goes on from."""
+
+    def missing(body: dict[str, Any]) -> None:
+        if not body.get("has_checkpoint"):
+            body.pop("has_checkpoint", None)
+
+    answered(f"{V1}/checkpoints/[^/]+/resume", missing, status=200)
+
+
 @fault("OJS-CHK-013")
 def deleted_checkpoints_stay() -> None:
     """A delete is answered, and the checkpoint is still there."""

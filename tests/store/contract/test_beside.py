@@ -28,7 +28,7 @@ EMPTY = Progress("j2", 1, None, None, None, None, START, START)
 @ON_ALL_VERSIONS
 def test_checkpoints_are_kept_as_they_are_and_replaced_whole(store: Store) -> None:
     put(store, a_job("j1"), a_job("j2"))
-    newer = Checkpoint("j1", 4, b"null", START + 1)
+    newer = Checkpoint("j1", 4, b"null", START + 1, 7, b'{"n":1.0}')
     with store.transaction() as tx:
         assert tx.load_checkpoints(["j1", "j2", "none"]) == {}
         tx.save_checkpoints([ONE, Checkpoint("j2", 1, b"1", START)])
@@ -40,6 +40,8 @@ def test_checkpoints_are_kept_as_they_are_and_replaced_whole(store: Store) -> No
         assert reader.checkpoint("j2") == Checkpoint("j2", 1, b"1", START)
         assert reader.checkpoint("none") is None
     with store.transaction() as tx:
+        tx.save_checkpoints([ONE])
+        assert tx.load_checkpoints(["j1"]) == {"j1": ONE}
         tx.drop_checkpoints(["j1", "none"])
     with store.reader() as reader:
         assert reader.checkpoint("j1") is None

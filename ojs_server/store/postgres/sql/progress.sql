@@ -9,16 +9,18 @@ WHERE jobs.id = mark.id AND jobs.beside = mark.old_beside
 
 -- name: save_checkpoints
 -- The newest checkpoint replaces the one before.
--- row: text, int8, bytea, int8
-INSERT INTO checkpoints (job_id, sequence, state, saved_at)
+-- row: text, int8, bytea, int8, int8, bytea
+INSERT INTO checkpoints (job_id, sequence, state, saved_at, step_index, metadata)
 SELECT * FROM unnest({rows})
 ON CONFLICT (job_id) DO UPDATE SET
-    sequence = excluded.sequence, state = excluded.state, saved_at = excluded.saved_at
+    sequence = excluded.sequence, state = excluded.state, saved_at = excluded.saved_at,
+    step_index = excluded.step_index, metadata = excluded.metadata
 
 -- name: load_checkpoints
 -- Checkpoints by job.
 -- row: text
-SELECT job_id, sequence, state, saved_at FROM checkpoints WHERE job_id = ANY ({rows})
+SELECT job_id, sequence, state, saved_at, step_index, metadata
+FROM checkpoints WHERE job_id = ANY ({rows})
 
 -- name: drop_checkpoints
 -- Gone for good.

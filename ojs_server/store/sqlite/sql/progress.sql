@@ -7,13 +7,15 @@ WHERE jobs.id = mark.column1 AND jobs.beside = mark.column2
 
 -- name: save_checkpoints
 -- The newest checkpoint replaces the one before.
--- row: (?,?,CAST(? AS TEXT),?)
-INSERT OR REPLACE INTO checkpoints (job_id, sequence, state, saved_at) {rows}
+-- row: (?,?,CAST(? AS TEXT),?,?,CAST(? AS TEXT))
+INSERT OR REPLACE INTO checkpoints (job_id, sequence, state, saved_at, step_index, metadata)
+{rows}
 
 -- name: load_checkpoints
 -- Checkpoints by job.
 -- row: ?
-SELECT job_id, sequence, CAST(state AS BLOB), saved_at FROM checkpoints WHERE job_id IN ({rows})
+SELECT job_id, sequence, CAST(state AS BLOB), saved_at, step_index, CAST(metadata AS BLOB)
+FROM checkpoints WHERE job_id IN ({rows})
 
 -- name: drop_checkpoints
 -- Gone for good.
