@@ -114,7 +114,7 @@ class Contract:
             return [("", f"the schema cannot be used: {error}")]
 
     def _findings(self, sent: httpx.Request, received: Received) -> Iterator[Finding]:
-        path, method, status = sent.url.path, sent.method.lower(), received.status
+        path, method, status = _path(sent), sent.method.lower(), received.status
         label = f"{sent.method} {path} -> {status}"
         name = self.path_of(path)
         if name is None:
@@ -134,8 +134,8 @@ class Contract:
             yield from self._request(label, where, operation, sent, name)
 
     def _request_findings(self, sent: httpx.Request) -> Iterator[Finding]:
-        label = f"{sent.method} {sent.url.path}"
-        name = self.path_of(sent.url.path)
+        label = f"{sent.method} {_path(sent)}"
+        name = self.path_of(_path(sent))
         if name is None:
             told = "path not documented"
             yield Finding(operation=label, pointer="#/paths", message=told, side="request")
@@ -310,3 +310,8 @@ def _typed(text: str, schema: Any) -> object:
     if schema.get("type") == "boolean" and text in ("true", "false"):
         return text == "true"
     return text.split(",") if schema.get("type") == "array" else text
+
+
+def _path(sent: httpx.Request) -> str:
+    """Return the path as it was sent: an encoded slash is part of a parameter."""
+    return sent.url.raw_path.partition(b"?")[0].decode()

@@ -1,6 +1,7 @@
 """Cases of schemas: registering, reading and removing them, and what they make of jobs."""
 
 from typing import Any
+from urllib.parse import quote
 
 from conformance.case import case
 from conformance.stage import Stage
@@ -51,6 +52,36 @@ async def registering(stage: Stage) -> None:
     (await stage.delete(f"{path}/1")).expect(200)
     for gone in (path, f"{path}/1", f"{path}/versions"):
         (await stage.get(gone)).error(404, "not_found")
+
+
+@case("OJS-SCH-015", "OJS-SCH-016", capability=SCHEMAS)
+async def chosen_uris(stage: Stage) -> None:
+    """A schema keeps the URI that its client chose, and is found and removed by it."""
+    kind = _type(stage)
+    uri = f"https://example.com/{kind}/{stage.new_id()}.json"
+    path = f"schemas/{quote(uri, safe='')}"
+    given = {"uri": uri, "type": kind, "version": "1.0.0", "schema": TEXTS}
+    (await stage.get(path)).error(404, "not_found")
+    (await stage.post("schemas", {**given, "uri": "no uri"})).error(400, "invalid_request")
+    (await stage.post("schemas", given)).expect(201, {"schema.uri": {"$eq": uri}})
+    usual = quote(f"urn:ojs:schema:{kind}:v1.0.0", safe="")
+    for place in (path, f"schemas/{usual}"):
+        found = (await stage.get(place)).expect(
+            200,
+            {
+                "uri": {"$eq": uri},
+                "schema.uri": {"$eq": uri},
+                "schema.type": {"$eq": kind},
+                "schema.version": {"$eq": "1.0.0"},
+                "schema.created_at": "string:datetime",
+            },
+        )
+        stage.equal(found.json["schema"]["schema"], TEXTS, "schema.schema")
+    second = {**given, "version": "2.0.0"}
+    (await stage.post("schemas", second)).error(409, "duplicate")
+    (await stage.delete(path)).expect(200, {"deleted": True, "uri": {"$eq": uri}})
+    for again in (stage.get, stage.delete):
+        (await again(path)).error(404, "not_found")
 
 
 @case("OJS-SCH-003", "OJS-SCH-005", capability=SCHEMAS)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from ojs_server.domain.errors import TooLarge, invalid
 from ojs_server.domain.fields import job_type
@@ -19,6 +20,9 @@ MODES: Final = ("off", "warn", "strict")
 MAX_SCHEMA: Final = 64 * 1024
 MAX_SCHEMAS: Final = 1000
 MAX_COMPATIBLE: Final = 10
+MAX_URI: Final = 512
+# An absolute URI as RFC 3986 has it, near enough: a scheme, and no character that needs an escape.
+_URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s\x00-\x20<>\"{}|\\^`\x7f-\U0010ffff]+")
 _URN: Final = re.compile(r"urn:ojs:schema:([^:]+):v([0-9.]+)", re.ASCII)
 
 
@@ -32,16 +36,22 @@ class SchemaMark(msgspec.Struct, frozen=True):
 
 
 class Schema(msgspec.Struct, frozen=True):
-    """One version of a type's schema. `written` is the version as it was sent, as JSON."""
+    """One version of a type's schema. `written` is the version as it was sent, as JSON.
+
+    `chosen_uri` is the name that its client gave it, where that is not the usual one.
+    """
 
     mark: SchemaMark
     written: bytes
     created_at: int
     document: bytes
+    chosen_uri: str | None = None
 
     @property
     def uri(self) -> str:
         """The name of the schema."""
+        if self.chosen_uri is not None:
+            return self.chosen_uri
         version = self.written.decode().strip('"')
         return f"urn:ojs:schema:{self.mark.type}:v{version}"
 
@@ -73,7 +83,27 @@ def registered(given: Mapping[str, Any], now: int) -> Schema:
     if mode is not None and mode not in MODES:
         raise invalid("mode", f"must be one of {', '.join(MODES)}{nearest(mode, MODES)}")
     mark = SchemaMark(kind, version, mode, hashlib.sha256(text).digest())
-    return Schema(mark, encode(given["version"]), now, text)
+    schema = Schema(mark, encode(given["version"]), now, text)
+    uri = _chosen_uri(given.get("uri"), mark)
+    return schema if uri in (None, schema.uri) else replace(schema, chosen_uri=uri)
+
+
+def _chosen_uri(uri: object, mark: SchemaMark) -> str | None:
+    """Check the name that a client gives a schema."""
+    if uri is None:
+        return None
+    if not isinstance(uri, str):
+        raise invalid("uri", f"must be a string, not {kind_of(uri)}")
+    if len(uri) > MAX_URI or not _URI.fullmatch(uri):
+        raise invalid(
+            "uri",
+            f"must be an absolute URI of {MAX_URI} characters at most, such as "
+            "https://example.com/schemas/email.send",
+        )
+    named = read_uri(uri)
+    if named and (named[0], parse_version("uri", named[1])) != (mark.type, mark.version):
+        raise invalid("uri", f"names another schema than version {mark.version} of {mark.type}")
+    return uri
 
 
 def applying(marks: Sequence[SchemaMark], version: Version | None) -> SchemaMark | None:

@@ -73,7 +73,9 @@ ALIASES: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
     ("PATCH", "/ojs/v1/admin/queues/{name}/config"): ("PATCH", "/ojs/v1/queues/{name}/config"),
     ("PUT", "/ojs/v1/admin/queues/{name}/rate-limit"): ("PUT", "/ojs/v1/queues/{name}/rate-limit"),
     ("DELETE", "/ojs/v1/admin/queues/{name}/jobs"): ("DELETE", "/ojs/v1/queues/{name}/jobs"),
-    ("GET", "/ojs/v1/admin/schemas/{type}"): ("GET", "/ojs/v1/schemas/{type}"),
+    ("GET", "/ojs/v1/admin/schemas"): ("GET", "/ojs/v1/schemas"),
+    ("GET", "/ojs/v1/admin/schemas/{schema}"): ("GET", "/ojs/v1/schemas/{schema}"),
+    ("DELETE", "/ojs/v1/admin/schemas/{schema}"): ("DELETE", "/ojs/v1/schemas/{schema}"),
     ("GET", "/ojs/v1/admin/schemas/{type}/versions"): ("GET", "/ojs/v1/schemas/{type}/versions"),
     ("GET", "/ojs/v1/admin/schemas/{type}/{version}"): ("GET", "/ojs/v1/schemas/{type}/{version}"),
     ("PUT", "/ojs/v1/admin/schemas/{type}/{version}"): ("PUT", "/ojs/v1/schemas/{type}/{version}"),
@@ -226,12 +228,14 @@ def schema_request(body: Mapping[str, Any]) -> dict[str, Any]:
             given[name] = given.get(other)
     uri = given.get("uri")
     if isinstance(uri, str) and (named := read_uri(uri)):
-        given["type"], given["version"] = named
+        for name, value in zip(("type", "version"), named, strict=True):
+            if given.get(name) is None:
+                given[name] = value
     return given
 
 
 def schema_answer(schema: dict[str, Any]) -> dict[str, Any]:
-    """A schema that was registered by POST: wrapped, and flat beside it."""
+    """A schema that is spoken of by its URI: wrapped, as SDKs read it, and flat beside it."""
     return {**schema, "schema": schema}
 
 

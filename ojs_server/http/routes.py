@@ -189,7 +189,8 @@ CANONICAL: Final[tuple[Route, ...]] = (
     _route("GET", SOCKET, streams.not_upgraded, _READ),
     _route("POST", f"{V1}/schemas", schemas.register, _OPERATE),
     _route("GET", f"{V1}/schemas", schemas.listing, _READ),
-    _route("GET", f"{V1}/schemas/{{type}}", schemas.latest, _READ),
+    _route("GET", f"{V1}/schemas/{{schema}}", schemas.named, _READ),
+    _route("DELETE", f"{V1}/schemas/{{schema}}", schemas.remove_named, _OPERATE),
     _route("GET", f"{V1}/schemas/{{type}}/versions", schemas.versions, _READ),
     _route("PUT", f"{V1}/schemas/{{type}}/{{version}}", schemas.put, _OPERATE),
     _route("GET", f"{V1}/schemas/{{type}}/{{version}}", schemas.detail, _READ),
@@ -288,7 +289,7 @@ TENANTED: Final[frozenset[Handler]] = frozenset(
         *(webhooks.deliveries, webhooks.delivery, webhooks.replay),
         *(workflows.create, workflows.listing, workflows.detail, workflows.cancel),
         workflows.progress,
-        *(schemas.latest, schemas.versions, schemas.detail),
+        *(schemas.named, schemas.versions, schemas.detail),
         *(tenants.detail, tenants.stats, tenants.jobs),
         *(system.manifest, system.health, system.ready),
     }
@@ -337,6 +338,13 @@ class Router:
         return None
 
 
+# A schema is named by its type or by its URI, whose slashes reach us decoded.
+_PARAMETERS: Final = {"schema": r"[^/:]+|[A-Za-z][A-Za-z0-9+.-]*:.+"}
+
+
 @cache
 def _pattern(path: str) -> re.Pattern[str]:
-    return re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", path))
+    def one(found: re.Match[str]) -> str:
+        return f"(?P<{found[1]}>{_PARAMETERS.get(found[1], '[^/]+')})"
+
+    return re.compile(re.sub(r"\{(\w+)\}", one, path))

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from ojs_server.domain.errors import invalid
 from ojs_server.domain.schema import Schema, compatible_with, read_uri, registered
 from ojs_server.domain.version import Version, parse_version
 from ojs_server.http import dialects
@@ -39,10 +40,12 @@ async def listing(call: Call) -> Answer:
     return Answer({"schemas": items, "items": items, "pagination": pagination})
 
 
-async def latest(call: Call) -> Answer:
-    """The newest version of a type, or the version that a schema's name says."""
-    kind, version = _named(call)
-    return Answer(_whole(await _find(call, kind, version)))
+async def named(call: Call) -> Answer:
+    """Answer the newest version of a type, or the schema of a URI."""
+    name = call.params["schema"]
+    if _is_uri(name):
+        return Answer(dialects.schema_answer(_whole(await _by_uri(call, name))))
+    return Answer(_whole(await _find(call, name, None)))
 
 
 async def versions(call: Call) -> Answer:
@@ -65,6 +68,20 @@ async def remove(call: Call) -> Answer:
     kind, version = call.params["type"], _version(call)
     await call.server.engine.run(RemoveSchema(kind, version))
     return Answer({"deleted": True, "type": kind, "job_type": kind, "version": str(version)})
+
+
+async def remove_named(call: Call) -> Answer:
+    """Forget the schema of a URI."""
+    name = call.params["schema"]
+    if not _is_uri(name):
+        raise invalid(
+            "schema",
+            "must be the URI of a schema; DELETE /ojs/v1/schemas/{type}/{version} removes a "
+            "version of a type",
+        )
+    mark = (await _by_uri(call, name)).mark
+    await call.server.engine.run(RemoveSchema(mark.type, mark.version))
+    return Answer({"deleted": True, "uri": name})
 
 
 async def _body(call: Call) -> Shown:
@@ -91,11 +108,20 @@ def _version(call: Call) -> Version:
     return parse_version("version", call.params["version"])
 
 
-def _named(call: Call) -> tuple[str, Version | None]:
-    named = read_uri(call.params["type"])
-    if named is None:
-        return call.params["type"], None
-    return named[0], parse_version("version", named[1])
+def _is_uri(name: str) -> bool:
+    # No type of job has a colon.
+    return ":" in name
+
+
+async def _by_uri(call: Call, uri: str) -> Schema:
+    """Find a schema by the URI that its client chose, or by the usual one."""
+    found = await call.server.engine.read(lambda reader: reader.schema_of_uri(uri))
+    if found is not None:
+        return found
+    usual = read_uri(uri)
+    if usual is None:
+        raise missing(uri[:100])
+    return await _find(call, usual[0], parse_version("schema", usual[1]))
 
 
 async def _find(call: Call, kind: str, version: Version | None) -> Schema:

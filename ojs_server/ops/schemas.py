@@ -165,7 +165,13 @@ def _register(work: Work, op: RegisterSchema) -> Schema | OjsError:
     if not taken and (refusal := _incompatible(work, op, marks)):
         return refusal
     stored = msgspec.structs.replace(op.schema, created_at=work.now)
-    if taken or not work.tx.insert_schema(stored):
+    if not taken and not work.tx.insert_schema(stored):
+        return Duplicate(
+            f"another schema has the URI {stored.uri}",
+            details={"field": "uri", "uri": stored.uri},
+            hint="choose another URI, or remove that schema first",
+        )
+    if taken:
         return Duplicate(
             f"version {mark.version} of {mark.type} has a schema, and a schema never changes",
             details={"type": mark.type, "version": str(mark.version)},

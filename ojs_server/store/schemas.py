@@ -22,7 +22,7 @@ class SchemaTx(Protocol):
         """Wait for others that change schemas, and know what they have stored."""
 
     def insert_schema(self, schema: Schema) -> bool:
-        """Store a schema; False where its version is there and stays as it was."""
+        """Store a schema; False where its version or its chosen URI is there already."""
 
     def delete_schema(self, job_type: str, version: Version) -> bool:
         """Forget a version of a type's schema; False where there is none."""
@@ -39,3 +39,6 @@ class SchemaReader(Protocol):
 
     def schema(self, job_type: str, version: Version | None) -> Schema | None:
         """A version of a type's schema, or the newest."""
+
+    def schema_of_uri(self, uri: str) -> Schema | None:
+        """Return the schema that a client gave this URI."""

@@ -7,6 +7,7 @@ import pytest
 from ojs_server.domain.errors import InvalidRequest, OjsError, TooLarge
 from ojs_server.domain.schema import (
     MAX_SCHEMA,
+    MAX_URI,
     SchemaMark,
     applying,
     compatible_with,
@@ -45,6 +46,9 @@ def test_a_registration_keeps_the_version_as_it_is_written() -> None:
         ({"schema": []}, InvalidRequest, "schema"),
         ({"schema": {"title": "x" * MAX_SCHEMA}}, TooLarge, "schema"),
         ({"mode": "Strict"}, InvalidRequest, "mode"),
+        ({"uri": "a"}, InvalidRequest, "uri"),
+        ({"uri": f"urn:{'x' * MAX_URI}"}, InvalidRequest, "uri"),
+        ({"uri": "urn:ojs:schema:mail.send:v3"}, InvalidRequest, "uri"),
     ],
 )
 def test_a_wrong_registration_names_its_field(

@@ -96,8 +96,10 @@ class Contract:
         """Fail on the first thing in an answer that is not as documented."""
         request = response.request
         method = request.method.lower()
-        where = f"{request.method} {request.url.path} -> {response.status_code}"
-        pointer = self._response(method, request.url.path, response.status_code, where)
+        # As it was sent: an encoded slash is part of a parameter.
+        path = request.url.raw_path.partition(b"?")[0].decode()
+        where = f"{request.method} {path} -> {response.status_code}"
+        pointer = self._response(method, path, response.status_code, where)
         documented = self._at(pointer)
         self._check_headers(documented.get("headers", {}), response, where)
         if "content" not in documented:

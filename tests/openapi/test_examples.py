@@ -179,11 +179,12 @@ BEFORE: dict[str, Story] = {
     **dict.fromkeys(
         ("getSchemaVersionForAdmin", "removeSchema", "removeSchemaForAdmin"), described
     ),
+    **dict.fromkeys(("removeSchemaByUri", "removeSchemaByUriForAdmin"), described),
     "getCheckpoint": saved,
     "getCheckpointById": saved,
     "getCheckpointBySdk": saved,
-    "resumeCheckpointById": saved,
-    "resumeCheckpointBySdk": saved,
+    "resumeJob": saved,
+    "resumeJobBySdk": saved,
 }
 # The first documented status is not what the examples lead to.
 OTHERWISE = {"getJobResult": 202}

@@ -1,5 +1,6 @@
 """Schemas of the arguments of jobs."""
 
+from collections.abc import Sequence
 from itertools import groupby
 
 import msgspec
@@ -28,6 +29,7 @@ class SchemaWrites(Writing):
             written=schema.written,
             created_at=schema.created_at,
             document=schema.document,
+            uri=schema.chosen_uri,
         )
         self._schemas_changed()
         return stored == 1
@@ -70,16 +72,24 @@ class SchemaReads(Statements):
     def schema(self, job_type: str, version: Version | None) -> Schema | None:
         """One schema with its text."""
         found = self.schemas(job_type)
-        chosen = [one for one in found if version in (None, one.mark.version)][:1]
+        return self._whole([one for one in found if version in (None, one.mark.version)][:1])
+
+    def schema_of_uri(self, uri: str) -> Schema | None:
+        """The schema that a client gave this URI, with its text."""
+        rows = self.all("schema_of_uri", uri=uri) if self.can_hold(uri) else []
+        return self._whole([_schema(row) for row in rows])
+
+    def _whole(self, chosen: Sequence[Schema]) -> Schema | None:
+        """A schema with its text, if that is still there."""
         for one in chosen:
             bound = one.mark.version._asdict()
-            for row in self.all("schema_text", type=job_type, **bound):
+            for row in self.all("schema_text", type=one.mark.type, **bound):
                 return msgspec.structs.replace(one, document=row[0])
         return None
 
 
 def _schema(row: Row) -> Schema:
     """A schema without its text."""
-    job_type, major, minor, patch, mode, digest, written, created_at = row
+    job_type, major, minor, patch, mode, digest, written, created_at, uri = row
     mark = SchemaMark(job_type, Version(major, minor, patch), mode, digest)
-    return Schema(mark, written, created_at, b"")
+    return Schema(mark, written, created_at, b"", uri)

@@ -14,7 +14,8 @@ from ojs_server.domain.job import Job
 from ojs_server.domain.options import KNOWN
 from ojs_server.domain.routing import Routing
 from ojs_server.domain.validate import parse_draft
-from ojs_server.http import batches, jobs
+from ojs_server.http import batches, dialects, jobs
+from ojs_server.http import schemas as schema_calls
 from ojs_server.http.call import Call
 from ojs_server.ops import enqueue, work
 from ojs_server.ops import schemas as schema_ops
@@ -71,6 +72,18 @@ def required_fields_may_be_added() -> None:
         "breaches",
         lambda found, *_: [one for one in found if one.rule != "required_added"],
     )
+
+
+@fault("OJS-SCH-015")
+def chosen_uris_are_forgotten() -> None:
+    """A schema has the usual URI, whatever its client chose."""
+    after(schema_calls, "registered", lambda schema, *_: replaced(schema, chosen_uri=None))
+
+
+@fault("OJS-SCH-016")
+def schemas_of_uris_are_flat() -> None:
+    """The schema of a URI is answered as that of a type is."""
+    put(dialects, "schema_answer", lambda schema: schema)
 
 
 @fault("OJS-VER-011")

@@ -104,3 +104,19 @@ def test_what_one_node_registers_the_next_transaction_of_another_knows(
     put(store, a_schema())
     assert known(other) == ["1.0.0"]
     other.close()
+
+
+def test_a_chosen_uri_is_of_one_schema_and_finds_it(store: Store) -> None:
+    chosen = a_schema(uri="https://example.com/mail")
+    put(store, chosen, a_schema(version=2))
+    with store.transaction() as tx:
+        assert not tx.insert_schema(a_schema("other", uri="https://example.com/mail"))
+    with store.reader() as reader:
+        assert reader.schema_of_uri("https://example.com/mail") == chosen
+        assert reader.schema("mail.send", Version(1)) == chosen
+        assert [one.chosen_uri for one in reader.schemas()] == [None, "https://example.com/mail"]
+        for unknown in ("urn:ojs:schema:mail.send:v2", "", "a\x00b"):
+            assert reader.schema_of_uri(unknown) is None
+    with store.transaction() as tx:
+        assert tx.delete_schema("mail.send", Version(1))
+        assert tx.insert_schema(a_schema("other", uri="https://example.com/mail"))

@@ -1,15 +1,17 @@
 -- fragment: schema
 -- A Schema without its text.
-type, major, minor, patch, mode, digest, written, created_at
+type, major, minor, patch, mode, digest, written, created_at, uri
 
 -- name: insert_schema
--- A new schema; a version that is there stays as it is.
-INSERT INTO schemas (type, major, minor, patch, mode, digest, written, created_at, document)
+-- Store a schema, unless its version or its URI is there.
+INSERT INTO schemas (
+    type, major, minor, patch, mode, digest, written, created_at, document, uri
+)
 VALUES (
     %(type)s::text, %(major)s::int8, %(minor)s::int8, %(patch)s::int8, %(mode)s::text, %(digest)s::bytea,
-    %(written)s::bytea, %(created_at)s::int8, %(document)s::bytea
+    %(written)s::bytea, %(created_at)s::int8, %(document)s::bytea, %(uri)s::text
 )
-ON CONFLICT (type, major, minor, patch) DO NOTHING
+ON CONFLICT DO NOTHING
 
 -- name: delete_schema
 -- Forget a version.
@@ -26,6 +28,10 @@ WHERE type = %(type)s::text AND major = %(major)s::int8 AND minor = %(minor)s::i
 -- name: schemas
 -- Every schema, the newest version of each type first.
 SELECT {schema} FROM schemas ORDER BY type, major DESC, minor DESC, patch DESC
+
+-- name: schema_of_uri
+-- The schema of a URI that its client chose.
+SELECT {schema} FROM schemas WHERE uri = %(uri)s::text
 
 -- name: schemas_of
 -- The same of one type.

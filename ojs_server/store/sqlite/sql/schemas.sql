@@ -1,15 +1,17 @@
 -- fragment: schema
 -- A Schema without its text.
-type, major, minor, patch, mode, digest, CAST(written AS BLOB), created_at
+type, major, minor, patch, mode, digest, CAST(written AS BLOB), created_at, uri
 
 -- name: insert_schema
--- A new schema; a version that is there stays as it is.
-INSERT INTO schemas (type, major, minor, patch, mode, digest, written, created_at, document)
+-- Store a schema, unless its version or its URI is there.
+INSERT INTO schemas (
+    type, major, minor, patch, mode, digest, written, created_at, document, uri
+)
 VALUES (
     :type, :major, :minor, :patch, :mode, :digest,
-    CAST(:written AS TEXT), :created_at, CAST(:document AS TEXT)
+    CAST(:written AS TEXT), :created_at, CAST(:document AS TEXT), :uri
 )
-ON CONFLICT (type, major, minor, patch) DO NOTHING
+ON CONFLICT DO NOTHING
 
 -- name: delete_schema
 -- Forget a version.
@@ -26,6 +28,10 @@ WHERE type = :type AND major = :major AND minor = :minor
 -- name: schemas
 -- Every schema, the newest version of each type first.
 SELECT {schema} FROM schemas ORDER BY type, major DESC, minor DESC, patch DESC
+
+-- name: schema_of_uri
+-- The schema of a URI that its client chose.
+SELECT {schema} FROM schemas WHERE uri = :uri
 
 -- name: schemas_of
 -- The same of one type.
