@@ -101,10 +101,19 @@ async def the_stream_of_a_job(stage: Stage) -> None:
 
 @case("OJS-STR-003", "OJS-STR-016", capability=STREAMS)
 async def streams_that_are_not_there(stage: Stage) -> None:
-    """A stream of an unknown job or queue is 404; a place in the query that is none is 400."""
+    """A stream of an unknown job or queue is 404, unless a channel waits for the queue's first job;
+    a place in the query that is none is 400."""
     headers = {"Accept": "text/event-stream"}
     for path in (f"jobs/{stage.new_id()}/events", f"queues/{stage.name()}/events"):
         (await stage.call("GET", path, headers=headers)).error(404, "not_found")
+    queue = stage.name()
+    async with streaming(stage, "events/stream", channel=f"queue:{queue}") as frames:
+        await frames.next()
+        job = await stage.enqueue(queue)
+        first = await frames.event()
+        stage.equal(first.json["subject"], job["id"], "the first event of a new queue")
+    wrong = await stage.call("GET", "events/stream", headers=headers, channel="queue:No name")
+    wrong.error(400, "invalid_request")
     for name in ("after", "since", "last_event_id"):
         place: dict[str, Any] = {name: "nonsense"}
         reply = await stage.call("GET", "events/stream", headers=headers, **place)

@@ -6,6 +6,7 @@ from typing import Final, get_args
 import msgspec
 
 from ojs_server.domain.errors import Unsupported, invalid
+from ojs_server.domain.fields import parse_queue
 from ojs_server.domain.job import Job
 from ojs_server.domain.naming import nearest
 from ojs_server.http.call import Answer, Call
@@ -30,7 +31,8 @@ async def everything(call: Call) -> Answer:
     if kind == "job" and name:
         return await _job(call, name, "catalogue")
     if kind == "queue" and name:
-        return await _queue(call, name, "catalogue")
+        # A client may listen before it enqueues the first job, so the queue need not be there yet.
+        return await _open(call, _of_queue(call, parse_queue("channel", name), "catalogue"))
     if channel != "all":
         words = ("all", "job:ID", "queue:NAME")
         raise invalid("channel", f"must be one of {', '.join(words)}{nearest(channel, words)}")
@@ -46,8 +48,11 @@ async def not_upgraded(call: Call) -> Answer:
 
 
 async def of_queue(call: Call) -> Answer:
-    """The events of one queue and its jobs."""
-    return await _queue(call, call.params["name"], "realtime")
+    """Stream the events of a queue and its jobs, which must be there."""
+    name = call.params["name"]
+    asked = _of_queue(call, name, "realtime")
+    await known_queue(call, name)
+    return await _open(call, asked)
 
 
 async def of_job(call: Call) -> Answer:
@@ -68,10 +73,8 @@ async def of_statistics(call: Call) -> Answer:
     return await _open(call, asked, kind=StatsStream)
 
 
-async def _queue(call: Call, name: str, form: Form) -> Answer:
-    asked = _asked(call, f"queue:{name}", form, EventFilter(queues=(name,)))
-    await known_queue(call, name)
-    return await _open(call, asked)
+def _of_queue(call: Call, name: str, form: Form) -> Subscription:
+    return _asked(call, f"queue:{name}", form, EventFilter(queues=(name,)))
 
 
 async def _job(

@@ -347,7 +347,7 @@ async def test_who_has_left_is_noticed_and_nothing_runs_on(server: Server) -> No
         (f"{JOBS}/{job_id(404)}/events", {}, 404, "not_found"),
         (f"{JOBS}/no-id/events", {}, 404, "not_found"),
         (STREAM, {"channel": f"job:{job_id(404)}"}, 404, "not_found"),
-        (STREAM, {"channel": "queue:nowhere"}, 404, "not_found"),
+        (STREAM, {"channel": "queue:No name"}, 400, "invalid_request"),
         (STREAM, {"channel": "jobs"}, 400, "invalid_request"),
         (STREAM, {"channel": "job:"}, 400, "invalid_request"),
         (STREAM, {"after": "yesterday"}, 400, "invalid_request"),
@@ -391,3 +391,14 @@ async def test_a_documented_request_is_taken(
     assert (await client.post(JOBS, json=job)).status_code == 201
     async with listen(server, path, last=headers["Last-Event-ID"], **query) as heard:
         assert heard.status == 200
+
+
+async def test_a_channel_opens_before_its_queue_has_a_job(
+    client: httpx.AsyncClient, server: Server
+) -> None:
+    async with listen(server, STREAM, channel="queue:new") as heard:
+        assert heard.status == 200
+        await enqueue(client, queue="other")
+        job = await enqueue(client, queue="new")
+        (told,) = await heard.events(1)
+    assert (told.event, told.data["subject"]) == ("job.enqueued", job["id"])

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+from ojs_server.domain.errors import NotFound
+from ojs_server.http import streams
 from ojs_server.http.channels import ChannelStream
 from ojs_server.http.feed import EventStream
 from ojs_server.ops.tail import Tail
@@ -45,3 +47,13 @@ def any_number_of_streams() -> None:
 def channels_drop_without_a_word() -> None:
     """A channel that was too slow goes on as if nothing had happened."""
     _silent(ChannelStream)
+
+
+@fault("OJS-STR-003")
+def channels_of_queues_are_refused() -> None:
+    """A channel of a queue is refused as if the queue had never had a job."""
+
+    def refuse(field: str, name: object) -> str:
+        raise NotFound(f"there is no queue {name}")
+
+    put(streams, "parse_queue", refuse)
