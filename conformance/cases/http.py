@@ -302,3 +302,36 @@ async def limits_of_pages(stage: Stage) -> None:
     (await stage.get("dead-letter", queue=queue, limit=5000)).expect(
         200, {"pagination.limit": 1000}
     )
+
+
+@case("OJS-HTP-025")
+async def flat_answers(stage: Stage) -> None:
+    """With OJS-Version one job or one cron entry is repeated at the top, and only then."""
+    versioned = {"OJS-Version": "1.0"}
+
+    async def read(path: str, **headers: str) -> Reply:
+        return (await stage.call("GET", path, headers=headers)).expect(200)
+
+    queue, name = stage.name(), stage.name("c")
+    job = await stage.enqueue(queue, args=[{"x": 1}])
+    path = f"jobs/{job['id']}"
+    flat = await read(path, **versioned)
+    for member, value in flat["job"].items():
+        stage.equal(flat.json.get(member), value, member)
+    stage.check("args" not in (await read(path)).json, "no copy without OJS-Version", path)
+    sent = {"type": "test.case", "args": [2], "options": {"queue": queue}}
+    enqueued = (await stage.call("POST", "jobs", sent, headers=versioned)).expect(201)
+    stage.equal(enqueued.json.get("args"), [2], "args at the top")
+    cancelled = (await stage.call("DELETE", path, headers=versioned)).expect(200)
+    for member, value in cancelled["job"].items():
+        stage.equal(cancelled.json.get(member), value, member)
+    entry = {"name": name, "cron": "0 0 1 1 *", "type": "test.case", "args": [3]}
+    try:
+        made = (await stage.call("POST", "cron", entry, headers=versioned)).expect(201)
+        for reply in (made, await read(f"cron/{name}", **versioned)):
+            stage.equal(reply.json["cron"], "0 0 1 1 *", "cron")
+            stage.equal(reply.json["cron_job"]["name"], name, "cron_job.name")
+            stage.equal(reply.json.get("args"), [3], "args at the top")
+        stage.equal((await read(f"cron/{name}"))["cron"]["name"], name, "cron.name")
+    finally:
+        await stage.delete(f"cron/{name}")

@@ -6,6 +6,7 @@ from typing import Final
 from ojs_server.domain.errors import ValidationError, invalid
 from ojs_server.domain.fields import priority
 from ojs_server.domain.naming import nearest
+from ojs_server.http import dialects
 from ojs_server.http.admin_lists import admin_page
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import job_id_of
@@ -48,7 +49,9 @@ async def retry(call: Call) -> Answer:
     """Fresh attempts for a discarded job; one that waits for its retry waits no longer."""
     await call.read(EmptyRequest, optional=True)
     change = await call.server.engine.run(Rerun(await job_id_of(call)))
-    return Answer(changed_answer(change, re_enqueued_at=enqueued_at(change)))
+    return Answer(
+        changed_answer(change, flat=dialects.flat(call), re_enqueued_at=enqueued_at(change))
+    )
 
 
 async def amend(call: Call) -> Answer:
@@ -64,4 +67,4 @@ async def amend(call: Call) -> Answer:
         raise invalid("priority", "is missing")
     await call.server.engine.run(Prioritize(await job_id_of(call), priority(body["priority"])))
     stored, lease = await load_job(call)
-    return Answer(job_answer(stored, lease))
+    return Answer(job_answer(stored, lease, flat=dialects.flat(call)))

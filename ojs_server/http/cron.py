@@ -27,7 +27,7 @@ async def register(call: Call) -> Answer:
     name = registered(changes, None, 0, strict=strict).name
     kept = await call.server.engine.run(Register(name, changes, strict))
     return Answer(
-        dialects.cron_answer(_shown(call, kept.entry), created=kept.created),
+        dialects.cron_answer(call, _shown(call, kept.entry), created=kept.created),
         201 if kept.created else 200,
         {"Location": f"/ojs/v1/cron/{unscoped(call.tenant, name)}"},
     )
@@ -50,7 +50,7 @@ async def listing(call: Call) -> Answer:
 
 async def detail(call: Call) -> Answer:
     """One entry."""
-    return Answer(dialects.cron_answer(_shown(call, await _known(call))))
+    return Answer(dialects.cron_answer(call, _shown(call, await _known(call))))
 
 
 async def amend(call: Call) -> Answer:
@@ -61,7 +61,7 @@ async def amend(call: Call) -> Answer:
     kept = await call.server.engine.run(
         Amend(name, parse_changes(body, tenant=call.tenant), call.server.settings.strict)
     )
-    return Answer(dialects.cron_answer(_shown(call, kept.entry)))
+    return Answer(dialects.cron_answer(call, _shown(call, kept.entry)))
 
 
 async def pause(call: Call) -> Answer:
@@ -78,7 +78,7 @@ async def delete(call: Call) -> Answer:
     """Forget an entry; the jobs that it fired stay."""
     kept = await call.server.engine.run(Forget(_name(call)))
     entry = _shown(call, kept.entry)
-    return Answer(dialects.cron_answer(entry, deleted=True, name=entry["name"]))
+    return Answer(dialects.cron_answer(call, entry, deleted=True, name=entry["name"]))
 
 
 async def trigger(call: Call) -> Answer:
@@ -86,8 +86,9 @@ async def trigger(call: Call) -> Answer:
     await call.read(EmptyRequest, optional=True)
     done = await call.server.engine.run(Trigger(_name(call)))
     job_id = done.stored.job.id
-    entry = dialects.cron_answer(_shown(call, done.entry), triggered=True, job_id=job_id)
-    return Answer(job_answer(done.stored, **entry), 201, {"Location": f"/ojs/v1/jobs/{job_id}"})
+    entry = dialects.cron_named(call, _shown(call, done.entry))
+    body = job_answer(done.stored, flat=dialects.flat(call), **entry, triggered=True, job_id=job_id)
+    return Answer(body, 201, {"Location": f"/ojs/v1/jobs/{job_id}"})
 
 
 async def history(call: Call) -> Answer:
@@ -111,7 +112,7 @@ async def _switch(call: Call, enabled: bool) -> Answer:
     await call.read(EmptyRequest, optional=True)
     changes = parse_changes({"enabled": enabled})
     kept = await call.server.engine.run(Amend(_name(call), changes))
-    return Answer(dialects.cron_answer(_shown(call, kept.entry)))
+    return Answer(dialects.cron_answer(call, _shown(call, kept.entry)))
 
 
 def _name(call: Call) -> str:

@@ -5,7 +5,7 @@ from typing import Any, Final
 from ojs_server.domain.dead_letter import parse_override
 from ojs_server.domain.job import State
 from ojs_server.domain.job_filter import MEMBERS, from_query, parse_filter
-from ojs_server.http import bulk
+from ojs_server.http import bulk, dialects
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import cursor_at, page_of, place_of
 from ojs_server.http.tenancy import require_own
@@ -42,7 +42,7 @@ async def detail(call: Call) -> Answer:
     found = await call.server.engine.read(lambda reader: reader.job(job_id))
     if found is None or found[0].job.state != State.DISCARDED:
         raise missing(job_id, "dead_letter_job")
-    return Answer(job_answer(found[0]))
+    return Answer(job_answer(found[0], flat=dialects.flat(call)))
 
 
 async def stats(call: Call) -> Answer:
@@ -73,7 +73,9 @@ async def retry(call: Call) -> Answer:
     request = await call.read(ReviveRequest, optional=True)
     override = parse_override(request.override)
     change = await call.server.engine.run(Revive(await _job_id(call), override))
-    return Answer(changed_answer(change, re_enqueued_at=enqueued_at(change)))
+    return Answer(
+        changed_answer(change, flat=dialects.flat(call), re_enqueued_at=enqueued_at(change))
+    )
 
 
 async def delete(call: Call) -> Answer:

@@ -112,7 +112,7 @@ def media_type(call: Call) -> str:
     accept = call.header(b"accept")
     if accept and PLAIN_JSON in accept and OPENJOBSPEC not in accept:
         return PLAIN_JSON
-    return WITH_ALTERNATIVE if b"ojs-version" in call.headers else OPENJOBSPEC
+    return WITH_ALTERNATIVE if flat(call) else OPENJOBSPEC
 
 
 def fetch_answer(call: Call, jobs: Iterator[bytes], granted_wait_ms: int | None) -> Answer:
@@ -124,6 +124,14 @@ def fetch_answer(call: Call, jobs: Iterator[bytes], granted_wait_ms: int | None)
         return Answer(b"".join(line + b"\n" for line in lines), media_type=NDJSON)
     body = array("jobs", jobs)
     return Answer(told[:-1] + b"," + body[1:] if told else body)
+
+
+def flat(call: Call) -> bool:
+    """Whether one job or one cron entry is repeated at the top: some SDKs look for it there.
+
+    SDKs send OJS-Version, the conformance cases and command lines do not.
+    """
+    return b"ojs-version" in call.headers
 
 
 # One text on HTTP has a longer name for the header.
@@ -153,7 +161,7 @@ def queue_stats(call: Call, answer: dict[str, Any]) -> dict[str, Any]:
     The public Go SDK fails on an object there, the conformance cases fail on a string, and the
     header is what tells them apart. Its counts stand nested and flat.
     """
-    if call.header(b"ojs-version") is None:
+    if not flat(call):
         return answer
     queue: dict[str, Any] = answer["queue"]
     return {**queue, **answer, "queue": queue["name"]}
@@ -177,15 +185,21 @@ def cron_entry(entry: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def cron_answer(entry: dict[str, Any], **more: Any) -> dict[str, Any]:
+def cron_named(call: Call, entry: dict[str, Any]) -> dict[str, Any]:
+    """A cron entry under both its names; `cron` is its expression where SDKs read that."""
+    return {"cron": entry["cron"] if flat(call) else entry, "cron_job": entry}
+
+
+def cron_answer(call: Call, entry: dict[str, Any], **more: Any) -> dict[str, Any]:
     """One cron entry, under the names that the cases and the SDKs read."""
-    return {"cron": entry, "cron_job": entry, **more}
+    return {**(entry if flat(call) else {}), **cron_named(call, entry), **more}
 
 
 def cron_list(entries: list[dict[str, Any]], pagination: dict[str, Any]) -> dict[str, Any]:
     """A page of cron entries, under the names that the cases, the SDKs and the admin UI read."""
     return {
         "crons": entries,
+        "entries": entries,
         "cron_jobs": entries,
         "items": entries,
         "count": len(entries),

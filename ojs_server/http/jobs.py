@@ -10,7 +10,7 @@ from ojs_server.domain.errors import InvalidRequest, NotReady, OjsError, invalid
 from ojs_server.domain.job import TERMINAL, Lease, StoredJob
 from ojs_server.domain.progress import shown
 from ojs_server.domain.validate import Draft, hash_of, parse_draft
-from ojs_server.http import rate_limits
+from ojs_server.http import dialects, rate_limits
 from ojs_server.http.batches import checked_batch, receipt_for
 from ojs_server.http.call import Answer, Call, parsed
 from ojs_server.http.direct import Direct
@@ -50,7 +50,7 @@ async def enqueue(call: Call) -> Answer:
     """Store one job; the answer leaves after it is on disk."""
     op = _one(call, await call.body())
     done = await _store(call, op)
-    return _stored(done, await rate_limits.headers(call, op.drafts[0]))
+    return _stored(call, done, await rate_limits.headers(call, op.drafts[0]))
 
 
 def _one(call: Call, body: bytes) -> Enqueue:
@@ -61,7 +61,7 @@ def _one(call: Call, body: bytes) -> Enqueue:
     return Enqueue((draft,), receipt, hash_of(value) if receipt else b"")
 
 
-def _stored(done: Enqueued, limits: Mapping[str, str]) -> Answer:
+def _stored(call: Call, done: Enqueued, limits: Mapping[str, str]) -> Answer:
     stored = done.jobs[0]
     location = {
         "Location": f"/ojs/v1/jobs/{stored.job.id}",
@@ -69,9 +69,10 @@ def _stored(done: Enqueued, limits: Mapping[str, str]) -> Answer:
         **limits,
     }
     warned = warnings(done.complaints)
+    flat = dialects.flat(call)
     if done.created:
-        return Answer(job_answer(stored, **warned), 201, location)
-    return Answer(job_answer(stored, deduplicated=True, **warned), 200, location)
+        return Answer(job_answer(stored, flat=flat, **warned), 201, location)
+    return Answer(job_answer(stored, flat=flat, deduplicated=True, **warned), 200, location)
 
 
 def _ask(call: Call, body: bytes) -> Enqueue | None:
@@ -86,7 +87,7 @@ def _measure(call: Call, op: Enqueue, seconds: float) -> None:
     call.server.metrics.observe_enqueue(op.drafts[0].queue, seconds)
 
 
-ENQUEUE: Final = Direct(_ask, lambda call, op, done: _stored(done, {}), _measure)
+ENQUEUE: Final = Direct(_ask, lambda call, op, done: _stored(call, done, {}), _measure)
 
 
 async def enqueue_batch(call: Call) -> Answer:
@@ -145,7 +146,8 @@ async def read(call: Call) -> Answer:
     if found is None:
         raise missing(job_id)
     stored, lease, known = found
-    return Answer(job_answer(stored, lease, progress_members(shown(stored.job, known))))
+    beside = progress_members(shown(stored.job, known))
+    return Answer(job_answer(stored, lease, beside, flat=dialects.flat(call)))
 
 
 async def cancel(call: Call) -> Answer:
@@ -153,14 +155,16 @@ async def cancel(call: Call) -> Answer:
     if call.scope["method"] == "POST":
         await call.read(EmptyRequest, optional=True)
     change = await call.server.engine.run(Cancel(await job_id_of(call)))
-    return Answer(changed_answer(change))
+    return Answer(changed_answer(change, flat=dialects.flat(call)))
 
 
 async def activate(call: Call) -> Answer:
     """Put a pending job into its queue."""
     await call.read(EmptyRequest, optional=True)
     change = await call.server.engine.run(Activate(await job_id_of(call)))
-    return Answer(changed_answer(change, activated_at=enqueued_at(change)))
+    return Answer(
+        changed_answer(change, flat=dialects.flat(call), activated_at=enqueued_at(change))
+    )
 
 
 async def retries(call: Call) -> Answer:

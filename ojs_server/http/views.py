@@ -182,12 +182,32 @@ def progress_members(progress: Shown) -> bytes:
     return b",".join(members)
 
 
+# Members of answers about one job, which no copy of a job's member is to be taken for.
+_ANSWERS: Final = frozenset(
+    {"job", "error", "warnings", "deduplicated", "cron", "cron_job", "triggered", "job_id"}
+)
+
+
 def job_answer(
-    stored: StoredJob, lease: Lease | None = None, beside: bytes = b"", **more: Any
+    stored: StoredJob,
+    lease: Lease | None = None,
+    beside: bytes = b"",
+    *,
+    flat: bool = False,
+    **more: Any,
 ) -> bytes:
-    """`{"job": …}` with the copy of the main fields that some clients read at the top."""
-    top = {**_top(stored.job), **more}
-    return b'{"job":' + envelope(stored, lease, beside) + b"," + encode(top)[1:]
+    """Answer one job as `{"job": …}`, with a copy of its main members, or of all, at the top."""
+    job = envelope(stored, lease, beside)
+    if not flat:
+        top = {**_top(stored.job), **more}
+        return b'{"job":%b,%b' % (job, encode(top)[1:])
+    copy = job
+    if stored.job.error is not None or stored.job.spec != b"{}":
+        # A producer's own members may have any name.
+        members = msgspec.json.decode(job, type=dict[str, Raw])
+        copy = encode({name: text for name, text in members.items() if name not in _ANSWERS})
+    end = b"," + encode(more)[1:] if more else b"}"
+    return b'{"job":%b,%b%b' % (job, copy[1:-1], end)
 
 
 def warnings(complaints: Sequence[Complaint], *, many: bool = False) -> dict[str, Any]:
@@ -204,10 +224,10 @@ def warnings(complaints: Sequence[Complaint], *, many: bool = False) -> dict[str
     return {"warnings": shown} if shown else {}
 
 
-def changed_answer(change: Change, **more: Any) -> dict[str, Any]:
-    """The same for a job after a transition, without its payload."""
+def changed_answer(change: Change, *, flat: bool = False, **more: Any) -> dict[str, Any]:
+    """Answer a job after a transition the same way, without its payload."""
     shown = {**msgspec.to_builtins(summary(change)), **more}
-    return {"job": shown, **_top(change.after)}
+    return {"job": shown, **(shown if flat else _top(change.after))}
 
 
 _MOMENTS: Final = ("created_at", "enqueued_at", "scheduled_at", "started_at", "completed_at")

@@ -1,8 +1,10 @@
 """What the public SDKs rely on besides their recorded exchanges (see test_exchanges.py)."""
 
+from typing import Any
+
 import httpx
 
-from tests.http.steps import JOBS, body, enqueue, error_of, job_id
+from tests.http.steps import JOBS, V1, WORKERS, Json, body, enqueue, error_of, job_id
 
 OPENJOBSPEC = "application/openjobspec+json"
 SDK = {"Content-Type": OPENJOBSPEC, "Accept": OPENJOBSPEC, "OJS-Version": "1.0"}
@@ -32,3 +34,90 @@ async def test_a_client_without_a_version_gets_the_exact_media_type(
     assert response.headers["content-type"] == OPENJOBSPEC
     # A reader of the top level finds the job there, too.
     assert body(response)["state"] == "available"
+
+
+WRAPPED = {"id", "type", "queue", "state", "job"}
+
+
+def copied(answer: Json, *more: str) -> Json:
+    """The copy of the job's members, which must be whole but for `error`."""
+    job = {name: value for name, value in answer["job"].items() if name not in {"error", *more}}
+    rest = {name: value for name, value in answer.items() if name not in {"job", *more}}
+    assert rest == job
+    return job
+
+
+async def test_sdks_find_a_whole_job_at_the_top(client: httpx.AsyncClient) -> None:
+    async def ask(method: str, path: str, **body_of: Any) -> Json:
+        plain = {name: value for name, value in SDK.items() if name != "OJS-Version"}
+        if method == "GET":
+            without = body(await client.get(path, headers=plain))
+            assert without.keys() == WRAPPED
+        answer = await client.request(method, path, headers=SDK, json=body_of or None)
+        assert answer.status_code in (200, 201), answer.text
+        return body(answer)
+
+    given = {"id": job_id(1), "type": "a", "args": [1, {"x": 2}], "meta": {"m": 1}}
+    first = await ask("POST", JOBS, **given)
+    assert copied(first)["args"] == [1, {"x": 2}]
+    path = f"{JOBS}/{first['id']}"
+    again = await ask("POST", JOBS, **given)
+    assert again["deduplicated"] is True
+    assert copied(again, "deduplicated")["attempt"] == 0
+    await client.post(f"{WORKERS}/fetch", json={"queues": ["default"]})
+    fault = {"message": "no", "retryable": False}
+    await client.post(f"{WORKERS}/nack", json={"job_id": first["id"], "error": fault})
+    read = await ask("GET", path)
+    assert read["job"]["error"]["message"] == "no"
+    assert "error" not in read
+    assert copied(read)["attempt"] == 1
+    assert copied(await ask("GET", f"{V1}/dead-letter/{first['id']}"))["errors"]
+    revived = await ask("POST", f"{V1}/dead-letter/{first['id']}/retry")
+    assert copied(revived)["max_attempts"] == 3
+    assert copied(await ask("DELETE", path))["previous_state"] == "available"
+
+
+async def test_a_copy_hides_nothing_that_means_something_else(client: httpx.AsyncClient) -> None:
+    hidden = {"job": "mine", "warnings": 1, "job_id": "mine", "deduplicated": True, "cron": 1}
+    unknown = {**hidden, "x": {"y": 1}}
+    job = {"id": job_id(1), "type": "a", "args": [], **unknown}
+    answer = body(await client.post(JOBS, json=job, headers=SDK))
+    assert answer["job"]["job"] == "mine"
+    assert (answer["x"], answer["args"]) == ({"y": 1}, [])
+    assert answer.keys() & hidden == {"job"}
+    repeated = body(await client.post(JOBS, json=job, headers=SDK))
+    assert repeated["deduplicated"] is True
+    assert repeated["job"]["id"] == job_id(1)
+
+
+async def test_lists_batches_and_fetch_have_no_copy(client: httpx.AsyncClient) -> None:
+    jobs = [{"type": "a", "args": []}]
+    batch = body(await client.post(f"{JOBS}/batch", json={"jobs": jobs}, headers=SDK))
+    assert batch.keys() == {"jobs", "count"}
+    fetched = await client.post(f"{WORKERS}/fetch", json={"queues": ["default"]}, headers=SDK)
+    assert body(fetched).keys() == {"jobs"}
+
+
+async def test_sdks_find_a_cron_entry_at_the_top(client: httpx.AsyncClient) -> None:
+    given = {"name": "n", "cron": "@hourly", "type": "a", "args": [7]}
+    path = f"{V1}/cron/n"
+    for method, at, sent in (
+        ("POST", f"{V1}/cron", given),
+        ("GET", path, None),
+        ("PATCH", path, {"description": "d"}),
+        ("POST", f"{path}/pause", None),
+        ("POST", f"{path}/resume", None),
+        ("DELETE", path, None),
+    ):
+        answer = body(await client.request(method, at, json=sent, headers=SDK))
+        assert answer["cron"] == "@hourly"
+        entry = answer["cron_job"]
+        assert {name: answer[name] for name in entry} == entry
+        if method == "GET":
+            plain = body(await client.get(at))
+            assert plain == {"cron": entry, "cron_job": entry}
+            listed = body(await client.get(f"{V1}/cron", headers=SDK))
+            assert listed["entries"] == listed["crons"] == [entry]
+            fired = body(await client.post(f"{path}/trigger", headers=SDK))
+            assert (fired["cron"], fired["args"]) == ("@hourly", [7])
+            assert fired["cron_job"]["run_count"] == 1

@@ -175,3 +175,15 @@ def keys_are_not_asked_for() -> None:
 def calls_need_a_body() -> None:
     """Calls that need nothing are refused without a body."""
     put(Call, "optional_json", Call.json)
+
+
+@fault("OJS-HTP-025")
+def copies_are_never_whole() -> None:
+    """Clients that send OJS-Version find four members of a job at the top."""
+    put(dialects, "flat", lambda call: False)
+
+
+@fault("OJS-HTP-025")
+def copies_are_always_whole() -> None:
+    """The copy at the top does not depend on OJS-Version."""
+    put(dialects, "flat", lambda call: True)
