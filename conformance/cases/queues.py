@@ -104,6 +104,24 @@ async def counts_for_clients(stage: Stage) -> None:
     reply.expect(200, {"queue": {"$eq": queue}, "stats.available": 2, "available": 2})
 
 
+@case("OJS-QUE-014", level=1)
+async def the_last_hour(stage: Stage) -> None:
+    """The statistics of a queue tell what the last hour was like."""
+    queue = stage.name()
+    numbers = ("avg_duration_ms", "avg_wait_ms", "throughput_per_second")
+    await stage.discarded(queue)
+    await stage.done(queue)
+
+    async def counted() -> bool:
+        reply = await stage.get(f"queues/{queue}/stats")
+        reply.expect(200, {f"stats.{name}": {"$type": "number"} for name in numbers})
+        return bool(reply.json["stats"].get("completed_last_hour"))
+
+    await stage.until(counted, 60, "the jobs of the last hour")
+    wanted = {"stats.completed_last_hour": 1, "stats.failed_last_hour": 1}
+    (await stage.get(f"queues/{queue}/stats")).expect(200, wanted)
+
+
 @case("OJS-QUE-010", "OJS-QUE-012", level=4, capability="pause_resume")
 async def pausing(stage: Stage) -> None:
     """Pausing and resuming works on a queue that was never used, and repeated."""

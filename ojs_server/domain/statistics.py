@@ -26,11 +26,13 @@ KINDS: Final[Mapping[str, str]] = {
     "job.completed": "processed",
     "job.failed": "failed",
 }
-# Run times in milliseconds are told apart by these bounds. The stores' SQL has them, too.
+# Run times and waiting times in milliseconds are told apart by these bounds, which the stores' SQL
+# has, too.
 BOUNDS: Final = (
     *(5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000),
     *(60_000, 300_000, 1_800_000),
 )
+_EDGES: Final = tuple(pairwise((0, *BOUNDS, 2 * BOUNDS[-1])))
 
 
 class Count(NamedTuple):
@@ -51,8 +53,19 @@ class Span(msgspec.Struct, frozen=True):
     started: int = 0
     processed: int = 0
     failed: int = 0
-    # Completed jobs by bucket of their run times.
+    # Completed jobs by bucket of their run times, started ones by bucket of their waiting times.
     runs: Mapping[int, int] = {}
+    waits: Mapping[int, int] = {}
+
+
+class Recent(msgspec.Struct, frozen=True):
+    """What happened in a queue within the last hour, about, as the HTTP binding has it."""
+
+    completed_last_hour: int
+    failed_last_hour: int
+    avg_duration_ms: float
+    avg_wait_ms: float
+    throughput_per_second: float
 
 
 def by_steps(
@@ -72,19 +85,43 @@ def by_steps(
 def spans(counts: Iterable[Count], period_ms: int, since: int, until: int) -> list[Span]:
     """Every span from one moment to another, empty ones too, oldest first."""
     found: dict[int, dict[str, int]] = {}
-    runs: dict[int, dict[int, int]] = {}
+    times: dict[str, dict[int, dict[int, int]]] = {"processed": {}, "started": {}}
     for one in counts:
         at = one.at // period_ms * period_ms
         kinds = found.setdefault(at, {})
         kinds[one.kind] = kinds.get(one.kind, 0) + one.times
-        if one.kind == "processed":
-            buckets = runs.setdefault(at, {})
+        if one.kind in times:
+            buckets = times[one.kind].setdefault(at, {})
             buckets[one.bucket] = buckets.get(one.bucket, 0) + one.times
     first = since // period_ms * period_ms
+    runs, waits = times["processed"], times["started"]
     return [
-        Span(at, **found.get(at, {}), runs=runs.get(at, {}))
+        Span(at, **found.get(at, {}), runs=runs.get(at, {}), waits=waits.get(at, {}))
         for at in range(first, until, period_ms)
     ]
+
+
+def recent(minutes: Sequence[Span], now: int) -> Recent:
+    """Sum the minutes of the last hour up."""
+    hour = [one for one in minutes if now - HOUR_MS < one.at <= now]
+    return Recent(
+        completed_last_hour=sum(one.processed for one in hour),
+        failed_last_hour=sum(one.failed for one in hour),
+        avg_duration_ms=mean([one.runs for one in hour]),
+        avg_wait_ms=mean([one.waits for one in hour]),
+        throughput_per_second=round(per_minute(hour, now, "processed") / 60, 2),
+    )
+
+
+def mean(times: Iterable[Mapping[int, int]]) -> float:
+    """The mean of times that lie evenly between the bounds of their buckets; 0 without any."""
+    total, number = 0.0, 0
+    for buckets in times:
+        for bucket, count in buckets.items():
+            low, high = _EDGES[bucket]
+            total += (low + high) / 2 * count
+            number += count
+    return round(total / number, 1) if number else 0.0
 
 
 def quantile(runs: Mapping[int, int], part: float) -> int | None:
@@ -93,14 +130,13 @@ def quantile(runs: Mapping[int, int], part: float) -> int | None:
     if not total:
         return None
     wanted = part * total
-    edges = list(pairwise((0, *BOUNDS, 2 * BOUNDS[-1])))
     for bucket in sorted(runs):
         if wanted <= runs[bucket]:
-            low, high = edges[bucket]
+            low, high = _EDGES[bucket]
             # Runs are taken to lie evenly between the bounds.
             return round(low + (high - low) * wanted / runs[bucket])
         wanted -= runs[bucket]
-    return edges[max(runs)][1]
+    return _EDGES[max(runs)][1]
 
 
 def per_minute(minutes: Sequence[Span], now: int, kind: str) -> float:

@@ -234,6 +234,11 @@ def workflow_list(shown: list[dict[str, Any]], pagination: dict[str, Any]) -> di
     return {"workflows": named, "items": named, "count": len(named), "pagination": pagination}
 
 
+def statistics(period: str, spans: list[dict[str, Any]]) -> dict[str, Any]:
+    """What happened over time, under the names that the admin UI and the command line read."""
+    return {"period": period, "data": spans, "data_points": spans}
+
+
 def schema_request(body: Mapping[str, Any]) -> dict[str, Any]:
     """A registration of a schema in one spelling: three texts have three."""
     given = dict(body)

@@ -11,6 +11,7 @@ from ojs_server.http import dialects
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import page_of
 from ojs_server.http.queue_config import set_paused, shown
+from ojs_server.http.statistics import last_hour
 from ojs_server.store.records import QueueCounts
 from ojs_wire.values import QUEUE, format_timestamp
 
@@ -37,13 +38,20 @@ async def detail(call: Call) -> Answer:
 
 
 async def stats(call: Call) -> Answer:
-    """Jobs by state."""
+    """Answer how many jobs are in each state, and what the last hour was like."""
     queue, now = await _known(call)
     counts: dict[str, Any] = dict(queue.counts)
     depth = _depth(queue)
+    lately = await last_hour(call.server.engine, scoped(call.tenant, queue.name))
     answer = {
         "queue": {"name": queue.name, **counts, "depth": depth, "paused": queue.paused},
-        "stats": {"queue": queue.name, **counts, "depth": depth, **_bounds(queue)},
+        "stats": {
+            "queue": queue.name,
+            **counts,
+            "depth": depth,
+            **_bounds(queue),
+            **msgspec.structs.asdict(lately),
+        },
         "status": _status(queue),
         "computed_at": format_timestamp(now),
     }

@@ -14,19 +14,23 @@ from ojs_server.domain.statistics import (
     MINUTE_MS,
     PERIODS,
     Count,
+    Recent,
     Span,
+    mean,
     per_minute,
     quantile,
+    recent,
     spans,
 )
 from ojs_server.domain.workers import is_stale
+from ojs_server.http import dialects
 from ojs_server.http.admin_lists import checked_query
 from ojs_server.http.call import Answer, Call
 from ojs_server.ops.control import Collect
 from ojs_server.ops.engine import Engine
 from ojs_server.store.base import Reader
 from ojs_wire.codec import encode
-from ojs_wire.values import format_timestamp, parse_timestamp
+from ojs_wire.values import format_timestamp, parse_duration, parse_timestamp
 
 if TYPE_CHECKING:
     from ojs_server.app import Server
@@ -39,17 +43,20 @@ Spans = Mapping[str, Sequence[Span]]
 
 
 async def now(call: Call) -> Answer:
-    """How many queues, workers and jobs there are, and what went through in the last minute."""
-    checked_query(call, ())
-    return Answer(await read(call.server))
+    """How many queues, workers and jobs there are, and what went through in the last minute; with
+    `queue` those of one queue, and all workers."""
+    query = checked_query(call, ("queue",))
+    return Answer(await read(call.server, _queue_in(query)))
 
 
-async def read(server: "Server") -> bytes:
-    """The same as JSON, for whoever tells of it."""
+async def read(server: "Server", queue: str = ALL) -> bytes:
+    """Return the statistics of one queue, or of all, as JSON."""
     engine = server.engine
     await collect(engine)
-    minutes, _, moment = await lately(engine, [ALL])
-    queues, loads = await engine.read(lambda reader: (reader.queues(), reader.workers()))
+    minutes, _, moment = await lately(engine, [queue])
+    queues, loads = await engine.read(
+        lambda reader: (reader.queues(None if queue == ALL else [queue]), reader.workers())
+    )
     timeout_ms = engine.rules.profile.dead_after_ms
     here = sum(not is_stale(load.worker, moment, timeout_ms) for load in loads)
     return encode(
@@ -57,7 +64,7 @@ async def read(server: "Server") -> bytes:
             "queues": len(queues),
             "workers": here,
             "jobs": {state: sum(queue.counts[state] for queue in queues) for state in STATES},
-            "throughput": throughput(minutes.get(ALL, ()), moment),
+            "throughput": throughput(minutes.get(queue, ()), moment),
             "uptime_seconds": server.uptime_s(),
         }
     )
@@ -70,12 +77,12 @@ async def history(call: Call) -> Answer:
     if period not in PERIODS:
         hint = nearest(period, PERIODS)
         raise invalid("period", f"must be one of {', '.join(PERIODS)}{hint}")
-    queue = parse_queue("queue", query["queue"]) if query.get("queue") else ALL
+    queue = _queue_in(query)
     period_ms, step = PERIODS[period]
     await collect(call.server.engine)
     moment = await call.server.engine.read(lambda reader: reader.now())
-    until = _moment(query, "until", moment)
-    since = _moment(query, "since", until - max(HOUR_MS, period_ms))
+    until = _moment(query, "until", moment, moment)
+    since = _moment(query, "since", moment, until - max(HOUR_MS, period_ms))
     # What lies before is not kept, and what lies ahead is not known.
     first = max(since, moment - KEPT[step]) // period_ms * period_ms
     until = min(until, moment + 1)
@@ -84,9 +91,8 @@ async def history(call: Call) -> Answer:
     counts = await call.server.engine.read(
         lambda reader: reader.statistics(step, [queue], first, until)
     )
-    return Answer(
-        {"period": period, "data": [_shown(one) for one in spans(counts, period_ms, first, until)]}
-    )
+    shown = [_shown(one) for one in spans(counts, period_ms, first, until)]
+    return Answer(dialects.statistics(period, shown))
 
 
 async def collect(engine: Engine) -> None:
@@ -111,6 +117,19 @@ async def lately(engine: Engine, queues: Sequence[str]) -> tuple[Spans, Spans, i
     )
 
 
+async def last_hour(engine: Engine, queue: str) -> Recent:
+    """What happened in a queue within the last hour."""
+    await collect(engine)
+
+    def look(reader: Reader) -> tuple[Sequence[Count], int]:
+        moment = reader.now()
+        since = moment - HOUR_MS - MINUTE_MS
+        return reader.statistics(MINUTE_MS, [queue], since, moment + 1), moment
+
+    counts, moment = await engine.read(look)
+    return recent(spans(counts, MINUTE_MS, moment - HOUR_MS, moment + 1), moment)
+
+
 def throughput(minutes: Sequence[Span], moment: int) -> Mapping[str, float]:
     """What went through within a minute, about."""
     return {
@@ -131,17 +150,28 @@ def _shown(span: Span) -> dict[str, Any]:
     return {
         "timestamp": format_timestamp(span.at),
         "processed": span.processed,
+        "completed": span.processed,
         "failed": span.failed,
         "enqueued": span.enqueued,
         "latency_p50_ms": quantile(span.runs, 0.5),
         "latency_p99_ms": quantile(span.runs, 0.99),
+        "avg_latency_ms": mean([span.runs]),
     }
 
 
-def _moment(query: Mapping[str, str], name: str, default: int) -> int:
+def _moment(query: Mapping[str, str], name: str, now: int, default: int) -> int:
+    """Read a timestamp, or a duration such as 24h as so long before now."""
     if not (text := query.get(name)):
         return default
     try:
+        return now - parse_duration(text)
+    except ValueError:
+        pass
+    try:
         return parse_timestamp(text)
     except ValueError as error:
-        raise invalid(name, str(error)) from None
+        raise invalid(name, f"{error}, or a duration such as 24h or PT24H") from None
+
+
+def _queue_in(query: Mapping[str, str]) -> str:
+    return parse_queue("queue", query["queue"]) if query.get("queue") else ALL

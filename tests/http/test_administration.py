@@ -12,6 +12,10 @@ from tests.http.conftest import Serve, connect
 from tests.http.steps import V1, Json, active_job, body, enqueue, fetch, read, refused
 
 ADMIN = f"{V1}/admin"
+LAST_HOUR = (
+    *("completed_last_hour", "failed_last_hour", "avg_duration_ms", "avg_wait_ms"),
+    "throughput_per_second",
+)
 MAINTENANCE = f"{ADMIN}/system/maintenance"
 
 
@@ -34,6 +38,58 @@ async def test_statistics_count_everything(client: httpx.AsyncClient) -> None:
         "failed_per_minute": 1,
         "enqueued_per_minute": 2,
     }
+
+
+async def test_statistics_of_one_queue_count_it_alone(client: httpx.AsyncClient) -> None:
+    await active_job(client, queue="email")
+    await enqueue(client, queue="other")
+    found = body(await client.get(f"{ADMIN}/stats?queue=email"))
+    assert (found["queues"], found["workers"]) == (1, 1)
+    assert (found["jobs"]["active"], found["jobs"]["available"]) == (1, 0)
+    assert found["throughput"]["enqueued_per_minute"] == 1
+    nothing = body(await client.get(f"{ADMIN}/stats?queue=new"))
+    assert (nothing["queues"], sum(nothing["jobs"].values())) == (0, 0)
+    refused(await client.get(f"{ADMIN}/stats?queue=No"), 400, "invalid_request", "queue")
+
+
+async def test_history_begins_so_long_ago(serve: Serve) -> None:
+    hands = Hands()
+    async with serve(clock=hands) as server, connect(server) as client:
+        await active_job(client, queue="email")
+        hands.turn(seconds=3 * 3600)
+        for since in ("24h", "PT24H", "1d"):
+            answer = body(await client.get(f"{ADMIN}/stats/history?period=1h&since={since}"))
+            assert len(answer["data"]) in (24, 25)
+            assert answer["data_points"] == answer["data"]
+            enqueued = [span["enqueued"] for span in answer["data"][-4:]]
+            assert (sum(enqueued), enqueued[-1]) == (1, 0)
+            assert answer["data"][-1]["completed"] == 0
+
+
+async def test_a_queue_tells_of_its_last_hour(serve: Serve) -> None:
+    hands = Hands()
+    async with serve(clock=hands) as server, connect(server) as client:
+
+        async def stats() -> Json:
+            shown: Json = body(await client.get(f"{V1}/queues/email/stats"))["stats"]
+            return {name: value for name, value in shown.items() if name in LAST_HOUR}
+
+        await enqueue(client, queue="email")
+        assert await stats() == dict.fromkeys(LAST_HOUR, 0)
+        hands.turn(seconds=2)
+        (job,) = await fetch(client, ("email",))
+        hands.turn(seconds=20)
+        await client.post(f"{V1}/workers/ack", json={"job_id": job["id"]})
+        failing = await active_job(client, queue="email")
+        await client.post(f"{V1}/workers/nack", json={"job_id": failing["id"], "error": {}})
+        shown = await stats()
+        assert (shown["completed_last_hour"], shown["failed_last_hour"]) == (1, 1)
+        assert 10_000 < shown["avg_duration_ms"] <= 30_000
+        # One job waited for two seconds, the other one not at all.
+        assert 500 < shown["avg_wait_ms"] <= 1300
+        assert shown["throughput_per_second"] == 0.02
+        hands.turn(seconds=3700)
+        assert await stats() == dict.fromkeys(LAST_HOUR, 0)
 
 
 async def test_history_knows_each_span_and_queue(serve: Serve) -> None:

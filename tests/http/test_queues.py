@@ -48,10 +48,10 @@ async def test_the_header_chooses_the_form_of_the_counts(client: httpx.AsyncClie
     counts = {**NOTHING, "available": 1, "scheduled": 1, "depth": 2}
     plain = body(await client.get(f"{QUEUES}/email/stats"))
     assert plain["queue"] == {"name": "email", **counts, "paused": False}
-    assert plain["stats"] == {"queue": "email", **counts}
+    assert {name: plain["stats"][name] for name in counts} == counts
     versioned = body(await client.get(f"{QUEUES}/email/stats", headers={"OJS-Version": "1.0"}))
     assert versioned["queue"] == "email"
-    assert versioned["stats"] == {"queue": "email", **counts}
+    assert versioned["stats"] == plain["stats"]
     assert {name: versioned[name] for name in counts} == counts
 
 

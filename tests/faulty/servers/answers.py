@@ -1,16 +1,19 @@
 """Faults of HTTP: statuses, headers, values, errors, access, and what the manifest says."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
+from msgspec.structs import replace
+
+from ojs_server.domain.statistics import Recent
 from ojs_server.http import call as calls
-from ojs_server.http import dialects, gate
+from ojs_server.http import dialects, gate, queues
 from ojs_server.http.auth import Keys, Role
 from ojs_server.http.call import Call
 from ojs_server.http.routes import Router
 from tests.faulty.fault import fault
-from tests.faulty.planting import put, wrap
+from tests.faulty.planting import after, put, wrap
 from tests.faulty.traffic import V1, answered, queried, unsaid
 
 
@@ -187,3 +190,13 @@ def copies_are_never_whole() -> None:
 def copies_are_always_whole() -> None:
     """The copy at the top does not depend on OJS-Version."""
     put(dialects, "flat", lambda call: True)
+
+
+@fault("OJS-QUE-014")
+def failures_of_the_last_hour_are_not_counted() -> None:
+    """The statistics of a queue know no failed attempts."""
+    after(queues, "last_hour", _without_failures)
+
+
+async def _without_failures(found: Awaitable[Recent], *_: object) -> Recent:
+    return replace(await found, failed_last_hour=0)

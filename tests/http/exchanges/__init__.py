@@ -106,8 +106,6 @@ def _is(value: Any, kind: str) -> bool:
         case "texts":
             items = value.values() if isinstance(value, dict) else value
             return all(isinstance(item, str) for item in items)
-        case "counts":
-            return all(type(item) is int for name, item in value.items() if name != "queue")
         case "booleans":
             return all(type(item) is bool for item in value.values())
     raise ValueError(f"{kind} is no kind of value")

@@ -20,6 +20,11 @@ def ran(ms: int) -> Event:
     return happened("job.completed", data=b'{"worker_id":"\\u0000","duration_ms":%d}' % ms)
 
 
+def waited(ms: int) -> Event:
+    text = b'{"worker_id":"\\"queue_time_ms\\":9","queue_time_ms":%d}' % ms
+    return happened("job.started", data=text)
+
+
 def counted(store: Store, limit: int = 100) -> None:
     with store.transaction() as tx:
         tx.tally_events(limit)
@@ -74,6 +79,14 @@ def test_run_times_fall_between_the_bounds_of_the_domain(store: Store) -> None:
     buckets = {one.bucket: one.times for one in known(store, MINUTE_MS, "q")}
     # The first has the bound itself, nothing and what is not known.
     assert buckets == {0: 3, **dict.fromkeys(range(1, len(BOUNDS)), 2), len(BOUNDS): 1}
+
+
+@ON_ALL_VERSIONS
+def test_waiting_times_fall_between_the_same_bounds(store: Store) -> None:
+    log(store, *(waited(ms) for ms in (0, 5, 6, 2_000_000)), happened("job.started"))
+    counted(store)
+    buckets = {one.bucket: one.times for one in known(store, MINUTE_MS, "q")}
+    assert buckets == {0: 3, 1: 1, len(BOUNDS): 1}
 
 
 def test_old_spans_are_removed_by_step(store: Store, clock: HandClock) -> None:

@@ -1,5 +1,5 @@
 -- name: what_happened
--- How often each kind of event lies in the next stretch of the log, by minute and run time.
+-- How often each kind of event lies in the next stretch of the log, by minute and time taken.
 SELECT queue, at / 60000 * 60000 AS minute, type, {bucket} AS bucket, count(*)::int8
 FROM events
 WHERE pos > %(upto)s::int8 AND pos <= %(last)s::int8
@@ -17,12 +17,15 @@ WHERE pos > %(upto)s::int8 AND pos <= %(last)s::int8
 GROUP BY tenant, minute, type, bucket
 
 -- fragment: bucket
--- How many of the bounds (domain/statistics.py) the run time of a completed job lies beyond. Not
--- read as JSON, which PostgreSQL refuses where a text in it has a NUL.
-CASE WHEN type = 'job.completed' THEN
+-- How many of the bounds (domain/statistics.py) the run time of a completed job, or the waiting
+-- time of a started one, lies beyond. Not read as JSON, which PostgreSQL refuses where a text in it
+-- has a NUL.
+CASE WHEN type IN ('job.completed', 'job.started') THEN
     width_bucket(
         COALESCE(
-            substring(convert_from(data, 'UTF8') FROM '"duration_ms":([0-9]+)')::int8, 0
+            substring(
+                convert_from(data, 'UTF8') FROM '"(?:duration|queue_time)_ms":([0-9]+)'
+            )::int8, 0
         ) - 1,
         ARRAY[
             5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000, 30000, 60000, 300000, 1800000

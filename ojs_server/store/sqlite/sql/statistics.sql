@@ -1,9 +1,11 @@
 -- name: what_happened
--- How often each kind of event lies in the next stretch of the log, by minute and run time.
+-- How often each kind of event lies in the next stretch of the log, by minute and time taken.
 WITH happened AS MATERIALIZED (
     SELECT
         queue, at / 60000 * 60000 AS minute, type,
-        CASE WHEN type = 'job.completed' THEN COALESCE(json_extract(data, '$.duration_ms'), 0)
+        CASE type
+        WHEN 'job.completed' THEN COALESCE(json_extract(data, '$.duration_ms'), 0)
+        WHEN 'job.started' THEN COALESCE(json_extract(data, '$.queue_time_ms'), 0)
         ELSE 0 END AS ms
     FROM events
     WHERE pos > :upto AND pos <= :last
@@ -27,7 +29,7 @@ SELECT tenant, minute, type, {bucket} AS bucket, count(*)
 FROM happened GROUP BY tenant, minute, type, bucket
 
 -- fragment: bucket
--- How many of the bounds (domain/statistics.py) a run time lies beyond.
+-- How many of the bounds (domain/statistics.py) a run time or a waiting time lies beyond.
 (ms > 5) + (ms > 10) + (ms > 25) + (ms > 50) + (ms > 100) + (ms > 250) + (ms > 500)
     + (ms > 1000) + (ms > 2500) + (ms > 5000) + (ms > 10000) + (ms > 30000) + (ms > 60000)
     + (ms > 300000) + (ms > 1800000)
