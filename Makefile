@@ -19,14 +19,17 @@ COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-h
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test bench bench-long bench-check bench-scheduled bench-worker bench-streams bench-bloat lint format check conformance faults lock clean again
+.PHONY: help setup postgres run demo test test-distribution bench bench-long bench-check bench-scheduled bench-worker bench-streams bench-bloat lint format check conformance faults lock clean again
 .DELETE_ON_ERROR:
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' Makefile
 	@echo "  variables: PYTHON=python3.13 chooses the Python, JOBS=4 the test processes, ARGS=... is passed on"
 
-setup: $(VENV)/.dev ## Install everything for checking and testing into .venv
+setup: $(VENV)/.dev postgres ## Install everything for checking and testing into .venv
+
+postgres: $(VENV)/.dev ## Install the distribution's PostgreSQL, which tests start, where apt-get has it
+	@$(BIN)/python -m tests.postgres_programs || sh requirements/postgres.sh
 
 run: $(VENV)/.run ## Start the server on the embedded store (ARGS="--help" shows its options)
 	$(BIN)/ojs-server $(ARGS)
@@ -34,9 +37,16 @@ run: $(VENV)/.run ## Start the server on the embedded store (ARGS="--help" shows
 demo: $(VENV)/.run ## Play a hand-over: a worker ends in the middle of 200 jobs, another one finishes them
 	$(BIN)/python -m demo.handover $(ARGS)
 
-test: $(VENV)/.dev ## Run the whole test suite on both stores (ARGS="-k claim" selects)
+test: $(VENV)/.dev postgres ## Run the whole test suite on both stores (ARGS="-k claim" selects)
 	@$(BIN)/python -m compileall -q $(PACKAGES)  # once, and not in each test process
 	$(BIN)/pytest --numprocesses=$(JOBS) --dist=worksteal --durations=10 $(ARGS)
+
+# What has run on it in `make test` is left out.
+test-distribution: export OJS_TEST_POSTGRES_BIN := distribution
+test-distribution: $(VENV)/.dev postgres ## Run the contract suite and the end-to-end tests on the distribution's PostgreSQL
+	@$(BIN)/python -m compileall -q $(PACKAGES)
+	$(BIN)/pytest --numprocesses=$(JOBS) --dist=worksteal --durations=10 \
+		-m "store_postgres and not store_distribution" tests/store tests/e2e $(ARGS)
 
 bench: $(VENV)/.dev ## Measure the hot calls beside the floor, a fleet and a flood, on both stores (LOAD=load generator)
 	$(BIN)/python -m benchmarks.throughput --load "$(LOAD)" --peer $(ARGS)

@@ -16,7 +16,8 @@ from typing import Any, Final, Literal
 import msgspec
 import psycopg
 
-from tests.postgres import Run, Server, programs_18
+from tests import postgres_programs
+from tests.postgres import Run, Server
 
 StoreKind = Literal["sqlite", "postgres"]
 STORES: Final[tuple[StoreKind, ...]] = ("sqlite", "postgres")
@@ -44,15 +45,21 @@ class Client:
 
 
 @contextmanager
-def database(kind: StoreKind) -> Iterator[str]:
-    """A fresh database that keeps its commits through a crash, gone at the end."""
+def database(
+    kind: StoreKind, programs: Path | None = None, settings: Sequence[str] = ()
+) -> Iterator[str]:
+    """A fresh database that keeps its commits through a crash, gone at the end.
+
+    PostgreSQL is the chosen one unless its programs are named; it ships with all but `settings`.
+    """
     if kind == "sqlite":
         with tempfile.TemporaryDirectory(prefix="ojs-bench-") as folder:
             yield f"{folder}/bench.db"
         return
     run = Run()
     try:
-        server = Server(programs_18(run.folder), Path(run.folder) / "bench", durable=True)
+        programs = programs or postgres_programs.chosen(run.folder)
+        server = Server(programs, run.folder / "bench", durable=True, settings=settings)
         server.start()
         yield server.near_url
     finally:

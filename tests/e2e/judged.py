@@ -18,7 +18,8 @@ from psycopg import sql
 from conformance.cases.access import ROLES, key_of
 from conformance.cli import main
 from conformance.variants import MAIN
-from tests.postgres import Run, Server, programs_18
+from tests import postgres_programs
+from tests.postgres import Run, Server
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = Path(os.environ.get("OJS_OFFICIAL_SAMPLE", ROOT / "../shared/official-sample"))
@@ -59,7 +60,8 @@ def judge(store: str, reports: Path, more: Sequence[str]) -> int:
         return _judged(start, reports, more, several_nodes=False)
     run = Run()
     try:
-        server = Server(programs_18(run.folder), run.folder / "judged", durable=False)
+        programs = postgres_programs.chosen(run.folder)
+        server = Server(programs, run.folder / "judged", durable=False)
         server.start()
         start = _command("-m", "tests.e2e.judged", "serve", server.url, "{dir}", "{port}")
         return _judged(start, reports, more, several_nodes=True)

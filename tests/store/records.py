@@ -14,9 +14,9 @@ from ojs_server.store.records import Claimed, EventFilter, Foreseen, Receipt
 
 START = 1_750_000_000_000
 EVERYTHING = EventFilter()
-# For the tests that run on the oldest PostgreSQL, too.
+# For the tests that run on the distribution's PostgreSQL, too.
 ON_ALL_VERSIONS = pytest.mark.parametrize(
-    "store_url", ["sqlite", "postgres", "postgres15"], indirect=True
+    "store_url", ["sqlite", "postgres", "distribution"], indirect=True
 )
 
 PAYLOAD = set(StoredJob.__struct_fields__) - {"job"}
