@@ -19,7 +19,7 @@ COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-h
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup postgres run demo test test-distribution bench bench-long bench-check bench-scheduled bench-worker bench-streams bench-bloat lint format check conformance faults lock clean again
+.PHONY: help setup postgres run demo test test-distribution bench bench-long bench-check bench-scheduled bench-worker bench-streams bench-bloat bench-jit lint format check conformance faults lock clean again
 .DELETE_ON_ERROR:
 
 help: ## List the targets
@@ -72,6 +72,9 @@ bench-streams: $(VENV)/.dev ## Measure 500 event streams and 50 WebSockets under
 
 bench-bloat: $(VENV)/.dev ## Fail where a store has grown after 2 million jobs that are gone again, on both stores (20 minutes)
 	$(BIN)/python -m benchmarks.bloat $(ARGS)
+
+bench-jit: $(VENV)/.dev postgres ## Fail where the distribution's PostgreSQL as it ships is slower than without JIT (LOAD=load generator)
+	$(BIN)/python -m benchmarks.jit --load "$(LOAD)" --check $(ARGS)
 
 lint: $(VENV)/.dev ## Check format, lint rules and types
 	$(BIN)/ruff format --check .

@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, settings
 
 from ojs_server.store.open import open_store
 from ojs_server.store.postgres import connect
-from tests import postgres_programs
-from tests.kept import KeptConnection
+from tests import plans, postgres_programs
+from tests.kept import WATCHED, KeptConnection
 from tests.postgres import Database, Run, Server, shared_server
 
 # How long an example takes tells of the machine and its load, and not of the code.
@@ -221,9 +221,14 @@ def postgres_store(postgres_database: Database) -> Iterator[str]:
 
 @pytest.fixture
 def distribution_store(distribution_database: Database) -> Iterator[str]:
-    """The URL of an empty store on the distribution's PostgreSQL, its tables made already."""
+    """The URL of an empty store on the distribution's PostgreSQL, its tables made already.
+
+    At the end it is seen that nothing was compiled and no table that grows was read as a whole.
+    """
     with distribution_database.store() as url:
-        yield url
+        WATCHED.taken()
+        yield plans.telling(url)
+        assert plans.amiss(WATCHED.taken()) == []
 
 
 @pytest.fixture

@@ -10,6 +10,10 @@ from typing import Any, Self, cast
 import psycopg
 from psycopg.pq import TransactionStatus
 
+from tests.plans import Watched
+
+# The plans of connections whose sessions tell them.
+WATCHED = Watched()
 # Those that nobody holds, by what they were made with.
 _idle: defaultdict[str, list["KeptConnection"]] = defaultdict(list)
 
@@ -32,6 +36,7 @@ class KeptConnection(psycopg.Connection[Any]):
             connection.end()
         connection = super().connect(conninfo, **settings)
         connection._made_with = made_with
+        connection.add_notice_handler(WATCHED.note)
         return connection
 
     @property

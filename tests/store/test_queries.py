@@ -29,6 +29,7 @@ ONLY_POSTGRES = {
     "lock_unique",
     "unlock_unique",
     "outcome",
+    "plan_by_index",
     "raise_positions",
     "tell",
     "synchronous_commit",

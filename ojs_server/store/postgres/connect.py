@@ -9,6 +9,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from ojs_server.store.base import StoreUnavailable
 from ojs_server.store.postgres import arrays
+from ojs_server.store.postgres.statements import STATEMENTS
 
 # A server that is gone is noticed within seconds, at the start and later.
 _DEFAULTS: Final[dict[str, Any]] = {
@@ -23,7 +24,8 @@ _DEFAULTS: Final[dict[str, Any]] = {
 # Said for each session where nothing stands between us and the database; a transaction says
 # it again for itself. The URL may ask for other limits, but not for less than a durable commit.
 _LIMITS: Final = "-c statement_timeout=30s -c lock_timeout=10s"
-_DURABLE: Final = "-c synchronous_commit=on"
+# Short statements over and over: to compile one takes longer than to carry it out.
+_FIXED: Final = "-c synchronous_commit=on -c jit=off"
 # What every connection is, but for the one that listens.
 DRIVER: type[psycopg.Connection[Any]] = psycopg.Connection
 _SWITCH: Final = {"true": True, "1": True, "false": False, "0": False}
@@ -67,7 +69,7 @@ def address_of(url: str, *, pooled: bool = False) -> Address:
     except psycopg.ProgrammingError as error:
         raise StoreUnavailable(f"cannot understand the database URL: {error}") from error
     options = given.pop("options", None)
-    session = (options,) if pooled else (_LIMITS, options, _DURABLE)
+    session = (options,) if pooled else (_LIMITS, options, _FIXED)
     said = " ".join(str(part) for part in session if part)
     parameters = {**_DEFAULTS, **given, **({"options": said} if said else {})}
     return Address(parameters, prepare, _without_password(given))
@@ -76,6 +78,11 @@ def address_of(url: str, *, pooled: bool = False) -> Address:
 def set_up(connection: psycopg.Connection[Any]) -> None:
     """What a connection needs before its first statement; nothing the server would know of."""
     arrays.register(connection)
+
+
+def plan_by_index(connection: psycopg.Connection[Any], *, local: bool) -> None:
+    """Set up the planner for the session, or for the transaction that runs."""
+    connection.execute(STATEMENTS["plan_by_index"].sql.encode(), {"local": local})
 
 
 def _without_password(given: dict[str, Any]) -> str:

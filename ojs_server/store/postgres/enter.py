@@ -5,6 +5,7 @@ from typing import Any, Final
 import psycopg
 
 from ojs_server.store.base import POSITION_BITS
+from ojs_server.store.postgres.connect import plan_by_index
 from ojs_server.store.postgres.migrate import alone
 from ojs_server.store.postgres.statements import STATEMENTS
 
@@ -15,6 +16,7 @@ GONE_MS: Final = 86_400_000
 def enter(connection: psycopg.Connection[Any], node: str) -> None:
     """Make positions rise on, be known, and take over the counters of nodes that are gone."""
     with alone(connection):
+        plan_by_index(connection, local=True)
         _raise_positions(connection)
         bound = {"node": node, "gone_ms": GONE_MS}
         for name in ("enter", "fold_counts", "forget_nodes"):

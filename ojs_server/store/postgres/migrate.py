@@ -16,7 +16,7 @@ _LOCK: Final = (
 _BEGIN: Final = (
     "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;"
     " SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0;"
-    " SET LOCAL synchronous_commit = on"
+    " SET LOCAL synchronous_commit = on; SET LOCAL jit = off"
 )
 _VERSIONS: Final = """
 CREATE TABLE IF NOT EXISTS schema_versions (

@@ -1,11 +1,13 @@
 """Reading a PostgreSQL store."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import psycopg
 
 from ojs_server.store.base import Clock
+from ojs_server.store.postgres.connect import plan_by_index
 from ojs_server.store.postgres.statements import STATEMENTS, PostgresStatements
 from ojs_server.store.tables.contract import TableReads
 from ojs_server.store.tables.statements import Column
@@ -14,15 +16,37 @@ from ojs_server.store.tables.statements import Column
 class PostgresReader(PostgresStatements, TableReads):
     """The read operations of the store contract."""
 
-    def __init__(self, cursor: psycopg.Cursor[tuple[Any, ...]], clock: Clock | None) -> None:
+    def __init__(
+        self, cursor: psycopg.Cursor[tuple[Any, ...]], clock: Clock | None, *, pooled: bool
+    ) -> None:
         self._cursor = cursor
         self._clock = clock
+        self._pooled = pooled
 
     def _rows(self, sql: str, bound: Mapping[str, Any]) -> list[Any]:
-        return self._cursor.execute(sql.encode(), bound).fetchall()
+        with self._planned():
+            self._cursor.execute(sql.encode(), bound)
+        return self._cursor.fetchall()
 
     def _touched(self, sql: str, bound: Mapping[str, Any]) -> int:
-        return self._cursor.execute(sql.encode(), bound).rowcount
+        with self._planned():
+            self._cursor.execute(sql.encode(), bound)
+        return self._cursor.rowcount
+
+    @contextmanager
+    def _planned(self) -> Iterator[None]:
+        """Run one statement with the settings of the planner.
+
+        Behind a pooler no session has them. What is sent up to one Sync is one transaction there,
+        so that they travel with the statement, hold for it alone, and cost no way of their own.
+        """
+        if not self._pooled:
+            yield
+            return
+        connection = self._cursor.connection
+        with connection.pipeline():
+            plan_by_index(connection, local=True)
+            yield
 
     def run_columns(self, name: str, columns: Sequence[Column]) -> int:
         """Run a statement for all rows of a table; answers how many rows it touched."""

@@ -54,8 +54,8 @@ class PostgresStore:
         readers: int = READERS,
         patience_s: float = PATIENCE_S,
     ) -> None:
-        pooled = listen_url is not None and listen_url != url
-        address = connect.address_of(url, pooled=pooled)
+        self._pooled = listen_url is not None and listen_url != url
+        address = connect.address_of(url, pooled=self._pooled)
         self._direct = connect.address_of(listen_url or url)
         self.location = address.location
         self._clock = clock
@@ -75,7 +75,7 @@ class PostgresStore:
         except BaseException:
             self._writer.close()
             raise
-        self._pool = _pool(address, readers)
+        self._pool = _pool(address, readers, pooled=self._pooled)
 
     @contextmanager
     def transaction(
@@ -107,7 +107,7 @@ class PostgresStore:
                 connection = self._pool.getconn()
             try:
                 with connection.cursor(binary=True) as cursor:
-                    yield PostgresReader(cursor, self._clock)
+                    yield PostgresReader(cursor, self._clock, pooled=self._pooled)
             except psycopg.Error as error:
                 if not is_outdated(error):
                     raise
@@ -160,7 +160,7 @@ class PostgresStore:
         self._writer.close()
 
 
-def _pool(address: connect.Address, size: int) -> ConnectionPool[Connection]:
+def _pool(address: connect.Address, size: int, *, pooled: bool) -> ConnectionPool[Connection]:
     pool: ConnectionPool[Connection] = ConnectionPool(
         connection_class=connect.DRIVER,
         kwargs={**address.parameters, **address.driver_settings()},
@@ -170,11 +170,16 @@ def _pool(address: connect.Address, size: int) -> ConnectionPool[Connection]:
         # Attempts that go on longer come at growing intervals; a new request starts anew.
         reconnect_timeout=2,
         num_workers=1,
-        configure=connect.set_up,
+        configure=connect.set_up if pooled else _set_up_to_read,
         open=False,
     )
     pool.open()
     return pool
+
+
+def _set_up_to_read(connection: Connection) -> None:
+    connect.set_up(connection)
+    connect.plan_by_index(connection, local=False)
 
 
 def _has_died(connection: Connection) -> bool:

@@ -90,7 +90,7 @@ class Writer:
                     self._planned_at = time.monotonic()
                     pipe.send(STATEMENTS["forget_plans"].sql, {})
                 pipe.send(STATEMENTS["begin"].sql, {})
-                told = pipe.ask(STATEMENTS["begun"].sql, {})
+                told = pipe.ask(STATEMENTS["begun"].sql, {"local": True})
                 reads = Reads(pipe, foreseen)
                 ((now, number, offset, configs, *_),) = told()
         except BaseException as error:

@@ -2,21 +2,30 @@
 -- Start a transaction.
 BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE
 
+-- fragment: planning
+-- Statements look rows up by index; statistics of a table that was empty a moment ago, or is now,
+-- must not talk the planner into anything else. A way that is off counts as dear beyond measure,
+-- which for JIT would be a reason to compile the statement, every time that it is carried out.
+set_config('jit', 'off', %(local)s::boolean),
+    set_config('enable_seqscan', 'off', %(local)s::boolean),
+    set_config('enable_bitmapscan', 'off', %(local)s::boolean),
+    set_config('enable_hashjoin', 'off', %(local)s::boolean),
+    set_config('enable_mergejoin', 'off', %(local)s::boolean)
+
+-- name: plan_by_index
+-- Settings of the planner, for a session or for a transaction.
+SELECT {planning}
+
 -- name: begun
 -- How it is to run, its moment, and its number. Settings are its own, so
--- that a connection pooler between us and the database cannot lose or mix them up. These
--- statements look rows up by index; statistics of a table that was empty a moment ago, or is
--- now, must not talk the planner into anything else.
+-- that a connection pooler between us and the database cannot lose or mix them up.
 SELECT
     (extract(epoch FROM clock_timestamp()) * 1000)::int8,
     pg_current_xact_id()::text::int8,
     (SELECT value FROM settings WHERE name = 'position_offset'),
     (SELECT value FROM settings WHERE name = 'queue_configs'),
     set_config('synchronous_commit', 'on', true),
-    set_config('enable_seqscan', 'off', true),
-    set_config('enable_bitmapscan', 'off', true),
-    set_config('enable_hashjoin', 'off', true),
-    set_config('enable_mergejoin', 'off', true),
+    {planning},
     set_config('lock_timeout', '10s', true),
     set_config('statement_timeout', '30s', true),
     set_config('idle_in_transaction_session_timeout', '60s', true)

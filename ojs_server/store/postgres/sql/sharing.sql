@@ -120,6 +120,11 @@ ON CONFLICT (name) DO UPDATE SET config = excluded.config, updated_at = excluded
 DELETE FROM pools WHERE name = %(name)s::text
 
 -- name: waits
--- How long the jobs that run now had waited in their queues.
-SELECT jobs.queue, avg(jobs.started_at - COALESCE(jobs.enqueued_at, jobs.created_at))::int8
-FROM leases JOIN jobs ON jobs.id = leases.job_id GROUP BY jobs.queue
+-- How long the jobs that run now had waited in their queues. OFFSET keeps the planner from
+-- beginning with the jobs, as it may while the tables are empty.
+SELECT running.queue, avg(running.waited)::int8
+FROM leases CROSS JOIN LATERAL (
+    SELECT queue, started_at - COALESCE(enqueued_at, created_at) AS waited
+    FROM jobs WHERE id = leases.job_id OFFSET 0
+) AS running
+GROUP BY running.queue

@@ -1,0 +1,109 @@
+"""The server on the distribution's PostgreSQL as it ships, and on the same with JIT off, in turns.
+
+python -m benchmarks.jit --load PROGRAM [--jobs N] [--runs N] [--check]
+
+With --check the run fails where the first does less than 85 % of the second's jobs a second.
+"""
+
+import argparse
+import statistics
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import psycopg
+
+from benchmarks.stand import database, running, write_down
+from benchmarks.throughput import Sample, needs_load_generator, run
+from tests import postgres_programs
+
+SHIPPED: Final = "as it ships"
+WITHOUT: Final = "jit=off"
+SETTINGS: Final[dict[str, Sequence[str]]] = {SHIPPED: (), WITHOUT: (WITHOUT,)}
+PHASES: Final = ("enqueue", "drain", "lifecycle")
+LEAST: Final = 0.85
+# By name the runs, and of each run its phases.
+Samples = dict[str, list[dict[str, Sample]]]
+
+
+class Figures(msgspec.Struct, frozen=True):
+    """Medians of one phase; `ratio` is the median of those of runs that followed each other."""
+
+    postgres: str
+    phase: str
+    shipped: float
+    without: float
+    ratio: float
+
+
+def version_of(address: str) -> str:
+    """Return the version of a server; raise where it has no JIT that could be off."""
+    with psycopg.connect(address) as connection:
+        ((version, has_jit),) = connection.execute(
+            "SELECT current_setting('server_version'), pg_jit_available()"
+        ).fetchall()
+    if not has_jit:
+        raise RuntimeError("this PostgreSQL has no JIT; install the package that brings it")
+    return str(version)
+
+
+def measure(program: str, programs: Path, jobs: int, connections: int, runs: int) -> list[Figures]:
+    """Run every phase on both in turns, each time on a fresh server."""
+    samples: Samples = {name: [] for name in SETTINGS}
+    version = ""
+    for number in range(runs):
+        # The machine's own changes in speed are not always to the same one's good.
+        for name in sorted(SETTINGS, reverse=bool(number % 2)):
+            with database("postgres", programs, SETTINGS[name]) as address:
+                if name == SHIPPED:
+                    version = version_of(address)
+                with running("ojs_server", address) as served:
+                    samples[name].append(run(program, served, address, jobs, connections, PHASES))
+    return figures(version, samples)
+
+
+def figures(version: str, samples: Samples) -> list[Figures]:
+    """Medians of each phase."""
+    found = []
+    for phase in PHASES:
+        shipped, without = (
+            [one[phase].jobs_per_s for one in samples[name]] for name in (SHIPPED, WITHOUT)
+        )
+        ratio = statistics.median(a / b for a, b in zip(shipped, without, strict=True))
+        medians = statistics.median(shipped), statistics.median(without)
+        found.append(Figures(version, phase, *medians, ratio))
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print a table, write the figures down; 1 where a ratio is too small."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.jit",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    needs_load_generator(parser)
+    parser.add_argument("--jobs", type=int, default=10_000, help="in each phase")
+    parser.add_argument("--connections", type=int, default=32)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--check", action="store_true", help="fail where a ratio is too small")
+    given = parser.parse_args(arguments)
+    programs = postgres_programs.distribution()
+    if programs is None:
+        parser.error(postgres_programs.MISSING)
+    found = measure(given.load, programs, given.jobs, given.connections, given.runs)
+    print(f"PostgreSQL {found[0].postgres}, jobs/s")
+    print(f"{'phase':<11}{SHIPPED:>12}{WITHOUT:>10}  ratio")
+    for one in found:
+        print(f"{one.phase:<11}{one.shipped:>12,.0f}{one.without:>10,.0f}{one.ratio:>7.0%}")
+    write_down("jit", found)
+    slow = [one for one in found if one.ratio < LEAST]
+    for one in slow if given.check else ():
+        print(f"{one.phase}: {one.ratio:.0%}, and at least {LEAST:.0%} is asked", file=sys.stderr)
+    return 1 if given.check and slow else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
