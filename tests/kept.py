@@ -7,9 +7,9 @@ import select
 from collections import defaultdict
 from typing import Any, Self, cast
 
-import psycopg
 from psycopg.pq import TransactionStatus
 
+from ojs_server.store.postgres.bounded import BoundedConnection
 from tests.plans import Watched
 
 # The plans of connections whose sessions tell them.
@@ -18,7 +18,7 @@ WATCHED = Watched()
 _idle: defaultdict[str, list["KeptConnection"]] = defaultdict(list)
 
 
-class KeptConnection(psycopg.Connection[Any]):
+class KeptConnection(BoundedConnection):
     """A connection that is closed for whoever closes it, and opened again for the next."""
 
     _made_with = ""

@@ -22,6 +22,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 import psycopg
 from psycopg import sql
 
+from ojs_server.store.postgres.bounded import BoundedConnection
 from ojs_server.store.postgres.migrate import migrate
 from ojs_server.store.postgres.statements import PACKAGE
 from tests import janitor
@@ -175,7 +176,7 @@ class Database:
 
     def _new_store(self) -> "UsedStore":
         schema = self._create()
-        with psycopg.connect(self._url_of(schema), autocommit=True) as connection:
+        with BoundedConnection.connect(self._url_of(schema), autocommit=True) as connection:
             migrate(connection, PACKAGE)
         return UsedStore(self._connection, schema)
 

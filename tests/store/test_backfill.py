@@ -16,6 +16,7 @@ from ojs_server.store import migrations
 from ojs_server.store.base import Store
 from ojs_server.store.open import open_store
 from ojs_server.store.postgres import migrate as on_postgres
+from ojs_server.store.postgres.bounded import BoundedConnection
 from ojs_server.store.postgres.statements import PACKAGE as POSTGRES
 from ojs_server.store.sqlite import migrate as on_sqlite
 from ojs_server.store.sqlite.statements import PACKAGE as SQLITE
@@ -89,7 +90,7 @@ def older(url: str, version: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[F
                 on_sqlite.migrate(embedded, SQLITE)
                 yield lambda table, row: _into_sqlite(embedded, table, row)
         else:
-            with closing(psycopg.connect(url, autocommit=True)) as connection:
+            with closing(BoundedConnection.connect(url, autocommit=True)) as connection:
                 on_postgres.migrate(connection, POSTGRES)
                 yield lambda table, row: _into_postgres(connection, table, row)
 

@@ -9,6 +9,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from ojs_server.store.base import StoreUnavailable
 from ojs_server.store.postgres import arrays
+from ojs_server.store.postgres.bounded import ANSWER_S, BoundedConnection
 from ojs_server.store.postgres.statements import STATEMENTS
 
 # A server that is gone is noticed within seconds, at the start and later.
@@ -27,7 +28,7 @@ _LIMITS: Final = "-c statement_timeout=30s -c lock_timeout=10s"
 # Short statements over and over: to compile one takes longer than to carry it out.
 _FIXED: Final = "-c synchronous_commit=on -c jit=off"
 # What every connection is, but for the one that listens.
-DRIVER: type[psycopg.Connection[Any]] = psycopg.Connection
+DRIVER: type[BoundedConnection] = BoundedConnection
 _SWITCH: Final = {"true": True, "1": True, "false": False, "0": False}
 
 
@@ -37,19 +38,26 @@ class Address(msgspec.Struct, frozen=True):
     parameters: dict[str, Any]
     prepare: bool
     location: str
+    # How long an answer of the database is waited for.
+    answer_s: float
 
-    def connect(self) -> psycopg.Connection[Any]:
+    def connect(self) -> BoundedConnection:
         """A new connection, in autocommit: transactions are begun and ended in words."""
         connection = DRIVER.connect(**self.parameters, **self.driver_settings())
-        set_up(connection)
+        self.set_up(connection)
         return connection
+
+    def set_up(self, connection: BoundedConnection) -> None:
+        """Make a new connection ready; nothing of it is known to the database."""
+        arrays.register(connection)
+        connection.patience_s = self.answer_s
 
     def driver_settings(self) -> dict[str, Any]:
         """How the driver is to behave."""
         return {"autocommit": True, "prepare_threshold": 5 if self.prepare else None}
 
 
-def address_of(url: str, *, pooled: bool = False) -> Address:
+def address_of(url: str, *, pooled: bool = False, answer_s: float = ANSWER_S) -> Address:
     """Understand a database URL. `?prepare=false` turns prepared statements off.
 
     With `pooled`, a connection pooler may be at the other end, which knows no sessions.
@@ -72,12 +80,7 @@ def address_of(url: str, *, pooled: bool = False) -> Address:
     session = (options,) if pooled else (_LIMITS, options, _FIXED)
     said = " ".join(str(part) for part in session if part)
     parameters = {**_DEFAULTS, **given, **({"options": said} if said else {})}
-    return Address(parameters, prepare, _without_password(given))
-
-
-def set_up(connection: psycopg.Connection[Any]) -> None:
-    """What a connection needs before its first statement; nothing the server would know of."""
-    arrays.register(connection)
+    return Address(parameters, prepare, _without_password(given), answer_s)
 
 
 def plan_by_index(connection: psycopg.Connection[Any], *, local: bool) -> None:

@@ -1,10 +1,9 @@
 """What a node does when it comes to the database, before its first transaction."""
 
-from typing import Any, Final
-
-import psycopg
+from typing import Final
 
 from ojs_server.store.base import POSITION_BITS
+from ojs_server.store.postgres.bounded import BoundedConnection
 from ojs_server.store.postgres.connect import plan_by_index
 from ojs_server.store.postgres.migrate import alone
 from ojs_server.store.postgres.statements import STATEMENTS
@@ -13,7 +12,7 @@ from ojs_server.store.postgres.statements import STATEMENTS
 GONE_MS: Final = 86_400_000
 
 
-def enter(connection: psycopg.Connection[Any], node: str) -> None:
+def enter(connection: BoundedConnection, node: str) -> None:
     """Make positions rise on, be known, and take over the counters of nodes that are gone."""
     with alone(connection):
         plan_by_index(connection, local=True)
@@ -23,7 +22,7 @@ def enter(connection: psycopg.Connection[Any], node: str) -> None:
             connection.execute(STATEMENTS[name].sql.encode(), bound)
 
 
-def _raise_positions(connection: psycopg.Connection[Any]) -> None:
+def _raise_positions(connection: BoundedConnection) -> None:
     """Make the next position higher than all that are stored.
 
     Positions begin with the number of a transaction, which a database cluster counts for

@@ -11,6 +11,7 @@ import psycopg
 from psycopg import sql
 
 from ojs_server.store.base import OnDue, OnLog, OnWake
+from ojs_server.store.postgres.bounded import AsyncBoundedConnection
 from ojs_server.store.postgres.connect import Address
 from ojs_server.store.postgres.transaction import Place
 
@@ -19,7 +20,7 @@ log = logging.getLogger("ojs.listen")
 FIRST_PAUSE_S: Final = 0.1
 LONGEST_PAUSE_S: Final = 5.0
 # A connection that says nothing for this long is asked whether it is still there.
-QUIET_S: Final = 30.0
+QUIET_S: Final = 10.0
 
 
 class News(msgspec.Struct, frozen=True):
@@ -61,9 +62,10 @@ class PostgresListener:
             self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
 
     async def _listen(self) -> None:
-        connection = await psycopg.AsyncConnection.connect(
+        connection = await AsyncBoundedConnection.connect(
             **self._address.parameters, autocommit=True
         )
+        connection.patience_s = self._address.answer_s
         try:
             await connection.execute(
                 sql.SQL("LISTEN {}").format(sql.Identifier(self._place.channel))
@@ -72,8 +74,9 @@ class PostgresListener:
             # Whatever was said while nobody listened is lost, so everybody looks once.
             self._on_wake(None)
             self._on_log(None)
+            quiet_s = min(QUIET_S, self._address.answer_s / 2)
             while True:
-                async for notice in connection.notifies(timeout=QUIET_S):
+                async for notice in connection.notifies(timeout=quiet_s):
                     self._heard(notice.payload)
                 await connection.execute("SELECT 1")
         finally:

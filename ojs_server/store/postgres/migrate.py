@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, Final
+from typing import Final
 
 import psycopg
 from psycopg import errors
 
 from ojs_server.store.base import SchemaError
 from ojs_server.store.migrations import load_migrations, pending
+from ojs_server.store.postgres.bounded import MIGRATION_S, BoundedConnection
 
 _LOCK: Final = (
     "SELECT pg_advisory_xact_lock(hashtextextended('ojs-server ' || current_schema(), 0))"
@@ -28,7 +29,7 @@ CREATE TABLE IF NOT EXISTS schema_versions (
 _APPLIED: Final = "INSERT INTO schema_versions (version, name) VALUES (%s, %s)"
 
 
-def migrate(connection: psycopg.Connection[Any], package: str, *, apply: bool = True) -> list[int]:
+def migrate(connection: BoundedConnection, package: str, *, apply: bool = True) -> list[int]:
     """Apply what is missing in one transaction; answers the versions applied."""
     _check_database(connection)
     steps = load_migrations(package)
@@ -50,23 +51,24 @@ def migrate(connection: psycopg.Connection[Any], package: str, *, apply: bool = 
 
 
 @contextmanager
-def alone(connection: psycopg.Connection[Any]) -> Iterator[None]:
+def alone(connection: BoundedConnection) -> Iterator[None]:
     """A transaction that no other node of this schema makes at the same time.
 
     The lock is held to the transaction's end, so it works through a connection pooler, too.
     """
     connection.execute(_BEGIN)
     try:
-        connection.execute(_LOCK)
-        yield
-        connection.execute("COMMIT")
+        with connection.patient(MIGRATION_S):
+            connection.execute(_LOCK)
+            yield
+            connection.execute("COMMIT")
     except BaseException:
         with suppress(psycopg.Error):
             connection.execute("ROLLBACK")
         raise
 
 
-def _version(connection: psycopg.Connection[Any]) -> int:
+def _version(connection: BoundedConnection) -> int:
     there = connection.execute(
         "SELECT to_regclass(quote_ident(current_schema()) || '.schema_versions') IS NOT NULL"
     ).fetchone()
@@ -76,7 +78,7 @@ def _version(connection: psycopg.Connection[Any]) -> int:
     return int(row[0]) if row else 0
 
 
-def _check_database(connection: psycopg.Connection[Any]) -> None:
+def _check_database(connection: BoundedConnection) -> None:
     row = connection.execute(
         "SELECT current_schema(), current_setting('server_encoding'),"
         " current_setting('server_version_num')::int4, current_setting('search_path')"

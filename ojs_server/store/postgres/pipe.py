@@ -22,6 +22,8 @@ from psycopg.adapt import Transformer
 from psycopg.pq import ConnStatus, DiagnosticField, ExecStatus, Format
 from psycopg.pq.abc import PGresult
 
+from ojs_server.store.postgres.bounded import ANSWER_S, give_up
+
 Connection = psycopg.Connection[tuple[Any, ...]]
 # By the names in the statement; or in their order, spelled already.
 Bound = Mapping[str, Any] | Sequence[bytes]
@@ -68,13 +70,16 @@ class _Sent(msgspec.Struct, frozen=True):
 class Pipe:
     """One transaction's statements on a connection that it has for itself."""
 
-    def __init__(self, connection: Connection, *, prepare: bool) -> None:
+    def __init__(
+        self, connection: Connection, *, prepare: bool, patience_s: float = ANSWER_S
+    ) -> None:
         self._pg = connection.pgconn
         self._sent: deque[_Sent] = deque()
         self._ended = False
         # Whether the database may keep the answers to what was sent last to itself.
         self._quiet = False
         self._fatal = False
+        self._patience_s = patience_s
         self._prepare = prepare
         self._prepared = _prepared.setdefault(connection, {})
         self._rows = Transformer(connection)
@@ -237,9 +242,11 @@ class Pipe:
     def _wait(self, events: int) -> None:
         ready = select.poll()
         ready.register(self._pg.socket, events)
-        (_, happened), *_ = ready.poll()
-        if happened & ~select.POLLOUT:
-            self._pg.consume_input()
+        for _, happened in ready.poll(1000 * self._patience_s):
+            if happened & ~select.POLLOUT:
+                self._pg.consume_input()
+            return
+        give_up(self._pg, self._patience_s)
 
     def _loaded(self, result: PGresult) -> Rows:
         self._rows.set_pgresult(result, format=Format.BINARY)

@@ -5,7 +5,7 @@ import secrets
 import select
 import socket
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from typing import Final
 
 import psycopg
@@ -17,12 +17,12 @@ from ojs_server.domain.routing import Routings
 from ojs_server.domain.sharing import ALONE
 from ojs_server.store.base import Clock, OnDue, OnLog, OnWake, StoreUnavailable, unheard
 from ojs_server.store.postgres import connect
+from ojs_server.store.postgres.bounded import ANSWER_S, PING_S, BoundedConnection
 from ojs_server.store.postgres.enter import enter
 from ojs_server.store.postgres.failures import at_the_boundary, first_line, is_outdated
 from ojs_server.store.postgres.followers import Followers
 from ojs_server.store.postgres.listen import PostgresListener
 from ojs_server.store.postgres.migrate import migrate
-from ojs_server.store.postgres.pipe import Connection
 from ojs_server.store.postgres.read import PostgresReader
 from ojs_server.store.postgres.statements import PACKAGE, STATEMENTS
 from ojs_server.store.postgres.transaction import Place, PostgresTx
@@ -31,7 +31,10 @@ from ojs_server.store.records import Foreseen
 from ojs_server.store.schemas import Marks
 from ojs_wire.codec import encode
 
-READERS: Final = 4
+# One more than the server has threads that read: whoever looks at its health waits for none.
+READERS: Final = 5
+# For a connection of the pool.
+POOL_S: Final = 5.0
 
 
 class PostgresStore:
@@ -53,10 +56,12 @@ class PostgresStore:
         listen_url: str | None = None,
         readers: int = READERS,
         patience_s: float = PATIENCE_S,
+        answer_s: float = ANSWER_S,
     ) -> None:
         self._pooled = listen_url is not None and listen_url != url
-        address = connect.address_of(url, pooled=self._pooled)
-        self._direct = connect.address_of(listen_url or url)
+        address = connect.address_of(url, pooled=self._pooled, answer_s=answer_s)
+        self._answer_s = answer_s
+        self._direct = connect.address_of(listen_url or url, answer_s=answer_s)
         self.location = address.location
         self._clock = clock
         self._configs: Mapping[str, QueueConfig] = {}
@@ -96,15 +101,19 @@ class PostgresStore:
             tx.sharing, tx.routings = self._sharing, self._routings
             yield tx
 
-    @contextmanager
-    def reader(self) -> Iterator[PostgresReader]:
+    def reader(self) -> AbstractContextManager[PostgresReader]:
         """A connection for reading, each statement by itself."""
+        return self._reading(POOL_S, self._answer_s)
+
+    @contextmanager
+    def _reading(self, pool_s: float, answer_s: float) -> Iterator[PostgresReader]:
         with at_the_boundary():
-            connection = self._pool.getconn()
+            connection = self._pool.getconn(pool_s)
             while _has_died(connection):
                 connection.close()
                 self._pool.putconn(connection)
-                connection = self._pool.getconn()
+                connection = self._pool.getconn(pool_s)
+            connection.patience_s = answer_s
             try:
                 with connection.cursor(binary=True) as cursor:
                     yield PostgresReader(cursor, self._clock, pooled=self._pooled)
@@ -119,7 +128,7 @@ class PostgresStore:
 
     def ping(self) -> None:
         """Raise StoreUnavailable unless the database answers."""
-        with self.reader() as reader:
+        with self._reading(PING_S, min(PING_S, self._answer_s)) as reader:
             reader.ping()
 
     def listener(
@@ -160,29 +169,31 @@ class PostgresStore:
         self._writer.close()
 
 
-def _pool(address: connect.Address, size: int, *, pooled: bool) -> ConnectionPool[Connection]:
-    pool: ConnectionPool[Connection] = ConnectionPool(
+def _pool(
+    address: connect.Address, size: int, *, pooled: bool
+) -> ConnectionPool[BoundedConnection]:
+    def set_up(connection: BoundedConnection) -> None:
+        address.set_up(connection)
+        if not pooled:
+            connect.plan_by_index(connection, local=False)
+
+    pool: ConnectionPool[BoundedConnection] = ConnectionPool(
         connection_class=connect.DRIVER,
         kwargs={**address.parameters, **address.driver_settings()},
         min_size=1,
         max_size=size,
-        timeout=5,
+        timeout=POOL_S,
         # Attempts that go on longer come at growing intervals; a new request starts anew.
         reconnect_timeout=2,
         num_workers=1,
-        configure=connect.set_up if pooled else _set_up_to_read,
+        configure=set_up,
         open=False,
     )
     pool.open()
     return pool
 
 
-def _set_up_to_read(connection: Connection) -> None:
-    connect.set_up(connection)
-    connect.plan_by_index(connection, local=False)
-
-
-def _has_died(connection: Connection) -> bool:
+def _has_died(connection: BoundedConnection) -> bool:
     """Whether a connection was ended while it lay in the pool.
 
     An idle one has nothing to say unless the server ended it, so looking costs no round trip.
@@ -200,7 +211,7 @@ def _node_name() -> str:
     return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(3)}"
 
 
-def _channel(connection: Connection) -> str:
+def _channel(connection: BoundedConnection) -> str:
     row = connection.execute(STATEMENTS["channel"].sql.encode()).fetchone()
     assert row is not None
     return str(row[0])

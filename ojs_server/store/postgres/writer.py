@@ -15,9 +15,10 @@ from ojs_server.store.base import (
     StoreBusy,
     StoreUnavailable,
 )
+from ojs_server.store.postgres.bounded import BoundedConnection
 from ojs_server.store.postgres.connect import Address
 from ojs_server.store.postgres.failures import at_the_boundary, first_line, translated
-from ojs_server.store.postgres.pipe import Connection, Pipe
+from ojs_server.store.postgres.pipe import Pipe
 from ojs_server.store.postgres.reads import Reads
 from ojs_server.store.postgres.statements import STATEMENTS
 from ojs_server.store.records import Foreseen
@@ -46,11 +47,11 @@ class Writer:
     def __init__(self, address: Address, patience_s: float = PATIENCE_S) -> None:
         self._address = address
         self._patience_s = patience_s
-        self._connection: Connection | None = None
+        self._connection: BoundedConnection | None = None
         self._closed = False
         self._planned_at = 0.0
 
-    def connection(self) -> Connection:
+    def connection(self) -> BoundedConnection:
         """The connection at hand, or a new one."""
         if self._closed:
             raise StoreUnavailable("the store is closed")
@@ -85,7 +86,9 @@ class Writer:
         connection = self.connection()
         try:
             with at_the_boundary():
-                pipe = Pipe(connection, prepare=self._address.prepare)
+                pipe = Pipe(
+                    connection, prepare=self._address.prepare, patience_s=self._address.answer_s
+                )
                 if self._address.prepare and time.monotonic() - self._planned_at > PLANS_KEPT_S:
                     self._planned_at = time.monotonic()
                     pipe.send(STATEMENTS["forget_plans"].sql, {})

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-import psycopg
 import pytest
 
 from ojs_server.store.postgres import connect
+from ojs_server.store.postgres.bounded import BoundedConnection
 
 Apart = Callable[..., Future[Any]]
 
@@ -22,4 +22,4 @@ def apart() -> Iterator[Apart]:
 @pytest.fixture(autouse=True)
 def new_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     """Here connections themselves are what is tested: none is kept from an earlier test."""
-    monkeypatch.setattr(connect, "DRIVER", psycopg.Connection)
+    monkeypatch.setattr(connect, "DRIVER", BoundedConnection)

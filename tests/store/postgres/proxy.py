@@ -1,4 +1,5 @@
-"""A TCP proxy before PostgreSQL that breaks a connection at its COMMIT, in a chosen way."""
+"""A TCP proxy before PostgreSQL that breaks a connection at its COMMIT, in a chosen way, or holds
+back all that is said, as a database that hangs does."""
 
 import socket
 import threading
@@ -34,6 +35,8 @@ class Proxy:
         self.fault = Fault.NONE
         self.refusing = False
         self._held = threading.Event()
+        self._flows = threading.Event()
+        self._flows.set()
         self._sockets: list[socket.socket] = [self._listening]
         self._threads = [threading.Thread(target=self._accept, daemon=True)]
         self._threads[0].start()
@@ -42,8 +45,17 @@ class Proxy:
         """Pass the COMMIT on that was held."""
         self._held.set()
 
+    def freeze(self) -> None:
+        """Take in what is said and pass nothing on; connections stay open, new ones too."""
+        self._flows.clear()
+
+    def thaw(self) -> None:
+        """Pass on what was held back, and all that follows."""
+        self._flows.set()
+
     def close(self) -> None:
         """End all connections."""
+        self._flows.set()
         self._held.set()
         for one in self._sockets:
             # A thread that waits in accept or recv is woken by shutdown, not by close.
@@ -76,12 +88,14 @@ class Proxy:
                 if _COMMIT in data and self.fault is not Fault.NONE:
                     self._break(client, server, data)
                     return
+                self._flows.wait()
                 server.sendall(data)
         _end(server)
 
     def _answers(self, server: socket.socket, client: socket.socket) -> None:
         with suppress(OSError):
             while data := server.recv(65536):
+                self._flows.wait()
                 client.sendall(data)
         _end(client)
 

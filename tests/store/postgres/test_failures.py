@@ -136,8 +136,8 @@ def test_a_transaction_that_waits_at_its_beginning_is_not_begun_twice(
     begun: list[Pipe] = []
 
     class Counted(Pipe):
-        def __init__(self, connection: psycopg.Connection[Any], *, prepare: bool) -> None:
-            super().__init__(connection, prepare=prepare)
+        def __init__(self, connection: psycopg.Connection[Any], **settings: Any) -> None:
+            super().__init__(connection, **settings)
             begun.append(self)
 
     monkeypatch.setattr(writer, "Pipe", Counted)

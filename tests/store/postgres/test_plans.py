@@ -14,6 +14,7 @@ import pytest
 from psycopg import sql
 
 from ojs_server.store.postgres import connect
+from ojs_server.store.postgres.bounded import BoundedConnection
 from ojs_server.store.postgres.connect import address_of
 from ojs_server.store.postgres.statements import STATEMENTS, claim_of
 from ojs_server.store.postgres.store import PostgresStore
@@ -176,7 +177,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
     """The plans of all connections that are made from now on."""
     watched = Watched()
 
-    class Telling(psycopg.Connection[Any]):
+    class Telling(BoundedConnection):
         def __init__(self, *given: Any, **more: Any) -> None:
             super().__init__(*given, **more)
             self.add_notice_handler(watched.note)

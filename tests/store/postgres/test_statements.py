@@ -14,6 +14,7 @@ from ojs_server.ops.claim import Claim
 from ojs_server.ops.settle import Ack
 from ojs_server.store.postgres import connect
 from ojs_server.store.postgres import writer as writers
+from ojs_server.store.postgres.bounded import BoundedConnection
 from ojs_server.store.postgres.pipe import Pipe
 from ojs_server.store.postgres.statements import PLANNED_FOR, STATEMENTS
 from ojs_server.store.postgres.store import PostgresStore
@@ -27,7 +28,7 @@ READ = "SELECT sum(idx_tup_read) FROM pg_stat_user_indexes WHERE relname = 'jobs
 PLANNED = "SELECT statement FROM pg_prepared_statements WHERE custom_plans > %s"
 
 
-class Noted(psycopg.Connection[Any]):
+class Noted(BoundedConnection):
     """Remembers the connections that were made."""
 
     made: list["Noted"] = []  # noqa: RUF012

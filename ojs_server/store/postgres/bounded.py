@@ -1,0 +1,79 @@
+"""Connections that wait for an answer of the database, but not for ever.
+
+A database that hangs still acknowledges what it is sent, so that neither keepalives nor time-outs
+of TCP notice. A connection that was silent for too long is closed: what it may still say belongs to
+a question that nobody asks any more.
+"""
+
+import time
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from typing import Any, Final, NoReturn, TypeVar
+
+import psycopg
+from psycopg.pq.abc import PGconn
+
+# The database gives up waiting for a lock by itself before that.
+ANSWER_S: Final = 15.0
+# A look at whether the database answers at all.
+PING_S: Final = 2.0
+# To migrate is to rewrite tables, and to wait for another node that does.
+MIGRATION_S: Final = 3600.0
+
+Answer = TypeVar("Answer")
+# The driver's own form of a conversation: asks for a state of the socket, is told it.
+Talk = Generator[Any, Any, Answer]
+
+
+class Silent(psycopg.OperationalError):
+    """The database has not answered in time; its connection is closed."""
+
+
+def give_up(pgconn: PGconn, patience_s: float) -> NoReturn:
+    """Close a connection on which the database is silent."""
+    pgconn.finish()
+    raise Silent(f"the database has not answered for {patience_s:g} s")
+
+
+class BoundedConnection(psycopg.Connection[tuple[Any, ...]]):
+    """A connection whose every wait ends."""
+
+    patience_s: float = ANSWER_S
+
+    def wait(self, gen: Talk[Answer], *args: Any, **kwargs: Any) -> Answer:
+        """Hold a conversation with the database."""
+        return super().wait(_bounded(gen, self.pgconn, self.patience_s), *args, **kwargs)
+
+    @contextmanager
+    def patient(self, patience_s: float) -> Iterator[None]:
+        """Wait for so long meanwhile."""
+        before, self.patience_s = self.patience_s, patience_s
+        try:
+            yield
+        finally:
+            self.patience_s = before
+
+
+class AsyncBoundedConnection(psycopg.AsyncConnection[tuple[Any, ...]]):
+    """The same for an event loop."""
+
+    patience_s: float = ANSWER_S
+
+    async def wait(self, gen: Talk[Answer], *args: Any, **kwargs: Any) -> Answer:
+        """Hold a conversation with the database."""
+        return await super().wait(_bounded(gen, self.pgconn, self.patience_s), *args, **kwargs)
+
+
+def _bounded(talk: Talk[Answer], pgconn: PGconn, patience_s: float) -> Talk[Answer]:
+    """A conversation that is given up in time; the driver resumes it every tenth of a second."""
+    until = time.monotonic() + patience_s
+    try:
+        wanted = next(talk)
+        while True:
+            ready = yield wanted
+            if time.monotonic() >= until:
+                give_up(pgconn, patience_s)
+            wanted = talk.send(ready)
+    except StopIteration as stop:
+        answer: Answer = stop.value
+        return answer
