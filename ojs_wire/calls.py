@@ -21,6 +21,7 @@ class FetchTerms(msgspec.Struct):
 
     queues: Names | None = None
     count: Annotated[int, Meta(ge=1, le=1000)] | None = None
+    batch_size: Annotated[int, Meta(ge=1, le=1000)] | None = None
     visibility_timeout_ms: Milliseconds | None = None
     visibility_timeout: str | int | float | None = None
     wait_ms: Milliseconds | None = None

@@ -111,14 +111,23 @@ async def retrying_what_waits(stage: Stage) -> None:
     capability=BULK,
 )
 async def changing_by_filter(stage: Stage) -> None:
-    """A filter needs a clear word, and means the jobs for which all of it holds."""
+    """A filter that deletes needs a clear word, and means the jobs for which all of it holds."""
     queue = stage.name()
     plain = await stage.enqueue(queue)
     marked = await stage.enqueue(queue, type="kind.one", meta={"tenant": "a"}, priority=5)
     later = await stage.enqueue(queue, scheduled_at="2099-01-01T00:00:00Z")
     held = await stage.enqueue(queue, pending=True)
-    for body in ({"filter": {"queue": queue}}, {"filter": {"queue": queue}, "confirm": False}):
-        (await stage.post("jobs/bulk/cancel", body)).error(400, "invalid_request")
+    alone = {"filter": {"queue": queue}}
+    for path, body in (
+        ("jobs/bulk/cancel", {**alone, "confirm": False}),
+        ("jobs/bulk/cancel", {}),
+        ("jobs/bulk/retry", {"filter": {}}),
+        ("jobs/bulk/delete", alone),
+        ("admin/jobs/bulk/cancel", alone),
+        ("admin/jobs/bulk/retry", alone),
+    ):
+        (await stage.post(path, body)).error(400, "invalid_request")
+    (await stage.post("jobs/bulk/retry", alone)).expect(200, {"retried": 0})
     nothing = {"filter": {"queue": stage.name()}, "confirm": False}
     (await stage.post("jobs/bulk/cancel", nothing)).error(400, "invalid_request")
     odd = {"filter": {"queue": queue, "colour": "red"}, "confirm": True}
@@ -126,7 +135,7 @@ async def changing_by_filter(stage: Stage) -> None:
     done_state = {"filter": {"queue": queue, "state": "completed"}, "confirm": True}
     (await stage.post("jobs/bulk/cancel", done_state)).error(400, "invalid_request")
     narrow = {"queue": queue, "type": "kind.*", "priority": 5, "meta": {"tenant": "a"}}
-    reply = await stage.post("jobs/bulk/cancel", {"filter": narrow, "confirm": True})
+    reply = await stage.post("jobs/bulk/cancel", {"filter": narrow})
     reply.expect(200, {"cancelled": 1})
     stage.equal((await stage.look(marked))["state"], "cancelled", "state of the one that is meant")
     stage.equal((await stage.look(plain))["state"], "available", "state of another one")

@@ -287,6 +287,7 @@ async def firing(stage: Stage) -> None:
     stage.equal(seen["run_count"], len(jobs), "run_count")
     stage.check(seen["last_job_id"] in [job["id"] for job in jobs], "last_job_id", dict(seen))
     history = (await stage.get(f"cron/{name}/history")).expect(200)
+    stage.equal(history["executions"], history["history"], "executions")
     runs = [run for run in history["history"] if run["outcome"] == "triggered"]
     stage.equal(len(runs), len(jobs), "runs in the history")
     events = (await stage.get("events", types="cron.triggered", limit=1000)).expect(200)["events"]
@@ -454,8 +455,9 @@ async def running_by_hand(stage: Stage) -> None:
     (await stage.post(f"cron/{name}/trigger", {})).error(409, "conflict")
     (await stage.ack(await stage.take(queue))).expect(200)
     (await stage.post(f"cron/{name}/trigger", {})).expect(201)
-    history = (await stage.get(f"cron/{name}/history")).expect(200)["history"]
-    runs = [run for run in history if run["outcome"] == "triggered"]
+    told = (await stage.get(f"cron/{name}/history")).expect(200)
+    stage.equal(told["executions"], told["history"], "executions")
+    runs = [run for run in told["history"] if run["outcome"] == "triggered"]
     stage.equal(len(runs), 2, "runs")
     stage.equal(runs[1]["job_id"], job["id"], "the first run last")
     for run in runs:

@@ -28,7 +28,8 @@ async def count(stage: Stage) -> None:
     await stage.enqueue_many(queue, 10)
     stage.equal(len(await stage.fetch(queue)), 1, "jobs without count")
     stage.equal(len(await stage.fetch(queue, count=3)), 3, "jobs for count 3")
-    stage.equal(len(await stage.fetch(queue, count=1000)), 6, "jobs for count 1000")
+    stage.equal(len(await stage.fetch(queue, batch_size=2)), 2, "jobs for batch_size 2")
+    stage.equal(len(await stage.fetch(queue, count=1000)), 4, "jobs for count 1000")
     for wrong in (0, -1, 1001, "2", 1.5, True):
         (await stage.asked(queue, count=wrong)).error(400, "invalid_request")
 

@@ -47,6 +47,27 @@ async def spellings_and_bounds(stage: Stage) -> None:
     stage.equal(retry["max_interval"], retry["initial_interval"], "max_interval")
 
 
+@case("OJS-RET-022", "OJS-RET-023")
+async def other_places(stage: Stage) -> None:
+    """`max_attempts` may stand beside the policy, which shows its intervals in milliseconds, too."""
+    queue = stage.name()
+    for given, most in (
+        ({"max_attempts": 7}, 7),
+        ({"options": {"max_attempts": 7}}, 7),
+        ({"options": {"max_attempts": 7, "retry": {"initial_interval": "PT2S"}}}, 7),
+        ({"max_attempts": 7, "retry": {"max_attempts": 5}}, 5),
+        ({"retry": {"max_attempts": 5}, "options": {"max_attempts": 7}}, 7),
+    ):
+        job = await stage.enqueue(queue, **given)
+        stage.equal(job["max_attempts"], most, f"max_attempts for {given}")
+    retry = (await stage.enqueue(queue, retry={"initial_interval": "PT1.5S"}))["retry"]
+    shown = [retry.get("initial_interval_ms"), retry.get("max_interval_ms")]
+    stage.equal(shown, [1500, 300_000], "intervals in milliseconds")
+    for wrong in (-1, "3"):
+        body = {"type": "test.case", "args": [], "options": {"max_attempts": wrong}}
+        (await stage.post("jobs", body)).error(422, "validation_error")
+
+
 @case("OJS-RET-004", level=1)
 async def max_attempts_counts_deliveries(stage: Stage) -> None:
     """So many deliveries may fail as max_attempts says, the first included; 0 means 1."""

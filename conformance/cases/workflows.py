@@ -125,6 +125,25 @@ async def failing_steps(stage: Stage) -> None:
     await stage.empty(queue)
 
 
+@case("OJS-WFL-037", level=3, capability=FLOWS)
+async def results_of_steps(stage: Stage) -> None:
+    """A step shows what its job answered, up to a size."""
+    queue = stage.name()
+    flow = await start(stage, type="chain", steps=[job(queue, n) for n in range(3)])
+    large = "x" * 200_000
+    for result in ({"step": 0}, large, large):
+        taken = await stage.take(queue, wait_ms=5_000)
+        (await stage.ack(taken, result=result)).expect(200)
+    steps = (await read(stage, flow))["steps"]
+    shown = [step.get("result") for step in steps]
+    stage.equal(shown[0], {"step": 0}, "result of the first step")
+    stage.check(shown[1] == large, "result of the second step", type(shown[1]).__name__)
+    wanted = {"$ref": f"/ojs/v1/jobs/{steps[2]['job_id']}/result", "size_bytes": 200_002}
+    stage.equal(shown[2], wanted, "result of the third step")
+    waiting = await start(stage, type="chain", steps=[job(queue, 0)])
+    stage.check("result" not in (await read(stage, waiting))["steps"][0], "no result yet", waiting)
+
+
 @case("OJS-WFL-004", "OJS-WFL-017", "OJS-WFL-018", "OJS-WFL-024", level=3, capability=FLOWS)
 async def callbacks(stage: Stage) -> None:
     """When a batch has ended its callbacks run: always, if all completed, or if one did not."""

@@ -19,6 +19,7 @@ OPTIONS: Final = deadlines.OPTIONS | frozenset(
         "expires_at",
         "retry",
         "retry_policy",
+        "max_attempts",
         "unique",
         "tags",
         "pending",
@@ -40,7 +41,6 @@ _MANAGED: Final = frozenset(
         "state",
         "version_routed",
         "attempt",
-        "max_attempts",
         "created_at",
         "enqueued_at",
         "started_at",
@@ -76,6 +76,21 @@ def merge(body: dict[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
             # Also where the option has another name than the field it outranks.
             given.pop(OTHER_NAME.get(name, name), None)
     given.update({name: value for name, value in options.items() if value is not None})
+    attempts = given.pop("max_attempts", None)
+    return given if attempts is None else _with_attempts(given, attempts, options)
+
+
+def _with_attempts(
+    given: dict[str, Any], attempts: object, options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Read `max_attempts` as that of the retry policy, which wins where both stand in one place."""
+    name = "retry_policy" if given.get("retry") is None and "retry_policy" in given else "retry"
+    policy = given.get(name) or {}
+    if not isinstance(policy, Mapping):
+        return given
+    outranks = options.get("max_attempts") is not None and options.get(name) is None
+    if policy.get("max_attempts") is None or outranks:
+        given[name] = {**policy, "max_attempts": attempts}
     return given
 
 

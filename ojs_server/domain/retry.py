@@ -59,8 +59,10 @@ class RetryPolicy(msgspec.Struct, frozen=True):
         return {
             "max_attempts": self.max_attempts,
             "initial_interval": format_duration(self.initial_ms),
+            "initial_interval_ms": self.initial_ms,
             "backoff_coefficient": self.coefficient,
             "max_interval": format_duration(self.max_ms),
+            "max_interval_ms": self.max_ms,
             "jitter": self.jitter,
             "non_retryable_errors": list(self.non_retryable_errors),
             "on_exhaustion": self.on_exhaustion,

@@ -59,6 +59,8 @@ class MemberJob(msgspec.Struct, frozen=True):
     error: bytes | None = None
     state: str | None = None
     started_at: int | None = None
+    # In bytes; None where the job has no result, or is gone.
+    result_size: int | None = None
 
 
 class MemberProgress(msgspec.Struct, frozen=True):

@@ -10,6 +10,7 @@ from ojs_server.domain.fields import object_of
 from ojs_server.domain.job import STATES, TERMINAL, State
 from ojs_server.domain.job_filter import MEMBERS, JobFilter, parse_filter
 from ojs_server.domain.validate import hash_of
+from ojs_server.http import dialects
 from ojs_server.http.batches import check_size, is_atomic, receipt_for
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.errors import summary_of
@@ -31,6 +32,8 @@ class Meant(msgspec.Struct, frozen=True):
     states: tuple[str, ...]
     allowed: tuple[str, ...]
     ended: bool = False
+    # Whether a filter needs `confirm: true` wherever it is sent: what it does is not undone.
+    confirmed: bool = False
 
 
 _MEANT: Final[Mapping[Action, Meant]] = {
@@ -41,9 +44,10 @@ _MEANT: Final[Mapping[Action, Meant]] = {
     "delete": Meant(
         (State.COMPLETED, State.CANCELLED, State.DISCARDED),
         (State.COMPLETED, State.CANCELLED, State.DISCARDED),
+        confirmed=True,
     ),
 }
-DEAD: Final = Meant((State.DISCARDED,), (State.DISCARDED,), ended=True)
+DEAD: Final = Meant((State.DISCARDED,), (State.DISCARDED,), ended=True, confirmed=True)
 
 
 async def cancel(call: Call) -> Answer:
@@ -114,7 +118,10 @@ async def _by_filter(call: Call, action: Action, body: dict[str, Any], meant: Me
         )
     if given is None and not flat and not meant.ended:
         raise invalid("filter", "is missing; name the jobs by `job_ids` or by `filter`")
-    if body.get("confirm") is not True:
+    narrows = bool(flat) or any(value is not None for value in (given or {}).values())
+    needed = meant.confirmed or dialects.is_administration(call) or not narrows
+    confirm = body.get("confirm")
+    if confirm is not True and (needed or confirm is not None):
         raise _unconfirmed()
     if is_atomic(body):
         raise invalid("atomicity", "cannot be atomic for a filter; name the jobs by `job_ids`")
@@ -136,7 +143,11 @@ async def _by_filter(call: Call, action: Action, body: dict[str, Any], meant: Me
 
 
 def _unconfirmed() -> InvalidRequest:
-    return invalid("confirm", "must be true where jobs are named by a filter")
+    return invalid(
+        "confirm",
+        "must be true for deletes by a filter, in the admin API and without a filter; elsewhere "
+        "it may be left out, and it is never false",
+    )
 
 
 def _summary(

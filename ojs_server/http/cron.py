@@ -102,6 +102,7 @@ async def history(call: Call) -> Answer:
         {
             "name": unscoped(call.tenant, entry.name),
             "history": shown,
+            "executions": shown,
             "count": len(shown),
             "pagination": pagination,
         }

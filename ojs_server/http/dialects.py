@@ -134,6 +134,11 @@ def flat(call: Call) -> bool:
     return b"ojs-version" in call.headers
 
 
+def is_administration(call: Call) -> bool:
+    """Whether a call was made by its spelling in the admin API, which is stricter in places."""
+    return str(call.scope["path"]).startswith("/ojs/v1/admin/")
+
+
 # One text on HTTP has a longer name for the header.
 _TENANT: Final = (b"x-ojs-tenant", b"x-ojs-tenant-id")
 

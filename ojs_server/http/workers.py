@@ -114,7 +114,7 @@ def claim_of(call: Call, terms: FetchTerms, worker_id: str | None) -> Claim:
         raise invalid("queues", "is missing; without `job_types` it is needed")
     return Claim(
         queues=tuple(dict.fromkeys(parse_queue("queues", name) for name in terms.queues or ())),
-        count=terms.count or 1,
+        count=terms.count or terms.batch_size or 1,
         worker_id=worker_id,
         job_types=_job_types(terms.job_types),
         lease_ms=_lease_ms(terms),

@@ -1,7 +1,8 @@
 """How workflows look on the wire: the whole tree with the jobs as they are now."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -48,15 +49,17 @@ class _Step(msgspec.Struct):
     started_at: str | UnsetType = UNSET
     completed_at: str | UnsetType = UNSET
     error: _Error | UnsetType = UNSET
+    result: Raw | UnsetType = UNSET
     steps: "list[_Step] | UnsetType" = UNSET
 
 
 _error = msgspec.json.Decoder(_Error)
+NO_RESULTS: Final[Mapping[int, bytes]] = MappingProxyType({})
 
 
-def shown(view: WorkflowView) -> dict[str, Any]:
-    """A workflow with its steps, and beside them its callbacks."""
-    drawing = _Drawing(view)
+def shown(view: WorkflowView, results: Mapping[int, bytes] = NO_RESULTS) -> dict[str, Any]:
+    """A workflow with its steps, and beside them its callbacks; `results` are JSON by node."""
+    drawing = _Drawing(view, results=results)
     return {
         **drawing.head(),
         **drawing.failure(),
@@ -83,10 +86,16 @@ def progress_shown(view: WorkflowView, reports: Iterable[MemberProgress]) -> dic
 
 
 class _Drawing:
-    def __init__(self, view: WorkflowView, reports: Iterable[MemberProgress] = ()) -> None:
+    def __init__(
+        self,
+        view: WorkflowView,
+        reports: Iterable[MemberProgress] = (),
+        results: Mapping[int, bytes] = NO_RESULTS,
+    ) -> None:
         self._workflow = view.workflow
         self.plan: Plan = plan_of(view.workflow)
         self._reports = {one.node: one for one in reports}
+        self._results = results
         self._progress: Progress = progress_in(view.workflow)
         self._members: Mapping[int, MemberJob] = {one.node: one for one in view.members}
         self.counts = tally(self.plan, self._progress)
@@ -224,6 +233,8 @@ class _Drawing:
             step.completed_at = format_timestamp(member.ended_at)
         if member.error is not None:
             step.error = _error.decode(member.error)
+        if member.node in self._results:
+            step.result = Raw(self._results[member.node])
 
     def _place_in_root(self, index: int) -> int | None:
         parts = (*self.plan.root.members, *self.plan.root.callbacks)

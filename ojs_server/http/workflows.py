@@ -1,5 +1,7 @@
 """Workflows: start, list, read, cancel, progress."""
 
+from typing import Any
+
 from ojs_server.domain.errors import InvalidRequest, invalid
 from ojs_server.domain.naming import nearest
 from ojs_server.domain.validate import hash_of
@@ -12,6 +14,7 @@ from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import cursor_at, page_of, place_of
 from ojs_server.http.workflow_views import progress_shown, shown, shown_briefly
 from ojs_server.ops.workflow import Cancel, missing, start
+from ojs_server.ops.workflow_results import shown_results
 from ojs_server.store.records import Place
 from ojs_server.store.workflows import WorkflowFilter
 from ojs_wire.calls import EmptyRequest
@@ -26,9 +29,9 @@ async def create(call: Call) -> Answer:
     done = await call.server.engine.run(
         start(definition, receipt, hash_of(body) if receipt else b"")
     )
-    view = done.view or await _load(call, done.workflow_id)
+    view = shown(done.view) if done.view else await _shown(call, done.workflow_id)
     return Answer(
-        dialects.workflow_answer(shown(view)),
+        dialects.workflow_answer(view),
         201 if done.view else 200,
         {"Location": f"/ojs/v1/workflows/{done.workflow_id}"},
     )
@@ -58,7 +61,7 @@ async def listing(call: Call) -> Answer:
 
 async def detail(call: Call) -> Answer:
     """One workflow with its steps as they are now."""
-    return Answer(dialects.workflow_answer(shown(await _load(call, _workflow_id(call)))))
+    return Answer(dialects.workflow_answer(await _shown(call, _workflow_id(call))))
 
 
 async def cancel(call: Call) -> Answer:
@@ -70,11 +73,10 @@ async def cancel(call: Call) -> Answer:
         # Whose it is never changes.
         await _load(call, workflow_id)
     done = await call.server.engine.run(Cancel(workflow_id))
-    view = await _load(call, workflow_id)
     return Answer(
         dialects.workflow_answer(
             {
-                **shown(view),
+                **await _shown(call, workflow_id),
                 "steps_cancelled": done.cancelled,
                 "steps_already_completed": done.completed,
             }
@@ -95,6 +97,12 @@ def _workflow_id(call: Call) -> str:
     if not UUID7.fullmatch(workflow_id):
         raise missing(workflow_id[:100])
     return workflow_id
+
+
+async def _shown(call: Call, workflow_id: str) -> dict[str, Any]:
+    view = await _load(call, workflow_id)
+    results = await call.server.engine.read(lambda reader: shown_results(reader, view.members))
+    return shown(view, results)
 
 
 async def _load(call: Call, workflow_id: str) -> WorkflowView:

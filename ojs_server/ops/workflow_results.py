@@ -1,12 +1,12 @@
-"""What jobs of a workflow are handed when they are enqueued: requests, and results up to a size."""
+"""Results of the jobs of a workflow, up to a size: handed on to the next jobs, and shown."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ojs_server.domain.workflow_plan import Launch, Plan, Progress
-from ojs_server.domain.workflow_record import WaitingJob
+from ojs_server.domain.workflow_record import MemberJob, WaitingJob
 from ojs_server.domain.workflow_results import gather, sources
-from ojs_server.store.base import Tx
+from ojs_server.store.base import Reader, Tx
 from ojs_server.store.workflows import NodePlace
 from ojs_wire import codec
 
@@ -56,9 +56,29 @@ def _fitting(parents: Sequence[NodePlace], known: Mapping[NodePlace, WaitingJob]
     return fitting
 
 
+def shown_results(reader: Reader, members: Sequence[MemberJob]) -> dict[int, bytes]:
+    """Return the results of a workflow's jobs by node: as many as have room, the others as
+    references to where they can be read."""
+    room, wanted, found = MAX_PARENT_RESULTS, {}, {}
+    for member in members:
+        if member.result_size is None:
+            continue
+        if member.result_size <= room:
+            room -= member.result_size
+            wanted[member.job_id] = member.node
+        else:
+            found[member.node] = _where(member.job_id, member.result_size)
+    results = reader.job_results(wanted) if wanted else {}
+    return found | {wanted[job_id]: result for job_id, result in results.items()}
+
+
 def _reference(job: WaitingJob) -> tuple[bytes | None, bytes | None]:
     """Where to read the result or the error of a job."""
-    where = f"/ojs/v1/jobs/{job.job_id}"
     if job.result_size is None:
+        where = f"/ojs/v1/jobs/{job.job_id}"
         return None, codec.encode({"$ref": where, "size_bytes": job.error_size})
-    return codec.encode({"$ref": f"{where}/result", "size_bytes": job.result_size}), None
+    return _where(job.job_id, job.result_size), None
+
+
+def _where(job_id: str | None, size: int) -> bytes:
+    return codec.encode({"$ref": f"/ojs/v1/jobs/{job_id}/result", "size_bytes": size})

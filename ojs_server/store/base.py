@@ -473,6 +473,9 @@ class Reader(
     def workflow(self, workflow_id: str) -> WorkflowView | None:
         """One workflow with its jobs that were enqueued."""
 
+    def job_results(self, ids: Iterable[str]) -> dict[str, bytes]:
+        """Return the results, as JSON, of jobs that have one."""
+
     def member_progress(self, workflow_id: str) -> list[MemberProgress]:
         """What the jobs of a workflow that have not ended reported in their present attempts."""
 

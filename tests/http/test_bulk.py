@@ -237,6 +237,37 @@ async def test_a_bad_call_changes_nothing(
     assert await states(client, job) == ["available"]
 
 
+async def test_a_filter_that_narrows_is_word_enough_for_what_can_be_undone(
+    client: httpx.AsyncClient,
+) -> None:
+    jobs = [await enqueue(client, queue="a"), await enqueue(client, queue="b")]
+    found = body(await client.post(CANCEL, json={"filter": {"queue": "a"}}))
+    assert found["cancelled"] == 1
+    assert await states(client, *jobs) == ["cancelled", "available"]
+    dead = await discarded_job(client, queue="c")
+    found = body(await client.post(f"{V1}/jobs/bulk/retry", json={"queue": "c"}))
+    assert found["retried"] == 1
+    assert await states(client, dead) == ["available"]
+
+
+@pytest.mark.parametrize(
+    ("path", "request_body"),
+    [
+        ("/jobs/bulk/cancel", {"filter": {"queue": None}}),
+        ("/jobs/bulk/retry", {"filter": {}}),
+        ("/jobs/bulk/delete", {"filter": {"queue": "a"}}),
+        ("/admin/jobs/bulk/cancel", {"filter": {"queue": "a"}}),
+        ("/admin/jobs/bulk/retry", {"queue": "a"}),
+        ("/dead-letter/retry", {"filter": {"queue": "a"}}),
+    ],
+)
+async def test_all_other_filters_need_a_word(
+    client: httpx.AsyncClient, path: str, request_body: Json
+) -> None:
+    response = await client.post(f"{V1}{path}", json=request_body)
+    refused(response, 400, "invalid_request", "confirm")
+
+
 @pytest.mark.parametrize("path", ["/jobs/bulk/retry", "/admin/jobs/bulk/retry"])
 async def test_unconfirmed_is_refused_even_where_nothing_is_meant(
     client: httpx.AsyncClient, path: str

@@ -198,6 +198,7 @@ async def test_a_run_by_hand_makes_a_job_and_a_line_of_history(client: httpx.Asy
     assert (await read(client, job_id))["meta"]["cron_name"] == "daily"
     history = body(await client.get(f"{CRON}/daily/history"))
     (run,) = history["history"]
+    assert history["executions"] == [run]
     assert (run["job_id"], run["manual"], run["outcome"]) == (job_id, True, "triggered")
     assert (history["count"], history["pagination"]["total"]) == (1, 1)
     error = error_of(await client.post(f"{CRON}/daily/trigger", json={}), 409, "conflict")

@@ -8,6 +8,7 @@ import pytest
 from tests.http.steps import (
     JOBS,
     WORKERS,
+    Json,
     active_job,
     body,
     enqueue,
@@ -109,6 +110,32 @@ async def test_a_job_can_be_sent_back_as_it_was_read(client: httpx.AsyncClient) 
     assert "lease_expires_at" not in copy
     assert "worker_id" not in copy
     assert "started_at" not in copy
+
+
+@pytest.mark.parametrize(
+    ("given", "most"),
+    [
+        ({"max_attempts": 7}, 7),
+        ({"max_attempts": None}, 3),
+        ({"options": {"max_attempts": 7}}, 7),
+        ({"options": {"max_attempts": 7, "retry_policy": {"jitter": False}}}, 7),
+        ({"max_attempts": 7, "retry": {"max_attempts": 5}}, 5),
+        ({"max_attempts": 7, "options": {"retry": {"max_attempts": 5}}}, 5),
+        ({"retry": {"max_attempts": 5}, "options": {"max_attempts": 7}}, 7),
+        ({"options": {"retry": {"max_attempts": 5}, "max_attempts": 7}}, 5),
+    ],
+)
+async def test_max_attempts_may_stand_beside_the_policy(
+    strict_client: httpx.AsyncClient, given: Json, most: int
+) -> None:
+    answer = await strict_client.post(JOBS, json={"type": "a", "args": [], **given})
+    job = body(answer)["job"]
+    assert job["max_attempts"] == job.get("retry", {"max_attempts": 3})["max_attempts"] == most
+
+
+async def test_a_policy_shows_its_intervals_in_milliseconds_too(client: httpx.AsyncClient) -> None:
+    retry = (await enqueue(client, retry={"initial_interval": "PT1.5S"}))["retry"]
+    assert (retry["initial_interval_ms"], retry["max_interval_ms"]) == (1500, 300_000)
 
 
 @pytest.mark.parametrize("name", ["scheduled_at", "delay_until"])

@@ -416,3 +416,19 @@ async def test_deepest_nesting_runs(client: httpx.AsyncClient) -> None:
 async def test_a_manifest_with_workflows(client: httpx.AsyncClient, server: Server) -> None:
     manifest = (await client.get("/ojs/manifest")).json()
     assert manifest["capabilities"]["workflows"] is True
+
+
+async def test_steps_show_results_as_far_as_there_is_room(client: httpx.AsyncClient) -> None:
+    workflow = await start(client, chain("a", "b", "c", "d"))
+    large = "x" * 200_000
+    for result in ({"n": 1.0}, large, large, None):
+        (taken,) = await take(client)
+        await ack(client, taken, result)
+    steps = (await read(client, workflow))["steps"]
+    assert steps[0]["result"] == {"n": 1.0}
+    assert steps[1]["result"] == large
+    where = f"{JOBS}/{steps[2]['job_id']}/result"
+    assert steps[2]["result"] == {"$ref": where, "size_bytes": 200_002}
+    assert (await client.get(where)).json()["result"] == large
+    waiting = await start(client, chain("a"))
+    assert "result" not in (await read(client, waiting))["steps"][0]

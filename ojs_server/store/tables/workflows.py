@@ -96,6 +96,10 @@ class WorkflowReads(Statements):
         members = self.all("list_workflow_jobs", id=workflow_id)
         return WorkflowView(workflow_of(rows[0]), tuple(MemberJob(*row) for row in members))
 
+    def job_results(self, ids: Iterable[str]) -> dict[str, bytes]:
+        """Return the results of jobs that have one."""
+        return dict(self.of_ids("job_results", ids))
+
     def member_progress(self, workflow_id: str) -> list[MemberProgress]:
         """What jobs under way have reported."""
         if not self.can_hold(workflow_id):

@@ -96,3 +96,9 @@ def disabled_entries_have_a_next_run() -> None:
             body[name]["next_run_at"] = body[name]["next_run_at"] or body[name]["created_at"]
 
     answered(f"{V1}/cron/[^/]+", pretend, status=200)
+
+
+@fault("OJS-CRN-032")
+def runs_have_one_name() -> None:
+    """The history of an entry has no `executions`."""
+    answered(f"{V1}/cron/[^/]+/history", lambda body: body.update(executions=[]), status=200)

@@ -27,6 +27,12 @@ def fetches_bring_one_job() -> None:
     dropped(FETCH, "count")
 
 
+@fault("OJS-FET-002")
+def batch_sizes_are_ignored() -> None:
+    """`batch_size` is ignored."""
+    dropped(FETCH, "batch_size")
+
+
 @fault("OJS-FET-004")
 def types_are_not_chosen() -> None:
     """`job_types` is ignored."""

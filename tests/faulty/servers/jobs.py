@@ -7,7 +7,7 @@ import msgspec
 
 from ojs_server.domain import lifecycle
 from ojs_server.domain.job import WAITING, Change, Job, State
-from ojs_server.http import history, jobs, queue_config, queues
+from ojs_server.http import dialects, history, jobs, queue_config, queues
 from ojs_server.ops import enqueue
 from ojs_server.ops.work import Work
 from ojs_server.store.tables.dead_letters import DeadLetterWrites
@@ -144,6 +144,12 @@ def pages_overlap() -> None:
 def filters_need_no_word() -> None:
     """A call by filter is carried out without `confirm`."""
     asked("/jobs/bulk/.*", lambda body, _: body.update(confirm=True))
+
+
+@fault("OJS-BLK-007")
+def filters_always_need_a_word() -> None:
+    """A cancel or retry by filter is refused without `confirm`."""
+    put(dialects, "is_administration", lambda call: True)
 
 
 @fault("OJS-BLK-002")

@@ -1,6 +1,7 @@
 """Faults of retries: how often, when, and what is remembered."""
 
 import re
+from typing import Any
 
 import msgspec
 
@@ -8,8 +9,22 @@ from ojs_server.domain import faults as stored
 from ojs_server.domain import lifecycle, retry
 from ojs_server.domain.job import Change, Job
 from ojs_server.domain.retry import RetryPolicy
+from ojs_server.http.call import Call
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
+from tests.faulty.traffic import asked
+
+
+@fault("OJS-RET-022")
+def attempts_count_in_the_policy_only() -> None:
+    """`max_attempts` beside the policy is ignored."""
+    asked("/jobs", _without_attempts)
+
+
+@fault("OJS-RET-023")
+def intervals_are_in_one_form() -> None:
+    """A policy shows no intervals in milliseconds."""
+    after(RetryPolicy, "as_wire", lambda shown, *_: _without_ms(shown))
 
 
 @fault("OJS-RET-004")
@@ -129,3 +144,13 @@ def history_counts_from_zero() -> None:
         "entry",
         lambda entry: lambda cause, attempt, now: entry(cause, attempt - 1, now),
     )
+
+
+def _without_attempts(body: dict[str, Any], _: Call) -> None:
+    for place in (body, body.get("options")):
+        if isinstance(place, dict):
+            place.pop("max_attempts", None)
+
+
+def _without_ms(shown: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in shown.items() if not name.endswith("_ms")}

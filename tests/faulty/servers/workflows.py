@@ -7,6 +7,7 @@ import msgspec
 
 from ojs_server.domain import workflow, workflow_graph
 from ojs_server.domain.workflow_plan import ENDED, Callback, Node
+from ojs_server.http import workflows
 from ojs_server.ops import workflow_moves
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
@@ -92,3 +93,9 @@ def cancelled_workflows_go_on() -> None:
 def circles_are_accepted() -> None:
     """Steps may wait for each other in a circle."""
     put(workflow_graph, "_refuse_cycle", lambda steps, at: None)
+
+
+@fault("OJS-WFL-037")
+def results_of_steps_are_not_shown() -> None:
+    """The steps of a workflow have no results."""
+    put(workflows, "shown_results", lambda reader, members: {})

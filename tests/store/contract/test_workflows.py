@@ -209,7 +209,7 @@ def test_jobs_can_be_locked_without_waiting(store: Store) -> None:
 def test_a_workflow_shows_its_jobs_as_they_are(store: Store) -> None:
     keep(store, a_workflow("w1"))
     hold(store, a_lease("j2"))
-    put(store, a_job("j1", state="completed", started_at=START + 1))
+    put(store, a_job("j1", state="completed", started_at=START + 1, result=b'{"n":1.0}'))
     members(
         store,
         WorkflowJob("w1", 3, b"{}"),
@@ -220,9 +220,10 @@ def test_a_workflow_shows_its_jobs_as_they_are(store: Store) -> None:
     )
     with store.reader() as reader:
         found = reader.workflow("w1")
+        assert reader.job_results(["j1", "j2", "gone"]) == {"j1": b'{"n":1.0}'}
     assert found is not None
     assert found.members == (
-        MemberJob(1, "j1", START + 2, None, "completed", START + 1),
+        MemberJob(1, "j1", START + 2, None, "completed", START + 1, 9),
         MemberJob(2, "j2", None, None, "active", None),
         MemberJob(4, "gone", START + 3, b'{"code":"x"}', None, None),
     )

@@ -91,10 +91,17 @@ SELECT {workflow} FROM workflows WHERE id = ANY ({rows})
 
 -- name: list_workflow_jobs
 -- Its jobs that were enqueued, with the state of each that is still there.
-SELECT member.node, member.job_id, member.ended_at, member.error, jobs.state, jobs.started_at
+SELECT
+    member.node, member.job_id, member.ended_at, member.error, jobs.state, jobs.started_at,
+    octet_length(jobs.result)::int8
 FROM workflow_jobs AS member LEFT JOIN jobs ON jobs.id = member.job_id
 WHERE member.workflow_id = %(id)s::text AND member.job_id IS NOT NULL
 ORDER BY member.node
+
+-- name: job_results
+-- Results of jobs by id.
+-- row: text
+SELECT id, result FROM jobs WHERE id = ANY ({rows}) AND result IS NOT NULL
 
 -- name: member_progress
 -- What the jobs that are under way have reported in their present attempts.

@@ -92,10 +92,15 @@ SELECT {workflow} FROM workflows WHERE id IN ({rows})
 -- Its jobs that were enqueued, with the state of each that is still there.
 SELECT
     member.node, member.job_id, member.ended_at, CAST(member.error AS BLOB), jobs.state,
-    jobs.started_at
+    jobs.started_at, length(CAST(jobs.result AS BLOB))
 FROM workflow_jobs AS member LEFT JOIN jobs ON jobs.id = member.job_id
 WHERE member.workflow_id = :id AND member.job_id IS NOT NULL
 ORDER BY member.node
+
+-- name: job_results
+-- Results of jobs by id.
+-- row: ?
+SELECT id, CAST(result AS BLOB) FROM jobs WHERE id IN ({rows}) AND result IS NOT NULL
 
 -- name: member_progress
 -- What the jobs that are under way have reported in their present attempts.
