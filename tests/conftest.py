@@ -232,9 +232,16 @@ def distribution_store(distribution_database: Database) -> Iterator[str]:
 
 
 @pytest.fixture
-def durable_postgres(run_folder: Path) -> Iterator[Server]:
-    """A server of the test's own, with fsync on, started, that the test may stop and start."""
-    programs = postgres_programs.chosen(run_folder)
+def durable_postgres(request: pytest.FixtureRequest, run_folder: Path) -> Iterator[Server]:
+    """A server of the test's own, with fsync on, started, that the test may stop and start.
+
+    It is the distribution's where the test is given "distribution" for it.
+    """
+    programs = (
+        request.getfixturevalue("distribution_programs")
+        if getattr(request, "param", None) == postgres_programs.DISTRIBUTION
+        else postgres_programs.chosen(run_folder)
+    )
     server = Server(programs, run_folder / f"own-{uuid4().hex}", durable=True)
     server.start()
     yield server

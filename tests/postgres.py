@@ -77,7 +77,12 @@ class Server:
     @property
     def url(self) -> str:
         """Where the superuser reaches the server; set by the first start, the same after others."""
-        return f"postgresql://postgres@127.0.0.1:{self._port}/postgres"
+        return f"postgresql://postgres@{self.address}/postgres"
+
+    @property
+    def address(self) -> str:
+        """Its host and port."""
+        return f"127.0.0.1:{self._port}"
 
     @property
     def near_url(self) -> str:
@@ -95,15 +100,33 @@ class Server:
         """Stop the server; `immediate` is a crash that the next start recovers from."""
         self._call("pg_ctl", "stop", "-w", "-m", mode)
 
+    def standby(self, name: str) -> "Server":
+        """A copy of this server that follows it under a name; it has yet to be started."""
+        copy = Server(
+            self._programs, self._folder.with_name(f"{self._folder.name}-{name}"), durable=True
+        )
+        copy._make_folder()
+        source = f"host=127.0.0.1 port={self._port} user=postgres application_name={name}"
+        copy._call("pg_basebackup", "-d", source, "-R", "--checkpoint=fast", "--no-sync")
+        copy._port = _free_port()
+        return copy
+
+    def promote(self) -> None:
+        """Make the primary of a standby, and return when it is one."""
+        self._call("pg_ctl", "promote", "-w")
+
     def destroy(self) -> None:
         """End the server, if it still runs, and remove it."""
         halt(self._data / "postmaster.pid")
         shutil.rmtree(self._folder)
 
-    def _create(self) -> None:
+    def _make_folder(self) -> None:
         self._folder.mkdir(mode=0o700)
         if self._owner is not None:
             os.chown(self._folder, self._owner.pw_uid, self._owner.pw_gid)
+
+    def _create(self) -> None:
+        self._make_folder()
         encoding = ("--encoding=UTF8", "--locale=C")
         self._call("initdb", "--username=postgres", "--auth=trust", "--no-sync", *encoding)
         self._port = _free_port()  # as late as can be, before another process takes it

@@ -145,7 +145,7 @@ class Committed(msgspec.Struct, frozen=True):
     """What a batch came to: an outcome per operation, and what the server does next.
 
     `refused` says why the store took none of it, `in_vain` what the operations heard that alone
-    waited in vain for a lock.
+    waited in vain for a lock. With a `doubt`, all this is so only if the store carried it out.
     """
 
     outcomes: list[Outcome]
@@ -159,6 +159,21 @@ class Committed(msgspec.Struct, frozen=True):
     logged: int = 0
     rooms: dict[str, int] = {}
     events: Happened = msgspec.field(default_factory=Happened)
+    doubt: OutcomeUnknown | None = None
+
+    def settled(self) -> "Committed":
+        """The same without a doubt. The store is asked, which may take seconds, from any thread."""
+        if self.doubt is None:
+            return self
+        try:
+            if self.doubt.carried_out():
+                return msgspec.structs.replace(self, doubt=None)
+        except OutcomeUnknown as error:
+            log.error("%s", error)
+            reason = "nobody knows whether this was stored; ask for it, or repeat it"
+        else:
+            reason = "the store was lost before this was stored"
+        return Committed([_unavailable(reason) for _ in self.outcomes])
 
 
 class Begun:
@@ -169,8 +184,12 @@ class Begun:
         self._transaction = transaction
 
     def commit(self) -> Committed:
-        """What it came to, once that is on disk."""
-        self._transaction.close()
+        """What it came to, once that is on disk, or may be."""
+        try:
+            self._transaction.close()
+        except OutcomeUnknown as error:
+            log.warning("%s", error)
+            return msgspec.structs.replace(self._committed, doubt=error)
         return self._committed
 
 
@@ -222,6 +241,7 @@ def apply(
     """Commit all operations together, where they are `begun` as they are; if that fails, each
     by itself.
 
+    A COMMIT that was not answered leaves a doubt, about which whoever calls has the store asked.
     A domain refusal is an outcome like any other. Only an operation that the database cannot
     take fails, and it fails alone. Whoever holds an embedded store holds all of it: then there is
     nothing to try by itself.
@@ -229,9 +249,6 @@ def apply(
     rota = rota or Rota()
     try:
         return _whole(ops, (begun or begin(store, rules, luck, ops, rota)).commit())
-    except OutcomeUnknown as error:
-        log.error("%s", error)
-        return Committed([_unavailable(str(error)) for _ in ops])
     except StaleWrite as error:
         # Another node was faster; what was decided on is to be looked at again.
         if len(ops) == 1:
@@ -257,7 +274,7 @@ def _one_by_one(
     done: list[Committed] = []
     in_vain: list[str] = []
     for place, op in enumerate(ops, 1):
-        done.append(apply(store, rules, luck, [op], rota=rota))
+        done.append(apply(store, rules, luck, [op], rota=rota).settled())
         in_vain += done[-1].in_vain
         if in_vain and place < len(ops) and (store.embedded or len(in_vain) >= WAITS):
             done.append(_refused(ops[place:], in_vain[-1]))

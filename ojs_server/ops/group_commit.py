@@ -5,13 +5,15 @@ server batches by itself, and each caller is answered after the commit that hold
 two batches the loop reads what has come, a few times: many small batches cost more than few large.
 
 A thread of its own waits for the disk. It also carries the batches out, unless the loop can do
-that by itself: two threads that both have work take the interpreter's lock from each other.
+that by itself: two threads that both have work take the interpreter's lock from each other. Where
+the store did not say what became of a batch, others ask it, while the next batch is carried out.
 """
 
 import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
 from typing import Any, Final, Protocol
 
@@ -25,6 +27,8 @@ MAX_JOBS: Final = 2000
 TURNS: Final = 8
 # How many operations that must wait for an earlier one are looked past for one batch.
 MAX_KEPT: Final = 512
+# So many batches at a time are asked about.
+ASKING: Final = 8
 
 
 class Caller(Protocol):
@@ -80,6 +84,8 @@ class GroupCommit:
         self._batches: SimpleQueue[tuple[list[Waiting], Begun | None] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._write, name="ojs-writer", daemon=True)
         self._thread.start()
+        self._asking = ThreadPoolExecutor(ASKING, thread_name_prefix="ojs-outcome")
+        self._asked: set[asyncio.Future[Committed]] = set()
 
     @property
     def depth(self) -> int:
@@ -115,6 +121,9 @@ class GroupCommit:
         await self._idle.wait()
         self._batches.put(None)
         await asyncio.to_thread(self._thread.join)
+        if self._asked:
+            await asyncio.wait(self._asked)
+        self._asking.shutdown()
 
     def _start(self) -> None:
         batch = self._take()
@@ -173,6 +182,27 @@ class GroupCommit:
             self._loop.call_soon_threadsafe(self._finish, batch, committed)
 
     def _finish(self, batch: list[Waiting], committed: Committed) -> None:
+        try:
+            if committed.doubt is None:
+                self._tell(batch, committed)
+            else:
+                self._ask(batch, committed)
+        finally:
+            self._gather(TURNS)
+
+    def _ask(self, batch: list[Waiting], committed: Committed) -> None:
+        """Find out whether a batch was carried out, and tell its callers then."""
+        asked = self._loop.run_in_executor(self._asking, committed.settled)
+
+        def told(answer: asyncio.Future[Committed]) -> None:
+            self._asked.discard(answer)
+            error = answer.exception()
+            self._tell(batch, answer.result() if error is None else Committed([error] * len(batch)))
+
+        self._asked.add(asked)
+        asked.add_done_callback(told)
+
+    def _tell(self, batch: list[Waiting], committed: Committed) -> None:
         for (_, caller), outcome in zip(batch, committed.outcomes, strict=True):
             try:
                 caller.settle(outcome)
@@ -181,10 +211,7 @@ class GroupCommit:
                 self._loop.call_exception_handler(
                     {"message": "an outcome could not be told", "exception": error}
                 )
-        try:
-            self._on_commit(committed)
-        finally:
-            self._gather(TURNS)
+        self._on_commit(committed)
 
     def _gather(self, turns: int) -> None:
         """Start the next batch after so many turns of the loop, each of which reads what came; at

@@ -104,7 +104,20 @@ class StoreBusy(StoreUnavailable):
 
 
 class OutcomeUnknown(Exception):
-    """The connection went away during COMMIT and the database cannot say what became of it."""
+    """The database did not say what became of a COMMIT: it may have been carried out, or not."""
+
+    def __init__(self, message: str, ask: Callable[[], bool] | None = None) -> None:
+        super().__init__(message)
+        self._ask = ask
+
+    def carried_out(self) -> bool:
+        """Ask the database, which may take seconds; raises OutcomeUnknown if it cannot say.
+
+        Any thread may ask. Where the transaction was not carried out, it cannot be any more.
+        """
+        if self._ask is None:
+            raise self
+        return self._ask()
 
 
 class StaleWrite(Exception):

@@ -61,7 +61,7 @@ class Faulty:
 
 
 def commit(faulty: Any, *ops: Any) -> list[Any]:
-    return batch.apply(faulty, Rules(), luck(), ops).outcomes
+    return batch.apply(faulty, Rules(), luck(), ops).settled().outcomes
 
 
 @pytest.mark.parametrize(
@@ -147,6 +147,24 @@ def test_a_commit_of_unknown_outcome_is_never_tried_again(bench: Bench) -> None:
     assert faulty.tries == 1
 
 
+@pytest.mark.parametrize("carried_out", [True, False])
+def test_a_commit_that_is_in_doubt_is_asked_about(bench: Bench, carried_out: bool) -> None:
+    faulty: Any = Faulty(bench.store, OutcomeUnknown("cut off", lambda: carried_out))
+    doubtful = batch.apply(faulty, Rules(), luck(), [enqueue(), enqueue()])
+    assert doubtful.doubt is not None
+    committed = doubtful.settled()
+    assert names(committed.outcomes) == ["Enqueued" if carried_out else "Unavailable"] * 2
+    assert committed.wakes == ({"q": 2} if carried_out else {})
+    assert committed.doubt is None
+    assert faulty.tries == 1
+
+
+def test_one_by_one_no_doubt_is_left(bench: Bench) -> None:
+    lost = OutcomeUnknown("cut off", lambda: True)
+    faulty = Faulty(bench.store, ValueError("poison"), lost, None)
+    assert names(commit(faulty, enqueue(), enqueue())) == ["Enqueued"] * 2
+
+
 def test_what_is_begun_is_stored_by_its_commit(bench: Bench) -> None:
     bench.put()
     ops = [enqueue(), enqueue()]
@@ -179,8 +197,8 @@ def test_a_begun_batch_that_cannot_be_committed_is_tried_one_by_one(bench: Bench
 def test_a_begun_batch_of_unknown_outcome_is_never_tried_again(bench: Bench) -> None:
     faulty: Any = Faulty(bench.store, OutcomeUnknown("cut off"))
     begun = batch.begin(faulty, Rules(), luck(), [enqueue()], Rota())
-    outcomes = batch.apply(faulty, Rules(), luck(), [enqueue()], begun=begun).outcomes
-    assert names(outcomes) == ["Unavailable"]
+    committed = batch.apply(faulty, Rules(), luck(), [enqueue()], begun=begun)
+    assert names(committed.settled().outcomes) == ["Unavailable"]
     assert faulty.tries == 1
 
 

@@ -12,6 +12,7 @@ from ojs_server.domain.errors import Conflict, Unavailable
 from ojs_server.ops import group_commit
 from ojs_server.ops.batch import Begun, Committed
 from ojs_server.ops.group_commit import MAX_BATCH, MAX_KEPT, TURNS, GroupCommit
+from ojs_server.store.base import OutcomeUnknown
 
 
 class Touch(msgspec.Struct, frozen=True):
@@ -307,6 +308,67 @@ async def test_the_loop_begins_what_it_may_and_the_writer_ends_it() -> None:
     assert await commits.submit(Touch("broken")) == "broken alone"
     assert seen[2:] == [("whole", False)] * 2
     await commits.close()
+
+
+class Doubtful:
+    """Leaves a doubt about every batch that holds "doubtful", until the test says the outcome."""
+
+    def __init__(self, *, carried_out: bool) -> None:
+        self._carried_out = carried_out
+        self.asked = threading.Event()
+        self.known = threading.Event()
+
+    def __call__(self, ops: list[Any], begun: Begun | None) -> Committed:
+        names = [op.name for op in ops]
+        doubt = OutcomeUnknown("cut off", self._ask) if "doubtful" in names else None
+        return Committed(names, wakes=dict.fromkeys(names, 1), doubt=doubt)
+
+    def _ask(self) -> bool:
+        self.asked.set()
+        assert self.known.wait(30), "the test never said the outcome"
+        return self._carried_out
+
+
+async def test_a_batch_in_doubt_keeps_no_other_waiting() -> None:
+    doubtful, told = Doubtful(carried_out=True), list[str]()
+    commits = GroupCommit(doubtful, lambda committed: told.extend(committed.wakes))
+    (first,) = await settle(commits, Touch("doubtful", ("job",)))
+    await asyncio.to_thread(doubtful.asked.wait, 30)
+    assert await commits.submit(Touch("next", ("job",))) == "next"
+    assert (first.done(), told) == (False, ["next"])
+    doubtful.known.set()
+    assert await first == "doubtful"
+    assert told == ["next", "doubtful"]
+    await commits.close()
+
+
+async def test_a_batch_that_was_not_carried_out_tells_nobody() -> None:
+    doubtful, told = Doubtful(carried_out=False), list[str]()
+    doubtful.known.set()
+    commits = GroupCommit(doubtful, lambda committed: told.extend(committed.wakes))
+    with pytest.raises(Unavailable, match="before this was stored"):
+        await commits.submit(Touch("doubtful"))
+    await commits.close()
+    assert told == []
+
+
+async def test_closing_waits_for_what_is_in_doubt() -> None:
+    doubtful = Doubtful(carried_out=True)
+    commits = GroupCommit(doubtful, lambda committed: None)
+    (first,) = await settle(commits, Touch("doubtful"))
+    await asyncio.to_thread(doubtful.asked.wait, 30)
+    closing = asyncio.create_task(commits.close())
+    assert await ended(closing, first) == []
+    doubtful.known.set()
+    await closing
+    assert await first == "doubtful"
+
+
+async def ended(*tasks: asyncio.Task[Any]) -> list[asyncio.Task[Any]]:
+    """Those that end although nothing more happens."""
+    for _ in range(3):
+        await asyncio.sleep(0)
+    return [task for task in tasks if task.done()]
 
 
 async def test_callers_are_answered_even_if_the_news_cannot_be_told(writer: Writer) -> None:

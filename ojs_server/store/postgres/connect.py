@@ -41,9 +41,16 @@ class Address(msgspec.Struct, frozen=True):
     # How long an answer of the database is waited for.
     answer_s: float
 
-    def connect(self) -> BoundedConnection:
-        """A new connection, in autocommit: transactions are begun and ended in words."""
-        connection = DRIVER.connect(**self.parameters, **self.driver_settings())
+    def connect(self, within_s: float | None = None) -> BoundedConnection:
+        """A new connection, in autocommit: transactions are begun and ended in words.
+
+        Where it must be there `within_s`, each host has no longer than that.
+        """
+        parameters = self.parameters
+        if within_s is not None:
+            limit = min(int(parameters["connect_timeout"]), max(1, int(within_s)))
+            parameters = {**parameters, "connect_timeout": limit}
+        connection = DRIVER.connect(**parameters, **self.driver_settings())
         self.set_up(connection)
         return connection
 

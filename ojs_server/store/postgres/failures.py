@@ -24,6 +24,8 @@ def translated(error: psycopg.Error) -> Exception:
         return StoreUnavailable(first_line(error))
     if isinstance(error, errors.PipelineAborted):
         return StaleWrite("a statement of the transaction had failed; it was rolled back")
+    if error.diag.table_name == "outcomes":
+        return StaleWrite(f"the transaction was given up or took too long: {first_line(error)}")
     if isinstance(error, _COLLISIONS):
         return StaleWrite(f"another node was at the same rows: {first_line(error)}")
     if is_outdated(error):

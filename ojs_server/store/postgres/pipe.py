@@ -19,6 +19,7 @@ import msgspec
 import psycopg
 from psycopg import errors
 from psycopg.adapt import Transformer
+from psycopg.errors import Diagnostic
 from psycopg.pq import ConnStatus, DiagnosticField, ExecStatus, Format
 from psycopg.pq.abc import PGresult
 
@@ -50,6 +51,12 @@ _SPELL: Final[dict[type, Callable[[Any], bytes | None]]] = {
     type(None): lambda value: None,
 }
 
+# What changes rows has one of these words, or begins like none of the others.
+_CHANGES: Final = re.compile(
+    r"\bINSERT INTO\b|\bDELETE FROM\b|(?<!FOR )(?<!KEY )(?<!DO )\bUPDATE\b"
+)
+_ROWS: Final = ("SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "BEGIN", "DISCARD")
+
 # Who prepared what, under which name; it lasts as long as the connection.
 _prepared: WeakKeyDictionary[Connection, dict[bytes, bytes]] = WeakKeyDictionary()
 _numbers: Final = count()
@@ -58,13 +65,17 @@ _numbers: Final = count()
 class _Plan(msgspec.Struct, frozen=True):
     sql: bytes
     names: tuple[str, ...]
+    # How many parts of it change rows; where it is one, the count of rows is that of this part.
+    changes: int
 
 
 class _Sent(msgspec.Struct, frozen=True):
-    """A statement on its way: who looks at its answer, and what it prepares."""
+    """A statement on its way: who looks at its answer, what it prepares, and how many parts of it
+    change rows."""
 
     look: Look | None = None
     prepares: bytes | None = None
+    changes: int = 0
 
 
 class Pipe:
@@ -73,12 +84,15 @@ class Pipe:
     def __init__(
         self, connection: Connection, *, prepare: bool, patience_s: float = ANSWER_S
     ) -> None:
+        self._connection = connection
         self._pg = connection.pgconn
         self._sent: deque[_Sent] = deque()
         self._ended = False
         # Whether the database may keep the answers to what was sent last to itself.
         self._quiet = False
         self._fatal = False
+        self._changed = False
+        self._warning: str | None = None
         self._patience_s = patience_s
         self._prepare = prepare
         self._prepared = _prepared.setdefault(connection, {})
@@ -89,6 +103,11 @@ class Pipe:
     def lives(self) -> bool:
         """Whether the database still answers, so that an error is its last word."""
         return self._pg.status == ConnStatus.OK and not self._fatal
+
+    @property
+    def changed(self) -> bool:
+        """Whether something was changed, or may have been by what is on its way."""
+        return self._changed or any(sent.changes for sent in self._sent)
 
     def send(self, sql: str, bound: Bound, look: Look | None = None) -> None:
         """Put a statement on its way; its answer is looked at later."""
@@ -102,7 +121,7 @@ class Pipe:
             self._pg.send_query_params(plan.sql, values, None, formats, Format.BINARY)
         else:
             self._pg.send_query_prepared(name, values, formats, Format.BINARY)
-        self._sent.append(_Sent(look))
+        self._sent.append(_Sent(look, changes=plan.changes))
         self._quiet = True
 
     def rows(self, sql: str, bound: Bound) -> Rows:
@@ -133,10 +152,26 @@ class Pipe:
         if any(sent.look is not None for sent in self._sent):
             self._last()
 
-    def commit(self) -> None:
-        """End the transaction. Whatever was refused before, so is this."""
-        self._say(b"COMMIT")
+    def commit(self) -> str | None:
+        """End the transaction. Whatever was refused before, so is this.
+
+        Answers what the database warned of: then the commit is not where it has to be, as when
+        somebody ended its wait for a standby.
+        """
+        self._connection.add_notice_handler(self._noticed)
+        try:
+            result = self._say(b"COMMIT")
+        finally:
+            self._connection.remove_notice_handler(self._noticed)
+        if result.command_status != b"COMMIT":
+            raise errors.PipelineAborted("the transaction was rolled back")
         self._leave()
+        return self._warning
+
+    def _noticed(self, notice: Diagnostic) -> None:
+        # Of statements before the COMMIT, warnings mean nothing here.
+        if len(self._sent) <= 1 and notice.severity_nonlocalized == "WARNING":
+            self._warning = notice.message_primary or "a warning without words"
 
     def roll_back(self) -> None:
         """Undo the transaction, whatever the answers are that are still to come."""
@@ -149,12 +184,12 @@ class Pipe:
         self._say(b"ROLLBACK")
         self._leave()
 
-    def _say(self, word: bytes) -> None:
+    def _say(self, word: bytes) -> PGresult:
         """Say what needs no preparation, and wait for the answers up to this one's."""
         self._pg.send_query_params(word, None)
         self._sent.append(_Sent())
         self._end()
-        self._last()
+        return self._last()
 
     def _end(self) -> None:
         self._pg.pipeline_sync()
@@ -200,6 +235,8 @@ class Pipe:
         if result.status not in _WELL:
             self._refused(result)
         self._sent.popleft()
+        if sent.changes and (sent.changes > 1 or result.command_tuples):
+            self._changed = True
         if sent.look is not None:
             sent.look(result)
         return result
@@ -263,7 +300,8 @@ def _plan_of(sql: str) -> _Plan:
     """The statement with numbers for the names of its parameters."""
     numbers: dict[str, int] = {}
     text = _NAMED.sub(lambda found: f"${numbers.setdefault(found[1], len(numbers) + 1)}", sql)
-    return _Plan(text.encode(), tuple(numbers))
+    changes = len(_CHANGES.findall(sql)) if sql.startswith(_ROWS) else 2
+    return _Plan(text.encode(), tuple(numbers), changes)
 
 
 def _spelled(value: Any) -> bytes | None:

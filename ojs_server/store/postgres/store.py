@@ -23,10 +23,11 @@ from ojs_server.store.postgres.failures import at_the_boundary, first_line, is_o
 from ojs_server.store.postgres.followers import Followers
 from ojs_server.store.postgres.listen import PostgresListener
 from ojs_server.store.postgres.migrate import migrate
+from ojs_server.store.postgres.outcome import PATIENCE_S
 from ojs_server.store.postgres.read import PostgresReader
 from ojs_server.store.postgres.statements import PACKAGE, STATEMENTS
 from ojs_server.store.postgres.transaction import Place, PostgresTx
-from ojs_server.store.postgres.writer import PATIENCE_S, Writer
+from ojs_server.store.postgres.writer import Writer
 from ojs_server.store.records import Foreseen
 from ojs_server.store.schemas import Marks
 from ojs_wire.codec import encode

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Final
 
 import msgspec
@@ -15,17 +15,16 @@ from ojs_server.store.base import (
     StoreBusy,
     StoreUnavailable,
 )
+from ojs_server.store.postgres import outcome
 from ojs_server.store.postgres.bounded import BoundedConnection
 from ojs_server.store.postgres.connect import Address
 from ojs_server.store.postgres.failures import at_the_boundary, first_line, translated
+from ojs_server.store.postgres.outcome import PATIENCE_S, Token
 from ojs_server.store.postgres.pipe import Pipe
 from ojs_server.store.postgres.reads import Reads
 from ojs_server.store.postgres.statements import STATEMENTS
 from ojs_server.store.records import Foreseen
 
-# How long the outcome of a COMMIT is asked for before it counts as unknown.
-PATIENCE_S: Final = 10.0
-_POLL_S: Final = 0.1
 # To plan the statements of a batch anew takes a few milliseconds.
 PLANS_KEPT_S: Final = 5.0
 
@@ -39,6 +38,7 @@ class Begun(msgspec.Struct, frozen=True):
     base: int
     # Rises with every change of a queue's configuration.
     configs: int
+    token: Token
 
 
 class Writer:
@@ -50,6 +50,8 @@ class Writer:
         self._connection: BoundedConnection | None = None
         self._closed = False
         self._planned_at = 0.0
+        # How many transactions have written a token.
+        self._noted = 0
 
     def connection(self) -> BoundedConnection:
         """The connection at hand, or a new one."""
@@ -62,8 +64,9 @@ class Writer:
 
     @contextmanager
     def transaction(self, foreseen: Foreseen | None) -> Iterator[Begun]:
-        """Commit at the end of the block, or roll back."""
-        begun, number = self._begin(foreseen)
+        """Commit at the end of the block, or roll back; OutcomeUnknown if the COMMIT is not
+        answered."""
+        begun = self._begin(foreseen)
         try:
             yield begun
             begun.pipe.look()
@@ -72,14 +75,14 @@ class Writer:
             if isinstance(error, psycopg.Error):
                 raise translated(error) from error
             raise
-        self._commit(begun.pipe, number)
+        self._commit(begun)
 
     def close(self) -> None:
         """Let go of the connection for good."""
         self._closed = True
         self._drop()
 
-    def _begin(self, foreseen: Foreseen | None) -> tuple[Begun, int]:
+    def _begin(self, foreseen: Foreseen | None) -> Begun:
         """Start a transaction; an idle connection that has died since is replaced first, and so is
         one that knows no more what was prepared on it."""
         fresh = self._connection is None
@@ -102,40 +105,36 @@ class Writer:
             if fresh or not outlived or isinstance(error, StoreBusy):
                 raise
             return self._begin(foreseen)
-        return Begun(pipe, reads, now, (number + offset) << POSITION_BITS, configs), number
+        base = (number + offset) << POSITION_BITS
+        return Begun(pipe, reads, now, base, configs, outcome.token_at(now))
 
-    def _commit(self, pipe: Pipe, number: int) -> None:
+    def _commit(self, begun: Begun) -> None:
+        pipe = begun.pipe
+        changed = pipe.changed
         try:
-            pipe.commit()
+            if changed:
+                self._note(begun)
+            warning = pipe.commit()
         except psycopg.Error as error:
             if pipe.lives:
                 # One of the last statements was refused, and so nothing was committed.
                 self._roll_back(pipe)
                 raise translated(error) from error
             self._drop()
-            self._learn_outcome(number, error)
+            if not changed:
+                raise StoreUnavailable(first_line(error)) from error
+            raise self._unknown(begun, first_line(error)) from error
+        if warning and changed:
+            raise self._unknown(begun, warning)
 
-    def _learn_outcome(self, number: int, error: psycopg.Error) -> None:
-        """Ask what became of a COMMIT whose answer was lost; returns if it was carried out."""
-        deadline = time.monotonic() + self._patience_s
-        while time.monotonic() < deadline:
-            status: str | None = "in progress"
-            with suppress(psycopg.Error, StoreUnavailable):
-                asked = self.connection().execute(STATEMENTS["outcome"].sql, (str(number),))
-                status = next(iter(asked.fetchall()), (None,))[0]
-            if status == "committed":
-                return
-            if status == "aborted":
-                raise translated(error) from error
-            if status is None:
-                break
-            if self._connection is not None and self._connection.closed:
-                self._drop()
-            time.sleep(_POLL_S)
-        raise OutcomeUnknown(
-            "the connection was lost during COMMIT, and the database does not say whether "
-            f"transaction {number} was carried out: {first_line(error)}"
-        ) from error
+    def _note(self, begun: Begun) -> None:
+        outcome.note(begun.pipe, begun.token)
+        self._noted += 1
+        if self._noted % outcome.FORGET_EVERY == 0:
+            outcome.forget(begun.pipe, begun.now)
+
+    def _unknown(self, begun: Begun, reason: str) -> OutcomeUnknown:
+        return outcome.unknown(self._address, begun.token, self._patience_s, reason)
 
     def _roll_back(self, pipe: Pipe) -> None:
         try:

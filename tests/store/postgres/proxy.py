@@ -17,7 +17,7 @@ class Fault(Enum):
     NONE = auto()
     # The database never hears of it, and the connection ends on both sides.
     REQUEST_LOST = auto()
-    # The database carries it out; the client's connection ends before the answer.
+    # The database carries it out; the client's connection ends instead of the answer.
     ANSWER_LOST = auto()
     # The client's connection ends; the database hears of it when `let_through` is called.
     HELD = auto()
@@ -28,18 +28,31 @@ class Proxy:
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
-        self._server = (parts.hostname or "", parts.port or 5432)
+        self.lead_to(url)
         self._listening = socket.create_server(("127.0.0.1", 0))
         port = self._listening.getsockname()[1]
         self.url = parts._replace(netloc=f"{parts.username}@127.0.0.1:{port}").geturl()
         self.fault = Fault.NONE
         self.refusing = False
+        # Set by the first connection that was refused.
+        self.refused = threading.Event()
         self._held = threading.Event()
         self._flows = threading.Event()
         self._flows.set()
         self._sockets: list[socket.socket] = [self._listening]
+        self._clients: list[socket.socket] = []
         self._threads = [threading.Thread(target=self._accept, daemon=True)]
         self._threads[0].start()
+
+    def lead_to(self, url: str) -> None:
+        """Have new connections end at another server."""
+        parts = urlsplit(url)
+        self._server = (parts.hostname or "", parts.port or 5432)
+
+    def cut(self) -> None:
+        """End every connection of a client; the server reads what was sent before."""
+        for client in self._clients:
+            _end(client)
 
     def let_through(self) -> None:
         """Pass the COMMIT on that was held."""
@@ -71,37 +84,50 @@ class Proxy:
                 client, _ = self._listening.accept()
                 if self.refusing:
                     client.close()
+                    self.refused.set()
                     continue
                 server = socket.create_connection(self._server)
                 self._sockets += [client, server]
+                self._clients.append(client)
+                lost = threading.Event()
                 for target, one, other in (
                     (self._requests, client, server),
                     (self._answers, server, client),
                 ):
-                    thread = threading.Thread(target=target, args=(one, other), daemon=True)
+                    thread = threading.Thread(target=target, args=(one, other, lost), daemon=True)
                     self._threads.append(thread)
                     thread.start()
 
-    def _requests(self, client: socket.socket, server: socket.socket) -> None:
+    def _requests(
+        self, client: socket.socket, server: socket.socket, lost: threading.Event
+    ) -> None:
         with suppress(OSError):
             while data := client.recv(65536):
                 if _COMMIT in data and self.fault is not Fault.NONE:
-                    self._break(client, server, data)
+                    self._break(client, server, lost, data)
                     return
                 self._flows.wait()
                 server.sendall(data)
         _end(server)
 
-    def _answers(self, server: socket.socket, client: socket.socket) -> None:
+    def _answers(self, server: socket.socket, client: socket.socket, lost: threading.Event) -> None:
         with suppress(OSError):
             while data := server.recv(65536):
                 self._flows.wait()
+                if lost.is_set():
+                    break
                 client.sendall(data)
         _end(client)
 
-    def _break(self, client: socket.socket, server: socket.socket, commit: bytes) -> None:
+    def _break(
+        self, client: socket.socket, server: socket.socket, lost: threading.Event, commit: bytes
+    ) -> None:
         fault, self.fault = self.fault, Fault.NONE
-        _end(client)
+        if fault is Fault.ANSWER_LOST:
+            # The client's connection ends when the answer is there.
+            lost.set()
+        else:
+            _end(client)
         if fault is Fault.HELD:
             self._held.wait()
         if fault is not Fault.REQUEST_LOST:

@@ -1,6 +1,5 @@
-"""What becomes of a transaction whose connection breaks, at each moment at which it can."""
+"""What becomes of a transaction whose connection breaks before its end, or that fails unnoticed."""
 
-import threading
 from collections.abc import Iterator
 from contextlib import closing, suppress
 
@@ -13,88 +12,19 @@ from ojs_server.store.postgres.store import PostgresStore
 from ojs_server.store.records import Foreseen
 from ojs_server.store.rows import lease_row
 from tests.postgres import Server
-from tests.store.postgres.proxy import Fault, Proxy, proxy_before
 from tests.store.postgres.server import end_connections, query, wait_until
 from tests.store.records import a_job, a_lease, put, whole
 
 
 @pytest.fixture
-def proxy(postgres_store: str) -> Iterator[Proxy]:
-    with proxy_before(postgres_store) as proxy:
-        yield proxy
-
-
-@pytest.fixture
-def store(proxy: Proxy) -> Iterator[PostgresStore]:
-    with closing(PostgresStore(proxy.url, node="a", patience_s=5)) as store:
+def store(postgres_store: str) -> Iterator[PostgresStore]:
+    with closing(PostgresStore(postgres_store, node="a")) as store:
         put(store, a_job("before"))
         yield store
 
 
 def stored(url: str) -> list[str]:
     return [row[0] for row in query(url, "SELECT id FROM jobs ORDER BY id")]
-
-
-def test_a_commit_that_was_carried_out_succeeds_without_its_answer(
-    store: PostgresStore, proxy: Proxy, postgres_store: str
-) -> None:
-    proxy.fault = Fault.ANSWER_LOST
-    put(store, a_job("j1"))
-    assert stored(postgres_store) == ["before", "j1"]
-    put(store, a_job("j2"))
-    assert stored(postgres_store) == ["before", "j1", "j2"]
-
-
-def test_a_commit_that_never_arrived_is_known_to_have_failed(
-    store: PostgresStore, proxy: Proxy, postgres_store: str
-) -> None:
-    proxy.fault = Fault.REQUEST_LOST
-    with pytest.raises(StoreUnavailable):
-        put(store, a_job("j1"))
-    put(store, a_job("j2"))
-    assert stored(postgres_store) == ["before", "j2"]
-
-
-def test_a_commit_that_arrives_late_is_waited_for(
-    store: PostgresStore, proxy: Proxy, postgres_store: str
-) -> None:
-    proxy.fault = Fault.HELD
-    asks = "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'SELECT pg_xact_status%'"
-
-    def let_through_when_asked() -> None:
-        wait_until(lambda: len(query(postgres_store, asks)) > 0)
-        proxy.let_through()
-
-    releasing = threading.Thread(target=let_through_when_asked)
-    releasing.start()
-    put(store, a_job("j1"))
-    releasing.join()
-    assert stored(postgres_store) == ["before", "j1"]
-
-
-def test_a_commit_that_stays_open_is_of_unknown_outcome(proxy: Proxy, postgres_store: str) -> None:
-    with closing(PostgresStore(proxy.url, node="a", patience_s=0.3)) as store:
-        proxy.fault = Fault.HELD
-        with pytest.raises(OutcomeUnknown):
-            put(store, a_job("j1"))
-        assert stored(postgres_store) == []
-        proxy.let_through()
-        wait_until(lambda: stored(postgres_store) == ["j1"])
-
-
-def test_a_commit_is_of_unknown_outcome_when_the_database_cannot_be_asked(
-    proxy: Proxy, postgres_store: str
-) -> None:
-    with closing(PostgresStore(proxy.url, node="a", patience_s=0.3)) as store:
-        store.ping()
-        proxy.fault = Fault.ANSWER_LOST
-        proxy.refusing = True
-        with pytest.raises(OutcomeUnknown):
-            put(store, a_job("j1"))
-        proxy.refusing = False
-        wait_until(lambda: stored(postgres_store) == ["j1"])
-        put(store, a_job("j2"))
-    assert stored(postgres_store) == ["j1", "j2"]
 
 
 @pytest.mark.parametrize("then", [[], [a_job("j2")]], ids=["the commit", "a statement"])
@@ -107,7 +37,7 @@ def test_a_transaction_whose_connection_ends_midway_is_undone(
             assert end_connections(postgres_store) > 0
             tx.insert_jobs(then)
 
-    with pytest.raises(StoreUnavailable):
+    with pytest.raises((StoreUnavailable, OutcomeUnknown)):
         work()
     put(store, a_job("j3"))
     assert stored(postgres_store) == ["before", "j3"]

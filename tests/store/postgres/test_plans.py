@@ -88,6 +88,8 @@ def value_of(name: str, kind: str, required: bool) -> sql.Composable:
             value = sql.SQL("'v' || n")
         case _, "bytea":
             value = sql.SQL("convert_to('v' || n, 'UTF8')")
+        case _, "uuid":
+            value = sql.SQL("('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid")
         case _, "boolean":
             value = sql.SQL("n % 2 = 0")
         case _:

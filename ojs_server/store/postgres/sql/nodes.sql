@@ -52,10 +52,6 @@ SELECT current_setting('synchronous_commit')
 SELECT name FROM pg_settings WHERE name IN ('fsync', 'full_page_writes') AND setting = 'off'
 ORDER BY name
 
--- name: outcome
--- What became of a transaction.
-SELECT pg_xact_status(%s::text::xid8)
-
 -- name: announce
 -- Tell the nodes, if a fetch waits at any other.
 SELECT pg_notify(%(channel)s::text, %(news)s::text)

@@ -1,0 +1,95 @@
+"""The outcome of a transaction whose COMMIT was not answered, told by the token that it wrote.
+
+Whoever asks inserts the same token. If a committed transaction has it, that one was carried out; if
+not, it cannot be any more, as its own token would be the second. The index waits for a transaction
+that is still about to end. See docs/decisions/0021.
+"""
+
+import logging
+import secrets
+import time
+from contextlib import closing
+from typing import Final
+
+import msgspec
+import psycopg
+
+from ojs_server.store.base import OutcomeUnknown, StoreUnavailable
+from ojs_server.store.postgres.connect import Address
+from ojs_server.store.postgres.failures import first_line
+from ojs_server.store.postgres.pipe import Pipe
+from ojs_server.store.postgres.statements import STATEMENTS
+from ojs_wire.values import uuid7
+
+log = logging.getLogger("ojs.store")
+
+# By the database's clock, from the beginning of a transaction: so long it may write its token, and
+# be asked for by it. What is forgotten is much older, should the clock of a new primary differ.
+VALID_MS: Final = 300_000
+KEPT_MS: Final = 900_000
+# So many transactions that write a token remove so many old ones, more than they add.
+FORGET_EVERY: Final = 64
+FORGOTTEN: Final = 128
+# How long the outcome of a COMMIT is asked for before it counts as unknown.
+PATIENCE_S: Final = 10.0
+_PAUSE_S: Final = 0.1
+
+
+class Token(msgspec.Struct, frozen=True):
+    """The token of one transaction, and how long it serves."""
+
+    text: str
+    until: int
+
+
+def token_at(moment: int) -> Token:
+    """A new token for a transaction that began at a moment of the database's clock."""
+    return Token(uuid7(moment, secrets.randbits), moment + VALID_MS)
+
+
+def note(pipe: Pipe, token: Token) -> None:
+    """Write a transaction's token, on the way of its COMMIT."""
+    pipe.send(STATEMENTS["note_outcome"].sql, {"token": token.text, "until": token.until})
+
+
+def forget(pipe: Pipe, now: int) -> None:
+    """Remove some tokens that nobody asks for any more."""
+    before = uuid7(now - KEPT_MS, lambda bits: 0)
+    pipe.send(STATEMENTS["forget_outcomes"].sql, {"before": before, "limit": FORGOTTEN})
+
+
+def unknown(address: Address, token: Token, patience_s: float, reason: str) -> OutcomeUnknown:
+    """The exception for a COMMIT that was not answered, which knows how to ask."""
+    deadline = time.monotonic() + patience_s
+    return OutcomeUnknown(
+        f"a COMMIT was not answered: {reason}", lambda: _carried_out(address, token, deadline)
+    )
+
+
+def _carried_out(address: Address, token: Token, deadline: float) -> bool:
+    """Ask until the database says it, or the deadline has come."""
+    reason = "there was no time to ask"
+    while (left_s := deadline - time.monotonic()) > 0:
+        try:
+            return _asked(address, token, left_s)
+        except (psycopg.Error, StoreUnavailable) as error:
+            reason = first_line(error)
+        time.sleep(max(0.0, min(_PAUSE_S, deadline - time.monotonic())))
+    raise OutcomeUnknown(f"the database does not say whether it carried a COMMIT out: {reason}")
+
+
+def _asked(address: Address, token: Token, left_s: float) -> bool:
+    deadline = time.monotonic() + left_s
+    with closing(address.connect(within_s=left_s)) as connection:
+        left_s = min(deadline - time.monotonic(), address.answer_s)
+        if left_s <= 0:
+            raise StoreUnavailable("connecting took too long")
+        pipe = Pipe(connection, prepare=False, patience_s=left_s)
+        pipe.send(STATEMENTS["begin"].sql, {})
+        pipe.send(STATEMENTS["asking"].sql, {"limit_ms": str(int(1000 * left_s) + 1)})
+        rows = pipe.rows(STATEMENTS["ask_outcome"].sql, {"token": token.text, "until": token.until})
+        if warning := pipe.commit():
+            raise StoreUnavailable(warning)
+    if not rows:
+        raise OutcomeUnknown("a COMMIT was not answered, and it is too late to ask")
+    return bool(rows[0][0])

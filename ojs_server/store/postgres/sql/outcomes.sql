@@ -1,0 +1,34 @@
+-- name: note_outcome
+-- The last statement of a transaction that changes something. It fails where somebody was told
+-- that the transaction was not carried out, and where the transaction is so old that this may have
+-- been forgotten.
+INSERT INTO outcomes (token, carried_out)
+VALUES (
+    %(token)s::text::uuid,
+    CASE WHEN clock_timestamp() < to_timestamp(%(until)s::int8 / 1000.0) THEN true END
+)
+
+-- name: ask_outcome
+-- Whether a transaction was carried out; if not, it cannot be any more. The index waits for one
+-- that is about to end. A row is written in any case, so that the COMMIT behind it answers when both
+-- transactions are wherever a commit has to be. No row: it is too late to ask.
+INSERT INTO outcomes AS known (token, carried_out)
+SELECT %(token)s::text::uuid, false
+WHERE clock_timestamp() < to_timestamp(%(until)s::int8 / 1000.0)
+ON CONFLICT (token) DO UPDATE SET carried_out = known.carried_out
+RETURNING carried_out
+
+-- name: asking
+-- How a transaction is to run that asks for the outcome of another.
+SELECT
+    set_config('synchronous_commit', 'on', true),
+    set_config('lock_timeout', %(limit_ms)s::text, true),
+    set_config('statement_timeout', %(limit_ms)s::text, true),
+    set_config('idle_in_transaction_session_timeout', '60s', true)
+
+-- name: forget_outcomes
+-- Remove tokens that nobody asks for any more, a few of the oldest.
+DELETE FROM outcomes WHERE token IN (
+    SELECT token FROM outcomes WHERE token < %(before)s::text::uuid
+    ORDER BY token LIMIT %(limit)s::int8 FOR UPDATE SKIP LOCKED
+)

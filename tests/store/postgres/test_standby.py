@@ -1,0 +1,104 @@
+"""Commits that wait for a standby, and are cut off while they do."""
+
+from contextlib import closing
+from functools import partial
+
+import pytest
+
+from ojs_server.store.base import OutcomeUnknown
+from ojs_server.store.postgres.store import PostgresStore
+from tests.postgres import Server
+from tests.store.postgres.conftest import Apart
+from tests.store.postgres.proxy import proxy_before
+from tests.store.postgres.server import blocked, query, wait_until
+from tests.store.postgres.test_outcomes import ON_BOTH_DURABLE, OURS, add, carried_out, stored
+from tests.store.records import a_job, put
+
+WAITING = f"SELECT pid {OURS} AND wait_event = 'SyncRep'"
+
+
+def strict(url: str, standbys: str) -> None:
+    """Have every commit wait for one of these standbys."""
+    query(url, f"ALTER SYSTEM SET synchronous_standby_names = '{standbys}'")
+    query(url, "SELECT pg_reload_conf()")
+    wait_until(lambda: query(url, "SHOW synchronous_standby_names") == [(standbys,)])
+
+
+def waiting(url: str, count: int = 1) -> list[int]:
+    """The connections whose commits wait for a standby, once there are so many."""
+    wait_until(lambda: len(query(url, WAITING)) == count)
+    return [row[0] for row in query(url, WAITING)]
+
+
+@ON_BOTH_DURABLE
+def test_a_commit_whose_wait_was_cancelled_is_asked_for_until_it_is_safe(
+    durable_postgres: Server, apart: Apart
+) -> None:
+    url = durable_postgres.url
+    with closing(PostgresStore(url, node="a", patience_s=120)) as store:
+        put(store, a_job("before"))
+        strict(url, "nobody")
+        asked = apart(carried_out, store, partial(add, job_id="j1"))
+        (first,) = waiting(url)
+        query(url, f"SELECT pg_cancel_backend({first})")
+        # The transaction is there, and whoever asks for it waits as it should have.
+        (second,) = waiting(url)
+        assert (second != first, asked.done(), stored(url)) == (True, False, ["before", "j1"])
+        query(url, f"SELECT pg_cancel_backend({second})")
+        (third,) = waiting(url)
+        assert (third != second, asked.done()) == (True, False)
+        strict(url, "")
+        assert asked.result() is True
+
+
+def test_a_commit_that_no_standby_has_is_of_unknown_outcome(
+    durable_postgres: Server, apart: Apart
+) -> None:
+    url = durable_postgres.url
+    with closing(PostgresStore(url, node="a", patience_s=1)) as store:
+        put(store, a_job("before"))
+        strict(url, "nobody")
+        asked = apart(carried_out, store, partial(add, job_id="j1"))
+        query(url, f"SELECT pg_cancel_backend({waiting(url)[0]})")
+        with pytest.raises(OutcomeUnknown):
+            asked.result()
+        strict(url, "")
+        put(store, a_job("j2"))
+    assert stored(url) == ["before", "j1", "j2"]
+
+
+@ON_BOTH_DURABLE
+def test_a_server_that_restarts_during_the_wait_makes_no_commit_safe(
+    durable_postgres: Server, apart: Apart
+) -> None:
+    url = durable_postgres.url
+    with closing(PostgresStore(url, node="a", patience_s=120)) as store:
+        put(store, a_job("before"))
+        strict(url, "nobody")
+        asked = apart(carried_out, store, partial(add, job_id="j1"))
+        waiting(url)
+        durable_postgres.stop()
+        durable_postgres.start()
+        waiting(url)
+        assert (asked.done(), stored(url)) == (False, ["before", "j1"])
+        strict(url, "")
+        assert asked.result() is True
+
+
+@ON_BOTH_DURABLE
+def test_a_commit_that_is_under_way_is_waited_for(durable_postgres: Server, apart: Apart) -> None:
+    url = durable_postgres.url
+    with (
+        proxy_before(url) as proxy,
+        closing(PostgresStore(proxy.url, node="a", patience_s=120)) as store,
+    ):
+        put(store, a_job("before"))
+        strict(url, "nobody")
+        asked = apart(carried_out, store, partial(add, job_id="j1"))
+        waiting(url)
+        proxy.cut()
+        wait_until(lambda: blocked(url) == 1)
+        assert (asked.done(), stored(url)) == (False, ["before"])
+        strict(url, "")
+        assert asked.result() is True
+    assert stored(url) == ["before", "j1"]
