@@ -65,7 +65,8 @@ Outcome = Any
 
 Handler = Callable[[Work, Sequence[Any]], Sequence[Outcome]]
 
-# In this order inside a transaction: what was just enqueued or given back can be claimed.
+# In this order inside a transaction: what was just enqueued or given back can be claimed. Rows are
+# locked before that, in the order that store/postgres/transaction.py gives.
 HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
     (
         (
@@ -92,7 +93,6 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
     ((routing.SaveRouting, routing.DropRouting), routing.run),
     ((schemas.RegisterSchema, schemas.RemoveSchema), schemas.run),
     ((deliveries.Spread, deliveries.Take, deliveries.Report), deliveries.run),
-    # Before every group that locks jobs: see the order of locks in store/base.py.
     ((cron.Register, cron.Amend, cron.Forget, cron.Trigger, cron.Fire), cron.run),
     ((enqueue.Enqueue,), enqueue.run),
     ((bulk_enqueue.BulkEnqueue,), bulk_enqueue.run),
@@ -125,13 +125,23 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
     ((beat.Beat,), beat.run),
     ((sweep.Sweep,), sweep.run),
     ((claim.Claim,), claim.run),
-    # After every group that locks jobs.
     ((workflow.Cancel,), workflow.run_cancels),
     # Last: limits are locked after everything else.
     ((opening.Open, opening.Override), opening.run),
 )
-# The first groups lock rows of their own, which come before all others in the order of locks.
-_LOCK_AFTER: Final = 5
+# What changes that which every node knows.
+_SETTINGS: Final[set[type]] = {
+    *(control.SetPaused, control.Configure, control.Maintain, control.Reset, control.Drop),
+    *get_args(sharers.Operation),
+    *(routing.SaveRouting, routing.DropRouting, schemas.RegisterSchema, schemas.RemoveSchema),
+}
+_ON_WEBHOOKS: Final[set[type]] = {*get_args(webhooks.Operation), deliveries.Spread}
+# Groups whose handlers lock for all of their operations at once.
+_AT_ONCE: Final[set[type]] = {
+    *(enqueue.Enqueue, *get_args(settle.OnJob), settle.Remove, RepeatableAck, RepeatableFail),
+    *(checkpoint.Save, checkpoint.Clear, progress.Advance, priority.Prioritize),
+    *(beat.Beat, sweep.Sweep, claim.Claim),
+}
 # What takes so little that a loop may do it between two requests.
 _SMALL: Final[set[type]] = {
     *(enqueue.Enqueue, settle.Ack, settle.Fail, RepeatableAck, RepeatableFail),
@@ -139,6 +149,8 @@ _SMALL: Final[set[type]] = {
 }
 _SMALL_JOBS: Final = 100
 _GROUP_OF: Final = {kind: index for index, (kinds, _) in enumerate(HANDLERS) for kind in kinds}
+# The groups before this one have rows of their own, which come first in the order of locks.
+_FIRST_TO_LOCK: Final = _GROUP_OF[cron.Register]
 
 
 class Committed(msgspec.Struct, frozen=True):
@@ -336,15 +348,20 @@ def begin(
     groups: defaultdict[int, list[int]] = defaultdict(list)
     for index, op in enumerate(ops):
         groups[_GROUP_OF[type(op)]].append(index)
+    kinds = set(map(type, ops))
     # The one writer of an embedded store has everything to itself.
-    locked = store.embedded or len(groups) == 1
+    locked = store.embedded or len(ops) == 1 or (len(groups) == 1 and type(ops[0]) in _AT_ONCE)
     foreseen = None if store.embedded else foresee(ops)
     outcomes: list[Outcome] = [None] * len(ops)
     with ExitStack() as stack:
         tx = stack.enter_context(store.transaction(foreseen, patient=patient))
         work = Work(tx, rules, luck, rota)
+        if not (store.embedded or _SETTINGS.isdisjoint(kinds)):
+            tx.lock_settings()
+        if not (locked or _ON_WEBHOOKS.isdisjoint(kinds)):
+            webhooks.lock(work, ops)
         for place, indexes in sorted(groups.items()):
-            if not locked and place >= _LOCK_AFTER:
+            if not locked and place >= _FIRST_TO_LOCK:
                 lock(work, ops, foreseen)
                 locked = True
             handler = HANDLERS[place][1]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ojs_server.domain.cron_entry import CronEntry, draft_of
+from ojs_server.domain.cron_entry import CronEntry, Overlap, draft_of
 from ojs_server.domain.cron_request import CronChanges, changed, registered
 from ojs_server.domain.errors import Conflict, NotFound, OjsError
 from ojs_server.domain.job import StoredJob
@@ -89,6 +89,19 @@ Answer = Kept | Triggered | Fired
 def run(work: Work, ops: Sequence[Operation]) -> list[Answer | OjsError]:
     """Rare calls, one after the other."""
     return [outcome_of(_carry_out, work, op) for op in ops]
+
+
+def lock(work: Work, ops: Sequence[Operation]) -> set[str]:
+    """Lock the entries of a batch; answers the jobs that these calls may cancel or let go."""
+    entries = list(work.tx.load_cron([op.name for op in ops if isinstance(op, _OnEntry)]).values())
+    if Fire() in ops and work.tx.maintenance is None:
+        entries += [*work.tx.load_held_cron(STEP), *work.tx.load_due_cron(STEP)]
+    runs = (run for entry in entries if entry.held for run in work.tx.load_held_runs(entry.name))
+    return {run.job_id for run in runs if run.job_id} | {
+        entry.last_job_id
+        for entry in entries
+        if entry.last_job_id and entry.overlap == Overlap.CANCEL_PREVIOUS
+    }
 
 
 def missing(name: str) -> NotFound:

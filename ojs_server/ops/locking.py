@@ -12,13 +12,16 @@ from ojs_server.ops import (
     checkpoint,
     claim,
     control,
+    cron,
     enqueue,
     move,
     presence,
     priority,
     progress,
     rooms,
+    sessions,
     settle,
+    sweep,
     workflow,
 )
 from ojs_server.ops.exchange import RepeatableAck, RepeatableFail
@@ -39,7 +42,10 @@ _ON_JOB: Final = (
     priority.Prioritize,
     rooms.Begin,
 )
-_BY_WORKER: Final = (claim.Claim, beat.Beat, rooms.Join, *get_args(presence.Coming))
+_BY_WORKER: Final = (
+    *(claim.Claim, beat.Beat, rooms.Join, sessions.OpenSession, sessions.DropSession),
+    *get_args(presence.Coming),
+)
 
 
 def foresee(ops: Sequence[Any]) -> Foreseen | None:
@@ -75,6 +81,9 @@ def lock(work: Work, ops: Sequence[Any], foreseen: Foreseen | None) -> None:
     def those(*kinds: type) -> list[Any]:
         return [op for kind in kinds if kind in sorts for op in sorts[kind]]
 
+    # Cron entries first: only they say which jobs they lead to.
+    fired = those(*get_args(cron.Operation))
+    led = cron.lock(work, fired) if fired else set()
     enqueues = those(*_ENQUEUES)
     uniques = [draft.unique.key for op in enqueues for draft in op.drafts if draft and draft.unique]
     if uniques:
@@ -83,13 +92,21 @@ def lock(work: Work, ops: Sequence[Any], foreseen: Foreseen | None) -> None:
     jobs = {op.job_id for op in those(*_ON_JOB)} if limited or foreseen is None else set()
     jobs.update(job_id for op in those(control.Purge, move.Move) for job_id in op.job_ids)
     jobs.update(job_id for op in those(bulk.Bulk) for job_id in op.ids)
-    if called_off := {op.workflow_id for op in those(workflow.Cancel)}:
+    jobs |= led
+    called_off = {op.workflow_id for op in those(workflow.Cancel)}
+    if called_off:
         jobs |= workflow.lock_members(tx, called_off)
     held = {job_id for op in those(beat.Beat) for job_id in op.active_ids or ()}
     workers = {op.worker_id for op in those(*_BY_WORKER) if op.worker_id}
+    if any(op.worker_id is None for op in those(presence.Direct)):
+        workers.update(worker.id for worker in tx.load_all_workers())
     leaving = {op.worker_id for op in those(presence.Deregister, presence.Delete)}
     if work.rules.profile.renewal == "all":
         leaving |= {op.worker_id for op in those(beat.Beat)}
+    if sweeps := those(sweep.Sweep, presence.Cleanup):
+        # These wait for nobody, so after those who are waited for in the order of their ids.
+        tx.lock(workers, (), ())
+        leaving |= _dying(work, sweeps)
     tx.lock(workers, jobs, jobs | held, leaving)
     claims = those(claim.Claim)
     drafts = [draft for op in enqueues for draft in op.drafts if draft]
@@ -108,4 +125,14 @@ def lock(work: Work, ops: Sequence[Any], foreseen: Foreseen | None) -> None:
         pools = limited_pools(tx.sharing) if claims else ()
         names += guards(limited_tenants(tx.sharing, tenants), pools)
     if names:
+        tx.lock_workflows(jobs, called_off)
         work.gates.settle(names)
+
+
+def _dying(work: Work, sweeps: Sequence[Any]) -> set[str]:
+    """Lock the workers that sweeps take for dead, and those that clean-ups delete."""
+    found = [
+        [presence.offline(work, op)] if isinstance(op, presence.Cleanup) else sweep.doomed(work, op)
+        for op in sweeps
+    ]
+    return {worker.id for of_op in found for workers in of_op for worker in workers}

@@ -367,11 +367,16 @@ def clean_up(work: Work, ops: Sequence[Cleanup]) -> list[Cleaned | OjsError]:
     return [_clean_up(work, op) for op in ops]
 
 
-def _clean_up(work: Work, op: Cleanup) -> Cleaned:
+def offline(work: Work, op: Cleanup) -> list[Worker]:
+    """Lock the workers that a clean-up deletes, but for those that another node is busy with."""
     limits = work.rules.profile.thresholds
     silent_ms = limits.offline_ms if op.now else limits.deleted_ms
     gone = work.now if op.now else work.now - limits.deleted_ms
-    found = work.tx.load_offline_workers(work.now - silent_ms, gone, CLEANUP_STEP)
+    return work.tx.load_offline_workers(work.now - silent_ms, gone, CLEANUP_STEP)
+
+
+def _clean_up(work: Work, op: Cleanup) -> Cleaned:
+    found = offline(work, op)
     if found:
         work.tx.save_workers(_delete(work, found, None))
     return Cleaned(tuple(worker.id for worker in found), len(found) == CLEANUP_STEP)

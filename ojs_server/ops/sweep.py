@@ -9,7 +9,7 @@ from ojs_server.domain.errors import OjsError
 from ojs_server.domain.job import Change, Job, Lease, State
 from ojs_server.domain.workers import Worker
 from ojs_server.ops import beside
-from ojs_server.ops.presence import DEATH, DROPPED, Farewell, bury, noticed
+from ojs_server.ops.presence import DEATH, DROPPED, bury, noticed
 from ojs_server.ops.prune import STEP, Pruned, prune
 from ojs_server.ops.work import Work
 from ojs_server.store.base import JUDGED_AFTER_MS
@@ -62,13 +62,18 @@ def run(work: Work, ops: Sequence[Sweep]) -> list[Swept | OjsError]:
 
 
 def _sweep(work: Work, op: Sweep) -> Swept:
+    silent, dropped = doomed(work, op)
+    if silent or dropped:
+        # What they hold, before anything that is passed over where others have it.
+        work.tx.lock((), (), (), [worker.id for worker in (*silent, *dropped)])
     step = BEHIND_STEP if work.now - op.asked_at > BEHIND_MS else MATURE_STEP
     # In maintenance nothing becomes due but the leases of those who still work.
     matured, removed = _mature(work, step) if work.tx.maintenance is None else (0, 0)
     lapsed = _lapse(work, op)
-    tx, profile = work.tx, work.rules.profile
-    dead = _bury(work, op, profile.dead_after_ms, tx.load_silent_workers, DEATH)
-    dead += _bury(work, op, profile.session_grace_ms, tx.load_dropped_workers, DROPPED)
+    for workers, why in ((silent, DEATH), (dropped, DROPPED)):
+        if workers:
+            work.tx.save_workers(bury(work, workers, why))
+    dead = len(silent) + len(dropped)
     changed = _notice(work, op) if op.check else 0
     pruned = prune(work) if op.prune else Pruned()
     more = matured + removed >= step or lapsed >= STEP or max(dead, changed) >= WORKERS_STEP
@@ -117,20 +122,22 @@ def _lapsed(work: Work, job: Job, lease: Lease) -> Change:
     )
 
 
-def _bury(
-    work: Work,
-    op: Sweep,
-    patience_ms: int | None,
-    load: Callable[[int, int], list[Worker]],
-    why: Farewell,
-) -> int:
-    """Take workers for dead that something has been missed of for longer than the patience."""
+def doomed(work: Work, op: Sweep) -> tuple[list[Worker], list[Worker]]:
+    """Lock the workers that a sweep takes for dead: those that were silent for too long, and those
+    that dropped their session and did not come back."""
+    tx, profile = work.tx, work.rules.profile
+    silent = _missed(op, profile.dead_after_ms, tx.load_silent_workers)
+    known = {worker.id for worker in silent}
+    dropped = _missed(op, profile.session_grace_ms, tx.load_dropped_workers)
+    return silent, [worker for worker in dropped if worker.id not in known]
+
+
+def _missed(
+    op: Sweep, patience_ms: int | None, load: Callable[[int, int], list[Worker]]
+) -> list[Worker]:
     if patience_ms is None or _is_early(op, patience_ms):
-        return 0
-    missed = load(op.asked_at - patience_ms, WORKERS_STEP)
-    if missed:
-        work.tx.save_workers(bury(work, missed, why))
-    return len(missed)
+        return []
+    return load(op.asked_at - patience_ms, WORKERS_STEP)
 
 
 def _notice(work: Work, op: Sweep) -> int:

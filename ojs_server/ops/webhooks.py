@@ -10,6 +10,7 @@ from ojs_server.domain.delivery import Delivery, replayed
 from ojs_server.domain.errors import Conflict, NotFound, OjsError
 from ojs_server.domain.webhook import Webhook, rotated, webhook_id
 from ojs_server.domain.webhook_request import WebhookChanges, changed, subscribed
+from ojs_server.ops.deliveries import Spread
 from ojs_server.ops.work import Work, outcome_of
 
 # Each is looked at for every event, and holds a place in memory while it is.
@@ -74,6 +75,13 @@ Answer = Webhook | Delivery
 def run(work: Work, ops: Sequence[Operation]) -> list[Answer | OjsError]:
     """Rare calls, one after the other."""
     return [outcome_of(_carry_out, work, op) for op in ops]
+
+
+def lock(work: Work, ops: Sequence[object]) -> None:
+    """Lock the subscriptions of a batch before any delivery."""
+    names = [op.webhook_id for op in ops if isinstance(op, _OnWebhook)]
+    names += [one.id for op in ops if isinstance(op, Spread) for one in op.news.webhooks]
+    work.tx.load_webhooks(names)
 
 
 def missing(kind: str, name: str) -> NotFound:

@@ -61,34 +61,34 @@ JUDGED_AFTER_MS = 30_000
 # How many demands of the jobs in a transaction's queues are told apart.
 MAX_DEMANDS = 1000
 
-# What a wipe empties.
+# What a wipe empties, in the order of locks.
 WIPED = (
-    "jobs",
-    "leases",
-    "workers",
     "queues",
-    "queue_counts",
-    "events",
-    "event_tally",
-    "receipts",
+    "maintenance",
+    "tenants",
+    "pools",
+    "routings",
+    "schemas",
+    "webhooks",
+    "deliveries",
     "cron",
     "cron_runs",
-    "workflows",
-    "workflow_jobs",
+    "workers",
+    "worker_kinds",
+    "job_kinds",
+    "jobs",
+    "leases",
     "checkpoints",
     "progress",
     "earlier_holders",
+    "workflows",
+    "workflow_jobs",
     "limits",
-    "webhooks",
-    "deliveries",
+    "queue_counts",
+    "events",
+    "event_tally",
     "statistics",
-    "maintenance",
-    "schemas",
-    "routings",
-    "job_kinds",
-    "worker_kinds",
-    "tenants",
-    "pools",
+    "receipts",
 )
 
 # Beside the states, the counters of a queue hold how many bytes wait.
@@ -138,6 +138,10 @@ class Tx(WorkflowTx, WebhookTx, SchemaTx, RoutingTx, SharingTx, KindTx, CronTx, 
     maintenance: Maintenance | None
     # What tenants and pools there were then.
     sharing: Sharing
+
+    def lock_settings(self) -> None:
+        """Wait for every other transaction that changes what all nodes know: settings of queues,
+        tenants, pools, routings, schemas, maintenance."""
 
     def position(self) -> int:
         """The next place in commit order."""

@@ -3,7 +3,7 @@
 Workflows are locked after the jobs that lead to them: only a job's end says which it concerns.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Protocol
 
 import msgspec
@@ -45,6 +45,9 @@ class WorkflowTx(Protocol):
 
     def look_at_workflows(self, ids: Iterable[str]) -> dict[str, Workflow]:
         """Read workflows without a lock: one that has ended stays so, others may move on."""
+
+    def lock_workflows(self, jobs: Collection[str], ids: Collection[str]) -> None:
+        """Lock these workflows and those that these jobs are members of, before limits."""
 
     def update_workflows(self, workflows: Sequence[Workflow]) -> None:
         """Store what the last step made of locked workflows."""

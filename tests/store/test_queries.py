@@ -25,6 +25,7 @@ ONLY_POSTGRES = {
     "lock_configs",
     "lock_jobs",
     "lock_leases",
+    "lock_workflows",
     "note_waiting",
     "lock_unique",
     "unlock_unique",

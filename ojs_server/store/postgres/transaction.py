@@ -1,14 +1,21 @@
 """One PostgreSQL write transaction: what only this store does its way.
 
-Locks are taken in one order, so that nodes wait for each other but never in a circle: cron
-entries, workers, jobs, leases, workflows, then limits, each in the order of their ids; a mixed
-batch locks first and reads then. Workflows and limits come last because only a job says which of
-them it concerns; whoever holds a limit passes over jobs that are locked.
-Fingerprints of unique jobs are locked in their order before the jobs that they lead to.
+Locks are taken in one order, so that nodes wait for each other but never in a circle:
+
+1. the number of the settings that every node knows; only who holds it changes their rows
+2. webhooks, deliveries
+3. cron entries
+4. fingerprints of unique jobs
+5. workers, jobs, leases, each in the order of their ids
+6. workflows, limits
+7. counters of queues
+
+A mixed batch locks first and reads then. Workflows and limits come late because only a job says
+which of them it concerns; whoever holds a limit passes over jobs that are locked.
 Sweeps wait for nobody: they leave what is locked to whoever holds the lock.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, Final
 
@@ -27,6 +34,7 @@ from ojs_server.store.postgres.reads import Held
 from ojs_server.store.postgres.statements import (
     STATEMENTS,
     PostgresStatements,
+    can_hold,
     claim_of,
 )
 from ojs_server.store.postgres.writer import Begun
@@ -126,6 +134,12 @@ class PostgresTx(PostgresStatements, TableWrites):
         self._lock("lock_jobs", {*jobs, *held} - self._reads.ahead)
         self._lock("lock_leases", {*leases, *held})
 
+    def lock_workflows(self, jobs: Collection[str], ids: Collection[str]) -> None:
+        """Lock these workflows and those that these jobs are members of."""
+        known = {"jobs": jobs, "ids": ids}
+        columns = {name: texts([*filter(can_hold, some)]) for name, some in known.items()}
+        self._say("lock_workflows", **columns)
+
     def load_workers(self, ids: Iterable[str]) -> dict[str, Worker]:
         """Lock and read workers, once where the batch has locked them."""
         return self._reads.workers(ids)
@@ -147,9 +161,13 @@ class PostgresTx(PostgresStatements, TableWrites):
         self._send("lock_unique", rows)
         self._send("unlock_unique", rows)
 
-    def lock_schemas(self) -> None:
+    def lock_settings(self) -> None:
         """Wait for every other transaction that changes what all nodes know."""
-        self.all("lock_configs")
+        self._say("lock_configs")
+
+    def lock_schemas(self) -> None:
+        """Read the schemas once nobody else changes them."""
+        self.lock_settings()
         self.schemas = self.all_schemas()
 
     def announce(self, queues: Mapping[str, int]) -> None:

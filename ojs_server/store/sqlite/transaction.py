@@ -1,6 +1,6 @@
 """One SQLite write transaction: what only this store does its way."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import apsw
@@ -52,6 +52,12 @@ class SqliteTx(SqliteStatements, TableWrites):
 
     def lock_unique(self, keys: Iterable[bytes]) -> None:
         """There is no other transaction: the file has one writer."""
+
+    def lock_workflows(self, jobs: Collection[str], ids: Collection[str]) -> None:
+        """The same."""
+
+    def lock_settings(self) -> None:
+        """The same."""
 
     def lock_schemas(self) -> None:
         """The same."""

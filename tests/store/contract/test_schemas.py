@@ -56,6 +56,15 @@ def test_who_locks_knows_what_is_there(store: Store) -> None:
         assert [mark.version for mark in tx.schemas["mail.send"]] == [Version(2), Version(1)]
 
 
+def test_to_lock_the_settings_changes_nothing(store: Store) -> None:
+    put(store, a_schema())
+    with store.transaction() as tx:
+        tx.lock_settings()
+        assert tx.insert_schema(a_schema(version=2))
+    with store.reader() as reader:
+        assert len(reader.schemas("mail.send")) == 2
+
+
 def test_what_was_rolled_back_nobody_knows(store: Store) -> None:
     with undone(store) as tx:
         assert tx.insert_schema(a_schema())

@@ -29,6 +29,26 @@ def test_a_node_sees_how_far_the_other_has_moved_a_workflow(
     assert waiting.result() == MOVED
 
 
+def test_a_node_locks_the_workflows_that_jobs_are_of(
+    node: OpenNode, apart: Apart, postgres_store: str
+) -> None:
+    first, second = node("a"), node("b")
+    with first.transaction() as tx:
+        tx.insert_workflows([FLOW])
+        tx.insert_jobs([a_job("j1", workflow_id="w1", workflow_node=1), a_job("j2")])
+
+    def lock() -> None:
+        with second.transaction() as tx:
+            tx.lock_workflows(["j2", "j1", "\0"], [])
+
+    with first.transaction() as tx:
+        tx.lock_workflows([], ["w1", "\0"])
+        assert tx.load_states(["j1"]) == {"j1": "available"}
+        waiting = apart(lock)
+        wait_until(lambda: blocked(postgres_store) == 1)
+    waiting.result()
+
+
 def test_seizing_jobs_leaves_those_that_another_node_has(node: OpenNode) -> None:
     first, second = node("a"), node("b")
     put(first, a_job("j1"), a_job("j2"))

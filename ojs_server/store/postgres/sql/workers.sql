@@ -67,12 +67,12 @@ ORDER BY id LIMIT %(limit)s::int8
 FOR UPDATE SKIP LOCKED
 
 -- name: load_offline_workers
--- Those who have been silent or gone since a moment.
+-- Those who have been silent or gone since a moment, without those that another node is busy with.
 SELECT {worker} FROM workers
 WHERE deleted_at IS NULL
     AND (COALESCE(alive_at, seen_at) <= %(silent)s::int8 OR gone_at <= %(gone)s::int8)
 ORDER BY id LIMIT %(limit)s::int8
-FOR UPDATE
+FOR UPDATE SKIP LOCKED
 
 -- name: list_workers
 -- All workers, newest first.

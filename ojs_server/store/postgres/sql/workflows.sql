@@ -23,6 +23,13 @@ SELECT id, request_hash FROM workflows WHERE id = ANY ({rows})
 -- row: text
 SELECT {workflow} FROM workflows WHERE id = ANY ({rows}) ORDER BY id FOR UPDATE
 
+-- name: lock_workflows
+-- Only lock: these, and those that these jobs are of.
+SELECT 1 FROM workflows WHERE id = ANY (
+    %(ids)s::text[]
+    || ARRAY(SELECT workflow_id FROM jobs WHERE id = ANY (%(jobs)s::text[]))
+) ORDER BY id FOR UPDATE
+
 -- name: update_workflows
 -- What a step has made of them.
 -- row: text, text, text, int8, int8

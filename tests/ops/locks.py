@@ -1,0 +1,126 @@
+"""Recording which rows a transaction on PostgreSQL locks, statement by statement."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+import msgspec
+import psycopg
+import pytest
+
+from ojs_server.store.postgres.pipe import Pipe
+from ojs_server.store.postgres.store import PostgresStore
+from ojs_server.store.records import Foreseen
+
+# The documented order of locks (store/postgres/transaction.py): tables that nodes meet at, each
+# with the column that names its rows. What is changed only under the lock of another row is left
+# out, such as the settings themselves, and so are fingerprints, whose rows nobody ever sees.
+ORDER: Final[Mapping[str, str]] = {
+    "settings": "name",
+    "webhooks": "id",
+    "deliveries": "id",
+    "cron": "name",
+    "workers": "id",
+    "jobs": "id",
+    "leases": "job_id",
+    "workflows": "id",
+    "limits": "name",
+    "queue_counts": "queue",
+}
+# Of these also the rows are locked in order, whatever the statements.
+_ROWS_IN_ORDER: Final = {"cron", "workers", "jobs", "leases"}
+_RANK: Final = {table: rank for rank, table in enumerate(ORDER)}
+# Rows that a transaction has locked or changed name it until it ends; new ones nobody sees yet.
+_HELD: Final = (
+    "WITH open AS MATERIALIZED (SELECT backend_xid FROM pg_stat_activity"
+    " WHERE backend_xid IS NOT NULL AND datname = current_database()) "
+) + " UNION ALL ".join(
+    f"SELECT '{table}', {column} FROM {table}"
+    " WHERE xmax::text IN (SELECT backend_xid::text FROM open)"
+    for table, column in ORDER.items()
+)
+
+_LOCKING: Final = re.compile(r"\b(FOR UPDATE|INSERT|UPDATE|DELETE)\b")
+
+Row = tuple[str, str]
+
+
+class Step(msgspec.Struct, frozen=True):
+    """A statement and the rows that were locked by it."""
+
+    sql: str
+    rows: frozenset[Row]
+
+    @property
+    def waits(self) -> bool:
+        """Whether it waits for rows that another transaction holds."""
+        return "SKIP LOCKED" not in self.sql
+
+
+class Undone(Exception):
+    """The transaction was only looked at."""
+
+
+class Watched(PostgresStore):
+    """Carries transactions out, notes what each step locks, and rolls them back."""
+
+    def __init__(self, url: str, **settings: Any) -> None:
+        super().__init__(url, **settings)
+        self.steps: list[Step] = []
+        self._look = psycopg.connect(url, autocommit=True)
+
+    @contextmanager
+    def transaction(
+        self, foreseen: Foreseen | None = None, *, patient: bool = True
+    ) -> Iterator[Any]:
+        """Note the steps of a transaction; nothing of it stays."""
+        steps, held = self.steps, set[Row]()
+        steps.clear()
+        send = Pipe.send
+        last: list[tuple[Pipe, str]] = []
+
+        def look() -> None:
+            if last and _LOCKING.search(last[-1][1]):
+                pipe, sql = last[-1]
+                pipe.look()
+                rows = set(self._look.execute(_HELD.encode()).fetchall()) - held
+                if rows:
+                    steps.append(Step(sql, frozenset(rows)))
+                held.update(rows)
+
+        def watched(pipe: Pipe, sql: str, bound: Any, seen: Any = None) -> None:
+            look()
+            last[:] = [(pipe, sql)]
+            # With somebody to look at its answer it can be waited for.
+            send(pipe, sql, bound, seen or (lambda result: None))
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Pipe, "send", watched)
+            with super().transaction(foreseen) as tx:
+                yield tx
+                look()
+                raise Undone
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._look.close()
+        super().close()
+
+
+def out_of_order(steps: Sequence[Step]) -> list[str]:
+    """The steps that wait for rows which come before some that are held."""
+    found: list[str] = []
+    held: dict[str, str] = {}
+    for step in steps:
+        first = min(step.rows, key=lambda row: (_RANK[row[0]], row[1]))
+        last = max(held, key=lambda table: _RANK[table], default=first[0])
+        late = _RANK[first[0]] < _RANK[last] or (
+            first[0] in _ROWS_IN_ORDER and first[1] < held.get(first[0], "")
+        )
+        if step.waits and late:
+            sql = " ".join(step.sql.split())[:60]
+            found.append(f"{first[0]} {first[1]} after {last} {held.get(last)}, by {sql}")
+        for table, name in step.rows:
+            held[table] = max(name, held.get(table, ""))
+    return found

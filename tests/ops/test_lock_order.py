@@ -1,0 +1,210 @@
+"""Every two kinds of operations in one batch lock rows in the documented order."""
+
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from typing import Any, Final
+
+import pytest
+
+from ojs_server.domain.cron_request import parse_changes as cron_changes
+from ojs_server.domain.delivery import Reply
+from ojs_server.domain.faults import parse_fault
+from ojs_server.domain.kind import Kind
+from ojs_server.domain.maintenance import MaintenanceOrder
+from ojs_server.domain.pool import Pool
+from ojs_server.domain.progress import Report as Progress
+from ojs_server.domain.rate_limit import Policy
+from ojs_server.domain.routing import parse_routing
+from ojs_server.domain.schema import registered
+from ojs_server.domain.target import Reach
+from ojs_server.domain.tenant import Tenant
+from ojs_server.domain.turns import Rota
+from ojs_server.domain.version import Version
+from ojs_server.domain.webhook_request import parse_changes as webhook_changes
+from ojs_server.domain.workers import Directive, WorkerState
+from ojs_server.ops import batch, cron, presence, workflow
+from ojs_server.ops.beat import Beat
+from ojs_server.ops.bulk import Bulk
+from ojs_server.ops.bulk_enqueue import BulkEnqueue
+from ojs_server.ops.checkpoint import Clear, Save
+from ojs_server.ops.claim import Claim
+from ojs_server.ops.control import Collect, Drop, Maintain, Purge, Reset, SetPaused
+from ojs_server.ops.deliveries import Report, Spread, Take, look
+from ojs_server.ops.exchange import RepeatableAck, RepeatableFail
+from ojs_server.ops.move import Move
+from ojs_server.ops.opening import Open, Override
+from ojs_server.ops.priority import Prioritize
+from ojs_server.ops.progress import Advance
+from ojs_server.ops.rooms import Begin, Join
+from ojs_server.ops.routing import DropRouting, SaveRouting
+from ojs_server.ops.schemas import RegisterSchema, RemoveSchema
+from ojs_server.ops.sessions import DropSession, OpenSession
+from ojs_server.ops.settle import Ack, Activate, Cancel, Fail, Remove, Rerun, Revive
+from ojs_server.ops.sharers import DropPool, DropTenant, SavePool, SaveTenant
+from ojs_server.ops.sweep import Sweep
+from ojs_server.ops.webhooks import AmendWebhook, Replay, RotateSecret, Subscribe, Unsubscribe
+from ojs_server.ops.work import Rules
+from ojs_server.store.open import open_store
+from tests.ops.bench import Bench, HandClock, enqueue
+from tests.ops.flows import Flows, group, request
+from tests.ops.locks import Undone, Watched, out_of_order
+from tests.ops.test_queue_limits import configure
+
+MINUTE: Final = 60_000
+
+
+class World:
+    """What operations are about: one of everything, under names of its own."""
+
+    def __init__(self, bench: Bench, name: str) -> None:
+        do, self.now = bench.do, bench.clock.now
+        self.name, self.queue, self.worker = name, f"q.{name}", f"w.{name}"
+        do(configure(self.queue, concurrency=100, backpressure={"max_depth": 1000}))
+        do(SaveTenant(f"tenant.{name}", Tenant()))
+        do(SavePool(f"pool.{name}", Pool((f"pooled.{name}",))))
+        do(SaveRouting(f"routed.{name}", parse_routing({"rules": [{"version": 1, "weight": 1}]})))
+        self.schema = {"type": f"typed.{name}", "version": "1.0", "schema": {"type": "array"}}
+        do(RegisterSchema(registered(self.schema, 0)))
+        do(presence.Register(self.worker, {}))
+        limited: dict[str, Any] = {
+            "queue": self.queue,
+            "rate_limit": {"key": f"k.{name}", "concurrency": 50},
+            "retry": {"max_attempts": 1},
+        }
+        self.job = {"type": "t", "args": [], **limited}
+        self.active, self.second, self.discarded = (bench.put(**limited) for _ in range(3))
+        bench.take(self.worker, 3, queues=(self.queue,))
+        bench.fail(self.discarded)
+        self.available, self.moved, self.completed = (bench.put(**limited) for _ in range(3))
+        bench.do(Cancel(self.completed))
+        self.pending = bench.put(pending=True, **limited)
+        template = {"name": name, "cron": "* * * * *", "overlap_policy": "cancel_previous"}
+        self.cron = cron_changes({**template, "type": "t", "options": {"queue": self.queue}})
+        do(cron.Register(name, self.cron))
+        do(cron.Trigger(name))
+        self.flow = Flows(bench).start(group(self.job, self.job))
+        body = {"url": "https://example.com/x", "events": ["*"]}
+        self.hook_changes = webhook_changes(body, Reach())
+        self.hook = do(Subscribe(self.hook_changes, "secret-01", None))
+        do(Advance(self.active, Progress(0.1)))
+        with bench.store.reader() as reader:
+            (hook,) = reader.webhooks([self.hook.id])
+            do(Spread(look(reader, [hook], hook.cursor), "ojs://test"))
+        (self.delivery, *_) = do(Take(((self.hook.id, 1),), MINUTE)).deliveries
+        with bench.store.reader() as reader:
+            (hook,) = reader.webhooks([self.hook.id])
+            self.news = look(reader, [hook], hook.cursor)
+
+    def operations(self) -> Iterator[batch.Operation]:
+        """One of every kind, at least, each of which comes to something."""
+        active, worker, name = self.active, self.worker, self.name
+        yield SetPaused(self.queue, True)
+        yield configure(self.queue, concurrency=99)
+        yield Maintain(MaintenanceOrder(True, "upgrade"))
+        yield Collect()
+        yield Reset()
+        yield SaveTenant(f"tenant.{name}", Tenant(max_concurrency=5))
+        yield DropTenant(f"tenant.{name}")
+        yield SavePool(f"pool.{name}", Pool((f"pooled.{name}",), concurrency=3))
+        yield DropPool(f"pool.{name}")
+        yield Subscribe(self.hook_changes, "secret-01", None)
+        yield AmendWebhook(self.hook.id, self.hook_changes)
+        yield RotateSecret(self.hook.id, "secret-02")
+        yield Unsubscribe(self.hook.id)
+        yield Replay(self.delivery.id)
+        yield SaveRouting(f"routed.{name}", parse_routing({"rules": [{"version": 2, "weight": 1}]}))
+        yield DropRouting(f"routed.{name}")
+        yield RegisterSchema(registered({**self.schema, "version": "1.1"}, 0))
+        yield RemoveSchema(f"typed.{name}", Version(1))
+        yield Spread(self.news, "ojs://test")
+        yield Take(((self.hook.id, 1),), MINUTE)
+        yield Report(self.delivery, Reply(200, None, 3))
+        yield cron.Register(name, self.cron)
+        yield cron.Amend(name, self.cron)
+        yield cron.Forget(name)
+        yield cron.Trigger(name)
+        yield cron.Fire()
+        yield enqueue(**{**self.job, "unique": {"keys": ["type"]}})
+        yield BulkEnqueue(tuple(enqueue(**self.job).drafts))
+        yield request(group(self.job, self.job))
+        yield Ack(active, worker)
+        yield Fail(active, parse_fault("boom"), worker)
+        yield Cancel(active)
+        yield Activate(self.pending)
+        yield Revive(self.discarded)
+        yield Rerun(self.discarded)
+        yield Remove(self.completed)
+        yield RepeatableAck(active, worker, 1)
+        yield RepeatableFail(active, parse_fault("boom"), worker, 1)
+        yield Begin(active, worker)
+        yield Save(active, b"{}")
+        yield Clear(active)
+        yield Advance(active, Progress(0.5))
+        yield Prioritize(self.available, 7)
+        yield Purge(self.queue, (self.available, self.second), ("available", "active"), cancel=True)
+        yield Drop(self.queue)
+        yield Move(self.queue, (self.moved, self.second), f"other.{name}")
+        yield Bulk("cancel", (self.available, self.second))
+        yield presence.Register(worker, {})
+        yield presence.Deregister(worker)
+        yield presence.Direct(Directive.QUIET)
+        yield presence.Direct(Directive.QUIET, worker)
+        yield presence.Delete(worker)
+        yield presence.Describe(worker, (Kind(f"room.{name}", "k", "t"),))
+        yield presence.Cleanup(now=True)
+        yield Join(worker, Kind(f"room.{name}", "k", "t"), new=False)
+        yield OpenSession(worker)
+        yield DropSession(worker, 0)
+        yield Beat(worker, WorkerState.RUNNING, False, (active, self.second))
+        yield Sweep(0, self.now + 10 * MINUTE)
+        yield Sweep(0, self.now + 60 * MINUTE, prune=True, check=True)
+        yield Claim((self.queue,), 3, worker)
+        yield workflow.Cancel(self.flow)
+        yield Open()
+        yield Override(f"k.{name}", Policy(concurrency=1))
+
+
+def kind_of(op: batch.Operation) -> str:
+    """The name of an operation's kind, with its module where two share it."""
+    return f"{type(op).__module__.rpartition('.')[2]}.{type(op).__name__}"
+
+
+KINDS: Final = sorted({kind for kinds, _ in batch.HANDLERS for kind in kinds}, key=str)
+
+
+@pytest.fixture
+def worlds(postgres_store: str, clock: HandClock) -> tuple[Bench, World, World]:
+    """Two of everything; the rows of the first come before those of the second."""
+    with closing(open_store(postgres_store, clock=clock)) as store:
+        bench = Bench(store, clock)
+        worlds = bench, World(bench, "a"), World(bench, "b")
+        # By now entries of cron are due and workers are silent, but leases still run.
+        clock.advance(10 * MINUTE)
+        return worlds
+
+
+def complaints(bench: Bench, store: Watched, *ops: batch.Operation) -> list[str]:
+    """Carry out a batch, and tell of each lock that is out of order."""
+    with suppress(Undone):
+        batch.begin(store, Rules(), bench.luck, ops, Rota()).commit()
+    batch_of = " + ".join(map(kind_of, ops))
+    return [f"{batch_of}: {found}" for found in out_of_order(store.steps)]
+
+
+def test_every_kind_is_among_the_operations(worlds: tuple[Bench, World, World]) -> None:
+    assert set(KINDS) <= set(map(type, worlds[1].operations()))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_operations_of_any_two_kinds_lock_rows_in_one_order(
+    worlds: tuple[Bench, World, World], kind: type, postgres_store: str, clock: HandClock
+) -> None:
+    bench, first, second = worlds
+    found: list[str] = []
+    with closing(Watched(postgres_store, clock=clock)) as store:
+        for op in (op for op in first.operations() if type(op) is kind):
+            found += complaints(bench, store, op)
+            for beside in second.operations():
+                found += complaints(bench, store, op, beside)
+    assert found == []
