@@ -4,10 +4,11 @@ import asyncio
 import json
 import time
 from collections import Counter
+from datetime import datetime, timedelta
 from typing import Any
 
 from conformance.case import case
-from conformance.cases.lifecycle import seconds_between
+from conformance.cases.lifecycle import moment, seconds_between
 from conformance.stage import Stage
 
 
@@ -90,6 +91,29 @@ async def first_in_first_out(stage: Stage) -> None:
         await stage.enqueue(queue, id=chosen)
     taken = [(await stage.take(queue))["id"] for _ in range(8)]
     stage.equal(taken, ids, "order")
+
+
+@case("OJS-FET-024", level=1, alone=True, seconds=60)
+async def due_beside_many(stage: Stage) -> None:
+    """What is due is handed to the next FETCH, however many others are due at the same time."""
+    crowd, queue, worker = stage.name(), stage.name(), stage.name("w")
+
+    async def now() -> datetime:
+        return moment((await stage.beat(worker))["server_time"])
+
+    for _ in range(2):
+        due = await now() + timedelta(seconds=2)
+        for _ in range(2):
+            await stage.enqueue_many(crowd, 1000, scheduled_at=due.isoformat())
+        last = due + timedelta(milliseconds=1)
+        job = await stage.enqueue(queue, scheduled_at=last.isoformat())
+        # The server's clock counts, and the first FETCH behind the moment.
+        await asyncio.sleep(max(0.0, (last - await now()).total_seconds() - 0.05))
+        for _ in range(10_000):
+            if await now() >= last:
+                break
+        taken = await stage.take(queue, worker)
+        stage.equal(taken["id"], job["id"], "the job that is due")
 
 
 @case("OJS-FET-009", "OJS-VIS-001", "OJS-LIF-018")

@@ -1,7 +1,7 @@
 """FETCH: hand out available jobs, each to one worker."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 
 import msgspec
@@ -11,10 +11,13 @@ from ojs_server.domain.errors import OjsError
 from ojs_server.domain.job import Job, Lease
 from ojs_server.domain.profile import LateAck
 from ojs_server.domain.queue_config import NO_CONFIG
+from ojs_server.domain.room import queue_of
+from ojs_server.domain.tenant import apart
 from ojs_server.ops.admission import Admission
 from ojs_server.ops.askers import look_at
 from ojs_server.ops.beside import NOTHING_LEFT, Left, left_for
 from ojs_server.ops.presence import unknown_worker
+from ojs_server.ops.promotion import promote
 from ojs_server.ops.sharing import Way, Wish, wish_of
 from ojs_server.ops.work import Work
 from ojs_server.store.records import Claimed
@@ -66,6 +69,12 @@ def run(work: Work, ops: Sequence[Claim]) -> list[Deliveries | OjsError]:
     askers = look_at(work, ops)
     answers: dict[int, Deliveries] = _repeated(work, ops)
     everywhere = tuple(work.tx.queue_names()) if any(map(_is_everywhere, ops)) else ()
+    served = [
+        op
+        for index, op in enumerate(ops)
+        if index not in answers and op.worker_id not in askers.barred
+    ]
+    promote(work, [queue for op in served for queue in _queues_of(work, op, everywhere)])
     wanted: dict[Wish, list[int]] = {}
     lanes: dict[int, list[Wish]] = {}
     for index, op in enumerate(ops):
@@ -104,6 +113,12 @@ def run(work: Work, ops: Sequence[Claim]) -> list[Deliveries | OjsError]:
         unknown_worker(op.worker_id) if op.worker_id in askers.unknown and op.known else one
         for op, one in zip(ops, shown, strict=True)
     ]
+
+
+def _queues_of(work: Work, op: Claim, everywhere: Sequence[str]) -> Iterable[str]:
+    if op.linked and op.worker_id is not None:
+        return sorted({queue_of(apart(room)[1]) for room, _ in work.tx.linked([op.worker_id])})
+    return op.queues or everywhere
 
 
 def _is_everywhere(op: Claim) -> bool:

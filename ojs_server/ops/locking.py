@@ -56,15 +56,17 @@ def foresee(ops: Sequence[Any]) -> Foreseen | None:
     """
     workers: set[str] = set()
     jobs: set[str] = set()
+    queues: set[str] = set()
     for op in ops:
         if isinstance(op, claim.Claim):
+            queues.update(op.queues)
             if op.worker_id:
                 workers.add(op.worker_id)
         elif isinstance(op, settle.Ack | settle.Fail):
             jobs.add(op.job_id)
         elif not isinstance(op, enqueue.Enqueue) or op.keys:
             return None
-    return Foreseen(workers, jobs)
+    return Foreseen(workers, jobs, queues)
 
 
 def lock(work: Work, ops: Sequence[Any], foreseen: Foreseen | None) -> None:

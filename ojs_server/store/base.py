@@ -184,6 +184,13 @@ class Tx(WorkflowTx, WebhookTx, SchemaTx, RoutingTx, SharingTx, KindTx, CronTx, 
     def load_due(self, limit: int) -> list[Job]:
         """Lock the jobs whose `due_at` has come, earliest first."""
 
+    def due_queues(self, queues: Iterable[str]) -> list[str]:
+        """Those of these queues, in their order, in which a scheduled job or a retry is due."""
+
+    def load_due_in(self, queues: Sequence[str], each: int) -> list[Job]:
+        """Lock the scheduled jobs and retries of queues that are due and have not expired: so many
+        of each queue at most, earliest first."""
+
     def claim(
         self, queues: Sequence[str], job_types: Sequence[str] | None, limit: int
     ) -> list[Claimed]:

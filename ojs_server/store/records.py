@@ -13,10 +13,12 @@ from ojs_server.domain.workers import Worker
 
 
 class Foreseen(msgspec.Struct, frozen=True):
-    """The workers and jobs that a transaction surely locks and reads before it writes to them."""
+    """The workers and jobs that a transaction surely locks and reads before it writes to them, and
+    the queues in which it looks for what is due."""
 
     workers: Collection[str]
     jobs: Collection[str]
+    queues: Collection[str] = ()
 
 
 class PlacedEvent(msgspec.Struct, frozen=True):

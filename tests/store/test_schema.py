@@ -132,6 +132,22 @@ def test_the_next_demand_is_found_by_index_on_postgres(
     assert {scan.index for scan in scans if scan.table == "jobs"} <= {"jobs_demand"}
 
 
+def test_what_a_fetch_promotes_is_found_by_index_on_postgres(
+    connection: psycopg.Connection[Any],
+) -> None:
+    connection.execute(
+        "UPDATE jobs SET state = 'scheduled', due_at = seq WHERE state = 'available'"
+    )
+    look = STATEMENTS["next_due_in"]
+    scans = explained(connection, look.sql, look.bound([("q1", "q0")]))
+    assert [scan for scan in scans if scan.table == "jobs"] == [Scan("jobs", "jobs_promotion", 2)]
+    bound = {"queues": TextArray(texts(["q1", "q0"])), "now": START, "limit": LIMIT}
+    scans = explained(connection, STATEMENTS["load_due_in"].sql, bound)
+    assert [scan for scan in scans if scan.table == "jobs"] == [
+        Scan("jobs", "jobs_promotion", 2 * LIMIT)
+    ]
+
+
 def test_claims_that_share_read_what_they_choose_from_on_postgres(
     connection: psycopg.Connection[Any],
 ) -> None:
@@ -369,6 +385,15 @@ def test_no_index_of_jobs_asks_for_a_list_on_sqlite(tmp_path: Path) -> None:
         texts = {name: sql for name, sql in connection.execute(asked) if sql}
     assert len(texts) > 10
     assert {name for name, sql in texts.items() if re.search(r"\bIN\b", sql)} == set()
+
+
+def test_what_a_fetch_promotes_is_found_by_index_on_sqlite(plan_of: Any) -> None:
+    plan = plan_of(QUERIES["next_due_in"].of_rows(2))
+    assert searches(plan, "jobs") == {"SEARCH jobs USING INDEX jobs_promotion (queue=?)"}
+    assert not any("TEMP B-TREE" in line for line in plan)
+    assert plan_of(QUERIES["load_due_in"].sql) == [
+        "SEARCH jobs USING INDEX jobs_promotion (queue=? AND due_at<?)"
+    ]
 
 
 def test_due_jobs_are_found_by_index_on_sqlite(plan_of: Any) -> None:

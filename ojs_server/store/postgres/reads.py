@@ -25,10 +25,13 @@ class Reads:
         self._workers: set[str] = set()
         # Jobs that are locked and read, and that nobody has come back to.
         self.ahead: set[str] = set()
+        self._queues: set[str] = set()
+        self._told_due: Callable[[], list[Any]] = list
         self._told_workers: Callable[[], list[Any]]
         self._told_jobs: Callable[[], list[Any]]
         self._told_leases: Callable[[], list[Any]]
         if foreseen is not None:
+            self._look_into(set(foreseen.queues))
             self.lock_workers(foreseen.workers)
             self._lock_jobs(set(foreseen.jobs))
 
@@ -60,9 +63,31 @@ class Reads:
             row[0]: (job_of(row), held.get(row[0])) for row in self._told_jobs() if row[0] in wanted
         }
 
+    def take(self) -> None:
+        """Take what the database has answered along with the BEGIN, and waits for no lock: behind
+        the next statement it would cost a way of its own."""
+        self._told_due()
+
+    def next_due(self, queues: Iterable[str]) -> dict[str, int]:
+        """When the first scheduled job or retry is due in each of these queues that has one."""
+        wanted = set(queues)
+        if not wanted:
+            return {}
+        self._look_into(wanted)
+        found = self._told_due()
+        return {row[0]: row[1] for row in found if row[0] in wanted and row[1] is not None}
+
+    def forget_due(self) -> None:
+        """Something has become due since."""
+        self._queues = set()
+
     def forget(self) -> None:
         """What was read may have changed."""
         self._workers, self.ahead = set(), set()
+
+    def _look_into(self, queues: set[str]) -> None:
+        if not queues <= self._queues:
+            self._queues, self._told_due = queues, self._ask("next_due_in", queues)
 
     def _lock_jobs(self, ids: set[str]) -> None:
         if ids:

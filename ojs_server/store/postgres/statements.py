@@ -53,7 +53,9 @@ def statement_of(query: Query) -> Statement:
         return Statement(query.sql, row=query.row)
     columns = tuple(re.split(r",\s*", query.row))
     arrays = [f"%(c{n})s::{kind}[]" for n, kind in enumerate(columns)]
-    repeatable = "= ANY ({rows})" in query.sql or query.sql.startswith("UPDATE ")
+    repeatable = query.sql.startswith("UPDATE ") or any(
+        once in query.sql for once in ("= ANY ({rows})", "SELECT DISTINCT * FROM unnest({rows})")
+    )
     # In SELECT: a function in FROM keeps what it answers, each column by itself in 24 KB.
     rows = "SELECT " + ", ".join(f"unnest({array})" for array in arrays)
     sql = query.sql.replace("SELECT * FROM unnest({rows})", rows)

@@ -22,7 +22,7 @@ from typing import Any, Final
 import msgspec
 
 from ojs_server.domain.choice import Candidate
-from ojs_server.domain.job import Change, Lease, StoredJob
+from ojs_server.domain.job import Change, Job, Lease, StoredJob
 from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.domain.sharing import ALONE
 from ojs_server.domain.workers import Worker
@@ -186,6 +186,9 @@ class PostgresTx(PostgresStatements, TableWrites):
     def write_changes(self, changes: Sequence[Change]) -> None:
         """Guarded transitions, all or none; whether all were possible is seen before the COMMIT."""
         rows = list(map(change_row, changes))
+        now = self.now
+        if any((due := change.after.due_at) is not None and due <= now for change in changes):
+            self._reads.forget_due()
         self._send("write_changes", rows, lambda result: check_written(touched(result), changes))
 
     def drop_leases(self, job_ids: Sequence[str]) -> None:
@@ -224,6 +227,17 @@ class PostgresTx(PostgresStatements, TableWrites):
     def load_jobs(self, ids: Iterable[str]) -> Held:
         """Lock and read jobs with their leases."""
         return self._reads.jobs(ids)
+
+    def due_queues(self, queues: Iterable[str]) -> list[str]:
+        """Where a scheduled job or a retry is due."""
+        names = list(dict.fromkeys(queues))
+        due = self._reads.next_due(names)
+        return [name for name in names if name in due and due[name] <= self.now]
+
+    def load_due_in(self, queues: Sequence[str], each: int) -> list[Job]:
+        """Scheduled jobs and retries that are due."""
+        rows = self.all("load_due_in", queues=texts([*queues]), now=self.now, limit=each)
+        return sorted(map(job_of, rows), key=lambda job: (job.due_at or 0, job.id))
 
     def claim(
         self, queues: Sequence[str], job_types: Sequence[str] | None, limit: int

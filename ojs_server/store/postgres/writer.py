@@ -99,6 +99,7 @@ class Writer:
                 told = pipe.ask(STATEMENTS["begun"].sql, {"local": True})
                 reads = Reads(pipe, foreseen)
                 ((now, number, offset, configs, *_),) = told()
+                reads.take()
         except BaseException as error:
             self._drop()
             outlived = isinstance(error, (StoreUnavailable, StaleWrite))

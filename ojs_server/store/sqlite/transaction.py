@@ -87,6 +87,22 @@ class SqliteTx(SqliteStatements, TableWrites):
             for row in self.of_ids("load_jobs", ids)
         }
 
+    def due_queues(self, queues: Iterable[str]) -> list[str]:
+        """Where a scheduled job or a retry is due."""
+        names = list(dict.fromkeys(queues))
+        rows = self.all_rows("next_due_in", [(name,) for name in names])
+        due = {queue for queue, moment in rows if moment is not None and moment <= self.now}
+        return [name for name in names if name in due]
+
+    def load_due_in(self, queues: Sequence[str], each: int) -> list[Job]:
+        """Scheduled jobs and retries that are due; queue by queue, which costs little here."""
+        rows = [
+            row
+            for queue in queues
+            for row in self.all("load_due_in", queue=queue, now=self.now, limit=each)
+        ]
+        return sorted(map(job_of, rows), key=lambda job: (job.due_at or 0, job.id))
+
     def claim(
         self, queues: Sequence[str], job_types: Sequence[str] | None, limit: int
     ) -> list[Claimed]:

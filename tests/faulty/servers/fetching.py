@@ -9,7 +9,7 @@ import msgspec
 from ojs_server.domain.demand import Ability
 from ojs_server.http import workers
 from ojs_server.http.call import Call
-from ojs_server.ops import askers, work
+from ojs_server.ops import askers, claim, work
 from ojs_server.ops import fetch as waiting
 from ojs_server.ops.wakeups import Wakeups
 from ojs_server.store.sqlite.statements import QUERIES
@@ -111,6 +111,12 @@ def deliveries_are_given_twice() -> None:
             before.clear()
 
     answered(V1 + FETCH, repeat, status=200)
+
+
+@fault("OJS-FET-024")
+def fetches_wait_for_the_sweep() -> None:
+    """A job that is due is handed out once the sweep has come to it, whoever asks before."""
+    put(claim, "promote", lambda *_: None)
 
 
 @fault("OJS-FET-011")

@@ -1,7 +1,12 @@
 """The store contract: what time alone changes, and when housekeeping is needed next."""
 
+from typing import Any
+
+import pytest
+
+from ojs_server.domain.job import StoredJob
 from ojs_server.store.base import Store
-from ojs_server.store.records import DueTimes
+from ojs_server.store.records import DueTimes, Foreseen
 from tests.store.records import (
     ON_ALL_VERSIONS,
     START,
@@ -9,9 +14,11 @@ from tests.store.records import (
     a_job,
     a_lease,
     a_worker,
+    change,
     claim,
     hold,
     put,
+    record,
 )
 
 
@@ -52,6 +59,66 @@ def test_a_job_that_is_held_is_never_due(store: Store, clock: HandClock) -> None
     assert len(claim(store)) == 1
     clock.forward(1)
     assert due(store) == []
+
+
+def waiting(job_id: str, due: int, **fields: Any) -> StoredJob:
+    """A job that is scheduled for so long after the start."""
+    return a_job(job_id, **{"state": "scheduled", "due_at": START + due, **fields})
+
+
+@ON_ALL_VERSIONS
+def test_queues_in_which_a_job_waits_for_a_moment_that_has_come(
+    store: Store, clock: HandClock
+) -> None:
+    put(
+        store,
+        waiting("a", 3, queue="later"),
+        waiting("b", 2, queue="scheduled"),
+        waiting("c", 9, queue="scheduled"),
+        waiting("d", 1, queue="retries", state="retryable"),
+        a_job("e", queue="expiring", due_at=START, expires_at=START),
+        a_job("f", queue="final", state="completed", due_at=START),
+    )
+    clock.forward(2)
+    names = ["later", "scheduled", "unknown", "expiring", "retries", "final", "scheduled"]
+    for foreseen in (None, Foreseen([], [], names), Foreseen([], [], ["final"])):
+        with store.transaction(foreseen) as tx:
+            assert tx.due_queues(names) == ["scheduled", "retries"]
+            assert tx.due_queues(["later"]) == tx.due_queues([]) == []
+
+
+@ON_ALL_VERSIONS
+def test_what_is_promoted_is_loaded_by_queue_earliest_first(store: Store, clock: HandClock) -> None:
+    put(
+        store,
+        *(waiting(f"q{n}", 5 - n, queue="q") for n in range(4)),
+        waiting("expired", 1, queue="q", expires_at=START + 1),
+        waiting("in-time", 1, queue="q", expires_at=START + 9),
+        waiting("r", 1, queue="r", state="retryable"),
+        waiting("other", 1, queue="s"),
+    )
+    clock.forward(4)
+    with store.transaction() as tx:
+        found = tx.load_due_in(["r", "q"], 3)
+        assert [job.id for job in found] == ["in-time", "r", "q3", "q2"]
+        assert tx.load_due_in(["r"], 1) == [record(store, "r")]
+        assert tx.load_due_in([], 1) == []
+
+
+@pytest.mark.parametrize("foreseen", [None, Foreseen([], [], ["default"])])
+def test_what_this_transaction_has_made_due_is_seen(
+    store: Store, foreseen: Foreseen | None
+) -> None:
+    put(store, waiting("j1", 5), a_job("j2"))
+    with store.transaction(foreseen) as tx:
+        held = tx.claim(["default"], None, 1)[0].job
+        assert tx.due_queues(["default"]) == []
+        tx.write_changes([change(held, state="retryable", due_at=START)])
+        assert tx.due_queues(["default"]) == ["default"]
+        tx.write_changes(
+            [change(tx.load_due_in(["default"], 9)[0], state="available", due_at=None)]
+        )
+        assert tx.load_due_in(["default"], 9) == []
 
 
 @ON_ALL_VERSIONS

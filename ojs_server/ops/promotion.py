@@ -1,0 +1,30 @@
+"""Promotion by a FETCH: scheduled jobs and retries that are due join the queues that it looks into.
+
+The sweep does the same a moment later, wherever nobody asks. It has its turn among all other
+requests, so behind a long line of them a job would lie due and unseen by every FETCH.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from ojs_server.domain import lifecycle
+from ojs_server.ops.work import Work
+
+# So many jobs in one transaction at most, which is what a loop may do between two requests; the
+# next FETCH or the sweep goes on from there.
+MOST: Final = 100
+
+
+def promote(work: Work, queues: Sequence[str]) -> None:
+    """Let the jobs of these queues whose moment has come be claimed, those first whose moment
+    came first. Nothing becomes due in maintenance."""
+    if work.tx.maintenance is not None or not queues:
+        return
+    due = work.tx.due_queues(queues)[:MOST]
+    if not due:
+        return
+    found = work.tx.load_due_in(due, MOST // len(due))
+    changes = [
+        lifecycle.mature(job, work.now, work.places(job), work.keep(job.queue)) for job in found
+    ]
+    work.apply([change for change in changes if change is not None])

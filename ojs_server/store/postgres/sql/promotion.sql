@@ -1,0 +1,25 @@
+-- fragment: waits_for_time
+-- A job that time makes available. In the words of the index, or it would not be used.
+state IN ('scheduled', 'retryable')
+
+-- name: next_due_in
+-- When the first scheduled job or retry of each of these queues is due.
+-- row: text
+SELECT wanted.queue, (
+    SELECT due_at FROM jobs
+    WHERE queue = wanted.queue AND {waits_for_time} ORDER BY due_at LIMIT 1
+)
+FROM (SELECT DISTINCT * FROM unnest({rows}) AS named (queue)) AS wanted
+
+-- name: load_due_in
+-- Lock the scheduled jobs and retries of queues that are due and have not expired, so many of each
+-- queue, earliest first, without those that another node is busy with.
+SELECT {job}
+FROM unnest(%(queues)s::text[]) AS wanted (queue)
+CROSS JOIN LATERAL (
+    SELECT * FROM jobs
+    WHERE queue = wanted.queue AND {waits_for_time} AND due_at <= %(now)s::int8
+        AND (expires_at IS NULL OR expires_at > %(now)s::int8)
+    ORDER BY due_at LIMIT %(limit)s::int8
+    FOR UPDATE SKIP LOCKED
+) AS jobs
