@@ -109,6 +109,11 @@ class Stage(Demands):
         """DELETE a path."""
         return await self.call("DELETE", path)
 
+    @property
+    def host(self) -> str:
+        """The server's own host, as `Host` names it."""
+        return self.wire.client.base_url.netloc.decode()
+
     async def spoken(self, content: bytes, seconds: float = 10.0) -> bytes:
         """Say bytes on a connection of its own, and return what comes back until it is quiet."""
         reader, writer = await connect(self.wire.client.base_url)

@@ -48,6 +48,7 @@ class Server:
         tracing: "Tracing | None" = None,
     ) -> None:
         self.settings = settings
+        self.origins = settings.origins
         self.tracing = tracing
         self.store = store
         self.luck = luck or chance()

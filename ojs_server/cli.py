@@ -197,7 +197,7 @@ def _parser() -> argparse.ArgumentParser:
 def _default(defaults: Settings, setting: Setting) -> str:
     """What `--help` says of a setting that is not given."""
     value = value_of(defaults, setting)
-    if value in (None, False, 0):
+    if value in (None, False, 0, ()):
         return ""
     if setting.kind in ("duration", "retention"):
         value = format_duration(value)

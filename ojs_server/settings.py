@@ -23,6 +23,7 @@ from ojs_server.domain.retention import Retention
 from ojs_server.domain.schema import MODES
 from ojs_server.domain.target import Reach
 from ojs_server.http.auth import Keys, parse_keys
+from ojs_server.http.origins import Origins, origins_of, parse_host, parse_origin
 from ojs_server.ops.work import Rules
 from ojs_wire.values import format_duration, parse_duration
 
@@ -43,6 +44,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     migrate: bool = True
     conformance: bool = False
     insecure: bool = False
+    allow_host: tuple[str, ...] = ()
+    cors_origin: tuple[str, ...] = ()
     strict: bool = False
     log_format: Literal["text", "json"] = "text"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
@@ -73,6 +76,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return Reach(private=self.webhook_private, plain=self.webhook_plain)
 
     @property
+    def origins(self) -> Origins:
+        """Which hosts requests may name, and which pages may send them.
+
+        A name matters where whoever can reach the server may use it.
+        """
+        any_host = self.keys.needed or self.insecure
+        return origins_of(None if any_host else self.allow_host, self.cors_origin)
+
+    @property
     def source(self) -> str:
         """The `source` of this server's events."""
         return "ojs://ojs-server/api"
@@ -93,7 +105,7 @@ class Setting(msgspec.Struct, frozen=True):
     """One setting's name outside: its flag, variable and what it is for."""
 
     name: str
-    kind: Literal["text", "number", "flag", "duration", "retention", "kept"]
+    kind: Literal["text", "number", "flag", "duration", "retention", "kept", "hosts", "origins"]
     help: str
     choices: tuple[str, ...] = ()
     least: int = 0
@@ -146,6 +158,12 @@ TABLE: Final[tuple[Setting, ...]] = (
     ),
     Setting("conformance", "flag", "test hooks on: /ojs/v1/admin/reset and meta.test_directive"),
     Setting("insecure", "flag", "allow a bind beyond loopback without any key"),
+    Setting(
+        "allow_host",
+        "hosts",
+        "names that requests may call this server by besides those of the loopback, with commas",
+    ),
+    Setting("cors_origin", "origins", "origins whose pages may call this server, with commas"),
     Setting("strict", "flag", "refuse unknown members of options, retry, unique and of requests"),
     Setting("log_format", "text", "log lines for people or for machines", ("text", "json")),
     Setting("log_level", "text", "least level that is logged", _LEVELS),
@@ -437,6 +455,10 @@ def _value(setting: Setting, given: Any, where: str) -> Any:
                 if milliseconds <= 0:
                     raise ValueError("must be longer than zero")
                 return milliseconds
+            case "hosts":
+                return tuple(map(parse_host, _several(given)))
+            case "origins":
+                return tuple(map(parse_origin, _several(given)))
             case _:
                 if not isinstance(given, str):
                     raise ValueError(f"must be a text, not {given!r}")
@@ -446,6 +468,12 @@ def _value(setting: Setting, given: Any, where: str) -> Any:
                 return given
     except (ValueError, TypeError) as error:
         raise SettingError(f"{where}: {error}") from None
+
+
+def _several(given: Any) -> list[str]:
+    """Texts with commas between them, or a list of a file."""
+    parts = given if isinstance(given, list) else str(given).split(",")
+    return [str(part) for part in parts if str(part).strip()]
 
 
 def _numeric(given: Any) -> Any:

@@ -137,3 +137,39 @@ async def open_to_this_machine_only(stage: Stage) -> None:
         return
     writer.close()
     stage.check(False, f"no answer at {address}", "a connection")
+
+
+@case("OJS-ACC-008", level=1)
+async def foreign_pages(stage: Stage) -> None:
+    """A page of another origin can neither change nor read anything; one of the own host can."""
+    queue, job = stage.name(), {"type": "test.case", "args": []}
+    for origin in ("http://example.com", f"http://{stage.host}.example.com", "null"):
+        for site in ({}, {"Sec-Fetch-Site": "same-origin"}):
+            headers = {"Origin": origin, **site}
+            for method, path in (("POST", "jobs"), ("POST", f"queues/{queue}/pause")):
+                json = {**job, "queue": queue}
+                reply = await stage.call(method, path, json, headers=headers)
+                reply.error(403, "permission_denied")
+            for path in ("queues", "/ojs/manifest"):
+                reply = await stage.call("GET", path, headers=headers)
+                reply.error(403, "permission_denied")
+                told = reply.headers.get("access-control-allow-origin")
+                stage.equal(told, None, "Access-Control-Allow-Origin")
+    own = {"Origin": f"http://{stage.host}"}
+    made = await stage.call("POST", "jobs", {**job, "queue": queue}, headers=own)
+    taken = await stage.take(queue)
+    stage.equal(taken["id"], made.expect(201)["job.id"], "the only job, of a queue that is open")
+
+
+@case("OJS-ACC-009", own_server="main")
+async def foreign_names(stage: Stage) -> None:
+    """A server without keys is not called by names that may lead to it without its doing."""
+    _, _, port = stage.host.rpartition(":")
+    for name in ("example.com", "localhost.example.com", "192.0.2.1"):
+        headers = {"Host": f"{name}:{port}"}
+        reply = await stage.call("POST", "jobs", {"type": "test.case", "args": []}, headers=headers)
+        reply.error(403, "permission_denied")
+        (await stage.call("GET", "queues", headers=headers)).error(403, "permission_denied")
+    for name in ("localhost", "LOCALHOST", "127.0.0.1", "127.1.2.3", "[::1]"):
+        for host in (name, f"{name}:{port}"):
+            (await stage.call("GET", "queues", headers={"Host": host})).expect(200)

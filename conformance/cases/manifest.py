@@ -76,8 +76,8 @@ async def limits_are_as_told(stage: Stage) -> None:
     """A body over the told limit is 413 with the limit, and is not read to its end."""
     most = (await stage.get("/ojs/manifest")).expect(200)["limits.max_body_bytes"]
     head = (
-        "POST /ojs/v1/jobs HTTP/1.1\r\nHost: judge\r\nContent-Type: application/json\r\n"
-        f"Content-Length: {most + 1}\r\n\r\n"
+        f"POST /ojs/v1/jobs HTTP/1.1\r\nHost: {stage.host}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {most + 1}\r\n\r\n"
     )
     heard = (await stage.spoken(head.encode() + b'{"type":')).decode(errors="replace")
     stage.check(" 413 " in heard[:20], "413 before the body has ended", heard[:300])

@@ -45,7 +45,7 @@ async def opening(stage: Stage) -> None:
 @case("OJS-WSK-002", capability=WEBSOCKET)
 async def origins(stage: Stage) -> None:
     """A page of the server's own host may connect, and one of another is refused."""
-    host = stage.wire.client.base_url.netloc.decode()
+    host = stage.host
     async with connected(stage, headers={"Origin": f"http://{host}"}) as socket:
         await socket.subscribe("all")
     for origin in ("http://example.com", f"http://{host}.example.com", "null"):

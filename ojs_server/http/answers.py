@@ -18,21 +18,29 @@ def whole(call: Call, answer: Answer) -> tuple[int, bytes, bytes, bool]:
         body = encode(body)
     # What has no body has no type and no length either.
     if answer.status == NO_CONTENT:
-        head = lines(call.request_id, answer, None)
+        head = lines(call.request_id, answer, None, call.for_page)
     else:
         media_type = answer.media_type or call.media_type or dialects.media_type(call)
-        head = lines(call.request_id, answer, media_type, f"content-length: {len(body)}\r\n")
+        rest = f"{call.for_page}content-length: {len(body)}\r\n"
+        head = lines(call.request_id, answer, media_type, rest)
     if call.scope["method"] == "HEAD":
         body = b""
     return answer.status, head, body, "Connection" not in answer.headers
 
 
-def lines(request_id: str, answer: Answer, media_type: str | None, length: str = "") -> bytes:
-    """The lines of an answer's head: what each says, its type first, and what this one adds."""
+def lines(request_id: str, answer: Answer, media_type: str | None, rest: str = "") -> bytes:
+    """The lines of an answer's head: what each says, its type first, what this one adds, and the
+    rest."""
     own = ""
     if answer.headers:
         own = "".join([f"{name.lower()}: {value}\r\n" for name, value in answer.headers.items()])
-    return f"{_first(media_type)}{request_id}\r\n{own}{length}".encode("latin-1")
+    return f"{_first(media_type)}{request_id}\r\n{own}{rest}".encode("latin-1")
+
+
+def headers(head: bytes) -> list[tuple[bytes, bytes]]:
+    """The lines of a head as messages of ASGI have them."""
+    pairs = (line.split(b": ", 1) for line in head.splitlines())
+    return [(name, value) for name, value in pairs]
 
 
 @lru_cache(maxsize=64)

@@ -79,6 +79,8 @@ class Call:
     request_id = ""
     # The client's own one, where it sent one that can be used.
     sent_request_id: str | None = None
+    # The lines of its answer for a page of another origin.
+    for_page = ""
     # What its answer is, unless the handler says something else; None where that is still unknown.
     media_type: str | None = None
     # What was found out of the head alone, for the next request with the same.

@@ -15,8 +15,9 @@ from ojs_server.domain.errors import MethodNotAllowed, NotFound, OjsError
 from ojs_server.http import answers, dialects
 from ojs_server.http.call import FITS, SHORTCUT, Answer, Call, Disconnected, RequestIds, Stream
 from ojs_server.http.errors import answer_of
+from ojs_server.http.origins import is_preflight
 from ojs_server.http.passing import Passed, admit
-from ojs_server.http.routes import ROUTES, Route, Router, at_root
+from ojs_server.http.routes import PREFLIGHT, ROUTES, Route, Router, at_root
 from ojs_server.http.shortcut import Shortcut
 
 if TYPE_CHECKING:
@@ -50,11 +51,13 @@ class Gate:
         try:
             try:
                 if known is None:
+                    call.for_page = server.origins.admit(call.headers)
                     route = self._route(call)
                     dialects.check_version(call.header(b"ojs-version"))
                     known = call.noted[Passed] = _passed(call, route)
                 else:
                     route, call.params = known.route, known.params
+                    call.for_page = known.for_page
                 call.media_type = known.media_type
                 admit(call, known)
                 answer = await route.handler(call)
@@ -98,6 +101,8 @@ class Gate:
             call.noted[SHORTCUT] = Shortcut(call, known, direct, self._request_ids)
 
     def _route(self, call: Call) -> Route:
+        if call.for_page and is_preflight(call.scope["method"], call.headers):
+            return PREFLIGHT
         found = self._router.find(call.scope["path"])
         if found is None:
             raise NotFound(
@@ -126,6 +131,7 @@ def _passed(call: Call, route: Route) -> Passed:
         call.header(b"authorization"),
         dialects.tenant_header(call),
         call.media_type or dialects.media_type(call),
+        call.for_page,
     )
 
 
@@ -149,7 +155,8 @@ async def _flow(send: Send, call: Call, answer: Answer) -> None:
     stream: Stream = answer.body
     try:
         media_type = answer.media_type or dialects.OPENJOBSPEC
-        await _start(send, answer.status, answers.lines(call.request_id, answer, media_type))
+        head = answers.lines(call.request_id, answer, media_type, call.for_page)
+        await _start(send, answer.status, head)
         if call.scope["method"] != "HEAD":
             # The status has been sent: whatever goes wrong now can only end the stream.
             with suppress(OjsError):
@@ -162,5 +169,5 @@ async def _flow(send: Send, call: Call, answer: Answer) -> None:
 
 
 async def _start(send: Send, status: int, head: bytes) -> None:
-    headers = [tuple(line.split(b": ", 1)) for line in head.splitlines()]
+    headers = answers.headers(head)
     await send({"type": "http.response.start", "status": status, "headers": headers})

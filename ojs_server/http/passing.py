@@ -18,6 +18,7 @@ class Passed(msgspec.Struct, frozen=True):
     authorization: str | None
     tenant: str | None
     media_type: str
+    for_page: str
 
 
 def admit(call: Call, passed: Passed) -> None:

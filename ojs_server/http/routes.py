@@ -44,10 +44,12 @@ from ojs_server.http import (
     workers,
     workflows,
 )
+from ojs_server.http.answers import NO_CONTENT
 from ojs_server.http.auth import Role
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.dialects import ALIASES
 from ojs_server.http.direct import Direct
+from ojs_server.http.origins import PREFLIGHT_HEADERS
 
 Handler = Callable[[Call], Awaitable[Answer]]
 
@@ -91,6 +93,14 @@ def _route(
 ) -> Route:
     return Route(method, path, handler, roles, waits=waits, direct=direct)
 
+
+async def _preflight(call: Call) -> Answer:
+    """The answer to a browser that asks whether a page of a listed origin may call; it may."""
+    return Answer(b"", NO_CONTENT, PREFLIGHT_HEADERS)
+
+
+# Of every path, whether or not it is there: the request itself is told.
+PREFLIGHT: Final = Route("OPTIONS", "preflight", _preflight, _ANYONE)
 
 # The hot calls first.
 CANONICAL: Final[tuple[Route, ...]] = (

@@ -47,6 +47,7 @@ class Shortcut(Call):
         self.noted = call.noted
         self.params = passed.params
         self.media_type = passed.media_type
+        self.for_page = passed.for_page
         self.sent_request_id = passed.sent_request_id
         self._passed = passed
         self._direct = direct

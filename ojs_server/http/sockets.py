@@ -7,16 +7,15 @@ import asyncio
 import logging
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from urllib.parse import urlsplit
 
 import msgspec
 from starlette.types import Receive, Scope, Send
 
-from ojs_server.domain.errors import Denied, InvalidRequest, NotFound, OjsError, Unavailable
+from ojs_server.domain.errors import InvalidRequest, NotFound, OjsError, Unavailable
 from ojs_server.domain.job import TERMINAL, Event
 from ojs_server.domain.naming import nearest
 from ojs_server.domain.realtime import STATE_CHANGED, state_changed
-from ojs_server.http import dialects
+from ojs_server.http import answers, dialects
 from ojs_server.http.call import TEXTS, Answer, Call, RequestIds
 from ojs_server.http.channels import ChannelStream, message
 from ojs_server.http.errors import answer_of
@@ -282,13 +281,10 @@ class Socket:
 
 
 def _admit(call: Call) -> None:
+    call.for_page = call.server.origins.admit(call.headers)
     if call.scope["path"] != SOCKET:
         raise NotFound("there is no such path", hint=f"the WebSocket is at {SOCKET}")
     dialects.check_version(call.header(b"ojs-version"))
-    origin, host = call.header(b"origin"), (call.header(b"host") or "").lower()
-    # A browser sends the keys of its user along for any page, and says from which it comes.
-    if origin is not None and urlsplit(origin).netloc.lower() != host:
-        raise Denied("pages of another origin may not connect here")
     identify(call, READERS, call.header(b"authorization"), dialects.tenant_header(call))
     if call.server.stopping:
         raise Unavailable("the server is stopping", headers={"Retry-After": "5"})
@@ -296,15 +292,10 @@ def _admit(call: Call) -> None:
 
 async def _refuse(send: Send, call: Call, answer: Answer) -> None:
     body = encode(answer.body)
-    headers = [
-        (b"content-type", dialects.OPENJOBSPEC.encode()),
-        (b"content-length", b"%d" % len(body)),
-        (b"ojs-version", dialects.VERSION.encode()),
-        (b"x-request-id", call.request_id.encode()),
-        *((name.lower().encode(), value.encode()) for name, value in answer.headers.items()),
-    ]
+    length = f"content-length: {len(body)}\r\n"
+    head = answers.lines(call.request_id, answer, dialects.OPENJOBSPEC, call.for_page + length)
     start = {"type": "websocket.http.response.start", "status": answer.status}
-    await send({**start, "headers": headers})
+    await send({**start, "headers": answers.headers(head)})
     await send({"type": "websocket.http.response.body", "body": body})
 
 

@@ -37,6 +37,10 @@ def example(setting: Setting) -> tuple[str, object]:
             return "PT40S", 40_000
         case "duration" | "retention":
             return "PT10H", 36_000_000
+        case "hosts":
+            return "Jobs.Example, [fd00::7]", ("jobs.example", "[fd00::7]")
+        case "origins":
+            return "https://A.example:443,http://b:8080", ("https://a.example", "http://b:8080")
         case _:
             word = setting.choices[-1] if setting.choices else "::1"
             return word, word
@@ -153,6 +157,12 @@ WRONG = [
     ("heartbeat_timeout", "soon", "must be a duration"),
     ("heartbeat_timeout", "\u00b2", "must be a duration"),
     ("keep_events", "forever", "must be a duration"),
+    ("allow_host", "jobs.example:8080", "without a port"),
+    ("allow_host", "http://jobs.example", "must be names or addresses"),
+    ("cors_origin", "*", "must be origins such as"),
+    ("cors_origin", "null", "must be origins such as"),
+    ("cors_origin", "https://a.example/path", "must be origins such as"),
+    ("cors_origin", "a.example", "must be origins such as"),
 ]
 
 

@@ -61,7 +61,7 @@ async def connect(server: Server, **headers: str) -> AsyncIterator[httpx.AsyncCl
 
     async with httpx.AsyncClient(
         transport=httpx.ASGITransport(app=Application(server)),
-        base_url="http://ojs.test",
+        base_url="http://localhost",
         headers=headers,
         event_hooks={"response": [check]},
     ) as client:

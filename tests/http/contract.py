@@ -132,13 +132,12 @@ class Contract:
     def _response(self, method: str, path: str, status: int, where: str) -> str:
         name = self.path_of(path)
         if name is None:
-            _demand(status == 404, f"{where}: the path is not documented")
-            return "#/components/responses/NotFound"
+            return _anywhere(status, 404, "NotFound", f"{where}: the path is not documented")
         item = self._document["paths"][name]
         operation = item.get("get" if method == "head" else method)
         if operation is None:
-            _demand(status == 405, f"{where}: the method is not documented")
-            return "#/components/responses/MethodNotAllowed"
+            otherwise = f"{where}: the method is not documented"
+            return _anywhere(status, 405, "MethodNotAllowed", otherwise)
         documented = operation["responses"].get(str(status))
         _demand(documented is not None, f"{where}: the status is not documented")
         pointer: str = documented["$ref"]
@@ -213,6 +212,12 @@ class Contract:
 def contract() -> Contract:
     """The contract that all tests hold the server to."""
     return Contract(document())
+
+
+def _anywhere(status: int, lacking: int, name: str, otherwise: str) -> str:
+    """What is not there says so, but not to foreign pages."""
+    _demand(status in (lacking, 403), otherwise)
+    return f"#/components/responses/{'Forbidden' if status == 403 else name}"
 
 
 def _demand(holds: bool, otherwise: str) -> None:

@@ -28,8 +28,8 @@ def statuses(answers: bytes) -> list[int]:
 
 def request(path: str, body: bytes, *lines: str, method: str = "POST") -> bytes:
     """A request with a body of a known length."""
-    head = (f"{method} {path} HTTP/1.1", "Host: x", *lines, f"Content-Length: {len(body)}")
+    head = (f"{method} {path} HTTP/1.1", "Host: localhost", *lines, f"Content-Length: {len(body)}")
     return "\r\n".join(head).encode() + b"\r\n\r\n" + body
 
 
-LAST = b"GET /ojs/v1/health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+LAST = b"GET /ojs/v1/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"

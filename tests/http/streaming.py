@@ -166,7 +166,7 @@ async def listen(
         if listening.status != 200:
             async with asyncio.timeout(LONGEST_S):
                 await listening.ended.wait()
-        request = httpx.Request("GET", f"http://ojs.test{path}?{text}")
+        request = httpx.Request("GET", f"http://localhost{path}?{text}")
         contract().check(
             httpx.Response(
                 listening.status, headers=listening.headers, content=listening.body, request=request

@@ -121,7 +121,9 @@ async def test_the_budget_has_room_for_the_largest_body() -> None:
 
 @pytest.mark.parametrize(("size", "remembered"), [(SMALL, True), (SMALL + 1, False)])
 async def test_heads_of_large_bodies_are_not_remembered(size: int, remembered: bool) -> None:
-    request = b"POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % size + b"a" * size
+    request = (
+        b"POST /a HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % size + b"a" * size
+    )
     reading = Reading(BoundedHttp)
     await reading.read([(request, True), (request, True)])
     assert reading.remembered == [False, remembered]

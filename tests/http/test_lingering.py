@@ -10,7 +10,7 @@ from ojs_server.http import lingering
 from tests.http.listening import on_a_socket
 from tests.http.steps import JOBS
 
-TOO_LONG = f"POST {JOBS} HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n".encode()
+TOO_LONG = f"POST {JOBS} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\r\n\r\n".encode()
 # How long, and how much.
 LIMITS = {"long": (0.2, 1 << 40), "much": (60.0, 1_000_000)}
 

@@ -13,7 +13,7 @@ from tests.http.steps import V1, WORKERS, body, enqueue, fetch, stored_jobs
 from tests.http.waiting import until
 
 LONG = 20_000
-HEALTH = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
+HEALTH = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 @pytest.fixture
@@ -144,7 +144,9 @@ async def test_whoever_has_left_takes_nothing_with_requests_behind_the_fetch(
     client: httpx.AsyncClient, server: Server, behind: list[bytes]
 ) -> None:
     asked = encode({"queues": ["email"], "wait_ms": LONG})
-    head = f"POST {WORKERS}/fetch HTTP/1.1\r\nHost: x\r\nContent-Length: {len(asked)}\r\n\r\n"
+    head = (
+        f"POST {WORKERS}/fetch HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(asked)}\r\n\r\n"
+    )
     async with on_a_socket(server) as url:
         host, port = url.removeprefix("http://").split(":")
         _, writer = await asyncio.open_connection(host, int(port))

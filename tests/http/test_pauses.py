@@ -15,10 +15,10 @@ from tests.http.listening import on_a_socket
 from tests.http.reading import Reading
 from tests.http.steps import JOBS, WORKERS
 
-GET = b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
-POST = b"POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody"
+GET = b"GET /a HTTP/1.1\r\nHost: localhost\r\n\r\n"
+POST = b"POST /a HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\nbody"
 # Answered once the test says so.
-SLOW = b"GET /slow HTTP/1.1\r\nHost: x\r\n\r\n"
+SLOW = b"GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 class Alarm:
@@ -226,9 +226,11 @@ async def test_a_body_that_does_not_go_on_is_answered(
         reader, writer = await asyncio.open_connection(host, int(port))
         if behind:
             asked = b'{"queues":["q"],"wait_ms":400}'
-            lines = f"POST {WORKERS}/fetch HTTP/1.1\r\nHost: x\r\nContent-Length: {len(asked)}"
+            lines = (
+                f"POST {WORKERS}/fetch HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(asked)}"
+            )
             writer.write(lines.encode() + b"\r\n\r\n" + asked)
-        writer.write(f"POST {JOBS} HTTP/1.1\r\nHost: x\r\n".encode())
+        writer.write(f"POST {JOBS} HTTP/1.1\r\nHost: localhost\r\n".encode())
         writer.write(b"Content-Length: 100\r\n\r\n{")
         async with asyncio.timeout(10):
             heard = await reader.read()

@@ -91,7 +91,12 @@ class Line:
         # All of one length, so that their heads are alike.
         content = content.ljust(ROOM)
         lines = [f"{name}: {value}" for name, value in (headers or {}).items()]
-        head = [f"POST {path} HTTP/1.1", "Host: x", f"Content-Length: {len(content)}", *lines]
+        head = [
+            f"POST {path} HTTP/1.1",
+            "Host: localhost",
+            f"Content-Length: {len(content)}",
+            *lines,
+        ]
         self._writer.write("\r\n".join([*head, "", ""]).encode() + content)
 
     async def heard(self) -> Told:

@@ -225,9 +225,9 @@ async def test_a_key_is_needed_where_the_api_needs_one(serve: Serve) -> None:
 @pytest.mark.parametrize(
     ("path", "headers", "status"),
     [
-        (PATH, {"host": "ojs.test", "origin": "http://ojs.test"}, 101),
-        (PATH, {"host": "ojs.test", "origin": "http://evil.test"}, 403),
-        (PATH, {"host": "ojs.test", "origin": "null"}, 403),
+        (PATH, {"host": "localhost", "origin": "http://localhost"}, 101),
+        (PATH, {"host": "localhost", "origin": "http://evil.test"}, 403),
+        (PATH, {"host": "localhost", "origin": "null"}, 403),
         (PATH, {"ojs-version": "9.0"}, 422),
         ("/ojs/v1/events/stream", {}, 404),
     ],

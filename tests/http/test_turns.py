@@ -11,13 +11,13 @@ from tests.http.raw import LAST, heard, request, statuses
 from tests.http.reading import Reading
 from tests.http.steps import JOBS, stored_jobs
 
-GET = b"GET /b HTTP/1.1\r\nHost: x\r\n\r\n"
-SLOW = b"GET /slow HTTP/1.1\r\nHost: x\r\n\r\n"
-CHUNKED = b"POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+GET = b"GET /b HTTP/1.1\r\nHost: localhost\r\n\r\n"
+SLOW = b"GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n"
+CHUNKED = b"POST /a HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
 def long_head(size: int, *, method: bytes = b"GET") -> bytes:
-    begin = b"%b /b HTTP/1.1\r\nHost: x\r\nX-Long: " % method
+    begin = b"%b /b HTTP/1.1\r\nHost: localhost\r\nX-Long: " % method
     return begin + b"a" * (size - len(begin) - 4) + b"\r\n\r\n"
 
 
@@ -71,7 +71,7 @@ async def test_a_head_over_the_limit_is_refused_behind_the_answers_before(
         (CHUNKED + b"no number\r\n", 400),
         (CHUNKED + b"0\r\nX: " + b"a" * 2 * MAX_HEAD + b"\r\n\r\n", 431),
         (long_head(2 * MAX_HEAD), 431),
-        (b"CONNECT x:443 HTTP/1.1\r\nHost: x:443\r\n\r\n", 400),
+        (b"CONNECT x:443 HTTP/1.1\r\nHost: localhost:443\r\n\r\n", 400),
     ],
     ids=["junk", "chunk", "trailer", "head", "tunnel"],
 )

@@ -12,9 +12,9 @@ from tests.http.steps import JOBS, WORKERS, stored_jobs
 
 JOB = b'{"type":"a","args":[]}'
 JAVA = ("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAEAAEAA")
-GET = b"GET /b HTTP/1.1\r\nHost: x\r\n\r\n"
+GET = b"GET /b HTTP/1.1\r\nHost: localhost\r\n\r\n"
 CHUNKED = (
-    b"POST /c HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: x\r\n"
+    b"POST /c HTTP/1.1\r\nHost: localhost\r\nConnection: upgrade\r\nUpgrade: x\r\n"
     b"Transfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n"
 )
 SENT = request("/a?b=c%20d", b"body", *JAVA) + GET + CHUNKED + GET + request("/a", b"end", *JAVA)
@@ -82,7 +82,7 @@ async def test_no_body_is_run_as_a_request(server: Server, client: httpx.AsyncCl
 async def test_tunnels_are_refused(server: Server, client: httpx.AsyncClient) -> None:
     async with on_a_socket(server) as url:
         answer = await heard(
-            url, b"CONNECT x:443 HTTP/1.1\r\nHost: x:443\r\n\r\n", request(JOBS, JOB)
+            url, b"CONNECT x:443 HTTP/1.1\r\nHost: localhost:443\r\n\r\n", request(JOBS, JOB)
         )
         assert statuses(answer) == [400]
         assert b"CONNECT" in answer.partition(b"\r\n\r\n")[2]

@@ -43,7 +43,7 @@ def default_of(setting: Setting) -> str:
         case "duration" | "retention":
             return "none" if value is None else format_duration(value)
         case _:
-            return "none" if value is None else str(value)
+            return "none" if value in (None, ()) else str(value)
 
 
 def test_the_table_of_settings_is_that_of_the_program() -> None:

@@ -1,0 +1,133 @@
+"""The hosts that requests may name, and the pages of browsers that may send them.
+
+A browser sends what any page asks for to any address, to the loopback too, and says which page it
+was (`Origin`). It keeps answers from pages of other origins, but not where a name of theirs was
+made to lead to this server: then only the name (`Host`) tells.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from ipaddress import ip_address
+from typing import Final
+
+import msgspec
+
+from ojs_server.domain.errors import Denied
+
+_HOST: Final = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[^\s:/?#@\[\]]+)(?::[0-9]*)?")
+_ORIGIN: Final = re.compile(r"(?P<scheme>https?)://(?P<host>[^\s/?#@]+)")
+_DEFAULT_PORTS: Final = {"http": ":80", "https": ":443"}
+_LONGEST_QUOTED: Final = 100
+# Browsers need not be told more often, and forget it after two hours at the latest.
+_PREFLIGHT_S: Final = 7200
+PREFLIGHT_HEADERS: Final[Mapping[str, str]] = {
+    "Access-Control-Allow-Methods": "GET, HEAD, POST, PUT, PATCH, DELETE",
+    # The star stands for every name but this one.
+    "Access-Control-Allow-Headers": "Authorization, *",
+    "Access-Control-Max-Age": str(_PREFLIGHT_S),
+}
+
+
+class Origins(msgspec.Struct, frozen=True):
+    """Admission by host and origin."""
+
+    # Beside the names of the loopback; None where any host will do.
+    hosts: frozenset[str] | None
+    # Origins whose pages may call, each with the lines that let its pages read the answers.
+    listed: Mapping[str, str]
+
+    def admit(self, headers: Mapping[bytes, bytes]) -> str:
+        """The lines of an answer for the page that asks, if it is of a listed origin; raises
+        Denied where the host is not this server's or the page is foreign."""
+        host = headers.get(b"host")
+        if self.hosts is not None and host is not None and not _answers(self.hosts, host):
+            raise Denied(
+                f"this server does not go by the name {_quoted(host)}",
+                hint="call it by a name of the loopback, or start it with --allow-host NAME",
+            )
+        origin = headers.get(b"origin")
+        if origin is None:
+            if _is_part_of_a_foreign_page(headers):
+                raise _foreign("parts of pages of another origin may not come from here")
+            return ""
+        text = origin.decode("latin-1").lower()
+        if (lines := self.listed.get(text)) is not None:
+            return lines
+        found = _ORIGIN.fullmatch(text)
+        if found is None or host is None or found["host"] != host.decode("latin-1").lower():
+            raise _foreign(f"pages of the origin {_quoted(origin)} may not call this server")
+        return ""
+
+
+def origins_of(hosts: tuple[str, ...] | None, listed: tuple[str, ...]) -> Origins:
+    """Admission with these names, and these origins of other servers."""
+    return Origins(
+        None if hosts is None else frozenset(hosts),
+        {origin: _readable(origin) for origin in listed},
+    )
+
+
+def parse_host(text: str) -> str:
+    """A name or address of this server, as it is compared; raises ValueError."""
+    name = text.strip().lower()
+    found = _HOST.fullmatch(name)
+    if found is None or found["name"] != name:
+        raise ValueError(f"must be names or addresses without a port, not {text!r}")
+    return name
+
+
+def parse_origin(text: str) -> str:
+    """An origin as browsers write it; raises ValueError."""
+    given = text.strip().lower()
+    found = _ORIGIN.fullmatch(given)
+    if found is None or _HOST.fullmatch(found["host"]) is None:
+        raise ValueError(f"must be origins such as https://jobs.example.com:8443, not {text!r}")
+    return given.removesuffix(_DEFAULT_PORTS[found["scheme"]])
+
+
+def is_preflight(method: str, headers: Mapping[bytes, bytes]) -> bool:
+    """A browser asks whether a page may send something."""
+    return method == "OPTIONS" and b"access-control-request-method" in headers
+
+
+# The heads of few clients name more than a few hosts, and each may be long.
+@lru_cache(maxsize=16)
+def _answers(hosts: frozenset[str], host: bytes) -> bool:
+    found = _HOST.fullmatch(host.decode("latin-1").lower())
+    return found is not None and (found["name"] in hosts or _is_loopback(found["name"]))
+
+
+def _is_loopback(name: str) -> bool:
+    # RFC 6761 keeps these names for the loopback, whoever is asked for them.
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(name.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def _is_part_of_a_foreign_page(headers: Mapping[bytes, bytes]) -> bool:
+    """An image, a script or the like, with which no origin is sent. To go to another page, or
+    to open one in a frame, is no part of the page that leads there."""
+    return (
+        headers.get(b"sec-fetch-site") in (b"cross-site", b"same-site")
+        and headers.get(b"sec-fetch-mode") == b"no-cors"
+    )
+
+
+def _foreign(message: str) -> Denied:
+    return Denied(message, hint="start the server with --cors-origin ORIGIN to let its pages call")
+
+
+def _readable(origin: str) -> str:
+    return (
+        f"access-control-allow-origin: {origin}\r\n"
+        "access-control-expose-headers: *\r\n"
+        "vary: origin\r\n"
+    )
+
+
+def _quoted(text: bytes) -> str:
+    return repr(text.decode("latin-1")[:_LONGEST_QUOTED])
