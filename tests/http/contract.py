@@ -136,6 +136,9 @@ class Contract:
         item = self._document["paths"][name]
         operation = item.get("get" if method == "head" else method)
         if operation is None:
+            if "%2f" in path.lower() and status == 404:
+                # Most parameters hold no slash, and what is left is then no path.
+                return "#/components/responses/NotFound"
             otherwise = f"{where}: the method is not documented"
             return _anywhere(status, 405, "MethodNotAllowed", otherwise)
         documented = operation["responses"].get(str(status))
