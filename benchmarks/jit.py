@@ -9,13 +9,14 @@ import argparse
 import statistics
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
 import msgspec
 import psycopg
 
-from benchmarks.stand import database, running, write_down
+from benchmarks.stand import Served, database, running, write_down
 from benchmarks.throughput import Sample, needs_load_generator, run
 from tests import postgres_programs
 
@@ -50,17 +51,19 @@ def version_of(address: str) -> str:
 
 
 def measure(program: str, programs: Path, jobs: int, connections: int, runs: int) -> list[Figures]:
-    """Run every phase on both in turns, each time on a fresh server."""
+    """Run every phase on both in turns, on servers that stay, since the machine's own speed changes
+    from one minute to the next."""
     samples: Samples = {name: [] for name in SETTINGS}
-    version = ""
-    for number in range(runs):
-        # The machine's own changes in speed are not always to the same one's good.
-        for name in sorted(SETTINGS, reverse=bool(number % 2)):
-            with database("postgres", programs, SETTINGS[name]) as address:
-                if name == SHIPPED:
-                    version = version_of(address)
-                with running("ojs_server", address) as served:
-                    samples[name].append(run(program, served, address, jobs, connections, PHASES))
+    with ExitStack() as opened:
+        places: dict[str, tuple[Served, str]] = {}
+        for name, settings in SETTINGS.items():
+            address = opened.enter_context(database("postgres", programs, settings))
+            places[name] = (opened.enter_context(running("ojs_server", address)), address)
+        version = version_of(places[SHIPPED][1])
+        for number in range(runs):
+            # Whoever comes first has no advantage by it.
+            for name in sorted(SETTINGS, reverse=bool(number % 2)):
+                samples[name].append(run(program, *places[name], jobs, connections, PHASES))
     return figures(version, samples)
 
 
@@ -85,9 +88,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     needs_load_generator(parser)
-    parser.add_argument("--jobs", type=int, default=10_000, help="in each phase")
+    parser.add_argument("--jobs", type=int, default=2_000, help="in each phase")
     parser.add_argument("--connections", type=int, default=32)
-    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--runs", type=int, default=15)
     parser.add_argument("--check", action="store_true", help="fail where a ratio is too small")
     given = parser.parse_args(arguments)
     programs = postgres_programs.distribution()

@@ -139,6 +139,8 @@ class Report(msgspec.Struct, frozen=True):
 
     commit: str
     machine: str
+    # Whose programs were run, unless a benchmark says so itself.
+    postgres: str
     # How busy the machine was when the run ended, over the last 15 minutes.
     load: float
     figures: Sequence[msgspec.Struct]
@@ -150,7 +152,10 @@ def write_down(name: str, found: Sequence[msgspec.Struct]) -> None:
         ("git", "describe", "--always", "--dirty"), capture_output=True, text=True, check=False
     )
     machine = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
-    report = Report(described.stdout.strip(), machine, round(os.getloadavg()[2], 1), found)
+    postgres = os.environ.get(postgres_programs.VARIABLE) or "wheel"
+    report = Report(
+        described.stdout.strip(), machine, postgres, round(os.getloadavg()[2], 1), found
+    )
     REPORTS.mkdir(parents=True, exist_ok=True)
     path = REPORTS / f"{name}.json"
     path.write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=2))

@@ -49,7 +49,7 @@ echo "installing $packages"
 install() {
     # shellcheck disable=SC2086  # several words each
     $as_root env DEBIAN_FRONTEND=noninteractive \
-        apt-get -qq install --yes --no-install-recommends $packages >&2
+        apt-get -qq install --yes --no-install-recommends $packages >/dev/null
 }
 # A list of packages that is old names files that are gone.
 install || { $as_root apt-get -qq update && install; } || give_up "apt-get install failed"
