@@ -68,10 +68,10 @@ class Server:
     ) -> None:
         self._programs = programs
         self._folder = folder
-        self._data = folder / "data"
+        self.data = folder / "data"
         self._log = folder / "log"
         self._settings = (*SETTINGS, *(() if durable else UNSAFE_SETTINGS), *settings)
-        self._port = 0
+        self.port = 0
         self._owner = _server_user()
 
     @property
@@ -82,63 +82,66 @@ class Server:
     @property
     def address(self) -> str:
         """Its host and port."""
-        return f"127.0.0.1:{self._port}"
+        return f"127.0.0.1:{self.port}"
 
     @property
     def near_url(self) -> str:
         """The same by its socket, which costs less on the same machine."""
-        return f"postgresql://postgres@/postgres?host={self._folder}&port={self._port}"
+        return f"postgresql://postgres@/postgres?host={self._folder}&port={self.port}"
 
     def start(self) -> None:
         """Start the server and return when it takes connections."""
         if not self._folder.exists():
             self._create()
+        # As late as can be, before another process takes it.
+        self.port = self.port or _free_port()
         options = " ".join(f"-c {setting}" for setting in self._settings)
-        self._call("pg_ctl", "start", "-w", "-l", "log", "-o", f"-p {self._port} {options}")
+        self.call("pg_ctl", "start", "-w", "-l", "log", "-o", f"-p {self.port} {options}")
 
     def stop(self, mode: Literal["smart", "fast", "immediate"] = "fast") -> None:
         """Stop the server; `immediate` is a crash that the next start recovers from."""
-        self._call("pg_ctl", "stop", "-w", "-m", mode)
+        self.call("pg_ctl", "stop", "-w", "-m", mode)
 
     def standby(self, name: str) -> "Server":
         """A copy of this server that follows it under a name; it has yet to be started."""
         copy = Server(
             self._programs, self._folder.with_name(f"{self._folder.name}-{name}"), durable=True
         )
-        copy._make_folder()
-        source = f"host=127.0.0.1 port={self._port} user=postgres application_name={name}"
-        copy._call("pg_basebackup", "-d", source, "-R", "--checkpoint=fast", "--no-sync")
-        copy._port = _free_port()
+        copy.make_folder()
+        source = f"host=127.0.0.1 port={self.port} user=postgres application_name={name}"
+        copy.call("pg_basebackup", "-d", source, "-R", "--checkpoint=fast", "--no-sync")
+        copy.port = _free_port()
         return copy
 
     def promote(self) -> None:
         """Make the primary of a standby, and return when it is one."""
-        self._call("pg_ctl", "promote", "-w")
+        self.call("pg_ctl", "promote", "-w")
 
     def destroy(self) -> None:
         """End the server, if it still runs, and remove it."""
-        halt(self._data / "postmaster.pid")
+        halt(self.data / "postmaster.pid")
         shutil.rmtree(self._folder)
 
-    def _make_folder(self) -> None:
+    def make_folder(self) -> None:
+        """Make the folder that the server lives in."""
         self._folder.mkdir(mode=0o700)
         if self._owner is not None:
             os.chown(self._folder, self._owner.pw_uid, self._owner.pw_gid)
 
     def _create(self) -> None:
-        self._make_folder()
+        self.make_folder()
         encoding = ("--encoding=UTF8", "--locale=C")
-        self._call("initdb", "--username=postgres", "--auth=trust", "--no-sync", *encoding)
-        self._port = _free_port()  # as late as can be, before another process takes it
+        self.call("initdb", "--username=postgres", "--auth=trust", "--no-sync", *encoding)
 
-    def _call(self, program: str, *arguments: str) -> None:
+    def call(self, program: str, *arguments: str) -> None:
+        """Run one of PostgreSQL's programs on the server's data, as the server's user."""
         identity: dict[str, Any] = {}
         if self._owner is not None:
             identity = {"user": self._owner.pw_uid, "group": self._owner.pw_gid, "extra_groups": []}
         # Output goes to a file: a started server would keep a pipe open for good.
         with (self._folder / "output").open("w+b") as output:
             result = subprocess.run(
-                [self._programs / program, *arguments, "-D", self._data],
+                [self._programs / program, *arguments, "-D", self.data],
                 cwd=self._folder,
                 env={name: value for name, value in os.environ.items() if name[:2] != "PG"}
                 | {"LC_ALL": "C"},

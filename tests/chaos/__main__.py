@@ -1,0 +1,144 @@
+"""``python -m tests.chaos``: kills PostgreSQL and nodes under load; `make chaos`.
+
+Every job of every round is accounted for; the first line of tests/chaos/accounting.py says how.
+Exit 0 where no promise was broken, 1 where one was or the servers did not come back, 2 where the
+time was over before all kills were done; with --state the same command goes on then.
+"""
+
+import argparse
+import asyncio
+import random
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from conformance.nearest import nearest
+from tests.chaos.kinds import FAILOVERS, KILLS, planned
+from tests.chaos.rounds import Size, play, stage
+from tests.chaos.tally import Tally, load, save, told_of
+from tests.postgres import Run
+from tests.postgres_programs import DISTRIBUTION, MISSING, distribution, of_wheel
+
+# Kills in a round, whose history is in memory.
+ROUND: Final = {"kills": 20, "failovers": 5}
+Tell = Callable[[str], None]
+
+
+def main(arguments: Sequence[str] | None = None, tell: Tell = print) -> int:
+    """Run the command."""
+    options = _parser().parse_args(arguments)
+    known = {*KILLS, *FAILOVERS}
+    chosen = options.kinds.split(",") if options.kinds else list(known)
+    for kind in chosen:
+        if kind not in known:
+            tell(f"no kill is called {kind!r} ({nearest(kind, known)})")
+            return 2
+    tally = load(options.state, random.randrange(10**9) if options.seed is None else options.seed)
+    tell(f"seed {tally.seed}, {sum(tally.kills.values())} kills done before")
+    run, code = Run(), 1
+    try:
+        programs = _programs(options.postgres, run.folder)
+        code = asyncio.run(_campaign(options, chosen, tally, programs, run.folder, tell))
+    except* (TimeoutError, RuntimeError) as group:
+        for error in group.exceptions:
+            tell(f"STOPPED: {error}")
+        code = 1
+    finally:
+        run.close()
+    for line in tally.lines():
+        tell(line)
+    return 1 if tally.stories else code
+
+
+async def _campaign(
+    options: argparse.Namespace,
+    chosen: list[str],
+    tally: Tally,
+    programs: Path,
+    folder: Path,
+    tell: Tell,
+) -> int:
+    """Play rounds until there were enough kills; 2 where the time was over before."""
+    end = time.monotonic() + 60 * options.minutes
+    for phase, wanted, all_kinds in (
+        ("kills", options.kills, KILLS),
+        ("failovers", options.failovers, FAILOVERS),
+    ):
+        kinds = [kind for kind in all_kinds if kind in chosen]
+        if not kinds or tally.done(kinds) >= wanted:
+            continue
+        async with stage(
+            programs,
+            folder,
+            nodes=options.nodes,
+            flush_ms=options.flush_ms,
+            standby=phase == "failovers",
+        ) as (cluster, nodes):
+            while (left := wanted - tally.done(kinds)) > 0:
+                if time.monotonic() > end:
+                    tell("the time is over")
+                    return 2
+                number = tally.rounds.get(phase, 0)
+                luck = random.Random(f"{tally.seed}:{phase}:{number}")
+                begun = time.monotonic()
+                plan = planned(kinds, min(left, ROUND[phase]), tally.done(kinds), luck)
+                size = Size(options.producers, options.workers)
+                played = await play(cluster, nodes, f"{phase}-{number}", plan, luck, size)
+                stories = tally.add(phase, played, time.monotonic() - begun)
+                save(tally, options.state)
+                for story in stories:
+                    tell("\n".join(told_of(story)))
+                tell(
+                    f"{phase} {tally.done(kinds)} of {wanted}: {played.jobs} jobs in "
+                    f"{time.monotonic() - begun:.1f} s, {len(stories)} broken promises"
+                )
+    return 0
+
+
+def _programs(name: str, folder: Path) -> Path:
+    found = distribution() if name == DISTRIBUTION else of_wheel(folder)
+    if found is None:
+        raise RuntimeError(MISSING)
+    return found
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.chaos",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--kills", type=int, default=100, metavar="N", help="of one PostgreSQL")
+    parser.add_argument(
+        "--failovers", type=int, default=10, metavar="N", help="to a synchronous standby"
+    )
+    parser.add_argument(
+        "--kinds",
+        default="",
+        metavar="A,B",
+        help=f"only these: {', '.join([*KILLS, *FAILOVERS])}",
+    )
+    parser.add_argument(
+        "--postgres",
+        choices=(DISTRIBUTION, "newer"),
+        default=DISTRIBUTION,
+        help="the distribution's, or the newer one that the tests bring",
+    )
+    parser.add_argument("--seed", type=int, help="of all that is left to chance; else a new one")
+    parser.add_argument(
+        "--state", type=Path, metavar="FILE", help="where the sums are kept, to go on later"
+    )
+    parser.add_argument("--minutes", type=float, default=60, help="no round begins after so many")
+    parser.add_argument("--nodes", type=int, default=2)
+    parser.add_argument("--producers", type=int, default=Size().producers)
+    parser.add_argument("--workers", type=int, default=Size().workers)
+    parser.add_argument(
+        "--flush-ms", type=float, default=5, help="what a commit takes at least, as on a slow disk"
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main(tell=lambda line: print(line, flush=True)))
