@@ -49,7 +49,7 @@ async def spellings_and_bounds(stage: Stage) -> None:
 
 @case("OJS-RET-022", "OJS-RET-023")
 async def other_places(stage: Stage) -> None:
-    """`max_attempts` may stand beside the policy, which shows its intervals in milliseconds, too."""
+    """`max_attempts` may stand beside the policy, which shows milliseconds, too."""
     queue = stage.name()
     for given, most in (
         ({"max_attempts": 7}, 7),
