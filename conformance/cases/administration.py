@@ -271,4 +271,4 @@ async def middleware(stage: Stage) -> None:
     for step in steps:
         stage.check(isinstance(step["enabled"], bool), "`enabled`", step)
         stage.check(step["description"] != "", "a description", step)
-    (await stage.get("middleware", stage="x")).error(422, "validation_error", field="stage")
+    stage.equal([page.json["enqueue"], page.json["execution"]], [steps, []], "chains by name")

@@ -90,3 +90,6 @@ async def bounds(stage: Stage) -> None:
     stage.equal(sum(shown[queue]["active_jobs"] for queue in queues), 3, "active_jobs")
     counted = sum(shown[queue]["dispatch_count_1m"] for queue in queues)
     stage.check(counted >= 1, "dispatches", stats.text)
+    for one in stats.json["queues"]:
+        stage.equal(one["dispatched"], one["dispatch_count_1m"], "dispatched")
+        stage.check(isinstance(one["starved"], bool), "`starved`", one)

@@ -13,6 +13,7 @@ from ojs_server.domain.turns import Patience, Turns
 from ojs_wire.values import format_duration, kind_of, parse_duration
 
 STRATEGIES: Final = ("strict", "round-robin", "weighted", "least-loaded")
+DEFAULT_STRATEGY: Final = "round-robin"
 MAX_QUEUES: Final = 100
 MAX_WEIGHT: Final = 1000
 # The locked row that a pool's concurrency is judged under.
@@ -44,7 +45,7 @@ class Pool(msgspec.Struct, frozen=True, omit_defaults=True):
 
     queues: tuple[str, ...]
     concurrency: int | None = None
-    strategy: str = "round-robin"
+    strategy: str = DEFAULT_STRATEGY
     weights: dict[str, int] = {}
     isolated: bool = False
     starving: Starving | None = None

@@ -14,6 +14,7 @@ async def listing(call: Call) -> Answer:
         {
             "name": step.name,
             "chain": "enqueue",
+            "phase": "enqueue",
             "order": order,
             "enabled": switches.get(step.name, True),
             "description": step.description,
@@ -21,4 +22,5 @@ async def listing(call: Call) -> Answer:
         for order, step in enumerate(CHAIN, 1)
     ]
     part, pagination = page.cut(steps)
-    return Answer({"items": part, "pagination": pagination})
+    # What handlers pass is arranged in workers, which this server knows nothing of.
+    return Answer({"items": part, "enqueue": part, "execution": [], "pagination": pagination})

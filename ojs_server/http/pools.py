@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from ojs_server.domain.errors import invalid
 from ojs_server.domain.job import State
-from ojs_server.domain.pool import Pool, declared, parse_pool
+from ojs_server.domain.pool import DEFAULT_STRATEGY, Pool, declared, parse_pool
 from ojs_server.domain.rate_limit import parse_key
 from ojs_server.domain.statistics import per_minute
 from ojs_server.domain.workers import profile_of
@@ -14,6 +14,7 @@ from ojs_server.http.call import Answer, Call
 from ojs_server.http.statistics import collect, lately
 from ojs_server.ops.sharers import DropPool, SavePool, no_such
 from ojs_server.store.base import Reader
+from ojs_server.store.records import QueueCounts
 
 # The stretch that dispatches are counted in.
 WINDOW: Final = "PT1M"
@@ -64,11 +65,18 @@ async def stats(call: Call) -> Answer:
             "dispatch_ratio_1m": round(counts[queue.name] / total, 3) if total else 0.0,
             "avg_wait_ms": waits.get(queue.name),
             "active_jobs": queue.counts[State.ACTIVE],
+            "dispatched": counts[queue.name],
+            "starved": _is_starved(queue, counts[queue.name]),
         }
         for queue in queues
     ]
     found = {"queues": shown, "window": WINDOW}
-    return Answer({"stats": found, **found})
+    return Answer({"stats": found, "strategy": DEFAULT_STRATEGY, **found})
+
+
+def _is_starved(queue: QueueCounts, dispatched: float) -> bool:
+    """Tell whether jobs of a queue wait, and none was handed out within the window."""
+    return bool(queue.counts[State.AVAILABLE]) and not queue.paused and not dispatched
 
 
 def _name(call: Call) -> str:
@@ -99,8 +107,10 @@ async def _all(call: Call) -> Sequence[dict[str, Any]]:
 
 def _shown(name: str, pool: Pool, workers: int, running: dict[str, int]) -> dict[str, Any]:
     return {
+        "id": name,
         "name": name,
         **pool.as_wire(),
         "active_workers": workers,
+        "workers": workers,
         "active_jobs": sum(running.get(queue, 0) for queue in pool.queues),
     }

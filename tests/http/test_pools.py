@@ -116,8 +116,11 @@ async def test_a_bad_wish_is_refused(client: httpx.AsyncClient, terms: dict[str,
 
 async def test_what_was_dispatched_is_counted(client: httpx.AsyncClient) -> None:
     empty = (await client.get(f"{V1}/admin/scheduling/stats")).json()
-    assert empty == {"stats": {"queues": [], "window": "PT1M"}, "queues": [], "window": "PT1M"}
+    nothing = {"queues": [], "window": "PT1M"}
+    assert empty == {"stats": nothing, "strategy": "round-robin", **nothing}
     await fill(client, 1)
+    waiting = (await client.get(f"{V1}/admin/scheduling/stats")).json()["queues"]
+    assert {(one["dispatched"], one["starved"]) for one in waiting} == {(0, True)}
     body = {"starvation_prevention": {"enabled": True, "min_dispatch_ratio": 1}}
     await client.put(f"{POOLS}/p", json={"queues": ["a", "b"], "strategy": "strict", **body})
     await put(client, queue="a")
