@@ -10,7 +10,9 @@ from typing import Any, Final
 import msgspec
 
 from ojs_wire.codec import encode
+from ojs_worker import elapsed
 from ojs_worker.backoff import Patience
+from ojs_worker.certainty import Bounds
 from ojs_worker.errors import UnexpectedAnswer, Unreachable, decoded, error_body, refusal
 from ojs_worker.machine import State
 from ojs_worker.transport import NO_SUCH_CALL, Reply, Request, Transport
@@ -22,14 +24,18 @@ DEREGISTER: Final = "/ojs/v1/workers/deregister"
 BEAT: Final = "/ojs/v1/workers/heartbeat"
 # No server needs to hear more often.
 LEAST_S: Final = 0.05
+# How soon after the machine has slept it is noticed.
+LOOK_S: Final = 1.0
 Attempts = Mapping[str, int]
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What a BEAT says: the state, and each job that is held with the number of its delivery."""
+    """What a BEAT says: the state, and each job that is held with the number of its delivery; and
+    when it is said, on the clock of `elapsed`."""
 
     state: State
     held: Attempts
+    at: float = -math.inf
 
 
 class Answer(msgspec.Struct):
@@ -38,12 +44,16 @@ class Answer(msgspec.Struct):
     state: Any = None
     directive: Any = None
     jobs_lost: list[str] | None = None
+    jobs_extended: list[str] | None = None
     cancelled_jobs: list[str] | None = None
     registered: Any = None
+    visibility_timeout: Any = None
 
 
 class _Registered(msgspec.Struct):
     heartbeat_interval: float | None = None
+    heartbeat_timeout: Any = None
+    visibility_timeout_default: Any = None
 
 
 _answer = msgspec.json.Decoder(Answer)
@@ -61,6 +71,7 @@ class Beats:
         *,
         report: Callable[[], Report],
         heard: Callable[[Answer, Report], None],
+        bounds: Bounds,
         interval_s: float,
         timeout_s: float,
         extends: bool = True,
@@ -72,6 +83,7 @@ class Beats:
         self._terms: Mapping[str, Any] = {} if extends else {"extend": False}
         self._report = report
         self._heard = heard
+        self._bounds = bounds
         self._interval_s = interval_s
         self._timeout_s = timeout_s
         self._wake = asyncio.Event()
@@ -91,15 +103,12 @@ class Beats:
     async def run(self) -> None:
         """Register, then beat until cancelled."""
         await self._register()
-        loop = asyncio.get_running_loop()
         while True:
-            started = loop.time()
+            started = elapsed.seconds()
             self._wake.clear()
             await self.beat()
             self.introduced.set()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout_at(started + self._interval_s):
-                    await self._wake.wait()
+            await self._rest(started + self._interval_s)
 
     def soon(self) -> None:
         """Beat without waiting for the interval."""
@@ -148,6 +157,13 @@ class Beats:
             if not reply.well and reply.status not in NO_SUCH_CALL:
                 log.warning("the server refused to deregister: %s", error_body(reply.body).message)
 
+    async def _rest(self, until: float) -> None:
+        # The loop's clock stands still while the machine sleeps, so the other one is looked at.
+        while not self._wake.is_set() and (left_s := until - elapsed.seconds()) > 0:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(min(left_s, LOOK_S)):
+                    await self._wake.wait()
+
     async def _register(self) -> None:
         body = encode({"worker_id": self._worker_id, **self._profile})
         patience = Patience("register")
@@ -159,7 +175,7 @@ class Beats:
                 reason = str(error)
             else:
                 if reply.well:
-                    self._learn_interval(reply.body)
+                    self._learn(reply.body)
                     return
                 if reply.status in NO_SUCH_CALL:
                     log.info("the server knows no registration; the worker goes on without it")
@@ -172,11 +188,14 @@ class Beats:
                 wait_s = reply.retry_after_s
             await patience.wait(reason, wait_s)
 
-    def _learn_interval(self, body: bytes) -> None:
+    def _learn(self, body: bytes) -> None:
         with contextlib.suppress(UnexpectedAnswer):
-            told = decoded(body, _registered).heartbeat_interval
-            if told and told > 0:
-                self._interval_s = min(self._interval_s, max(told, LEAST_S))
+            told = decoded(body, _registered)
+            self._bounds.learn(
+                dead_after_s=told.heartbeat_timeout, lease_s=told.visibility_timeout_default
+            )
+            if told.heartbeat_interval and told.heartbeat_interval > 0:
+                self._interval_s = min(self._interval_s, max(told.heartbeat_interval, LEAST_S))
 
     async def _send(self, report: Report) -> Answer | None:
         ids = list(report.held)
@@ -217,6 +236,7 @@ class Beats:
             log.info("heartbeats are answered again")
         self._failures = 0
         self._tell_profile = answer.registered is False
+        self._bounds.learn(lease_s=answer.visibility_timeout)
         return answer
 
     def _failed(self, reason: str) -> None:

@@ -1,6 +1,7 @@
 """One delivery of a job while this worker has it, and the ledger of all of them."""
 
 import asyncio
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -12,10 +13,31 @@ from ojs_worker.registry import Handler
 class Delivery:
     """A job, its handler, and how far it is."""
 
-    __slots__ = ("_settling", "closed", "context", "handler", "job", "task", "timer", "warned")
+    __slots__ = (
+        "_settling",
+        "closed",
+        "context",
+        "doubt",
+        "handler",
+        "held_at",
+        "job",
+        "task",
+        "timer",
+        "warned",
+    )
 
-    def __init__(self, job: Job, handler: Handler[..., Any] | None, context: JobContext) -> None:
+    def __init__(
+        self,
+        job: Job,
+        handler: Handler[..., Any] | None,
+        context: JobContext,
+        held_at: float = -math.inf,
+    ) -> None:
         self.job = job
+        # The latest moment, on the clock of `elapsed`, from which on it is known to be held.
+        self.held_at = held_at
+        # Set once there is news; there is one while the handler waits for the job to be certain.
+        self.doubt: asyncio.Event | None = None
         self.handler = handler
         self.context = context
         self.task: asyncio.Task[None] | None = None

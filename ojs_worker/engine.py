@@ -5,12 +5,14 @@ import logging
 from collections.abc import Coroutine, Sequence
 from typing import Any, Final
 
+from ojs_worker import elapsed
 from ojs_worker.aside import Aside, within
 from ojs_worker.beats import Answer, Beats, Report
+from ojs_worker.certainty import Bounds, Certainty
 from ojs_worker.codec import CannotOpen, Codec
 from ojs_worker.context import BlockingContext, Context, JobContext, StopReason
 from ojs_worker.delivery import Delivery, Ledger
-from ojs_worker.executing import Executor
+from ojs_worker.executing import NOT_BEGUN, Executor
 from ojs_worker.faults import unopened, unreadable
 from ojs_worker.feeding import Feed
 from ojs_worker.fetching import Fetched
@@ -45,6 +47,7 @@ class Engine:
         *,
         settler: Settler,
         reports: Reports,
+        bounds: Bounds,
         layers: Sequence[Any] = (),
         codec: Codec | None = None,
     ) -> None:
@@ -59,10 +62,12 @@ class Engine:
         self._ledger = Ledger(config.concurrency)
         self._threads = ThreadPool("ojs-handler")
         self._processes = ProcessPool(config.processes, {"OJS_URL": config.url})
+        self._certainty = Certainty(bounds, lambda: self._beats.soon())
         self._executor = Executor(
             self._threads,
             self._processes,
             layers,
+            self._certainty,
             grace_s=config.grace_s,
             release=config.shutdown_release == "requeue",
             unknown_type=config.unknown_type,
@@ -128,7 +133,7 @@ class Engine:
 
     def report(self) -> Report:
         """What the next BEAT says."""
-        return Report(self.machine.state, self._ledger.attempts())
+        return Report(self.machine.state, self._ledger.attempts(), elapsed.seconds())
 
     def heard(self, answer: Answer, report: Report) -> None:
         """A BEAT was answered."""
@@ -141,6 +146,12 @@ class Engine:
                 # The answer is about what was reported, not about what was fetched since.
                 if delivery is not None and delivery.job.attempt == report.held.get(job_id):
                     self._withdraw(delivery, reason)
+        kept = frozenset(answer.jobs_extended or ())
+        for delivery in self._ledger:
+            if report.held.get(delivery.job.id) == delivery.job.attempt:
+                said = answer.jobs_lost is not None or delivery.job.id in kept
+                if not self._certainty.confirmed(delivery, report.at, said=said):
+                    self._withdraw(delivery, StopReason.LOST)
         word = directive_of(answer.state, answer.directive)
         self._do(self.machine.told(word, report.state, self._loop.time()))
 
@@ -155,7 +166,7 @@ class Engine:
             elif self._is_new(job):
                 if self._ledger.free > 0:
                     if (opened := self.opened(job)) is not None:
-                        self._begin(opened)
+                        self._begin(opened, fetched.asked_at)
                 else:
                     self.settle_aside(job, Released("the worker has no place for it"))
 
@@ -170,11 +181,21 @@ class Engine:
             self.settle_aside(job, Failed(unopened(error)))
             return None
 
-    def hold(self, job: Job) -> Delivery:
-        """Hold a job whose work is done outside the engine."""
-        delivery = Delivery(job, self._registry.get(job.type), self._context(job))
+    def hold(self, job: Job, asked_at: float) -> Delivery:
+        """Hold a job whose work is done outside the engine; its FETCH was sent at `asked_at`."""
+        delivery = Delivery(job, self._registry.get(job.type), self._context(job), asked_at)
         self._ledger.add(delivery)
         return delivery
+
+    async def certain(self, delivery: Delivery) -> bool:
+        """Wait until such a job is surely held; False where it is lost."""
+        if await self._certainty.await_for(delivery):
+            return True
+        if delivery.closed:
+            self._end(delivery)
+        else:
+            await self.settle(delivery, Released(NOT_BEGUN))
+        return False
 
     async def settle(self, delivery: Delivery, outcome: Outcome) -> Any:
         """Tell how such a job ended; the verdict."""
@@ -186,7 +207,7 @@ class Engine:
 
     async def perform(self, job: Job) -> None:
         """Do one job from its beginning to its end, as if it had just been fetched."""
-        self._begin(job)
+        self._begin(job, elapsed.seconds())
         delivery = self._ledger.get(job.id)
         if delivery is not None and delivery.task is not None:
             await asyncio.wait([delivery.task])
@@ -228,11 +249,8 @@ class Engine:
         self._withdraw(known, StopReason.LOST)
         return True
 
-    def _begin(self, job: Job) -> None:
-        delivery = Delivery(job, self._registry.get(job.type), self._context(job))
-        self._ledger.add(delivery)
-        if (limit_s := job.limit_s) is not None:
-            delivery.timer = self._loop.call_later(limit_s, self._timed_out, delivery)
+    def _begin(self, job: Job, asked_at: float) -> None:
+        delivery = self.hold(job, asked_at)
         delivery.task = self._loop.create_task(self._work(delivery))
 
     def _context(self, job: Job) -> JobContext:
@@ -243,7 +261,11 @@ class Engine:
         return Context(job, self)
 
     async def _work(self, delivery: Delivery) -> None:
-        outcome = await self._executor.execute(delivery)
+        outcome: Outcome = Released(NOT_BEGUN)
+        if await self._certainty.await_for(delivery):
+            if (limit_s := delivery.job.limit_s) is not None:
+                delivery.timer = self._loop.call_later(limit_s, self._timed_out, delivery)
+            outcome = await self._executor.execute(delivery)
         delivery.stop_timer()
         try:
             if not delivery.closed and not delivery.settling:
@@ -286,7 +308,8 @@ class Engine:
 
     def _withdraw(self, delivery: Delivery, reason: StopReason) -> None:
         """The job is not this worker's any more: stop its handler, and tell nobody."""
-        if delivery.settling or (reason is StopReason.LOST and not self.config.stop_lost):
+        runs_on = reason is StopReason.LOST and not self.config.stop_lost
+        if delivery.settling or (runs_on and delivery.doubt is None):
             return
         log.warning("job %s is %s, its handler is stopped", delivery.job.id, reason)
         delivery.context.stop_reason = reason
@@ -296,6 +319,9 @@ class Engine:
             self._do(self.machine.at(self._loop.time(), self.held))
 
     def _cancel(self, delivery: Delivery) -> None:
+        if delivery.doubt is not None:
+            delivery.doubt.set()
+            return
         # A thread cannot be cancelled: it sees `cancelled` in its context, or runs to its end.
         runs = delivery.handler.runs if delivery.handler else "loop"
         if delivery.task is not None and runs != "thread":

@@ -4,20 +4,23 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from ojs_worker import faults
+from ojs_worker.certainty import Certainty
 from ojs_worker.context import StopReason, current
 from ojs_worker.delivery import Delivery
 from ojs_worker.faults import Discard, Retry, Snooze, fault_of
 from ojs_worker.job import Job
 from ojs_worker.middleware import Inner, ProcessLayer
-from ojs_worker.processes import FailedThere, ProcessPool
+from ojs_worker.processes import FailedThere, NotWanted, ProcessPool
 from ojs_worker.settings import UnknownType
 from ojs_worker.settling import Done, Failed, Outcome, Released, done
 from ojs_worker.threads import ThreadPool
 
 log = logging.getLogger("ojs.worker")
+
+NOT_BEGUN: Final = "the worker ended before it was begun"
 
 
 class Executor:
@@ -28,6 +31,7 @@ class Executor:
         threads: ThreadPool,
         processes: ProcessPool,
         layers: Sequence[ProcessLayer],
+        certainty: Certainty,
         *,
         grace_s: float,
         release: bool,
@@ -37,6 +41,7 @@ class Executor:
         self._threads = threads
         self._processes = processes
         self._layers = tuple(layers)
+        self._certainty = certainty
         self._grace_s = grace_s
         self._release = release
         self._unknown_type = unknown_type
@@ -58,6 +63,8 @@ class Executor:
             while (task := asyncio.current_task()) and task.cancelling():
                 task.uncancel()
             return self._stopped(delivery) or Failed(fault_of(error))
+        except NotWanted:
+            return self._stopped(delivery) or Released(NOT_BEGUN)
         except FailedThere as error:
             return self._stopped(delivery) or Failed(error.fault)
         except (Snooze, Discard, Retry) as error:
@@ -114,7 +121,12 @@ class Executor:
             handler.binding.bind(job.args)
             context = delivery.context
             return Done(
-                await self._processes.run(handler, job, lambda body: context.report_body(body))
+                await self._processes.run(
+                    handler,
+                    job,
+                    progress=lambda body: context.report_body(body),
+                    wanted=lambda: self._certainty.await_for(delivery),
+                )
             )
         call = handler.prepare(job.args, delivery.context)
         if handler.runs == "loop":

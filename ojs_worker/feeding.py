@@ -69,8 +69,7 @@ class Feed:
         """What came of it; None without an answer: the next FETCH will ask for the same jobs."""
         self._lent = False
         if fetched is not None:
-            self._fetcher.answered()
-            self._accept(fetched)
+            self._accept(self._fetcher.answered(fetched))
         if self._task is None:
             self.stopped.set()
         self._room.set()

@@ -1,6 +1,7 @@
 """FETCH: asking for jobs, so that no answer and no job is lost on the way."""
 
 import logging
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
@@ -8,6 +9,7 @@ import msgspec
 
 from ojs_wire.codec import encode
 from ojs_wire.values import uuid7
+from ojs_worker import elapsed
 from ojs_worker.errors import UNREADABLE, decoded, refusal
 from ojs_worker.job import Job
 from ojs_worker.transport import Request, Transport
@@ -28,10 +30,11 @@ class Unreadable(msgspec.Struct, frozen=True):
 
 
 class Fetched(msgspec.Struct, frozen=True):
-    """What one FETCH brought."""
+    """What one FETCH brought, and when it was first sent, on the clock of `elapsed`."""
 
     jobs: Sequence[Job] = ()
     unreadable: Sequence[Unreadable] = ()
+    asked_at: float = -math.inf
 
 
 class _Answer(msgspec.Struct):
@@ -89,6 +92,7 @@ class Fetcher:
         self._hold_s = hold_s
         self._timeout_s = timeout_s
         self._pending: str | None = None
+        self._asked_at = -math.inf
         self._plain = False
 
     async def fetch(self, count: int) -> Fetched:
@@ -101,8 +105,7 @@ class Fetcher:
             Request("POST", FETCH, encode(body), timeout_s=wait_s + self._timeout_s)
         )
         if reply.well:
-            self.answered()
-            return read(reply.body)
+            return self.answered(read(reply.body))
         if reply.status in (400, 422) and not self._plain:
             self._plain, self._pending = True, None
             return await self.fetch(count)
@@ -111,14 +114,18 @@ class Fetcher:
     def terms(self, count: int) -> dict[str, Any]:
         """Which jobs are wanted, for a FETCH or a call that is one besides."""
         wanted = {**self._wants, "count": count}
+        if self._pending is None:
+            # Asked again with the same id, the server may answer what it gave the first time.
+            self._asked_at = elapsed.seconds()
         if not self._plain:
             self._pending = self._pending or self._make_id()
             wanted["fetch_id"] = self._pending
         return wanted
 
-    def answered(self) -> None:
-        """What was asked for has come."""
+    def answered(self, fetched: Fetched) -> Fetched:
+        """What was asked for has come; the same, and since when it can have been given."""
         self._pending = None
+        return msgspec.structs.replace(fetched, asked_at=self._asked_at)
 
 
 def read(body: bytes) -> Fetched:

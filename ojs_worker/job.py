@@ -22,6 +22,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     timeout_ms: float | None = None
     timeout: float | None = None
     grace_period: float | None = None
+    heartbeat_timeout: Any = None
     tags: list[str] | None = None
     result: Any = None
     error: Any = None

@@ -100,7 +100,9 @@ class Manual:
             for broken in fetched.unreadable:
                 running.engine.settle_aside(broken.job, Failed(fault_of(_Said(broken.reason))))
             for job in filter(None, map(running.engine.opened, fetched.jobs)):
-                delivery = running.engine.hold(job)
+                delivery = running.engine.hold(job, fetched.asked_at)
+                if not await running.engine.certain(delivery):
+                    continue
                 try:
                     extension = self._extension(delivery)
                 except BadArguments as error:

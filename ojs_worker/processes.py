@@ -6,7 +6,7 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -28,6 +28,10 @@ for name in ("SIGTERM", "SIGINT", "SIGTSTP"):
 from ojs_worker.child import main
 main()
 """
+
+
+class NotWanted(Exception):
+    """The job was not begun: it is not wanted any more."""
 
 
 class FailedThere(Exception):
@@ -133,17 +137,24 @@ class ProcessPool:
         self._busy: dict[str, Child] = {}
 
     async def run(
-        self, handler: Handler[..., Any], job: Job, progress: Callable[[dict[str, Any]], None]
+        self,
+        handler: Handler[..., Any],
+        job: Job,
+        progress: Callable[[dict[str, Any]], None],
+        wanted: Callable[[], Awaitable[bool]],
     ) -> bytes:
-        """Do a job in a process. Cancelled, the process is killed."""
+        """Do a job in a process, if it is still wanted once there is one; raises `NotWanted`
+        otherwise. Cancelled, the process is killed."""
         async with self._places:
             child = self._idle.pop() if self._idle else await Child.start(self._environ)
             self._busy[job.id] = child
             well = False
             try:
+                if not await wanted():
+                    raise NotWanted
                 result = await child.run(handler, job, progress)
                 well = True
-            except FailedThere:
+            except (FailedThere, NotWanted):
                 well = True
                 raise
             finally:

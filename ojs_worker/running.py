@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from ojs_wire.values import format_timestamp, uuid7
 from ojs_worker.beats import Beats
+from ojs_worker.certainty import Bounds
 from ojs_worker.codec import Codec
 from ojs_worker.engine import Engine
 from ojs_worker.exchanging import BulkSettler
@@ -65,9 +66,11 @@ class Running:
             ask=manifest.offers,
             timeout_s=config.operation_s,
         )
+        bounds = Bounds(config.visibility_s)
         self.engine = Engine(
             config,
             registry,
+            bounds=bounds,
             settler=self._settler,
             reports=Reports(transport, self.id, timeout_s=config.operation_s),
             layers=layers,
@@ -79,6 +82,7 @@ class Running:
             _profile(config, types),
             report=self.engine.report,
             heard=self.engine.heard,
+            bounds=bounds,
             interval_s=config.heartbeat_s,
             timeout_s=config.operation_s,
             extends=config.auto_extend,

@@ -1,13 +1,13 @@
 """The honest answers, as `openapi.yaml` has them."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from conformance.played.book import Held, Job, Refused
 from conformance.played.record import Asked
 
-VISIBILITY_S: Final = 1800
+LEASE_S: Final = 1800
 SETTLE_URN: Final = "urn:ojs-server:ext:settle"
 SETTLE_PATH: Final = "/ojs/v1/workers/settle"
 _ORDER: Final = ("running", "quiet", "terminate")
@@ -15,9 +15,10 @@ _SAID_AS: Final = {"drain": "quiet", "draining": "quiet", "terminated": "termina
 _ZERO: Final = "2030-01-31T09:00:00.000Z"
 
 
-def now_text() -> str:
-    """The present moment as the protocol writes it."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+def now_text(later_s: float = 0.0) -> str:
+    """The present moment, or a later one, as the protocol writes it."""
+    moment = datetime.now(UTC) + timedelta(seconds=later_s)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def manifest(*, settles: bool) -> dict[str, Any]:
@@ -51,7 +52,7 @@ def manifest(*, settles: bool) -> dict[str, Any]:
     }
 
 
-def registered(worker_id: str, interval_s: float) -> dict[str, Any]:
+def registered(worker_id: str, interval_s: float, lease_s: int) -> dict[str, Any]:
     """The answer to a registration; whole numbers stay whole for parsers that want them so."""
     interval = int(interval_s) if interval_s == int(interval_s) else interval_s
     return {
@@ -61,7 +62,7 @@ def registered(worker_id: str, interval_s: float) -> dict[str, Any]:
         "server_time": now_text(),
         "heartbeat_interval": interval,
         "heartbeat_timeout": max(30, 6 * interval),
-        "visibility_timeout_default": VISIBILITY_S,
+        "visibility_timeout_default": lease_s,
     }
 
 
@@ -71,7 +72,7 @@ def deregistered(worker_id: str) -> dict[str, Any]:
 
 
 def beaten(
-    asked: Asked, directive: str, jobs: Mapping[str, Sequence[str]], *, known: bool
+    asked: Asked, directive: str, jobs: Mapping[str, Sequence[str]], lease_s: int, *, known: bool
 ) -> dict[str, Any]:
     """The answer to a BEAT."""
     state = directed(asked.body.get("state"), directive)
@@ -81,8 +82,8 @@ def beaten(
         "state": state,
         "directive": "" if state == "running" else state,
         "server_time": now_text(),
-        "visibility_timeout": VISIBILITY_S,
-        "visibility_timeout_ms": VISIBILITY_S * 1000,
+        "visibility_timeout": lease_s,
+        "visibility_timeout_ms": lease_s * 1000,
         **jobs,
         "registered": known,
         "last_heartbeat_at": now_text(),
@@ -98,7 +99,7 @@ def directed(reported: object, directive: str) -> str:
     return max(words, key=_ORDER.index, default="running")
 
 
-def envelope(job: Job) -> dict[str, Any]:
+def envelope(job: Job, lease_s: int) -> dict[str, Any]:
     """A job as FETCH hands it out."""
     return {
         "specversion": "1.0",
@@ -114,6 +115,7 @@ def envelope(job: Job) -> dict[str, Any]:
         "created_at": _ZERO,
         "enqueued_at": _ZERO,
         "started_at": now_text(),
+        "lease_expires_at": now_text(lease_s),
         **({"worker_id": job.worker_id} if job.worker_id else {}),
         **job.members,
     }

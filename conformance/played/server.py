@@ -45,6 +45,7 @@ class PlayedServer:
         self.fault: Exception | None = None  # what went wrong in a case's own rule
         self.flooded = False
         self.interval_s = interval_s
+        self.lease_s = answers.LEASE_S
         self._left = most_requests
         self._bytes_left = most_bytes
         self._known: set[str] = set()
@@ -176,7 +177,9 @@ class PlayedServer:
                 return await self._settled(asked)
             case Kind.REGISTER:
                 self._known.add(asked.worker_id)
-                return answers.registered(asked.worker_id or "played", self.interval_s)
+                return answers.registered(
+                    asked.worker_id or "played", self.interval_s, self.lease_s
+                )
             case Kind.DEREGISTER:
                 return answers.deregistered(asked.worker_id)
             case Kind.MANIFEST:
@@ -190,7 +193,7 @@ class PlayedServer:
         known = asked.worker_id in self._known
         self._known.add(asked.worker_id)
         jobs = self.book.verdicts(asked.worker_id, asked.listed)
-        return answers.beaten(asked, self.directive, jobs, known=known)
+        return answers.beaten(asked, self.directive, jobs, self.lease_s, known=known)
 
     def _single(self, told: Settlement) -> dict[str, Any]:
         job = self.book.settle(told)
@@ -230,7 +233,7 @@ class PlayedServer:
 
         await self.changed(handed, min(wait_s, _LONGEST_WAIT_S))
         asked.given = tuple(job.id for job in jobs)
-        return [answers.envelope(job) for job in jobs]
+        return [answers.envelope(job, self.lease_s) for job in jobs]
 
     def _handed(self, wanted: Wanted) -> list[Job]:
         # A directive stands above what a worker asks for, as with any server.

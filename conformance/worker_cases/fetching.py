@@ -4,12 +4,14 @@ import itertools
 import signal
 
 from conformance.case import worker_case
-from conformance.played.book import ENDED, Job
+from conformance.played.book import ENDED, Held, Job
 from conformance.played.calls import Kind
 from conformance.played.record import Asked, wants
 from conformance.played.script import Odd, late, unheard_answer
 from conformance.subject import QUEUES
 from conformance.worker_stage import CROSSED_S, WorkerStage
+
+_SHORT_LEASE_S = 2
 
 
 @worker_case("OJS-WPR-008")
@@ -135,6 +137,37 @@ async def answered_too_late(stage: WorkerStage) -> None:
     stage.check(
         not came or bool(stage.told(job)), "an ACK or FAIL of the job that came late", "neither"
     )
+
+
+@worker_case("OJS-WPR-040", scaled_s=30)
+async def stopped_with_an_answer(stage: WorkerStage) -> None:
+    """A worker that slept past the leases of fetched jobs asks in a BEAT before it begins them."""
+    stage.server.lease_s = _SHORT_LEASE_S
+    await stage.started()
+    if not _waiting(stage):
+        # A worker whose FETCHes do not wait is made to wait for an answer.
+        stage.server.script.add(Kind.FETCH, do=late(0.5))
+    await stage.until(lambda: _waiting(stage), "a FETCH")
+    stage.worker.send(signal.SIGSTOP)
+    lost, kept = stage.offer("test.echo", "lost"), stage.offer("test.echo", "kept")
+    await stage.out(lost)
+    # A worker that asks for one job at a time has the other one later, with a fresh answer.
+    came = [job for job in (lost, kept) if job.state is Held.OUT]
+    stage.server.book.take_back(lost.id)
+    await stage.rest(2 * _SHORT_LEASE_S)
+    known = stage.server.number
+    stage.worker.send(signal.SIGCONT)
+
+    def asking() -> list[Asked]:
+        beats = stage.server.record.of(Kind.BEAT, after=known)
+        return [one for one in beats if one.ended_at and {job.id for job in came} <= {*one.listed}]
+
+    beat = (await stage.until(asking, "a BEAT that lists the jobs before they begin"))[0]
+    ack = await stage.acked(kept)
+    early = kept in came and ack.asked.number < beat.number
+    stage.check(not early, "a BEAT first", "the ACK came first", ack.asked.number)
+    await stage.beats(1)
+    stage.silent(lost, "for a job that a BEAT said is lost")
 
 
 def _waiting(stage: WorkerStage) -> list[Asked]:

@@ -27,7 +27,7 @@ function failUntil(job, attempt) {
 }
 
 let state = "running", ownQuiet = false, toldQuiet = false, endBy = 0, abandoned = false;
-let fetching = false, wakeBeat = () => {};
+let fetching = false, wakeBeat = () => {}, deadMs = 30_000, leaseMs = 1_800_000;
 const held = new Map();
 
 async function call(path, body) {
@@ -65,6 +65,7 @@ async function beat() {
   if (told.state === "quiet" && reported === "running") toldQuiet = true;
   if (told.state === "running" && reported === "quiet") toldQuiet = false;
   settle();
+  return told.status === 200;
 }
 function settle() {
   const wanted = ownQuiet || toldQuiet ? "quiet" : "running";
@@ -74,10 +75,13 @@ function end() {
   if (!endBy) { endBy = Date.now() + graceMs; state = "quiet"; wakeBeat(); }
 }
 
-async function run(job) {
-  const told = { job_id: job.id, attempt: job.attempt };
+function hold(job) {
   const control = new AbortController();
   held.set(job.id, control);
+  return control;
+}
+async function run(job, control) {
+  const told = { job_id: job.id, attempt: job.attempt };
   const timer = job.timeout && setTimeout(() => control.abort("timeout"), job.timeout * 1000);
   let path = "ack", body;
   try {
@@ -95,21 +99,32 @@ async function run(job) {
   if (held.get(job.id) === control) held.delete(job.id);
 }
 
+const leaseOf = (job) => Date.parse(job.lease_expires_at) - Date.parse(job.started_at) || leaseMs;
 async function fetchJobs() {
-  let fetch_id = crypto.randomUUID();
+  let fetch_id, sent;
   for (let failures = 0; !endBy; ) {
     const count = places - held.size;
     if (state !== "running" || count <= 0) { await sleep(10); continue; }
     fetching = true;
+    fetch_id ??= crypto.randomUUID();
+    sent ??= performance.now();
     const answer = await call("fetch", { queues, count, fetch_id });
     if (again(answer)) { fetching = false; await pause(++failures, answer.wait); continue; }
     failures = 0;
-    fetch_id = crypto.randomUUID();
     const jobs = answer.jobs ?? [];
     const back = jobs.splice(state === "running" ? count : 0); // no place for these
-    jobs.forEach(run);
+    const controls = jobs.map(hold);
+    // Whoever slept past a lease asks first which of them it still holds.
+    const trustMs = Math.min(deadMs, ...jobs.map(leaseOf));
+    while (performance.now() - sent > trustMs) {
+      const asked = performance.now();
+      if (await beat()) sent = asked;
+      else await sleep(beatMs);
+    }
+    jobs.forEach((job, n) => controls[n].signal.aborted || run(job, controls[n]));
     await Promise.all(back.map((job) => insist("nack", { job_id: job.id, attempt: job.attempt, requeue: true })));
     fetching = false;
+    fetch_id = sent = undefined;
     if (!jobs.length) await sleep(pollMs);
   }
 }
@@ -120,8 +135,11 @@ for (const [name, code] of [["SIGTERM", 143], ["SIGINT", 130]])
 process.on("SIGTSTP", () => { ownQuiet = true; settle(); });
 process.on("SIGCONT", () => { ownQuiet = toldQuiet = false; settle(); });
 
-for (let failures = 1; again(await call("register", { queues, concurrency: places })); failures++) {
-  if (endBy) break;
+for (let failures = 1; !endBy; failures++) {
+  const told = await call("register", { queues, concurrency: places });
+  deadMs = 1000 * told.heartbeat_timeout || deadMs;
+  leaseMs = 1000 * told.visibility_timeout_default || leaseMs;
+  if (!again(told)) break;
   await pause(failures);
 }
 await beat();

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import msgspec
 
+from ojs_worker import elapsed
 from ojs_worker.client.asynchronous import Client
 from ojs_worker.context import JobContext, StopReason
 from ojs_worker.errors import refusal
@@ -117,7 +118,9 @@ class Life:
     async def give_back(self, job: Job) -> None:
         """Let a job go as if it had not been fetched."""
         engine = self._running.engine
-        await engine.settle(engine.hold(job), Released("a test wanted another job"))
+        await engine.settle(
+            engine.hold(job, elapsed.seconds()), Released("a test wanted another job")
+        )
 
     async def perform(self, job: Job) -> Ran:
         """Run one delivery to its end, and look what became of the job."""

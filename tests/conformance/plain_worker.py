@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 import uuid
+from datetime import datetime
 from typing import Any
 
 FAULTS = (
@@ -37,6 +38,7 @@ FAULTS = (
     "resumes_while_ending",
     "shares_its_id",
     "forgets_fetch_id",
+    "believes_old_answers",
     "garbles_results",
     "leaves_first",
     "hears_no_signal",
@@ -124,6 +126,7 @@ class Worker:
         self.settles = self.fetching = False
         self.giving_back = 0
         self.results: list[tuple[dict[str, Any], threading.Event]] = []
+        self.dead_s, self.lease_s = 30.0, 1800.0
 
     # ------------------------------------------------------------------ state
 
@@ -156,7 +159,8 @@ class Worker:
 
     # ------------------------------------------------------------------ BEATs
 
-    def beat(self) -> None:
+    def beat(self) -> bool:
+        """Send a BEAT; whether it was answered."""
         ids = list(self.held)
         if FAULT == "forgets_to_list":
             ids = ids[:1]
@@ -166,7 +170,7 @@ class Worker:
         body = {"worker_id": NAME, "state": reported, "active_job_ids": ids}
         status, told, _ = call(f"{V1}/heartbeat", body)
         if status != 200:
-            return
+            return False
         for name in ("jobs_lost", "cancelled_jobs"):
             for job_id in told.get(name) or ():
                 running = self.held.get(job_id)
@@ -174,7 +178,7 @@ class Worker:
                     running.end("gone")
                     self.drop(running)
         if self.ending:
-            return
+            return True
         word = told.get("state")
         if word == "terminate" and FAULT != "ignores_terminate":
             self.begin_end()
@@ -184,6 +188,7 @@ class Worker:
         elif word == "running" and reported == "quiet":
             self.told_quiet = False
             self.settle_state()
+        return True
 
     def beats(self) -> None:
         interval = BEAT_S * (4 if FAULT == "beats_rarely" else 1)
@@ -195,7 +200,7 @@ class Worker:
     # ------------------------------------------------------------------ FETCHes
 
     def fetches(self) -> None:
-        failures, name = 0, ""
+        failures, name, sent = 0, "", 0.0
         while not self.over.is_set():
             free = PLACES - len(self.held)
             may = self.state == "running"
@@ -203,13 +208,14 @@ class Worker:
                 with self.changed:
                     self.changed.wait(0.02)
                 continue
-            name = name if name and FAULT != "forgets_fetch_id" else uuid.uuid4().hex
+            if not name or FAULT == "forgets_fetch_id":
+                name, sent = uuid.uuid4().hex, time.monotonic()
             count = PLACES if FAULT == "asks_for_too_much" else free
             terms = {"queues": QUEUES, "count": count, "fetch_id": name, "worker_id": NAME}
             self.fetching = True
             status, told, wait = call(f"{V1}/fetch", terms)
             if status == 200:
-                self.take(told.get("jobs") or [])
+                self.take(told.get("jobs") or [], sent)
             self.fetching = False
             if status != 200:
                 failures += 1
@@ -219,7 +225,8 @@ class Worker:
             if not told.get("jobs"):
                 time.sleep(POLL_S)
 
-    def take(self, jobs: list[dict[str, Any]]) -> None:
+    def take(self, jobs: list[dict[str, Any]], sent: float) -> None:
+        taken = []
         for job in jobs:
             known = self.held.get(job["id"])
             if known is not None and known.attempt == job["attempt"]:
@@ -232,7 +239,23 @@ class Worker:
                 continue
             with self.changed:
                 self.held[running.id] = running
-            threading.Thread(target=self.work, args=(running,), daemon=True).start()
+            taken.append(running)
+        trust = min([self.dead_s, *(self.lease_of(one.job) for one in taken)])
+        while FAULT != "believes_old_answers" and time.monotonic() - sent > trust:
+            asked = time.monotonic()
+            if self.beat():
+                sent = asked
+            else:
+                time.sleep(BEAT_S)
+        for running in taken:
+            if not running.stop.is_set():
+                threading.Thread(target=self.work, args=(running,), daemon=True).start()
+
+    def lease_of(self, job: dict[str, Any]) -> float:
+        if "lease_expires_at" not in job:
+            return self.lease_s
+        until, since = map(datetime.fromisoformat, (job["lease_expires_at"], job["started_at"]))
+        return (until - since).total_seconds()
 
     # ------------------------------------------------------------------ jobs
 
@@ -322,7 +345,12 @@ class Worker:
     def run(self) -> int:
         profile = {"queues": QUEUES, "concurrency": PLACES, "hostname": "plain", "pid": os.getpid()}
         failures = 0
-        while not call(f"{V1}/register", {"worker_id": NAME, **profile})[0] and not self.ending:
+        while not self.ending:
+            status, told, _ = call(f"{V1}/register", {"worker_id": NAME, **profile})
+            if status:
+                self.dead_s = told.get("heartbeat_timeout", self.dead_s)
+                self.lease_s = told.get("visibility_timeout_default", self.lease_s)
+                break
             failures += 1
             time.sleep(pause(failures))
         told = call("/ojs/manifest", None)[1]

@@ -47,6 +47,7 @@ CONVICTS = {
     "resumes_while_ending": "directives.nothing_moves_it_back",
     "shares_its_id": "starting.names_itself",
     "forgets_fetch_id": "fetching.repeats_a_fetch",
+    "believes_old_answers": "fetching.stopped_with_an_answer",
     "garbles_results": "doing.the_result",
     "leaves_first": "signals.nothing_after_the_goodbye",
     "hears_no_signal": "signals.second_sigterm",

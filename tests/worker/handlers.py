@@ -53,3 +53,12 @@ def tells_more(ctx: BlockingContext) -> list[Any]:
 @worker.job("dying.process", run_in="process")
 def dying_process() -> None:
     os._exit(3)
+
+
+@worker.job("waits.there", run_in="process")
+def waits_there(ctx: BlockingContext, gate: str, marks: str, name: str) -> None:
+    with open(marks, "a") as file:
+        file.write(f"{name}\n")
+    ctx.progress(0.1)
+    while not os.path.exists(gate):
+        time.sleep(0.01)

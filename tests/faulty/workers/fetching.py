@@ -1,10 +1,12 @@
 """Faults of FETCH: how much, in which order, how often, and what becomes of its answers."""
 
+import math
 from typing import Any
 
 import msgspec
 
-from ojs_worker.delivery import Ledger
+from ojs_worker.certainty import Bounds, Certainty
+from ojs_worker.delivery import Delivery, Ledger
 from ojs_worker.engine import Engine
 from ojs_worker.feeding import Feed
 from ojs_worker.fetching import Fetched, Fetcher
@@ -43,7 +45,7 @@ def surplus_is_done() -> None:
     def accept(self: Engine, fetched: Fetched) -> None:
         for job in fetched.jobs:
             if self._is_new(job):
-                self._begin(job)
+                self._begin(job, fetched.asked_at)
 
     put(Engine, "accept", accept)
 
@@ -101,6 +103,27 @@ def late_jobs_are_dropped() -> None:
         return drop
 
     wrap(Engine, "accept", make)
+
+
+@fault("OJS-WPR-040")
+def old_answers_are_believed() -> None:
+    """Jobs begin however long the worker slept before it read the answer that brought them."""
+    put(Bounds, "of", lambda self, job: math.inf)
+
+
+@fault("OJS-WPR-040")
+def lost_jobs_begin() -> None:
+    """A job that is asked about begins whatever the answer to the BEAT is."""
+
+    def make(wait: Any) -> Any:
+        async def anyway(self: Certainty, delivery: Delivery) -> bool:
+            await wait(self, delivery)
+            delivery.closed, delivery.context.stop_reason = False, None
+            return True
+
+        return anyway
+
+    wrap(Certainty, "await_for", make)
 
 
 @fault("OJS-VIS-008")

@@ -1,0 +1,100 @@
+"""Certainty that a job is still this worker's, before its handler begins.
+
+A process that was stopped, or whose machine slept, wakes with the answer to a FETCH in its inbox,
+or with a job that waits for a process of its own. Meanwhile the server may have given the job to
+another worker. So what the server said of a job counts for as long as it cannot have taken it
+back; after that a BEAT asks, and the handler begins only when the answer says that it is held.
+"""
+
+import asyncio
+import logging
+import math
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, Final
+
+from ojs_worker import elapsed
+from ojs_worker.delivery import Delivery
+from ojs_worker.job import Job
+
+log = logging.getLogger("ojs.worker")
+
+# What the worker protocol has where a server does not say it.
+DEAD_AFTER_S: Final = 30.0
+LEASE_S: Final = 1800.0
+
+
+class Bounds:
+    """The times after which the server may have given a job of this worker to another one."""
+
+    def __init__(self, asked_lease_s: float | None = None) -> None:
+        self._asked_lease_s = asked_lease_s
+        self._dead_after_s = DEAD_AFTER_S
+        self._lease_s = LEASE_S
+
+    def learn(self, *, dead_after_s: Any = None, lease_s: Any = None) -> None:
+        """Take in the silence after which a worker is dead, and the usual lease; servers may say
+        neither."""
+        self._dead_after_s = _seconds(dead_after_s) or self._dead_after_s
+        self._lease_s = _seconds(lease_s) or self._lease_s
+
+    def of(self, job: Job) -> float:
+        """The shortest of them for one job, in seconds."""
+        lease_s = _lease_told(job) or self._asked_lease_s or self._lease_s
+        return min(lease_s, self._dead_after_s, _seconds(job.heartbeat_timeout) or math.inf)
+
+
+class Certainty:
+    """Lets a handler begin while its job is surely held, and has the server asked where not."""
+
+    def __init__(
+        self,
+        bounds: Bounds,
+        ask: Callable[[], None],
+    ) -> None:
+        self._bounds = bounds
+        self._ask = ask
+
+    async def await_for(self, delivery: Delivery) -> bool:
+        """Wait until the job is surely held; False where it is not, or not wanted any more."""
+        while not self._sure(delivery):
+            log.info("job %s has waited for long, the server is asked for it", delivery.job.id)
+            delivery.doubt = asyncio.Event()
+            self._ask()
+            try:
+                await delivery.doubt.wait()
+            finally:
+                delivery.doubt = None
+            if delivery.closed or delivery.context.stop_reason is not None:
+                return False
+        return True
+
+    def confirmed(self, delivery: Delivery, asked_at: float, *, said: bool) -> bool:
+        """Take in the answer to a BEAT that was sent at `asked_at` and listed the job, which is
+        `said` to be held where the server says such things. False where a waiting job is lost."""
+        # A server that says nothing has not given away what it heard of in time.
+        if said or self._sure(delivery):
+            delivery.held_at = asked_at
+        elif delivery.doubt is not None:
+            return False
+        if delivery.doubt is not None:
+            delivery.doubt.set()
+        return True
+
+    def _sure(self, delivery: Delivery) -> bool:
+        return elapsed.seconds() - delivery.held_at <= self._bounds.of(delivery.job)
+
+
+def _lease_told(job: Job) -> float | None:
+    """The lease that a job came with."""
+    if job.started_at is None or job.lease_expires_at is None:
+        return None
+    try:
+        until, since = map(datetime.fromisoformat, (job.lease_expires_at, job.started_at))
+        return _seconds((until - since).total_seconds())
+    except (TypeError, ValueError):
+        return None
+
+
+def _seconds(value: Any) -> float | None:
+    return value if isinstance(value, int | float) and value > 0 else None
