@@ -181,16 +181,17 @@ def _fairness(
     name: str, known: Mapping[str, QueueCounts], tenants: Mapping[str, Tenant]
 ) -> dict[str, Any]:
     """A tenant's part of all turns while those have jobs that have some now, and of what runs."""
-    there = {
-        one: tenants.get(one, _PLAIN).fairness_weight
+    # Also a tenant that nothing was ever stored for, which `known` leaves out.
+    there = {name}.union(
+        one
         for one, queue in known.items()
-        if one == name or queue.counts[State.AVAILABLE] or queue.counts[State.ACTIVE]
-    }
-    weight = tenants.get(name, _PLAIN).fairness_weight
+        if queue.counts[State.AVAILABLE] or queue.counts[State.ACTIVE]
+    )
+    weights = {one: tenants.get(one, _PLAIN).fairness_weight for one in there}
     running = sum(queue.counts[State.ACTIVE] for queue in known.values())
     mine = _counts(known.get(name))[State.ACTIVE]
     return {
-        "weight": weight,
-        "effective_share": round(weight / (sum(there.values()) or weight), 3),
+        "weight": weights[name],
+        "effective_share": round(weights[name] / sum(weights.values()), 3),
         "actual_share": round(mine / running, 3) if running else 0.0,
     }

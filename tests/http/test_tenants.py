@@ -337,6 +337,15 @@ async def test_bad_limits_are_named(client: httpx.AsyncClient, limits: Any, fiel
     assert (await client.get(ADMIN)).json()["items"] == []
 
 
+async def test_a_tenant_without_jobs_has_no_more_than_all_turns(
+    client: httpx.AsyncClient, beta: httpx.AsyncClient
+) -> None:
+    await client.put(f"{ADMIN}/acme/limits", json={"fairness_weight": 2})
+    await put(beta)
+    shown = (await client.get(f"{ADMIN}/acme/stats")).json()
+    assert shown["fairness"] == {"weight": 2, "effective_share": 0.667, "actual_share": 0.0}
+
+
 async def test_statistics_are_those_of_the_tenant(
     client: httpx.AsyncClient, acme: httpx.AsyncClient, beta: httpx.AsyncClient
 ) -> None:
