@@ -4,7 +4,7 @@ A server that posts wherever it is told would let its users reach what only it c
 machine, the network behind the firewall, the metadata service of a cloud.
 """
 
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
@@ -15,6 +15,12 @@ from ojs_server.domain.errors import invalid
 MAX_URL: Final = 2048
 # IPv4 by way of IPv6 gateways, which ipaddress counts among the public ones.
 _TRANSLATED: Final = IPv6Network("64:ff9b::/96")
+# Neither are these for anybody on the internet, whatever the version of ipaddress says: addresses
+# of protocols, of relays and of sites, networks' own gateways, and documentation.
+_SPECIAL: Final[tuple[IPv4Network | IPv6Network, ...]] = (
+    *map(IPv4Network, ("192.0.0.0/24", "192.88.99.0/24")),
+    *map(IPv6Network, ("fec0::/10", "64:ff9b:1::/48", "3fff::/20")),
+)
 
 
 class Reach(msgspec.Struct, frozen=True):
@@ -81,6 +87,8 @@ def is_public(address: str) -> bool:
     inner = _carried(found) if isinstance(found, IPv6Address) else None
     if inner is not None:
         return is_public(str(inner))
+    if any(found in network for network in _SPECIAL):
+        return False
     return found.is_global and not (found.is_multicast or found.is_reserved)
 
 

@@ -61,6 +61,8 @@ def test_what_is_no_target_is_refused_whoever_asks(url: str) -> None:
         "https://0.0.0.0/",
         "https://[::ffff:127.0.0.1]/",
         "https://[fe80::1%25eth0]/",
+        "https://[fec0::1]/",
+        "https://[::ffff:192.88.99.1]/",
         "http://example.com/",
     ],
 )
@@ -96,6 +98,20 @@ def test_what_is_not_public_or_not_encrypted_needs_the_operator(url: str) -> Non
         "2002:7f00:1::",
         "2002:a00:1::1",
         "2001:0:4136:e378:8000:63bf:80ff:fffe",
+        "fec0::1",
+        "feff:ffff::1",
+        "192.88.99.1",
+        "192.0.0.8",
+        "192.0.0.9",
+        "192.0.0.255",
+        "3fff::1",
+        "3fff:fff:ffff::1",
+        "64:ff9b:1::808:808",
+        "::ffff:192.88.99.1",
+        "::ffff:192.0.0.9",
+        "::ffff:c000:9",
+        "2002:c058:6301::1",
+        "64:ff9b::192.0.0.9",
     ],
 )
 def test_private_addresses_are_seen_through_every_disguise(address: str) -> None:
@@ -104,7 +120,17 @@ def test_private_addresses_are_seen_through_every_disguise(address: str) -> None
 
 @pytest.mark.parametrize(
     "address",
-    ["8.8.8.8", "93.184.216.34", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"],
+    [
+        "8.8.8.8",
+        "93.184.216.34",
+        "192.0.1.0",
+        "192.88.98.255",
+        "192.88.100.0",
+        "2606:4700::1111",
+        "3ffe:ffff::1",
+        "::ffff:8.8.8.8",
+        "64:ff9b::808:808",
+    ],
 )
 def test_public_addresses_are_public(address: str) -> None:
     assert is_public(address)
