@@ -1,11 +1,12 @@
 """Connections: from a URL to one that is set up as the store needs it."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import msgspec
 import psycopg
-from psycopg.conninfo import conninfo_to_dict
+from psycopg.conninfo import conninfo_to_dict, timeout_from_conninfo
 
 from ojs_server.store.base import StoreUnavailable
 from ojs_server.store.postgres import arrays
@@ -21,7 +22,11 @@ _DEFAULTS: Final[dict[str, Any]] = {
     "tcp_user_timeout": 20_000,
     "application_name": "ojs-server",
     "client_encoding": "UTF8",
+    # Nothing can be stored at a standby, and what is read there may be old.
+    "target_session_attrs": "read-write",
 }
+# Of several hosts each has less time, so that one that is silent keeps nobody from the others.
+_SEVERAL: Final[dict[str, Any]] = {"connect_timeout": 3}
 # Said for each session where nothing stands between us and the database; a transaction says
 # it again for itself. The URL may ask for other limits, but not for less than a durable commit.
 _LIMITS: Final = "-c statement_timeout=30s -c lock_timeout=10s"
@@ -44,15 +49,21 @@ class Address(msgspec.Struct, frozen=True):
     def connect(self, within_s: float | None = None) -> BoundedConnection:
         """A new connection, in autocommit: transactions are begun and ended in words.
 
-        Where it must be there `within_s`, each host has no longer than that.
+        Where it must be there `within_s`, each host has its share of that.
         """
         parameters = self.parameters
         if within_s is not None:
-            limit = min(int(parameters["connect_timeout"]), max(1, int(within_s)))
+            share = max(1, int(within_s / _hosts_in(parameters)))
+            limit = min(timeout_from_conninfo(parameters), share)
             parameters = {**parameters, "connect_timeout": limit}
         connection = DRIVER.connect(**parameters, **self.driver_settings())
         self.set_up(connection)
         return connection
+
+    @property
+    def connect_s(self) -> float:
+        """How long it takes at most to have tried all hosts."""
+        return _hosts_in(self.parameters) * timeout_from_conninfo(self.parameters)
 
     def set_up(self, connection: BoundedConnection) -> None:
         """Make a new connection ready; nothing of it is known to the database."""
@@ -86,13 +97,19 @@ def address_of(url: str, *, pooled: bool = False, answer_s: float = ANSWER_S) ->
     options = given.pop("options", None)
     session = (options,) if pooled else (_LIMITS, options, _FIXED)
     said = " ".join(str(part) for part in session if part)
-    parameters = {**_DEFAULTS, **given, **({"options": said} if said else {})}
+    several = _SEVERAL if _hosts_in(given) > 1 else {}
+    parameters = {**_DEFAULTS, **several, **given, **({"options": said} if said else {})}
     return Address(parameters, prepare, _without_password(given), answer_s)
 
 
 def plan_by_index(connection: psycopg.Connection[Any], *, local: bool) -> None:
     """Set up the planner for the session, or for the transaction that runs."""
     connection.execute(STATEMENTS["plan_by_index"].sql.encode(), {"local": local})
+
+
+def _hosts_in(parameters: Mapping[str, Any]) -> int:
+    named = str(parameters.get("host") or parameters.get("hostaddr") or "")
+    return named.count(",") + 1
 
 
 def _without_password(given: dict[str, Any]) -> str:

@@ -10,8 +10,8 @@ from ojs_server.store.base import StaleWrite, StoreBusy, StoreUnavailable
 
 # The server lost a race against itself and rolled back: decided anew, the work will go through.
 _COLLISIONS = (errors.DeadlockDetected, errors.SerializationFailure)
-# A primary that has become a standby says it in these ways.
-_ELSEWHERE = (errors.ReadOnlySqlTransaction,)
+# What refuses a BEGIN READ WRITE at a standby.
+_READ_WRITE_REFUSED = "call_bool_check_hook"
 # What was asked for was held by somebody else for too long.
 _HELD = (errors.LockNotAvailable, errors.QueryCanceled)
 # Behind these words the server closes the connection, whatever the class of the error.
@@ -32,15 +32,22 @@ def translated(error: psycopg.Error) -> Exception:
         return StaleWrite(f"what was prepared is to be prepared anew: {first_line(error)}")
     if isinstance(error, _HELD):
         return StoreBusy(first_line(error))
-    if isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError, *_ELSEWHERE)):
+    away = isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError))
+    if away or _is_at_a_standby(error):
         return StoreUnavailable(first_line(error))
     return error
+
+
+def _is_at_a_standby(error: psycopg.Error) -> bool:
+    if isinstance(error, errors.FeatureNotSupported):
+        # The class has many meanings, and the message may be in any language.
+        return error.diag.source_function == _READ_WRITE_REFUSED
+    return isinstance(error, errors.ReadOnlySqlTransaction)
 
 
 def is_outdated(error: psycopg.Error) -> bool:
     """Whether a prepared statement means nothing any more, or its tables have changed."""
     if isinstance(error, errors.FeatureNotSupported):
-        # The class has many meanings, and the message may be in any language.
         return error.diag.source_function == "RevalidateCachedQuery"
     return isinstance(error, errors.InvalidSqlStatementName)
 

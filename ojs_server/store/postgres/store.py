@@ -104,7 +104,7 @@ class PostgresStore:
 
     def reader(self) -> AbstractContextManager[PostgresReader]:
         """A connection for reading, each statement by itself."""
-        return self._reading(POOL_S, self._answer_s)
+        return self._reading(self._pool.timeout, self._answer_s)
 
     @contextmanager
     def _reading(self, pool_s: float, answer_s: float) -> Iterator[PostgresReader]:
@@ -183,7 +183,8 @@ def _pool(
         kwargs={**address.parameters, **address.driver_settings()},
         min_size=1,
         max_size=size,
-        timeout=POOL_S,
+        # A new one may have to be looked for at every host.
+        timeout=max(POOL_S, address.connect_s + 1),
         # Attempts that go on longer come at growing intervals; a new request starts anew.
         reconnect_timeout=2,
         num_workers=1,

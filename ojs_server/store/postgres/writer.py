@@ -73,7 +73,7 @@ class Writer:
         except BaseException as error:
             self._roll_back(begun.pipe)
             if isinstance(error, psycopg.Error):
-                raise translated(error) from error
+                raise self._refused(error) from error
             raise
         self._commit(begun)
 
@@ -120,7 +120,7 @@ class Writer:
             if pipe.lives:
                 # One of the last statements was refused, and so nothing was committed.
                 self._roll_back(pipe)
-                raise translated(error) from error
+                raise self._refused(error) from error
             self._drop()
             if not changed:
                 raise StoreUnavailable(first_line(error)) from error
@@ -136,6 +136,13 @@ class Writer:
 
     def _unknown(self, begun: Begun, reason: str) -> OutcomeUnknown:
         return outcome.unknown(self._address, begun.token, self._patience_s, reason)
+
+    def _refused(self, error: psycopg.Error) -> Exception:
+        """The exception for a refusal; a server that takes no writes is left."""
+        known = translated(error)
+        if isinstance(known, StoreUnavailable) and not isinstance(known, StoreBusy):
+            self._drop()
+        return known
 
     def _roll_back(self, pipe: Pipe) -> None:
         try:
