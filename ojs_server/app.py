@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
@@ -19,6 +20,7 @@ from ojs_server.http.stats_stream import SharedStats
 from ojs_server.loops.deliver import Deliver
 from ojs_server.loops.housekeeping import Housekeeping
 from ojs_server.loops.runner import Loops
+from ojs_server.loops.silences import watch_silences
 from ojs_server.metrics import Metrics
 from ojs_server.ops.engine import Engine
 from ojs_server.ops.work import Chance, chance
@@ -134,6 +136,7 @@ class Server:
             loops.start("deliver", self.deliver.run)
         if listener is not None:
             loops.start("listener", listener.run)
+            loops.start("silences", partial(watch_silences, self.engine))
         try:
             yield
         finally:

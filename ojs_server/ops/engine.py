@@ -199,6 +199,10 @@ class Engine:
         """Tell the other nodes that fetches wait here, until a moment of the store's clock."""
         await self._in_thread(lambda: self.store.note_waiting(until))
 
+    async def end_silent_transactions(self) -> int:
+        """End the transactions of servers that have fallen silent; answers how many."""
+        return await self._in_thread(self.store.end_silent_transactions)
+
     async def _note_following(self, for_ms: int) -> None:
         await self._in_thread(lambda: self.store.note_following(for_ms))
 

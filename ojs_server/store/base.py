@@ -572,6 +572,10 @@ class Store(Protocol):
     def note_following(self, for_ms: int) -> None:
         """Ask the other nodes, for so long from now, to tell of what they add to the log."""
 
+    def end_silent_transactions(self) -> int:
+        """End the transactions of servers that have fallen silent in the middle of them, since
+        others want what these have locked; answers how many. To be asked about once a second."""
+
     def durability_warnings(self) -> list[str]:
         """What about this database could lose a commit that was answered."""
 

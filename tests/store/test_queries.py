@@ -29,15 +29,19 @@ ONLY_POSTGRES = {
     "note_waiting",
     "lock_unique",
     "unlock_unique",
+    "bound_transaction",
+    "end_silent",
     "plan_by_index",
     "note_outcome",
     "ask_outcome",
     "asking",
     "forget_outcomes",
     "raise_positions",
+    "silent",
     "tell",
     "synchronous_commit",
     "unsafe_settings",
+    "watch_client",
 }
 
 TEXT = """-- About the file.

@@ -45,6 +45,8 @@ class Address(msgspec.Struct, frozen=True):
     location: str
     # How long an answer of the database is waited for.
     answer_s: float
+    # Whether a connection pooler may be at the other end, which knows no sessions.
+    pooled: bool = False
 
     def connect(self, within_s: float | None = None) -> BoundedConnection:
         """A new connection, in autocommit: transactions are begun and ended in words.
@@ -66,9 +68,11 @@ class Address(msgspec.Struct, frozen=True):
         return _hosts_in(self.parameters) * timeout_from_conninfo(self.parameters)
 
     def set_up(self, connection: BoundedConnection) -> None:
-        """Make a new connection ready; nothing of it is known to the database."""
+        """Make a new connection ready."""
         arrays.register(connection)
         connection.patience_s = self.answer_s
+        if not self.pooled:
+            connection.execute(STATEMENTS["watch_client"].sql.encode())
 
     def driver_settings(self) -> dict[str, Any]:
         """How the driver is to behave."""
@@ -99,7 +103,7 @@ def address_of(url: str, *, pooled: bool = False, answer_s: float = ANSWER_S) ->
     said = " ".join(str(part) for part in session if part)
     several = _SEVERAL if _hosts_in(given) > 1 else {}
     parameters = {**_DEFAULTS, **several, **given, **({"options": said} if said else {})}
-    return Address(parameters, prepare, _without_password(given), answer_s)
+    return Address(parameters, prepare, _without_password(given), answer_s, pooled)
 
 
 def plan_by_index(connection: psycopg.Connection[Any], *, local: bool) -> None:

@@ -7,9 +7,10 @@ with the next answer that it needs, at the latest with that to its COMMIT.
 
 import re
 import select
+import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import count
 from struct import Struct
 from typing import Any, Final, NoReturn
@@ -24,6 +25,7 @@ from psycopg.pq import ConnStatus, DiagnosticField, ExecStatus, Format
 from psycopg.pq.abc import PGresult
 
 from ojs_server.store.postgres.bounded import ANSWER_S, give_up
+from ojs_server.store.postgres.silence import GIVEN_UP_S
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 # By the names in the statement; or in their order, spelled already.
@@ -39,6 +41,11 @@ _FATAL: Final = (b"FATAL", b"PANIC")
 # A plan whose tables have changed, as by a newer node; a name that means nothing any more.
 _OUTDATED: Final = (b"0A000", b"26000")
 _WELL: Final = (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK)
+
+# Goes on while the machine sleeps, where there is one that does.
+_stopwatch: Final = partial(
+    time.clock_gettime, getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+)
 
 _INT8: Final = Struct(">q").pack
 _FLOAT8: Final = Struct(">d").pack
@@ -97,6 +104,7 @@ class Pipe:
         self._prepare = prepare
         self._prepared = _prepared.setdefault(connection, {})
         self._rows = Transformer(connection)
+        self._heard = _stopwatch()
         self._pg.enter_pipeline_mode()
 
     @property
@@ -149,6 +157,7 @@ class Pipe:
 
     def look(self) -> None:
         """Wait for the answers that somebody looks at: after the COMMIT it would be too late."""
+        self._require_no_gap()
         if any(sent.look is not None for sent in self._sent):
             self._last()
 
@@ -227,6 +236,7 @@ class Pipe:
     def _answer(self) -> PGresult:
         """The next answer, looked at."""
         if self._quiet:
+            self._require_no_gap()
             self._pg.send_flush_request()
             self._flush()
             self._quiet = False
@@ -264,12 +274,22 @@ class Pipe:
             self._lost()
         if result.status != ExecStatus.FATAL_ERROR or self._pg.status == ConnStatus.OK:
             self._next()
+        self._heard = _stopwatch()
         return result
 
     def _next(self) -> PGresult | None:
         while self._pg.is_busy():
             self._wait(select.POLLIN)
         return self._pg.get_result()
+
+    def _require_no_gap(self) -> None:
+        """Give up a transaction that this process left alone for so long that it counts as gone."""
+        gap_s = _stopwatch() - self._heard
+        if gap_s > GIVEN_UP_S:
+            self._pg.finish()
+            raise psycopg.OperationalError(
+                f"the server was held up for {gap_s:.0f} s in the middle of a transaction"
+            )
 
     def _flush(self) -> None:
         while self._pg.flush():

@@ -8,6 +8,7 @@ import psycopg
 
 from ojs_server.store.base import Clock
 from ojs_server.store.postgres.connect import plan_by_index
+from ojs_server.store.postgres.silence import Silence
 from ojs_server.store.postgres.statements import STATEMENTS, PostgresStatements
 from ojs_server.store.tables.contract import TableReads
 from ojs_server.store.tables.statements import Column
@@ -73,6 +74,15 @@ class PostgresReader(PostgresStatements, TableReads):
     def note_waiting(self, node: str, until: int) -> None:
         """Fetches wait at a node: the one thing that is written here, as it decides nothing."""
         self.run("note_waiting", node=node, now=self.now(), until=until)
+
+    def silent(self) -> list[Silence]:
+        """The transactions that wait for their clients."""
+        return [Silence(*row) for row in self.all("silent")]
+
+    def end_silent(self, silence: Silence) -> int:
+        """End a transaction that is still as silent; answers how many that were."""
+        of = {"pid": silence.pid, "backend": silence.backend, "since": silence.since}
+        return sum(row[0] for row in self.all("end_silent", **of))
 
     def tell(self, channel: str, news: str) -> None:
         """Something is said to every node; it changes nothing that is stored."""

@@ -4,6 +4,7 @@ import os
 import secrets
 import select
 import socket
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from typing import Final
@@ -25,6 +26,7 @@ from ojs_server.store.postgres.listen import PostgresListener
 from ojs_server.store.postgres.migrate import migrate
 from ojs_server.store.postgres.outcome import PATIENCE_S
 from ojs_server.store.postgres.read import PostgresReader
+from ojs_server.store.postgres.silence import Silences
 from ojs_server.store.postgres.statements import PACKAGE, STATEMENTS
 from ojs_server.store.postgres.transaction import Place, PostgresTx
 from ojs_server.store.postgres.writer import Writer
@@ -34,6 +36,9 @@ from ojs_wire.codec import encode
 
 # One more than the server has threads that read: whoever looks at its health waits for none.
 READERS: Final = 5
+# How long a lock is waited for, and how long by those who have others behind them.
+LOCK_MS: Final = 10_000
+BRIEF_MS: Final = 250
 # For a connection of the pool.
 POOL_S: Final = 5.0
 
@@ -71,6 +76,7 @@ class PostgresStore:
         self._schemas: Marks = {}
         self._sharing = ALONE
         self._routings: Routings = {}
+        self._silences = Silences()
         self._writer = Writer(address, patience_s)
         try:
             connection = self._writer.connection()
@@ -87,8 +93,8 @@ class PostgresStore:
     def transaction(
         self, foreseen: Foreseen | None = None, *, patient: bool = True
     ) -> Iterator[PostgresTx]:
-        """One write transaction; a broken one is rolled back whole. For locks it waits always."""
-        with self._writer.transaction(foreseen) as begun:
+        """One write transaction; a broken one is rolled back whole."""
+        with self._writer.transaction(foreseen, LOCK_MS if patient else BRIEF_MS) as begun:
             now = self._clock() if self._clock else begun.now
             tx = PostgresTx(begun, now, self._place, self._configs)
             if begun.configs != self._configs_read:
@@ -148,6 +154,12 @@ class PostgresStore:
         news = encode({"node": self._place.node, "follows_ms": for_ms}).decode()
         with self.reader() as reader:
             reader.tell(self._place.channel, news)
+
+    def end_silent_transactions(self) -> int:
+        """End transactions of servers that have fallen silent; answers how many."""
+        with self.reader() as reader:
+            gone = self._silences.over(reader.silent(), time.monotonic())
+            return sum(reader.end_silent(one) for one in gone)
 
     def synchronous_commit(self) -> list[str]:
         """The setting on every connection: the writer's in a transaction, then the readers'."""

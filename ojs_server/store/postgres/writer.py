@@ -25,6 +25,8 @@ from ojs_server.store.postgres.reads import Reads
 from ojs_server.store.postgres.statements import STATEMENTS
 from ojs_server.store.records import Foreseen
 
+# The first version that knows a time-out of transactions.
+BOUNDS_TRANSACTIONS: Final = 170_000
 # To plan the statements of a batch anew takes a few milliseconds.
 PLANS_KEPT_S: Final = 5.0
 
@@ -63,10 +65,10 @@ class Writer:
         return self._connection
 
     @contextmanager
-    def transaction(self, foreseen: Foreseen | None) -> Iterator[Begun]:
-        """Commit at the end of the block, or roll back; OutcomeUnknown if the COMMIT is not
-        answered."""
-        begun = self._begin(foreseen)
+    def transaction(self, foreseen: Foreseen | None, lock_ms: int) -> Iterator[Begun]:
+        """Commit at the end of the block, or roll back; a lock is waited for so long at most.
+        OutcomeUnknown if the COMMIT is not answered."""
+        begun = self._begin(foreseen, lock_ms)
         try:
             yield begun
             begun.pipe.look()
@@ -82,7 +84,7 @@ class Writer:
         self._closed = True
         self._drop()
 
-    def _begin(self, foreseen: Foreseen | None) -> Begun:
+    def _begin(self, foreseen: Foreseen | None, lock_ms: int) -> Begun:
         """Start a transaction; an idle connection that has died since is replaced first, and so is
         one that knows no more what was prepared on it."""
         fresh = self._connection is None
@@ -96,7 +98,9 @@ class Writer:
                     self._planned_at = time.monotonic()
                     pipe.send(STATEMENTS["forget_plans"].sql, {})
                 pipe.send(STATEMENTS["begin"].sql, {})
-                told = pipe.ask(STATEMENTS["begun"].sql, {"local": True})
+                told = pipe.ask(STATEMENTS["begun"].sql, {"local": True, "lock_ms": lock_ms})
+                if connection.info.server_version >= BOUNDS_TRANSACTIONS:
+                    pipe.send(STATEMENTS["bound_transaction"].sql, {})
                 reads = Reads(pipe, foreseen)
                 ((now, number, offset, configs, *_),) = told()
                 reads.take()
@@ -105,7 +109,7 @@ class Writer:
             outlived = isinstance(error, (StoreUnavailable, StaleWrite))
             if fresh or not outlived or isinstance(error, StoreBusy):
                 raise
-            return self._begin(foreseen)
+            return self._begin(foreseen, lock_ms)
         base = (number + offset) << POSITION_BITS
         return Begun(pipe, reads, now, base, configs, outcome.token_at(now))
 

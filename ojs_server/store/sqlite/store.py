@@ -153,6 +153,10 @@ class SqliteStore:
     def note_following(self, for_ms: int) -> None:
         """There is no other node to tell."""
 
+    def end_silent_transactions(self) -> int:
+        """There is no other server: the file has one."""
+        return 0
+
     def durability_warnings(self) -> list[str]:
         """None: every connection is opened with `synchronous=FULL`."""
         return []

@@ -226,3 +226,11 @@ def test_a_closed_store_is_unavailable(store: Store) -> None:
     with pytest.raises(StoreUnavailable), store.transaction():
         pytest.fail("a transaction began")
     store.close()
+
+
+def test_nobody_who_goes_on_is_taken_for_silent(store: Store) -> None:
+    with store.transaction() as tx:
+        tx.insert_jobs([a_job("j1")])
+        assert store.end_silent_transactions() == 0
+    assert store.end_silent_transactions() == 0
+    assert whole(store, "j1") is not None

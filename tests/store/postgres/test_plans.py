@@ -128,7 +128,7 @@ def kept_plans(url: str, *, local: bool) -> list[Plan]:
     with closing(address_of(url).connect()) as connection:
         connection.execute("BEGIN")
         name = "begun" if local else "plan_by_index"
-        connection.execute(STATEMENTS[name].sql.encode(), {"local": local})
+        connection.execute(STATEMENTS[name].sql.encode(), {"local": local, "lock_ms": 1000})
         connection.execute("SET LOCAL plan_cache_mode = force_generic_plan")
         plans = [kept_plan(connection, *statement) for statement in statements()]
         connection.execute("ROLLBACK")

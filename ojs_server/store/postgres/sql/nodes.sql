@@ -26,9 +26,47 @@ SELECT
     (SELECT value FROM settings WHERE name = 'queue_configs'),
     set_config('synchronous_commit', 'on', true),
     {planning},
-    set_config('lock_timeout', '10s', true),
+    set_config('lock_timeout', %(lock_ms)s::int8::text, true),
     set_config('statement_timeout', '30s', true),
     set_config('idle_in_transaction_session_timeout', '60s', true)
+
+-- name: bound_transaction
+-- From version 17 on the database ends by itself a transaction that goes on for too long.
+SELECT set_config('transaction_timeout', '30s', true)
+
+-- name: watch_client
+-- Let the database notice within seconds that this client is gone, since others want what it has
+-- locked. Not every platform can do all of it.
+DO $$
+BEGIN
+    BEGIN
+        PERFORM
+            set_config('tcp_keepalives_idle', '5', false),
+            set_config('tcp_keepalives_interval', '2', false),
+            set_config('tcp_keepalives_count', '3', false),
+            set_config('tcp_user_timeout', '10s', false);
+    EXCEPTION WHEN OTHERS THEN
+        NULL;
+    END;
+    BEGIN
+        PERFORM set_config('client_connection_check_interval', '2s', false);
+    EXCEPTION WHEN OTHERS THEN
+        NULL;
+    END;
+END $$
+
+-- name: silent
+-- Transactions of servers like this one that wait for their client, and since which statement.
+SELECT pid, backend_start::text, query_start::text FROM pg_stat_activity
+WHERE datname = current_database() AND usename = current_user
+    AND application_name = current_setting('application_name')
+    AND backend_xid IS NOT NULL AND wait_event IN ('ClientRead', 'ClientWrite')
+
+-- name: end_silent
+-- End a transaction that still waits for its client since the same statement.
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+WHERE pid = %(pid)s::int4 AND backend_start::text = %(backend)s::text
+    AND query_start::text = %(since)s::text AND wait_event IN ('ClientRead', 'ClientWrite')
 
 -- name: forget_plans
 -- A plan that is kept was made for the tables as they were. While a table is empty, to read all of

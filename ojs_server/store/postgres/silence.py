@@ -1,0 +1,38 @@
+"""Transactions whose server has fallen silent, as another server sees them.
+
+A server that was stopped or cut off in the middle of a transaction keeps its locks. The database
+waits for it, and no time-out of its own ends that: between statements that are sent ahead it counts
+as busy. So every server looks at the transactions of all, and ends those that have waited for their
+client all the time since it first saw them do so.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+# No server of ours takes that long from one statement to the next unless it is in trouble itself.
+SILENCE_S: Final = 3.0
+# After so long a server gives its own transaction up: another one may have ended it.
+GIVEN_UP_S: Final = 5.0
+
+
+class Silence(msgspec.Struct, frozen=True):
+    """A transaction that waits for its client, and the beginning of its last statement."""
+
+    pid: int
+    backend: str
+    since: str
+
+
+class Silences:
+    """Remembers how long each has lasted, by this machine's stopwatch."""
+
+    def __init__(self) -> None:
+        self._first_seen: dict[Silence, float] = {}
+
+    def over(self, seen: Iterable[Silence], now: float) -> list[Silence]:
+        """Those that have lasted for too long."""
+        before = self._first_seen
+        self._first_seen = {one: before.get(one, now) for one in seen}
+        return [one for one, first in self._first_seen.items() if now - first >= SILENCE_S]
