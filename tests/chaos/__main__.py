@@ -14,6 +14,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
+import psycopg
+
 from conformance.nearest import nearest
 from tests.chaos.kinds import FAILOVERS, KILLS, planned
 from tests.chaos.rounds import Size, play, stage
@@ -41,7 +43,7 @@ def main(arguments: Sequence[str] | None = None, tell: Tell = print) -> int:
     try:
         programs = _programs(options.postgres, run.folder)
         code = asyncio.run(_campaign(options, chosen, tally, programs, run.folder, tell))
-    except* (TimeoutError, RuntimeError) as group:
+    except* (TimeoutError, RuntimeError, psycopg.Error) as group:
         for error in group.exceptions:
             tell(f"STOPPED: {error}")
         code = 1

@@ -98,11 +98,19 @@ class Cluster:
             server.destroy()
 
     def connect(self) -> psycopg.Connection[Any]:
-        """A connection of the superuser to the primary."""
-        return psycopg.connect(self.primary.url, autocommit=True, connect_timeout=5)
+        """A connection of the superuser to the primary, once it takes any."""
+        end = time.monotonic() + LIMIT_S
+        while True:
+            try:
+                return psycopg.connect(self.primary.url, autocommit=True, connect_timeout=5)
+            except psycopg.OperationalError:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(_LOOK_S)
 
     def restart(self) -> None:
         """Start the primary again where it crashed."""
+        _disown(self.primary)
         end = time.monotonic() + LIMIT_S
         while True:
             try:
@@ -118,12 +126,13 @@ class Cluster:
     def fail_over(self) -> None:
         """Make the standby the primary. The old one must be dead."""
         assert self.standby is not None
-        self.standby.call("pg_ctl", "promote", "-w")
+        self.standby.promote()
         self.primary, self.standby = self.standby, self.primary
 
     def rejoin(self, *, rewind: bool) -> None:
         """Make what was the primary a standby of the new one, by pg_rewind or as a new copy."""
         assert self.standby is not None
+        _disown(self.standby)
         if not (rewind and self._rewound(self.standby)):
             shutil.rmtree(self.standby.data)
             self._copy(self.standby)
@@ -210,7 +219,7 @@ def kill(server: Server, known: list[int] | None = None) -> None:
     with suppress(FileNotFoundError):
         doomed = processes(server) if known is None else known
         signalled(doomed, signal.SIGKILL)
-        wait_until(lambda: not any(_is_there(pid) for pid in doomed))
+        wait_until(lambda: not _living(doomed))
 
 
 def signalled(pids: list[int], sig: signal.Signals) -> None:
@@ -220,12 +229,30 @@ def signalled(pids: list[int], sig: signal.Signals) -> None:
             os.kill(pid, sig)
 
 
-def _is_there(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
+def _living(pids: list[int]) -> bool:
+    """Whether one of them still runs. Who has ended may be listed until its parent asks for it."""
+    listed = subprocess.run(
+        ["ps", "-o", "stat=", "-p", ",".join(map(str, pids))],
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout
+    return any(not state.startswith("Z") for state in listed.split())
+
+
+def _disown(server: Server) -> None:
+    """Let a server that has ended be started at once, although its process is still listed.
+
+    The name of the shared memory stays in the file, by which PostgreSQL finds orphans.
+    """
+    path = server.data / "postmaster.pid"
+    with suppress(FileNotFoundError):
+        wait_until(lambda: not _living([postmaster(server)]))
+        nobody = subprocess.Popen(["true"])
+        nobody.wait()
+        _, *rest = path.read_text().splitlines(keepends=True)
+        path.write_text("".join([f"{nobody.pid}\n", *rest]))
+        (server.data.parent / f".s.PGSQL.{server.port}.lock").unlink(missing_ok=True)
 
 
 def wait_until(met: Callable[[], bool]) -> None:

@@ -103,6 +103,7 @@ class History:
         self.exchanges: list[Exchange] = []
         self.strikes: list[Strike] = []
         self.writes_in_flight = 0
+        # Of those that were sent after the last kill.
         self.writes_accepted = 0
         self._clock = clock
         self._begun = clock()
@@ -129,8 +130,15 @@ class History:
         exchange.status = status
         exchange.said = said
         self.writes_in_flight -= exchange.act in WRITES
-        self.writes_accepted += exchange.act in WRITES and exchange.accepted
+        since = self.strikes[-1].at if self.strikes else 0.0
+        if exchange.act in WRITES and exchange.accepted and exchange.sent >= since:
+            self.writes_accepted += 1
         self._wake()
+
+    def strike(self, kind: str, commits: int) -> None:
+        """Note that a kill is about to come."""
+        self.strikes.append(Strike(kind, self.now(), self.writes_in_flight, commits))
+        self.writes_accepted = 0
 
     async def reach(self, met: Callable[[], bool], within_s: float) -> None:
         """Wait until a condition holds that exchanges bring about."""

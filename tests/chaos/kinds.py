@@ -11,7 +11,7 @@ import msgspec
 
 from tests.chaos import cluster as databases
 from tests.chaos.cluster import Backend, Cluster
-from tests.chaos.history import History, Strike
+from tests.chaos.history import History
 from tests.e2e.node import Node
 
 WRITES_IN_FLIGHT: Final = 20
@@ -41,13 +41,11 @@ class Scene(msgspec.Struct):
                 await self.writes_in_flight()
                 await asyncio.sleep(self.luck.uniform(0, _LONGEST_PAUSE_S))
                 found = await asyncio.to_thread(databases.backends_at_commit, connection, looks)
-                writes = self.history.writes_in_flight
-                if writes >= WRITES_IN_FLIGHT:
+                if self.history.writes_in_flight >= WRITES_IN_FLIGHT:
                     break
         finally:
             connection.close()
-        commits = sum(one.commits for one in found)
-        self.history.strikes.append(Strike(kind, self.history.now(), writes, commits))
+        self.history.strike(kind, sum(one.commits for one in found))
         return found
 
     async def writes_in_flight(self) -> None:

@@ -97,9 +97,8 @@ async def play(
 
 
 async def _recovered(history: History) -> None:
-    """Wait until enough writes were accepted again."""
-    enough = history.writes_accepted + RECOVERED_WRITES
-    await history.reach(lambda: history.writes_accepted >= enough, LIMIT_S)
+    """Wait until enough writes that were sent after the kill were accepted."""
+    await history.reach(lambda: history.writes_accepted >= RECOVERED_WRITES, LIMIT_S)
 
 
 def _stalled(kind: str, history: History, nodes: Sequence[Node]) -> str:
