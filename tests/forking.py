@@ -105,7 +105,10 @@ def _forker(loaded: tuple[str, ...]) -> socket.socket:
 
 
 def become(control: socket.socket) -> list[str]:
-    """Fork at each request; comes back in each child, with its arguments."""
+    """Fork at each request; comes back in each child, with its arguments.
+
+    Children end with whoever asked for them, however that ended.
+    """
     woken, wakes = os.pipe()
     os.set_blocking(wakes, False)
     signal.set_wakeup_fd(wakes)
@@ -117,7 +120,12 @@ def become(control: socket.socket) -> list[str]:
             os.read(woken, 4096)
             _tell_ends(ends)
         if control.fileno() in ready:
-            request, output, end = _received(control)
+            received = _received(control)
+            if received is None:
+                for pid in ends:
+                    os.kill(pid, signal.SIGKILL)
+                sys.exit()
+            request, output, end = received
             pid = os.fork()
             if pid == 0:
                 signal.set_wakeup_fd(-1)
@@ -138,10 +146,10 @@ def become(control: socket.socket) -> list[str]:
             control.sendall(str(pid).encode())
 
 
-def _received(control: socket.socket) -> tuple[dict[str, Any], int, int]:
+def _received(control: socket.socket) -> tuple[dict[str, Any], int, int] | None:
     data, descriptors, _, _ = socket.recv_fds(control, 65_536, 2)
     if not data:
-        sys.exit()
+        return None
     while not data.endswith(b"\n"):
         data += control.recv(65_536)
     output, end = descriptors

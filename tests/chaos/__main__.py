@@ -1,13 +1,14 @@
 """``python -m tests.chaos``: kills PostgreSQL and nodes under load; `make chaos`.
 
 Every job of every round is accounted for; the first line of tests/chaos/accounting.py says how.
-Exit 0 where no promise was broken, 1 where one was or the servers did not come back, 2 where the
-time was over before all kills were done; with --state the same command goes on then.
+Exit 0 where no promise was broken, 1 where one was or the servers did not come back, 2 where it
+was ended, or the time was over, before all kills were done; with --state the same command goes on.
 """
 
 import argparse
 import asyncio
 import random
+import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -47,6 +48,9 @@ def main(arguments: Sequence[str] | None = None, tell: Tell = print) -> int:
         for error in group.exceptions:
             tell(f"STOPPED: {error}")
         code = 1
+    except* asyncio.CancelledError:
+        tell("ended by a signal; the round that was played is not counted")
+        code = 2
     finally:
         run.close()
     for line in tally.lines():
@@ -63,6 +67,10 @@ async def _campaign(
     tell: Tell,
 ) -> int:
     """Play rounds until there were enough kills; 2 where the time was over before."""
+    campaign = asyncio.current_task()
+    assert campaign is not None
+    for sig in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(sig, campaign.cancel)
     end = time.monotonic() + 60 * options.minutes
     for phase, wanted, all_kinds in (
         ("kills", options.kills, KILLS),

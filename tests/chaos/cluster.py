@@ -51,7 +51,12 @@ class Cluster:
     """
 
     def __init__(self, programs: Path, folder: Path, *, flush_ms: float, standby: bool) -> None:
-        settings = (f"commit_delay={int(flush_ms * 1000)}", "commit_siblings=0")
+        settings = (
+            f"commit_delay={int(flush_ms * 1000)}",
+            "commit_siblings=0",
+            # Whoever is killed leaves it behind: in its folder.
+            "dynamic_shared_memory_type=mmap",
+        )
         name = token_hex(4)
         names = (f"{name}-one", f"{name}-other") if standby else (f"{name}-one",)
         servers = [
@@ -92,9 +97,9 @@ class Cluster:
         for server in self._servers:
             if not server.data.exists():
                 continue
-            kill(server)
-            # Nobody lives that it could name.
-            (server.data / "postmaster.pid").unlink(missing_ok=True)
+            path = server.data / "postmaster.pid"
+            if path.exists() and not _living([postmaster(server)]):
+                path.unlink()
             server.destroy()
 
     def connect(self) -> psycopg.Connection[Any]:
