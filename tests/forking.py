@@ -93,6 +93,7 @@ def _forker(loaded: tuple[str, ...]) -> socket.socket:
         cwd=ROOT,
         stdin=subprocess.DEVNULL,
         pass_fds=[theirs.fileno()],
+        start_new_session=True,  # Ctrl-C is for whoever asks; it still ends the children after it
     )
     theirs.close()
 

@@ -2,7 +2,11 @@
 
 import asyncio
 import os
+import signal
 import sys
+from collections.abc import Callable
+
+import pytest
 
 from tests.forking import ROOT
 
@@ -22,14 +26,20 @@ asyncio.run(main())
 """
 
 
-async def test_what_was_forked_ends_with_who_asked_for_it_however_that_ended() -> None:
+@pytest.mark.parametrize(("send", "sig"), [(os.kill, signal.SIGKILL), (os.killpg, signal.SIGTERM)])
+async def test_what_was_forked_ends_with_who_asked_for_it(
+    send: Callable[[int, int], None], sig: signal.Signals
+) -> None:
     parent = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", PARENT, cwd=ROOT, stdout=asyncio.subprocess.PIPE
+        *(sys.executable, "-c", PARENT),
+        cwd=ROOT,
+        stdout=asyncio.subprocess.PIPE,
+        start_new_session=True,
     )
     assert parent.stdout is not None
     child = int(await parent.stdout.readline())
     os.kill(child, 0)
-    parent.kill()
+    send(parent.pid, sig)
     await parent.wait()
     async with asyncio.timeout(LIMIT_S):
         while is_there(child):  # noqa: ASYNC110
