@@ -153,6 +153,18 @@ _GROUP_OF: Final = {kind: index for index, (kinds, _) in enumerate(HANDLERS) for
 _FIRST_TO_LOCK: Final = _GROUP_OF[cron.Register]
 
 
+class Held(Unavailable):
+    """Somebody else holds what an operation is about, which was not carried out; it may be tried
+    again."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(
+            f"another server is at what this is about: {reason}",
+            code=codes.BACKEND_UNAVAILABLE,
+            headers={"Retry-After": "1"},
+        )
+
+
 class Committed(msgspec.Struct, frozen=True):
     """What a batch came to: an outcome per operation, and what the server does next.
 
@@ -249,6 +261,7 @@ def apply(
     *,
     rota: Rota | None = None,
     begun: Begun | None = None,
+    patient: bool = True,
 ) -> Committed:
     """Commit all operations together, where they are `begun` as they are; if that fails, each
     by itself.
@@ -256,40 +269,53 @@ def apply(
     A COMMIT that was not answered leaves a doubt, about which whoever calls has the store asked.
     A domain refusal is an outcome like any other. Only an operation that the database cannot
     take fails, and it fails alone. Whoever holds an embedded store holds all of it: then there is
-    nothing to try by itself.
+    nothing to try by itself. Who is not `patient` waits for a lock but for a moment: where that was
+    in vain it is StoreBusy, or `Held` for an operation by itself.
     """
     rota = rota or Rota()
     try:
-        return _whole(ops, (begun or begin(store, rules, luck, ops, rota)).commit())
+        carried_out = begun or begin(store, rules, luck, ops, rota, patient=patient)
+        return _whole(ops, carried_out.commit())
     except StaleWrite as error:
         # Another node was faster; what was decided on is to be looked at again.
         if len(ops) == 1:
             if tries > 1:
-                return apply(store, rules, luck, ops, tries - 1, rota=rota)
+                return apply(store, rules, luck, ops, tries - 1, rota=rota, patient=patient)
             return Committed([_unavailable(f"other nodes were faster each time: {error}")])
     except StoreUnavailable as error:
         busy = isinstance(error, StoreBusy)
+        if busy and not patient:
+            if len(ops) > 1:
+                raise
+            return held(ops, str(error))
         if len(ops) == 1 or (busy and store.embedded) or not _answers(store):
             return _refused(ops, str(error), in_vain=[str(error)] if busy else [])
     except Exception as error:
         if len(ops) == 1 and ops == _parts(ops):
             return Committed([error])
     smaller = _parts(ops) if len(ops) == 1 else ops
-    done = _one_by_one(store, rules, luck, smaller, rota)
+    done = one_by_one(store, rules, luck, smaller, rota, patient=patient)
     return done if smaller is ops else _whole(ops, done)
 
 
-def _one_by_one(
-    store: Store, rules: Rules, luck: Chance, ops: Sequence[Operation], rota: Rota
+def one_by_one(
+    store: Store,
+    rules: Rules,
+    luck: Chance,
+    ops: Sequence[Operation],
+    rota: Rota,
+    *,
+    patient: bool = True,
 ) -> Committed:
     """Commit each operation by itself, until that is hopeless."""
     done: list[Committed] = []
     in_vain: list[str] = []
     for place, op in enumerate(ops, 1):
-        done.append(apply(store, rules, luck, [op], rota=rota).settled())
+        done.append(apply(store, rules, luck, [op], rota=rota, patient=patient).settled())
         in_vain += done[-1].in_vain
         if in_vain and place < len(ops) and (store.embedded or len(in_vain) >= WAITS):
-            done.append(_refused(ops[place:], in_vain[-1]))
+            untried = ops[place:]
+            done.append((_refused if patient else held)(untried, in_vain[-1]))
             break
     return _merged(done)
 
@@ -398,6 +424,11 @@ def _answers(store: Store) -> bool:
 def _refused(ops: Sequence[Operation], reason: str, in_vain: Sequence[str] = ()) -> Committed:
     log.error("%d operations refused, the store fails: %s", len(ops), reason)
     return Committed([_unavailable(reason) for _ in ops], refused=reason, in_vain=[*in_vain])
+
+
+def held(ops: Sequence[Operation], reason: str) -> Committed:
+    """What operations come to that somebody else's lock is in the way of."""
+    return Committed([Held(reason) for _ in ops], in_vain=[reason])
 
 
 def _unavailable(reason: str) -> OjsError:

@@ -41,6 +41,7 @@ from ojs_server.ops import (
     webhooks,
     workflow,
 )
+from ojs_server.ops.contention import Contention
 from ojs_server.ops.group_commit import Caller, GroupCommit
 from ojs_server.ops.tail import ALL, Tail
 from ojs_server.ops.wakeups import Wakeups
@@ -87,8 +88,13 @@ class Engine:
         luck = luck or chance()
         self._reading = ThreadPoolExecutor(READERS, thread_name_prefix="ojs-reader")
         rota = Rota()
+        contention = Contention(store, rules, luck, rota)
         self._commits = GroupCommit(
-            lambda ops, begun: batch.apply(store, rules, luck, ops, rota=rota, begun=begun),
+            lambda ops, begun: (
+                batch.apply(store, rules, luck, ops, rota=rota, begun=begun)
+                if store.embedded
+                else contention.carry_out(ops)
+            ),
             self._committed,
             begin=lambda ops: (
                 batch.begin(store, rules, luck, ops, rota, patient=False)

@@ -18,13 +18,16 @@ from queue import SimpleQueue
 from typing import Any, Final, Protocol
 
 from ojs_server.domain.errors import Unavailable
-from ojs_server.ops.batch import Begun, Committed, Operation, jobs_of
+from ojs_server.ops.batch import Begun, Committed, Held, Operation, jobs_of
 from ojs_wire import codes
 
 MAX_BATCH: Final = 512
 MAX_JOBS: Final = 2000
 # Whoever is answered comes back within so many turns, and has a place in the next batch.
 TURNS: Final = 8
+# Who is held up by another server's lock is tried again after so long, and so often in all.
+AGAIN_S: Final = 0.1
+HELD_UP_S: Final = 10.0
 # How many operations that must wait for an earlier one are looked past for one batch.
 MAX_KEPT: Final = 512
 # So many batches at a time are asked about.
@@ -56,6 +59,15 @@ class _Awaited(asyncio.Future[Any]):
             self.set_result(outcome)
 
 
+class _HeldUp:
+    """A caller whose operation has been tried, and is tried again until some moment."""
+
+    def __init__(self, caller: Caller, until: float) -> None:
+        self.until = until
+        self.gone = caller.gone
+        self.settle = caller.settle
+
+
 Waiting = tuple[Operation, Caller]
 
 
@@ -77,6 +89,8 @@ class GroupCommit:
         self._enough = min(max_waiting, MAX_BATCH)
         self._loop = asyncio.get_running_loop()
         self._waiting: deque[Waiting] = deque()
+        # They go in front of all others as soon as it is their time.
+        self._held_up: list[Waiting] = []
         self._busy = False
         self._closing = False
         self._idle = asyncio.Event()
@@ -90,7 +104,7 @@ class GroupCommit:
     @property
     def depth(self) -> int:
         """How many operations wait for their transaction."""
-        return len(self._waiting)
+        return len(self._waiting) + len(self._held_up)
 
     async def submit(self, operation: Operation) -> Any:
         """Carry out one operation; returns its outcome after the commit, or raises its error."""
@@ -100,7 +114,7 @@ class GroupCommit:
 
     def enter(self, operation: Operation, caller: Caller) -> None:
         """Carry out one operation, and tell its caller; raises where too many wait already."""
-        if self._closing or len(self._waiting) >= self._max_waiting:
+        if self._closing or self.depth >= self._max_waiting:
             raise Unavailable(
                 "the server is stopping"
                 if self._closing
@@ -109,21 +123,44 @@ class GroupCommit:
                 headers={"Retry-After": "1"},
             )
         self._waiting.append((operation, caller))
-        if not self._busy:
-            self._busy = True
-            self._idle.clear()
-            # At the end of this turn, so that requests read together are committed together.
-            self._loop.call_soon(self._start)
+        self._begin_soon()
 
     async def close(self) -> None:
         """Finish what was submitted, then end the thread."""
         self._closing = True
+        # Tried once more, they are told what it comes to.
+        self._try_again()
         await self._idle.wait()
         self._batches.put(None)
         await asyncio.to_thread(self._thread.join)
         if self._asked:
             await asyncio.wait(self._asked)
         self._asking.shutdown()
+
+    def _begin_soon(self) -> None:
+        if not self._busy:
+            self._busy = True
+            self._idle.clear()
+            # At the end of this turn, so that requests read together are committed together.
+            self._loop.call_soon(self._start)
+
+    def _try_again(self) -> None:
+        if self._held_up:
+            self._waiting.extendleft(reversed(self._held_up))
+            self._held_up.clear()
+            self._begin_soon()
+
+    def _put_off(self, operation: Operation, caller: Caller) -> bool:
+        """Have an operation wait that is held up; not for ever."""
+        now = self._loop.time()
+        if not isinstance(caller, _HeldUp):
+            caller = _HeldUp(caller, now + HELD_UP_S)
+        if self._closing or now >= caller.until:
+            return False
+        if not self._held_up:
+            self._loop.call_later(AGAIN_S, self._try_again)
+        self._held_up.append((operation, caller))
+        return True
 
     def _start(self) -> None:
         batch = self._take()
@@ -203,7 +240,9 @@ class GroupCommit:
         asked.add_done_callback(told)
 
     def _tell(self, batch: list[Waiting], committed: Committed) -> None:
-        for (_, caller), outcome in zip(batch, committed.outcomes, strict=True):
+        for (operation, caller), outcome in zip(batch, committed.outcomes, strict=True):
+            if isinstance(outcome, Held) and self._put_off(operation, caller):
+                continue
             try:
                 caller.settle(outcome)
             except Exception as error:

@@ -24,6 +24,7 @@ from ojs_server.store.cron import CronReader, CronTx
 from ojs_server.store.kinds import KindReader, KindTx
 from ojs_server.store.records import (
     Claimed,
+    Contended,
     DeadLetterStats,
     DueTimes,
     EventFilter,
@@ -571,6 +572,10 @@ class Store(Protocol):
 
     def note_following(self, for_ms: int) -> None:
         """Ask the other nodes, for so long from now, to tell of what they add to the log."""
+
+    def held(self, wanted: Contended, for_ms: int) -> Contended:
+        """Which of these rows another transaction has that has been open for so long; jobs also
+        where that has the limit of their key. Of limits that are no key's all that are held."""
 
     def end_silent_transactions(self) -> int:
         """End the transactions of servers that have fallen silent in the middle of them, since

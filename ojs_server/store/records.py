@@ -12,6 +12,14 @@ from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.domain.workers import Worker
 
 
+class Contended(msgspec.Struct, frozen=True):
+    """Rows that many want: limits by name, jobs and workers by id."""
+
+    limits: Collection[str] = ()
+    jobs: Collection[str] = ()
+    workers: Collection[str] = ()
+
+
 class Foreseen(msgspec.Struct, frozen=True):
     """The workers and jobs that a transaction surely locks and reads before it writes to them, and
     the queues in which it looks for what is due."""

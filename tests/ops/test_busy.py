@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from ojs_server.ops import batch
+from ojs_server.ops import batch, group_commit
 from ojs_server.ops.engine import Engine
 from ojs_server.ops.exchange import Exchange, RepeatableAck
 from ojs_server.ops.settle import Ack
@@ -43,6 +43,7 @@ async def test_nobody_waits_for_each_of_many_requests_and_the_loop_for_none(
         return transaction(self, foreseen, patient=patient)
 
     monkeypatch.setattr(type(store), "transaction", watched)
+    monkeypatch.setattr(group_commit, "HELD_UP_S", 0.0)
     engine = Engine(store, Rules(), luck=luck())
 
     async def many() -> list[str]:
@@ -50,14 +51,14 @@ async def test_nobody_waits_for_each_of_many_requests_and_the_loop_for_none(
         return names(await asyncio.gather(*requests, return_exceptions=True))
 
     with locked(store_url):
-        assert await many() == ["Unavailable"] * 8
-        refused = [engine.refused]
-    in_loop, in_thread = (True, False), (False, True)
+        assert await many() == ["Unavailable" if store.embedded else "Held"] * 8
+        # Whoever has the file has all of it; a server that has rows has not broken the store.
+        assert bool(engine.refused) == store.embedded
     # On PostgreSQL it could be the fault of one of them; two that waited alone tell that it is not.
-    assert begun == ([in_loop, in_thread] if store.embedded else [in_thread] * 3)
+    in_loop, in_thread, briefly = (True, False), (False, True), (False, False)
+    assert begun == ([in_loop, in_thread] if store.embedded else [briefly] * 3)
     assert await many() == ["Enqueued"] * 8
-    refused.append(engine.refused)
-    assert [bool(reason) for reason in refused] == [True, False]
+    assert not engine.refused
     await engine.close()
 
 

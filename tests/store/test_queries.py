@@ -18,6 +18,7 @@ ONLY_POSTGRES = {
     "clock",
     "enter",
     "fold_counts",
+    "held",
     "forget_nodes",
     "forget_plans",
     "insert_new_jobs",
@@ -41,6 +42,7 @@ ONLY_POSTGRES = {
     "tell",
     "synchronous_commit",
     "unsafe_settings",
+    "wait_briefly",
     "watch_client",
 }
 

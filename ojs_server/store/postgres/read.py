@@ -9,7 +9,8 @@ import psycopg
 from ojs_server.store.base import Clock
 from ojs_server.store.postgres.connect import plan_by_index
 from ojs_server.store.postgres.silence import Silence
-from ojs_server.store.postgres.statements import STATEMENTS, PostgresStatements
+from ojs_server.store.postgres.statements import STATEMENTS, PostgresStatements, can_hold
+from ojs_server.store.records import Contended
 from ojs_server.store.tables.contract import TableReads
 from ojs_server.store.tables.statements import Column
 
@@ -74,6 +75,17 @@ class PostgresReader(PostgresStatements, TableReads):
     def note_waiting(self, node: str, until: int) -> None:
         """Fetches wait at a node: the one thing that is written here, as it decides nothing."""
         self.run("note_waiting", node=node, now=self.now(), until=until)
+
+    def held(self, wanted: Contended, for_ms: int) -> Contended:
+        """Rows that name a transaction which has locked them and is open for so long."""
+        found: dict[str, set[str]] = {"limits": set(), "jobs": set(), "workers": set()}
+        names = {table: [*filter(can_hold, getattr(wanted, table))] for table in found}
+        with self._cursor.connection.transaction():
+            # Somebody may be at the tables themselves.
+            self.all("wait_briefly")
+            for table, name in self.all("held", for_ms=for_ms, **names):
+                found[table].add(name)
+        return Contended(**found)
 
     def silent(self) -> list[Silence]:
         """The transactions that wait for their clients."""

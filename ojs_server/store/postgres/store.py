@@ -30,7 +30,7 @@ from ojs_server.store.postgres.silence import Silences
 from ojs_server.store.postgres.statements import PACKAGE, STATEMENTS
 from ojs_server.store.postgres.transaction import Place, PostgresTx
 from ojs_server.store.postgres.writer import Writer
-from ojs_server.store.records import Foreseen
+from ojs_server.store.records import Contended, Foreseen
 from ojs_server.store.schemas import Marks
 from ojs_wire.codec import encode
 
@@ -154,6 +154,11 @@ class PostgresStore:
         news = encode({"node": self._place.node, "follows_ms": for_ms}).decode()
         with self.reader() as reader:
             reader.tell(self._place.channel, news)
+
+    def held(self, wanted: Contended, for_ms: int) -> Contended:
+        """Rows that another transaction has had for a while."""
+        with self.reader() as reader:
+            return reader.held(wanted, for_ms)
 
     def end_silent_transactions(self) -> int:
         """End transactions of servers that have fallen silent; answers how many."""

@@ -66,8 +66,8 @@ class Writer:
 
     @contextmanager
     def transaction(self, foreseen: Foreseen | None, lock_ms: int) -> Iterator[Begun]:
-        """Commit at the end of the block, or roll back; a lock is waited for so long at most.
-        OutcomeUnknown if the COMMIT is not answered."""
+        """Commit at the end of the block, or roll back; OutcomeUnknown if the COMMIT is not
+        answered. A lock is waited for so long at most."""
         begun = self._begin(foreseen, lock_ms)
         try:
             yield begun

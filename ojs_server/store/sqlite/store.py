@@ -24,7 +24,7 @@ from ojs_server.store.base import (
     unheard,
 )
 from ojs_server.store.clock import RisingClock
-from ojs_server.store.records import Foreseen
+from ojs_server.store.records import Contended, Foreseen
 from ojs_server.store.sqlite.backfill import Backfill
 from ojs_server.store.sqlite.lock import FileLock
 from ojs_server.store.sqlite.migrate import migrate
@@ -152,6 +152,10 @@ class SqliteStore:
 
     def note_following(self, for_ms: int) -> None:
         """There is no other node to tell."""
+
+    def held(self, wanted: Contended, for_ms: int) -> Contended:
+        """There is no other transaction: the file has one writer."""
+        return Contended()
 
     def end_silent_transactions(self) -> int:
         """There is no other server: the file has one."""

@@ -55,6 +55,35 @@ BEGIN
     END;
 END $$
 
+-- name: wait_briefly
+-- Wait for no lock in this transaction.
+SELECT set_config('lock_timeout', '100ms', true)
+
+-- name: held
+-- Rows that are locked by transactions which have been open for a while. A row names who has it
+-- until that transaction ends, so nothing is locked to find out.
+WITH late AS MATERIALIZED (
+    SELECT backend_xid::text AS xid FROM pg_stat_activity
+    WHERE datname = current_database() AND backend_xid IS NOT NULL
+        AND xact_start < clock_timestamp() - %(for_ms)s::int8 * interval '1 millisecond'
+)
+SELECT 'limits', name FROM limits
+WHERE name = ANY (%(limits)s::text[]) AND xmax::text IN (SELECT xid FROM late)
+UNION ALL
+SELECT 'limits', name FROM limits
+WHERE name >= '#' AND name < '$' AND xmax::text IN (SELECT xid FROM late)
+UNION ALL
+SELECT 'jobs', id FROM jobs
+WHERE id = ANY (%(jobs)s::text[]) AND (
+    xmax::text IN (SELECT xid FROM late)
+    OR (
+        SELECT xmax::text IN (SELECT xid FROM late) FROM limits WHERE limits.name = jobs.rate_key
+    )
+)
+UNION ALL
+SELECT 'workers', id FROM workers
+WHERE id = ANY (%(workers)s::text[]) AND xmax::text IN (SELECT xid FROM late)
+
 -- name: silent
 -- Transactions of servers like this one that wait for their client, and since which statement.
 SELECT pid, backend_start::text, query_start::text FROM pg_stat_activity

@@ -1,0 +1,152 @@
+"""Batches beside locks that another server keeps: who wants these is put off, the others go on.
+
+All of a batch waits for one lock. Where that is in vain, another server may have been stopped in
+the middle of a transaction. Then the rows tell whose they are, and only those operations are held
+up that want rows of an old transaction.
+"""
+
+import time
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+import msgspec
+
+from ojs_server.domain.birth import rate_key_of
+from ojs_server.domain.rate_limit import OF_QUEUE
+from ojs_server.domain.tenant import DEFAULT, OF_TENANT
+from ojs_server.domain.turns import Rota
+from ojs_server.ops.batch import Committed, Held, Operation, apply, one_by_one
+from ojs_server.ops.claim import Claim
+from ojs_server.ops.exchange import Exchange
+from ojs_server.ops.work import Chance, Rules
+from ojs_server.store.base import Store, StoreBusy, StoreUnavailable
+from ojs_server.store.records import Contended
+
+# A transaction that is younger is waited for like any other.
+OLD_MS: Final = 250
+# For so long after a wait in vain it is looked who is held up before anything is carried out.
+SUSPECTS_S: Final = 1.0
+
+
+class Contention:
+    """Carries out the batches of a server that shares its store with others."""
+
+    def __init__(
+        self,
+        store: Store,
+        rules: Rules,
+        luck: Chance,
+        rota: Rota | None = None,
+        stopwatch: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._store = store
+        self._rules = rules
+        self._luck = luck
+        self._rota = rota or Rota()
+        self._stopwatch = stopwatch
+        self._suspects_until = 0.0
+
+    def carry_out(self, ops: Sequence[Operation]) -> Committed:
+        """Commit all operations but those that are `Held`."""
+        if self._stopwatch() < self._suspects_until:
+            return self._around(self._held_up(ops), ops, "it is not done with it yet")
+        return self._committed(ops)
+
+    def _committed(self, ops: Sequence[Operation]) -> Committed:
+        try:
+            done = apply(self._store, self._rules, self._luck, ops, rota=self._rota, patient=False)
+        except StoreBusy as error:
+            self._suspect()
+            if held_up := self._held_up(ops):
+                return self._around(held_up, ops, str(error))
+            return one_by_one(self._store, self._rules, self._luck, ops, self._rota, patient=False)
+        if done.in_vain:
+            self._suspect()
+        return done
+
+    def _around(self, held_up: set[int], ops: Sequence[Operation], reason: str) -> Committed:
+        """Commit those that are not held up."""
+        rest = [op for place, op in enumerate(ops) if place not in held_up]
+        done = self._committed(rest) if rest else Committed([])
+        answers = iter(done.outcomes)
+        outcomes = [
+            Held(reason) if place in held_up else next(answers) for place in range(len(ops))
+        ]
+        return msgspec.structs.replace(done, outcomes=outcomes)
+
+    def _suspect(self) -> None:
+        self._suspects_until = self._stopwatch() + SUSPECTS_S
+        with suppress(StoreUnavailable):
+            self._store.end_silent_transactions()
+
+    def _held_up(self, ops: Sequence[Operation]) -> set[int]:
+        """The places of the operations that want what an old transaction has."""
+        wants = [wanted_by(op) for op in ops]
+        try:
+            held = self._store.held(_together(wants), OLD_MS)
+        except StoreUnavailable:
+            return set()
+        found = {
+            place
+            for place, (op, wanted) in enumerate(zip(ops, wants, strict=True))
+            if _meet(wanted, held) or _may_meet(op, held.limits)
+        }
+        if found:
+            self._suspects_until = self._stopwatch() + SUSPECTS_S
+        return found
+
+
+def wanted_by(op: Any) -> Contended:
+    """The rows that an operation says it will lock."""
+    if isinstance(op, Exchange):
+        return _together([wanted_by(part) for part in op.parts])
+    drafts = [draft for draft in getattr(op, "drafts", ()) if draft is not None]
+    limits = {
+        *(OF_QUEUE + name for name in getattr(op, "queues", ())),
+        *(OF_QUEUE + draft.queue for draft in drafts),
+        *(OF_TENANT + (draft.tenant or DEFAULT) for draft in drafts),
+        *(key for draft in drafts if (key := rate_key_of(draft)) is not None),
+    }
+    jobs = {
+        *getattr(op, "job_ids", ()),
+        *getattr(op, "ids", ()),
+        *(getattr(op, "active_ids", None) or ()),
+        *_one(getattr(op, "job_id", None)),
+    }
+    return Contended(limits, jobs, _one(getattr(op, "worker_id", None)))
+
+
+def _one(name: str | None) -> Collection[str]:
+    return () if name is None else (name,)
+
+
+def _together(wants: Sequence[Contended]) -> Contended:
+    return Contended(
+        {name for one in wants for name in one.limits},
+        {name for one in wants for name in one.jobs},
+        {name for one in wants for name in one.workers},
+    )
+
+
+def _meet(wanted: Contended, held: Contended) -> bool:
+    return any(
+        name in there
+        for names, there in (
+            (wanted.limits, held.limits),
+            (wanted.jobs, held.jobs),
+            (wanted.workers, held.workers),
+        )
+        for name in names
+    )
+
+
+def _may_meet(op: Any, held: Collection[str]) -> bool:
+    """Whether a claim may lock one of these limits without naming it."""
+    claim = op.claim if isinstance(op, Exchange) else op
+    if not isinstance(claim, Claim):
+        return False
+    named = ((OF_QUEUE,) if claim.queues else ()) + ((OF_TENANT,) if claim.tenant else ())
+    return any(name.startswith("#") and not name.startswith(named) for name in held) or (
+        claim.tenant is not None and OF_TENANT + claim.tenant in held
+    )
