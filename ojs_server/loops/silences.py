@@ -1,14 +1,12 @@
 """Ending the transactions of other servers that have fallen silent in the middle of them."""
 
 import asyncio
-import logging
+from contextlib import suppress
 from typing import Final, Protocol
 
 from ojs_server.domain.errors import Unavailable
 
 EVERY_S: Final = 1.0
-
-log = logging.getLogger("ojs.silences")
 
 
 class Ending(Protocol):
@@ -21,11 +19,6 @@ class Ending(Protocol):
 async def watch_silences(engine: Ending) -> None:
     """Look once a second, until cancelled."""
     while True:
-        try:
-            ended = await engine.end_silent_transactions()
-        except Unavailable:
-            # Whoever needs the store says so.
-            ended = 0
-        if ended:
-            log.warning("%d transactions of servers that had fallen silent were ended", ended)
+        with suppress(Unavailable):  # whoever needs the store says so
+            await engine.end_silent_transactions()
         await asyncio.sleep(EVERY_S)

@@ -552,8 +552,8 @@ class Store(Protocol):
         """A write transaction: commits at the end of the block, rolls back on an exception.
 
         What is `foreseen` a store may lock and read at once, before any other lock. Where somebody
-        else has an embedded store to write to, it is StoreBusy: at once for whoever is not
-        `patient`.
+        else has what is wanted, it is StoreBusy after a while. Who is not `patient` waits for a row
+        but for a moment, and for an embedded store not at all.
         """
 
     def reader(self) -> AbstractContextManager[Reader]:

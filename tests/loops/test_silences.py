@@ -29,14 +29,9 @@ class Ending:
         return found
 
 
-async def test_every_look_is_followed_by_another(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_every_look_is_followed_by_another(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(silences, "EVERY_S", 0)
     ending = Ending(0, Unavailable("away"), 2, 0)
     watch = asyncio.create_task(watch_silences(ending))
     await asyncio.wait_for(ending.looked.wait(), 30)
     watch.cancel()
-    assert [record.getMessage() for record in caplog.records] == [
-        "2 transactions of servers that had fallen silent were ended"
-    ]

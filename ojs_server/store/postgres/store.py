@@ -1,5 +1,6 @@
 """The PostgreSQL store: opening, transactions and reading."""
 
+import logging
 import os
 import secrets
 import select
@@ -33,6 +34,8 @@ from ojs_server.store.postgres.writer import Writer
 from ojs_server.store.records import Contended, Foreseen
 from ojs_server.store.schemas import Marks
 from ojs_wire.codec import encode
+
+log = logging.getLogger("ojs.store")
 
 # One more than the server has threads that read: whoever looks at its health waits for none.
 READERS: Final = 5
@@ -164,7 +167,10 @@ class PostgresStore:
         """End transactions of servers that have fallen silent; answers how many."""
         with self.reader() as reader:
             gone = self._silences.over(reader.silent(), time.monotonic())
-            return sum(reader.end_silent(one) for one in gone)
+            ended = sum(reader.end_silent(one) for one in gone)
+        if ended:
+            log.warning("%d transactions of servers that had fallen silent were ended", ended)
+        return ended
 
     def synchronous_commit(self) -> list[str]:
         """The setting on every connection: the writer's in a transaction, then the readers'."""

@@ -21,6 +21,8 @@ class Fault(Enum):
     ANSWER_LOST = auto()
     # The client's connection ends; the database hears of it when `let_through` is called.
     HELD = auto()
+    # Neither side hears of the other any more, until `let_through` is called; no end is put to it.
+    FROZEN = auto()
 
 
 class Proxy:
@@ -33,6 +35,9 @@ class Proxy:
         port = self._listening.getsockname()[1]
         self.url = parts._replace(netloc=f"{parts.username}@127.0.0.1:{port}").geturl()
         self.fault = Fault.NONE
+        # What has to be said in one piece with a COMMIT for the fault to happen.
+        self.marker = b""
+        self.broken = threading.Event()
         self.refusing = False
         # Set by the first connection that was refused.
         self.refused = threading.Event()
@@ -103,9 +108,14 @@ class Proxy:
     ) -> None:
         with suppress(OSError):
             while data := client.recv(65536):
-                if _COMMIT in data and self.fault is not Fault.NONE:
-                    self._break(client, server, lost, data)
-                    return
+                due = self.fault is not Fault.NONE
+                if due and _COMMIT in data and self.marker in data:
+                    if self.fault is not Fault.FROZEN:
+                        self._break(client, server, lost, data)
+                        return
+                    self.fault = Fault.NONE
+                    self.broken.set()
+                    self._held.wait()
                 self._flows.wait()
                 server.sendall(data)
         _end(server)
