@@ -2,7 +2,8 @@
 
 python -m benchmarks.jit --load PROGRAM [--jobs N] [--runs N] [--check]
 
-With --check the run fails where the first does less than 85 % of the second's jobs a second.
+With --check the run fails where the first does less than 85 % of the second's jobs for the same
+processor time, of the server and the database: jobs a second tell what else the machine does, too.
 """
 
 import argparse
@@ -30,13 +31,14 @@ Samples = dict[str, list[dict[str, Sample]]]
 
 
 class Figures(msgspec.Struct, frozen=True):
-    """Medians of one phase; `ratio` is the median of those of runs that followed each other."""
+    """Medians of one phase: jobs a second, and ratios of runs that followed each other."""
 
     postgres: str
     phase: str
     shipped: float
     without: float
     ratio: float
+    cpu_ratio: float
 
 
 def version_of(address: str) -> str:
@@ -71,12 +73,18 @@ def figures(version: str, samples: Samples) -> list[Figures]:
     """Medians of each phase."""
     found = []
     for phase in PHASES:
-        shipped, without = (
-            [one[phase].jobs_per_s for one in samples[name]] for name in (SHIPPED, WITHOUT)
+        shipped, without = ([one[phase] for one in samples[name]] for name in (SHIPPED, WITHOUT))
+        pairs = list(zip(shipped, without, strict=True))
+        found.append(
+            Figures(
+                postgres=version,
+                phase=phase,
+                shipped=statistics.median(one.jobs_per_s for one in shipped),
+                without=statistics.median(one.jobs_per_s for one in without),
+                ratio=statistics.median(a.jobs_per_s / b.jobs_per_s for a, b in pairs),
+                cpu_ratio=statistics.median(b.whole_us() / a.whole_us() for a, b in pairs),
+            )
         )
-        ratio = statistics.median(a / b for a, b in zip(shipped, without, strict=True))
-        medians = statistics.median(shipped), statistics.median(without)
-        found.append(Figures(version, phase, *medians, ratio))
     return found
 
 
@@ -98,13 +106,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(postgres_programs.MISSING)
     found = measure(given.load, programs, given.jobs, given.connections, given.runs)
     print(f"PostgreSQL {found[0].postgres}, jobs/s")
-    print(f"{'phase':<11}{SHIPPED:>12}{WITHOUT:>10}  ratio")
+    print(f"{'phase':<11}{SHIPPED:>12}{WITHOUT:>10}  ratio, in CPU")
     for one in found:
-        print(f"{one.phase:<11}{one.shipped:>12,.0f}{one.without:>10,.0f}{one.ratio:>7.0%}")
+        print(
+            f"{one.phase:<11}{one.shipped:>12,.0f}{one.without:>10,.0f}{one.ratio:>7.0%}"
+            f"{one.cpu_ratio:>8.0%}"
+        )
     write_down("jit", found)
-    slow = [one for one in found if one.ratio < LEAST]
+    slow = [one for one in found if one.cpu_ratio < LEAST]
     for one in slow if given.check else ():
-        print(f"{one.phase}: {one.ratio:.0%}, and at least {LEAST:.0%} is asked", file=sys.stderr)
+        print(f"{one.phase}: {one.cpu_ratio:.0%} in CPU; at least {LEAST:.0%}", file=sys.stderr)
     return 1 if given.check and slow else 0
 
 
