@@ -60,7 +60,7 @@ class Follower(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Ask for the stream."""
         self._way = cast(asyncio.Transport, transport)
-        head = "Host: bench\r\n"
+        head = "Host: localhost\r\n"
         if self.wanted.socket:
             head += "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
             head += "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"

@@ -35,7 +35,7 @@ async def test_a_stop_answers_waiting_fetches_and_exits_0(
         assert all(answer.json()["jobs"] == [] for answer in answers)
 
 
-POST = b"POST /ojs/v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n"
+POST = b"POST /ojs/v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n"
 # What has not come whole: how soon it is ended, and whether it can still be answered.
 UNFINISHED = {
     "a head": (POST, 4, True),

@@ -90,7 +90,7 @@ async def system(serve: Serve, profile: str) -> AsyncIterator[System]:
     hands = Hands()
     async with serve(clock=hands, conformance=False, profile=PROFILES[profile]) as server:
         transport = httpx.ASGITransport(app=Application(server))
-        async with httpx.AsyncClient(transport=transport, base_url="http://engine.test") as client:
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
             yield System(server, client, hands)
 
 

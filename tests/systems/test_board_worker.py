@@ -86,7 +86,7 @@ async def ended(board: System, job: str) -> bool:
 async def test_an_engine_that_is_away_is_waited_for(board: System) -> None:
     way = Away(board, {"/blackboard/job": 2, "/blackboard/job/result": 2})
     async with (
-        httpx.AsyncClient(transport=way, base_url="http://engine.test") as client,
+        httpx.AsyncClient(transport=way, base_url="http://localhost") as client,
         running(board, Copy(), client),
     ):
         job = await put(board, "copy", value=7)

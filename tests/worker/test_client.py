@@ -34,7 +34,7 @@ from ojs_worker.testing import AsgiTransport
 from tests.http.conftest import Serve
 from tests.http.keys import KEYS
 
-URL = "http://ojs.test"
+URL = "http://localhost"
 
 
 def way(server: Server, **more: Any) -> AsgiTransport:

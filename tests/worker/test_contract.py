@@ -35,7 +35,7 @@ class HeldToContract(HttpTransport):
     """Checks each exchange, and counts the calls."""
 
     def __init__(self, server: Server, *, offers: bool = True) -> None:
-        super().__init__("http://ojs.test")
+        super().__init__("http://localhost")
         self._app = Application(server)
         self.calls: Counter[str] = Counter()
         self._offers = offers

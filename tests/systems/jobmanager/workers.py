@@ -82,7 +82,7 @@ async def status(world: World, task: Task) -> str:
 class OwnApi:
     """An API object as a program has it."""
 
-    base_url = "http://ojs.test"
+    base_url = "http://localhost"
 
     def __init__(self, world: World) -> None:
         self.asked = 0

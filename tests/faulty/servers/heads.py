@@ -1,0 +1,60 @@
+"""Faults of heads: which hosts, pages and paths are answered, and what browsers are told."""
+
+from collections.abc import Callable
+from typing import Any
+
+from ojs_server.http import framing, origins
+from ojs_server.http.origins import Origins
+from ojs_server.http.routes import Router
+from tests.faulty.fault import fault
+from tests.faulty.planting import put, wrap
+from tests.faulty.traffic import unheard, unsaid
+
+
+@fault("OJS-ACC-008")
+def any_page_may_call() -> None:
+    """Calls of pages of other origins are carried out."""
+    unheard("origin")
+
+
+@fault("OJS-ACC-008")
+def sec_fetch_site_is_believed() -> None:
+    """The origin does not matter where the browser says that the page is of the same origin."""
+
+    def make(admit: Callable[..., str]) -> Callable[..., str]:
+        def admitted(self: Any, headers: dict[bytes, bytes]) -> str:
+            return "" if headers.get(b"sec-fetch-site") == b"same-origin" else admit(self, headers)
+
+        return admitted
+
+    wrap(Origins, "admit", make)
+
+
+@fault("OJS-ACC-009")
+def any_name_is_answered() -> None:
+    """A server on the loopback answers to every name."""
+    put(origins, "_answers", lambda *_: True)
+
+
+@fault("OJS-HTP-026")
+def the_last_of_two_counts() -> None:
+    """Where a head names two hosts or shows two keys, the last one counts."""
+    put(framing, "_ONCE", ())
+
+
+@fault("OJS-HTP-027")
+def nul_is_passed_over() -> None:
+    """A path with NUL leads to what it would name without."""
+    wrap(Router, "find", lambda find: lambda self, path: find(self, path.replace("\0", "")))
+
+
+@fault("OJS-HTP-028")
+def types_may_be_guessed() -> None:
+    """Answers do not say that a browser is to take them for what their type says."""
+    unsaid("X-Content-Type-Options")
+
+
+@fault("OJS-HTP-028")
+def answers_may_be_kept() -> None:
+    """Answers do not say that they are not to be kept."""
+    unsaid("Cache-Control")
