@@ -335,3 +335,40 @@ async def flat_answers(stage: Stage) -> None:
         stage.equal((await read(f"cron/{name}"))["cron"]["name"], name, "cron.name")
     finally:
         await stage.delete(f"cron/{name}")
+
+
+@case("OJS-HTP-026")
+async def one_host_and_one_key(stage: Stage) -> None:
+    """A head without Host, or with two of what says who calls whom, is refused, and the end."""
+    host = f"Host: {stage.host}"
+    two_keys = ("Authorization: Bearer one-of-two-keys", "Authorization: Bearer two-of-two-keys")
+    two_pages = (f"Origin: http://{stage.host}", f"Origin: http://{stage.host}")
+    for lines in ((), (host, host), (host, *two_keys), (host, *two_pages)):
+        head = "\r\n".join(("GET /ojs/manifest HTTP/1.1", *lines, "", ""))
+        heard = (await stage.spoken(head.encode())).decode(errors="replace")
+        stage.check(" 400 " in heard[:20], f"400 to the lines {list(lines)}", heard[:200])
+    await stage.enqueue(stage.name())
+
+
+@case("OJS-HTP-027", level=1)
+async def paths_with_nul(stage: Stage) -> None:
+    """A path that holds NUL leads to nothing, not even to what it names without."""
+    queue = stage.name()
+    job = await stage.enqueue(queue)
+    for path in (f"jobs/{job['id']}", f"queues/{queue}/stats", f"workers/{stage.name('w')}"):
+        for written in (f"{path}%00", path.replace("/", "/%00", 1)):
+            (await stage.get(written)).error(404, "not_found")
+    (await stage.delete(f"jobs/{job['id']}%00")).error(404, "not_found")
+    stage.equal((await stage.look(job))["state"], "available", "state")
+
+
+@case("OJS-HTP-028")
+async def answers_are_not_kept(stage: Stage) -> None:
+    """Answers are not to be kept, nor taken for anything but what their type says."""
+    job = await stage.enqueue(stage.name())
+    for path in (f"jobs/{job['id']}", "queues", "nothing/here", f"jobs/{stage.new_id()}"):
+        headers = (await stage.get(path)).headers
+        stage.equal(headers.get("x-content-type-options"), "nosniff", "X-Content-Type-Options")
+        stage.equal(headers.get("cache-control"), "no-store", "Cache-Control")
+    refused = await stage.post("jobs", {"type": 1})
+    stage.equal(refused.headers.get("cache-control"), "no-store", "Cache-Control")

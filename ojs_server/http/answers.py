@@ -34,7 +34,8 @@ def lines(request_id: str, answer: Answer, media_type: str | None, rest: str = "
     own = ""
     if answer.headers:
         own = "".join([f"{name.lower()}: {value}\r\n" for name, value in answer.headers.items()])
-    return f"{_first(media_type)}{request_id}\r\n{own}{rest}".encode("latin-1")
+    first = _first(media_type, "Cache-Control" in answer.headers)
+    return f"{first}{request_id}\r\n{own}{rest}".encode("latin-1")
 
 
 def headers(head: bytes) -> list[tuple[bytes, bytes]]:
@@ -44,6 +45,8 @@ def headers(head: bytes) -> list[tuple[bytes, bytes]]:
 
 
 @lru_cache(maxsize=64)
-def _first(media_type: str | None) -> str:
+def _first(media_type: str | None, says_how_kept: bool) -> str:
     kind = "" if media_type is None else f"content-type: {media_type}\r\n"
-    return f"{kind}ojs-version: {dialects.VERSION}\r\nx-request-id: "
+    kept = "" if says_how_kept else "cache-control: no-store\r\n"
+    always = f"x-content-type-options: nosniff\r\nojs-version: {dialects.VERSION}\r\n"
+    return f"{kind}{kept}{always}x-request-id: "

@@ -17,8 +17,11 @@ MAX_HEAD: Final = 64 * 1024
 _NO_HTTP: Final = (400, "this is not a well-formed HTTP request")
 _NO_TUNNEL: Final = (400, "CONNECT asks for a tunnel to another server, and there are none here")
 _NO_CODING: Final = (400, "Transfer-Encoding names more than `chunked`, which alone is supported")
+_NO_HOST: Final = (400, "the request has no Host, which HTTP/1.1 asks for")
 _LONG_HEAD: Final = (431, f"the request's line and headers exceed {MAX_HEAD} bytes")
 _LONG_TRAILERS: Final = (431, f"what surrounds the chunks of the body exceeds {MAX_HEAD} bytes")
+# Headers of which a second one would be another answer to the question who calls whom.
+_ONCE: Final = (b"host", b"authorization", b"origin")
 # What a head has beside its method, its target and its headers.
 _FIXED: Final = len(b"  HTTP/1.1\r\n\r\n")
 
@@ -115,6 +118,12 @@ class FramedHttp(HttpToolsProtocol):
             self._stop(*_LONG_HEAD)
         if method == b"CONNECT":
             self._stop(*_NO_TUNNEL)
+        names = [name for name, _ in self.headers]
+        for name in _ONCE:
+            if names.count(name) > 1:
+                self._stop(400, f"the request says {name.decode().title()} more than once")
+        if b"host" not in names and self.parser.get_http_version() == "1.1":
+            self._stop(*_NO_HOST)
         codings = [value for name, value in self.headers if name == b"transfer-encoding"]
         # The parser undoes no other, and asks only that the last be this one.
         if codings and (len(codings) > 1 or codings[0].strip().lower() != b"chunked"):

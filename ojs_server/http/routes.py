@@ -340,6 +340,9 @@ class Router:
 
     def find(self, path: str) -> tuple[Mapping[str, Route], Mapping[str, str]] | None:
         """The methods of a path, and its parameters."""
+        if "\0" in path:
+            # Not every store can look for it, and none holds it.
+            return None
         if (methods := self._fixed.get(path)) is not None:
             return methods, {}
         for pattern, methods in self._patterns:

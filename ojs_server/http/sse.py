@@ -4,7 +4,6 @@ from typing import Final
 
 EVENT_STREAM: Final = "text/event-stream"
 HEADERS: Final = {
-    "Cache-Control": "no-store",
     # Proxies that gather answers would hold events back.
     "X-Accel-Buffering": "no",
 }

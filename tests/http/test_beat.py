@@ -197,7 +197,7 @@ async def test_a_bad_directive_is_named(client: httpx.AsyncClient, request_body:
 @pytest.mark.parametrize("word", ["quiet", "resume", "terminate"])
 async def test_a_stranger_cannot_be_told_anything(client: httpx.AsyncClient, word: str) -> None:
     error_of(await client.post(f"{ADMIN}/nobody/{word}"), 404, "not_found")
-    response = await client.post(f"{ADMIN}/a%00b/{word}")
+    response = await client.post(f"{ADMIN}/a%0Ab/{word}")
     refused(response, 400, "invalid_request", "worker_id")
 
 

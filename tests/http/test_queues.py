@@ -67,7 +67,7 @@ async def test_pausing_works_on_a_queue_that_is_not_there_yet(
     assert body(await client.get(f"{QUEUES}/new/stats"))["status"] == "active"
 
 
-UNKNOWN: list[str] = ["unknown", "UPPER", "%00", "a%2Fb", "q" * 5000, "-a", "é"]
+UNKNOWN: list[str] = ["unknown", "UPPER", "a%2Fb", "q" * 5000, "-a", "é"]
 
 
 async def test_an_unknown_queue_is_not_found(
@@ -81,7 +81,7 @@ async def test_an_unknown_queue_is_not_found(
                     assert error["details"]["resource_type"] == "queue"
 
 
-BAD_NAMES: list[str] = ["UPPER", "%00", "q" * 256, "-a", "a.", "a%0A"]
+BAD_NAMES: list[str] = ["UPPER", "q" * 256, "-a", "a.", "a%0A"]
 
 
 async def test_a_bad_queue_cannot_be_paused(

@@ -14,6 +14,8 @@ HEADERS = {
     "content-type": "application/openjobspec+json",
     "ojs-version": "1.0",
     "x-request-id": "req_1",
+    "x-content-type-options": "nosniff",
+    "cache-control": "no-store",
 }
 
 
@@ -65,7 +67,7 @@ def test_a_deviation_is_found_and_placed(response: httpx.Response, complaint: st
     assert complaint in str(found.value)
 
 
-@pytest.mark.parametrize("name", ["ojs-version", "x-request-id"])
+@pytest.mark.parametrize("name", ["ojs-version", "x-request-id", "cache-control"])
 def test_a_missing_header_is_found(name: str) -> None:
     response = answer()
     del response.headers[name]

@@ -197,7 +197,7 @@ BAD: Final[tuple[tuple[str, str, Any, int], ...]] = (
     ("POST", "/tasks/claim", {"worker_id": "nobody"}, 404),
     ("PATCH", "/tasks/nothing", {"status": "running"}, 404),
     ("GET", "/tasks/nothing", None, 404),
-    ("GET", "/rooms/%00/jobs", None, 400),
+    ("GET", "/rooms/%00/jobs", None, 404),
 )
 
 
