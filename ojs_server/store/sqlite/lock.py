@@ -7,13 +7,19 @@ from pathlib import Path
 from ojs_server.store.base import StoreUnavailable
 
 
+def private(path: Path, flags: int) -> int:
+    """Open a file; one that is made here is for this user alone."""
+    return os.open(path, flags, 0o600)
+
+
 class FileLock:
     """Held from creation to `release`, or until the process ends, however it ends."""
 
     def __init__(self, database: Path) -> None:
         self._path = database.with_name(database.name + ".lock")
         try:
-            self._file = self._path.open("a+")
+            descriptor = private(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+            self._file = os.fdopen(descriptor, "a+")
         except OSError as error:
             raise StoreUnavailable(
                 f"cannot keep a database at {database}: {error.strerror}"

@@ -1,5 +1,6 @@
 """The embedded store: opening, transactions and reading."""
 
+import os
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -26,7 +27,7 @@ from ojs_server.store.base import (
 from ojs_server.store.clock import RisingClock
 from ojs_server.store.records import Contended, Foreseen
 from ojs_server.store.sqlite.backfill import Backfill
-from ojs_server.store.sqlite.lock import FileLock
+from ojs_server.store.sqlite.lock import FileLock, private
 from ojs_server.store.sqlite.migrate import migrate
 from ojs_server.store.sqlite.read import SqliteReader
 from ojs_server.store.sqlite.statements import PACKAGE, QUERIES
@@ -80,6 +81,8 @@ class SqliteStore:
         self._lock = threading.Lock()
         self._file_lock = FileLock(self.path)
         try:
+            # SQLite gives the files beside the database the mode of the database.
+            os.close(private(self.path, os.O_RDONLY | os.O_CREAT))
             # One thread at a time has it, so that it needs no lock of its own.
             self._writer = self._connect(apsw.SQLITE_OPEN_NOMUTEX)
             migrate(self._writer, PACKAGE, apply=migrations)
@@ -94,7 +97,7 @@ class SqliteStore:
             self._backfill = Backfill(self._writer, self._connect())
             # Who begins says whether to wait.
             self._writer.set_busy_timeout(0)
-        except apsw.Error as error:
+        except (apsw.Error, OSError) as error:
             self.close()
             raise StoreUnavailable(f"cannot open {self.path}: {error}") from error
         except SchemaError:

@@ -5,6 +5,7 @@ import stat
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -27,6 +28,48 @@ def test_a_commit_is_flushed_to_the_disk(sqlite_path: Path) -> None:
         assert store.durability_warnings() == []
     with closing(apsw.Connection(str(sqlite_path))) as connection:
         assert connection.pragma("journal_mode") == "wal"
+
+
+@pytest.fixture
+def open_umask() -> Iterator[None]:
+    """The umask of most systems, which lets everybody read new files."""
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+def modes(path: Path) -> dict[str, int]:
+    return {each.name: stat.S_IMODE(each.stat().st_mode) for each in path.parent.iterdir()}
+
+
+@pytest.mark.usefixtures("open_umask")
+def test_nobody_else_reads_the_files(sqlite_path: Path) -> None:
+    name = sqlite_path.name
+    with closing(SqliteStore(str(sqlite_path))) as store:
+        put(store, a_job("j1"))
+        assert modes(sqlite_path) == {
+            name: 0o600,
+            f"{name}-wal": 0o600,
+            f"{name}-shm": 0o600,
+            f"{name}.lock": 0o600,
+        }
+
+
+@pytest.mark.usefixtures("open_umask")
+def test_a_mode_that_the_operator_chose_stays(sqlite_path: Path) -> None:
+    """Also for what SQLite puts beside the database."""
+    SqliteStore(str(sqlite_path)).close()
+    sqlite_path.chmod(0o640)
+    sqlite_path.with_name(f"{sqlite_path.name}.lock").chmod(0o644)
+    with closing(SqliteStore(str(sqlite_path))) as store:
+        put(store, a_job("j1"))
+        name = sqlite_path.name
+        assert modes(sqlite_path) == {
+            name: 0o640,
+            f"{name}-wal": 0o640,
+            f"{name}-shm": 0o640,
+            f"{name}.lock": 0o644,
+        }
 
 
 def test_jobs_are_there_after_a_restart(sqlite_path: Path) -> None:
