@@ -49,6 +49,32 @@ async def the_delivery_must_be_the_present_one(stage: Stage) -> None:
     (await stage.ack(job, "w", attempt=2)).expect(200)
 
 
+@case("OJS-SET-026", level=1)
+async def an_ack_whose_answer_was_lost(stage: Stage) -> None:
+    """The ACK that completed a job is answered again when it is repeated; every other is 409."""
+    queue, holder, other = stage.name(), stage.name("w"), stage.name("w")
+    job = await stage.enqueue(queue)
+    await stage.take(queue, holder)
+    first = (await stage.ack(job, holder, attempt=1, result=1)).expect(200)
+    stage.check(not first.has("repeated"), "an ACK that is not repeated", first["state"])
+    before = dict(await stage.look(job))
+    for result in (1, 2):
+        again = (await stage.ack(job, holder, attempt=1, result=result)).expect(
+            200, {"acknowledged": True, "repeated": True, "state": "completed", "attempt": 1}
+        )
+        stage.equal(again["completed_at"], first["completed_at"], "completed_at")
+    for worker, more in (
+        (other, {"attempt": 1}),
+        ("", {"attempt": 1}),
+        (holder, {"attempt": 2}),
+        (holder, {}),
+        ("", {}),
+    ):
+        reply = await stage.ack(job, worker, **more)
+        reply.error(409, "conflict", current_state="completed")
+    stage.equal(dict(await stage.look(job)), before, "the completed job")
+
+
 @case("OJS-SET-008", level=1)
 async def late_answers_are_refused(stage: Stage) -> None:
     """After a lost lease ACK and FAIL are 409: while it waits, with another, and once repeated."""

@@ -122,7 +122,7 @@ async def waiting(stage: Stage) -> None:
 
 @case("OJS-STL-014", "OJS-STL-015", level=1, capability=SETTLE)
 async def asking_again(stage: Stage) -> None:
-    """The same results again are answered as repeated; a single ACK is refused as ever."""
+    """The same results again are answered as repeated; a single FAIL is refused as ever."""
     queue, worker = stage.name(), stage.name("w")
     await stage.enqueue_many(queue, 3, retry={"initial_interval": "PT1H", "max_interval": "PT1H"})
     done, failed, back = await stage.fetch(queue, worker, count=3)
@@ -136,6 +136,6 @@ async def asking_again(stage: Stage) -> None:
     for once, twice in zip(first["results"], again["results"], strict=True):
         stage.equal(twice.get("repeated"), True, f"repeated for {once['state']}")
         stage.equal(twice["state"], once["state"], "state")
-    (await stage.ack(done, worker, attempt=1)).error(409, "conflict")
+    (await stage.ack(done, stage.name("w"), attempt=1)).error(409, "conflict")
     (await stage.fail(failed, worker, attempt=1)).error(409, "conflict")
     stage.equal(len((await stage.look(failed))["errors"]), 1, "entries of the history")

@@ -81,8 +81,8 @@ async def result(call: Call) -> Answer:
     if phase is Phase.EXECUTE and kind is not None and kind.result_schema is not None:
         check_result(kind.result_schema, push.data)
     kept = result_of(codec.decode(push.stored()), call.server.settings.max_result_bytes)
-    change = await call.server.engine.run(Ack(job_id, result=kept))
-    return Answer(view(change.after))
+    done = await call.server.engine.run(Ack(job_id, result=kept))
+    return Answer(view(done.after))
 
 
 async def read(call: Call) -> Answer:

@@ -22,10 +22,9 @@ from ojs_server.ops.exchange import (
     RepeatableAck,
     RepeatableFail,
     Settled,
-    SettledBefore,
     Settlement,
 )
-from ojs_server.ops.settle import missing
+from ojs_server.ops.settle import Repeated, missing
 from ojs_wire import codec, codes
 from ojs_wire.calls import MAX_RESULTS, FetchTerms, SettleRequest
 from ojs_wire.calls import Settlement as Given
@@ -96,8 +95,8 @@ def _shown(given: Given, settled: Settled, request_id: str) -> _Done:
     done = _Done(given.job_id[:100], given.attempt)
     if isinstance(settled, Change):
         _show(done, settled.after)
-    elif isinstance(settled, SettledBefore):
-        _show(done, settled.job)
+    elif isinstance(settled, Repeated):
+        _show(done, settled.after)
         done.repeated = True
     else:
         done.error = error_object(settled, request_id)

@@ -324,13 +324,16 @@ class Settled(msgspec.Struct, omit_defaults=True):
     max_attempts: int
     job: Summary
     acknowledged: bool = False
+    repeated: bool = False
     completed_at: str | None = None
     discarded_at: str | None = None
     next_attempt_at: str | None = None
     retry_delay_ms: int | None = None
 
 
-def settled(change: Change, attempt: int, *, acknowledged: bool = False) -> Settled:
+def settled(
+    change: Change, attempt: int, *, acknowledged: bool = False, repeated: bool = False
+) -> Settled:
     """A job after an ACK or FAIL that was about this attempt."""
     shown = summary(change)
     return Settled(
@@ -341,6 +344,7 @@ def settled(change: Change, attempt: int, *, acknowledged: bool = False) -> Sett
         shown.max_attempts,
         shown,
         acknowledged,
+        repeated,
         shown.completed_at,
         shown.discarded_at,
         shown.next_attempt_at,

@@ -34,7 +34,7 @@ from ojs_server.ops.beat import Beat, Beaten
 from ojs_server.ops.claim import Claim, Deliveries
 from ojs_server.ops.fetch import fetch as fetch_or_wait
 from ojs_server.ops.presence import Deregister, Register, unknown_worker
-from ojs_server.ops.settle import Ack, Fail
+from ojs_server.ops.settle import Ack, Fail, Repeated
 from ojs_server.ops.sharing import Way
 from ojs_server.store.clock import wall_ms
 from ojs_server.store.records import Claimed, WorkerLoad
@@ -160,9 +160,13 @@ def _ack(call: Call, request: AckRequest) -> Ack:
     )
 
 
-def _acknowledged(call: Call, op: Ack, change: Change) -> Answer:
+def _acknowledged(call: Call, op: Ack, done: Change | Repeated) -> Answer:
     # A late ACK is about an earlier delivery than the one that is under way.
-    return Answer(settled(change, change.after.attempt, acknowledged=True))
+    attempt = done.after.attempt
+    if isinstance(done, Repeated):
+        change = Change(done.after, done.after, ())
+        return Answer(settled(change, attempt, acknowledged=True, repeated=True))
+    return Answer(settled(done, attempt, acknowledged=True))
 
 
 def result_of(given: object, limit: int) -> bytes | None:

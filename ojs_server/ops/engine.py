@@ -114,7 +114,17 @@ class Engine:
     @overload
     async def run(self, operation: claim.Claim) -> claim.Deliveries: ...
     @overload
-    async def run(self, operation: settle.OnJob | settle.Remove) -> Change: ...
+    async def run(self, operation: settle.Ack) -> Change | settle.Repeated: ...
+    @overload
+    async def run(
+        self,
+        operation: settle.Fail
+        | settle.Cancel
+        | settle.Activate
+        | settle.Revive
+        | settle.Rerun
+        | settle.Remove,
+    ) -> Change: ...
     @overload
     async def run(self, operation: bulk.Bulk) -> bulk.Done: ...
     @overload

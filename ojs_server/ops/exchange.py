@@ -13,46 +13,33 @@ from ojs_server.domain.errors import Conflict, OjsError
 from ojs_server.domain.job import Change, Job, Lease
 from ojs_server.domain.repetition import acknowledged_before, failed_before
 from ojs_server.ops.claim import Claim, Deliveries
-from ojs_server.ops.settle import Ack, Fail
+from ojs_server.ops.settle import Ack, Fail, Repeated
 from ojs_server.ops.work import Work
-
-
-class SettledBefore(Conflict):
-    """This very settlement is done already; `job` is how it is now."""
-
-    def __init__(self, refusal: Conflict, job: Job) -> None:
-        super().__init__(refusal.message, details=refusal.details)
-        self.job = job
 
 
 class RepeatableAck(Ack, frozen=True):
     """An ACK whose answer may have been lost."""
 
-    def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
-        """Complete the job, unless this delivery did."""
-        try:
-            return Ack.decide(self, work, job, lease)
-        except Conflict as refusal:
-            if acknowledged_before(job, self.attempt):
-                raise SettledBefore(refusal, job) from None
-            raise
+    def repeats(self, work: Work, job: Job) -> bool:
+        """Whether this delivery completed the job; the number is enough where many are settled."""
+        return acknowledged_before(job, self.attempt)
 
 
 class RepeatableFail(Fail, frozen=True):
     """A FAIL whose answer may have been lost."""
 
-    def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
+    def decide(self, work: Work, job: Job, lease: Lease | None) -> Change | Repeated:
         """End the delivery, unless this FAIL did."""
         try:
             return Fail.decide(self, work, job, lease)
-        except Conflict as refusal:
+        except Conflict:
             if failed_before(job, self.attempt, self.fault, requeue=self.requeue):
-                raise SettledBefore(refusal, job) from None
+                return Repeated(job)
             raise
 
 
 Settlement = RepeatableAck | RepeatableFail
-Settled = Change | OjsError
+Settled = Change | Repeated | OjsError
 
 
 class Exchange(msgspec.Struct, frozen=True):

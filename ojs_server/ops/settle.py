@@ -12,7 +12,15 @@ from ojs_server.domain.faults import Fault
 from ojs_server.domain.job import TERMINAL, Change, Earlier, Job, Lease, State
 from ojs_server.domain.late import meant
 from ojs_server.domain.queue_config import NO_CONFIG, require_type
+from ojs_server.domain.repetition import acknowledged_before
 from ojs_server.ops.work import Work
+
+
+class Repeated(msgspec.Struct, frozen=True):
+    """A settlement that was made before, word for word: its answer was lost."""
+
+    # How the job is now.
+    after: Job
 
 
 class _OnJob(msgspec.Struct, frozen=True):
@@ -23,7 +31,7 @@ class _OnJob(msgspec.Struct, frozen=True):
         """What may not be touched twice in one transaction."""
         return (self.job_id,)
 
-    def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
+    def decide(self, work: Work, job: Job, lease: Lease | None) -> Change | Repeated:
         """The transition that this call asks for; raises when it may not be."""
         raise NotImplementedError
 
@@ -35,7 +43,7 @@ class Ack(_OnJob, frozen=True):
     attempt: int | None = None
     result: bytes | None = None
 
-    def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
+    def decide(self, work: Work, job: Job, lease: Lease | None) -> Change | Repeated:
         """Complete the job, also late where that was allowed when it was handed out."""
         keep = work.keep(job.queue)
         try:
@@ -49,10 +57,18 @@ class Ack(_OnJob, frozen=True):
                 keep=keep,
             )
         except Conflict:
+            if self.repeats(work, job):
+                return Repeated(job)
             earlier = self._earlier(work, job)
             if earlier is None:
                 raise
         return lifecycle.acknowledge_late(job, earlier, result=self.result, now=work.now, keep=keep)
+
+    def repeats(self, work: Work, job: Job) -> bool:
+        """Whether this worker completed the job with this delivery."""
+        if self.worker_id is None or not acknowledged_before(job, self.attempt):
+            return False
+        return work.tx.ended_by(job.id) == self.worker_id
 
     def _earlier(self, work: Work, job: Job) -> Earlier | None:
         """The lost delivery that this is about."""
@@ -69,7 +85,7 @@ class Fail(_OnJob, frozen=True):
     attempt: int | None = None
     requeue: bool = False
 
-    def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
+    def decide(self, work: Work, job: Job, lease: Lease | None) -> Change | Repeated:
         """Retry later, requeue, snooze or discard."""
         left = self.fault.retries
         if left is not None:
@@ -150,10 +166,13 @@ OnJob = Ack | Fail | Cancel | Activate | Revive | Rerun
 _DEAD_LETTER = (Revive, Remove)
 
 
-def run(work: Work, ops: Sequence[OnJob | Remove]) -> list[Change | OjsError]:
+Outcome = Change | Repeated | OjsError
+
+
+def run(work: Work, ops: Sequence[OnJob | Remove]) -> list[Outcome]:
     """Settle many jobs with one read and one guarded write."""
     stored = work.tx.load_jobs(sorted({op.job_id for op in ops}))
-    outcomes: list[Change | OjsError] = []
+    outcomes: list[Outcome] = []
     changes: list[Change] = []
     removed: list[Change] = []
     for op in ops:
@@ -171,9 +190,7 @@ def run(work: Work, ops: Sequence[OnJob | Remove]) -> list[Change | OjsError]:
     return outcomes
 
 
-def _decide(
-    work: Work, op: OnJob | Remove, found: tuple[Job, Lease | None] | None
-) -> Change | OjsError:
+def _decide(work: Work, op: OnJob | Remove, found: tuple[Job, Lease | None] | None) -> Outcome:
     dead_letter = isinstance(op, _DEAD_LETTER)
     if found is None or (dead_letter and found[0].state != State.DISCARDED):
         return missing(op.job_id, "dead_letter_job" if dead_letter else "job")

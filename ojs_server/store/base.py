@@ -220,6 +220,9 @@ class Tx(WorkflowTx, WebhookTx, SchemaTx, RoutingTx, SharingTx, KindTx, CronTx, 
     def write_changes(self, changes: Sequence[Change]) -> None:
         """Store decided transitions, each guarded by the state and attempt it leaves."""
 
+    def ended_by(self, job_id: str) -> str | None:
+        """The worker with which a locked job ended."""
+
     def delete_jobs(self, ids: Sequence[str]) -> None:
         """Remove jobs for good."""
 

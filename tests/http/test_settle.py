@@ -46,6 +46,16 @@ async def test_ack_completes_the_job(client: httpx.AsyncClient, path: str, named
     assert "worker_id" not in stored
 
 
+async def test_an_ack_that_is_sent_again_is_answered_again(client: httpx.AsyncClient) -> None:
+    job = await active_job(client, worker_id="w")
+    mine = {"job_id": job["id"], "worker_id": "w", "attempt": 1}
+    first = body(await client.post(ACK, json=mine))
+    again = body(await client.post(ACK, json=mine))
+    shown = {**first["job"], "previous_state": "completed"}
+    assert again == {**first, "repeated": True, "job": shown}
+    error_of(await client.post(ACK, json={**mine, "worker_id": "v"}), 409, "conflict")
+
+
 async def test_ack_by_path_needs_no_body(client: httpx.AsyncClient) -> None:
     job = await active_job(client)
     assert (await client.post(f"{JOBS}/{job['id']}/ack")).status_code == 200

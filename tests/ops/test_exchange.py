@@ -15,9 +15,8 @@ from ojs_server.ops.exchange import (
     Exchanged,
     RepeatableAck,
     RepeatableFail,
-    SettledBefore,
 )
-from ojs_server.ops.settle import Cancel
+from ojs_server.ops.settle import Cancel, Repeated
 from ojs_server.store.base import OutcomeUnknown, StaleWrite
 from tests.ops.bench import Bench, enqueue
 from tests.ops.test_batch import Faulty, commit
@@ -78,8 +77,8 @@ def test_the_same_call_again_gives_the_same_answer(bench: Bench) -> None:
     assert ids(first) == [three, waiting[0]]
     again = bench.do(call)
     assert ids(again) == ids(first)
-    assert [type(one) for one in again.settled[:2]] == [SettledBefore] * 2
-    assert [one.job.state for one in again.settled[:2]] == ["completed", "retryable"]
+    assert [type(one) for one in again.settled[:2]] == [Repeated] * 2
+    assert [one.after.state for one in again.settled[:2]] == ["completed", "retryable"]
     # It was handed out again by this very call: the earlier delivery is over.
     assert isinstance(again.settled[2], Conflict)
     assert bench.happened(one) == ["job.enqueued", "job.started", "job.completed"]
@@ -91,7 +90,7 @@ def test_a_job_that_is_named_twice_is_settled_once(bench: Bench) -> None:
     bench.take("w", 2)
     parts = (ack(one), ack(one), fail(one), fail(two), ack(two), fail(two))
     kinds = [type(outcome) for outcome in bench.do(Exchange(parts)).settled]
-    assert kinds == [Change, SettledBefore, Conflict, Change, Conflict, SettledBefore]
+    assert kinds == [Change, Repeated, Conflict, Change, Conflict, Repeated]
     assert bench.happened(two)[-2:] == ["job.failed", "job.retrying"]
 
 
@@ -145,7 +144,7 @@ def test_a_claim_that_fails_hides_nothing_that_was_settled(bench: Bench) -> None
     faulty = Faulty(bench.store, poison, None, poison)
     call = Exchange((ack(held),), Claim(("q",), 1, "w", fetch_id="f"))
     assert commit(faulty, call) == [poison]
-    assert isinstance(bench.do(call).settled[0], SettledBefore)
+    assert isinstance(bench.do(call).settled[0], Repeated)
 
 
 async def test_two_calls_about_one_job_take_turns(engine: Engine) -> None:
@@ -154,4 +153,4 @@ async def test_two_calls_about_one_job_take_turns(engine: Engine) -> None:
     calls = [engine.run(Exchange((ack(job_id),))) for _ in range(5)]
     done = await asyncio.gather(*calls)
     kinds = sorted(type(one.settled[0]).__name__ for one in done)
-    assert kinds == ["Change"] + ["SettledBefore"] * 4
+    assert kinds == ["Change"] + ["Repeated"] * 4

@@ -6,7 +6,8 @@ import pytest
 
 from ojs_server.domain.errors import Conflict, NotFound
 from ojs_server.domain.faults import parse_fault
-from ojs_server.ops.settle import Ack, Activate, Cancel, Fail, Remove, Revive
+from ojs_server.ops.claim import Claim
+from ojs_server.ops.settle import Ack, Activate, Cancel, Fail, Remove, Repeated, Revive
 from tests.ops.bench import Bench
 
 NOBODY = "0190a0f0-0000-7000-8000-00000000000f"
@@ -43,9 +44,47 @@ def test_a_second_ack_is_a_conflict_and_changes_nothing(bench: Bench) -> None:
     bench.ack(job_id, "w", 1)
     before = bench.found(job_id)
     with pytest.raises(Conflict, match="is completed; this needs active"):
-        bench.ack(job_id, "w", 1)
+        bench.ack(job_id, "w")
     assert bench.found(job_id) == before
     assert bench.happened(job_id)[-1] == "job.completed"
+
+
+def test_the_very_ack_that_completed_a_job_is_answered_again(bench: Bench) -> None:
+    job_id = taken(bench)
+    first = bench.do(Ack(job_id, "w", 1, b"1"))
+    again = bench.do(Ack(job_id, "w", 1, b"2"))
+    assert again == Repeated(first.after)
+    with bench.store.reader() as reader:
+        found = reader.job(job_id)
+    assert found is not None
+    assert found[0].result == b"1"
+    assert bench.happened(job_id) == ["job.enqueued", "job.started", "job.completed"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [("x", 1), ("w", 2), ("w", None), (None, 1), (None, None)],
+    ids=["a stranger", "another delivery", "no delivery", "no worker", "neither"],
+)
+def test_any_other_ack_of_a_completed_job_is_a_conflict(
+    bench: Bench, other: tuple[str | None, int | None]
+) -> None:
+    job_id = taken(bench)
+    bench.do(Ack(job_id, "w", 1))
+    with pytest.raises(Conflict):
+        bench.do(Ack(job_id, *other))
+    bench.put()
+    nobody = bench.do(Claim(("q",), 1))[0].claimed.job.id
+    bench.do(Ack(nobody, attempt=1))
+    with pytest.raises(Conflict):
+        bench.do(Ack(nobody, *other))
+
+
+def test_an_ack_is_no_repetition_once_the_job_ended_otherwise(bench: Bench) -> None:
+    job_id = taken(bench)
+    bench.do(Cancel(job_id))
+    with pytest.raises(Conflict):
+        bench.do(Ack(job_id, "w", 1))
 
 
 def test_only_the_holder_of_the_present_delivery_settles(bench: Bench) -> None:

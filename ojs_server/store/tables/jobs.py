@@ -15,7 +15,16 @@ from ojs_server.store.rows import (
 from ojs_server.store.tables.statements import Statements, Writing
 
 
-class JobWrites(Writing):
+class JobEnds(Statements):
+    """How jobs ended, inside of a transaction and outside."""
+
+    def ended_by(self, job_id: str) -> str | None:
+        """The worker with which a job ended."""
+        rows = self.all("ended_by", job_id=job_id) if self.can_hold(job_id) else []
+        return rows[0][0] if rows else None
+
+
+class JobWrites(Writing, JobEnds):
     """Jobs in a write transaction."""
 
     def load_requests(self, ids: Iterable[str]) -> dict[str, bytes | None]:
@@ -61,18 +70,13 @@ def check_written(written: int, changes: Sequence[Change]) -> None:
         raise StaleWrite("a job is no longer in the state that its change leaves")
 
 
-class JobReads(Statements):
+class JobReads(JobEnds):
     """Jobs outside of a transaction."""
 
     def job(self, job_id: str) -> tuple[StoredJob, Lease | None] | None:
         """One whole job and who holds it."""
         rows = self.all("one_job", job_id=job_id) if self.can_hold(job_id) else []
         return (stored_of(rows[0]), lease_of(rows[0][STORED_FIELDS:])) if rows else None
-
-    def ended_by(self, job_id: str) -> str | None:
-        """The worker with which a job ended."""
-        rows = self.all("ended_by", job_id=job_id) if self.can_hold(job_id) else []
-        return rows[0][0] if rows else None
 
     def metas(self, ids: Sequence[str]) -> list[bytes]:
         """The `meta` of jobs."""

@@ -7,6 +7,7 @@ import msgspec
 from ojs_server.domain import deadlines, lifecycle
 from ojs_server.domain.faults import Fault
 from ojs_server.domain.job import Change, Job, State
+from ojs_server.domain.repetition import acknowledged_before
 from ojs_server.http import workers
 from ojs_server.ops import exchange, settle
 from tests.faulty.fault import fault
@@ -25,6 +26,28 @@ def _also_legal(call: str, state: str) -> None:
 def acks_are_accepted_twice() -> None:
     """A completed job may be completed again."""
     _also_legal("ack", State.COMPLETED)
+
+
+@fault("OJS-SET-026")
+def repeated_acks_are_refused() -> None:
+    """The ACK that completed a job is a conflict when it is sent again."""
+    put(settle, "acknowledged_before", lambda *_: False)
+
+
+@fault("OJS-SET-026")
+def strangers_repeat_acks() -> None:
+    """Any worker that knows the delivery is told that it has completed the job."""
+
+    def known(ack: settle.Ack, work: object, job: Job) -> bool:
+        return acknowledged_before(job, ack.attempt)
+
+    put(settle.Ack, "repeats", known)
+
+
+@fault("OJS-SET-026")
+def repeated_acks_pass_for_new_ones() -> None:
+    """The answer to a repeated ACK does not say that it is one."""
+    answered(V1 + ACK, lambda body: body.pop("repeated", None), status=200)
 
 
 @fault("OJS-SET-008")
