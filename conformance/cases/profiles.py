@@ -43,6 +43,14 @@ async def _until_told(stage: Stage, worker: str, kind: str, within_s: float) -> 
     await stage.until(is_told, within_s + LATE_S, kind)
 
 
+async def _until_gone(stage: Stage, worker: str) -> None:
+    async def is_gone() -> bool:
+        shown = (await stage.get(f"workers/{worker}")).expect(200)
+        return bool(shown["worker.state"] == "terminated")
+
+    await stage.until(is_gone, OFFLINE_S + LATE_S, "a silent worker is terminated")
+
+
 @case(
     *("OJS-PRS-001", "OJS-PRS-002", "OJS-PRS-003"),
     level=1,
@@ -88,13 +96,47 @@ async def online_by_beating(stage: Stage) -> None:
     (await stage.post("workers/register", {"worker_id": worker})).expect(200)
     stage.check(await presence() != "online", "a worker that is not online", "online")
     stranger = stage.name("w")
+    nothing = {"jobs": [], "presence": "unreachable"}
     for nobody in (worker, stranger, stranger):
-        await stage.empty(queue, nobody)
+        (await stage.asked(queue, nobody)).expect(200, nothing)
     stage.equal((await _handed(stage, queue, worker))["id"], job["id"], "the job")
     await stage.enqueue(queue)
     await stage.until(is_unreachable, UNREACHABLE_S + LATE_S, "a silent worker is unreachable")
-    await stage.empty(queue, worker)
+    (await stage.asked(queue, worker)).expect(200, {"jobs": [], "presence": {"$type": "string"}})
     await _handed(stage, queue, worker)
+    await stage.enqueue(queue)
+    await _until_gone(stage, worker)
+    for _ in range(2):
+        reply = (await stage.asked(queue, worker)).error(409, "conflict", resource_type="worker")
+        stage.check("ping" in reply["error.hint"].lower(), "a hint to ping", reply["error.hint"])
+    await _handed(stage, queue, worker)
+
+
+@case("OJS-WRK-040", "OJS-WRK-035", level=1, capability=MANAGED, own_server="jobmanager")
+async def fetching_is_living(stage: Stage) -> None:
+    """A worker that fetches lives, also while its FETCH is held; the dead come back by one."""
+    queue, nothing = stage.name(), stage.name()
+    asking, held, silent = (stage.name(kind) for kind in ("asking", "held", "silent"))
+    for worker in (asking, held, silent):
+        await stage.beat(worker)
+    lives_s = 2 * OFFLINE_S
+
+    async def hold() -> None:
+        (await stage.asked(nothing, held, wait_ms=round(1000 * lives_s))).expect(200, {"jobs": []})
+
+    async with stage.waiting(hold()) as (holding,):
+        for _ in range(round(lives_s / (UNREACHABLE_S / 4))):
+            await stage.empty(nothing, asking)
+            await asyncio.sleep(UNREACHABLE_S / 4)
+        await _until_gone(stage, silent)
+        await holding
+    for worker in (asking, held):
+        seen = (await stage.get(f"workers/{worker}")).expect(200, {"worker.state": "running"})
+        stage.equal(seen["worker.incarnation"], 1, "incarnation of one that fetched")
+    await stage.enqueue(queue)
+    await stage.take(queue, silent)
+    seen = (await stage.get(f"workers/{silent}")).expect(200, {"worker.state": "running"})
+    stage.equal(seen["worker.incarnation"], 2, "incarnation of one that was dead")
 
 
 @case("OJS-PRS-001", level=1, capability=MANAGED, own_server="blackboard")
@@ -175,7 +217,7 @@ async def _losing_jobs(stage: Stage) -> None:
     await stage.enqueue(queue)
     for _ in range(2):
         (await stage.beat(gone)).expect(200, {"registered": False})
-    await stage.empty(queue, gone)
+    (await stage.asked(queue, gone)).error(409, "conflict", resource_type="worker")
     (await stage.post("workers/register", {"worker_id": gone})).expect(409)
     await stage.until_state(of_the_dead[0], "discarded", OFFLINE_S + LATE_S)
     await failed(of_the_dead, "died")

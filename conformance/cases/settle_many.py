@@ -139,3 +139,23 @@ async def asking_again(stage: Stage) -> None:
     (await stage.ack(done, stage.name("w"), attempt=1)).error(409, "conflict")
     (await stage.fail(failed, worker, attempt=1)).error(409, "conflict")
     stage.equal(len((await stage.look(failed))["errors"]), 1, "entries of the history")
+
+
+@case("OJS-STL-017", level=1, capability=SETTLE)
+async def a_refused_fetch_spoils_nothing(stage: Stage) -> None:
+    """Results are told where the FETCH beside them is refused; alone it is refused as ever."""
+    queue, worker = stage.name(), stage.name("w")
+    await stage.enqueue(queue)
+    job = await stage.take(queue)
+    await stage.beat(worker)
+    (await stage.post("workers/deregister", {"worker_id": worker})).expect(200)
+    fetch = {"queues": [queue]}
+    reply = await settled(stage, worker, of(job, "ack"), fetch=fetch)
+    stage.equal(reply["results"][0]["state"], "completed", "state of the ACK")
+    stage.equal(reply["jobs"], [], "jobs")
+    stage.equal(reply["fetch_error"]["code"], "conflict", "fetch_error.code")
+    alone = await stage.post("workers/settle", {"worker_id": worker, "fetch": fetch})
+    alone.error(409, "conflict", resource_type="worker")
+    await stage.beat(worker, state="quiet")
+    reply = await settled(stage, worker, fetch=fetch)
+    stage.equal(reply["state"], "quiet", "state")

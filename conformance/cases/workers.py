@@ -272,13 +272,34 @@ async def deregistering(stage: Stage) -> None:
     )
 
 
-@case("OJS-WRK-031", "OJS-WRK-032", "OJS-WRK-033", "OJS-WRK-035", level=1, seconds=120)
+@case("OJS-FET-025", "OJS-WRK-026", level=1, capability=REGISTERING)
+async def asking_after_the_end(stage: Stage) -> None:
+    """The FETCH of a worker that has left is refused and brings it not back; registering does."""
+    queue, worker = stage.name(), stage.name("w")
+    job = await stage.enqueue(queue)
+    await stage.beat(worker)
+    (await stage.post("workers/deregister", {"worker_id": worker})).expect(200)
+    for _ in range(2):
+        reply = (await stage.asked(queue, worker)).error(409, "conflict", resource_type="worker")
+        stage.check(reply["error.hint"], "a hint", reply["error.hint"])
+        (await stage.get(f"workers/{worker}")).expect(200, {"worker.state": "terminated"})
+    stage.equal((await stage.look(job))["state"], "available", "the job's state")
+    (await stage.post("workers/register", {"worker_id": worker})).expect(200)
+    await stage.take(queue, worker)
+
+
+@case(
+    *("OJS-WRK-031", "OJS-WRK-032", "OJS-WRK-033", "OJS-WRK-035", "OJS-WRK-040"),
+    level=1,
+    seconds=120,
+)
 async def dead_workers(stage: Stage) -> None:
     """A silent worker is dead after the timeout, and its jobs go back; one never heard is not."""
     answer = (await stage.post("workers/register", {})).expect(200)
     silence = float(answer["heartbeat_timeout"])
     stage.need(silence <= 45, f"the heartbeat timeout is {silence:g} s; 45 can be waited for")
     queue, dead, never, alive = (stage.name(kind) for kind in ("q", "dead", "never", "alive"))
+    late, asking, nothing = stage.name("late"), stage.name("asking"), stage.name()
     await stage.enqueue_many(queue, 4)
     await stage.beat(dead)
     listed = await stage.take(queue, dead)
@@ -286,9 +307,12 @@ async def dead_workers(stage: Stage) -> None:
     await stage.beat(dead, [listed])
     kept = await stage.take(queue, never)
     beating = await stage.take(queue, alive)
+    await stage.beat(late)
+    beaten = (await stage.beat(asking))["last_heartbeat_at"]
     for _ in range(int(silence / 2)):
         await asyncio.sleep(1.9)
         await stage.beat(alive, [beating])
+        await stage.empty(nothing, asking)
     for job in (listed, unlisted):
         await stage.until_state(job, "available", 8)
         stage.equal((await stage.look(job))["error"]["code"], "worker_death", "error.code")
@@ -301,6 +325,19 @@ async def dead_workers(stage: Stage) -> None:
     stage.equal(reply["registered"], False, "registered")
     seen = (await stage.get(f"workers/{dead}")).expect(200, {"worker.state": "running"})
     stage.equal(seen["worker.incarnation"], life + 1, "incarnation")
+
+    async def is_gone() -> bool:
+        shown = (await stage.get(f"workers/{late}")).expect(200)
+        return bool(shown["worker.state"] == "terminated")
+
+    # One that does no more than ask is no worse off.
+    await stage.until(is_gone, 8, "a silent worker is terminated")
+    await stage.take(queue, late)
+    seen = (await stage.get(f"workers/{late}")).expect(200, {"worker.state": "running"})
+    stage.equal(seen["worker.incarnation"], life + 1, "incarnation of one that fetched")
+    seen = (await stage.get(f"workers/{asking}")).expect(200, {"worker.state": "running"})
+    stage.equal(seen["worker.incarnation"], life, "incarnation of one that fetched all along")
+    stage.equal(seen["worker.last_heartbeat_at"], beaten, "its last_heartbeat_at")
 
 
 @case("OJS-WRK-036", "OJS-WRK-038", "OJS-HTP-020", level=1)

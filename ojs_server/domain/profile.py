@@ -20,6 +20,7 @@ Renewal = Literal["listed", "all", "none"]
 LateAck = Literal["reject", "accept_unfinished"]
 
 MINUTE: Final = 60_000
+HEARD_EVERY_MS: Final = 5_000
 RECOVERIES: Final[Mapping[str, Recovery]] = {"requeue": "requeue", "fail": "fail"}
 LATE_ACKS: Final = ("reject", "accept_unfinished")
 
@@ -68,6 +69,12 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     def dies_offline(self) -> bool:
         """Whether being offline and being dead are the same."""
         return self.dead_after_ms == self.thresholds.offline_ms
+
+    @property
+    def heard_every_ms(self) -> int:
+        """How old a sign of life may become before a later one is written down."""
+        shortest = min(self.thresholds.unreachable_ms, self.dead_after_ms or MINUTE)
+        return min(HEARD_EVERY_MS, shortest // 4)
 
 
 OJS: Final = Profile()

@@ -48,10 +48,11 @@ class Directive(StrEnum):
 class Worker(msgspec.Struct, frozen=True):
     """One worker process as the server knows it.
 
-    `alive_at` is the last registration or BEAT and is what the dead-worker rule judges; it is
-    empty for a worker that only fetches, which is never declared dead. `presence` is what was
-    last told of it; what it is now follows from its age. `session` counts the sessions that it has
-    opened, `dropped_at` is when it lost the last one.
+    `alive_at` is the last sign of life: a registration, a BEAT or, where BEATs are not all that
+    counts, a FETCH. The dead-worker rule judges it; it is empty for a worker that only fetches,
+    which is never declared dead. `presence` is what was last told of it; what it is now follows
+    from its age. `session` counts the sessions that it has opened, `dropped_at` is when it lost the
+    last one. `died` tells a worker that was declared dead from one that has left.
     """
 
     id: str
@@ -70,6 +71,14 @@ class Worker(msgspec.Struct, frozen=True):
     principal: str | None = None
     session: int = 0
     dropped_at: int | None = None
+    died: bool = False
+
+    @property
+    def lacks_session(self) -> bool:
+        """Whether nothing was heard of it since it lost its session."""
+        if self.dropped_at is None or self.alive_at is None:
+            return False
+        return self.dropped_at >= self.alive_at
 
 
 class Thresholds(msgspec.Struct, frozen=True):

@@ -10,6 +10,7 @@ from ojs_server.domain.errors import Unsupported
 from ojs_server.domain.schema import read_uri
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.views import array
+from ojs_wire.codec import encode
 
 OPENJOBSPEC: Final = "application/openjobspec+json"
 PLAIN_JSON: Final = "application/json"
@@ -115,15 +116,14 @@ def media_type(call: Call) -> str:
     return WITH_ALTERNATIVE if flat(call) else OPENJOBSPEC
 
 
-def fetch_answer(call: Call, jobs: Iterator[bytes], granted_wait_ms: int | None) -> Answer:
-    """What FETCH hands out, in an array, or one job a line where that is asked for."""
-    told = b"" if granted_wait_ms is None else b'{"granted_wait_ms":%d}' % granted_wait_ms
+def fetch_answer(call: Call, jobs: Iterator[bytes], told: Mapping[str, Any]) -> Answer:
+    """What FETCH hands out and what else it says, in one object, or one job a line where that is
+    asked for."""
     if NDJSON in (call.header(b"accept") or ""):
         # No JSON of ours has a line's end in it.
-        lines = (*jobs, told) if told else jobs
+        lines = (*jobs, encode(told)) if told else jobs
         return Answer(b"".join(line + b"\n" for line in lines), media_type=NDJSON)
-    body = array("jobs", jobs)
-    return Answer(told[:-1] + b"," + body[1:] if told else body)
+    return Answer(array("jobs", jobs, **told))
 
 
 def flat(call: Call) -> bool:

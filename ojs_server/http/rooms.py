@@ -19,7 +19,7 @@ from ojs_server.http.ids import holder_of, job_id_of, known_as
 from ojs_server.http.job_lists import check_place
 from ojs_server.http.jobs import load_job
 from ojs_server.http.paging import page_of
-from ojs_server.http.workers import fetch_id_of, result_of
+from ojs_server.http.workers import fetch_id_of, result_of, withheld_members
 from ojs_server.ops.claim import Claim
 from ojs_server.ops.ending import wait_for_end
 from ojs_server.ops.enqueue import Enqueue
@@ -141,7 +141,7 @@ async def claim(call: Call) -> Answer:
     )
     deliveries = await call.server.engine.run(op)
     if not deliveries:
-        return Answer({"task": None})
+        return Answer({"task": None, **withheld_members(deliveries)})
     claimed, lease = deliveries[0].claimed, deliveries[0].lease
     return Answer({"task": _shown(StoredJob(claimed.job, claimed.args, claimed.meta), lease)})
 

@@ -15,7 +15,14 @@ from ojs_server.http.errors import error_object
 from ojs_server.http.ids import known_as
 from ojs_server.http.tenancy import strangers
 from ojs_server.http.views import array
-from ojs_server.http.workers import claim_of, fetched, result_of, wait_for_jobs
+from ojs_server.http.workers import (
+    claim_of,
+    fetched,
+    result_of,
+    wait_for_jobs,
+    withheld_members,
+)
+from ojs_server.ops.claim import Deliveries
 from ojs_server.ops.exchange import (
     Exchange,
     Exchanged,
@@ -66,13 +73,16 @@ async def settle(call: Call) -> Answer:
     elif settlements or claim is not None:
         done = await engine.run(Exchange(settlements, claim))
     else:
-        done = Exchanged((), ())
+        done = Exchanged((), Deliveries())
     settled = iter(done.settled)
     shown = [
         _shown(given, one if isinstance(one, OjsError) else next(settled), call.request_id)
         for given, one in zip(request.results, taken, strict=True)
     ]
-    return Answer(_body(shown, array("jobs", fetched(call, done.deliveries))))
+    told = withheld_members(done.deliveries)
+    if done.refusal is not None:
+        told["fetch_error"] = error_object(done.refusal, call.request_id)
+    return Answer(_body(shown, array("jobs", fetched(call, done.deliveries), **told)))
 
 
 def _taken(call: Call, worker_id: str, given: Given) -> Settlement | OjsError:

@@ -70,8 +70,10 @@ async def fetch(call: Call) -> Answer:
     """Hand out available jobs; with `wait_ms`, wait for the first."""
     asked = _asked(call, await call.body())
     deliveries = await wait_for_jobs(call, asked.claim, asked.wait_ms)
+    told = withheld_members(deliveries)
     granted = call.server.engine.rules.profile.max_wait_ms
-    told = granted if (asked.wait_ms or 0) > granted else None
+    if (asked.wait_ms or 0) > granted:
+        told["granted_wait_ms"] = granted
     return fetch_answer(call, fetched(call, deliveries), told)
 
 
@@ -82,7 +84,8 @@ def _ask_at_once(call: Call, body: bytes) -> Claim | None:
 
 
 FETCH: Final = Direct(
-    _ask_at_once, lambda call, claim, found: fetch_answer(call, fetched(call, found), None)
+    _ask_at_once,
+    lambda call, claim, found: fetch_answer(call, fetched(call, found), withheld_members(found)),
 )
 
 
@@ -138,6 +141,15 @@ def fetched(call: Call, deliveries: Deliveries) -> Iterator[bytes]:
     if deliveries and call.server.tracing is not None:
         call.server.tracing.fetched(deliveries)
     return (envelope(_stored(one.claimed), one.lease, left_members(one.left)) for one in deliveries)
+
+
+def withheld_members(deliveries: Deliveries) -> dict[str, Any]:
+    """What the answer to a FETCH says where its worker is handed nothing: `state` or `presence`."""
+    reason = deliveries.withheld
+    if reason is None:
+        return {}
+    named = {"state": reason.state, "presence": reason.presence}
+    return {name: word for name, word in named.items() if word is not None}
 
 
 def _stored(claimed: Claimed) -> StoredJob:

@@ -44,6 +44,7 @@ class Housekeeping:
         self._expected = _NEVER
         self._pruned_at = 0
         self._checked_at = 0
+        self._heard_at = 0
         self._away = False
         self._waiting_until = 0
 
@@ -88,6 +89,7 @@ class Housekeeping:
         now, due = await self._engine.read(_due)
         since = self._reachability.observe(now, monotonic_ms())
         await self._look_for_waiters(now)
+        await self._write_signs(due, now)
         prune = now - self._pruned_at >= PRUNE_EVERY_MS
         check = now - self._checked_at >= self._engine.rules.profile.check_interval_ms
         next_at = min(self._next(due, now), self._expected)
@@ -132,6 +134,17 @@ class Housekeeping:
             if since is not None and patience_ms is not None:
                 moments.append(since + patience_ms)
         return min([*moments, now + round(SLOW_POLL_S * 1000)])
+
+    async def _write_signs(self, due: DueTimes, now: int) -> None:
+        """Write down now and then which workers fetch; also when one is about to be declared dead,
+        since it may be one of them."""
+        signs, profile = self._engine.signs, self._engine.rules.profile
+        silent_ms = profile.dead_after_ms
+        dying = due.worker is not None and silent_ms is not None and due.worker + silent_ms <= now
+        if signs and (dying or now - self._heard_at >= profile.heard_every_ms):
+            self._heard_at = now
+            for heard in signs.take():
+                await self._awaited(self._engine.run(heard))
 
     async def _look_for_waiters(self, now: int) -> None:
         """Have other nodes send their news here; wake fetches that wait beside available jobs,

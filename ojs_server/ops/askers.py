@@ -1,66 +1,87 @@
 """Who asks for jobs: what is known of these workers, and which of them are handed nothing."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from ojs_server.domain.demand import Ability, ability_of
-from ojs_server.domain.workers import Presence, Worker, is_deleted, may_fetch, presence
-from ojs_server.ops.presence import seen
+from ojs_server.domain.errors import OjsError
+from ojs_server.domain.reception import Withheld, refusal, withheld
+from ojs_server.domain.workers import Worker, is_deleted, presence
+from ojs_server.ops.presence import revived, seen, unknown_worker
 from ojs_server.ops.work import Work
 
 if TYPE_CHECKING:
     from ojs_server.ops.claim import Claim
 
-# How stale `seen_at` of a worker that only fetches may become.
-SEEN_EVERY_MS: Final = 5_000
-
 
 class Askers(msgspec.Struct, frozen=True):
-    """The workers that were known before, locked; those that are handed nothing: quiet,
-    terminating, gone, or not online where that counts; and those that had to be known."""
+    """The workers that ask, locked and as they are now; those that are handed nothing, and those
+    that are refused. `unknown` are those that some calls ask to be known."""
 
     workers: Mapping[str, Worker] = {}
-    barred: set[str] = set()
-    unknown: set[str] = set()
+    barred: Mapping[str, Withheld] = {}
+    refused: Mapping[str, OjsError] = {}
+    unknown: frozenset[str] = frozenset()
 
     def ability(self, op: "Claim") -> Ability | None:
         """What the worker of a FETCH may run; None where nobody has said anything."""
         worker = self.workers.get(op.worker_id) if op.worker_id else None
         return ability_of(worker.profile if worker else None, op.tags)
 
+    def reason(self, op: "Claim") -> OjsError | Withheld | None:
+        """Why a FETCH is handed nothing new; None where it is served."""
+        if op.worker_id is None:
+            return None
+        if op.known and op.worker_id in self.unknown:
+            return unknown_worker(op.worker_id)
+        return self.refused.get(op.worker_id) or self.barred.get(op.worker_id)
+
 
 def look_at(work: Work, ops: "Sequence[Claim]") -> Askers:
-    """Who asks; those who need not be known become so."""
+    """Who asks; those who need not be known become so, and the dead come back."""
     ids = sorted({op.worker_id for op in ops if op.worker_id})
     if not ids:
         return Askers()
     profile = work.rules.profile
-    workers = work.tx.load_workers(ids)
-    strict = {op.worker_id for op in ops if op.known and op.worker_id}
-    unknown = {worker_id for worker_id in strict if is_deleted(workers.get(worker_id))}
-    barred = {*unknown}
-    stale: list[Worker] = []
+    found = work.tx.load_workers(ids)
+    unknown = frozenset(worker_id for worker_id in ids if is_deleted(found.get(worker_id)))
+    served = {op.worker_id for op in ops if not (op.known and op.worker_id in unknown)}
+    workers: dict[str, Worker] = {}
+    barred: dict[str, Withheld] = {}
+    refused: dict[str, OjsError] = {}
+    changed: list[Worker] = []
     for worker_id in ids:
-        worker = workers.get(worker_id)
-        if worker is None:
-            if worker_id in unknown:
-                continue
-            worker = Worker(id=worker_id, seen_at=work.now, created_at=work.now)
-            begins = presence(worker, work.now, profile.thresholds)
-            worker = msgspec.structs.replace(worker, presence=begins)
-            stale.append(worker)
-        elif worker.deleted_at is not None and profile.final_deletion:
-            barred.add(worker_id)
+        if worker_id not in served:
             continue
-        elif worker.seen_at < work.now - SEEN_EVERY_MS:
-            stale.append(seen(work, worker))
-        if not may_fetch(worker) or (
-            profile.gates_fetch
-            and presence(worker, work.now, profile.thresholds) is not Presence.ONLINE
-        ):
-            barred.add(worker_id)
-    if stale:
-        work.tx.save_workers(stale)
-    return Askers(workers, barred, unknown)
+        known = found.get(worker_id)
+        if known is not None and (error := refusal(known, profile)) is not None:
+            refused[worker_id] = error
+            continue
+        worker = _met(work, worker_id, known)
+        if worker is not known:
+            changed.append(worker)
+        else:
+            work.heard.append(worker_id)
+        workers[worker_id] = worker
+        if (reason := withheld(worker, work.now, profile)) is not None:
+            barred[worker_id] = reason
+    if changed:
+        work.tx.save_workers(changed)
+    return Askers(workers, barred, refused, unknown)
+
+
+def _met(work: Work, worker_id: str, known: Worker | None) -> Worker:
+    """The worker of a FETCH as it is from now on; as it was where that is news enough."""
+    profile = work.rules.profile
+    if known is None:
+        worker = Worker(id=worker_id, seen_at=work.now, created_at=work.now)
+        begins = presence(worker, work.now, profile.thresholds)
+        return msgspec.structs.replace(worker, presence=begins)
+    if known.gone_at is not None:
+        return revived(work, known)
+    old = known.seen_at <= work.now - profile.heard_every_ms
+    if old or known.lacks_session or known.deleted_at is not None:
+        return seen(work, known, work.now)
+    return known

@@ -32,6 +32,7 @@ from ojs_server.ops import (
     sessions,
     settle,
     sharers,
+    signs,
     sweep,
     webhooks,
     workflow,
@@ -123,6 +124,7 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
     ((rooms.Join,), rooms.join),
     ((sessions.OpenSession, sessions.DropSession), sessions.run),
     ((beat.Beat,), beat.run),
+    ((signs.Heard,), signs.run),
     ((sweep.Sweep,), sweep.run),
     ((claim.Claim,), claim.run),
     ((workflow.Cancel,), workflow.run_cancels),
@@ -177,6 +179,7 @@ class Committed(msgspec.Struct, frozen=True):
     wakes: dict[str, int] = {}
     due_at: int | None = None
     ended: list[str] = []
+    heard: list[str] = []
     refused: str | None = None
     in_vain: list[str] = []
     # How far the event log reaches now; 0 where nothing was added.
@@ -351,6 +354,7 @@ def _merged(parts: Sequence[Committed]) -> Committed:
         wakes=wakes,
         due_at=min((p.due_at for p in parts if p.due_at is not None), default=None),
         ended=[job_id for part in parts for job_id in part.ended],
+        heard=[worker_id for part in parts for worker_id in part.heard],
         # One operation that the database cannot take is not the end of writing.
         refused=parts[-1].refused if all(part.refused for part in parts) else None,
         in_vain=[reason for part in parts for reason in part.in_vain],
@@ -406,6 +410,7 @@ def begin(
         wakes=dict(work.wakes),
         due_at=work.due_at,
         ended=work.ended,
+        heard=work.heard,
         logged=work.logged,
         rooms=dict(work.rooms),
         events=work.events,

@@ -7,6 +7,7 @@ import msgspec
 from ojs_server.domain import events
 from ojs_server.domain.errors import OjsError
 from ojs_server.domain.job import Lease, State
+from ojs_server.domain.reception import is_final
 from ojs_server.domain.workers import (
     Worker,
     WorkerState,
@@ -177,7 +178,7 @@ def _directive_of(meta: bytes) -> str | None:
 
 def _beaten(work: Work, op: Beat, known: Worker | None) -> Worker:
     known = known or Worker(id=op.worker_id, created_at=work.now)
-    if known.deleted_at is not None and work.rules.profile.final_deletion:
+    if is_final(known, work.rules.profile):
         return known
     returns = known.gone_at is not None
     # The first BEAT, also of a worker that has fetched before, or the first after its end.
@@ -195,6 +196,7 @@ def _beaten(work: Work, op: Beat, known: Worker | None) -> Worker:
         seen_at=work.now,
         gone_at=None,
         deleted_at=None,
+        died=False,
         profile=merge_profile(known.profile, op.profile),
     )
     if starts:

@@ -11,12 +11,12 @@ from ojs_server.domain.errors import OjsError
 from ojs_server.domain.job import Job, Lease
 from ojs_server.domain.profile import LateAck
 from ojs_server.domain.queue_config import NO_CONFIG
+from ojs_server.domain.reception import Withheld
 from ojs_server.domain.room import queue_of
 from ojs_server.domain.tenant import apart
 from ojs_server.ops.admission import Admission
 from ojs_server.ops.askers import look_at
 from ojs_server.ops.beside import NOTHING_LEFT, Left, left_for
-from ojs_server.ops.presence import unknown_worker
 from ojs_server.ops.promotion import promote
 from ojs_server.ops.sharing import Way, Wish, wish_of
 from ojs_server.ops.work import Work
@@ -60,7 +60,17 @@ class Delivery(msgspec.Struct, frozen=True):
     again: bool = False
 
 
-Deliveries = tuple[Delivery, ...]
+class Deliveries(tuple[Delivery, ...]):
+    """The jobs of a FETCH; `withheld` says why a worker is handed none, whatever there is."""
+
+    withheld: Withheld | None = None
+
+    @classmethod
+    def none(cls, withheld: Withheld) -> "Deliveries":
+        """No jobs, and why."""
+        nothing = cls()
+        nothing.withheld = withheld
+        return nothing
 
 
 def run(work: Work, ops: Sequence[Claim]) -> list[Deliveries | OjsError]:
@@ -69,17 +79,13 @@ def run(work: Work, ops: Sequence[Claim]) -> list[Deliveries | OjsError]:
     askers = look_at(work, ops)
     answers: dict[int, Deliveries] = _repeated(work, ops)
     everywhere = tuple(work.tx.queue_names()) if any(map(_is_everywhere, ops)) else ()
-    served = [
-        op
-        for index, op in enumerate(ops)
-        if index not in answers and op.worker_id not in askers.barred
-    ]
-    promote(work, [queue for op in served for queue in _queues_of(work, op, everywhere)])
+    reasons = [askers.reason(op) for op in ops]
+    served = [index for index in range(len(ops)) if index not in answers and reasons[index] is None]
+    promote(work, [name for index in served for name in _queues_of(work, ops[index], everywhere)])
     wanted: dict[Wish, list[int]] = {}
     lanes: dict[int, list[Wish]] = {}
-    for index, op in enumerate(ops):
-        if index in answers or op.worker_id in askers.barred or work.tx.maintenance is not None:
-            continue
+    for index in served if work.tx.maintenance is None else ():
+        op = ops[index]
         ability = askers.ability(op)
         if op.linked and op.worker_id is not None:
             found = work.tx.oldest_lanes(op.worker_id, op.tenant)
@@ -102,17 +108,22 @@ def run(work: Work, ops: Sequence[Claim]) -> list[Deliveries | OjsError]:
         pool = None if wish.way is None else wish.way.pool
         for index in indexes:
             share = [claimed.popleft() for _ in range(min(ops[index].count, len(claimed)))]
-            answers[index] = tuple([_hand_over(work, one, ops[index], pool) for one in share])
+            answers[index] = Deliveries([_hand_over(work, one, ops[index], pool) for one in share])
             handed += answers[index]
     if handed:
         _note(work, [delivery.lease for delivery in handed])
-    shown = _with_left(work, [answers.get(index, ()) for index in range(len(ops))])
-    if not askers.unknown:
-        return shown
+    given = [answers.get(index) or Deliveries() for index in range(len(ops))]
     return [
-        unknown_worker(op.worker_id) if op.worker_id in askers.unknown and op.known else one
-        for op, one in zip(ops, shown, strict=True)
+        _answered(deliveries, reason)
+        for deliveries, reason in zip(_with_left(work, given), reasons, strict=True)
     ]
+
+
+def _answered(deliveries: Deliveries, reason: OjsError | Withheld | None) -> Deliveries | OjsError:
+    """What a FETCH comes to: what was given to it before, or why there is nothing."""
+    if reason is None or (deliveries and isinstance(reason, Withheld)):
+        return deliveries
+    return Deliveries.none(reason) if isinstance(reason, Withheld) else reason
 
 
 def _queues_of(work: Work, op: Claim, everywhere: Sequence[str]) -> Iterable[str]:
@@ -129,8 +140,8 @@ def _oldest(work: Work, admission: Admission, op: Claim, lanes: Sequence[Wish]) 
     """One job of what a worker is linked to, the oldest that no limit holds back."""
     for wish in lanes:
         if claimed := _taken(work, admission, wish, 1):
-            return tuple(_hand_over(work, one, op) for one in claimed)
-    return ()
+            return Deliveries(_hand_over(work, one, op) for one in claimed)
+    return Deliveries()
 
 
 def _taken(work: Work, admission: Admission, wish: Wish, limit: int) -> Sequence[Claimed]:
@@ -175,14 +186,14 @@ def _note(work: Work, leases: Sequence[Lease]) -> None:
     work.expect(min(deadlines_at, default=None))
 
 
-def _with_left(work: Work, answers: list[Deliveries]) -> list[Deliveries | OjsError]:
+def _with_left(work: Work, answers: list[Deliveries]) -> list[Deliveries]:
     """Add what earlier attempts left, where they left something."""
     marked = [one.claimed.job for answer in answers for one in answer if one.claimed.job.beside]
     if not marked:
-        return [*answers]
+        return answers
     left = left_for(work.tx, marked)
     return [
-        tuple(
+        Deliveries(
             msgspec.structs.replace(one, left=left.get(one.claimed.job.id, NOTHING_LEFT))
             for one in answer
         )
@@ -199,14 +210,14 @@ def _repeated(work: Work, ops: Sequence[Claim]) -> dict[int, Deliveries]:
     stored = work.tx.load_whole([lease.job_id for lease in leases])
     answers: dict[int, Deliveries] = {}
     for index, op in enumerate(ops):
-        mine = tuple(
+        mine = [
             Delivery(Claimed(job.job, job.args, job.meta, job.parent_results), lease, again=True)
             for lease in leases
             if lease.fetch_id == op.fetch_id and lease.worker_id == op.worker_id
             if (job := stored.get(lease.job_id))
-        )
+        ]
         if op.fetch_id and mine:
-            answers[index] = tuple(sorted(mine, key=lambda one: _rank(op, one.claimed.job)))
+            answers[index] = Deliveries(sorted(mine, key=lambda one: _rank(op, one.claimed.job)))
     return answers
 
 

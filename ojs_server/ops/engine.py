@@ -37,6 +37,7 @@ from ojs_server.ops import (
     sessions,
     settle,
     sharers,
+    signs,
     sweep,
     webhooks,
     workflow,
@@ -80,6 +81,7 @@ class Engine:
             room=stream_buffer,
         )
         self.rooms = Wakeups()
+        self.signs = signs.Signs()
         self.on_due: Callable[[int], None] = lambda moment: None
         # What a commit of this node has made happen.
         self.on_events: Callable[[Happened], None] = lambda events: None
@@ -141,6 +143,8 @@ class Engine:
     async def run(self, operation: progress.Advance) -> progress.Advanced: ...
     @overload
     async def run(self, operation: beat.Beat) -> beat.Beaten: ...
+    @overload
+    async def run(self, operation: signs.Heard) -> int: ...
     @overload
     async def run(self, operation: presence.Coming) -> presence.Known: ...
     @overload
@@ -250,6 +254,8 @@ class Engine:
 
     def _committed(self, committed: batch.Committed) -> None:
         self.refused = committed.refused
+        if committed.heard:
+            self.signs.note(committed.heard, committed.now)
         if committed.wakes:
             self.wakeups.wake(committed.wakes)
         if committed.rooms:

@@ -62,8 +62,11 @@ class Exchange(msgspec.Struct, frozen=True):
     def outcome(self, answers: Sequence[Any]) -> "Exchanged | BaseException":
         """What the answers of its parts come to."""
         if self.claim is None:
-            return Exchanged(answers, ())
+            return Exchanged(answers, Deliveries())
         *settled, deliveries = answers
+        if isinstance(deliveries, Conflict):
+            # The settlements are done, and this refusal is about the worker, now and later.
+            return Exchanged(settled, Deliveries(), deliveries)
         # Without the jobs there is no answer; the call is repeated, and finds what was settled.
         if isinstance(deliveries, BaseException):
             return deliveries
@@ -71,7 +74,9 @@ class Exchange(msgspec.Struct, frozen=True):
 
 
 class Exchanged(msgspec.Struct, frozen=True):
-    """What became of each settlement, in their order, and the jobs that were fetched."""
+    """What became of each settlement, in their order, and the jobs that were fetched, or why the
+    FETCH was refused."""
 
     settled: Sequence[Settled]
     deliveries: Deliveries
+    refusal: Conflict | None = None

@@ -7,7 +7,7 @@ from typing import Final
 from ojs_server.domain.demand import ability_of
 from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.faults import Fault
-from ojs_server.domain.workers import Worker, may_fetch
+from ojs_server.domain.workers import Worker
 from ojs_server.ops.claim import Claim, Deliveries
 from ojs_server.ops.engine import Engine
 from ojs_server.ops.exchange import Exchange, RepeatableFail
@@ -25,7 +25,8 @@ async def fetch(
 ) -> Deliveries:
     """Jobs now, or as soon as there are some within `wait_ms`.
 
-    `gone` ends when the caller's connection does: who has left claims nothing.
+    `gone` ends when the caller's connection does: who has left claims nothing. As long as its FETCH
+    is held, a worker lives.
     """
     if wait_ms <= 0:
         return await engine.run(claim)
@@ -35,35 +36,46 @@ async def fetch(
     waiter = engine.wakeups.enter(claim.queues, picky=unknown or is_picky(claim))
     left = asyncio.ensure_future(gone) if gone is not None else None
     try:
-        while True:
-            waiter.settle()
-            try:
-                deliveries = await engine.run(claim)
-            except BaseException:
-                # The wake that led here was not used: `leave` hands it on.
-                waiter.wake()
-                raise
-            if left is not None and left.done():
-                await _give_back(engine, deliveries)
-                return ()
-            if any(one.again for one in deliveries):
-                # It took nothing new, so that what woke it is for somebody else.
-                waiter.wake()
-            remaining = deadline - asyncio.get_running_loop().time()
-            if deliveries or remaining <= 0 or engine.wakeups.closed:
-                return deliveries
-            worker = None if claim.worker_id is None else await _worker(engine, claim.worker_id)
-            if worker is not None and not may_fetch(worker):
-                await _hold(engine, waiter, left, remaining)
-                return ()
-            waiter.picky = is_picky(claim) or (worker is not None and _chooses(engine, worker))
-            await first(waiter.wait(), left, remaining)
-            if left is not None and left.done():
-                return ()
+        with engine.signs.held(claim.worker_id):
+            return await _wait(engine, claim, waiter, left, deadline)
     finally:
         engine.wakeups.leave(waiter)
         if left is not None:
             left.cancel()
+
+
+async def _wait(
+    engine: Engine,
+    claim: Claim,
+    waiter: Waiter,
+    left: "asyncio.Future[None] | None",
+    deadline: float,
+) -> Deliveries:
+    while True:
+        waiter.settle()
+        try:
+            deliveries = await engine.run(claim)
+        except BaseException:
+            # The wake that led here was not used: `leave` hands it on.
+            waiter.wake()
+            raise
+        if left is not None and left.done():
+            await _give_back(engine, deliveries)
+            return Deliveries()
+        if any(one.again for one in deliveries):
+            # It took nothing new, so that what woke it is for somebody else.
+            waiter.wake()
+        remaining = deadline - asyncio.get_running_loop().time()
+        if deliveries or remaining <= 0 or engine.wakeups.closed:
+            return deliveries
+        if deliveries.withheld is not None and deliveries.withheld.state is not None:
+            await _hold(engine, waiter, left, remaining)
+        else:
+            worker = None if claim.worker_id is None else await _worker(engine, claim.worker_id)
+            waiter.picky = is_picky(claim) or (worker is not None and _chooses(engine, worker))
+            await first(waiter.wait(), left, remaining)
+        if left is not None and left.done():
+            return Deliveries()
 
 
 def is_picky(claim: Claim) -> bool:

@@ -21,6 +21,7 @@ from ojs_server.ops import (
     rooms,
     sessions,
     settle,
+    signs,
     sweep,
     workflow,
 )
@@ -102,6 +103,7 @@ def lock(work: Work, ops: Sequence[Any], foreseen: Foreseen | None) -> None:
     workers = {op.worker_id for op in those(*_BY_WORKER) if op.worker_id}
     if any(op.worker_id is None for op in those(presence.Direct)):
         workers.update(worker.id for worker in tx.load_all_workers())
+    workers.update(worker_id for op in those(signs.Heard) for worker_id in op.worker_ids)
     leaving = {op.worker_id for op in those(presence.Deregister, presence.Delete)}
     if work.rules.profile.renewal == "all":
         leaving |= {op.worker_id for op in those(beat.Beat)}

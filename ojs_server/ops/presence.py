@@ -11,6 +11,7 @@ from ojs_server.domain.faults import Fault
 from ojs_server.domain.job import Event
 from ojs_server.domain.kind import BLOCKS, Kind
 from ojs_server.domain.profile import Recovery
+from ojs_server.domain.reception import is_final
 from ojs_server.domain.tenant import apart
 from ojs_server.domain.workers import (
     Directive,
@@ -138,7 +139,7 @@ def _one(work: Work, op: Coming) -> Known | OjsError:
     assert op.worker_id is not None
     known = work.tx.load_workers([op.worker_id]).get(op.worker_id)
     if isinstance(op, Register):
-        if known is not None and known.deleted_at and work.rules.profile.final_deletion:
+        if known is not None and is_final(known, work.rules.profile):
             return _deleted(known)
         worker = register(work, op, known)
     elif known is None or (isinstance(op, Direct) and known.gone_at is not None):
@@ -206,6 +207,7 @@ def register(work: Work, op: Register, known: Worker | None) -> Worker:
         seen_at=work.now,
         gone_at=None,
         deleted_at=None,
+        died=False,
         profile=encode(op.profile),
         principal=op.principal,
     )
@@ -333,7 +335,8 @@ def leave(work: Work, workers: Sequence[Worker], why: Farewell, recovery: Recove
 
 def bury(work: Work, dead: Sequence[Worker], why: Farewell) -> list[Worker]:
     """Workers that were silent for too long are dead, or those that did not come back."""
-    return leave(work, dead, why, work.rules.profile.on_death)
+    dying = [msgspec.structs.replace(worker, died=True) for worker in dead]
+    return leave(work, dying, why, work.rules.profile.on_death)
 
 
 def noticed(work: Work, worker: Worker, at: int | None = None) -> Worker:
@@ -348,17 +351,42 @@ def noticed(work: Work, worker: Worker, at: int | None = None) -> Worker:
         )
     )
     if found is Presence.DELETED:
-        worker = msgspec.structs.replace(worker, deleted_at=work.now)
+        # Dying deletes under some profiles, and is no more than dying.
+        dead = worker.died and worker.deleted_at is not None
+        worker = msgspec.structs.replace(worker, deleted_at=work.now, died=dead)
         unlink(work, [worker.id])
     return msgspec.structs.replace(worker, presence=found)
 
 
-def seen(work: Work, worker: Worker) -> Worker:
-    """The worker after a call that is no sign of life by itself."""
-    only_fetches = worker.alive_at is None
+def seen(work: Work, worker: Worker, at: int) -> Worker:
+    """The worker after a FETCH that was there at a moment. It is a sign of life, but for a worker
+    that gave no other, and where BEATs alone count."""
+    alive_at, deleted_at = worker.alive_at, worker.deleted_at
+    if alive_at is None:
+        deleted_at = None
+    elif not work.rules.profile.gates_fetch:
+        alive_at = max(alive_at, at)
     worker = msgspec.structs.replace(
-        worker, seen_at=work.now, deleted_at=None if only_fetches else worker.deleted_at
+        worker, seen_at=max(worker.seen_at, at), alive_at=alive_at, deleted_at=deleted_at
     )
+    return noticed(work, worker)
+
+
+def revived(work: Work, worker: Worker) -> Worker:
+    """A worker that was declared dead, and fetches: a new life of it, as with its BEAT."""
+    worker = msgspec.structs.replace(
+        worker,
+        state=WorkerState.RUNNING,
+        draining=False,
+        directive=None,
+        incarnation=worker.incarnation + 1,
+        alive_at=work.now,
+        seen_at=work.now,
+        gone_at=None,
+        deleted_at=None,
+        died=False,
+    )
+    work.note(arrival(worker, registered=False))
     return noticed(work, worker)
 
 
@@ -387,7 +415,7 @@ def _delete(work: Work, workers: Sequence[Worker], recovery: Recovery | None) ->
     gone = [worker for worker in workers if worker.gone_at is not None]
     left = leave(work, there, _GOODBYE, recovery or work.rules.profile.on_delete) if there else []
     return [
-        noticed(work, msgspec.structs.replace(worker, deleted_at=work.now))
+        noticed(work, msgspec.structs.replace(worker, deleted_at=work.now, died=False))
         for worker in (*left, *gone)
     ]
 

@@ -94,6 +94,8 @@ class Work:
         self.rota = rota
         self.wakes: Counter[str] = Counter()
         self.ended: list[str] = []
+        # Workers that fetched, whose rows say what is not much older.
+        self.heard: list[str] = []
         self.due_at: int | None = None
         self._told_due: int | None = None
         self._ended_members: list[tuple[str, Change]] = []

@@ -64,6 +64,7 @@ def unique_of(rows: Iterable[Row]) -> dict[bytes, list[Job]]:
 def worker_of(row: Row) -> Worker:
     """A Worker."""
     identity, state, draining, *rest = row
+    rest[-1] = bool(rest[-1])
     return Worker(identity, state, bool(draining), *rest)
 
 
@@ -178,6 +179,7 @@ def worker_row(worker: Worker) -> tuple[Any, ...]:
         worker.principal,
         worker.session,
         worker.dropped_at,
+        worker.died,
     )
 
 

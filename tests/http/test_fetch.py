@@ -6,10 +6,11 @@ from typing import Any
 import httpx
 import pytest
 
+from ojs_server.domain.profile import PROFILES
 from ojs_wire.values import parse_timestamp
 from tests.http.clock import Hands
 from tests.http.conftest import Serve, connect
-from tests.http.steps import V1, WORKERS, Json, body, enqueue, fetch, read, refused
+from tests.http.steps import V1, WORKERS, Json, body, enqueue, error_of, fetch, read, refused
 
 FETCH = f"{WORKERS}/fetch"
 
@@ -108,12 +109,42 @@ async def test_a_paused_queue_hands_nothing_out(client: httpx.AsyncClient) -> No
     assert [one["id"] for one in await fetch(client, ("email",))] == [job["id"]]
 
 
-@pytest.mark.parametrize("state", ["quiet", "terminate", "drain"])
-async def test_a_worker_on_its_way_out_gets_nothing(client: httpx.AsyncClient, state: str) -> None:
+@pytest.mark.parametrize(
+    ("reported", "state"), [("quiet", "quiet"), ("terminate", "terminate"), ("drain", "quiet")]
+)
+async def test_a_worker_on_its_way_out_gets_nothing_and_hears_why(
+    client: httpx.AsyncClient, reported: str, state: str
+) -> None:
     await enqueue(client)
-    await client.post(f"{WORKERS}/heartbeat", json={"worker_id": "worker-1", "state": state})
-    assert await fetch(client, worker_id="worker-1") == []
+    await client.post(f"{WORKERS}/heartbeat", json={"worker_id": "worker-1", "state": reported})
+    asked = {"queues": ["default"], "worker_id": "worker-1"}
+    assert body(await client.post(FETCH, json=asked)) == {"jobs": [], "state": state}
+    line = await client.post(FETCH, json=asked, headers=LINES)
+    assert json.loads(line.content) == {"state": state}
     assert len(await fetch(client, worker_id="worker-2")) == 1
+
+
+async def test_a_worker_that_has_left_is_refused_with_a_hint(client: httpx.AsyncClient) -> None:
+    await enqueue(client)
+    for path in ("heartbeat", "deregister"):
+        await client.post(f"{WORKERS}/{path}", json={"worker_id": "worker-1"})
+    asked = {"queues": ["default"], "worker_id": "worker-1"}
+    for _ in range(2):
+        error = error_of(await client.post(FETCH, json=asked), 409, "conflict")
+        assert error["details"] == {"resource_type": "worker", "resource_id": "worker-1"}
+        assert "register" in error["hint"]
+    await client.post(f"{WORKERS}/register", json={"worker_id": "worker-1"})
+    assert len(await fetch(client, worker_id="worker-1")) == 1
+
+
+async def test_a_worker_that_is_not_online_hears_its_presence(serve: Serve) -> None:
+    async with serve(profile=PROFILES["blackboard"]) as server, connect(server) as client:
+        await enqueue(client)
+        asked = {"queues": ["default"], "worker_id": "worker-1"}
+        found = body(await client.post(FETCH, json=asked))
+        assert found == {"jobs": [], "presence": "unreachable"}
+        await client.post(f"{WORKERS}/heartbeat", json={"worker_id": "worker-1"})
+        assert len(await fetch(client, worker_id="worker-1")) == 1
 
 
 BAD_FETCHES: list[tuple[dict[str, Any], str]] = [

@@ -255,7 +255,23 @@ async def test_a_quiet_worker_settles_and_gets_nothing(client: httpx.AsyncClient
     await client.post(f"{WORKERS}/heartbeat", json={"worker_id": "w1", "state": "quiet"})
     answer = await settle(client, acked(one), count=1)
     assert answer["results"][0]["state"] == "completed"
-    assert answer["jobs"] == []
+    assert (answer["jobs"], answer["state"]) == ([], "quiet")
+
+
+async def test_what_is_settled_is_told_where_the_fetch_is_refused(
+    client: httpx.AsyncClient,
+) -> None:
+    (one,) = await held(client, 1)
+    await enqueue(client)
+    for path in ("heartbeat", "deregister"):
+        await client.post(f"{WORKERS}/{path}", json={"worker_id": "w2"})
+    answer = await settle(client, {**acked(one)}, worker_id="w2", count=1)
+    assert answer["results"][0]["error"]["code"] == "conflict"
+    assert (answer["jobs"], answer["fetch_error"]["code"]) == ([], "conflict")
+    assert "has left" in answer["fetch_error"]["message"]
+    # Without anything to settle it is a plain FETCH.
+    plain = {"worker_id": "w2", "fetch": {"queues": ["default"]}}
+    error_of(await client.post(f"{WORKERS}/settle", json=plain), 409, "conflict")
 
 
 async def test_the_steps_of_a_workflow_end_in_one_call(client: httpx.AsyncClient) -> None:

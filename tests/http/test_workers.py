@@ -18,6 +18,7 @@ from tests.http.steps import (
     beat,
     body,
     error_of,
+    fetch,
     read,
     refused,
     worker,
@@ -176,6 +177,14 @@ async def test_a_silent_worker_is_taken_for_dead_and_may_come_back(serve: Serve)
         answer = await beat(client, active_job_ids=[job["id"]])
         assert answer["jobs_lost"] == [job["id"]]
         assert (await worker(client))["incarnation"] == 2
+        # The second time it does no more than ask for jobs.
+        hands.turn(seconds=31)
+        assert (await server.engine.run(Sweep(judged_since=0, asked_at=hands()))).dead == 1
+        (found,) = await fetch(client, worker_id="worker-1")
+        assert (found["id"], found["attempt"]) == (job["id"], 2)
+        shown = await worker(client)
+        assert (shown["state"], shown["incarnation"]) == ("running", 3)
+        assert shown["last_heartbeat_at"] < shown["last_seen_at"]
 
 
 async def test_workers_are_listed_newest_first_and_filtered(serve: Serve) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ojs_server.domain.errors import Unavailable
 from ojs_server.loops.housekeeping import Housekeeping
+from ojs_server.ops.signs import Heard, Signs
 from ojs_server.ops.sweep import Sweep, Swept
 from ojs_server.ops.wakeups import Wakeups
 from ojs_server.ops.work import Rules
@@ -22,11 +23,13 @@ class Surroundings:
         self.rules = Rules()
         self.wakeups = Wakeups()
         self.rooms = Wakeups()
+        self.signs = Signs()
         self.now = AT
         self.due = DueTimes(None, None, None)
         self.queues: list[QueueCounts] = []
         self.failure: Exception | None = None
         self.sweeps: list[Sweep] = []
+        self.heard: list[Heard] = []
         self.noted: list[int] = []
         self.answer: Callable[[Sweep], Swept] = lambda sweep: Swept(self.now)
         # Called when the due times have been read and are on their way back.
@@ -43,10 +46,13 @@ class Surroundings:
         self.meanwhile()
         return found
 
-    async def run(self, sweep: Sweep) -> Swept:
+    async def run(self, operation: Sweep | Heard) -> Swept | int:
         """Like the engine's."""
-        self.sweeps.append(sweep)
-        return self.answer(sweep)
+        if isinstance(operation, Heard):
+            self.heard.append(operation)
+            return len(operation.worker_ids)
+        self.sweeps.append(operation)
+        return self.answer(operation)
 
     async def note_waiting(self, until: int) -> None:
         """Like the engine's."""

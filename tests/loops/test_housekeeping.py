@@ -20,6 +20,7 @@ from ojs_server.loops.runner import Loops
 from ojs_server.ops.claim import Claim
 from ojs_server.ops.engine import Engine
 from ojs_server.ops.fetch import fetch
+from ojs_server.ops.signs import Heard
 from ojs_server.ops.sweep import Sweep, Swept
 from ojs_server.ops.work import Rules
 from ojs_server.store.open import open_store
@@ -222,6 +223,36 @@ async def test_without_other_nodes_nobody_is_told(night: Night, queues: tuple[st
     assert waiter.woken
     assert not producer.woken
     assert night.around.noted == []
+
+
+async def test_who_fetches_is_written_down_every_few_seconds(night: Night) -> None:
+    around, every_ms = night.around, OJS.heard_every_ms
+    with around.signs.held("w"):
+        await night.sleeper.next()
+        assert around.heard == [Heard({}, frozenset({"w"}))]
+        around.now += every_ms - 1
+        await night.sleeper.next()
+        assert len(around.heard) == 1
+        around.now += 1
+        await night.sleeper.next()
+        assert len(around.heard) == 2
+    around.now += every_ms
+    await night.sleeper.next()
+    assert len(around.heard) == 2
+
+
+async def test_who_fetches_is_written_down_before_anybody_is_declared_dead(night: Night) -> None:
+    around = night.around
+    around.signs.note(["w"], AT)
+    await night.sleeper.next()
+    around.signs.note(["w"], AT + 1)
+    around.now += 1
+    around.due = DueTimes(None, None, AT + 1 - 30_000)
+    sweeps = len(around.sweeps)
+    around.answer = lambda sweep: Swept(around.now, dead=len(around.heard) - 1)
+    await night.sleeper.next()
+    assert around.heard == [Heard({"w": AT}), Heard({"w": AT + 1})]
+    assert len(around.sweeps) == sweeps + 1
 
 
 async def test_a_scheduled_job_reaches_a_waiting_worker(store_url: str) -> None:

@@ -2,8 +2,9 @@
 
 import pytest
 
+from ojs_server.domain.errors import Conflict
+from ojs_server.domain.profile import HEARD_EVERY_MS
 from ojs_server.domain.workers import Directive, WorkerState
-from ojs_server.ops.askers import SEEN_EVERY_MS
 from ojs_server.ops.claim import Claim
 from ojs_server.ops.control import SetPaused
 from ojs_server.ops.presence import Deregister, Direct
@@ -128,8 +129,10 @@ def test_only_a_running_worker_is_handed_jobs(bench: Bench) -> None:
     bench.do(Direct(Directive.QUIET, "told"))
     bench.beat("gone")
     bench.do(Deregister("gone"))
-    for worker in ("quiet", "told", "gone"):
+    for worker in ("quiet", "told"):
         assert bench.take_ids(worker) == []
+    with pytest.raises(Conflict):
+        bench.take("gone")
     # The others of the same transaction are not held up.
     barred, served = bench.commit(Claim(("q",), 1, "quiet"), Claim(("q",), 1, "w")).outcomes
     assert barred == ()
@@ -147,7 +150,7 @@ def test_a_fetching_worker_is_noted_and_never_counts_as_beating(bench: Bench) ->
     bench.take("w")
     noted = bench.worker()
     assert (noted.seen_at, noted.created_at, noted.alive_at) == (bench.clock.now,) * 2 + (None,)
-    bench.clock.advance(SEEN_EVERY_MS)
+    bench.clock.advance(HEARD_EVERY_MS - 1)
     bench.take("w")
     assert bench.worker().seen_at == noted.seen_at
     bench.clock.advance(1)

@@ -105,7 +105,7 @@ def test_exchanges_and_other_calls_share_a_transaction(bench: Bench) -> None:
         Exchange((ack(two, worker="x"),)),
     ).outcomes
     assert [type(outcome).__name__ for outcome in outcomes] == [
-        "tuple",
+        "Deliveries",
         "Exchanged",
         "Enqueued",
         "Exchanged",

@@ -54,12 +54,14 @@ def test_a_session_opened_since_counts_wherever_the_old_one_ends(held: Bench) ->
     assert held.sweep().dead == 0
 
 
-@pytest.mark.parametrize("sign", ["beat", "register"])
+@pytest.mark.parametrize("sign", ["beat", "register", "fetch"])
 def test_a_sign_of_life_since_counts_more(held: Bench, sign: str) -> None:
     held.do(DropSession("w", 1))
     held.clock.advance(1)
     if sign == "beat":
         held.beat()
+    elif sign == "fetch":
+        held.take("w", queues=("none",))
     else:
         held.do(Register("w", {}))
     held.clock.advance(GRACE_MS)

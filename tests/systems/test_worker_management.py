@@ -429,7 +429,8 @@ async def test_0_37_nothing_revives_a_deleted_worker(board: System) -> None:
     await board.call("DELETE", f"/workers/{worker}")
     await board.refused(404, "POST", f"/workers/{worker}/ping")
     await board.call("POST", f"{V1}/workers/heartbeat", {"worker_id": worker, "active_jobs": []})
-    assert await board.take(worker, "b") == []
+    fetch = {"worker_id": worker, "queues": ["default"]}
+    assert "was deleted" in await board.refused(409, "POST", f"{V1}/workers/fetch", fetch)
     assert await board.presence(worker) == "deleted"
     assert "was deleted" in await board.refused(
         409, "POST", "/workers/register", {"worker_id": worker}

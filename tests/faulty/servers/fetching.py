@@ -6,11 +6,11 @@ from typing import Any
 
 import msgspec
 
+from ojs_server.domain import reception
 from ojs_server.domain.demand import Ability
 from ojs_server.http import workers
 from ojs_server.http.call import Call
 from ojs_server.ops import askers, claim, work
-from ojs_server.ops import fetch as waiting
 from ojs_server.ops.wakeups import Wakeups
 from ojs_server.store.sqlite.statements import QUERIES
 from ojs_server.store.tables.queues import QueueWrites
@@ -128,8 +128,19 @@ def paused_queues_go_on() -> None:
 @fault("OJS-FET-012")
 def quiet_workers_are_served() -> None:
     """A worker that reported quiet is given jobs."""
-    for module in (askers, waiting):
-        put(module, "may_fetch", lambda worker: True)
+    put(reception, "may_fetch", lambda worker: True)
+
+
+@fault("OJS-FET-012")
+def quiet_workers_are_not_told() -> None:
+    """A quiet worker gets an empty answer without a word."""
+    answered(V1 + FETCH, lambda body: body.pop("state", None), status=200)
+
+
+@fault("OJS-FET-025")
+def who_left_is_brought_back() -> None:
+    """A FETCH that comes after the end of its worker is taken for a new life of it."""
+    put(askers, "refusal", lambda worker, profile: None)
 
 
 @fault("OJS-FET-016")

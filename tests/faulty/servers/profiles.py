@@ -8,8 +8,10 @@ from ojs_server import settings
 from ojs_server.domain import deadlines, events, profile
 from ojs_server.domain.profile import PROFILES
 from ojs_server.domain.workers import Thresholds
+from ojs_server.ops import askers
 from tests.faulty.fault import fault
 from tests.faulty.planting import put, wrap
+from tests.faulty.traffic import V1, answered
 
 
 def _profiles(**changes: Any) -> None:
@@ -53,6 +55,18 @@ def presence_changes_from_nothing() -> None:
 def registering_is_being_online() -> None:
     """A worker that has registered is online."""
     _profiles(thresholds=Thresholds())
+
+
+@fault("OJS-PRS-004")
+def the_unreachable_are_not_told() -> None:
+    """A worker that is not online gets an empty answer without a word."""
+    answered(f"{V1}/workers/fetch", lambda body: body.pop("presence", None), status=200)
+
+
+@fault("OJS-PRS-004")
+def fetching_is_coming_back() -> None:
+    """A worker that was declared dead is there again by its FETCH where BEATs alone count."""
+    put(askers, "refusal", lambda worker, profile: None)
 
 
 @fault("OJS-PRS-005")

@@ -204,3 +204,13 @@ def repetitions_are_refused() -> None:
     """A settlement that is sent again among many is a conflict."""
     put(exchange, "acknowledged_before", lambda *_: False)
     put(exchange, "failed_before", lambda *_, **__: False)
+
+
+@fault("OJS-STL-017")
+def a_refused_fetch_refuses_the_call() -> None:
+    """Where the worker may not fetch, nothing is told of what was settled."""
+    after(
+        exchange.Exchange,
+        "outcome",
+        lambda done, *_: getattr(done, "refusal", None) or done,
+    )

@@ -1,11 +1,13 @@
 """Faults of BEAT, of directives, and of workers that come, go and die."""
 
+from contextlib import nullcontext
 from typing import Any
 
 import msgspec
 
+from ojs_server.domain import reception
 from ojs_server.domain.workers import Worker
-from ojs_server.ops import askers, beat, presence, sweep
+from ojs_server.ops import askers, beat, presence, signs, sweep
 from ojs_server.store.tables.leases import LeaseWrites
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
@@ -29,6 +31,38 @@ def the_dead_keep_their_jobs() -> None:
 def fetching_counts_as_registering() -> None:
     """A worker that only fetched is judged as if it had been silent since it registered."""
     wrap(askers, "Worker", lambda made: lambda **members: made(**members, alive_at=1))
+
+
+@fault("OJS-WRK-035")
+def the_dead_ask_in_vain() -> None:
+    """A worker that was declared dead is handed nothing until it beats or registers."""
+    put(askers, "revived", lambda work, worker: worker)
+    wrap(
+        askers,
+        "withheld",
+        lambda withheld: (
+            lambda worker, *more: (
+                reception.Withheld() if worker.gone_at else withheld(worker, *more)
+            )
+        ),
+    )
+
+
+def _only_seen(work: Any, worker: Worker, at: int) -> Worker:
+    return msgspec.structs.replace(worker, seen_at=at)
+
+
+@fault("OJS-WRK-040")
+def fetches_are_no_sign_of_life() -> None:
+    """Only BEATs and registrations keep a worker from being declared dead."""
+    for module in (askers, signs):
+        put(module, "seen", _only_seen)
+
+
+@fault("OJS-WRK-040")
+def fetches_that_wait_say_nothing() -> None:
+    """A FETCH says that its worker lives when it comes, and not while it is held."""
+    put(signs.Signs, "held", lambda *_: nullcontext())
 
 
 @fault("OJS-WRK-020")

@@ -21,6 +21,7 @@ FULL = Worker(
     profile=b'{"hostname":"a\\u0000b"}',
     session=7,
     dropped_at=START + 6,
+    died=True,
 )
 BARE = Worker(id="w2")
 

@@ -3,7 +3,7 @@
 workers.id, workers.state, workers.draining, workers.directive, workers.incarnation,
 workers.alive_at, workers.beat_at, workers.seen_at, workers.created_at, workers.gone_at,
 workers.profile, workers.presence, workers.deleted_at, workers.principal,
-workers.session, workers.dropped_at
+workers.session, workers.dropped_at, workers.died
 
 -- name: load_workers
 -- Lock workers by id.
@@ -31,10 +31,10 @@ FOR UPDATE SKIP LOCKED
 
 -- name: save_workers
 -- New or changed workers.
--- row: text, text, bool, text, int8, int8, int8, int8, int8, int8, bytea, text, int8, text, int8, int8
+-- row: text, text, bool, text, int8, int8, int8, int8, int8, int8, bytea, text, int8, text, int8, int8, bool
 INSERT INTO workers (
     id, state, draining, directive, incarnation, alive_at, beat_at, seen_at, created_at, gone_at,
-    profile, presence, deleted_at, principal, session, dropped_at
+    profile, presence, deleted_at, principal, session, dropped_at, died
 )
 SELECT * FROM unnest({rows})
 ON CONFLICT (id) DO UPDATE SET
@@ -42,7 +42,8 @@ ON CONFLICT (id) DO UPDATE SET
     incarnation = excluded.incarnation, alive_at = excluded.alive_at,
     beat_at = excluded.beat_at, seen_at = excluded.seen_at, gone_at = excluded.gone_at,
     profile = excluded.profile, presence = excluded.presence, deleted_at = excluded.deleted_at,
-    principal = excluded.principal, session = excluded.session, dropped_at = excluded.dropped_at
+    principal = excluded.principal, session = excluded.session, dropped_at = excluded.dropped_at,
+    died = excluded.died
 
 -- name: delete_workers
 -- Those who went long ago, and fetch-only ones that were not seen for as long.

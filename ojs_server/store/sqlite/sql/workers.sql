@@ -3,7 +3,7 @@
 workers.id, workers.state, workers.draining, workers.directive, workers.incarnation,
 workers.alive_at, workers.beat_at, workers.seen_at, workers.created_at, workers.gone_at,
 CAST(workers.profile AS BLOB), workers.presence, workers.deleted_at, workers.principal,
-workers.session, workers.dropped_at
+workers.session, workers.dropped_at, workers.died
 
 -- name: load_workers
 -- Workers by id.
@@ -28,10 +28,10 @@ ORDER BY dropped_at LIMIT :limit
 
 -- name: save_workers
 -- New or changed workers.
--- row: (?,?,?,?,?,?,?,?,?,?,CAST(? AS TEXT),?,?,?,?,?)
+-- row: (?,?,?,?,?,?,?,?,?,?,CAST(? AS TEXT),?,?,?,?,?,?)
 INSERT INTO workers (
     id, state, draining, directive, incarnation, alive_at, beat_at, seen_at, created_at, gone_at,
-    profile, presence, deleted_at, principal, session, dropped_at
+    profile, presence, deleted_at, principal, session, dropped_at, died
 )
 {rows}
 ON CONFLICT (id) DO UPDATE SET
@@ -39,7 +39,8 @@ ON CONFLICT (id) DO UPDATE SET
     incarnation = excluded.incarnation, alive_at = excluded.alive_at,
     beat_at = excluded.beat_at, seen_at = excluded.seen_at, gone_at = excluded.gone_at,
     profile = excluded.profile, presence = excluded.presence, deleted_at = excluded.deleted_at,
-    principal = excluded.principal, session = excluded.session, dropped_at = excluded.dropped_at
+    principal = excluded.principal, session = excluded.session, dropped_at = excluded.dropped_at,
+    died = excluded.died
 
 -- name: delete_workers
 -- Those who went long ago, and fetch-only ones that were not seen for as long.

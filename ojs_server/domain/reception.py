@@ -1,0 +1,83 @@
+"""The reception of a FETCH: who is served, who is brought back, who gets nothing, who is refused.
+
+| the worker                            | where a FETCH counts as life | where only BEATs do |
+|---------------------------------------|------------------------------|---------------------|
+| not known, or known and alive         | jobs                         | jobs while online   |
+| declared dead                         | a new incarnation, jobs      | refused             |
+| never beat, unreachable, or offline   |                              | nothing             |
+| quiet, or told to stop                | nothing                      | nothing             |
+| left, was sent away, or was deleted   | refused                      | refused             |
+
+Whoever gets nothing is told why: a worker that hears nothing but an empty list asks for ever.
+"""
+
+import msgspec
+
+from ojs_server.domain.errors import Conflict
+from ojs_server.domain.profile import Profile
+from ojs_server.domain.tenant import apart
+from ojs_server.domain.workers import (
+    Directive,
+    Presence,
+    Worker,
+    WorkerState,
+    directed_state,
+    may_fetch,
+    presence,
+)
+
+
+class Withheld(msgspec.Struct, frozen=True):
+    """Why a worker is handed nothing: what it should be, or what is seen of it."""
+
+    state: WorkerState | None = None
+    presence: Presence | None = None
+
+
+def refusal(worker: Worker, profile: Profile) -> Conflict | None:
+    """Why the FETCH of a worker is refused; None where it is not."""
+    if worker.died and not profile.gates_fetch:
+        return None
+    if worker.gone_at is None and not _is_deleted(worker, profile):
+        return None
+    _, worker_id = apart(worker.id)
+    if worker.deleted_at is not None:
+        what = "was deleted"
+        hint = (
+            "register without a worker_id and take the new one that is answered"
+            if profile.final_deletion
+            else "register again, or send a BEAT"
+        )
+    elif worker.died:
+        what, hint = "was declared dead", "send a ping or a BEAT first, then FETCH"
+    else:
+        what, hint = "has left", "register again, or send a BEAT, then FETCH"
+    return Conflict(
+        f"worker {worker_id} {what}",
+        details={"resource_type": "worker", "resource_id": worker_id},
+        hint=hint,
+    )
+
+
+def withheld(worker: Worker, now: int, profile: Profile) -> Withheld | None:
+    """Why a worker that is there is handed nothing; None where it is served."""
+    seen = presence(worker, now, profile.thresholds) if profile.gates_fetch else Presence.ONLINE
+    if may_fetch(worker) and seen is Presence.ONLINE:
+        return None
+    # A resume counts once the worker has said that it runs.
+    told = None if worker.directive == Directive.RESUME else worker.directive
+    state = None if may_fetch(worker) else directed_state(WorkerState(worker.state), told)
+    return Withheld(state, None if seen is Presence.ONLINE else seen)
+
+
+def is_final(worker: Worker, profile: Profile) -> bool:
+    """Whether a worker was deleted, where only a new one can follow on that. To be declared dead
+    is not the end of it."""
+    return profile.final_deletion and worker.deleted_at is not None and not worker.died
+
+
+def _is_deleted(worker: Worker, profile: Profile) -> bool:
+    if worker.deleted_at is None:
+        return False
+    # One that only ever fetched was no more than not seen for long.
+    return profile.final_deletion or worker.alive_at is not None

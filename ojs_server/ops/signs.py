@@ -1,0 +1,106 @@
+"""Signs of life that are no BEATs: a FETCH that was asked, and one that is held.
+
+    a claim ──▶ heard of at a moment ─┐
+                                      ├─▶ `Heard`, every few seconds ──▶ the rows of workers
+    a FETCH waits ──▶ heard of now ───┘
+
+A FETCH writes its worker only where what is known of it is old. What it says beside that, and what
+it says by being held, is gathered and written for all workers of the node at once.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+import msgspec
+
+from ojs_server.domain.errors import OjsError
+from ojs_server.ops.presence import seen
+from ojs_server.ops.work import Work
+
+# So many workers in one transaction at most.
+STEP: Final = 500
+
+
+class Heard(msgspec.Struct, frozen=True):
+    """Workers that were heard of, each at a moment, and workers whose FETCH is held."""
+
+    at: Mapping[str, int]
+    held: frozenset[str] = frozenset()
+
+    @property
+    def worker_ids(self) -> set[str]:
+        """All of them."""
+        return {*self.at, *self.held}
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        """What may not be touched twice in one transaction."""
+        return ("heard",)
+
+
+def run(work: Work, ops: Sequence[Heard]) -> list[int | OjsError]:
+    """How many workers were written; a batch holds one such operation at most."""
+    return [_note(work, op) for op in ops]
+
+
+def _note(work: Work, op: Heard) -> int:
+    profile = work.rules.profile
+    workers = work.tx.load_workers(sorted(op.worker_ids))
+    noted = []
+    for worker_id, worker in workers.items():
+        at = op.at.get(worker_id, 0)
+        if worker_id in op.held and worker.seen_at <= work.now - profile.heard_every_ms:
+            at = work.now
+        # A process that was killed is held for a while by whoever has not seen its connection end.
+        lost = worker.lacks_session and profile.session_grace_ms is not None
+        if at <= worker.seen_at or worker.gone_at or worker.deleted_at or lost:
+            continue
+        noted.append(seen(work, worker, at))
+    if noted:
+        work.tx.save_workers(noted)
+    return len(noted)
+
+
+class Signs:
+    """What this node has heard of workers and not written down yet."""
+
+    def __init__(self) -> None:
+        self._at: dict[str, int] = {}
+        self._held: Counter[str] = Counter()
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to write down."""
+        return bool(self._at or self._held)
+
+    def note(self, worker_ids: Iterable[str], at: int) -> None:
+        """These were heard of at a moment of the store's clock."""
+        for worker_id in worker_ids:
+            self._at[worker_id] = max(at, self._at.get(worker_id, 0))
+
+    @contextmanager
+    def held(self, worker_id: str | None) -> Iterator[None]:
+        """A FETCH of this worker waits."""
+        if worker_id is None:
+            yield
+            return
+        self._held[worker_id] += 1
+        try:
+            yield
+        finally:
+            self._held[worker_id] -= 1
+            if not self._held[worker_id]:
+                del self._held[worker_id]
+
+    def take(self) -> list[Heard]:
+        """What is to be written down, in steps; what was heard is told once."""
+        at, self._at = self._at, {}
+        ids = sorted({*at, *self._held})
+        return [
+            Heard(
+                {one: at[one] for one in part if one in at},
+                frozenset(one for one in part if one in self._held),
+            )
+            for part in (ids[start : start + STEP] for start in range(0, len(ids), STEP))
+        ]
