@@ -5,11 +5,7 @@ The calls block: they run beside the load in a thread.
 
 import os
 import shutil
-import signal
-import subprocess
 import time
-from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, Final
@@ -17,12 +13,11 @@ from typing import Any, Final
 import msgspec
 import psycopg
 
+from tests.chaos.processes import LIMIT_S, LOOK_S, disown, living, postmaster, wait_until
 from tests.postgres import Server
 
 DATABASE: Final = "ojs"
-LIMIT_S: Final = 60.0
-_LOOK_S: Final = 0.02
-# What pg_rewind and a standby that comes back quickly need.
+# For pg_rewind, and for a standby that comes back quickly.
 _REPLICATED: Final = (
     "wal_log_hints=on",
     "wal_keep_size=512MB",
@@ -54,7 +49,7 @@ class Cluster:
         settings = (
             f"commit_delay={int(flush_ms * 1000)}",
             "commit_siblings=0",
-            # Whoever is killed leaves it behind: in its folder.
+            # In the server's folder: a server that is killed leaves it behind.
             "dynamic_shared_memory_type=mmap",
         )
         name = token_hex(4)
@@ -98,7 +93,7 @@ class Cluster:
             if not server.data.exists():
                 continue
             path = server.data / "postmaster.pid"
-            if path.exists() and not _living([postmaster(server)]):
+            if path.exists() and not living([postmaster(server)]):
                 path.unlink()
             server.destroy()
 
@@ -111,11 +106,11 @@ class Cluster:
             except psycopg.OperationalError:
                 if time.monotonic() > end:
                     raise
-                time.sleep(_LOOK_S)
+                time.sleep(LOOK_S)
 
     def restart(self) -> None:
         """Start the primary again where it crashed."""
-        _disown(self.primary)
+        disown(self.primary)
         end = time.monotonic() + LIMIT_S
         while True:
             try:
@@ -124,7 +119,7 @@ class Cluster:
                 # Its orphans still hold the memory that they shared.
                 if time.monotonic() > end:
                     raise
-                time.sleep(_LOOK_S)
+                time.sleep(LOOK_S)
             else:
                 return
 
@@ -137,7 +132,7 @@ class Cluster:
     def rejoin(self, *, rewind: bool) -> None:
         """Make what was the primary a standby of the new one, by pg_rewind or as a new copy."""
         assert self.standby is not None
-        _disown(self.standby)
+        disown(self.standby)
         if not (rewind and self._rewound(self.standby)):
             shutil.rmtree(self.standby.data)
             self._copy(self.standby)
@@ -199,71 +194,3 @@ def backends_at_commit(connection: psycopg.Connection[Any], looks: int) -> list[
         looks -= 1
         found = backends(connection)
     return found
-
-
-def postmaster(server: Server) -> int:
-    """The first process of a server that runs."""
-    return int((server.data / "postmaster.pid").read_text().split("\n", 1)[0])
-
-
-def processes(server: Server) -> list[int]:
-    """All processes of a server, the first one first."""
-    first = postmaster(server)
-    listed = subprocess.run(
-        ["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True
-    ).stdout
-    pairs = [line.split() for line in listed.splitlines()]
-    return [first, *(int(pid) for pid, parent in pairs if parent == str(first))]
-
-
-def kill(server: Server, known: list[int] | None = None) -> None:
-    """End a server as its machine's end would, and wait until it is gone.
-
-    All processes end at once where they are known: to find them takes a while.
-    """
-    with suppress(FileNotFoundError):
-        doomed = processes(server) if known is None else known
-        signalled(doomed, signal.SIGKILL)
-        wait_until(lambda: not _living(doomed))
-
-
-def signalled(pids: list[int], sig: signal.Signals) -> None:
-    """Send each a signal; who is gone needs none."""
-    for pid in pids:
-        with suppress(ProcessLookupError):
-            os.kill(pid, sig)
-
-
-def _living(pids: list[int]) -> bool:
-    """Whether one of them still runs. Who has ended may be listed until its parent asks for it."""
-    listed = subprocess.run(
-        ["ps", "-o", "stat=", "-p", ",".join(map(str, pids))],
-        capture_output=True,
-        text=True,
-        check=False,
-    ).stdout
-    return any(not state.startswith("Z") for state in listed.split())
-
-
-def _disown(server: Server) -> None:
-    """Let a server that has ended be started at once, although its process is still listed.
-
-    The name of the shared memory stays in the file, by which PostgreSQL finds orphans.
-    """
-    path = server.data / "postmaster.pid"
-    with suppress(FileNotFoundError):
-        wait_until(lambda: not _living([postmaster(server)]))
-        nobody = subprocess.Popen(["true"])
-        nobody.wait()
-        _, *rest = path.read_text().splitlines(keepends=True)
-        path.write_text("".join([f"{nobody.pid}\n", *rest]))
-        (server.data.parent / f".s.PGSQL.{server.port}.lock").unlink(missing_ok=True)
-
-
-def wait_until(met: Callable[[], bool]) -> None:
-    """Look until it is so: a database has no event for it."""
-    end = time.monotonic() + LIMIT_S
-    while not met():
-        if time.monotonic() > end:
-            raise TimeoutError(f"{met.__qualname__}: not within {LIMIT_S} s")
-        time.sleep(_LOOK_S)

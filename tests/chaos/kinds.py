@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 
 from tests.chaos import cluster as databases
+from tests.chaos import processes
 from tests.chaos.cluster import Backend, Cluster
 from tests.chaos.history import History
 from tests.e2e.node import Node
@@ -61,14 +62,14 @@ class Scene(msgspec.Struct):
 async def _postmaster(scene: Scene) -> None:
     """SIGKILL of PostgreSQL's first process; the others notice and leave."""
     await scene.moment("postmaster")
-    os.kill(databases.postmaster(scene.cluster.primary), signal.SIGKILL)
+    os.kill(processes.postmaster(scene.cluster.primary), signal.SIGKILL)
     await asyncio.to_thread(scene.cluster.restart)
 
 
 async def _immediate(scene: Scene) -> None:
     """SIGQUIT, which is `pg_ctl stop -m immediate`: nothing is flushed."""
     await scene.moment("immediate")
-    os.kill(databases.postmaster(scene.cluster.primary), signal.SIGQUIT)
+    os.kill(processes.postmaster(scene.cluster.primary), signal.SIGQUIT)
     await asyncio.to_thread(scene.cluster.restart)
 
 
@@ -81,19 +82,19 @@ async def _crash(scene: Scene) -> None:
 async def _backend(scene: Scene) -> None:
     """SIGKILL of one backend, on which PostgreSQL ends all and recovers."""
     found = await scene.moment("backend")
-    databases.signalled([scene.aimed(found)], signal.SIGKILL)
+    processes.signalled([scene.aimed(found)], signal.SIGKILL)
 
 
 async def _terminate(scene: Scene) -> None:
     """`pg_terminate_backend`, which sends SIGTERM."""
     found = await scene.moment("terminate")
-    databases.signalled([scene.aimed(found)], signal.SIGTERM)
+    processes.signalled([scene.aimed(found)], signal.SIGTERM)
 
 
 async def _cancel(scene: Scene) -> None:
     """`pg_cancel_backend`, which sends SIGINT."""
     found = await scene.moment("cancel")
-    databases.signalled([scene.aimed(found)], signal.SIGINT)
+    processes.signalled([scene.aimed(found)], signal.SIGINT)
 
 
 async def _node(scene: Scene) -> None:
@@ -114,7 +115,7 @@ async def _promote_cancelled(scene: Scene) -> None:
     """As the standby hears nothing any more, COMMITs that wait for it are cancelled: PostgreSQL
     answers them. Then the primary ends, and the standby knows nothing of them."""
     waiting = await _cut_off(scene)
-    databases.signalled([one.pid for one in waiting], signal.SIGINT)
+    processes.signalled([one.pid for one in waiting], signal.SIGINT)
     await asyncio.sleep(scene.luck.uniform(0, _LONGEST_GRACE_S))
     await _end_primary(scene, "promote-cancelled")
     await _fail_over(scene)
@@ -126,24 +127,24 @@ async def _promote_restarted(scene: Scene) -> None:
     await _cut_off(scene)
     standby = scene.cluster.standby
     assert standby is not None
-    frozen = databases.processes(standby)
-    databases.signalled(frozen, signal.SIGSTOP)
+    frozen = processes.of(standby)
+    processes.signalled(frozen, signal.SIGSTOP)
     try:
-        await asyncio.to_thread(databases.kill, scene.cluster.primary)
+        await asyncio.to_thread(processes.kill, scene.cluster.primary)
         await asyncio.to_thread(scene.cluster.restart)
         await asyncio.sleep(scene.luck.uniform(0, _LONGEST_GRACE_S))
         await _end_primary(scene, "promote-restarted")
     finally:
-        databases.signalled(frozen, signal.SIGCONT)
+        processes.signalled(frozen, signal.SIGCONT)
     await _fail_over(scene)
 
 
 async def _end_primary(scene: Scene, kind: str) -> None:
     """SIGKILL of all processes of the primary, found before, at the moment."""
     primary = scene.cluster.primary
-    known = await asyncio.to_thread(databases.processes, primary)
+    known = await asyncio.to_thread(processes.of, primary)
     await scene.moment(kind)
-    await asyncio.to_thread(databases.kill, primary, known)
+    await asyncio.to_thread(processes.kill, primary, known)
 
 
 async def _cut_off(scene: Scene) -> list[Backend]:
@@ -159,7 +160,7 @@ async def _cut_off(scene: Scene) -> list[Backend]:
                 found[:] = [one for one in databases.backends(connection) if one.waits_for_standby]
             return bool(found)
 
-        databases.wait_until(some_wait)
+        processes.wait_until(some_wait)
         return found
 
     return await asyncio.to_thread(waiting)

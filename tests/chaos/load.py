@@ -20,6 +20,7 @@ from tests.e2e.node import Node
 # Longer than a server asks for the outcome of a COMMIT.
 ANSWER_S: Final = 20.0
 PAUSE_S: Final = 0.02
+LIMIT_S: Final = 300.0
 BEAT_S: Final = 0.5
 WAIT_MS: Final = 100
 COUNT: Final = 4
@@ -30,7 +31,7 @@ RETRY: Final = {
     "jitter": False,
 }
 # Each client would load the machine's certificates anew.
-_UNUSED: Final = ssl.create_default_context()
+NO_TLS: Final = ssl.create_default_context()
 PATHS: Final = {
     Act.ENQUEUE: "/ojs/v1/jobs",
     Act.FETCH: "/ojs/v1/workers/fetch",
@@ -82,13 +83,13 @@ class Load:
 
 
 class Client:
-    """What producers and workers share: calls that are noted, and repeated until answered."""
+    """Base of producers and workers: calls that are noted, and repeated until answered."""
 
     def __init__(self, load: Load, name: str) -> None:
         self.load = load
         self.name = name
         self.luck = load.dice()
-        self._http = httpx.AsyncClient(timeout=ANSWER_S, trust_env=False, verify=_UNUSED)
+        self._http = httpx.AsyncClient(timeout=ANSWER_S, trust_env=False, verify=NO_TLS)
 
     async def insist(
         self,
@@ -164,7 +165,7 @@ def read(exchange: Exchange, answer: httpx.Response, listed: dict[str, str]) -> 
 class Producer(Client):
     """Enqueues jobs, named by its id, by an Idempotency-Key, or by both."""
 
-    BACKLOG: Final = 300
+    BACKLOG: Final = 150
 
     async def run(self) -> None:
         """Enqueue until it is enough."""
@@ -176,9 +177,9 @@ class Producer(Client):
     async def _enqueue(self) -> None:
         load, number = self.load, 0
         while not load.enough.is_set():
-            if load.backlog >= self.BACKLOG:
-                await asyncio.sleep(PAUSE_S)
-                continue
+            await load.history.reach(
+                lambda: load.backlog < self.BACKLOG or load.enough.is_set(), LIMIT_S
+            )
             number += 1
             name = f"{self.name}-{number}"
             body: dict[str, Any] = {"type": "chaos.test", "args": [name]}

@@ -1,4 +1,4 @@
-"""What a run has found so far, in a file, so that a run that was ended goes on where it was."""
+"""Sums of a run, kept in a file, so that a run that was ended goes on where it was."""
 
 from collections import Counter
 from collections.abc import Iterable
