@@ -123,7 +123,8 @@ def test_whoever_is_cut_off_has_no_database(postgres_url: str) -> None:
         connection.execute("SET idle_in_transaction_session_timeout = 20")
         connection.execute("BEGIN")
         select.select([connection], [], [])
-        with pytest.raises(psycopg.errors.IdleInTransactionSessionTimeout) as cut_off:
+        # By its class, or as a lost connection where the last words came with the answer before.
+        with pytest.raises(psycopg.Error) as cut_off:
             connection.execute("SELECT 1")
         assert isinstance(translated(cut_off.value), StoreUnavailable)
 
