@@ -17,8 +17,13 @@ BEAT = f"{V1}/workers/heartbeat"
 
 
 def leave_alone(why: presence.Farewell) -> None:
-    """Do not look for workers that are to be buried for this reason."""
-    wrap(sweep, "_bury", lambda bury: lambda *args: 0 if args[-1] is why else bury(*args))
+    """Take no workers for dead for this reason."""
+
+    def spared(found: tuple[list[Worker], list[Worker]], *_: object) -> Any:
+        silent, dropped = found
+        return ([], dropped) if why is presence.DEATH else (silent, [])
+
+    after(sweep, "doomed", spared)
 
 
 @fault("OJS-WRK-033")

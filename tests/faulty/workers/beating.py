@@ -23,7 +23,7 @@ def _every(factor: float) -> None:
 
         return otherwise
 
-    wrap(Beats, "_learn_interval", make)
+    wrap(Beats, "_learn", make)
 
 
 @fault("OJS-WPR-014")
