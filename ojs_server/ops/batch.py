@@ -142,7 +142,7 @@ _ON_WEBHOOKS: Final[set[type]] = {*get_args(webhooks.Operation), deliveries.Spre
 _AT_ONCE: Final[set[type]] = {
     *(enqueue.Enqueue, *get_args(settle.OnJob), settle.Remove, RepeatableAck, RepeatableFail),
     *(checkpoint.Save, checkpoint.Clear, progress.Advance, priority.Prioritize),
-    *(beat.Beat, sweep.Sweep, claim.Claim),
+    *(beat.Beat, signs.Heard, sweep.Sweep, claim.Claim),
 }
 # What takes so little that a loop may do it between two requests.
 _SMALL: Final[set[type]] = {

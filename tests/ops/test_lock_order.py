@@ -41,6 +41,7 @@ from ojs_server.ops.schemas import RegisterSchema, RemoveSchema
 from ojs_server.ops.sessions import DropSession, OpenSession
 from ojs_server.ops.settle import Ack, Activate, Cancel, Fail, Remove, Rerun, Revive
 from ojs_server.ops.sharers import DropPool, DropTenant, SavePool, SaveTenant
+from ojs_server.ops.signs import Heard
 from ojs_server.ops.sweep import Sweep
 from ojs_server.ops.webhooks import AmendWebhook, Replay, RotateSecret, Subscribe, Unsubscribe
 from ojs_server.ops.work import Rules
@@ -156,6 +157,7 @@ class World:
         yield OpenSession(worker)
         yield DropSession(worker, 0)
         yield Beat(worker, WorkerState.RUNNING, False, (active, self.second))
+        yield Heard({worker: self.now + 1})
         yield Sweep(0, self.now + 10 * MINUTE)
         yield Sweep(0, self.now + 60 * MINUTE, prune=True, check=True)
         yield Claim((self.queue,), 3, worker)
