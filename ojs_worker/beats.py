@@ -110,6 +110,14 @@ class Beats:
             self.introduced.set()
             await self._rest(started + self._interval_s)
 
+    async def introduce_anew(self) -> bool:
+        """Register once more, and beat; whether the server takes this worker. The server has sent
+        it away, or has deleted it."""
+        welcome = await self._register()
+        if welcome:
+            await self.now()
+        return welcome
+
     def soon(self) -> None:
         """Beat without waiting for the interval."""
         self._wake.set()
@@ -164,7 +172,8 @@ class Beats:
                 async with asyncio.timeout(min(left_s, LOOK_S)):
                     await self._wake.wait()
 
-    async def _register(self) -> None:
+    async def _register(self) -> bool:
+        """Until the server has answered; False where this worker may not come, not even later."""
         body = encode({"worker_id": self._worker_id, **self._profile})
         patience = Patience("register")
         while True:
@@ -176,15 +185,15 @@ class Beats:
             else:
                 if reply.well:
                     self._learn(reply.body)
-                    return
+                    return True
                 if reply.status in NO_SUCH_CALL:
                     log.info("the server knows no registration; the worker goes on without it")
                     self._tell_profile = True
-                    return
+                    return True
                 reason = f"answered {reply.status}: {error_body(reply.body).message}"
                 if reply.status in (400, 409, 422):
                     log.error("the server refused the registration, which %s", reason)
-                    return
+                    return reply.status != 409
                 wait_s = reply.retry_after_s
             await patience.wait(reason, wait_s)
 

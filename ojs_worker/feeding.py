@@ -3,11 +3,11 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
 from ojs_worker.backoff import Patience
-from ojs_worker.errors import OjsError
+from ojs_worker.errors import Conflict, OjsError
 from ojs_worker.fetching import Fetched, Fetcher, Waker
 from ojs_worker.job import Job
 
@@ -27,6 +27,7 @@ class Feed:
         free: Callable[[Sequence[Job]], int],
         accept: Callable[[Fetched], None],
         introduced: asyncio.Event,
+        come_back: Callable[[], Awaitable[None]],
         poll_s: float,
         waker: Waker = asyncio.sleep,
     ) -> None:
@@ -34,6 +35,8 @@ class Feed:
         self._free = free
         self._accept = accept
         self._introduced = introduced
+        # Has the server know this worker again that it refuses.
+        self._come_back = come_back
         self._poll_s = poll_s
         self._waker = waker
         self._room = asyncio.Event()
@@ -122,6 +125,8 @@ class Feed:
             try:
                 fetched = await self._fetcher.fetch(free)
             except OjsError as error:
+                if isinstance(error, Conflict):
+                    await self._come_back()
                 await patience.wait(error, getattr(error, "retry_after_s", None))
                 continue
             finally:

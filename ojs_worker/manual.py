@@ -7,7 +7,7 @@ from typing import Any, Final, Self
 from ojs_worker.backoff import Patience
 from ojs_worker.context import JobContext
 from ojs_worker.delivery import Delivery
-from ojs_worker.errors import LeaseLost, OjsError
+from ojs_worker.errors import Conflict, LeaseLost, OjsError
 from ojs_worker.faults import BadArguments, Fault, fault_of
 from ojs_worker.registry import Registry
 from ojs_worker.running import Running
@@ -122,6 +122,8 @@ class Manual:
             try:
                 claimed = await self.fetch_one()
             except OjsError as error:
+                if isinstance(error, Conflict):
+                    await self.running.come_back()
                 await patience.wait(error, getattr(error, "retry_after_s", None))
                 continue
             patience.failures = 0

@@ -105,6 +105,7 @@ class Running:
             free=self.engine.free_without,
             accept=self.engine.accept,
             introduced=self._beats.introduced,
+            come_back=self.come_back,
             poll_s=config.poll_s,
             waker=self.waker,
         )
@@ -135,6 +136,13 @@ class Running:
         if config.wake == "stream" and self._fetches:
             self._following = self._loop.create_task(self._follow())
         return self
+
+    async def come_back(self) -> None:
+        """A FETCH was refused: register anew, or end where the server takes this worker no more."""
+        log.warning("the server refuses the FETCH of worker %s, which registers anew", self.id)
+        if not await self._beats.introduce_anew():
+            log.error("the server takes worker %s no more; it ends", self.id)
+            self.ask_to_stop()
 
     def ask_to_stop(self) -> None:
         """Begin the shutdown, as SIGTERM does."""

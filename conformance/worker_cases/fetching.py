@@ -7,7 +7,7 @@ from conformance.case import worker_case
 from conformance.played.book import ENDED, Held, Job
 from conformance.played.calls import Kind
 from conformance.played.record import Asked, wants
-from conformance.played.script import Odd, late, unheard_answer
+from conformance.played.script import Odd, late, refused, unheard_answer
 from conformance.subject import QUEUES
 from conformance.worker_stage import CROSSED_S, WorkerStage
 
@@ -207,3 +207,20 @@ async def repeats_a_fetch(stage: WorkerStage) -> None:
     fetches = stage.server.record.of(Kind.FETCH)
     others = [one.body.get("fetch_id") for one in fetches if one not in (lost[0], again)]
     stage.check(name not in others, "another fetch_id for another FETCH", name)
+
+
+@worker_case("OJS-WRK-041", scaled_s=30)
+async def registers_where_a_fetch_is_refused(stage: WorkerStage) -> None:
+    """A worker whose FETCH is refused with 409 registers anew, and goes on."""
+    await stage.started()
+    await stage.acked(stage.offer("test.echo", 0))
+    # A FETCH that waits has been let in already, so that it is ended first.
+    stage.server.holds_fetches = False
+    stage.server.notify()
+    await stage.until(lambda: not _waiting(stage), "an end of the FETCH that waits")
+    before = stage.server.number
+    stage.server.script.add(Kind.FETCH, do=refused(409, "conflict"), times=1)
+    await stage.until(
+        lambda: stage.server.record.of(Kind.REGISTER, after=before), "another registration"
+    )
+    await stage.acked(stage.offer("test.echo", 1))

@@ -23,10 +23,12 @@ from ojs_worker.transport import Reply, Request
 from tests.worker.conftest import QUICK, Start
 from tests.worker.scripted import (
     ACK,
+    ALL,
     BEAT,
     DEREGISTER,
     FETCH,
     NACK,
+    REGISTER,
     MemoryTransport,
     ScriptedServer,
     job,
@@ -309,6 +311,58 @@ async def test_a_fetch_without_an_answer_is_repeated_with_its_id(
     ids = [call.body["fetch_id"] for call in scripted.of(FETCH)]
     assert len(set(ids[:4])) == 1
     assert ids[4] != ids[3]
+
+
+def refusing(server: ScriptedServer, path: str, times: int = 1) -> None:
+    """Have the next calls of a path answered with 409."""
+    left = times
+
+    def answer(body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        nonlocal left
+        left -= 1
+        if left <= 0:
+            del server.answers[path]
+        return 409, {"error": {"code": "conflict", "message": "worker w has left"}}
+
+    server.answers[path] = answer
+
+
+async def test_a_worker_whose_fetch_is_refused_registers_beats_and_goes_on(
+    worker: Worker, scripted: ScriptedServer, start: Start
+) -> None:
+    @worker.job("a.b")
+    async def handler() -> str:
+        return "well"
+
+    scripted.paths = ALL
+    async with start(worker):
+        await scripted.until(lambda: scripted.of(FETCH))
+        refusing(scripted, FETCH)
+        await scripted.until(lambda: len(scripted.of(REGISTER)) == 2)
+        one = job(1, "a.b")
+        await scripted.offer(one)
+        await scripted.settled(one)
+    paths = [call.path for call in scripted.calls]
+    anew = len(paths) - 1 - paths[::-1].index(REGISTER)
+    after = [path for path in paths[anew + 1 :] if path in (BEAT, FETCH)]
+    assert after[0] == BEAT
+    assert len(scripted.of(REGISTER)) == 2
+
+
+async def test_a_worker_that_may_not_come_back_ends_in_order(
+    worker: Worker, scripted: ScriptedServer, start: Start
+) -> None:
+    @worker.job("a.b")
+    async def handler() -> str:
+        return "well"
+
+    scripted.paths = ALL
+    async with start(worker) as running:
+        await scripted.until(lambda: scripted.of(FETCH))
+        refusing(scripted, REGISTER)
+        refusing(scripted, FETCH)
+        await scripted.until(lambda: scripted.of(DEREGISTER))
+        assert running.engine.shutting_down
 
 
 async def test_a_strict_server_is_asked_in_plain_ojs(

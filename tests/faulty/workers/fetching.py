@@ -10,6 +10,7 @@ from ojs_worker.delivery import Delivery, Ledger
 from ojs_worker.engine import Engine
 from ojs_worker.feeding import Feed
 from ojs_worker.fetching import Fetched, Fetcher
+from ojs_worker.running import Running
 from tests.faulty.fault import fault
 from tests.faulty.planting import put, wrap
 
@@ -90,6 +91,16 @@ def lost_answers_are_forgotten() -> None:
         return anew
 
     wrap(Fetcher, "fetch", make)
+
+
+@fault("OJS-WRK-041")
+def refusals_are_waited_out() -> None:
+    """A worker whose FETCH is refused asks again and again, and never registers."""
+
+    async def stay(self: Running) -> None:
+        return None
+
+    put(Running, "come_back", stay)
 
 
 @fault("OJS-WPR-011")
