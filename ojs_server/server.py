@@ -6,11 +6,14 @@ import gc
 import signal
 import socket
 from collections.abc import Callable, Iterator
+from functools import partial
 from types import FrameType
+from typing import Any
 
 import uvicorn
 
 from ojs_server.app import Application, Server
+from ojs_server.http.crowd import Crowd, most_connections, raised_limit
 from ojs_server.http.protocol import BoundedHttp, BoundedSocket
 from ojs_server.settings import Settings
 
@@ -67,12 +70,17 @@ class OjsUvicorn(uvicorn.Server):
 
 def serve(server: Server, settings: Settings, on_start: Callable[[int], None]) -> int:
     """Serve until a signal; 0 after a clean stop, 1 when it could not start or was cut short."""
+    most = most_connections(
+        settings.max_connections, raised_limit(), others=settings.webhook_concurrency
+    )
+    # uvicorn calls it as it would a class.
+    protocol: Any = partial(BoundedHttp, crowd=Crowd(most))
     config = uvicorn.Config(
         Application(server),
         host=settings.host,
         port=settings.port,
         loop="uvloop",
-        http=BoundedHttp,
+        http=protocol,
         ws=BoundedSocket,
         ws_max_size=MAX_MESSAGE,
         ws_ping_interval=PING_S,

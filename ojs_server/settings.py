@@ -53,6 +53,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     traces: bool = False
     max_body_bytes: int = 16 * 1024 * 1024
     max_result_bytes: int = 1024 * 1024
+    max_connections: int | None = None
     max_waiting: int = 10_000
     max_streams: int = 1000
     stream_buffer: int = 1000
@@ -184,6 +185,12 @@ TABLE: Final[tuple[Setting, ...]] = (
     ),
     Setting("max_body_bytes", "number", "largest request body", least=1),
     Setting("max_result_bytes", "number", "largest result of a job"),
+    Setting(
+        "max_connections",
+        "number",
+        "connections that may be open; unless set, 10000 or what descriptors leave room for",
+        least=1,
+    ),
     Setting(
         "max_waiting", "number", "requests that may wait for the store before 503 answers", least=1
     ),

@@ -18,11 +18,12 @@ from wsproto.events import Request
 from ojs_server.domain.errors import InvalidRequest, OjsError
 from ojs_server.http.body_budget import SMALL
 from ojs_server.http.call import ANSWER, REMEMBERED, SHORTCUT, TEXTS
+from ojs_server.http.crowd import Crowd, Waits
 from ojs_server.http.cycle import WholeCycle, answer, expecting, reply
 from ojs_server.http.framing import FramedHttp
 from ojs_server.http.heads import MOST, Head, head_of, length_after
 from ojs_server.http.lingering import linger
-from ojs_server.http.unfinished import give_up, refusal, stopping, too_slow
+from ojs_server.http.unfinished import crowded, give_up, refusal, stopping, too_slow
 
 if TYPE_CHECKING:
     from uvicorn._types import ASGI3Application
@@ -35,6 +36,9 @@ UNSAID_S: Final = 3.0
 MOST_BEHIND: Final = 64
 # How long a client may take to go on with a request that it has begun.
 PAUSE_S: Final = 30.0
+# How long it may take for a head, however often it goes on, and for a body.
+HEAD_S: Final = 30.0
+BODY_S: Final = 300.0
 # uvicorn's word for it; the application chooses what the client is told.
 _RESTART: Final = 1012
 
@@ -68,13 +72,29 @@ class BoundedHttp(FramedHttp):
     _short: ShortCycle | None = None
     # The last request that was given to the application.
     _running: RequestResponseCycle | None = None
-    # When the last answer left.
+    # When the last answer left, or the client came.
     _quiet_since = 0.0
+    # Since when the head or the body is awaited that has begun; None until more of it is.
+    _since: float | None = None
+    # How much of the last answer the client had not read when that was looked at.
+    _unread_before = 0
+    # It was told to end.
+    _leaves = False
+
+    def __init__(self, *given: Any, crowd: Crowd | None = None, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._crowd = crowd
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A client is there."""
         super().connection_made(transport)
         self._heads: dict[bytes, Head] = {}
+        self._quiet_since = self.loop.time()
+        crowd = self._crowd
+        if crowd is not None and not crowd.has_room(self, self.connections, self._quiet_since):
+            self.make_room()
+            return
+        self._expect_within(self.timeout_keep_alive)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nobody is there any more; an alarm would keep all of this until it rings."""
@@ -102,11 +122,17 @@ class BoundedHttp(FramedHttp):
         self.parse(data)
         if not (self._between or self._ended) and self.transport.get_protocol() is self:
             # To parse takes the alarm back.
-            self._expect_within(PAUSE_S)
+            self._expect_rest()
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        super().on_message_begin()
+        self._since = None
 
     def on_headers_complete(self) -> None:
         """Its head is whole."""
         super().on_headers_complete()
+        self._since = None
         if self.pipeline:
             self._read_on()
         given, self._given = self._given, None
@@ -177,6 +203,8 @@ class BoundedHttp(FramedHttp):
     def on_response_complete(self) -> None:
         """A request was answered: the next one begins, or has so long to come."""
         self.server_state.total_requests += 1
+        # Until now the client may have waited for the server.
+        self._since = None
         if self.transport.is_closing():
             return
         if self.pipeline:
@@ -186,7 +214,10 @@ class BoundedHttp(FramedHttp):
         self.flow.resume_reading()
         # One alarm looks after many requests: to set and to take back one for each costs more.
         self._quiet_since = self.loop.time()
-        if self.timeout_keep_alive_task is None:
+        if not self._between:
+            self._unset_keepalive_if_required()
+            self._expect_rest()
+        elif self.timeout_keep_alive_task is None:
             self._expect_within(self.timeout_keep_alive)
 
     def timeout_keep_alive_handler(self) -> None:
@@ -195,17 +226,27 @@ class BoundedHttp(FramedHttp):
         if not self._between:
             self._end_pause()
             return
-        if not self.cycle.response_complete:
+        if not self._at_rest():
             return
         left = self._quiet_since + self.timeout_keep_alive - self.loop.time()
+        unread = self.transport.get_write_buffer_size()
         if left > 0:
             self._expect_within(left)
-        else:
+        elif not unread:
             super().timeout_keep_alive_handler()
+        elif unread != self._unread_before:
+            # It reads, slowly.
+            self._unread_before = unread
+            self._expect_within(PAUSE_S)
+        else:
+            self.transport.abort()
 
     def _end_pause(self) -> None:
         """A request has begun, and for long nothing more of it came."""
         if self._ended or self.transport.is_closing() or self.transport.get_protocol() is not self:
+            return
+        if self._since is None:
+            self._expect_rest()
             return
         if self._at_rest():
             if self._in_head:
@@ -218,6 +259,14 @@ class BoundedHttp(FramedHttp):
         if not (self._in_head or self.flow.read_paused or self.cycle.waiting_for_100_continue):
             self._give_up(too_slow())
         self._expect_within(PAUSE_S)
+
+    def _expect_rest(self) -> None:
+        """What has begun has to go on, and to come to its end."""
+        now = self.loop.time()
+        if self._since is None:
+            self._since = now
+        left = self._since + (HEAD_S if self._in_head else BODY_S) - now
+        self._expect_within(min(PAUSE_S, max(left, 0.0)))
 
     def _expect_within(self, seconds: float) -> None:
         self.timeout_keep_alive_task = self.loop.call_later(
@@ -255,6 +304,33 @@ class BoundedHttp(FramedHttp):
         ):
             self.transport.abort()
 
+    def waits(self) -> tuple[Waits, float] | None:
+        """What the client has to do, and since when; None where the server has to do something."""
+        if self._leaves:
+            return None
+        if self.transport.is_closing() or self.transport.get_protocol() is not self:
+            return Waits.LEAVE, self._quiet_since
+        since = self._quiet_since if self._between or self._since is None else self._since
+        if self._at_rest():
+            return Waits.ASK, since
+        if self._between or self._in_head or self.pipeline or self.flow.read_paused:
+            return None
+        return Waits.SEND_BODY, since
+
+    def make_room(self) -> None:
+        """End at once, for the sake of another connection."""
+        waits = self.waits()
+        self._leaves = True
+        self._unset_keepalive_if_required()
+        if waits is None or waits[0] is not Waits.ASK or self.transport.get_write_buffer_size():
+            self.transport.abort()
+            return
+        self._ended = True
+        if self._in_head or self.cycle is None:
+            # It has not been answered anything yet.
+            self.transport.write(refusal(crowded()))
+        self.transport.close()
+
     def _refuse(self, status: int, message: str) -> None:
         self._end_with(InvalidRequest(message), status)
 
@@ -291,6 +367,9 @@ class BoundedSocket(WSProtocol):
         """No pong has come: nobody is there, so nothing is left to be read."""
         super().keepalive_timeout()
         self.transport.abort()
+
+    def waits(self) -> None:
+        """A WebSocket never waits for its client alone."""
 
     async def _send_texts(self, texts: Iterable[bytes]) -> None:
         """Several messages, which are UTF-8, in one write."""

@@ -25,6 +25,15 @@ def stopping() -> OjsError:
     )
 
 
+def crowded() -> OjsError:
+    """There are as many connections as there may be."""
+    return Unavailable(
+        "the server has as many connections as it may have",
+        code=codes.OVERLOADED,
+        headers={"Retry-After": "1", **_CLOSE},
+    )
+
+
 def too_slow() -> OjsError:
     """The client paused for too long."""
     return TooSlow(

@@ -22,6 +22,8 @@ class Wire(asyncio.Transport):
         super().__init__()
         self.written = b""
         self.closed = False
+        # How much of it the other end has not read.
+        self.unread = 0
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         self.written += bytes(data)
@@ -45,6 +47,9 @@ class Wire(asyncio.Transport):
     def get_protocol(self) -> asyncio.BaseProtocol:
         return self._protocol
 
+    def get_write_buffer_size(self) -> int:
+        return self.unread
+
     def is_closing(self) -> bool:
         return self.closed
 
@@ -65,7 +70,9 @@ class Reading:
     `leave` it at once, or take it and start `over`.
     """
 
-    def __init__(self, protocol: type[HttpToolsProtocol], ways: Sequence[str] = ()) -> None:
+    def __init__(
+        self, protocol: type[HttpToolsProtocol], ways: Sequence[str] = (), *, loop: Any = None
+    ) -> None:
         self._ways = list(ways)
         self.shortened = 0
         config = uvicorn.Config(
@@ -79,7 +86,7 @@ class Reading:
         self.answer = asyncio.Event()
         self.state = ServerState()
         self.wire = Wire()
-        self.protocol = protocol(config, self.state, {})
+        self.protocol = protocol(config, self.state, {}, loop)
         self.wire.set_protocol(self.protocol)
         self.protocol.connection_made(self.wire)
 

@@ -10,7 +10,7 @@ import pytest
 from ojs_server.app import Server
 from ojs_server.http import protocol
 from ojs_server.http.call import GIVEN_UP
-from ojs_server.http.protocol import PAUSE_S, BoundedHttp
+from ojs_server.http.protocol import BODY_S, HEAD_S, PAUSE_S, BoundedHttp
 from tests.http.listening import on_a_socket
 from tests.http.reading import Reading
 from tests.http.steps import JOBS, WORKERS
@@ -149,9 +149,10 @@ async def test_a_head_that_does_not_go_on_is_answered(
     reading.wire.written = b""
     for piece in (GET[:3], GET[3:10], GET[10:-1]):
         await ask(reading, piece)
-        clock.forward(PAUSE_S - 0.1)
+        clock.forward(HEAD_S / 3 - 0.1)
         assert reading.wire.written == b""
-    clock.forward(0.2)
+    # However often it goes on.
+    clock.forward(0.4)
     assert reading.wire.closed
     head, _, body = reading.wire.written.partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 408 Request Timeout\r\n")
@@ -241,6 +242,53 @@ async def test_a_body_that_does_not_go_on_is_answered(
     assert b"connection: close" in head.split(b"\r\n")
     error = json.loads(body)["error"]
     assert (error["code"], error["retryable"]) == ("request_timeout", True)
+
+
+async def test_a_connection_that_never_says_anything_is_closed() -> None:
+    clock = Clock()
+    reading = Reading(BoundedHttp, loop=clock)
+    pause = float(reading.protocol.timeout_keep_alive)
+    clock.forward(pause - 0.1)
+    assert not reading.wire.closed
+    clock.forward(0.2)
+    assert (reading.wire.written, reading.wire.closed) == (b"", True)
+
+
+async def test_a_head_has_its_time_from_when_the_server_can_read_it(
+    reading: Reading, clock: Clock
+) -> None:
+    await ask(reading, SLOW)
+    await ask(reading, GET[:-1])
+    clock.forward(HEAD_S - 1)
+    reading.answer.set()
+    await reading.settled()
+    clock.forward(HEAD_S - 1)
+    assert not reading.wire.closed
+    clock.forward(2)
+    assert b"HTTP/1.1 408 " in reading.wire.written
+
+
+async def test_a_body_that_goes_on_for_ever_is_given_up(reading: Reading, clock: Clock) -> None:
+    await ask(reading, b"POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 9999\r\n\r\n")
+    step = PAUSE_S / 2
+    for _ in range(int(BODY_S / step) - 1):
+        clock.forward(step)
+        await ask(reading, b".")
+        assert GIVEN_UP not in (reading.protocol.cycle.scope.get("extensions") or {})
+    clock.forward(step + 1)
+    assert GIVEN_UP in (reading.protocol.cycle.scope.get("extensions") or {})
+
+
+async def test_a_client_that_stops_reading_its_answer_is_cut_off(
+    reading: Reading, clock: Clock, pause: float
+) -> None:
+    await ask(reading)
+    for unread, seconds in ((900, pause), (500, PAUSE_S)):
+        reading.wire.unread = unread
+        clock.forward(seconds + 1)
+        assert not reading.wire.closed
+    clock.forward(PAUSE_S + 1)
+    assert reading.wire.closed
 
 
 @pytest.mark.parametrize("error", [None, ConnectionResetError()])

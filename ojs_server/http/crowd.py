@@ -1,0 +1,135 @@
+"""The connections of a server, of which there may only be so many.
+
+Where one too many comes, another makes room that waits for nothing but its client: the one that
+has waited for longest. What the server owes an answer to is left alone, and so are streams.
+"""
+
+import logging
+import resource
+from collections import deque
+from collections.abc import Set
+from enum import IntEnum
+from operator import itemgetter
+from typing import Any, Final, Protocol
+
+log = logging.getLogger("ojs.http")
+
+# What is open beside connections of clients: the store, the log, webhooks on their way.
+RESERVED: Final = 64
+MOST_BY_DEFAULT: Final = 10_000
+# How often a crowd is told of.
+_TOLD_EVERY_S: Final = 10.0
+# How long nobody is looked for after nobody was found.
+_LOOK_EVERY_S: Final = 1.0
+
+
+class Waits(IntEnum):
+    """What a connection waits for its client to do; the first are the first to make room."""
+
+    LEAVE = 0
+    ASK = 1
+    SEND_BODY = 2
+
+
+class Member(Protocol):
+    """A connection."""
+
+    def waits(self) -> tuple[Waits, float] | None:
+        """What its client has to do, and since when; None where the server has to do something."""
+
+    def make_room(self) -> None:
+        """End at once."""
+
+
+class Crowd:
+    """The bound of a server's connections, and who makes room."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        # Who makes room next, as it was when they were last looked for.
+        self._next: deque[tuple[tuple[Waits, float], Member]] = deque()
+        self._look_at = 0.0
+        self._tell_at = 0.0
+        self._closed = self._refused = 0
+        self._longest_s = 0.0
+
+    def has_room(self, newest: Member, members: Set[Any], now: float) -> bool:
+        """Make room for the newest member, which is one of them already; False where all others
+        are busy."""
+        if len(members) <= self.most:
+            return True
+        found = self._pop()
+        if found is None and now >= self._look_at:
+            self._look(newest, members, now)
+            found = self._pop()
+        if found is not None:
+            since, member = found
+            self._closed += 1
+            self._longest_s = max(self._longest_s, now - since)
+            member.make_room()
+        else:
+            self._refused += 1
+        self._tell(now)
+        return found is not None
+
+    def _look(self, newest: Member, members: Set[Any], now: float) -> None:
+        found = [
+            (waits, member)
+            for member in members
+            if member is not newest and (waits := member.waits()) is not None
+        ]
+        # To look at all of them for each newcomer would cost more than the newcomers.
+        self._next.extend(sorted(found, key=itemgetter(0)))
+        if not found:
+            self._look_at = now + _LOOK_EVERY_S
+
+    def _pop(self) -> tuple[float, Member] | None:
+        while self._next:
+            waits, member = self._next.popleft()
+            # It may have gone on since, or be gone.
+            if member.waits() == waits:
+                return waits[1], member
+        return None
+
+    def _tell(self, now: float) -> None:
+        if now < self._tell_at:
+            return
+        self._tell_at = now + _TOLD_EVERY_S
+        log.warning(
+            "all %d connections are taken: %d that waited for their clients were closed "
+            "(for up to %.1f s), %d new ones refused; --max-connections is the bound",
+            self.most,
+            self._closed,
+            self._longest_s,
+            self._refused,
+        )
+        self._closed = self._refused = 0
+        self._longest_s = 0.0
+
+
+def raised_limit() -> int:
+    """How many descriptors this process may have, after as many as possible were asked for."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        except (ValueError, OSError):
+            # Some systems name a limit that they do not grant.
+            return soft
+    return hard
+
+
+def most_connections(wanted: int | None, descriptors: int, others: int) -> int:
+    """How many connections there may be, with so many descriptors for them and for all else."""
+    if descriptors == resource.RLIM_INFINITY:
+        return wanted or MOST_BY_DEFAULT
+    # Where descriptors are few, half of them are for clients all the same.
+    room = max(descriptors - RESERVED - others, descriptors // 2)
+    if wanted is not None and wanted > room:
+        log.warning(
+            "max_connections is %d, but %d descriptors leave room for %d connections",
+            wanted,
+            descriptors,
+            room,
+        )
+    return min(wanted or MOST_BY_DEFAULT, room)

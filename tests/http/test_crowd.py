@@ -1,0 +1,108 @@
+"""Connections have a bound: who makes room where one too many comes, and what is told of it."""
+
+import logging
+import resource
+
+import pytest
+
+from ojs_server.http.crowd import MOST_BY_DEFAULT, RESERVED, Crowd, Waits, most_connections
+
+NOW = 1000.0
+
+
+class Client:
+    """A connection that waits for its client as the test says."""
+
+    def __init__(self, waits: Waits | None = None, since: float = 0.0) -> None:
+        self.state = None if waits is None else (waits, since)
+        self.gone = False
+
+    def waits(self) -> tuple[Waits, float] | None:
+        return None if self.gone else self.state
+
+    def make_room(self) -> None:
+        self.gone = True
+
+
+def enter(crowd: Crowd, members: set[Client], now: float = NOW) -> bool:
+    """One more comes, which asks for something at once; whether there is room."""
+    newest = Client(Waits.ASK, now)
+    members.add(newest)
+    room = crowd.has_room(newest, members, now)
+    if not room:
+        members.discard(newest)
+    newest.state = None
+    members -= {member for member in members if member.gone}
+    return room
+
+
+def test_who_has_waited_longest_makes_room_and_bodies_only_after_the_others() -> None:
+    clients = [
+        Client(Waits.SEND_BODY, 1.0),
+        Client(Waits.ASK, 30.0),
+        Client(Waits.LEAVE, 40.0),
+        Client(Waits.ASK, 20.0),
+        Client(None),
+    ]
+    crowd, members = Crowd(5), set(clients)
+    for gone in ([2], [2, 3], [1, 2, 3], [0, 1, 2, 3]):
+        assert enter(crowd, members)
+        assert [number for number, client in enumerate(clients) if client.gone] == gone
+        assert len(members) == 5
+    # What is busy is left alone.
+    assert not enter(crowd, members)
+    assert not clients[4].gone
+
+
+def test_nobody_is_closed_while_there_is_room() -> None:
+    crowd, members = Crowd(5), {Client(Waits.ASK) for _ in range(4)}
+    assert enter(crowd, members)
+    assert len(members) == 5
+
+
+def test_who_has_gone_on_since_makes_no_room() -> None:
+    first, second, third = (Client(Waits.ASK, float(since)) for since in range(3))
+    crowd, members = Crowd(3), {first, second, third}
+    assert enter(crowd, members)
+    assert first.gone
+    second.state = (Waits.ASK, NOW)
+    assert enter(crowd, members)
+    assert (second.gone, third.gone) == (False, True)
+    # Found again where nobody waits for longer.
+    assert enter(crowd, members, NOW + 1)
+    assert second.gone
+
+
+def test_a_crowd_is_told_of_with_numbers_and_seldom(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING)
+    crowd, members = Crowd(2), {Client(Waits.ASK, NOW - 7), Client(Waits.ASK, NOW - 3)}
+    for _ in range(4):
+        enter(crowd, members)
+    assert len(caplog.records) == 1
+    assert "all 2 connections" in caplog.text
+    enter(crowd, members, NOW + 60)
+    assert len(caplog.records) == 2
+    told = caplog.records[1].getMessage()
+    assert (
+        "1 that waited for their clients were closed (for up to 3.0 s), 3 new ones refused" in told
+    )
+
+
+@pytest.mark.parametrize(
+    ("wanted", "descriptors", "most"),
+    [
+        (None, 1_048_576, MOST_BY_DEFAULT),
+        (None, 1024, 1024 - RESERVED - 32),
+        (None, 100, 50),
+        (500, 1024, 500),
+        (50_000, 1_048_576, 50_000),
+        (5000, 1024, 1024 - RESERVED - 32),
+        (None, resource.RLIM_INFINITY, MOST_BY_DEFAULT),
+        (70_000, resource.RLIM_INFINITY, 70_000),
+    ],
+)
+def test_descriptors_bound_the_connections(
+    wanted: int | None, descriptors: int, most: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert most_connections(wanted, descriptors, others=32) == most
+    assert ("leave room for" in caplog.text) == (wanted == 5000)
