@@ -82,7 +82,7 @@ async def _by_ids(call: Call, action: Action, body: dict[str, Any], meant: Meant
     for index, job_id in enumerate(ids):
         if not isinstance(job_id, str) or len(job_id) > MAX_NAME:
             raise invalid(f"job_ids[{index}]", "must be the id of a job")
-    if body.get("filter") is not None or not MEMBERS.isdisjoint(body):
+    if body.get("filter") is not None or _flat(body):
         raise InvalidRequest(
             "name the jobs by `job_ids` or by `filter`, not by both",
             details={"field": "job_ids"},
@@ -111,7 +111,7 @@ async def _by_ids(call: Call, action: Action, body: dict[str, Any], meant: Meant
 
 async def _by_filter(call: Call, action: Action, body: dict[str, Any], meant: Meant) -> Answer:
     given = object_of("filter", body.get("filter"))
-    flat = {name: body[name] for name in MEMBERS.intersection(body) if body[name] is not None}
+    flat = _flat(body)
     if given is not None and flat:
         raise InvalidRequest(
             f"`{min(flat)}` stands beside `filter`; put it inside", details={"field": min(flat)}
@@ -140,6 +140,11 @@ async def _by_filter(call: Call, action: Action, body: dict[str, Any], meant: Me
         call.server.engine, action, wanted, receipt, hash_of(body) if receipt else b""
     )
     return Answer(_summary(action, done.items, has_more=done.has_more))
+
+
+def _flat(body: Mapping[str, Any]) -> dict[str, Any]:
+    """The members of a filter that stand in the body itself."""
+    return {name: body[name] for name in MEMBERS.intersection(body) if body[name] is not None}
 
 
 def _unconfirmed() -> InvalidRequest:

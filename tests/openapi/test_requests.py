@@ -15,6 +15,10 @@ KEY = ("PUT", f"{V1}/rate-limits/k", "OverrideRequest")
 PURGE = ("DELETE", f"{V1}/queues/q/jobs", "PurgeRequest")
 FLOW = ("POST", f"{V1}/workflows", "WorkflowRequest")
 JOB = ("POST", JOBS, "EnqueueRequest")
+CANCEL = ("POST", f"{JOBS}/bulk/cancel", "CancelBulkRequest")
+CANCEL_ALL = ("POST", f"{V1}/admin/jobs/bulk/cancel", "CancelBulkForAdminRequest")
+DELETE = ("POST", f"{JOBS}/bulk/delete", "DeleteBulkRequest")
+DEAD = ("DELETE", f"{V1}/dead-letter", "DeadLetterBulkRequest")
 
 STEP = {"type": "t", "args": []}
 DONE = {"on_complete": STEP}
@@ -46,6 +50,19 @@ TAKEN: list[tuple[tuple[str, str, str], Any]] = [
     (JOB, limited({"throttle": {"limit": 1}})),
     (JOB, limited({"limit": 1, "period": "day"})),
     (JOB, limited({"concurrency": {"limit": 1}})),
+    (CANCEL, {"filter": {"queue": "q"}, "confirm": True, "atomicity": "partial"}),
+    (CANCEL, {"filter": {"queue": "q"}, "confirm": None}),
+    (CANCEL, {"filter": {}, "confirm": True, "job_ids": None, "queue": None}),
+    (CANCEL, {"states": ["available"], "filter": None}),
+    (CANCEL, {"older_than": 0.5}),
+    (CANCEL, {"filter": {"older_than": "2000-01-31T09:00:00+01:00"}}),
+    (CANCEL, {"meta": {"a": 1}, "confirm": True, "queue": None}),
+    (CANCEL_ALL, {"queue": "q", "confirm": True}),
+    (CANCEL_ALL, {"filter": {}, "confirm": True}),
+    (DELETE, {"filter": {}, "confirm": True}),
+    (DELETE, {"state": "completed", "confirm": True}),
+    (DEAD, {"confirm": True}),
+    (DEAD, {"confirm": True, "older_than": "P1D"}),
     (FLOW, {"type": "chain", "jobs": [STEP]}),
     (FLOW, {"workflow_type": "chain", "steps": [STEP]}),
     (FLOW, {"type": "group", "steps": [STEP]}),
@@ -71,6 +88,29 @@ REFUSED: list[tuple[tuple[str, str, str], Any]] = [
     (PURGE, {"older_than": "P1D"}),
     (PURGE, {"confirm": True, "older_than": False}),
     (PURGE, {"confirm": True, "older_than": "+PT1H"}),
+    (CANCEL, {}),
+    (CANCEL, {"confirm": True}),
+    (CANCEL, {"confirm": True, "queue": None}),
+    (CANCEL, {"queue": "q", "confirm": False}),
+    (CANCEL, {"queue": "q", "atomicity": "atomic"}),
+    (CANCEL, {"filter": {}}),
+    (CANCEL, {"older_than": False}),
+    (CANCEL, {"older_than": "soon"}),
+    (CANCEL, {"filter": {"queue": None}, "confirm": None}),
+    (CANCEL, {"filter": {"queue": "q"}, "type": "t", "confirm": True}),
+    (CANCEL, {"filter": {}, "confirm": True, "atomicity": "atomic"}),
+    (CANCEL, {"job_ids": []}),
+    (CANCEL, {"job_ids": ["1"], "confirm": False}),
+    (CANCEL, {"job_ids": ["1"], "queue": "q"}),
+    (CANCEL, {"job_ids": ["1"], "filter": {}, "confirm": True}),
+    (CANCEL, {"job_ids": ["1"], "idempotency_key": "ü"}),
+    (CANCEL_ALL, {"queue": "q"}),
+    (CANCEL_ALL, {"filter": {"queue": "q"}}),
+    (DELETE, {"confirm": True}),
+    (DELETE, {"queue": "q"}),
+    (DELETE, {"filter": {"queue": "q"}, "confirm": False}),
+    (DEAD, {}),
+    (DEAD, {"confirm": None, "queue": "q"}),
     (JOB, limited({})),
     (JOB, limited({"concurrency": {"limit": None}})),
     (FLOW, {"type": "chain", "steps": [STEP], "jobs": [STEP]}),
@@ -92,6 +132,18 @@ async def test_what_the_server_takes_is_in_the_contract(
 ) -> None:
     REQUESTS.validate(f"#/components/schemas/{call[2]}", body)
     assert await answered(client, call, body) < 300
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{}, {"confirm": True}, {"confirm": None, "filter": None, "queue": None, "atomicity": None}],
+)
+async def test_jobs_are_meant_by_their_ids(client: httpx.AsyncClient, more: dict[str, Any]) -> None:
+    body = {"job_ids": ["1"], **more}
+    REQUESTS.validate(f"#/components/schemas/{CANCEL[2]}", body)
+    # There is no such job, which is told in an item.
+    answer = await client.request(CANCEL[0], CANCEL[1], json=body)
+    assert (answer.status_code, answer.json()["failed"]) == (422, 1)
 
 
 @pytest.mark.parametrize(("call", "body"), REFUSED)

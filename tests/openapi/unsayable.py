@@ -155,7 +155,10 @@ def is_absent(message: str, body: object) -> bool:
 
 def is_unsayable(answer: dict[str, Any]) -> bool:
     """Whether an error names one of the rules, or says that an object is no JSON Schema."""
-    error = answer["error"]
+    error = answer.get("error")
+    if error is None:
+        # Refused item by item, as calls with many jobs do.
+        return False
     details = error.get("details") or {}
     problems = details.get("validation_errors", ())
     messages = [str(error["message"]), *(str(problem["message"]) for problem in problems)]
