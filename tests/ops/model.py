@@ -31,6 +31,8 @@ class Known:
     releases: int = 0
     deliveries: int = 0
     holder: str | None = None
+    # Whose ACK completed it.
+    completed_by: str | None = None
     lease_end: int = 0
     fetch_id: str | None = None
     removed: bool = False
@@ -99,6 +101,14 @@ class Model:
     def held(self, worker: str) -> list[Known]:
         """The jobs in a worker's hands."""
         return [job for job in self.jobs.values() if job.state == "active" and job.holder == worker]
+
+    def may_ack(self, job_id: str, worker: str | None, attempt: int | None) -> str:
+        """The same for an ACK; `repeated` for the one that completed the job."""
+        job = self.jobs[job_id]
+        done = job.state == "completed" and not job.removed and worker is not None
+        if done and (job.completed_by, job.attempt) == (worker, attempt):
+            return "repeated"
+        return self.may_settle(job_id, worker, attempt)
 
     def may_settle(self, job_id: str, worker: str | None, attempt: int | None) -> str:
         """Whether an ACK or FAIL is legal: `ok`, `missing` or `conflict`."""

@@ -19,7 +19,7 @@ from ojs_server.domain.retention import Retention
 from ojs_server.domain.workers import WorkerState
 from ojs_server.ops.control import SetPaused
 from ojs_server.ops.presence import Deregister, Register
-from ojs_server.ops.settle import Activate, Cancel, Remove, Revive
+from ojs_server.ops.settle import Activate, Cancel, Remove, Repeated, Revive
 from ojs_server.ops.work import Rules
 from ojs_wire.values import uuid7
 from tests.ops.bench import Bench, enqueue
@@ -68,14 +68,14 @@ class Promises(Watched):
         return jobs[number % len(jobs)]
 
     def attempt(self, operation: Any) -> str:
-        """Carry out a call; answers `ok`, `missing` or `conflict`."""
+        """Carry out a call; answers `ok`, `repeated`, `missing` or `conflict`."""
         try:
-            self.bench.do(operation) if not callable(operation) else operation()
+            done = operation() if callable(operation) else self.bench.do(operation)
         except NotFound:
             return "missing"
         except Conflict:
             return "conflict"
-        return "ok"
+        return "repeated" if isinstance(done, Repeated) else "ok"
 
     def expect(self, told: str, wanted: str, what: str) -> None:
         assert told == wanted, f"{what}: the server said {told}, it should have been {wanted}"
@@ -235,26 +235,28 @@ class Promises(Watched):
 
     def settle(self, job: Known, worker: str | None, attempt: int | None, how: str) -> None:
         what = f"{how} of a {job.state} job by {worker} for delivery {attempt}"
-        wanted = self.model.may_settle(job.id, worker, attempt)
+        may = self.model.may_ack if how == "ack" else self.model.may_settle
+        wanted = may(job.id, worker, attempt)
         said = self.attempt(lambda: self.call(how, job.id, worker, attempt))
         self.expect(said, wanted, what)
         if wanted == "ok":
             self.applied(how, job)
             # The answer was lost, the worker says it again: settled once, and once only.
             again = self.attempt(lambda: self.call(how, job.id, worker, attempt))
-            self.expect(again, "conflict", f"a second {what}")
+            self.expect(again, may(job.id, worker, attempt), f"a second {what}")
 
-    def call(self, how: str, job_id: str, worker: str | None, attempt: int | None) -> None:
+    def call(self, how: str, job_id: str, worker: str | None, attempt: int | None) -> Any:
         if how == "ack":
-            self.bench.ack(job_id, worker, attempt)
-            return
+            return self.bench.ack(job_id, worker, attempt)
         error: dict[str, Any] = {"message": "boom", "retryable": how != "for good"}
         if how == "snooze":
             error["details"] = {"action": "snooze", "retry_after_ms": 6000}
-        self.bench.fail(job_id, error, worker_id=worker, attempt=attempt, requeue=how == "requeue")
+        requeue = how == "requeue"
+        return self.bench.fail(job_id, error, worker_id=worker, attempt=attempt, requeue=requeue)
 
     def applied(self, how: str, job: Known) -> None:
         if how == "ack":
+            job.completed_by = job.holder
             self.model.finish(job, "completed", self.now, "job.completed")
         elif how == "requeue":
             self.model.requeue(job)
