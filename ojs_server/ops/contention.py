@@ -114,7 +114,8 @@ def wanted_by(op: Any) -> Contended:
         *(getattr(op, "active_ids", None) or ()),
         *_one(getattr(op, "job_id", None)),
     }
-    return Contended(limits, jobs, _one(getattr(op, "worker_id", None)))
+    workers = {*getattr(op, "worker_ids", ()), *_one(getattr(op, "worker_id", None))}
+    return Contended(limits, jobs, workers)
 
 
 def _one(name: str | None) -> Collection[str]:

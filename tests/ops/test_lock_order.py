@@ -157,7 +157,7 @@ class World:
         yield OpenSession(worker)
         yield DropSession(worker, 0)
         yield Beat(worker, WorkerState.RUNNING, False, (active, self.second))
-        yield Heard({worker: self.now + 1})
+        yield Heard({worker: self.now + 10 * MINUTE})
         yield Sweep(0, self.now + 10 * MINUTE)
         yield Sweep(0, self.now + 60 * MINUTE, prune=True, check=True)
         yield Claim((self.queue,), 3, worker)
