@@ -126,6 +126,7 @@ class Server:
         self._housekeeping = housekeeping = Housekeeping(self.engine, shared=listener is not None)
         self.engine.on_due = housekeeping.expect
         self.engine.on_events = self._happened
+        self.engine.availability.on_lost = housekeeping.nudge
         self.engine.wakeups.on_first = housekeeping.nudge
         self.engine.rooms.on_first = housekeeping.nudge
         loops = Loops()

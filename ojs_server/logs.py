@@ -26,3 +26,5 @@ def set_up(log_format: str, level: str) -> None:
     root.setLevel(level.upper())
     # uvicorn's own lines repeat what the start line and the answers say.
     logging.getLogger("uvicorn").setLevel("WARNING")
+    # And those of the pool, one for each attempt to connect, what the store says once.
+    logging.getLogger("psycopg.pool").setLevel("ERROR")

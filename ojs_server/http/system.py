@@ -9,7 +9,6 @@ from ojs_server import __version__
 from ojs_server.domain.checkpoint import MAX_STATE
 from ojs_server.domain.delivery import MAX_ATTEMPTS
 from ojs_server.domain.demand import RUNTIME
-from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.job import STATES, State
 from ojs_server.domain.pool import STRATEGIES as STRATEGIES_OF_POOLS
 from ojs_server.domain.progress import MAX_DATA
@@ -104,6 +103,11 @@ EXTENSIONS: Final[Mapping[str, Mapping[str, Any]]] = {
 }
 
 
+# Whoever asks is answered within two seconds.
+PATIENCE_S: Final = 1.8
+_SOON: Final = {"Retry-After": "1"}
+
+
 async def manifest(call: Call) -> Answer:
     """What this server is and can do."""
     store = call.server.engine.store
@@ -150,34 +154,39 @@ async def health(call: Call) -> Answer:
 
     A store that is read but takes no changes, as with a full disk, is degraded.
     """
+    body = await _examined(call)
+    return Answer(body) if body["status"] != "unhealthy" else Answer(body, 503, _SOON)
+
+
+async def ready(call: Call) -> Answer:
+    """200 when the server takes work: the store takes changes and it is not stopping."""
+    if call.server.stopping:
+        return Answer({"status": "stopping"}, 503, {"Retry-After": "5"})
+    body = await _examined(call)
+    return Answer(body) if body["status"] == "ok" else Answer(body, 503, _SOON)
+
+
+async def _examined(call: Call) -> dict[str, Any]:
+    """The state of the store, found in time whatever hangs."""
+    engine = call.server.engine
     started = time.monotonic()
-    store: dict[str, Any] = {"type": call.server.engine.store.kind}
-    try:
-        await call.server.engine.read(lambda reader: reader.ping())
-    except Unavailable as error:
+    store: dict[str, Any] = {"type": engine.store.kind}
+    if not await engine.pulse.beats(PATIENCE_S):
         status = "unhealthy"
-        store.update(status="unhealthy", connection="disconnected", error=error.message)
+        store.update(connection="disconnected", error="the store does not answer")
     else:
-        refused = call.server.engine.refused
-        status = "ok" if refused is None else "degraded"
         latency = round((time.monotonic() - started) * 1000)
-        store.update(status=status, connection="connected", latency_ms=latency)
-        if refused is not None:
-            store["error"] = refused
-    body = {
+        status = "ok" if engine.writable else "degraded"
+        store.update(connection="connected", latency_ms=latency)
+        if status == "degraded":
+            store["error"] = "the store takes no changes"
+    store["status"] = status
+    return {
         "status": status,
         "version": "1.0",
         "uptime_seconds": call.server.uptime_s(),
         "backend": store,
     }
-    return Answer(body) if status != "unhealthy" else Answer(body, 503, {"Retry-After": "1"})
-
-
-async def ready(call: Call) -> Answer:
-    """200 when the server takes work: the store answers and it is not stopping."""
-    if call.server.stopping:
-        return Answer({"status": "stopping"}, 503, {"Retry-After": "5"})
-    return await health(call)
 
 
 async def exposition(call: Call) -> Answer:

@@ -64,7 +64,6 @@ class Deliver:
         self._busy: Counter[str] = Counter()
         self._tasks: set[asyncio.Task[None]] = set()
         self._any = False
-        self._away = False
         # How far cursors have been looked past without anything to store, and in how many pages.
         self._passed: dict[str, tuple[int, int, int]] = {}
 
@@ -83,11 +82,8 @@ class Deliver:
             while True:
                 try:
                     pause = await self.round()
-                    self._away = False
                 except OjsError as error:
-                    if not self._away:
-                        log.warning("webhooks wait for the store: %s", error.message)
-                    self._away = True
+                    log.debug("webhooks wait: %s", error.message)
                     pause = SLOW_POLL_S
                 await asyncio.sleep(STRIDE_S)
                 await at_most(self._wake.wait(), pause)

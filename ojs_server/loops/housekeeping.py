@@ -11,6 +11,7 @@ from ojs_server.ops.cron import Fire
 from ojs_server.ops.engine import Engine
 from ojs_server.ops.opening import Open
 from ojs_server.ops.patience import at_most
+from ojs_server.ops.probe import Probe
 from ojs_server.ops.sweep import Sweep, Swept
 from ojs_server.ops.work import NEAR_MS
 from ojs_server.store.base import Reader
@@ -22,6 +23,8 @@ SLOW_POLL_S: Final = NEAR_MS / 1000
 # When something is due that may not be judged yet, or that another node is about to do.
 PAUSE_S: Final = 0.1
 PRUNE_EVERY_MS: Final = 60_000
+# Where nothing was written for so long, it is tried whether it could be.
+PROBE_EVERY_MS: Final = 5_000
 # For how long the other nodes are told at once that fetches wait here.
 WAITING_MS: Final = 5_000
 _NEVER: Final = 1 << 62
@@ -45,7 +48,9 @@ class Housekeeping:
         self._pruned_at = 0
         self._checked_at = 0
         self._heard_at = 0
-        self._away = False
+        self._probed_at = 0
+        self._written = 0
+        self._refused = False
         self._waiting_until = 0
 
     @property
@@ -68,14 +73,12 @@ class Housekeeping:
         while True:
             try:
                 pause = await self._round()
-                if self._away:
-                    log.info("the store is back")
-                self._away = False
+                self._refused = False
             except OjsError as error:
-                if not self._away:
-                    log.warning("housekeeping waits for the store: %s", error.message)
-                self._away = True
-                pause = SLOW_POLL_S
+                self._refuse(error)
+                # Nobody wakes it before: while the store is lost, each round is a probe.
+                await at_most(asyncio.Event().wait(), SLOW_POLL_S)
+                continue
             except Exception:
                 log.exception("a round of housekeeping failed; the next follows")
                 pause = SLOW_POLL_S
@@ -87,7 +90,9 @@ class Housekeeping:
         # What is announced from here on may be missing in what is read below.
         self._expected = _NEVER
         now, due = await self._engine.read(_due)
-        since = self._reachability.observe(now, monotonic_ms())
+        now = await self._probe(now)
+        unheard = self._engine.availability.unheard
+        since = self._reachability.observe(now, monotonic_ms(), unheard)
         await self._look_for_waiters(now)
         await self._write_signs(due, now)
         prune = now - self._pruned_at >= PRUNE_EVERY_MS
@@ -102,7 +107,13 @@ class Housekeeping:
         opened = 0
         if due.limit is not None and due.limit <= now:
             opened = (await self._awaited(self._engine.run(Open()))).limits
-        sweep = Sweep(judged_since=since, asked_at=now, prune=prune, check=check)
+        sweep = Sweep(
+            judged_since=since,
+            asked_at=now,
+            missed=lambda: self._engine.availability.unheard_since(unheard),
+            prune=prune,
+            check=check,
+        )
         swept = await self._awaited(self._engine.run(sweep))
         if prune and not swept.more:
             self._pruned_at = now
@@ -123,6 +134,26 @@ class Housekeeping:
             return task.result()
         finally:
             task.cancel()
+
+    async def _probe(self, now: int) -> int:
+        """Try whether the store takes changes, where it is lost or nothing was written for long;
+        answers its time."""
+        availability = self._engine.availability
+        if availability.written != self._written:
+            self._written, self._probed_at = availability.written, now
+        if availability.lost or now - self._probed_at >= PROBE_EVERY_MS:
+            probed = await self._awaited(self._engine.run(Probe()))
+            availability.probed(probed.where)
+            self._probed_at = now = probed.now
+        return now
+
+    def _refuse(self, error: OjsError) -> None:
+        """Take note of a round that the store or the server has refused."""
+        if error.__cause__ is not None:
+            self._engine.availability.lose(str(error.__cause__) or error.message)
+        elif not (self._refused or self._engine.availability.lost):
+            log.warning("housekeeping waits: %s", error.message)
+        self._refused = True
 
     def _next(self, due: DueTimes, now: int) -> int:
         profile = self._engine.rules.profile

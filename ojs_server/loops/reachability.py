@@ -1,4 +1,4 @@
-"""Since when the store has been reachable without a gap, as this node knows it."""
+"""Since when workers have been heard without a gap, as this node knows it."""
 
 from typing import Final
 
@@ -10,22 +10,30 @@ class Reachability:
     """Judges silence only over time in which it could have been heard.
 
     After a start, a stall of this process or an absence of the store, nobody's heartbeats
-    could arrive; `since` then starts anew, and leases are judged from there.
+    could arrive, and while the store refused them they could not be written; `since` then starts
+    anew, and leases are judged from there.
     """
 
     def __init__(self) -> None:
         self._store: int | None = None
         self._stopwatch = 0
+        self._unheard = 0
         self.since = 0
 
-    def observe(self, store_now: int, stopwatch: int) -> int:
-        """The store answered; returns the moment since which it always did."""
+    def observe(self, store_now: int, stopwatch: int, unheard: int | None = None) -> int:
+        """The store answered; returns the moment since which all workers were heard.
+
+        `unheard` is how often they were refused so far, said once the store takes changes.
+        """
+        unheard = self._unheard if unheard is None else unheard
         if (
             self._store is None
             or store_now - self._store > GAP_MS
             or stopwatch - self._stopwatch > GAP_MS
+            or unheard != self._unheard
         ):
             self.since = store_now
         self._store = store_now
         self._stopwatch = stopwatch
+        self._unheard = unheard
         return self.since

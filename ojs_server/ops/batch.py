@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol, get_args
 
 import msgspec
 
-from ojs_server.domain.errors import OjsError, Unavailable
+from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.happened import Happened
 from ojs_server.domain.turns import Rota
 from ojs_server.ops import (
@@ -25,6 +25,7 @@ from ojs_server.ops import (
     opening,
     presence,
     priority,
+    probe,
     progress,
     rooms,
     routing,
@@ -38,11 +39,11 @@ from ojs_server.ops import (
     workflow,
     workflow_moves,
 )
+from ojs_server.ops.availability import refusal, unavailable
 from ojs_server.ops.exchange import Exchange, RepeatableAck, RepeatableFail
 from ojs_server.ops.locking import foresee, lock
 from ojs_server.ops.work import Chance, Rules, Work
 from ojs_server.store.base import OutcomeUnknown, StaleWrite, Store, StoreBusy, StoreUnavailable
-from ojs_wire import codes
 
 log = logging.getLogger("ojs.store")
 
@@ -128,8 +129,10 @@ HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
     ((sweep.Sweep,), sweep.run),
     ((claim.Claim,), claim.run),
     ((workflow.Cancel,), workflow.run_cancels),
-    # Last: limits are locked after everything else.
+    # Limits are locked after everything else.
     ((opening.Open, opening.Override), opening.run),
+    # A row of this node's own, which nobody else waits for.
+    ((probe.Probe,), probe.run),
 )
 # What changes that which every node knows.
 _SETTINGS: Final[set[type]] = {
@@ -155,22 +158,31 @@ _GROUP_OF: Final = {kind: index for index, (kinds, _) in enumerate(HANDLERS) for
 _FIRST_TO_LOCK: Final = _GROUP_OF[cron.Register]
 
 
+# Calls by which a worker is heard, and what judges whether it was: where one of them is refused,
+# silence says nothing.
+_HEARD: Final[set[type]] = {
+    *(beat.Beat, claim.Claim, settle.Ack, settle.Fail, RepeatableAck, RepeatableFail),
+    *(progress.Advance, checkpoint.Save, presence.Register, sessions.OpenSession),
+    *(sweep.Sweep, signs.Heard, probe.Probe),
+}
+
+
 class Held(Unavailable):
     """Somebody else holds what an operation is about, which was not carried out; it may be tried
     again."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(
-            f"another server is at what this is about: {reason}",
-            code=codes.BACKEND_UNAVAILABLE,
+            "another server is at what this is about, and not done with it in time",
             headers={"Retry-After": "1"},
         )
+        self.reason = reason
 
 
 class Committed(msgspec.Struct, frozen=True):
     """What a batch came to: an outcome per operation, and what the server does next.
 
-    `refused` says why the store took none of it, `in_vain` what the operations heard that alone
+    `refused` says why the store took nothing of it, `in_vain` what the operations heard that alone
     waited in vain for a lock. With a `doubt`, all this is so only if the store carried it out.
     """
 
@@ -182,11 +194,19 @@ class Committed(msgspec.Struct, frozen=True):
     heard: list[str] = []
     refused: str | None = None
     in_vain: list[str] = []
+    # The store does not answer at all.
+    away: bool = False
+    # A worker has called in vain.
+    unheard: bool = False
+    # How many of the operations came to an end that nobody knows.
+    unknown: int = 0
     # How far the event log reaches now; 0 where nothing was added.
     logged: int = 0
     rooms: dict[str, int] = {}
     events: Happened = msgspec.field(default_factory=Happened)
     doubt: OutcomeUnknown | None = None
+    # The store was asked what had become of it.
+    asked: bool = False
 
     def settled(self) -> "Committed":
         """The same without a doubt. The store is asked, which may take seconds, from any thread."""
@@ -194,13 +214,13 @@ class Committed(msgspec.Struct, frozen=True):
             return self
         try:
             if self.doubt.carried_out():
-                return msgspec.structs.replace(self, doubt=None)
+                return msgspec.structs.replace(self, doubt=None, asked=True)
         except OutcomeUnknown as error:
             log.error("%s", error)
-            reason = "nobody knows whether this was stored; ask for it, or repeat it"
-        else:
-            reason = "the store was lost before this was stored"
-        return Committed([_unavailable(reason) for _ in self.outcomes])
+            outcomes = [refusal(error) for _ in self.outcomes]
+            return Committed(outcomes, refused=str(error), unknown=len(outcomes), asked=True)
+        reason = "the store was lost before this was stored"
+        return Committed([unavailable(reason) for _ in self.outcomes], asked=True)
 
 
 class Begun:
@@ -215,7 +235,6 @@ class Begun:
         try:
             self._transaction.close()
         except OutcomeUnknown as error:
-            log.warning("%s", error)
             return msgspec.structs.replace(self._committed, doubt=error)
         return self._committed
 
@@ -284,15 +303,17 @@ def apply(
         if len(ops) == 1:
             if tries > 1:
                 return apply(store, rules, luck, ops, tries - 1, rota=rota, patient=patient)
-            return Committed([_unavailable(f"other nodes were faster each time: {error}")])
+            return Committed([refusal(error)])
     except StoreUnavailable as error:
         busy = isinstance(error, StoreBusy)
         if busy and not patient:
             if len(ops) > 1:
                 raise
             return held(ops, str(error))
-        if len(ops) == 1 or (busy and store.embedded) or not _answers(store):
-            return _refused(ops, str(error), in_vain=[str(error)] if busy else [])
+        if len(ops) == 1 or (busy and store.embedded):
+            return _refused(ops, error, in_vain=[str(error)] if busy else [])
+        if not _answers(store):
+            return _refused(ops, error, away=True)
     except Exception as error:
         if len(ops) == 1 and ops == _parts(ops):
             return Committed([error])
@@ -314,11 +335,19 @@ def one_by_one(
     done: list[Committed] = []
     in_vain: list[str] = []
     for place, op in enumerate(ops, 1):
-        done.append(apply(store, rules, luck, [op], rota=rota, patient=patient).settled())
+        if isinstance(op, sweep.Sweep) and any(part.unheard for part in done):
+            # It would take from those that have just called in vain.
+            done.append(_refused([op], StoreUnavailable("a worker was not heard")))
+            continue
+        part = apply(store, rules, luck, [op], rota=rota, patient=patient).settled()
+        if part.asked:
+            part = msgspec.structs.replace(part, unheard=_hears([op]))
+        done.append(part)
         in_vain += done[-1].in_vain
         if in_vain and place < len(ops) and (store.embedded or len(in_vain) >= WAITS):
             untried = ops[place:]
-            done.append((_refused if patient else held)(untried, in_vain[-1]))
+            reason = in_vain[-1]
+            done.append(_refused(untried, StoreBusy(reason)) if patient else held(untried, reason))
             break
     return _merged(done)
 
@@ -345,6 +374,8 @@ def _whole(ops: Sequence[Operation], done: Committed) -> Committed:
 def _merged(parts: Sequence[Committed]) -> Committed:
     wakes: Counter[str] = Counter()
     rooms: Counter[str] = Counter()
+    logged = max(part.logged for part in parts)
+    reasons = [part.refused for part in parts]
     for part in parts:
         wakes.update(part.wakes)
         rooms.update(part.rooms)
@@ -355,10 +386,13 @@ def _merged(parts: Sequence[Committed]) -> Committed:
         due_at=min((p.due_at for p in parts if p.due_at is not None), default=None),
         ended=[job_id for part in parts for job_id in part.ended],
         heard=[worker_id for part in parts for worker_id in part.heard],
-        # One operation that the database cannot take is not the end of writing.
-        refused=parts[-1].refused if all(part.refused for part in parts) else None,
+        # One operation that the database cannot take is not the end of writing; but that others had
+        # nothing to write says nothing.
+        refused=None if logged else next((why for why in reversed(reasons) if why), None),
+        unheard=any(part.unheard for part in parts),
+        unknown=sum(part.unknown for part in parts),
         in_vain=[reason for part in parts for reason in part.in_vain],
-        logged=max(part.logged for part in parts),
+        logged=logged,
         rooms=rooms,
         events=Happened(event for part in parts for event in part.events),
     )
@@ -426,19 +460,23 @@ def _answers(store: Store) -> bool:
     return True
 
 
-def _refused(ops: Sequence[Operation], reason: str, in_vain: Sequence[str] = ()) -> Committed:
-    log.error("%d operations refused, the store fails: %s", len(ops), reason)
-    return Committed([_unavailable(reason) for _ in ops], refused=reason, in_vain=[*in_vain])
+def _refused(
+    ops: Sequence[Operation], error: Exception, *, in_vain: Sequence[str] = (), away: bool = False
+) -> Committed:
+    return Committed(
+        [refusal(error) for _ in ops],
+        refused=str(error),
+        in_vain=[*in_vain],
+        away=away,
+        unheard=_hears(ops),
+    )
+
+
+def _hears(ops: Sequence[Operation]) -> bool:
+    """Whether workers are heard, or judged, by one of these."""
+    return not _HEARD.isdisjoint(map(type, _parts(ops)))
 
 
 def held(ops: Sequence[Operation], reason: str) -> Committed:
     """What operations come to that somebody else's lock is in the way of."""
     return Committed([Held(reason) for _ in ops], in_vain=[reason])
-
-
-def _unavailable(reason: str) -> OjsError:
-    return Unavailable(
-        f"the store cannot be reached: {reason}",
-        code=codes.BACKEND_UNAVAILABLE,
-        headers={"Retry-After": "1"},
-    )

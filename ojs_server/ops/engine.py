@@ -7,7 +7,6 @@ from typing import Any, Final, TypeVar, overload
 
 from ojs_server.domain.beside import Checkpoint
 from ojs_server.domain.delivery import Delivery
-from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.happened import Happened
 from ojs_server.domain.job import Change, Job
 from ojs_server.domain.schema import Schema
@@ -30,6 +29,7 @@ from ojs_server.ops import (
     opening,
     presence,
     priority,
+    probe,
     progress,
     rooms,
     routing,
@@ -42,14 +42,20 @@ from ojs_server.ops import (
     webhooks,
     workflow,
 )
+from ojs_server.ops.availability import Availability, refusal
 from ojs_server.ops.contention import Contention
 from ojs_server.ops.group_commit import Caller, GroupCommit
+from ojs_server.ops.pulse import Pulse
 from ojs_server.ops.tail import ALL, Tail
 from ojs_server.ops.wakeups import Wakeups
 from ojs_server.ops.work import Chance, Rules, chance
 from ojs_server.store.base import Reader, Store, StoreUnavailable
 
 READERS: Final = 4
+# A read that waits longer, for a thread or for the store, is refused.
+READ_S: Final = 20.0
+# No transaction takes so long where all is well.
+STALLED_S: Final = 5.0
 
 Answer = TypeVar("Answer")
 
@@ -71,8 +77,8 @@ class Engine:
         self.rules = rules
         self.wakeups = Wakeups()
         self.endings = Wakeups()
-        # Why the store refused the last change, such as a full disk; empty while it takes them.
-        self.refused: str | None = None
+        self.availability = availability = Availability()
+        self.pulse = Pulse(lambda: store.ping())
         self.tail = Tail(
             lambda after, limit: self.read(lambda reader: reader.events(after, ALL, limit)),
             lambda: self.read(lambda reader: reader.log_span()),
@@ -91,12 +97,22 @@ class Engine:
         self._reading = ThreadPoolExecutor(READERS, thread_name_prefix="ojs-reader")
         rota = Rota()
         contention = Contention(store, rules, luck, rota)
+        loop = asyncio.get_running_loop()
+
+        def carry_out(ops: list[batch.Operation], begun: batch.Begun | None) -> batch.Committed:
+            if store.embedded:
+                committed = batch.apply(store, rules, luck, ops, rota=rota, begun=begun)
+            else:
+                committed = contention.carry_out(ops)
+            # Before the next batch, which may bring a sweep.
+            availability.unheard += committed.unheard
+            if committed.doubt is not None:
+                availability.doubts += 1
+                loop.call_soon_threadsafe(availability.lose, str(committed.doubt))
+            return committed
+
         self._commits = GroupCommit(
-            lambda ops, begun: (
-                batch.apply(store, rules, luck, ops, rota=rota, begun=begun)
-                if store.embedded
-                else contention.carry_out(ops)
-            ),
+            carry_out,
             self._committed,
             begin=lambda ops: (
                 batch.begin(store, rules, luck, ops, rota, patient=False)
@@ -110,6 +126,11 @@ class Engine:
     def depth(self) -> int:
         """How many operations wait for their transaction."""
         return self._commits.depth
+
+    @property
+    def writable(self) -> bool:
+        """Whether changes are taken, as far as can be told without trying."""
+        return self.availability.reason is None and self._commits.busy_s() < STALLED_S
 
     @overload
     async def run(self, operation: enqueue.Enqueue) -> enqueue.Enqueued: ...
@@ -157,6 +178,8 @@ class Engine:
     async def run(self, operation: rooms.Begin) -> rooms.Begun: ...
     @overload
     async def run(self, operation: sweep.Sweep) -> sweep.Swept: ...
+    @overload
+    async def run(self, operation: probe.Probe) -> probe.Probed: ...
     @overload
     async def run(self, operation: cron.Register | cron.Amend | cron.Forget) -> cron.Kept: ...
     @overload
@@ -237,11 +260,10 @@ class Engine:
 
     async def _in_thread(self, call: Callable[[], Answer]) -> Answer:
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._reading, call)
-        except StoreUnavailable as error:
-            raise Unavailable(
-                f"the store cannot be reached: {error}", headers={"Retry-After": "1"}
-            ) from error
+            async with asyncio.timeout(READ_S):
+                return await asyncio.get_running_loop().run_in_executor(self._reading, call)
+        except (StoreUnavailable, TimeoutError) as error:
+            raise refusal(error) from error
 
     async def close(self) -> None:
         """Finish what was submitted. The store stays open; its owner closes it."""
@@ -250,10 +272,11 @@ class Engine:
         self.tail.close()
         self.rooms.close()
         await self._commits.close()
-        self._reading.shutdown()
+        await asyncio.to_thread(self._reading.shutdown)
+        await self.pulse.close()
 
     def _committed(self, committed: batch.Committed) -> None:
-        self.refused = committed.refused
+        self._judge(committed)
         if committed.heard:
             self.signs.note(committed.heard, committed.now)
         if committed.wakes:
@@ -269,3 +292,17 @@ class Engine:
             self.on_logged()
         if committed.due_at is not None:
             self.on_due(committed.due_at)
+
+    def _judge(self, committed: batch.Committed) -> None:
+        """Learn from a batch whether the store takes changes, and whether workers were heard."""
+        availability = self.availability
+        availability.unknown += committed.unknown
+        if committed.asked:
+            availability.doubts -= 1
+        if committed.asked or committed.away:
+            # Callers had no answer until now; those that waited were refused with the others.
+            availability.unheard += 1
+        if committed.refused is not None:
+            availability.lose(committed.refused)
+        elif committed.logged and not committed.asked:
+            availability.wrote()

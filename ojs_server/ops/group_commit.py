@@ -11,6 +11,7 @@ the store did not say what became of a batch, others ask it, while the next batc
 
 import asyncio
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +19,9 @@ from queue import SimpleQueue
 from typing import Any, Final, Protocol
 
 from ojs_server.domain.errors import Unavailable
+from ojs_server.ops.availability import refusal
 from ojs_server.ops.batch import Begun, Committed, Held, Operation, jobs_of
+from ojs_server.store.base import StoreUnavailable
 from ojs_wire import codes
 
 MAX_BATCH: Final = 512
@@ -92,6 +95,8 @@ class GroupCommit:
         # They go in front of all others as soon as it is their time.
         self._held_up: list[Waiting] = []
         self._busy = False
+        # When the batch began that is with the thread.
+        self._began: float | None = None
         self._closing = False
         self._idle = asyncio.Event()
         self._idle.set()
@@ -105,6 +110,10 @@ class GroupCommit:
     def depth(self) -> int:
         """How many operations wait for their transaction."""
         return len(self._waiting) + len(self._held_up)
+
+    def busy_s(self) -> float:
+        """How long the batch has taken so far that is carried out."""
+        return 0.0 if self._began is None else time.monotonic() - self._began
 
     async def submit(self, operation: Operation) -> Any:
         """Carry out one operation; returns its outcome after the commit, or raises its error."""
@@ -165,6 +174,7 @@ class GroupCommit:
     def _start(self) -> None:
         batch = self._take()
         if batch:
+            self._began = time.monotonic()
             self._batches.put((batch, self._begun(batch)))
         else:
             self._busy = False
@@ -219,11 +229,17 @@ class GroupCommit:
             self._loop.call_soon_threadsafe(self._finish, batch, committed)
 
     def _finish(self, batch: list[Waiting], committed: Committed) -> None:
+        self._began = None
         try:
             if committed.doubt is None:
                 self._tell(batch, committed)
             else:
                 self._ask(batch, committed)
+            if committed.away:
+                # Each batch would find that out for itself, one after the other.
+                waiting, self._waiting = self._waiting, deque()
+                for _, caller in waiting:
+                    self._settle(caller, refusal(StoreUnavailable()))
         finally:
             self._gather(TURNS)
 
@@ -234,7 +250,10 @@ class GroupCommit:
         def told(answer: asyncio.Future[Committed]) -> None:
             self._asked.discard(answer)
             error = answer.exception()
-            self._tell(batch, answer.result() if error is None else Committed([error] * len(batch)))
+            self._tell(
+                batch,
+                answer.result() if error is None else Committed([error] * len(batch), asked=True),
+            )
 
         self._asked.add(asked)
         asked.add_done_callback(told)
@@ -243,14 +262,17 @@ class GroupCommit:
         for (operation, caller), outcome in zip(batch, committed.outcomes, strict=True):
             if isinstance(outcome, Held) and self._put_off(operation, caller):
                 continue
-            try:
-                caller.settle(outcome)
-            except Exception as error:
-                # Nobody else's answer depends on it.
-                self._loop.call_exception_handler(
-                    {"message": "an outcome could not be told", "exception": error}
-                )
+            self._settle(caller, outcome)
         self._on_commit(committed)
+
+    def _settle(self, caller: Caller, outcome: Any) -> None:
+        try:
+            caller.settle(outcome)
+        except Exception as error:
+            # Nobody else's answer depends on it.
+            self._loop.call_exception_handler(
+                {"message": "an outcome could not be told", "exception": error}
+            )
 
     def _gather(self, turns: int) -> None:
         """Start the next batch after so many turns of the loop, each of which reads what came; at

@@ -26,7 +26,7 @@ BEHIND_STEP = 2_000
 class Sweep(msgspec.Struct, frozen=True):
     """One round of housekeeping.
 
-    `judged_since` is the moment since which the store has been reachable without a gap, and
+    `judged_since` is the moment since which workers have been heard without a gap, and
     `asked_at` when the round was asked for. Leases and workers are judged by that moment: what
     came before it has been carried out by now, while a heartbeat that came later may still wait,
     behind other requests or in the socket of a server that was stopped in between.
@@ -34,6 +34,8 @@ class Sweep(msgspec.Struct, frozen=True):
 
     judged_since: int
     asked_at: int
+    # Tells when it is carried out that a worker has called in vain since: then nobody is judged.
+    missed: Callable[[], bool] = lambda: False
     prune: bool = False
     # Whether to look who has become unreachable or was silent for long enough to be deleted.
     check: bool = False
@@ -62,19 +64,20 @@ def run(work: Work, ops: Sequence[Sweep]) -> list[Swept | OjsError]:
 
 
 def _sweep(work: Work, op: Sweep) -> Swept:
-    silent, dropped = doomed(work, op)
+    judges = not op.missed()
+    silent, dropped = doomed(work, op) if judges else ([], [])
     if silent or dropped:
         # What they hold, before anything that is passed over where others have it.
         work.tx.lock((), (), (), [worker.id for worker in (*silent, *dropped)])
     step = BEHIND_STEP if work.now - op.asked_at > BEHIND_MS else MATURE_STEP
     # In maintenance nothing becomes due but the leases of those who still work.
     matured, removed = _mature(work, step) if work.tx.maintenance is None else (0, 0)
-    lapsed = _lapse(work, op)
+    lapsed = _lapse(work, op) if judges else 0
     for workers, why in ((silent, DEATH), (dropped, DROPPED)):
         if workers:
             work.tx.save_workers(bury(work, workers, why))
     dead = len(silent) + len(dropped)
-    changed = _notice(work, op) if op.check else 0
+    changed = _notice(work, op) if op.check and judges else 0
     pruned = prune(work) if op.prune else Pruned()
     more = matured + removed >= step or lapsed >= STEP or max(dead, changed) >= WORKERS_STEP
     return Swept(

@@ -288,7 +288,7 @@ class Tail:
             await self._ask()
             page = await self._page(self.cursor, PAGE)
         except Unavailable as error:
-            log.warning("event streams wait for the store: %s", error.message)
+            log.debug("event streams wait: %s", error.message)
             await asyncio.sleep(SLOW_POLL_S)
             return True
         self._hand_out(page.events)

@@ -410,6 +410,10 @@ class Tx(WorkflowTx, WebhookTx, SchemaTx, RoutingTx, SharingTx, KindTx, CronTx, 
     def announce_due(self, moment: int) -> None:
         """Tell the other nodes, at commit, that something falls due at a moment."""
 
+    def touch(self) -> str:
+        """Write what changes nothing, so that the commit has to reach the disk; answers who takes
+        it, in words for the log."""
+
     def wipe(self) -> None:
         """Remove everything; for conformance runs only."""
 

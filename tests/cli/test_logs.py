@@ -19,7 +19,8 @@ def _restore_root() -> Iterator[None]:
     yield
     root.handlers[:] = handlers
     root.setLevel(level)
-    logging.getLogger("uvicorn").setLevel(logging.NOTSET)
+    for name in ("uvicorn", "psycopg.pool"):
+        logging.getLogger(name).setLevel(logging.NOTSET)
 
 
 def record(message: str, *args: object, level: int = logging.INFO) -> logging.LogRecord:

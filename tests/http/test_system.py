@@ -1,12 +1,16 @@
 """Manifest, health, readiness, metrics, and the reset of conformance runs."""
 
+import asyncio
+import threading
 from contextlib import AbstractContextManager
 
 import httpx
 import pytest
 
 from ojs_server.app import Server
-from ojs_server.store.base import Reader, StoreUnavailable
+from ojs_server.http import system
+from ojs_server.ops import engine
+from ojs_server.store.base import Reader, StoreBusy, StoreUnavailable, Tx
 from ojs_server.store.records import Foreseen
 from tests.http.conftest import Serve, connect
 from tests.http.steps import (
@@ -53,6 +57,13 @@ async def test_a_server_with_its_store_is_well(client: httpx.AsyncClient, path: 
     assert answer["backend"]["connection"] == "connected"
 
 
+async def until(client: httpx.AsyncClient, path: str, status: int) -> None:
+    """Ask until the answer is this one."""
+    async with asyncio.timeout(30):
+        while (await client.get(path)).status_code != status:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
 def _unreachable() -> AbstractContextManager[Reader]:
     raise StoreUnavailable("connection refused")
 
@@ -62,11 +73,12 @@ async def test_a_server_without_its_store_says_so(
 ) -> None:
     with monkeypatch.context() as away:
         away.setattr(server.store, "reader", _unreachable)
+        away.setattr(server.store, "ping", _unreachable)
         for path in (f"{V1}/health", "/ready"):
             response = await client.get(path)
             assert response.status_code == 503
             assert body(response)["status"] == "unhealthy"
-            assert "connection refused" in body(response)["backend"]["error"]
+            assert body(response)["backend"]["error"] == "the store does not answer"
         for path in (f"{V1}/queues", f"{V1}/events", f"{WORKERS}/w", f"{WORKERS}/w/health"):
             error = error_of(await client.get(path), 503, "backend_unavailable")
             assert error["retryable"] is True
@@ -132,6 +144,77 @@ async def test_a_store_that_refuses_changes_is_degraded(
         response = await client.get(f"{V1}/health")
         assert response.status_code == 200
         assert body(response)["status"] == "degraded"
-        assert body(response)["backend"]["error"] == "database or disk is full"
+        assert body(response)["backend"]["error"] == "the store takes no changes"
+        response = await client.get("/ready")
+        assert response.status_code == 503
+        assert body(response)["status"] == "degraded"
     await enqueue(client)
     assert body(await client.get(f"{V1}/health"))["status"] == "ok"
+    assert (await client.get("/ready")).status_code == 200
+
+
+async def test_a_store_that_takes_changes_again_is_found_by_the_server_itself(
+    client: httpx.AsyncClient, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody writes but the server, which tries."""
+
+    def full(foreseen: Foreseen | None, *, patient: bool) -> None:
+        raise StoreUnavailable("database or disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(server.store, "transaction", full)
+        await client.post(JOBS, json={"type": "a", "args": []})
+        assert (await client.get("/ready")).status_code == 503
+    await until(client, "/ready", 200)
+    assert body(await client.get(f"{V1}/health"))["status"] == "ok"
+
+
+@pytest.mark.parametrize("path", [f"{V1}/health", "/ready"])
+async def test_health_is_answered_in_time_whatever_hangs(
+    client: httpx.AsyncClient, server: Server, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """Every thread that reads waits for the store, and the look at its health as well."""
+    monkeypatch.setattr(system, "PATIENCE_S", 0.05)
+    flows = threading.Event()
+    monkeypatch.setattr(server.store, "ping", flows.wait)
+    reads = [asyncio.create_task(server.engine.read(lambda reader: flows.wait())) for _ in range(9)]
+    try:
+        async with asyncio.timeout(30):
+            for _ in range(3):
+                response = await client.get(path)
+                assert response.status_code == 503
+                assert body(response)["status"] == "unhealthy"
+    finally:
+        flows.set()
+        await asyncio.gather(*reads)
+    await until(client, path, 200)
+
+
+def test_health_is_promised_within_two_seconds() -> None:
+    assert system.PATIENCE_S < 2
+
+
+async def test_a_writer_that_hangs_is_not_ready(
+    client: httpx.AsyncClient, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As without the standby that a primary waits for: all can be read, and no commit ends."""
+    flows = threading.Event()
+    transaction = server.store.transaction
+
+    def hanging(foreseen: Foreseen | None, *, patient: bool) -> AbstractContextManager[Tx]:
+        if server.store.embedded and not patient:
+            raise StoreBusy
+        flows.wait()
+        return transaction(foreseen, patient=patient)
+
+    monkeypatch.setattr(engine, "STALLED_S", 0.1)
+    with monkeypatch.context() as patched:
+        patched.setattr(server.store, "transaction", hanging)
+        writing = asyncio.create_task(enqueue(client))
+        try:
+            await until(client, "/ready", 503)
+            response = await client.get(f"{V1}/health")
+            assert (response.status_code, body(response)["status"]) == (200, "degraded")
+        finally:
+            flows.set()
+            await writing

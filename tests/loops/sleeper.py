@@ -5,12 +5,14 @@ from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
 from typing import Any
 
-from ojs_server.domain.errors import Unavailable
 from ojs_server.loops.housekeeping import Housekeeping
+from ojs_server.ops.availability import Availability, refusal
+from ojs_server.ops.probe import Probe, Probed
 from ojs_server.ops.signs import Heard, Signs
 from ojs_server.ops.sweep import Sweep, Swept
 from ojs_server.ops.wakeups import Wakeups
 from ojs_server.ops.work import Rules
+from ojs_server.store.base import StoreUnavailable
 from ojs_server.store.records import DueTimes, QueueCounts
 
 AT = 1_700_000_000_000
@@ -24,12 +26,14 @@ class Surroundings:
         self.wakeups = Wakeups()
         self.rooms = Wakeups()
         self.signs = Signs()
+        self.availability = Availability()
         self.now = AT
         self.due = DueTimes(None, None, None)
         self.queues: list[QueueCounts] = []
         self.failure: Exception | None = None
         self.sweeps: list[Sweep] = []
         self.heard: list[Heard] = []
+        self.probes: list[int] = []
         self.noted: list[int] = []
         self.answer: Callable[[Sweep], Swept] = lambda sweep: Swept(self.now)
         # Called when the due times have been read and are on their way back.
@@ -38,7 +42,7 @@ class Surroundings:
     async def read(self, question: Callable[[Any], Any]) -> Any:
         """Like the engine's."""
         if self.failure is not None:
-            raise self.failure
+            raise self.failure from StoreUnavailable("no route to 10.1.2.3")
         reader = SimpleNamespace(
             now=lambda: self.now, due=lambda: self.due, queues=lambda names: self.queues
         )
@@ -46,13 +50,20 @@ class Surroundings:
         self.meanwhile()
         return found
 
-    async def run(self, operation: Sweep | Heard) -> Swept | int:
+    async def run(self, operation: Any) -> Any:
         """Like the engine's."""
         if isinstance(operation, Heard):
             self.heard.append(operation)
             return len(operation.worker_ids)
-        self.sweeps.append(operation)
-        return self.answer(operation)
+        if isinstance(operation, Probe):
+            self.probes.append(self.now)
+            return Probed(self.now, "a disk")
+        return await self.sweep(operation)
+
+    async def sweep(self, sweep: Sweep) -> Swept:
+        """What the writer does."""
+        self.sweeps.append(sweep)
+        return self.answer(sweep)
 
     async def note_waiting(self, until: int) -> None:
         """Like the engine's."""
@@ -60,7 +71,7 @@ class Surroundings:
 
     def gone(self) -> None:
         """The store cannot be reached from now on."""
-        self.failure = Unavailable("the store cannot be reached")
+        self.failure = refusal(StoreUnavailable())
 
 
 class Sleeper:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 from collections.abc import AsyncIterator
 
 import msgspec
@@ -152,17 +153,16 @@ async def test_a_waiter_that_comes_makes_it_look(night: Night) -> None:
 async def test_it_survives_the_stores_absence_and_says_so_once(
     night: Night, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with caplog.at_level(logging.INFO, "ojs.housekeeping"):
+    with caplog.at_level(logging.INFO):
         night.around.gone()
         for _ in range(3):
             assert await night.sleeper.next() == SLOW_POLL_S
         night.around.failure = None
         for _ in range(2):
             await night.sleeper.next()
-    assert [record.getMessage() for record in caplog.records] == [
-        "housekeeping waits for the store: the store cannot be reached",
-        "the store is back",
-    ]
+    lost, back = [record.getMessage() for record in caplog.records]
+    assert lost == "the store is lost: no route to 10.1.2.3"
+    assert re.fullmatch(r"the store is back after \d+\.\d s: a disk", back)
 
 
 async def test_it_survives_a_failed_round(night: Night, caplog: pytest.LogCaptureFixture) -> None:
@@ -328,7 +328,7 @@ async def test_waiting_for_a_busy_writer_is_no_gap(
         around.now += 1000
         looked.release()
 
-    monkeypatch.setattr(around, "run", slow)
+    monkeypatch.setattr(around, "sweep", slow)
     around.meanwhile = pass_a_second
     night.sweeper.nudge()
     async with asyncio.timeout(30):
@@ -354,7 +354,7 @@ async def test_a_stall_while_the_writer_is_busy_is_a_gap(
         around.now += 40_000
         return Swept(around.now, matured=1)
 
-    monkeypatch.setattr(around, "run", stopped)
+    monkeypatch.setattr(around, "sweep", stopped)
     await night.sleeper.next()
     await night.sleeper.next()
     first, second = around.sweeps[1:]

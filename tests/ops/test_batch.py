@@ -266,7 +266,7 @@ async def test_an_unreachable_store_is_unavailable_to_readers(engine: Engine) ->
     def fail(reader: object) -> None:
         raise StoreUnavailable("gone")
 
-    with pytest.raises(Unavailable, match="cannot be reached: gone"):
+    with pytest.raises(Unavailable, match=r"cannot be reached$"):
         await engine.read(fail)
 
 

@@ -53,12 +53,12 @@ async def test_nobody_waits_for_each_of_many_requests_and_the_loop_for_none(
     with locked(store_url):
         assert await many() == ["Unavailable" if store.embedded else "Held"] * 8
         # Whoever has the file has all of it; a server that has rows has not broken the store.
-        assert bool(engine.refused) == store.embedded
+        assert bool(engine.availability.reason) == store.embedded
     # On PostgreSQL it could be the fault of one of them; two that waited alone tell that it is not.
     in_loop, in_thread, briefly = (True, False), (False, True), (False, False)
     assert begun == ([in_loop, in_thread] if store.embedded else [briefly] * 3)
     assert await many() == ["Enqueued"] * 8
-    assert not engine.refused
+    assert not engine.availability.reason
     await engine.close()
 
 
@@ -75,7 +75,7 @@ def test_one_by_one_ends_where_it_is_hopeless(bench: Bench) -> None:
         assert (faulty.tries, committed.refused, committed.wakes) == (5, None, {"q": 2})
         assert bench.counts() == {"available": 2}
     told = {(str(one), one.headers["Retry-After"]) for one in committed.outcomes[4:]}
-    assert told == {("the store cannot be reached: held", "1")}
+    assert told == {("somebody else has held the store for too long", "1")}
 
 
 def test_what_was_committed_before_is_told_as_done(bench: Bench) -> None:

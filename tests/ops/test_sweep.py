@@ -10,6 +10,19 @@ from tests.ops.bench import Bench, enqueue
 from tests.ops.model import BURIED
 
 
+def test_nobody_is_judged_where_a_worker_has_called_in_vain_since(bench: Bench) -> None:
+    """What time alone does is done."""
+    bench.put(visibility_timeout=5)
+    bench.take("w")
+    bench.beat("w", None)
+    bench.put(scheduled_at="+PT1S")
+    bench.clock.advance(90_000)
+    swept = bench.sweep(missed=lambda: True, check=True)
+    assert swept == Swept(bench.clock.now, matured=1)
+    swept = bench.sweep(check=True)
+    assert (swept.lapsed, swept.dead) == (1, 1)
+
+
 def test_nothing_to_do(bench: Bench) -> None:
     swept = bench.sweep()
     assert swept == Swept(bench.clock.now)

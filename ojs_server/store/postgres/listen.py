@@ -13,6 +13,7 @@ from psycopg import sql
 from ojs_server.store.base import OnDue, OnLog, OnWake
 from ojs_server.store.postgres.bounded import AsyncBoundedConnection
 from ojs_server.store.postgres.connect import Address
+from ojs_server.store.postgres.failures import first_line
 from ojs_server.store.postgres.transaction import Place
 
 log = logging.getLogger("ojs.listen")
@@ -50,6 +51,7 @@ class PostgresListener:
         self._on_log = on_log
         self._on_due = on_due
         self._pause_s = FIRST_PAUSE_S
+        self._hears = True
 
     async def run(self) -> None:
         """Listen until cancelled, and again after each loss of the connection."""
@@ -57,7 +59,9 @@ class PostgresListener:
             try:
                 await self._listen()
             except (psycopg.Error, OSError) as error:
-                log.warning("notices from other nodes are not heard: %s", error)
+                if self._hears:
+                    log.warning("notices from other nodes are not heard: %s", first_line(error))
+                self._hears = False
             await asyncio.sleep(self._pause_s)
             self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
 
@@ -71,6 +75,9 @@ class PostgresListener:
                 sql.SQL("LISTEN {}").format(sql.Identifier(self._place.channel))
             )
             self._pause_s = FIRST_PAUSE_S
+            if not self._hears:
+                log.info("notices from other nodes are heard again")
+            self._hears = True
             # Whatever was said while nobody listened is lost, so everybody looks once.
             self._on_wake(None)
             self._on_log(None)

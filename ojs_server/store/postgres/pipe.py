@@ -117,6 +117,11 @@ class Pipe:
         """Whether something was changed, or may have been by what is on its way."""
         return self._changed or any(sent.changes for sent in self._sent)
 
+    @property
+    def peer(self) -> str:
+        """The host and the port of the database, as they were given."""
+        return f"{self._pg.host.decode()}:{self._pg.port.decode()}"
+
     def send(self, sql: str, bound: Bound, look: Look | None = None) -> None:
         """Put a statement on its way; its answer is looked at later."""
         plan = _plan_of(sql)

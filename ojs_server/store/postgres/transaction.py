@@ -121,6 +121,12 @@ class PostgresTx(PostgresStatements, TableWrites):
         """Every node's next transaction sees another number and reads them again."""
         self.run("bump_configs")
 
+    def touch(self) -> str:
+        """Be seen again, by a row that is this node's own."""
+        self._say("enter", node=self.node)
+        ((address, port),) = self.all("primary")
+        return f"{self._pipe.peer}, which is {address}:{port}" if address else self._pipe.peer
+
     def lock(
         self,
         workers: Iterable[str],

@@ -1,11 +1,13 @@
 """The store contract: all or nothing, one moment and rising places, and the store as a whole."""
 
 from collections import deque
+from pathlib import Path
 
 import pytest
 
 from ojs_server.store.base import MAX_POSITIONS, POSITION_BITS, Store, StoreUnavailable
 from ojs_server.store.records import Foreseen
+from tests.store.postgres.server import query
 from tests.store.records import (
     EVERYTHING,
     ON_ALL_VERSIONS,
@@ -234,3 +236,29 @@ def test_nobody_who_goes_on_is_taken_for_silent(store: Store) -> None:
         assert store.end_silent_transactions() == 0
     assert store.end_silent_transactions() == 0
     assert whole(store, "j1") is not None
+
+
+@ON_ALL_VERSIONS
+def test_a_touch_changes_nothing_and_tells_who_takes_it(store: Store) -> None:
+    with store.transaction() as tx:
+        where = tx.touch()
+    assert where == store.location if store.embedded else "127.0.0.1" in where
+    assert_empty(store)
+
+
+def test_a_touch_has_to_reach_the_disk(store: Store, store_url: str) -> None:
+    """Otherwise a full disk would take it."""
+    before = written(store, store_url)
+    with store.transaction():
+        pass
+    assert written(store, store_url) == before
+    with store.transaction() as tx:
+        tx.touch()
+    assert written(store, store_url) > before
+
+
+def written(store: Store, store_url: str) -> int:
+    """A number that rises with what is written."""
+    if store.embedded:
+        return Path(f"{store.location}-wal").stat().st_size
+    return int(query(store_url, "SELECT max(xmin::text::int8) FROM nodes")[0][0])

@@ -150,6 +150,10 @@ INSERT INTO nodes (node, seen_at, waiting_until)
 VALUES (%(node)s::text, (extract(epoch FROM clock_timestamp()) * 1000)::int8, 0)
 ON CONFLICT (node) DO UPDATE SET seen_at = excluded.seen_at
 
+-- name: primary
+-- Which server this is; by a socket of its machine it has no address.
+SELECT host(inet_server_addr()), inet_server_port()
+
 -- name: fold_counts
 -- Add the counters of nodes that are gone to this node's, or their rows would pile up. Rows that
 -- are locked belong to somebody who is not gone.

@@ -17,6 +17,10 @@ FROM events WHERE pos > :after AND pos < :before ORDER BY pos DESC LIMIT :limit
 -- There is always a count, of nothing at first.
 INSERT INTO event_tally (one, upto, total) VALUES (1, 0, 0)
 
+-- name: touch
+-- Write a row as it is.
+UPDATE event_tally SET one = one
+
 -- name: load_tally
 -- How many events there are, and up to where they were counted.
 SELECT upto, total FROM event_tally

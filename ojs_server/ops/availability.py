@@ -1,0 +1,81 @@
+"""The state of the store as this node knows it, and what a caller is told of it."""
+
+import logging
+import time
+from collections.abc import Callable
+
+from ojs_server.domain.errors import Unavailable
+from ojs_server.store.base import OutcomeUnknown, StaleWrite, StoreBusy
+
+log = logging.getLogger("ojs.store")
+
+
+class Availability:
+    """Whether the store takes changes, since when it does not, and whether workers are heard.
+
+    It is lost with the first change that is refused. The next commit of a change ends that for
+    callers; the log says so once a probe has asked who takes changes now.
+    """
+
+    def __init__(self) -> None:
+        # Why the last change was refused, such as a full disk; empty while changes are taken.
+        self.reason: str | None = None
+        # How often a call by which a worker is heard was refused. The writer's thread counts.
+        self.unheard = 0
+        # How many batches there are whose COMMIT was not answered, so that the store is asked.
+        self.doubts = 0
+        # How many changes have come to an end that nobody knows.
+        self.unknown = 0
+        # How many batches have brought changes to the disk.
+        self.written = 0
+        self.on_lost: Callable[[], None] = lambda: None
+        self._lost_at: float | None = None
+
+    @property
+    def lost(self) -> bool:
+        """Whether a probe has to find out if the store is back."""
+        return self._lost_at is not None
+
+    def unheard_since(self, count: int) -> bool:
+        """Whether a worker was refused since there were so many, or may still be."""
+        return self.unheard != count or self.doubts > 0
+
+    def lose(self, reason: str) -> None:
+        """The store has refused a change, or does not answer."""
+        self.reason = reason
+        if self._lost_at is None:
+            self._lost_at = time.monotonic()
+            log.error("the store is lost: %s", reason)
+            self.on_lost()
+
+    def wrote(self) -> None:
+        """A change is on disk."""
+        self.reason = None
+        self.written += 1
+
+    def probed(self, where: str) -> None:
+        """A probe is on disk; `where` says who has taken it."""
+        self.wrote()
+        if self._lost_at is not None:
+            away_s = time.monotonic() - self._lost_at
+            self._lost_at = None
+            log.warning("the store is back after %.1f s: %s", away_s, where)
+
+
+def refusal(error: Exception) -> Unavailable:
+    """The answer to whoever asked for what the store did not do. Its log has the details: they
+    may name what is behind the server."""
+    if isinstance(error, OutcomeUnknown):
+        message = "nobody knows whether this was stored; ask for it, or repeat it"
+    elif isinstance(error, StoreBusy):
+        message = "somebody else has held the store for too long"
+    elif isinstance(error, StaleWrite):
+        message = "other servers were faster each time"
+    else:
+        message = "the store cannot be reached"
+    return unavailable(message)
+
+
+def unavailable(message: str) -> Unavailable:
+    """The answer to whoever may try again in a moment."""
+    return Unavailable(message, headers={"Retry-After": "1"})

@@ -1,0 +1,59 @@
+"""A store that refuses changes, or does not answer, while a test says so."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ojs_server.store.base import OutcomeUnknown, StoreBusy, StoreUnavailable
+
+INNER = "connection to 10.1.2.3 refused"
+
+
+class Refusing:
+    """Stands before a store."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+        self.refuses = False
+        # Commits are not answered, and it tells what became of them once it was asked for.
+        self.forgets = False
+        self.tells = threading.Event()
+        self.carried_out: bool | None = None
+        # Cleared, it lets nobody go on who reads or writes.
+        self.flows = threading.Event()
+        self.flows.set()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    @contextmanager
+    def transaction(self, foreseen: Any = None, *, patient: bool = True) -> Iterator[Any]:
+        """One write transaction, or none."""
+        if self._store.embedded and not patient and not self.flows.is_set():
+            raise StoreBusy(INNER)
+        self.flows.wait()
+        if self.refuses:
+            raise StoreUnavailable(INNER)
+        with self._store.transaction(foreseen, patient=patient) as tx:
+            yield tx
+            if self.forgets:
+                raise OutcomeUnknown(INNER, self._told)
+
+    def _told(self) -> bool:
+        self.tells.wait()
+        if self.carried_out is None:
+            raise OutcomeUnknown(INNER)
+        return self.carried_out
+
+    @contextmanager
+    def reader(self) -> Iterator[Any]:
+        """The store's, once it flows."""
+        self.flows.wait()
+        with self._store.reader() as reader:
+            yield reader
+
+    def ping(self) -> None:
+        """The same; a store that refuses changes still answers."""
+        self.flows.wait()
+        self._store.ping()
