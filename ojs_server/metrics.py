@@ -8,6 +8,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from ojs_server.domain.happened import Labels
 from ojs_server.domain.workers import Presence
 from ojs_server.job_metrics import MAX_SERIES, OTHER, OTHERS, Bounded, JobMetrics
+from ojs_server.store_metrics import StoreMetrics
 from ojs_server.tallies import Tally, Times
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
@@ -22,6 +23,7 @@ class Metrics:
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
         self.jobs = JobMetrics(self._registry)
+        self.store = StoreMetrics(self._registry)
         self._requests = Tally(
             "ojs_http_requests",
             "Requests answered, by route and status.",
@@ -193,6 +195,14 @@ class Metrics:
         for (kind, *_), count in counts.items():
             if kind in _PRESENCES:
                 self._presences.labels(_PRESENCES[kind]).inc(count)
+
+    def forget_stored(self) -> None:
+        """What stands in the store cannot be told for now."""
+        for gauge in (
+            *(self._depth, self._tenants, self._pool_jobs, self._pool_use),
+            *(self._workers, self._busy, self._pressure),
+        ):
+            gauge.clear()
 
     def render(self) -> bytes:
         """The exposition text."""

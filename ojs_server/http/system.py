@@ -1,5 +1,6 @@
 """The server about itself: manifest, health, readiness, metrics."""
 
+import asyncio
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -9,6 +10,7 @@ from ojs_server import __version__
 from ojs_server.domain.checkpoint import MAX_STATE
 from ojs_server.domain.delivery import MAX_ATTEMPTS
 from ojs_server.domain.demand import RUNTIME
+from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.job import STATES, State
 from ojs_server.domain.pool import STRATEGIES as STRATEGIES_OF_POOLS
 from ojs_server.domain.progress import MAX_DATA
@@ -20,6 +22,7 @@ from ojs_server.http.call import Answer, Call
 from ojs_server.http.queues import pressure_of
 from ojs_server.http.tenants import counts_of
 from ojs_server.metrics import CONTENT_TYPE
+from ojs_server.store_metrics import StoreState
 from ojs_wire.calls import MAX_RESULTS
 from ojs_wire.tracing import PROPAGATED
 
@@ -105,6 +108,8 @@ EXTENSIONS: Final[Mapping[str, Mapping[str, Any]]] = {
 
 # Whoever asks is answered within two seconds.
 PATIENCE_S: Final = 1.8
+# What stands in the store is waited for by whoever reads metrics.
+STORED_S: Final = 5.0
 _SOON: Final = {"Retry-After": "1"}
 
 
@@ -191,6 +196,32 @@ async def _examined(call: Call) -> dict[str, Any]:
 
 async def exposition(call: Call) -> Answer:
     """Prometheus text; a plain `Accept: text/plain` gets exactly that type."""
+    metrics, engine = call.server.metrics, call.server.engine
+    try:
+        async with asyncio.timeout(STORED_S):
+            await _observe_stored(call)
+    except (Unavailable, TimeoutError):
+        # Whoever wants to know that the store is away is told by the rest.
+        metrics.forget_stored()
+    metrics.observe_waiting(len(engine.wakeups))
+    metrics.observe_streams(len(engine.tail))
+    metrics.store.observe(
+        StoreState(
+            writable=engine.writable,
+            waiting_writes=engine.depth,
+            lost_connections=engine.store.lost_connections,
+            unknown_outcomes=engine.availability.unknown,
+        )
+    )
+    plain = (call.header(b"accept") or "").strip() == "text/plain"
+    return Answer(
+        metrics.render(),
+        media_type="text/plain" if plain else CONTENT_TYPE,
+    )
+
+
+async def _observe_stored(call: Call) -> None:
+    """Read what stands in the store."""
     queues = await call.server.engine.read(lambda reader: reader.queues())
     loads, now = await call.server.engine.read(lambda reader: (reader.workers(), reader.now()))
     webhooks = await call.server.engine.read(lambda reader: reader.webhooks())
@@ -222,10 +253,3 @@ async def exposition(call: Call) -> Answer:
             busy.update(profile_of(load.worker).get("queues", ()))
     metrics.observe_workers(seen, busy)
     metrics.observe_webhooks(len(webhooks))
-    metrics.observe_waiting(len(call.server.engine.wakeups))
-    metrics.observe_streams(len(call.server.engine.tail))
-    plain = (call.header(b"accept") or "").strip() == "text/plain"
-    return Answer(
-        metrics.render(),
-        media_type="text/plain" if plain else CONTENT_TYPE,
-    )

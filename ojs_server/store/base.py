@@ -553,6 +553,10 @@ class Store(Protocol):
     embedded: bool
     location: str
 
+    @property
+    def lost_connections(self) -> int:
+        """How many connections were lost, each of which is made anew."""
+
     def transaction(
         self, foreseen: Foreseen | None = None, *, patient: bool = True
     ) -> AbstractContextManager[Tx]:

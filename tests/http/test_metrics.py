@@ -1,12 +1,16 @@
 """Metrics and log lines of jobs: counted from what was committed, on both stores."""
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import httpx
 import pytest
 
 from ojs_server import job_metrics, metrics
 from ojs_server.app import Server
+from ojs_server.store.base import OutcomeUnknown, StoreUnavailable, Tx
+from ojs_server.store.records import Foreseen
 from tests.http.conftest import Serve, connect
 from tests.http.steps import V1, WORKERS, active_job, enqueue
 
@@ -27,6 +31,48 @@ async def fail(client: httpx.AsyncClient, job_id: str, *, retryable: bool) -> No
     error = {"message": "boom", "retryable": retryable}
     answer = await client.post(f"{WORKERS}/nack", json={"job_id": job_id, "error": error})
     assert answer.status_code == 200
+
+
+async def test_the_way_to_the_store_is_measured_while_it_is_away(
+    client: httpx.AsyncClient, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await enqueue(client, queue="email")
+
+    def away(*given: object, **more: object) -> None:
+        raise StoreUnavailable("gone")
+
+    assert "ojs_store_writable 1.0" in await lines(client)
+    with monkeypatch.context() as patched:
+        patched.setattr(server.store, "reader", away)
+        patched.setattr(server.store, "transaction", away)
+        await client.post(f"{V1}/jobs", json={"type": "a", "args": []})
+        found = await lines(client)
+    assert "ojs_store_writable 0.0" in found
+    assert "ojs_store_waiting_writes 0.0" in found
+    assert "ojs_store_unknown_outcomes_total 0.0" in found
+    assert [line for line in found if line.startswith("ojs_queue_depth{")] == []
+    assert 'ojs_queue_depth{queue="email",state="available"} 1.0' in await lines(client)
+
+
+async def test_an_outcome_that_nobody_knows_is_counted(
+    client: httpx.AsyncClient, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    transaction = server.store.transaction
+
+    @contextmanager
+    def lost(foreseen: Foreseen | None, *, patient: bool) -> Iterator[Tx]:
+        with transaction(foreseen, patient=patient) as tx:
+            yield tx
+            raise OutcomeUnknown("lost")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(server.store, "transaction", lost)
+        answer = await client.post(f"{V1}/jobs", json={"type": "a", "args": []})
+        assert answer.status_code == 503
+    (line,) = [
+        line for line in await lines(client) if line.startswith("ojs_store_unknown_outcomes_total")
+    ]
+    assert float(line.split()[1]) >= 1
 
 
 async def test_jobs_are_counted_and_timed(client: httpx.AsyncClient) -> None:

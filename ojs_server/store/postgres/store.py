@@ -81,6 +81,7 @@ class PostgresStore:
         self._routings: Routings = {}
         self._silences = Silences()
         self._writer = Writer(address, patience_s)
+        self._lost_readers = 0
         try:
             connection = self._writer.connection()
             with at_the_boundary():
@@ -120,6 +121,7 @@ class PostgresStore:
         with at_the_boundary():
             connection = self._pool.getconn(pool_s)
             while _has_died(connection):
+                self._lost_readers += 1
                 connection.close()
                 self._pool.putconn(connection)
                 connection = self._pool.getconn(pool_s)
@@ -134,7 +136,13 @@ class PostgresStore:
                 connection.close()
                 raise StoreUnavailable(first_line(error)) from error
             finally:
+                self._lost_readers += connection.closed
                 self._pool.putconn(connection)
+
+    @property
+    def lost_connections(self) -> int:
+        """How many connections for writing and for reading were lost."""
+        return self._writer.lost + self._lost_readers
 
     def ping(self) -> None:
         """Raise StoreUnavailable unless the database answers."""

@@ -54,6 +54,8 @@ class Writer:
         self._planned_at = 0.0
         # How many transactions have written a token.
         self._noted = 0
+        # How many connections were lost.
+        self.lost = 0
 
     def connection(self) -> BoundedConnection:
         """The connection at hand, or a new one."""
@@ -159,3 +161,4 @@ class Writer:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+            self.lost += not self._closed

@@ -57,6 +57,7 @@ class SqliteStore:
 
     kind = "sqlite"
     embedded = True
+    lost_connections = 0
     _closed = False
     _backfill: Backfill | None = None
 

@@ -48,11 +48,13 @@ def test_connections_that_ended_while_idle_are_replaced_unnoticed(postgres_store
         for round_ in range(3):
             put(store, a_job(f"j{round_}"))
             store.ping()
+            lost = store.lost_connections
             assert end_connections(postgres_store) >= 2
             assert whole(store, f"j{round_}") is not None
             with store.transaction(Foreseen(["w"], [f"j{round_}"])) as tx:
                 assert list(tx.load_jobs([f"j{round_}"])) == [f"j{round_}"]
                 tx.insert_jobs([a_job(f"k{round_}")])
+            assert store.lost_connections >= lost + 2
     assert stored(postgres_store) == ["j0", "j1", "j2", "k0", "k1", "k2"]
 
 

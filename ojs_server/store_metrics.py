@@ -1,0 +1,53 @@
+"""Metrics of the way to the database: whether it takes changes, and what was lost on the way."""
+
+from collections.abc import Iterator
+
+import msgspec
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+
+class StoreState(msgspec.Struct, frozen=True):
+    """What a node knows of its database at a moment."""
+
+    writable: bool = True
+    waiting_writes: int = 0
+    lost_connections: int = 0
+    unknown_outcomes: int = 0
+
+
+class StoreMetrics(Collector):
+    """The state that was observed last, in the form of Prometheus."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._state = StoreState()
+        registry.register(self)
+
+    def observe(self, state: StoreState) -> None:
+        """The state as of now."""
+        self._state = state
+
+    def collect(self) -> Iterator[GaugeMetricFamily | CounterMetricFamily]:
+        """All of it, for the registry."""
+        state = self._state
+        yield GaugeMetricFamily(
+            "ojs_store_writable",
+            "Whether the database takes changes, 1 or 0.",
+            value=float(state.writable),
+        )
+        yield GaugeMetricFamily(
+            "ojs_store_waiting_writes",
+            "Changes that wait for their transaction at this node.",
+            value=state.waiting_writes,
+        )
+        yield CounterMetricFamily(
+            "ojs_store_reconnects",
+            "Connections to the database that were lost and are made anew.",
+            value=state.lost_connections,
+        )
+        yield CounterMetricFamily(
+            "ojs_store_unknown_outcomes",
+            "Changes that were refused although they may have been stored.",
+            value=state.unknown_outcomes,
+        )
