@@ -1,0 +1,60 @@
+"""A primary that waits for a standby that is not there: all can be read, and no commit ends."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import closing
+
+import httpx
+import psycopg
+import pytest
+
+from ojs_server.app import Server as Node
+from ojs_server.settings import Settings
+from ojs_server.store.postgres.store import PostgresStore
+from tests.http.conftest import connect
+from tests.http.steps import JOBS, V1, body
+from tests.postgres import Server
+
+LIMIT_S = 60
+
+
+def wait_for_standby(server: Server, name: str) -> None:
+    """Have commits wait for a standby of this name; without one they wait for nobody."""
+    with closing(psycopg.connect(server.url, autocommit=True)) as connection:
+        connection.execute(f"ALTER SYSTEM SET synchronous_standby_names = '{name}'".encode())
+        connection.execute("SELECT pg_reload_conf()")
+
+
+@pytest.fixture
+async def node(durable_postgres: Server) -> AsyncIterator[Node]:
+    store = PostgresStore(durable_postgres.url, node="a", answer_s=1, patience_s=1)
+    node = Node(Settings(), store)
+    async with node.running():
+        yield node
+
+
+async def until_ready(client: httpx.AsyncClient, status: int) -> dict[str, object]:
+    async with asyncio.timeout(LIMIT_S):
+        while (answer := await client.get("/ready")).status_code != status:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+    return body(answer)
+
+
+@pytest.mark.long
+async def test_a_primary_without_its_standby_is_not_ready(
+    node: Node, durable_postgres: Server
+) -> None:
+    async with connect(node) as client:
+        await until_ready(client, 200)
+        await asyncio.to_thread(wait_for_standby, durable_postgres, "nobody")
+        # Nobody writes but the node itself, which notices.
+        assert (await until_ready(client, 503))["status"] == "degraded"
+        async with asyncio.timeout(LIMIT_S):
+            answer = await client.post(JOBS, json={"type": "a", "args": []})
+        assert answer.status_code == 503
+        assert (await client.get(f"{V1}/queues")).status_code == 200
+        assert (await client.get("/ready")).status_code == 503
+        await asyncio.to_thread(wait_for_standby, durable_postgres, "")
+        await until_ready(client, 200)
+        answer = await client.post(JOBS, json={"type": "a", "args": []})
+        assert answer.status_code == 201
