@@ -8,15 +8,19 @@ from typing import Any
 import psycopg
 import pytest
 
+from ojs_server.domain.errors import Unavailable
+from ojs_server.ops.engine import Engine
+from ojs_server.ops.work import Rules
 from ojs_server.store.base import OutcomeUnknown, Store, StoreUnavailable, Tx
 from ojs_server.store.postgres import outcome
 from ojs_server.store.postgres.statements import STATEMENTS, Statement
 from ojs_server.store.postgres.store import PostgresStore
+from tests.ops.bench import enqueue
 from tests.postgres import Server
 from tests.store.postgres.conftest import Apart
 from tests.store.postgres.proxy import Fault, Proxy, proxy_before
 from tests.store.postgres.server import LIMIT_S, query, wait_until
-from tests.store.records import a_job, put
+from tests.store.records import a_job, put, whole
 
 DISTRIBUTION = (pytest.mark.store_postgres, pytest.mark.store_distribution)
 # On the chosen PostgreSQL and on the distribution's.
@@ -233,3 +237,20 @@ def test_what_a_crash_undid_is_not_taken_for_the_next_transaction_of_its_number(
         assert committed == numbers[0]
         assert asked.result() is False
     assert stored(url) == ["before"]
+
+
+async def test_callers_are_answered_when_the_outcome_is_known(
+    store: PostgresStore, proxy: Proxy
+) -> None:
+    """And only what was carried out is told of."""
+    told: list[str] = []
+    engine = Engine(store, Rules())
+    engine.on_logged = lambda: told.append("logged")
+    proxy.fault = Fault.ANSWER_LOST
+    (made,) = (await engine.run(enqueue())).jobs
+    assert (whole(store, made.job.id) is not None, told) == (True, ["logged"])
+    proxy.fault = Fault.REQUEST_LOST
+    with pytest.raises(Unavailable, match="before this was stored"):
+        await engine.run(enqueue())
+    assert told == ["logged"]
+    await engine.close()
