@@ -19,7 +19,7 @@ COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-h
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup postgres run demo test test-distribution bench bench-long bench-check bench-scheduled bench-worker bench-streams bench-bloat bench-jit lint format check conformance faults chaos lock clean again
+.PHONY: help setup postgres run demo test test-distribution browser test-browser bench bench-long bench-check bench-scheduled bench-worker bench-streams bench-bloat bench-jit lint format check conformance faults chaos lock clean again
 .DELETE_ON_ERROR:
 
 help: ## List the targets
@@ -47,6 +47,12 @@ test-distribution: $(VENV)/.dev postgres ## Run the contract suite and the end-t
 	@$(BIN)/python -m compileall -q $(PACKAGES)
 	$(BIN)/pytest --numprocesses=$(JOBS) --dist=worksteal --durations=10 \
 		-m "store_postgres and not store_distribution" tests/store tests/e2e $(ARGS)
+
+browser: ## Install Chromium, where apt-get has it
+	@command -v chromium >/dev/null || sh requirements/browser.sh
+
+test-browser: $(VENV)/.dev browser ## See in Chromium what pages of other origins can do
+	$(BIN)/pytest -m browser tests/browser $(ARGS)
 
 bench: $(VENV)/.dev ## Measure the hot calls beside the floor, a fleet and a flood, on both stores (LOAD=load generator)
 	$(BIN)/python -m benchmarks.throughput --load "$(LOAD)" --peer $(ARGS)
