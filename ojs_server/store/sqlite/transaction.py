@@ -93,11 +93,12 @@ class SqliteTx(SqliteStatements, TableWrites):
         }
 
     def due_queues(self, queues: Iterable[str]) -> list[str]:
-        """Where a scheduled job or a retry is due."""
-        names = list(dict.fromkeys(queues))
-        rows = self.all_rows("next_due_in", [(name,) for name in names])
-        due = {queue for queue, moment in rows if moment is not None and moment <= self.now}
-        return [name for name in names if name in due]
+        """Where a scheduled job or a retry is due; queue by queue, which costs little here."""
+        return [
+            name
+            for name in dict.fromkeys(queues)
+            if self.all("is_due_in", queue=name, now=self.now)
+        ]
 
     def load_due_in(self, queues: Sequence[str], each: int) -> list[Job]:
         """Scheduled jobs and retries that are due; queue by queue, which costs little here."""
