@@ -65,7 +65,7 @@ def connection(filled: str) -> Iterator[psycopg.Connection[Any]]:
     with closing(psycopg.connect(filled, autocommit=True)) as connection:
         register(connection)
         connection.execute(STATEMENTS["begin"].sql.encode())
-        connection.execute(STATEMENTS["begun"].sql.encode(), {"local": True})
+        connection.execute(STATEMENTS["begun"].sql.encode(), {"local": True, "lock_ms": 10_000})
         yield connection
         # The server would come to it by itself, but perhaps after the next test has begun.
         connection.execute("ROLLBACK")
