@@ -108,6 +108,7 @@ RULES: Final = (
     "which the first object of `args` does not have",
     "as in the path; an entry keeps its name",
     "must be at most 10000; go on with next_cursor",
+    "before `until`",
     # What else is registered.
     "do not fit the schema of",
     # It may stand in the query, too.
