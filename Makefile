@@ -19,7 +19,7 @@ COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-h
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup postgres run demo test test-distribution browser test-browser bench bench-long bench-check bench-scheduled bench-worker bench-streams bench-bloat bench-jit lint format check conformance faults chaos lock clean again
+.PHONY: help setup postgres run demo test test-distribution browser test-browser bench bench-long bench-check bench-scheduled bench-worker bench-streams bench-bloat bench-jit lint format check conformance faults chaos fuzz lock clean again
 .DELETE_ON_ERROR:
 
 help: ## List the targets
@@ -102,6 +102,9 @@ faults: $(VENV)/.dev ## Plant each known fault and see that the conformance suit
 
 chaos: $(VENV)/.dev ## Kill PostgreSQL and nodes under load, and account for every job (ARGS="--help" shows its options)
 	nice $(BIN)/python -m tests.chaos $(ARGS)
+
+fuzz: $(VENV)/.dev ## Send raw bytes that are hardly HTTP, at every place of openapi.yaml (ARGS="--help" shows its options)
+	nice $(BIN)/python -m tests.fuzz $(ARGS)
 
 lock: ## Renew the locks within pyproject.toml's ranges (needs uv; ARGS=--upgrade for newer versions)
 	$(COMPILE) pyproject.toml requirements/build.in --output-file requirements/run.txt

@@ -13,25 +13,29 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
-from tests.fuzz.playing import BOUND_S, Player, Tally
+from tests.fuzz.playing import BOUND_S, MOST_FAULTS, Player, Tally
 from tests.fuzz.served import Served, served
 from tests.fuzz.shots import Shooter
 from tests.postgres import Run, Server
 from tests.postgres_programs import chosen
 
 # After so many shots the server is opened again, should one of them have closed it.
-_OPEN_AFTER = 500
+PORTION: Final = 1_000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command."""
     options = _parser().parse_args(arguments)
     began = time.monotonic()
-    with _database(options.store) as database, tempfile.TemporaryDirectory() as folder:
-        with served(database, Path(folder) / "log") as server:
-            tally = asyncio.run(_played(server, options))
-            faults = [*tally.faults, *server.faults()]
+    with (
+        _database(options.store) as database,
+        tempfile.TemporaryDirectory() as folder,
+        served(database, Path(folder) / "log") as server,
+    ):
+        tally = asyncio.run(_played(server, options))
+        faults = [*tally.faults, *server.faults()]
     print(told_of(tally, time.monotonic() - began))
     for fault in faults:
         print(f"FAULT {fault}")
@@ -46,21 +50,13 @@ async def _played(server: Served, options: argparse.Namespace) -> Tally:
         print(shot.kind, shot.pieces)
         await player.play([options.only], 1)
         return player.tally
-    told = itertools.count(1)
-
-    def between(tally: Tally) -> None:
-        if tally.shots // _OPEN_AFTER >= (turn := _turn[0]):
-            _turn[0] = turn + 1
-            asyncio.get_running_loop().run_in_executor(None, server.open_again)
-        if tally.requests // 10_000 >= _told[0]:
-            _told[0] = next(told) + 1
-            print(f"{tally.requests} requests, {len(tally.faults)} faults", flush=True)
-
-    _turn, _told = [1], [1]
-    numbers = itertools.takewhile(
-        lambda _: player.tally.requests < options.requests, itertools.count(options.first)
-    )
-    await player.play(numbers, options.at_once, between)
+    for first in itertools.count(options.first, PORTION):
+        await player.play(range(first, first + PORTION), options.at_once)
+        server.open_again()
+        done = player.tally.requests
+        print(f"{done} requests, {len(player.tally.faults)} faults", flush=True)
+        if done >= options.requests or len(player.tally.faults) >= MOST_FAULTS:
+            break
     return player.tally
 
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from tests.fuzz.values import EACH
+from tests.http.contract import document
 from tests.openapi.operations import OPERATIONS, Operation, resolve
 
 JSON: Final = "application/json"
@@ -36,15 +37,9 @@ def is_endless(operation: Operation) -> bool:
 
 def parameters(operation: Operation) -> Iterator[tuple[str, str]]:
     """The names of its parameters, each with where it stands."""
-    for shared in (_shared(operation), operation.definition.get("parameters", ())):
-        for one in map(resolve, shared):
-            yield one["in"], one["name"]
-
-
-def _shared(operation: Operation) -> Any:
-    from tests.http.contract import document
-
-    return document()["paths"][operation.path].get("parameters", ())
+    shared = document()["paths"][operation.path].get("parameters", ())
+    for one in map(resolve, (*shared, *operation.definition.get("parameters", ()))):
+        yield one["in"], one["name"]
 
 
 def _of(operation: Operation) -> Iterator[Place]:

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
@@ -45,7 +45,6 @@ class Player:
         self,
         numbers: Iterable[int],
         at_once: int,
-        between: Callable[[Tally], None] = lambda tally: None,
     ) -> None:
         """Play these shots, until there are faults enough."""
         left = iter(numbers)
@@ -55,7 +54,6 @@ class Player:
                 if len(self.tally.faults) >= MOST_FAULTS:
                     return
                 await self._play(number)
-                between(self.tally)
 
         async with asyncio.TaskGroup() as group:
             for _ in range(at_once):

@@ -3,7 +3,6 @@
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +13,9 @@ import httpx
 ROOT: Final = Path(__file__).parents[2]
 V1: Final = "/ojs/v1"
 # What a log has where something failed that nobody foresaw.
-SUSPECT: Final = re.compile(r"Traceback|failed unexpectedly|Task exception|never (retrieved|awaited)")
+SUSPECT: Final = re.compile(
+    r"Traceback|failed unexpectedly|Task exception|never (retrieved|awaited)"
+)
 _START_S: Final = 60.0
 
 
@@ -52,13 +53,16 @@ class Served:
 def served(database: str, log: Path) -> Iterator[Served]:
     """Start a server on a database, and end it."""
     command = [sys.executable, "-m", "ojs_server", "--port", "0", "--database", database]
-    with log.open("w") as errors, subprocess.Popen(
-        [*command, "--conformance", "--max-wait-ms", "50", "--log-level", "warning"],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=errors,
-        text=True,
-    ) as process:
+    with (
+        log.open("w") as errors,
+        subprocess.Popen(
+            [*command, "--conformance", "--max-wait-ms", "50", "--log-level", "warning"],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        ) as process,
+    ):
         try:
             assert process.stdout is not None
             announced = re.search(r"http://127\.0\.0\.1:\d+", process.stdout.readline())
