@@ -94,7 +94,7 @@ class Player:
                     writer.transport.abort()
         except TimeoutError:
             return bytes(received), False
-        except ConnectionError:
+        except OSError:
             # It was ended in the middle of what is sent: an end like another.
             pass
         return bytes(received), True
@@ -102,7 +102,7 @@ class Player:
 
 async def _send(shot: Shot, writer: asyncio.StreamWriter) -> None:
     # A server that ends the connection in the middle is heard of by whoever reads.
-    with contextlib.suppress(ConnectionError):
+    with contextlib.suppress(OSError):
         for piece in shot.pieces:
             writer.write(piece)
             await writer.drain()

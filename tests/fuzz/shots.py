@@ -7,6 +7,7 @@ chunks, paths, the order of things.
 
 import itertools
 import random
+import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -89,10 +90,7 @@ class Shooter:
         if byte not in b" \r\n" and luck.random() < 0.5:
             raw = bytes([byte])
         part = luck.choice([raw, b"a" + raw, raw * 3, raw + b"/..", b"%" + raw, b"%e2%82" + raw])
-        path = operation.path.encode()
-        while b"{" in path:
-            before, _, rest = path.partition(b"{")
-            path = before + part + rest.partition(b"}")[2]
+        path = re.sub(rb"\{[^}]*\}", lambda _: part, operation.path.encode())
         if luck.random() < 0.3:
             at = luck.randrange(1, len(path) + 1)
             path = path[:at] + part + path[at:]

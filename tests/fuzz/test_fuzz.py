@@ -46,9 +46,9 @@ def test_every_operation_is_shot_at_in_every_place() -> None:
 
 def test_a_shot_is_the_same_each_time() -> None:
     one, same, other = Shooter(1, "a"), Shooter(1, "a"), Shooter(2, "a")
-    data = [one.shot(number).data for number in range(60)]
-    assert data == [same.shot(number).data for number in range(60)]
-    assert data != [other.shot(number).data for number in range(60)]
+    data = [one.shot(number).data for number in range(4_000)]
+    assert data == [same.shot(number).data for number in range(4_000)]
+    assert data != [other.shot(number).data for number in range(4_000)]
 
 
 def test_values_are_put_where_they_belong() -> None:
