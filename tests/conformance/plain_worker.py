@@ -217,6 +217,10 @@ class Worker:
             if status == 200:
                 self.take(told.get("jobs") or [], sent)
             self.fetching = False
+            if status == 409:
+                # The server takes this worker for gone.
+                self.register()
+                self.beat()
             if status != 200:
                 failures += 1
                 time.sleep(max(wait, pause(failures)))
@@ -342,7 +346,7 @@ class Worker:
     def busy(self) -> bool:
         return bool(self.held) or self.fetching or self.giving_back > 0
 
-    def run(self) -> int:
+    def register(self) -> None:
         profile = {"queues": QUEUES, "concurrency": PLACES, "hostname": "plain", "pid": os.getpid()}
         failures = 0
         while not self.ending:
@@ -350,9 +354,12 @@ class Worker:
             if status:
                 self.dead_s = told.get("heartbeat_timeout", self.dead_s)
                 self.lease_s = told.get("visibility_timeout_default", self.lease_s)
-                break
+                return
             failures += 1
             time.sleep(pause(failures))
+
+    def run(self) -> int:
+        self.register()
         told = call("/ojs/manifest", None)[1]
         announced = bool((told.get("capabilities") or {}).get("bulk_settle"))
         self.settles = announced and FAULT != "settles_singly"

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 RETRY_MS = 4_000
 LEASE_MS = 10_000
 SILENT_MS = 30_000
+# A FETCH that comes sooner after the last sign of life is not written down at once.
+HEARD_MS = 5_000
 KEEP_MS = {"completed": 60_000, "cancelled": 70_000, "discarded": 80_000}
 # What is told of a job that will not be tried again.
 BURIED = ("job.discarded", "dead_letter.added")
@@ -44,7 +46,10 @@ class Peer:
     """A worker as the server should see it."""
 
     alive_at: int | None = None
+    # The last sign of life that was written down.
+    seen_at: int = 0
     gone: bool = False
+    died: bool = False
     quiet: bool = False
 
 
@@ -71,15 +76,22 @@ class Model:
 
     def fetch(
         self, worker: str, queues: list[str], count: int, fetch_id: str | None, now: int
-    ) -> list[str]:
-        """The ids that this FETCH is answered with."""
+    ) -> list[str] | None:
+        """The ids that this FETCH is answered with; None where it is refused."""
         held = [job for job in self.held(worker) if fetch_id and job.fetch_id == fetch_id]
         if held:
             lanes = {queue: lane for lane, queue in enumerate(queues)}
             held.sort(key=lambda job: (lanes.get(job.queue, 9), -job.priority, job.place))
             return [job.id for job in held]
-        peer = self.workers.setdefault(worker, Peer())
-        if peer.gone or peer.quiet:
+        peer = self.workers.setdefault(worker, Peer(seen_at=now))
+        if peer.gone and not peer.died:
+            return None
+        if peer.gone:
+            self.workers[worker] = peer = Peer(now, now)
+        elif peer.seen_at <= now - HEARD_MS:
+            peer.seen_at = now
+            peer.alive_at = None if peer.alive_at is None else now
+        if peer.quiet:
             return []
         taken = [job for queue in queues for job in self.line(queue)][:count]
         for job in taken:
@@ -158,15 +170,15 @@ class Model:
         else:
             job.state, job.holder = "available", None
 
-    def leave(self, worker: str, now: int) -> None:
+    def leave(self, worker: str, now: int, *, died: bool = False) -> None:
         """A worker says goodbye or is found dead."""
         for job in self.held(worker):
             self.lose(job, now)
-        self.workers[worker].gone = True
+        self.workers[worker].gone, self.workers[worker].died = True, died
 
     def beat(self, worker: str, listed: list[str], now: int, *, quiet: bool) -> list[str]:
         """The ids that this BEAT keeps."""
-        self.workers[worker] = Peer(now, quiet=quiet)
+        self.workers[worker] = Peer(now, now, quiet=quiet)
         kept = [job_id for job_id in listed if self.jobs[job_id] in self.held(worker)]
         for job_id in kept:
             self.jobs[job_id].lease_end = now + LEASE_MS
@@ -196,7 +208,7 @@ class Model:
             for worker, peer in self.workers.items():
                 silent = peer.alive_at is not None and peer.alive_at + SILENT_MS <= now
                 if silent and not peer.gone:
-                    self.leave(worker, now)
+                    self.leave(worker, now, died=True)
 
     def counts(self) -> dict[str, Counter[str]]:
         """Jobs by queue and state."""

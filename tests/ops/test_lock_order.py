@@ -34,6 +34,7 @@ from ojs_server.ops.exchange import RepeatableAck, RepeatableFail
 from ojs_server.ops.move import Move
 from ojs_server.ops.opening import Open, Override
 from ojs_server.ops.priority import Prioritize
+from ojs_server.ops.probe import Probe
 from ojs_server.ops.progress import Advance
 from ojs_server.ops.rooms import Begin, Join
 from ojs_server.ops.routing import DropRouting, SaveRouting
@@ -164,6 +165,7 @@ class World:
         yield workflow.Cancel(self.flow)
         yield Open()
         yield Override(f"k.{name}", Policy(concurrency=1))
+        yield Probe()
 
 
 def kind_of(op: batch.Operation) -> str:
