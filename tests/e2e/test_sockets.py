@@ -30,9 +30,9 @@ async def exchange(node: Node, sent: bytes) -> tuple[int, dict[str, object]]:
     ("sent", "status"),
     [
         (b"this is not HTTP\r\n\r\n", 400),
-        (b"NOSUCHVERB / HTTP/1.1\r\nhost: x\r\n\r\n", 400),
-        (b"POST /ojs/v1/jobs HTTP/1.1\r\nhost: x\r\ncontent-length: many\r\n\r\n", 400),
-        (b"GET / HTTP/1.1\r\nhost: x\r\nx-long: " + b"a" * 80_000, 431),
+        (b"NOSUCHVERB / HTTP/1.1\r\nhost: localhost\r\n\r\n", 400),
+        (b"POST /ojs/v1/jobs HTTP/1.1\r\nhost: localhost\r\ncontent-length: many\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nhost: localhost\r\nx-long: " + b"a" * 80_000, 431),
         (b"GET /" + b"a" * 80_000, 431),
     ],
 )
@@ -66,7 +66,7 @@ async def test_who_sends_too_much_hears_so(sqlite_path: str) -> None:
 
 
 async def test_who_is_refused_before_the_end_hears_so(sqlite_path: str) -> None:
-    chunked = b"POST /ojs/v1/jobs HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"
+    chunked = b"POST /ojs/v1/jobs HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n"
     sent = {b"GET /": 431, b"this is no HTTP\r\n": 400, chunked + b"1\r\n{\r\nno size\r\n": 400}
     async with running(f"sqlite:///{sqlite_path}") as node:
         for start, status in sent.items():
@@ -75,7 +75,7 @@ async def test_who_is_refused_before_the_end_hears_so(sqlite_path: str) -> None:
 
 
 async def test_who_goes_on_sending_holds_no_stop(sqlite_path: str) -> None:
-    head = b"POST /ojs/v1/jobs HTTP/1.1\r\nhost: x\r\ncontent-length: 99999999\r\n\r\n"
+    head = b"POST /ojs/v1/jobs HTTP/1.1\r\nhost: localhost\r\ncontent-length: 99999999\r\n\r\n"
     async with running(f"sqlite:///{sqlite_path}") as node:
         address = urlsplit(node.url)
         reader, writer = await asyncio.open_connection(address.hostname, address.port)
@@ -88,7 +88,9 @@ async def test_who_goes_on_sending_holds_no_stop(sqlite_path: str) -> None:
 
 
 def a_request(path: str, body: bytes, *lines: str) -> bytes:
-    head = "\r\n".join((f"POST {path} HTTP/1.1", "host: x", *lines, f"content-length: {len(body)}"))
+    head = "\r\n".join(
+        (f"POST {path} HTTP/1.1", "host: localhost", *lines, f"content-length: {len(body)}")
+    )
     return head.encode() + b"\r\n\r\n" + body
 
 

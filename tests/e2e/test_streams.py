@@ -140,7 +140,7 @@ def connect_and_read_nothing(node: Node) -> socket.socket:
     client = socket.socket()
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     client.connect((address.hostname, address.port))
-    client.sendall(f"GET {STREAM} HTTP/1.1\r\nhost: x\r\n\r\n".encode())
+    client.sendall(f"GET {STREAM} HTTP/1.1\r\nhost: localhost\r\n\r\n".encode())
     return client
 
 
