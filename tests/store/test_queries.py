@@ -48,6 +48,9 @@ ONLY_POSTGRES = {
     "watch_client",
 }
 
+# One queue at a time is asked for there, and its one writer needs no row of its own.
+ONLY_SQLITE = {"is_due_in", "touch"}
+
 TEXT = """-- About the file.
 
 -- name: first
@@ -68,7 +71,7 @@ INSERT INTO t VALUES {rows}
 
 def test_both_stores_have_the_same_statements() -> None:
     assert set(STATEMENTS) - set(load_queries(SQLITE)) == ONLY_POSTGRES
-    assert set(load_queries(SQLITE)) - set(STATEMENTS) == set()
+    assert set(load_queries(SQLITE)) - set(STATEMENTS) == ONLY_SQLITE
 
 
 def test_a_file_is_split_into_its_statements_and_fragments() -> None:
