@@ -9,7 +9,7 @@ from prometheus_client.registry import Collector
 
 
 class StoreState(msgspec.Struct, frozen=True):
-    """What a node knows of its database at a moment."""
+    """State of a node's database at a moment."""
 
     writable: bool = True
     waiting_writes: int = 0

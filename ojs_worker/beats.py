@@ -30,7 +30,7 @@ Attempts = Mapping[str, int]
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What a BEAT says: the state, and each job that is held with the number of its delivery; and
+    """Content of a BEAT: the state, and each job that is held with the number of its delivery; and
     when it is said, on the clock of `elapsed`."""
 
     state: State

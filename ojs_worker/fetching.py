@@ -30,7 +30,7 @@ class Unreadable(msgspec.Struct, frozen=True):
 
 
 class Fetched(msgspec.Struct, frozen=True):
-    """What one FETCH brought, and when it was first sent, on the clock of `elapsed`."""
+    """Answer to one FETCH, and when that was first sent, on the clock of `elapsed`."""
 
     jobs: Sequence[Job] = ()
     unreadable: Sequence[Unreadable] = ()
@@ -123,7 +123,7 @@ class Fetcher:
         return wanted
 
     def answered(self, fetched: Fetched) -> Fetched:
-        """What was asked for has come; the same, and since when it can have been given."""
+        """Note that the answer has come; return it, and since when it can have been given."""
         self._pending = None
         return msgspec.structs.replace(fetched, asked_at=self._asked_at)
 

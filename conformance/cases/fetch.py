@@ -95,7 +95,7 @@ async def first_in_first_out(stage: Stage) -> None:
 
 @case("OJS-FET-024", level=1, alone=True, seconds=60)
 async def due_beside_many(stage: Stage) -> None:
-    """What is due is handed to the next FETCH, however many others are due at the same time."""
+    """The next FETCH hands out a due job, however many others are due at the same time."""
     crowd, queue, worker = stage.name(), stage.name(), stage.name("w")
 
     async def now() -> datetime:

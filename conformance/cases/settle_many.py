@@ -122,7 +122,7 @@ async def waiting(stage: Stage) -> None:
 
 @case("OJS-STL-014", "OJS-STL-015", level=1, capability=SETTLE)
 async def asking_again(stage: Stage) -> None:
-    """The same results again are answered as repeated; a single FAIL is refused as ever."""
+    """Results that are sent again are answered as repeated; a single FAIL is refused as ever."""
     queue, worker = stage.name(), stage.name("w")
     await stage.enqueue_many(queue, 3, retry={"initial_interval": "PT1H", "max_interval": "PT1H"})
     done, failed, back = await stage.fetch(queue, worker, count=3)

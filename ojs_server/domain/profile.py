@@ -72,7 +72,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def heard_every_ms(self) -> int:
-        """How old a sign of life may become before a later one is written down."""
+        """Age of a written sign of life from which on a later one is written."""
         shortest = min(self.thresholds.unreachable_ms, self.dead_after_ms or MINUTE)
         return min(HEARD_EVERY_MS, shortest // 4)
 

@@ -71,8 +71,8 @@ def withheld(worker: Worker, now: int, profile: Profile) -> Withheld | None:
 
 
 def is_final(worker: Worker, profile: Profile) -> bool:
-    """Whether a worker was deleted, where only a new one can follow on that. To be declared dead
-    is not the end of it."""
+    """Tell whether a worker was deleted for good, so that only a new one can follow. One that was
+    declared dead can come back."""
     return profile.final_deletion and worker.deleted_at is not None and not worker.died
 
 

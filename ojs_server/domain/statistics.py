@@ -59,7 +59,7 @@ class Span(msgspec.Struct, frozen=True):
 
 
 class Recent(msgspec.Struct, frozen=True):
-    """What happened in a queue within the last hour, about, as the HTTP binding has it."""
+    """Figures of a queue for about the last hour, as the HTTP binding has them."""
 
     completed_last_hour: int
     failed_last_hour: int

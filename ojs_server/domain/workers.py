@@ -75,7 +75,7 @@ class Worker(msgspec.Struct, frozen=True):
 
     @property
     def lacks_session(self) -> bool:
-        """Whether nothing was heard of it since it lost its session."""
+        """Tell whether nothing was heard of the worker since it lost its session."""
         if self.dropped_at is None or self.alive_at is None:
             return False
         return self.dropped_at >= self.alive_at

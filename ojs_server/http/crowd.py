@@ -24,7 +24,7 @@ _LOOK_EVERY_S: Final = 1.0
 
 
 class Waits(IntEnum):
-    """What a connection waits for its client to do; the first are the first to make room."""
+    """The client's next step on a connection, in the order in which connections make room."""
 
     LEAVE = 0
     ASK = 1
@@ -35,7 +35,7 @@ class Member(Protocol):
     """A connection."""
 
     def waits(self) -> tuple[Waits, float] | None:
-        """What its client has to do, and since when; None where the server has to do something."""
+        """Return the client's next step and since when it is due; None on the server's turn."""
 
     def make_room(self) -> None:
         """End at once."""
@@ -108,7 +108,7 @@ class Crowd:
 
 
 def raised_limit() -> int:
-    """How many descriptors this process may have, after as many as possible were asked for."""
+    """Raise the limit of file descriptors as far as it goes, and return it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         try:
@@ -120,7 +120,7 @@ def raised_limit() -> int:
 
 
 def most_connections(wanted: int | None, descriptors: int, others: int) -> int:
-    """How many connections there may be, with so many descriptors for them and for all else."""
+    """Return the default bound of connections for a limit of file descriptors."""
     if descriptors == resource.RLIM_INFINITY:
         return wanted or MOST_BY_DEFAULT
     # Where descriptors are few, half of them are for clients all the same.

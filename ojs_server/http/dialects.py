@@ -117,7 +117,7 @@ def media_type(call: Call) -> str:
 
 
 def fetch_answer(call: Call, jobs: Iterator[bytes], told: Mapping[str, Any]) -> Answer:
-    """What FETCH hands out and what else it says, in one object, or one job a line where that is
+    """Build the answer to a FETCH, one object, or one job a line where that is
     asked for."""
     if NDJSON in (call.header(b"accept") or ""):
         # No JSON of ours has a line's end in it.
@@ -127,7 +127,7 @@ def fetch_answer(call: Call, jobs: Iterator[bytes], told: Mapping[str, Any]) -> 
 
 
 def flat(call: Call) -> bool:
-    """Whether one job or one cron entry is repeated at the top: some SDKs look for it there.
+    """Tell whether one job or one cron entry is repeated at the top: some SDKs look for it there.
 
     SDKs send OJS-Version, the conformance cases and command lines do not.
     """
@@ -135,7 +135,7 @@ def flat(call: Call) -> bool:
 
 
 def is_administration(call: Call) -> bool:
-    """Whether a call was made by its spelling in the admin API, which is stricter in places."""
+    """Tell whether a call was made by its path in the admin API, which is stricter in places."""
     return str(call.scope["path"]).startswith("/ojs/v1/admin/")
 
 
@@ -240,7 +240,7 @@ def workflow_list(shown: list[dict[str, Any]], pagination: dict[str, Any]) -> di
 
 
 def statistics(period: str, spans: list[dict[str, Any]]) -> dict[str, Any]:
-    """What happened over time, under the names that the admin UI and the command line read."""
+    """Build the history of statistics, under the names that the admin UI and the CLI read."""
     return {"period": period, "data": spans, "data_points": spans}
 
 

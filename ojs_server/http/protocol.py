@@ -261,7 +261,7 @@ class BoundedHttp(FramedHttp):
         self._expect_within(PAUSE_S)
 
     def _expect_rest(self) -> None:
-        """What has begun has to go on, and to come to its end."""
+        """Enforce the time limits of a head and of a body."""
         now = self.loop.time()
         if self._since is None:
             self._since = now
@@ -305,7 +305,7 @@ class BoundedHttp(FramedHttp):
             self.transport.abort()
 
     def waits(self) -> tuple[Waits, float] | None:
-        """What the client has to do, and since when; None where the server has to do something."""
+        """Return the client's next step and since when it is due; None on the server's turn."""
         if self._leaves:
             return None
         if self.transport.is_closing() or self.transport.get_protocol() is not self:

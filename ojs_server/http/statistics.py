@@ -43,7 +43,7 @@ Spans = Mapping[str, Sequence[Span]]
 
 
 async def now(call: Call) -> Answer:
-    """How many queues, workers and jobs there are, and what went through in the last minute; with
+    """Answer the numbers of queues, workers and jobs, and the last minute's throughput; with
     `queue` those of one queue, and all workers."""
     query = checked_query(call, ("queue",))
     return Answer(await read(call.server, _queue_in(query)))
@@ -118,7 +118,7 @@ async def lately(engine: Engine, queues: Sequence[str]) -> tuple[Spans, Spans, i
 
 
 async def last_hour(engine: Engine, queue: str) -> Recent:
-    """What happened in a queue within the last hour."""
+    """Return the figures of a queue for the last hour."""
     await collect(engine)
 
     def look(reader: Reader) -> tuple[Sequence[Count], int]:

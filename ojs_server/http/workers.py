@@ -144,7 +144,7 @@ def fetched(call: Call, deliveries: Deliveries) -> Iterator[bytes]:
 
 
 def withheld_members(deliveries: Deliveries) -> dict[str, Any]:
-    """What the answer to a FETCH says where its worker is handed nothing: `state` or `presence`."""
+    """Members of the answer to a FETCH without jobs: the worker's `state` or `presence`."""
     reason = deliveries.withheld
     if reason is None:
         return {}

@@ -10,7 +10,7 @@ EVERY_S: Final = 1.0
 
 
 class Ending(Protocol):
-    """Who can end them."""
+    """A store that can end silent transactions."""
 
     async def end_silent_transactions(self) -> int:
         """End those that have lasted for too long; answers how many."""

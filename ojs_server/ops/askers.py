@@ -40,7 +40,7 @@ class Askers(msgspec.Struct, frozen=True):
 
 
 def look_at(work: Work, ops: "Sequence[Claim]") -> Askers:
-    """Who asks; those who need not be known become so, and the dead come back."""
+    """Load the workers of FETCH calls; store new ones, and revive those that were declared dead."""
     ids = sorted({op.worker_id for op in ops if op.worker_id})
     if not ids:
         return Askers()

@@ -11,7 +11,7 @@ log = logging.getLogger("ojs.store")
 
 
 class Availability:
-    """Whether the store takes changes, since when it does not, and whether workers are heard.
+    """State of the store: whether it takes changes, since when not, whether workers are heard.
 
     It is lost with the first change that is refused. The next commit of a change ends that for
     callers; the log says so once a probe has asked who takes changes now.
@@ -33,11 +33,11 @@ class Availability:
 
     @property
     def lost(self) -> bool:
-        """Whether a probe has to find out if the store is back."""
+        """Tell whether a probe has to find out if the store is back."""
         return self._lost_at is not None
 
     def unheard_since(self, count: int) -> bool:
-        """Whether a worker was refused since there were so many, or may still be."""
+        """Tell whether a worker was refused since a count of refusals, or may still be."""
         return self.unheard != count or self.doubts > 0
 
     def lose(self, reason: str) -> None:

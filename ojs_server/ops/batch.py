@@ -209,7 +209,7 @@ class Committed(msgspec.Struct, frozen=True):
     asked: bool = False
 
     def settled(self) -> "Committed":
-        """The same without a doubt. The store is asked, which may take seconds, from any thread."""
+        """Settle the doubt by asking the store, which may take seconds; any thread may."""
         if self.doubt is None:
             return self
         try:
@@ -231,7 +231,7 @@ class Begun:
         self._transaction = transaction
 
     def commit(self) -> Committed:
-        """What it came to, once that is on disk, or may be."""
+        """Commit, and return the outcomes, which may be in doubt."""
         try:
             self._transaction.close()
         except OutcomeUnknown as error:
@@ -473,10 +473,10 @@ def _refused(
 
 
 def _hears(ops: Sequence[Operation]) -> bool:
-    """Whether workers are heard, or judged, by one of these."""
+    """Tell whether one of these operations hears or judges workers."""
     return not _HEARD.isdisjoint(map(type, _parts(ops)))
 
 
 def held(ops: Sequence[Operation], reason: str) -> Committed:
-    """What operations come to that somebody else's lock is in the way of."""
+    """Outcomes of operations that wait for a lock of somebody else."""
     return Committed([Held(reason) for _ in ops], in_vain=[reason])

@@ -120,7 +120,7 @@ def run(work: Work, ops: Sequence[Claim]) -> list[Deliveries | OjsError]:
 
 
 def _answered(deliveries: Deliveries, reason: OjsError | Withheld | None) -> Deliveries | OjsError:
-    """What a FETCH comes to: what was given to it before, or why there is nothing."""
+    """Outcome of a FETCH that is handed nothing new: its earlier jobs, or the reason."""
     if reason is None or (deliveries and isinstance(reason, Withheld)):
         return deliveries
     return Deliveries.none(reason) if isinstance(reason, Withheld) else reason

@@ -143,7 +143,7 @@ def _meet(wanted: Contended, held: Contended) -> bool:
 
 
 def _may_meet(op: Any, held: Collection[str]) -> bool:
-    """Whether a claim may lock one of these limits without naming it."""
+    """Tell whether a claim may lock one of these limits without naming it."""
     claim = op.claim if isinstance(op, Exchange) else op
     if not isinstance(claim, Claim):
         return False

@@ -129,7 +129,7 @@ class Engine:
 
     @property
     def writable(self) -> bool:
-        """Whether changes are taken, as far as can be told without trying."""
+        """Tell whether the store takes changes, without trying."""
         return self.availability.reason is None and self._commits.busy_s() < STALLED_S
 
     @overload

@@ -21,7 +21,7 @@ class RepeatableAck(Ack, frozen=True):
     """An ACK whose answer may have been lost."""
 
     def repeats(self, work: Work, job: Job) -> bool:
-        """Whether this delivery completed the job; the number is enough where many are settled."""
+        """Tell whether this delivery, by its number, completed the job."""
         return acknowledged_before(job, self.attempt)
 
 
@@ -74,7 +74,7 @@ class Exchange(msgspec.Struct, frozen=True):
 
 
 class Exchanged(msgspec.Struct, frozen=True):
-    """What became of each settlement, in their order, and the jobs that were fetched, or why the
+    """Outcomes of the settlements, in their order, and the jobs that were fetched, or why the
     FETCH was refused."""
 
     settled: Sequence[Settled]

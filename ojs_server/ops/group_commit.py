@@ -112,7 +112,7 @@ class GroupCommit:
         return len(self._waiting) + len(self._held_up)
 
     def busy_s(self) -> float:
-        """How long the batch has taken so far that is carried out."""
+        """Seconds that the running batch has taken so far."""
         return 0.0 if self._began is None else time.monotonic() - self._began
 
     async def submit(self, operation: Operation) -> Any:

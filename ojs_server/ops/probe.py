@@ -12,12 +12,12 @@ class Probe(msgspec.Struct, frozen=True):
 
     @property
     def keys(self) -> tuple[object, ...]:
-        """What may not be touched twice in one transaction."""
+        """Keys that two operations of a transaction may not share."""
         return ("probe",)
 
 
 class Probed(msgspec.Struct, frozen=True):
-    """When it was written, and who took it, in words for the log."""
+    """Moment of the probe, and the database that took it, for the log."""
 
     now: int
     where: str

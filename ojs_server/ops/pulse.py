@@ -14,7 +14,7 @@ class Pulse:
         self._look: asyncio.Future[None] | None = None
 
     async def beats(self, within_s: float) -> bool:
-        """Whether the store has answered by then."""
+        """Tell whether the store has answered by then."""
         if self._look is None or self._look.done():
             loop = asyncio.get_running_loop()
             self._look = loop.run_in_executor(self._thread, self._ping)

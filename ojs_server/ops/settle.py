@@ -65,7 +65,7 @@ class Ack(_OnJob, frozen=True):
         return lifecycle.acknowledge_late(job, earlier, result=self.result, now=work.now, keep=keep)
 
     def repeats(self, work: Work, job: Job) -> bool:
-        """Whether this worker completed the job with this delivery."""
+        """Tell whether this worker completed the job with this delivery."""
         if self.worker_id is None or not acknowledged_before(job, self.attempt):
             return False
         return work.tx.ended_by(job.id) == self.worker_id

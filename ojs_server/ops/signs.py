@@ -36,12 +36,12 @@ class Heard(msgspec.Struct, frozen=True):
 
     @property
     def keys(self) -> tuple[object, ...]:
-        """What may not be touched twice in one transaction."""
+        """Keys that two operations of a transaction may not share."""
         return ("heard",)
 
 
 def run(work: Work, ops: Sequence[Heard]) -> list[int | OjsError]:
-    """How many workers were written; a batch holds one such operation at most."""
+    """Write the signs of life; a batch holds one such operation at most."""
     return [_note(work, op) for op in ops]
 
 
@@ -64,14 +64,14 @@ def _note(work: Work, op: Heard) -> int:
 
 
 class Signs:
-    """What this node has heard of workers and not written down yet."""
+    """Signs of life of workers that this node has not written yet."""
 
     def __init__(self) -> None:
         self._at: dict[str, int] = {}
         self._held: Counter[str] = Counter()
 
     def __bool__(self) -> bool:
-        """Whether there is anything to write down."""
+        """Tell whether there is anything to write."""
         return bool(self._at or self._held)
 
     def note(self, worker_ids: Iterable[str], at: int) -> None:
@@ -94,7 +94,7 @@ class Signs:
                 del self._held[worker_id]
 
     def take(self) -> list[Heard]:
-        """What is to be written down, in steps; what was heard is told once."""
+        """Take the signs to write, in steps; each is taken once."""
         at, self._at = self._at, {}
         ids = sorted({*at, *self._held})
         return [

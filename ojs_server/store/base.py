@@ -555,7 +555,7 @@ class Store(Protocol):
 
     @property
     def lost_connections(self) -> int:
-        """How many connections were lost, each of which is made anew."""
+        """Number of connections that were lost, each of which is made anew."""
 
     def transaction(
         self, foreseen: Foreseen | None = None, *, patient: bool = True

@@ -55,7 +55,7 @@ class BoundedConnection(psycopg.Connection[tuple[Any, ...]]):
 
 
 class AsyncBoundedConnection(psycopg.AsyncConnection[tuple[Any, ...]]):
-    """The same for an event loop."""
+    """A connection of an event loop whose every wait ends."""
 
     patience_s: float = ANSWER_S
 

@@ -64,7 +64,7 @@ class Address(msgspec.Struct, frozen=True):
 
     @property
     def connect_s(self) -> float:
-        """How long it takes at most to have tried all hosts."""
+        """Seconds that it takes at most to try all hosts."""
         return _hosts_in(self.parameters) * timeout_from_conninfo(self.parameters)
 
     def set_up(self, connection: BoundedConnection) -> None:

@@ -114,7 +114,7 @@ class Pipe:
 
     @property
     def changed(self) -> bool:
-        """Whether something was changed, or may have been by what is on its way."""
+        """Tell whether something was changed, or may have been by what is on its way."""
         return self._changed or any(sent.changes for sent in self._sent)
 
     @property

@@ -69,7 +69,7 @@ class Reads:
         self._told_due()
 
     def next_due(self, queues: Iterable[str]) -> dict[str, int]:
-        """When the first scheduled job or retry is due in each of these queues that has one."""
+        """Moment of the first scheduled job or retry of each of these queues that has one."""
         wanted = set(queues)
         if not wanted:
             return {}

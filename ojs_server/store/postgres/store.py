@@ -141,7 +141,7 @@ class PostgresStore:
 
     @property
     def lost_connections(self) -> int:
-        """How many connections for writing and for reading were lost."""
+        """Number of connections for writing and for reading that were lost."""
         return self._writer.lost + self._lost_readers
 
     def ping(self) -> None:

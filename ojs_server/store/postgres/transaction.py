@@ -235,7 +235,7 @@ class PostgresTx(PostgresStatements, TableWrites):
         return self._reads.jobs(ids)
 
     def due_queues(self, queues: Iterable[str]) -> list[str]:
-        """Where a scheduled job or a retry is due."""
+        """Queues in which a scheduled job or a retry is due."""
         names = list(dict.fromkeys(queues))
         due = self._reads.next_due(names)
         return [name for name in names if name in due and due[name] <= self.now]

@@ -93,7 +93,7 @@ class SqliteTx(SqliteStatements, TableWrites):
         }
 
     def due_queues(self, queues: Iterable[str]) -> list[str]:
-        """Where a scheduled job or a retry is due; queue by queue, which costs little here."""
+        """Queues in which a scheduled job or a retry is due, looked at one by one."""
         return [
             name
             for name in dict.fromkeys(queues)

@@ -16,7 +16,7 @@ from ojs_server.store.tables.statements import Statements, Writing
 
 
 class JobEnds(Statements):
-    """How jobs ended, inside of a transaction and outside."""
+    """Endings of jobs, read inside of a transaction and outside."""
 
     def ended_by(self, job_id: str) -> str | None:
         """The worker with which a job ended."""
