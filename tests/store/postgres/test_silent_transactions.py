@@ -13,6 +13,7 @@ from ojs_server.store.postgres import pipe, silence
 from ojs_server.store.postgres.connect import address_of
 from ojs_server.store.postgres.silence import GIVEN_UP_S, SILENCE_S, Silence, Silences
 from ojs_server.store.postgres.statements import STATEMENTS
+from ojs_server.store.postgres.writer import BOUNDS_TRANSACTIONS
 from tests.store.postgres.conftest import Apart
 from tests.store.postgres.server import blocked, query, wait_until
 from tests.store.records import HandClock, a_job, a_worker, put, whole
@@ -150,7 +151,12 @@ def test_from_version_17_on_the_database_bounds_transactions_itself(
     bound = STATEMENTS["bound_transaction"]
     soon = msgspec.structs.replace(bound, sql=bound.sql.replace("30s", "50ms"))
     monkeypatch.setitem(STATEMENTS, "bound_transaction", soon)
+    ((version,),) = query(postgres_store, "SELECT current_setting('server_version_num')::int4")
     with closing(open_store(postgres_store, clock=clock)) as store:
+        if version < BOUNDS_TRANSACTIONS:
+            # An older one does not know the setting, and must not be told of it.
+            put(store, a_job("j1"))
+            return
 
         def take_long() -> None:
             with store.transaction() as tx:
