@@ -102,4 +102,8 @@ def silent_holders_keep_their_jobs() -> None:
 @fault("OJS-VIS-030")
 def time_away_counts_as_silence() -> None:
     """After a start leases are judged as if the server had been there all along."""
-    wrap(sweep, "_lapse", lambda lapse: lambda work, since: lapse(work, 0))
+    wrap(
+        sweep,
+        "_lapse",
+        lambda lapse: lambda work, op: lapse(work, msgspec.structs.replace(op, judged_since=0)),
+    )
