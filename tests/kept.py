@@ -56,6 +56,8 @@ class KeptConnection(BoundedConnection):
 
     def end(self) -> None:
         """Close it for good."""
+        # Who is put aside counts as closed already, and would be left as it is.
+        self._is_idle = False
         super().close()
 
 

@@ -15,11 +15,13 @@ class Pulse:
 
     async def beats(self, within_s: float) -> bool:
         """Tell whether the store has answered by then."""
-        if self._look is None or self._look.done():
+        look = self._look
+        if look is None or look.done():
             loop = asyncio.get_running_loop()
-            self._look = loop.run_in_executor(self._thread, self._ping)
-        done, _ = await asyncio.wait({self._look}, timeout=within_s)
-        return bool(done) and self._look.exception() is None
+            look = self._look = loop.run_in_executor(self._thread, self._ping)
+        # By the time that this one is over somebody else may have begun the next.
+        done, _ = await asyncio.wait({look}, timeout=within_s)
+        return bool(done) and look.exception() is None
 
     async def close(self) -> None:
         """Wait for the last look."""

@@ -59,7 +59,11 @@ class Address(msgspec.Struct, frozen=True):
             limit = min(timeout_from_conninfo(parameters), share)
             parameters = {**parameters, "connect_timeout": limit}
         connection = DRIVER.connect(**parameters, **self.driver_settings())
-        self.set_up(connection)
+        try:
+            self.set_up(connection)
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     @property

@@ -1,0 +1,32 @@
+"""Looks at whether the store answers."""
+
+import asyncio
+import threading
+
+from ojs_server.ops.pulse import Pulse
+
+
+async def test_who_waited_for_a_look_is_told_of_it_although_the_next_one_has_begun() -> None:
+    answers = threading.Semaphore(0)
+
+    def ping() -> None:
+        assert answers.acquire(timeout=60)
+
+    pulse = Pulse(ping)
+    first = asyncio.create_task(pulse.beats(60))
+    await asyncio.sleep(0)
+
+    # Whoever is told first asks again at once, before the others are told.
+    async def ask_again() -> bool:
+        await pulse.beats(60)
+        return await pulse.beats(60)
+
+    again = asyncio.create_task(ask_again())
+    late = asyncio.create_task(pulse.beats(60))
+    await asyncio.sleep(0)
+    answers.release()
+    assert await first
+    assert await late
+    answers.release()
+    assert await again
+    await pulse.close()
