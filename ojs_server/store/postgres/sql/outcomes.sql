@@ -28,7 +28,7 @@ SELECT
 
 -- name: forget_outcomes
 -- Remove tokens that nobody asks for any more, a few of the oldest.
-DELETE FROM outcomes WHERE token IN (
+DELETE FROM outcomes WHERE token = ANY (ARRAY(
     SELECT token FROM outcomes WHERE token < %(before)s::text::uuid
     ORDER BY token LIMIT %(limit)s::int8 FOR UPDATE SKIP LOCKED
-)
+))
