@@ -198,18 +198,7 @@ def register(work: Work, op: Register, known: Worker | None) -> Worker:
         work.expect(work.now + work.rules.profile.dead_after_ms)
     before = known or Worker(id=op.worker_id, created_at=work.now, incarnation=0)
     worker = msgspec.structs.replace(
-        before,
-        state=WorkerState.RUNNING,
-        draining=False,
-        directive=None,
-        incarnation=before.incarnation + 1,
-        alive_at=work.now,
-        seen_at=work.now,
-        gone_at=None,
-        deleted_at=None,
-        died=False,
-        profile=encode(op.profile),
-        principal=op.principal,
+        _reborn(before, work.now), profile=encode(op.profile), principal=op.principal
     )
     link(work, worker.id, op.kinds)
     work.note(arrival(worker, registered=True))
@@ -373,21 +362,26 @@ def seen(work: Work, worker: Worker, at: int) -> Worker:
 
 
 def revived(work: Work, worker: Worker) -> Worker:
-    """A worker that was declared dead, and fetches: a new life of it, as with its BEAT."""
-    worker = msgspec.structs.replace(
+    """Bring a worker back that was declared dead, and fetches."""
+    worker = _reborn(worker, work.now)
+    work.note(arrival(worker, registered=False))
+    return noticed(work, worker)
+
+
+def _reborn(worker: Worker, now: int) -> Worker:
+    """A new incarnation of a worker, which is there and may fetch."""
+    return msgspec.structs.replace(
         worker,
         state=WorkerState.RUNNING,
         draining=False,
         directive=None,
         incarnation=worker.incarnation + 1,
-        alive_at=work.now,
-        seen_at=work.now,
+        alive_at=now,
+        seen_at=now,
         gone_at=None,
         deleted_at=None,
         died=False,
     )
-    work.note(arrival(worker, registered=False))
-    return noticed(work, worker)
 
 
 def clean_up(work: Work, ops: Sequence[Cleanup]) -> list[Cleaned | OjsError]:

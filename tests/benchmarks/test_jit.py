@@ -1,4 +1,4 @@
-"""What the benchmark of JIT makes of its runs."""
+"""Figures that the benchmark of JIT computes from its runs."""
 
 import pytest
 

@@ -57,7 +57,7 @@ async def pages(script: str) -> AsyncIterator[Pages]:
 
 
 async def visit(url: str, served: Pages, profile: Path, *, names: str = "") -> dict[str, Any]:
-    """What the page at a URL reports; `names` lead to the loopback."""
+    """Return the report of the page at a URL; `names` lead to the loopback."""
     program = shutil.which("chromium")
     assert program is not None, "Chromium is missing: make browser"
     rules = [f"--host-resolver-rules=MAP {names} 127.0.0.1"] if names else []

@@ -55,7 +55,7 @@ await fetch(%r + "/report", {method: "POST", body: JSON.stringify(report)});
 
 
 async def state(node: Node) -> tuple[int, bool, str]:
-    """How many jobs there are, whether the queue is paused, and what was answered."""
+    """Return the number of jobs, whether the queue is paused, and the answer."""
     async with httpx.AsyncClient(base_url=node.url) as client:
         jobs = (await client.get("/ojs/v1/jobs")).json()["pagination"]["total"]
         queue = (await client.get("/ojs/v1/queues/default")).json()
@@ -66,7 +66,7 @@ async def state(node: Node) -> tuple[int, bool, str]:
 async def attacked(
     node: Node, page_at: str, tmp_path: Path, *, target: str | None = None, names: str = ""
 ) -> dict[str, Any]:
-    """What a page of another origin reports, whose port is put for %d."""
+    """Return the report of a page of another origin, whose port stands for %d."""
     async with pages("") as served:
         own = page_at % served.port
         served.script = ATTACK % (target or node.url, JOB, own)

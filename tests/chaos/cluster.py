@@ -188,7 +188,7 @@ def backends(connection: psycopg.Connection[Any]) -> list[Backend]:
 
 
 def backends_at_commit(connection: psycopg.Connection[Any], looks: int) -> list[Backend]:
-    """The same, at a moment when one commits; after so many looks, at any."""
+    """Find a backend that commits; after so many looks, any backend."""
     found = backends(connection)
     while looks > 0 and not any(one.commits for one in found):
         looks -= 1

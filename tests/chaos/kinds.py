@@ -188,7 +188,7 @@ FAILOVERS: Final[dict[str, Callable[[Scene], Awaitable[None]]]] = {
 
 
 def planned(kinds: Sequence[str], count: int, begun: int, luck: random.Random) -> list[str]:
-    """So many kills, each kind as often as another; `begun` kills of them were before."""
+    """Plan a number of kills, each kind as often as another; `begun` of them were made before."""
     plan = [kinds[(begun + number) % len(kinds)] for number in range(count)]
     luck.shuffle(plan)
     return plan

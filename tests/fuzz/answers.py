@@ -1,4 +1,4 @@
-"""What came back on a connection, taken apart."""
+"""Answers on a connection, taken apart."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What the contract has: each operation, an example of it, and each place where a value stands."""
+"""Operations of the contract, an example of each, and the places of their values."""
 
 from collections.abc import Iterator
 from typing import Any, Final

@@ -54,13 +54,13 @@ class SqliteTx(SqliteStatements, TableWrites):
         """There is no other transaction: the file has one writer."""
 
     def lock_workflows(self, jobs: Collection[str], ids: Collection[str]) -> None:
-        """The same."""
+        """Nothing to lock: the file has one writer."""
 
     def lock_settings(self) -> None:
-        """The same."""
+        """Nothing to lock: the file has one writer."""
 
     def lock_schemas(self) -> None:
-        """The same."""
+        """Nothing to lock: the file has one writer."""
 
     def announce(self, queues: Mapping[str, int]) -> None:
         """There is no other node to tell: the file has one server."""

@@ -38,7 +38,7 @@ def any_name_is_answered() -> None:
 
 @fault("OJS-HTP-026")
 def the_last_of_two_counts() -> None:
-    """Where a head names two hosts or shows two keys, the last one counts."""
+    """Of two hosts or two keys in a head the last one counts."""
     put(framing, "_ONCE", ())
 
 

@@ -208,7 +208,7 @@ def repetitions_are_refused() -> None:
 
 @fault("OJS-STL-017")
 def a_refused_fetch_refuses_the_call() -> None:
-    """Where the worker may not fetch, nothing is told of what was settled."""
+    """A settle call of a worker that may not fetch says nothing of its settlements."""
     after(
         exchange.Exchange,
         "outcome",
