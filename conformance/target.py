@@ -3,12 +3,12 @@
 import asyncio
 import shlex
 import signal
-import socket
 from tempfile import TemporaryDirectory
 
 import httpx
 
 from conformance.ending import to_the_end
+from conformance.ports import reserve_port
 from conformance.program import Program, Spawn, StartError, spawn
 
 __all__ = ["Process", "StartError"]
@@ -31,7 +31,7 @@ class Process:
         self._spawn = spawn
         self._folder = beside._folder if beside else TemporaryDirectory(prefix="ojs-conformance-")
         self._owner = beside is None
-        self._port = _free_port()
+        self._port = reserve_port()
         self._program: Program | None = None
 
     @property
@@ -126,10 +126,3 @@ class Process:
             if await program.ended(STOP_S) is None:
                 await program.kill()
         return program.code or 0
-
-
-def _free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port: int = taken.getsockname()[1]
-        return port

@@ -9,7 +9,6 @@ import os
 import pwd
 import secrets
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -22,6 +21,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 import psycopg
 from psycopg import sql
 
+from conformance.ports import reserve_port
 from ojs_server.store.postgres.bounded import BoundedConnection
 from ojs_server.store.postgres.migrate import migrate
 from ojs_server.store.postgres.statements import PACKAGE
@@ -94,7 +94,7 @@ class Server:
         if not self._folder.exists():
             self._create()
         # As late as can be, before another process takes it.
-        self.port = self.port or _free_port()
+        self.port = self.port or reserve_port()
         options = " ".join(f"-c {setting}" for setting in self._settings)
         self.call("pg_ctl", "start", "-w", "-l", "log", "-o", f"-p {self.port} {options}")
 
@@ -110,7 +110,7 @@ class Server:
         copy.make_folder()
         source = f"host=127.0.0.1 port={self.port} user=postgres application_name={name}"
         copy.call("pg_basebackup", "-d", source, "-R", "--checkpoint=fast", "--no-sync")
-        copy.port = _free_port()
+        copy.port = reserve_port()
         return copy
 
     def promote(self) -> None:
@@ -332,10 +332,3 @@ def uncounted(url: str) -> None:
         ).fetchall():
             switch = sql.SQL("ALTER TABLE {} SET (autovacuum_enabled = off)")
             connection.execute(switch.format(sql.Identifier(table)))
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
