@@ -30,7 +30,7 @@ def places() -> list[Place]:
 
 
 def is_endless(operation: Operation) -> bool:
-    """Whether the answer is a stream."""
+    """True for an operation that answers with a stream."""
     content = resolve(operation.definition["responses"].get("200", {})).get("content", {})
     return ENDLESS in content
 

@@ -21,7 +21,7 @@ _SHOWN: Final = 400
 
 
 class Tally(msgspec.Struct):
-    """What was sent, and what is wrong."""
+    """A shot, and the fault it found."""
 
     shots: int = 0
     requests: int = 0
@@ -77,7 +77,7 @@ class Player:
             )
 
     async def _sent(self, shot: Shot) -> tuple[bytes, bool]:
-        """What came back, and whether that was all within the bound."""
+        """Return the bytes of the answer, and True if it ended within the time limit."""
         received = bytearray()
         try:
             async with asyncio.timeout(self._bound_s):
@@ -111,7 +111,7 @@ async def _send(shot: Shot, writer: asyncio.StreamWriter) -> None:
 
 
 def wrong(shot: Shot, found: Answers, *, ended: bool) -> str | None:
-    """What is wrong about the outcome of a shot; None where nothing is."""
+    """Return the fault of a shot's outcome, or None."""
     failed = [status for status in found.statuses if status >= 500 and status != 503]
     if failed:
         return f"answered with {failed[0]}"

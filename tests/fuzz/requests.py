@@ -46,7 +46,7 @@ def usual(operation: Operation, host: bytes, luck: random.Random, *, close: bool
 
 
 def with_value(place: Place, value: Raw, host: bytes, luck: random.Random) -> Whole:
-    """The same with a value in one place."""
+    """Return a copy with a value in one place."""
     operation, (name, *_) = place.operation, (*place.path, "")
     target, query, headers = operation.example()
     body = body_of(operation, luck)

@@ -34,7 +34,7 @@ class Served:
         httpx.post(f"{self.url}{V1}/admin/maintenance", json={"enabled": False}, timeout=60)
 
     def faults(self) -> list[str]:
-        """What is wrong with the server after all: it is gone, deaf, or has logged a failure."""
+        """Return the faults of the server at the end: it is gone or deaf, its log has a failure."""
         if (code := self._process.poll()) is not None:
             return [f"the server has ended with {code}"]
         found = []

@@ -42,7 +42,7 @@ from tests.openapi.operations import OPERATIONS
 
 
 class Shot(msgspec.Struct, frozen=True):
-    """What is sent on one connection.
+    """Bytes to send on one connection.
 
     `methods` are those of its requests where all of them are whole, so that each has an answer;
     otherwise the client hangs up behind its data, and the server has to end the connection.

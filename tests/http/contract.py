@@ -218,7 +218,7 @@ def contract() -> Contract:
 
 
 def _anywhere(status: int, lacking: int, name: str, otherwise: str) -> str:
-    """What is not there says so, but not to foreign pages."""
+    """Expect 404 of paths that do not exist, and 403 where a foreign page asks."""
     _demand(status in (lacking, 403), otherwise)
     return f"#/components/responses/{'Forbidden' if status == 403 else name}"
 

@@ -61,7 +61,7 @@ class Surroundings:
         return await self.sweep(operation)
 
     async def sweep(self, sweep: Sweep) -> Swept:
-        """What the writer does."""
+        """Note a sweep and answer it."""
         self.sweeps.append(sweep)
         return self.answer(sweep)
 

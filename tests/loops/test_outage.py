@@ -59,16 +59,16 @@ class Node:
         await self.sleeper.next()
 
     def takes_changes(self) -> bool:
-        """Whether the node believes that it can write."""
+        """Return True while the node believes that it can write."""
         return self.engine.writable
 
     async def holds(self) -> bool:
-        """Whether the worker still has the job."""
+        """Return True while the worker holds the job."""
         found = await self.engine.read(lambda reader: reader.job(self.job))
         return found is not None and found[0].job.state == "active" and found[0].job.attempt == 1
 
     async def lives(self) -> bool:
-        """Whether the worker has not been declared dead."""
+        """Return True until the worker is declared dead."""
         (load,) = await self.engine.read(lambda reader: reader.workers())
         return load.worker.gone_at is None
 

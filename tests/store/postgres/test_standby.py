@@ -1,6 +1,7 @@
 """Commits that wait for a standby, and are cut off while they do."""
 
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from functools import partial
 
 import pytest
@@ -24,6 +25,15 @@ def strict(url: str, standbys: str) -> None:
     wait_until(lambda: query(url, "SHOW synchronous_standby_names") == [(standbys,)])
 
 
+@contextmanager
+def lacking_a_standby(url: str, patience_s: float) -> Iterator[PostgresStore]:
+    """A store with the job "before", whose commits wait for a standby that is not there."""
+    with closing(PostgresStore(url, node="a", patience_s=patience_s)) as store:
+        put(store, a_job("before"))
+        strict(url, "nobody")
+        yield store
+
+
 def waiting(url: str, count: int = 1) -> list[int]:
     """The connections whose commits wait for a standby, once there are so many."""
     wait_until(lambda: len(query(url, WAITING)) == count)
@@ -35,9 +45,7 @@ def test_a_commit_whose_wait_was_cancelled_is_asked_for_until_it_is_safe(
     durable_postgres: Server, apart: Apart
 ) -> None:
     url = durable_postgres.url
-    with closing(PostgresStore(url, node="a", patience_s=120)) as store:
-        put(store, a_job("before"))
-        strict(url, "nobody")
+    with lacking_a_standby(url, patience_s=120) as store:
         asked = apart(carried_out, store, partial(add, job_id="j1"))
         (first,) = waiting(url)
         query(url, f"SELECT pg_cancel_backend({first})")
@@ -55,9 +63,7 @@ def test_a_commit_that_no_standby_has_is_of_unknown_outcome(
     durable_postgres: Server, apart: Apart
 ) -> None:
     url = durable_postgres.url
-    with closing(PostgresStore(url, node="a", patience_s=1)) as store:
-        put(store, a_job("before"))
-        strict(url, "nobody")
+    with lacking_a_standby(url, patience_s=1) as store:
         asked = apart(carried_out, store, partial(add, job_id="j1"))
         query(url, f"SELECT pg_cancel_backend({waiting(url)[0]})")
         with pytest.raises(OutcomeUnknown):
@@ -72,9 +78,7 @@ def test_a_server_that_restarts_during_the_wait_makes_no_commit_safe(
     durable_postgres: Server, apart: Apart
 ) -> None:
     url = durable_postgres.url
-    with closing(PostgresStore(url, node="a", patience_s=120)) as store:
-        put(store, a_job("before"))
-        strict(url, "nobody")
+    with lacking_a_standby(url, patience_s=120) as store:
         asked = apart(carried_out, store, partial(add, job_id="j1"))
         waiting(url)
         durable_postgres.stop()
