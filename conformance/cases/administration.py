@@ -52,6 +52,30 @@ async def jobs(stage: Stage) -> None:
     stage.equal(shown.json["metadata"]["created_at"], shown.json["created_at"], "created_at")
 
 
+@case("OJS-ADM-024", level=1, capability=ADMIN)
+async def scheduled(stage: Stage) -> None:
+    """Scheduled jobs are listed in the order of their time, from either end, page by page."""
+    queue = stage.name()
+    hours = {n: (await stage.enqueue(queue, scheduled_at=f"+PT{n}H"))["id"] for n in (5, 2, 9, 7)}
+    await stage.enqueue(queue)
+    soonest = [hours[n] for n in sorted(hours)]
+    for order, wanted in (("asc", soonest), ("desc", soonest[::-1])):
+        found: list[str] = []
+        cursor: dict[str, str] = {}
+        while True:
+            page = await stage.get(
+                "admin/jobs", queue=queue, sort="scheduled_at", order=order, per_page=3, **cursor
+            )
+            found += [item["id"] for item in page.expect(200)["items"]]
+            if not page.json["pagination"]["has_more"]:
+                break
+            cursor = {"cursor": page.json["pagination"]["next_cursor"]}
+        stage.equal(found, wanted, f"ids, {order}")
+    for query in ({"state": "available"}, {"order": "up"}, {"cursor": "7"}):
+        reply = await stage.get("admin/jobs", sort="scheduled_at", **query)
+        reply.error(400, "invalid_request", field=next(iter(query)))
+
+
 @case("OJS-ADM-006", "OJS-ADM-007", "OJS-ADM-008", "OJS-EVT-018", level=1, capability=ADMIN)
 async def changes(stage: Stage) -> None:
     """A job is retried, goes first by another priority, and keeps its failures."""

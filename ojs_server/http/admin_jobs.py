@@ -1,6 +1,6 @@
 """Jobs in the admin form: the list, one job, a retry, another priority."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ojs_server.domain.errors import ValidationError, invalid
@@ -12,21 +12,26 @@ from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import job_id_of
 from ojs_server.http.job_lists import FILTERS, list_jobs
 from ojs_server.http.jobs import load_job
+from ojs_server.http.scheduled_jobs import list_scheduled
 from ojs_server.http.views import changed_answer, enqueued_at, envelope, job_answer, times
 from ojs_server.ops.priority import Prioritize
 from ojs_server.ops.settle import Rerun
 from ojs_wire.calls import EmptyRequest
 
-# Lists of a million jobs are read in the order of ids, which is that of their making.
-_SORTS: Final = ("created_at",)
-_ORDERS: Final = ("desc",)
+# With the orders that indexes have: that of ids, which is that of their making, and that of times.
+_SORTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "created_at": ("desc",),
+    "scheduled_at": ("desc", "asc"),
+}
 
 
 async def listing(call: Call) -> Answer:
-    """Jobs of any state, newest first, with filters."""
+    """Jobs of any state, newest first, or scheduled ones by their time, with filters."""
     page, query = admin_page(call, FILTERS | {"sort", "order"})
-    _check_word(query, "sort", _SORTS)
-    _check_word(query, "order", _ORDERS)
+    sort = _word(query, "sort", tuple(_SORTS))
+    order = _word(query, "order", _SORTS[sort])
+    if sort == "scheduled_at":
+        return await list_scheduled(call, "items", page, query, latest_first=order == "desc")
     return await list_jobs(call, "items", page, query, call.tenant)
 
 
@@ -39,10 +44,12 @@ async def detail(call: Call) -> Answer:
     return Answer(envelope(stored, lease, beside))
 
 
-def _check_word(query: Mapping[str, str], name: str, words: tuple[str, ...]) -> None:
-    word = query.get(name)
-    if word and word not in words:
+def _word(query: Mapping[str, str], name: str, words: Sequence[str]) -> str:
+    """Return one of these words, the first unless the query says another."""
+    word = query.get(name) or words[0]
+    if word not in words:
         raise invalid(name, f"must be {' or '.join(words)}{nearest(word, words)}")
+    return word
 
 
 async def retry(call: Call) -> Answer:

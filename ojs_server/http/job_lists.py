@@ -1,6 +1,6 @@
 """Jobs by filter, newest first."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from ojs_server.domain.errors import invalid
@@ -42,12 +42,26 @@ async def list_jobs(
     def read(reader: Reader) -> tuple[JobIds, list[StoredJob], int | None]:
         wanted = parse_filter(given, reader.now(), where="", tenant=tenant, unique=unique)
         part = reader.find_jobs(wanted, page.limit, page.cursor, page.offset)
-        return part, reader.whole_jobs(part.ids), _total(reader, wanted)
+        return part, reader.whole_jobs(part.ids), known_total(reader, wanted)
 
     part, jobs, total = await call.server.engine.read(read)
-    known = page.offset + len(part.ids) + (part.after is not None)
+    return jobs_answer(name, page, jobs, len(part.ids), total, part.after, show)
+
+
+def jobs_answer(
+    name: str,
+    page: Page,
+    jobs: Sequence[StoredJob],
+    found: int,
+    total: int | None,
+    next_cursor: str | None,
+    show: Callable[[StoredJob], bytes] = envelope,
+) -> Answer:
+    """Build the answer of a page of jobs; of a list whose total is not known, it says how many
+    there are at least."""
+    least = page.offset + found + (next_cursor is not None)
     pagination = page.describe(
-        known if total is None else total, part.after, total_is_exact=total is not None
+        least if total is None else total, next_cursor, total_is_exact=total is not None
     )
     return Answer(array(name, map(show, jobs), pagination=pagination))
 
@@ -57,11 +71,16 @@ def check_place(page: Page, query: Mapping[str, str]) -> None:
     # Unlike in other lists a number is no cursor here, since offsets have an end.
     if (cursor := query.get("cursor")) and not UUID7.fullmatch(cursor):
         raise invalid("cursor", "must be the next_cursor of an earlier page")
+    check_offset(page)
+
+
+def check_offset(page: Page) -> None:
+    """Refuse a page that is reached by its cursor only."""
     if page.offset > MAX_OFFSET:
         raise invalid("offset", f"must be at most {MAX_OFFSET}; go on with next_cursor")
 
 
-def _total(reader: Reader, wanted: JobFilter) -> int | None:
+def known_total(reader: Reader, wanted: JobFilter) -> int | None:
     """How many jobs are meant, where counters know it."""
     if not wanted.simple:
         return None

@@ -40,6 +40,7 @@ from ojs_server.store.records import (
     QueueCounts,
     QueueLoad,
     Receipt,
+    ScheduledIds,
     Span,
     WorkerLoad,
 )
@@ -457,6 +458,17 @@ class Reader(
         self, wanted: JobFilter, limit: int, after: str | None = None, offset: int = 0
     ) -> JobIds:
         """The jobs that a filter means, newest first by id, after an id."""
+
+    def find_scheduled(
+        self,
+        wanted: JobFilter,
+        limit: int,
+        after: Place | None = None,
+        offset: int = 0,
+        *,
+        latest_first: bool = False,
+    ) -> ScheduledIds:
+        """Those of the scheduled jobs that a filter means, by the time that they wait for."""
 
     def jobs_ended_by(self, worker_id: str, states: Collection[str], limit: int) -> list[str]:
         """The jobs that ended with a worker, newest first by id, as far back as one look goes."""

@@ -182,6 +182,16 @@ class JobPage(msgspec.Struct, frozen=True):
     has_more: bool
 
 
+class ScheduledIds(msgspec.Struct, frozen=True):
+    """Ids of scheduled jobs in the order of their time, and the place to go on after.
+
+    As with `JobIds`, a part that holds few need not be the last.
+    """
+
+    ids: Sequence[str]
+    after: Place | None
+
+
 class JobIds(msgspec.Struct, frozen=True):
     """Ids of the jobs that a filter means, newest first, and the id to go on after.
 

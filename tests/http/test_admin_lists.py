@@ -62,6 +62,31 @@ async def test_jobs_are_found_by_filter(client: httpx.AsyncClient) -> None:
     assert page["pagination"]["per_page"] == 1
 
 
+async def test_scheduled_jobs_are_listed_by_their_time(client: httpx.AsyncClient) -> None:
+    """The call of the admin UI's page of scheduled jobs."""
+    hours = (3, 1, 2)
+    made = [await enqueue(client, scheduled_at=f"+PT{n}H", queue=f"q{n}") for n in hours]
+    await enqueue(client)
+    soonest = [made[1]["id"], made[2]["id"], made[0]["id"]]
+    query = "state=scheduled&per_page=50&sort=scheduled_at&order=asc"
+    page = body(await client.get(f"{ADMIN}/jobs?{query}"))
+    assert [item["id"] for item in page["items"]] == soonest
+    assert page["items"][0]["scheduled_at"] == made[1]["scheduled_at"]
+    assert (page["pagination"]["total"], page["pagination"]["total_is_exact"]) == (3, True)
+    plain = body(await client.get(f"{ADMIN}/jobs?sort=scheduled_at"))
+    assert [item["id"] for item in plain["items"]] == soonest[::-1]
+    first = body(await client.get(f"{ADMIN}/jobs?sort=scheduled_at&order=asc&per_page=2"))
+    cursor = first["pagination"]["next_cursor"]
+    await client.delete(f"{V1}/jobs/{soonest[0]}")
+    rest = body(await client.get(f"{ADMIN}/jobs?sort=scheduled_at&order=asc&cursor={cursor}"))
+    assert [item["id"] for item in rest["items"]] == soonest[2:]
+    assert rest["pagination"]["has_more"] is False
+    one = body(await client.get(f"{ADMIN}/jobs?sort=scheduled_at&queue=q2"))
+    assert [item["id"] for item in one["items"]] == [made[2]["id"]]
+    second = body(await client.get(f"{ADMIN}/jobs?sort=scheduled_at&order=asc&per_page=1&page=2"))
+    assert [item["id"] for item in second["items"]] == soonest[2:]
+
+
 @pytest.mark.parametrize("path", ["queues", "jobs", "workers"])
 async def test_a_page_beyond_the_end_is_empty(client: httpx.AsyncClient, path: str) -> None:
     await active_job(client)
@@ -85,7 +110,14 @@ async def test_a_strict_server_refuses_an_unknown_parameter(
     refused(answer, 422, "validation_error", "qeue")
 
 
-@pytest.mark.parametrize("query", ["sort=priority", "order=asc", "state=lost", "page=0"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        *("sort=priority", "order=asc", "order=asc&sort=created_at", "state=lost", "page=0"),
+        *("order=down&sort=scheduled_at", "state=retryable&sort=scheduled_at"),
+        *("cursor=5&sort=scheduled_at", "offset=10001&sort=scheduled_at"),
+    ],
+)
 async def test_what_cannot_be_meant_is_refused(client: httpx.AsyncClient, query: str) -> None:
     name = query.partition("=")[0]
     refused(await client.get(f"{ADMIN}/jobs?{query}"), 400, "invalid_request", name)

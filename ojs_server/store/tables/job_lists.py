@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from ojs_server.domain.job import State, StoredJob
 from ojs_server.domain.job_filter import JobFilter
-from ojs_server.store.records import JobIds
+from ojs_server.store.records import JobIds, Place, ScheduledIds
 from ojs_server.store.rows import stored_of
 from ojs_server.store.tables.statements import Statements
 
@@ -13,6 +13,9 @@ from ojs_server.store.tables.statements import Statements
 LOOK_AHEAD: Final = 50_000
 # An id that every job's id is smaller than.
 NEWEST: Final = "~"
+# Before and behind every place that a scheduled job can have.
+EARLIEST: Final = Place(-1, "")
+LATEST: Final = Place(1 << 62, "")
 # The states whose jobs an index lists; see the migration that made it.
 PARKED: Final = frozenset(
     {State.SCHEDULED, State.PENDING, State.RETRYABLE, State.CANCELLED, State.DISCARDED}
@@ -63,6 +66,41 @@ class JobListReads(Statements):
         )
         ids = [row[0] for row in rows if row[1] is None or wanted.matches_meta(row[1])]
         return JobIds(ids, rows[-1][0] if len(rows) == limit else floor)
+
+    def find_scheduled(
+        self,
+        wanted: JobFilter,
+        limit: int,
+        after: Place | None = None,
+        offset: int = 0,
+        *,
+        latest_first: bool = False,
+    ) -> ScheduledIds:
+        """Ids of scheduled jobs, by the index of their times."""
+        name, start, end = (
+            ("scheduled_last", LATEST, EARLIEST)
+            if latest_first
+            else ("scheduled_first", EARLIEST, LATEST)
+        )
+        start = after or start
+        if not self.can_hold(wanted.queue, wanted.type, wanted.prefix, start.id):
+            return ScheduledIds([], None)
+        place = {"after_at": start.moment, "after": start.id}
+        found = self.all(f"floor_{name}", **place, look=LOOK_AHEAD - 1)
+        floor = Place(*found[0]) if found else None
+        floor_at, floor_id = floor or end
+        rows = self.all(
+            name,
+            **wanted_of(wanted),
+            **place,
+            floor_at=floor_at,
+            floor=floor_id,
+            limit=limit,
+            offset=offset,
+            with_meta=wanted.meta is not None,
+        )
+        ids = [row[1] for row in rows if row[2] is None or wanted.matches_meta(row[2])]
+        return ScheduledIds(ids, Place(*rows[-1][:2]) if len(rows) == limit else floor)
 
     def jobs_ended_by(self, worker_id: str, states: Collection[str], limit: int) -> list[str]:
         """Ids of jobs that ended with a worker, newest first, among the newest of all jobs."""

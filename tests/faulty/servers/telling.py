@@ -261,6 +261,12 @@ def jobs_of_tenants_are_not_counted() -> None:
     put(job_metrics, "_OF_TENANT", {})
 
 
+@fault("OJS-ADM-024")
+def scheduled_jobs_stand_as_they_were_made() -> None:
+    """Jobs that are asked for by their time are listed in the order of their making."""
+    queried(lambda query: query.pop("sort", None) and query.pop("order", None))
+
+
 @fault("OJS-ADM-023")
 def steps_are_in_no_order() -> None:
     """The steps of an enqueue are listed from the last to the first."""

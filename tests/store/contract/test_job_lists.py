@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import msgspec
 import pytest
@@ -10,7 +11,7 @@ from ojs_server.domain.dead_letter import Mark
 from ojs_server.domain.job import STATES, State
 from ojs_server.domain.job_filter import JobFilter
 from ojs_server.store.base import Store
-from ojs_server.store.records import JobIds
+from ojs_server.store.records import JobIds, Place
 from ojs_server.store.tables import job_lists
 from tests.store.records import ON_ALL_VERSIONS, START, a_job, a_lease, change, hold, put
 
@@ -200,3 +201,68 @@ def test_jobs_are_found_by_the_worker_with_which_they_ended(
         assert [reader.ended_by(job_id) for job_id in ("j3", "j2", "j0", "j9")] == [
             *("other", "w", None, None)
         ]
+
+
+def scheduled(
+    store: Store, wanted: JobFilter | None = None, limit: int = 99, *, latest_first: bool = False
+) -> list[list[str]]:
+    """All parts of the list of scheduled jobs."""
+    parts: list[list[str]] = []
+    after: Place | None = None
+    while not parts or after is not None:
+        with store.reader() as reader:
+            part = reader.find_scheduled(
+                wanted or JobFilter(), limit, after, latest_first=latest_first
+            )
+        parts.append(list(part.ids))
+        after = part.after
+    return parts
+
+
+def put_scheduled(store: Store, *minutes: int, **fields: Any) -> None:
+    put(
+        store,
+        *(
+            a_job(f"s{n}", state="scheduled", scheduled_at=START + at, due_at=START, **fields)
+            for n, at in enumerate(minutes)
+        ),
+    )
+
+
+@ON_ALL_VERSIONS
+def test_scheduled_jobs_are_listed_by_their_time(store: Store) -> None:
+    put_scheduled(store, 3, 1, 2, 1, 9)
+    others = [one for one in UNHELD if one != State.SCHEDULED]
+    put(store, *(a_job(f"x{one}", state=one, scheduled_at=START) for one in others))
+    in_order = ["s1", "s3", "s2", "s0", "s4"]
+    assert scheduled(store) == [in_order]
+    assert scheduled(store, latest_first=True) == [in_order[::-1]]
+    assert scheduled(store, limit=2) == [in_order[:2], in_order[2:4], in_order[4:]]
+    assert scheduled(store, limit=2, latest_first=True) == [["s4", "s0"], ["s2", "s3"], ["s1"]]
+    with store.reader() as reader:
+        assert reader.find_scheduled(JobFilter(), 2, offset=3).ids == in_order[3:]
+
+
+@ON_ALL_VERSIONS
+def test_a_look_through_scheduled_jobs_has_an_end(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_scheduled(store, *range(9), type="common")
+    rare = a_job("r", state="scheduled", scheduled_at=START + 6, type="rare", tenant="t")
+    put(store, rare)
+    for wanted in (JobFilter(type="rare"), JobFilter(tenant="t"), JobFilter(prefix="r")):
+        assert scheduled(store, wanted) == [["r"]]
+        with short_sight(monkeypatch, 4):
+            assert scheduled(store, wanted) == [[], ["r"], []]
+            assert scheduled(store, wanted, latest_first=True) == [["r"], [], []]
+
+
+def test_a_cursor_of_scheduled_jobs_is_a_place(store: Store) -> None:
+    put_scheduled(store, 1, 3)
+    with store.reader() as reader:
+        first = reader.find_scheduled(JobFilter(), 1)
+    put(store, a_job("t", state="scheduled", scheduled_at=START + 2))
+    with store.transaction() as tx:
+        tx.delete_jobs(["s0"])
+    with store.reader() as reader:
+        assert reader.find_scheduled(JobFilter(), 9, first.after).ids == ["t", "s1"]

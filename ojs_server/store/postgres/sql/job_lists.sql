@@ -67,3 +67,29 @@ ORDER BY id DESC LIMIT 1 OFFSET %(look)s::int8
 -- name: floor_by_key
 -- The same of those that hold a unique key.
 SELECT id FROM jobs WHERE {unique_held} AND id < %(after)s::text ORDER BY id DESC LIMIT 1 OFFSET %(look)s::int8
+
+-- name: scheduled_first
+-- Scheduled jobs, the one whose time comes first at the top.
+SELECT scheduled_at, {listed} FROM jobs
+WHERE state = 'scheduled' AND (scheduled_at, id) > (%(after_at)s::int8, %(after)s::text)
+    AND (scheduled_at, id) <= (%(floor_at)s::int8, %(floor)s::text) AND {wanted}
+ORDER BY scheduled_at, id LIMIT %(limit)s::int8 OFFSET %(offset)s::int8
+
+-- name: floor_scheduled_first
+-- The place at which a look of so many of them ends.
+SELECT scheduled_at, id FROM jobs
+WHERE state = 'scheduled' AND (scheduled_at, id) > (%(after_at)s::int8, %(after)s::text)
+ORDER BY scheduled_at, id LIMIT 1 OFFSET %(look)s::int8
+
+-- name: scheduled_last
+-- Scheduled jobs, the one whose time comes last at the top.
+SELECT scheduled_at, {listed} FROM jobs
+WHERE state = 'scheduled' AND (scheduled_at, id) < (%(after_at)s::int8, %(after)s::text)
+    AND (scheduled_at, id) >= (%(floor_at)s::int8, %(floor)s::text) AND {wanted}
+ORDER BY scheduled_at DESC, id DESC LIMIT %(limit)s::int8 OFFSET %(offset)s::int8
+
+-- name: floor_scheduled_last
+-- The place at which a look of so many of them ends.
+SELECT scheduled_at, id FROM jobs
+WHERE state = 'scheduled' AND (scheduled_at, id) < (%(after_at)s::int8, %(after)s::text)
+ORDER BY scheduled_at DESC, id DESC LIMIT 1 OFFSET %(look)s::int8

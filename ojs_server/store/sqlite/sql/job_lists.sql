@@ -68,3 +68,29 @@ ORDER BY id DESC LIMIT 1 OFFSET :look
 -- name: floor_by_key
 -- The same of those that hold a unique key.
 SELECT id FROM jobs WHERE {unique_held} AND id < :after ORDER BY id DESC LIMIT 1 OFFSET :look
+
+-- name: scheduled_first
+-- Scheduled jobs, the one whose time comes first at the top.
+SELECT scheduled_at, {listed} FROM jobs INDEXED BY jobs_scheduled
+WHERE state = 'scheduled' AND (scheduled_at, id) > (:after_at, :after)
+    AND (scheduled_at, id) <= (:floor_at, :floor) AND {wanted}
+ORDER BY scheduled_at, id LIMIT :limit OFFSET :offset
+
+-- name: floor_scheduled_first
+-- The place at which a look of so many of them ends.
+SELECT scheduled_at, id FROM jobs INDEXED BY jobs_scheduled
+WHERE state = 'scheduled' AND (scheduled_at, id) > (:after_at, :after)
+ORDER BY scheduled_at, id LIMIT 1 OFFSET :look
+
+-- name: scheduled_last
+-- Scheduled jobs, the one whose time comes last at the top.
+SELECT scheduled_at, {listed} FROM jobs INDEXED BY jobs_scheduled
+WHERE state = 'scheduled' AND (scheduled_at, id) < (:after_at, :after)
+    AND (scheduled_at, id) >= (:floor_at, :floor) AND {wanted}
+ORDER BY scheduled_at DESC, id DESC LIMIT :limit OFFSET :offset
+
+-- name: floor_scheduled_last
+-- The place at which a look of so many of them ends.
+SELECT scheduled_at, id FROM jobs INDEXED BY jobs_scheduled
+WHERE state = 'scheduled' AND (scheduled_at, id) < (:after_at, :after)
+ORDER BY scheduled_at DESC, id DESC LIMIT 1 OFFSET :look
