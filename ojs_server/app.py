@@ -16,7 +16,8 @@ from ojs_server.domain.happened import Happened
 from ojs_server.http import sockets, statistics
 from ojs_server.http.body_budget import BodyBudget
 from ojs_server.http.gate import Gate
-from ojs_server.http.stats_stream import SharedStats
+from ojs_server.http.inventory import Inventories
+from ojs_server.http.shared_read import SharedRead
 from ojs_server.loops.deliver import Deliver
 from ojs_server.loops.housekeeping import Housekeeping
 from ojs_server.loops.runner import Loops
@@ -55,7 +56,8 @@ class Server:
         self.store = store
         self.luck = luck or chance()
         self.metrics = Metrics()
-        self.shared_stats = SharedStats(lambda: statistics.read(self))
+        self.shared_stats = SharedRead(lambda: statistics.read(self))
+        self.inventories = Inventories(lambda question: self.engine.read(question))
         self.bodies = BodyBudget(settings.max_body_bytes)
         self.stopping = False
         self._started = time.monotonic()

@@ -173,3 +173,26 @@ async def foreign_names(stage: Stage) -> None:
     for name in ("localhost", "LOCALHOST", "127.0.0.1", "127.1.2.3", "[::1]"):
         for host in (name, f"{name}:{port}"):
             (await stage.call("GET", "queues", headers={"Host": host})).expect(200)
+
+
+@case("OJS-MAN-017", own_server="keys")
+async def names_in_the_manifest(stage: Stage) -> None:
+    """The manifest tells names of queues and types to whoever shows a key, and nobody else."""
+    queue, kind = stage.name(), f"test.{stage.name()}"
+    job = {"type": kind, "args": [], "queue": queue}
+    (await stage.call("POST", "jobs", job, headers=_shown("producer"))).expect(201)
+    for headers in ({}, {"Authorization": "Bearer nobody-knows-this-key"}):
+        told = (await stage.call("GET", "/ojs/manifest", headers=headers)).expect(200).json
+        stage.check("queues" not in told and "job_types" not in told, "no names", told)
+
+    async def are_told() -> bool:
+        for role in ROLES:
+            told = (await stage.call("GET", "/ojs/manifest", headers=_shown(role))).expect(200).json
+            if queue not in told.get("queues", ()) or kind not in told.get("job_types", ()):
+                return False
+        return True
+
+    await stage.until(are_told, 30, "names of the queue and the type in the manifest")
+    headers = {**_shown("operator"), "X-OJS-Tenant": stage.name()}
+    told = (await stage.call("GET", "/ojs/manifest", headers=headers)).expect(200).json
+    stage.equal((told["queues"], told["job_types"]), ([], []), "names for a tenant without jobs")

@@ -6,7 +6,10 @@ from conformance.case import case
 from conformance.stage import Stage
 
 
-@case("OJS-MAN-001", "OJS-MAN-002", "OJS-MAN-003", "OJS-MAN-004", "OJS-MAN-005", "OJS-MAN-006")
+@case(
+    *("OJS-MAN-001", "OJS-MAN-002", "OJS-MAN-003", "OJS-MAN-004", "OJS-MAN-005", "OJS-MAN-006"),
+    "OJS-MAN-016",
+)
 async def the_manifest(stage: Stage) -> None:
     """The manifest says what the server is, can do, and where its limits are."""
     reply = (await stage.get("/ojs/manifest")).expect(
@@ -32,6 +35,8 @@ async def the_manifest(stage: Stage) -> None:
             "extensions_detail": {"$type": "object"},
         },
     )
+    for name in ("name", "version"):
+        stage.equal(reply.json.get(name), reply[f"implementation.{name}"], name)
     for name, value in reply["capabilities"].items():
         stage.check(isinstance(value, bool), f"true or false for {name}", value)
     for name in reply["extensions"]:

@@ -23,6 +23,8 @@ from ojs_server.http import (
     job_lists,
     jobs,
     maintenance,
+    manifest,
+    metrics,
     middleware,
     pools,
     progress,
@@ -256,10 +258,10 @@ CANONICAL: Final[tuple[Route, ...]] = (
     _route("DELETE", f"{V1}/admin/routing/{{type}}", routing.delete, _ADMIN),
     _route("GET", f"{V1}/admin/scheduling/stats", pools.stats, _OPERATE),
     _route("POST", f"{V1}/admin/reset", admin.reset, _ADMIN),
-    _route("GET", "/ojs/manifest", system.manifest, _ANYONE),
+    _route("GET", "/ojs/manifest", manifest.manifest, _ANYONE),
     _route("GET", f"{V1}/health", system.health, _ANYONE),
     _route("GET", "/ready", system.ready, _ANYONE),
-    _route("GET", "/metrics", system.exposition, _READ),
+    _route("GET", "/metrics", metrics.exposition, _READ),
 )
 
 
@@ -301,7 +303,7 @@ TENANTED: Final[frozenset[Handler]] = frozenset(
         workflows.progress,
         *(schemas.named, schemas.versions, schemas.detail),
         *(tenants.detail, tenants.stats, tenants.jobs),
-        *(system.manifest, system.health, system.ready),
+        *(manifest.manifest, system.health, system.ready),
     }
 )
 

@@ -1,34 +1,16 @@
 """The stream of statistics: how many of everything there are, and how jobs come and end."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
 from ojs_server.domain.errors import Unavailable
 from ojs_server.http.feed import EventStream
+from ojs_server.http.shared_read import EVERY_S
 from ojs_server.http.sse import frame
 
-EVERY_S: Final = 5.0
 TYPES: Final = ("job.enqueued", "job.completed", "job.failed", "job.cancelled")
-
-
-class SharedStats:
-    """The statistics, read at most every few seconds for however many streams tell of them."""
-
-    def __init__(self, read: Callable[[], Coroutine[Any, Any, bytes]]) -> None:
-        self._read = read
-        self._task: asyncio.Task[bytes] | None = None
-        self._until = 0.0
-
-    async def latest(self) -> bytes:
-        """What was read last, or is being read."""
-        now = asyncio.get_running_loop().time()
-        if self._task is None or (self._task.done() and now >= self._until):
-            self._task = asyncio.create_task(self._read())
-            self._until = now + EVERY_S
-        # Others wait for it, too, when the one who began it leaves.
-        return await asyncio.shield(self._task)
 
 
 class StatsStream(EventStream):

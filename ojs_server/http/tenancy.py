@@ -5,7 +5,8 @@ from typing import Final
 
 from ojs_server.domain.errors import Denied
 from ojs_server.domain.tenant import parse_tenant, scoped
-from ojs_server.http.auth import Role
+from ojs_server.http import dialects
+from ojs_server.http.auth import ROLES, Role
 from ojs_server.http.call import Call
 from ojs_server.ops.settle import missing
 from ojs_wire import codes
@@ -30,6 +31,19 @@ def identify(
     call.tenant = bound or named
     # What is remembered of a principal's requests is the tenant's own, too.
     call.principal = scoped(call.tenant, call.principal)
+
+
+def known(call: Call) -> bool:
+    """Tell whether a call that anybody may make is made by somebody who may read more, and note
+    whose it is: where keys are needed, somebody with a key."""
+    if not call.server.settings.keys.needed:
+        return True
+    authorization = call.header(b"authorization")
+    try:
+        identify(call, frozenset(ROLES), authorization, dialects.tenant_header(call))
+    except Denied:
+        return False
+    return True
 
 
 def denied(message: str) -> Denied:

@@ -52,5 +52,11 @@ class SharingReader(Protocol):
     def pools(self) -> list[tuple[str, Pool, Stamped]]:
         """Every pool, by name."""
 
+    def available_types(self, queues: Iterable[str], tenant: str | None) -> list[str]:
+        """The types of the jobs in queues that can be handed out, or of a tenant's.
+
+        Of more than 1000 pairs of queue and type some are left out.
+        """
+
     def queues_of_tenant(self, tenant: str) -> list[QueueCounts]:
         """The queues in which a tenant has ever had jobs, each with what is its own."""

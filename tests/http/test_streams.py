@@ -6,8 +6,8 @@ import httpx
 import pytest
 
 from ojs_server.app import Server
-from ojs_server.http import feed, stats_stream
-from ojs_server.http.stats_stream import SharedStats
+from ojs_server.http import feed, shared_read, stats_stream
+from ojs_server.http.shared_read import SharedRead
 from ojs_server.settings import Settings
 from ojs_server.store.open import open_store
 from tests.http.conftest import connect
@@ -124,7 +124,8 @@ async def test_statistics_are_told_at_once_and_again(
     client: httpx.AsyncClient, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await enqueue(client)
-    monkeypatch.setattr(stats_stream, "EVERY_S", 0.05)
+    for module in (shared_read, stats_stream):
+        monkeypatch.setattr(module, "EVERY_S", 0.05)
     async with listen(server, f"{V1}/admin/stats/stream") as heard:
         (first,) = await heard.events(1)
         assert first.event == "metrics"
@@ -152,7 +153,7 @@ async def test_statistics_are_read_once_for_many_streams() -> None:
         await begun[-1].wait()
         return b"%d" % len(begun)
 
-    shared = SharedStats(read)
+    shared = SharedRead(read)
     waits = [asyncio.create_task(shared.latest()) for _ in range(3)]
     await until(lambda: bool(begun))
     waits[0].cancel()

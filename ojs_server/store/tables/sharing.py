@@ -96,6 +96,17 @@ class SharingReads(Statements):
         rows = self.all("pool_configs")
         return [(row[0], _pool.decode(row[1]), Stamped(*row[2:])) for row in rows]
 
+    def available_types(self, queues: Iterable[str], tenant: str | None) -> list[str]:
+        """The types of available jobs, from one entry of an index to the next other one."""
+        names = dict.fromkeys(queues)
+        if tenant is None:
+            return sorted({row[0] for row in self.of_ids("available_types", names)})
+        if not self.can_hold(tenant):
+            return []
+        pairs = self.of_ids("types_of_tenants", names)
+        rows = [(queue, job_type, tenant) for queue, job_type in pairs]
+        return sorted({row[0] for row in self.all_rows("types_of_tenant", rows)})
+
     def queues_of_tenant(self, tenant: str) -> list[QueueCounts]:
         """A tenant's queues, with its own counts."""
         found = [queue_of(row) for row in self.all("queues_of_tenant", tenant=tenant)]

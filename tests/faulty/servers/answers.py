@@ -8,9 +8,10 @@ from msgspec.structs import replace
 
 from ojs_server.domain.statistics import Recent
 from ojs_server.http import call as calls
-from ojs_server.http import dialects, gate, queues
+from ojs_server.http import dialects, gate, manifest, queues
 from ojs_server.http.auth import Keys, Role
 from ojs_server.http.call import Call
+from ojs_server.http.inventory import Inventories
 from ojs_server.http.routes import Router
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
@@ -152,6 +153,35 @@ def claims_are_empty() -> None:
         return lambda self, path: None if "workflows" in path else find(self, path)
 
     wrap(Router, "find", make)
+
+
+@fault("OJS-MAN-016")
+def version_stands_inside_alone() -> None:
+    """The manifest says its name and version below `implementation` alone."""
+    answered("/ojs/manifest", lambda body: body.pop("version"), status=200)
+
+
+@fault("OJS-MAN-017")
+def everybody_reads_names() -> None:
+    """The manifest tells the names of queues to whoever asks, also without a key."""
+    put(manifest, "known", lambda call: True)
+
+
+@fault("OJS-MAN-017")
+def tenants_read_all_names() -> None:
+    """The manifest tells a tenant the queues of all."""
+    wrap(Inventories, "of", lambda of: lambda self, tenant: of(self, None))
+
+
+@fault("OJS-MAN-017")
+def names_are_not_told() -> None:
+    """The manifest has no queues and no types of jobs."""
+
+    def without(body: dict[str, Any]) -> None:
+        body.pop("queues", None)
+        body.pop("job_types", None)
+
+    answered("/ojs/manifest", without, status=200)
 
 
 @fault("OJS-ACC-004")

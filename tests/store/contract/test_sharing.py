@@ -101,3 +101,22 @@ def test_tenants_and_pools_are_held_by_every_transaction(store: Store) -> None:
         tx.wipe()
     with store.transaction() as tx:
         assert not tx.sharing.tenancy
+
+
+@ON_ALL_VERSIONS
+def test_types_of_available_jobs_are_told_by_queue_and_tenant(store: Store) -> None:
+    put(
+        store,
+        *(a_job(f"a{n}", type="a") for n in range(3)),
+        a_job("b1", type="b", tenant="t"),
+        a_job("b2", type="b"),
+        a_job("c1", type="c", tenant="u", queue="r"),
+        a_job("d1", type="d", state="completed"),
+        a_job("e1", type="e", rate_key="k", on_limit="wait"),
+    )
+    with store.reader() as reader:
+        assert reader.available_types(["q", "r", "s"], None) == ["a", "b", "c"]
+        assert reader.available_types(["q"], None) == ["a", "b"]
+        assert reader.available_types(["q", "r"], "t") == ["b"]
+        assert reader.available_types(["q"], "u") == []
+        assert reader.available_types([], None) == reader.available_types([], "t") == []

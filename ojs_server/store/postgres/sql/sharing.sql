@@ -128,3 +128,50 @@ FROM leases CROSS JOIN LATERAL (
     FROM jobs WHERE id = leases.job_id OFFSET 0
 ) AS running
 GROUP BY running.queue
+
+-- name: available_types
+-- The types of the available jobs of queues: from one entry of the index to the next other one.
+-- row: text
+WITH RECURSIVE steps (queue, type) AS (
+    SELECT wanted.queue, (
+        SELECT min(first.type) FROM jobs AS first
+        WHERE first.state = 'available' AND NOT first.gated AND first.queue = wanted.queue
+    )
+    FROM unnest({rows}) AS wanted (queue)
+    UNION ALL
+    SELECT steps.queue, (
+        SELECT min(next.type) FROM jobs AS next
+        WHERE next.state = 'available' AND NOT next.gated AND next.queue = steps.queue
+            AND next.type > steps.type
+    )
+    FROM steps WHERE steps.type IS NOT NULL
+)
+SELECT type FROM steps WHERE type IS NOT NULL LIMIT 1000
+
+-- name: types_of_tenants
+-- The queues and types in which available jobs of tenants are.
+-- row: text
+WITH RECURSIVE steps (queue, type) AS (
+    SELECT wanted.queue, (
+        SELECT min(first.type) FROM jobs AS first
+        WHERE first.state = 'available' AND NOT first.gated AND first.tenant IS NOT NULL AND first.queue = wanted.queue
+    )
+    FROM unnest({rows}) AS wanted (queue)
+    UNION ALL
+    SELECT steps.queue, (
+        SELECT min(next.type) FROM jobs AS next
+        WHERE next.state = 'available' AND NOT next.gated AND next.tenant IS NOT NULL AND next.queue = steps.queue
+            AND next.type > steps.type
+    )
+    FROM steps WHERE steps.type IS NOT NULL
+)
+SELECT queue, type FROM steps WHERE type IS NOT NULL LIMIT 1000
+
+-- name: types_of_tenant
+-- Those of these types of which a tenant has available jobs in the queue beside it.
+-- row: text, text, text
+SELECT wanted.type FROM unnest({rows}) AS wanted (queue, type, tenant)
+WHERE EXISTS (
+    SELECT 1 FROM jobs WHERE state = 'available' AND NOT gated AND jobs.queue = wanted.queue
+        AND jobs.type = wanted.type AND jobs.tenant = wanted.tenant
+)

@@ -101,3 +101,50 @@ DELETE FROM pools WHERE name = :name
 -- How long the jobs that run now had waited in their queues.
 SELECT jobs.queue, CAST(avg(jobs.started_at - COALESCE(jobs.enqueued_at, jobs.created_at)) AS INTEGER)
 FROM leases JOIN jobs ON jobs.id = leases.job_id GROUP BY jobs.queue
+
+-- name: available_types
+-- The types of the available jobs of queues: from one entry of the index to the next other one.
+-- row: (?)
+WITH RECURSIVE steps (queue, type) AS (
+    SELECT wanted.column1, (
+        SELECT min(first.type) FROM jobs AS first
+        WHERE first.state = 'available' AND first.gated = 0 AND first.queue = wanted.column1
+    )
+    FROM ({rows}) AS wanted
+    UNION ALL
+    SELECT steps.queue, (
+        SELECT min(next.type) FROM jobs AS next
+        WHERE next.state = 'available' AND next.gated = 0 AND next.queue = steps.queue
+            AND next.type > steps.type
+    )
+    FROM steps WHERE steps.type IS NOT NULL
+)
+SELECT type FROM steps WHERE type IS NOT NULL LIMIT 1000
+
+-- name: types_of_tenants
+-- The queues and types in which available jobs of tenants are.
+-- row: (?)
+WITH RECURSIVE steps (queue, type) AS (
+    SELECT wanted.column1, (
+        SELECT min(first.type) FROM jobs AS first
+        WHERE first.state = 'available' AND first.gated = 0 AND first.tenant IS NOT NULL AND first.queue = wanted.column1
+    )
+    FROM ({rows}) AS wanted
+    UNION ALL
+    SELECT steps.queue, (
+        SELECT min(next.type) FROM jobs AS next
+        WHERE next.state = 'available' AND next.gated = 0 AND next.tenant IS NOT NULL AND next.queue = steps.queue
+            AND next.type > steps.type
+    )
+    FROM steps WHERE steps.type IS NOT NULL
+)
+SELECT queue, type FROM steps WHERE type IS NOT NULL LIMIT 1000
+
+-- name: types_of_tenant
+-- Those of these types of which a tenant has available jobs in the queue beside it.
+-- row: (?,?,?)
+SELECT wanted.column2 FROM ({rows}) AS wanted
+WHERE EXISTS (
+    SELECT 1 FROM jobs WHERE state = 'available' AND gated = 0 AND jobs.queue = wanted.column1
+        AND jobs.type = wanted.column2 AND jobs.tenant = wanted.column3
+)

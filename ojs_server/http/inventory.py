@@ -1,0 +1,57 @@
+"""The names that a manifest tells: the queues and job types of all, or of one tenant."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+import msgspec
+
+from ojs_server.http.shared_read import SharedRead
+from ojs_server.store.base import Reader
+
+# So many names of each kind are told; lists of their own have the others.
+MOST: Final = 100
+# So many tenants are remembered, since anybody may name one where keys are off.
+TENANTS: Final = 100
+
+Ask = Callable[[Callable[[Reader], Any]], Awaitable[Any]]
+
+
+class Inventory(msgspec.Struct, frozen=True):
+    """Queues and types of jobs, by name."""
+
+    queues: list[str]
+    job_types: list[str]
+
+
+class Inventories:
+    """The inventories of those who asked last, each read at most every few seconds."""
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+        self._known: dict[str | None, SharedRead[Inventory]] = {}
+
+    async def of(self, tenant: str | None) -> Inventory:
+        """Return the inventory of a tenant, or of all jobs."""
+        shared = self._known.pop(tenant, None) or SharedRead(lambda: self._read(tenant))
+        # The one who asked last stands last.
+        self._known[tenant] = shared
+        if len(self._known) > TENANTS:
+            del self._known[next(iter(self._known))]
+        return await shared.latest()
+
+    async def _read(self, tenant: str | None) -> Inventory:
+        found: Inventory = await self._ask(lambda reader: inventory(reader, tenant))
+        return found
+
+
+def inventory(reader: Reader, tenant: str | None) -> Inventory:
+    """Read the names of queues, and the types of their jobs that can be handed out.
+
+    Schemas are for everybody's jobs, so that a tenant is not told which types have one.
+    """
+    found = reader.queues() if tenant is None else reader.queues_of_tenant(tenant)
+    queues = [queue.name for queue in found[:MOST]]
+    types = set(reader.available_types(queues, tenant))
+    if tenant is None:
+        types.update(schema.mark.type for schema in reader.schemas())
+    return Inventory(queues, sorted(types)[:MOST])

@@ -1,0 +1,27 @@
+"""A reading of the store that many callers share for a few seconds."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, Generic, TypeVar
+
+EVERY_S: Final = 5.0
+
+Value = TypeVar("Value")
+
+
+class SharedRead(Generic[Value]):
+    """A value that is read at most every few seconds, however many ask for it."""
+
+    def __init__(self, read: Callable[[], Coroutine[Any, Any, Value]]) -> None:
+        self._read = read
+        self._task: asyncio.Task[Value] | None = None
+        self._until = 0.0
+
+    async def latest(self) -> Value:
+        """Return the value that was read last, or is being read."""
+        now = asyncio.get_running_loop().time()
+        if self._task is None or (self._task.done() and now >= self._until):
+            self._task = asyncio.create_task(self._read())
+            self._until = now + EVERY_S
+        # Others wait for it, too, when the one who began it leaves.
+        return await asyncio.shield(self._task)
