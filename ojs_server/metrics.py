@@ -1,8 +1,15 @@
 """Prometheus metrics: what this node did, and what stands in the store."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    Metric,
+    generate_latest,
+)
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from ojs_server.domain.happened import Labels
@@ -203,6 +210,10 @@ class Metrics:
             *(self._workers, self._busy, self._pressure),
         ):
             gauge.clear()
+
+    def families(self) -> Iterable[Metric]:
+        """All metrics, each with its samples."""
+        return self._registry.collect()
 
     def render(self) -> bytes:
         """The exposition text."""

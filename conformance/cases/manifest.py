@@ -210,3 +210,45 @@ async def metrics(stage: Stage) -> None:
         stage.check(secret not in reply.text, f"no {secret} in the metrics", "it is there")
     plain = await stage.call("GET", "/metrics", headers={"Accept": "text/plain"})
     stage.equal(plain.headers.get("content-type"), "text/plain", "Content-Type")
+
+
+# By the rules of HTTP, and which format each means.
+ACCEPTS = {
+    "application/json": "json",
+    "application/openjobspec+json": "json",
+    "text/plain;q=0.5, application/json": "json",
+    "text/plain;q=0.2, application/*;q=0.3, */*;q=0.1": "json",
+    "*/*": "text",
+    "application/json;q=0.4, text/plain;q=0.5": "text",
+    "application/json;q=0, */*;q=0.1": "text",
+    "text/html, application/xml;q=0.9, */*;q=0.8": "text",
+}
+
+
+@case("OJS-MAN-018", capability="observability")
+async def metrics_in_json(stage: Stage) -> None:
+    """Metrics are JSON where a request prefers that, and text where it does not."""
+    queue = stage.name()
+    await stage.enqueue(queue)
+    for accept, wanted in ACCEPTS.items():
+        reply = (await stage.call("GET", "/metrics", headers={"Accept": accept})).expect(200)
+        kind = reply.headers["content-type"].partition(";")[0]
+        found = "json" if kind.endswith("json") else kind.partition("/")[0]
+        stage.equal(found, wanted, f"the format for {accept}")
+    for name, wanted in (("json", "application/openjobspec+json"), ("prometheus", "text/plain")):
+        headers = {"Accept": "application/openjobspec+json"}
+        reply = await stage.call("GET", "/metrics", headers=headers, format=name)
+        stage.equal(reply.headers["content-type"].partition(";")[0], wanted, f"format={name}")
+    headers = {"Accept": "application/json"}
+    kinds = dict.fromkeys(
+        ("uptime_seconds", "jobs_enqueued_total", "jobs_active", "queues_active", "avg_latency_ms"),
+        "number:non_negative",
+    )
+    told = (await stage.call("GET", "/metrics", headers=headers)).expect(200, kinds)
+    depth = [
+        (sample["labels"]["state"], sample["value"])
+        for family in told["metrics"]
+        for sample in family["samples"]
+        if sample["name"] == "ojs_queue_depth" and sample["labels"]["queue"] == queue
+    ]
+    stage.check(("available", 1) in depth, "the depth of the queue", depth)

@@ -4,25 +4,36 @@ import asyncio
 from collections import Counter
 from typing import Final
 
-from ojs_server.domain.errors import Unavailable
+from ojs_server.domain.errors import Unavailable, invalid
 from ojs_server.domain.job import STATES, State
+from ojs_server.domain.naming import nearest
+from ojs_server.domain.statistics import ALL, per_minute
 from ojs_server.domain.workers import Presence, presence, profile_of
+from ojs_server.http.accept import preferred
 from ojs_server.http.call import Answer, Call
+from ojs_server.http.dialects import OPENJOBSPEC, PLAIN_JSON
+from ojs_server.http.metrics_json import StoredFigures, in_json
 from ojs_server.http.queues import pressure_of
+from ojs_server.http.statistics import lately
 from ojs_server.http.tenants import counts_of
 from ojs_server.metrics import CONTENT_TYPE
 from ojs_server.store_metrics import StoreState
 
 # What stands in the store is waited for by whoever reads metrics.
 STORED_S: Final = 5.0
+TEXT: Final = "text/plain"
+_OFFERS: Final = (TEXT, PLAIN_JSON, OPENJOBSPEC)
+# A command line names the format in the query, whatever it accepts.
+_FORMATS: Final = {"prometheus": TEXT, "json": PLAIN_JSON}
 
 
 async def exposition(call: Call) -> Answer:
-    """Prometheus text; a plain `Accept: text/plain` gets exactly that type."""
+    """Prometheus text, or JSON where the request prefers it."""
     metrics, engine = call.server.metrics, call.server.engine
+    stored = StoredFigures()
     try:
         async with asyncio.timeout(STORED_S):
-            await _observe_stored(call)
+            stored = await _observe_stored(call)
     except (Unavailable, TimeoutError):
         # Whoever wants to know that the store is away is told by the rest.
         metrics.forget_stored()
@@ -36,14 +47,18 @@ async def exposition(call: Call) -> Answer:
             unknown_outcomes=engine.availability.unknown,
         )
     )
-    plain = (call.header(b"accept") or "").strip() == "text/plain"
-    return Answer(
-        metrics.render(),
-        media_type="text/plain" if plain else CONTENT_TYPE,
-    )
+    accept = call.header(b"accept")
+    named = call.query().get("format")
+    if named and named not in _FORMATS:
+        raise invalid("format", f"must be {' or '.join(_FORMATS)}{nearest(named, _FORMATS)}")
+    wanted = _FORMATS[named] if named else preferred(accept, _OFFERS)
+    if wanted != TEXT:
+        return Answer(in_json(metrics.families(), stored, call.server.uptime_s()))
+    plain = (accept or "").strip() == TEXT
+    return Answer(metrics.render(), media_type=TEXT if plain else CONTENT_TYPE)
 
 
-async def _observe_stored(call: Call) -> None:
+async def _observe_stored(call: Call) -> StoredFigures:
     """Read what stands in the store."""
     queues = await call.server.engine.read(lambda reader: reader.queues())
     loads, now = await call.server.engine.read(lambda reader: (reader.workers(), reader.now()))
@@ -76,3 +91,10 @@ async def _observe_stored(call: Call) -> None:
             busy.update(profile_of(load.worker).get("queues", ()))
     metrics.observe_workers(seen, busy)
     metrics.observe_webhooks(len(webhooks))
+    minutes, _, moment = await lately(call.server.engine, [ALL])
+    return StoredFigures(
+        jobs_active=sum(running.values()),
+        queues_active=len(queues),
+        workers_active=seen[Presence.ONLINE],
+        throughput_per_second=round(per_minute(minutes.get(ALL, ()), moment, "processed") / 60, 3),
+    )

@@ -12,7 +12,7 @@ from ojs_server.app import Server
 from ojs_server.store.base import OutcomeUnknown, StoreUnavailable, Tx
 from ojs_server.store.records import Foreseen
 from tests.http.conftest import Serve, connect
-from tests.http.steps import V1, WORKERS, active_job, enqueue
+from tests.http.steps import V1, WORKERS, active_job, enqueue, refused
 
 PAIR = 'queue="email",type="email.send"'
 ENDED = 'ojs_job_duration_seconds_count{queue="email",state="%s",type="email.send"} %s.0'
@@ -203,3 +203,62 @@ async def test_steps_of_jobs_are_not_logged_by_themselves(
     caplog.set_level(logging.DEBUG, "ojs.jobs")
     await enqueue(client)
     assert not [record for record in caplog.records if record.name == "ojs.jobs"]
+
+
+JSON = {"Accept": "application/json"}
+
+
+async def test_metrics_in_json_have_every_sample_and_the_totals(client: httpx.AsyncClient) -> None:
+    job = await active_job(client, queue="email", type="email.send")
+    await ack(client, job["id"])
+    await enqueue(client, queue="email", type="email.send")
+    answer = await client.get("/metrics", headers=JSON)
+    assert answer.headers["content-type"] == "application/json"
+    shown = answer.json()
+    assert (shown["jobs_enqueued_total"], shown["jobs_completed_total"]) == (2, 1)
+    assert (shown["jobs_failed_total"], shown["jobs_active"], shown["queues_active"]) == (0, 0, 1)
+    assert shown["avg_latency_ms"] >= 0
+    told = {
+        (sample["name"], *sorted(sample["labels"].items())): sample["value"]
+        for family in shown["metrics"]
+        for sample in family["samples"]
+    }
+    assert told["ojs_queue_depth", ("queue", "email"), ("state", "available")] == 1
+    text = [line for line in await lines(client) if not line.startswith("#")]
+    names = {line.partition("{")[0].partition(" ")[0] for line in text}
+    assert {name for name, *_ in told} == {one for one in names if not one.endswith("_created")}
+
+
+@pytest.mark.parametrize(
+    ("query", "accept", "kind"),
+    [
+        ("", "application/openjobspec+json", "application/openjobspec+json"),
+        ("", "text/plain;q=0.1, application/json;q=0.2", "application/json"),
+        ("", "text/plain, application/json;q=0.2", "text/plain; version="),
+        ("", "*/*", "text/plain; version="),
+        ("?format=prometheus", "application/json", "text/plain; version="),
+        ("?format=json", "text/plain", "application/openjobspec+json"),
+        ("?format=", "application/json", "application/json"),
+    ],
+)
+async def test_the_format_of_metrics_is_negotiated(
+    client: httpx.AsyncClient, query: str, accept: str, kind: str
+) -> None:
+    answer = await client.get(f"/metrics{query}", headers={"Accept": accept})
+    assert answer.headers["content-type"].startswith(kind)
+
+
+async def test_an_unknown_format_is_refused(client: httpx.AsyncClient) -> None:
+    refused(await client.get("/metrics?format=yaml"), 400, "invalid_request", "format")
+
+
+async def test_figures_of_the_store_are_null_while_it_is_away(
+    client: httpx.AsyncClient, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*given: object, **more: object) -> None:
+        raise StoreUnavailable("gone")
+
+    monkeypatch.setattr(server.store, "reader", away)
+    shown = (await client.get("/metrics", headers=JSON)).json()
+    assert (shown["jobs_active"], shown["throughput_per_second"]) == (None, None)
+    assert shown["jobs_enqueued_total"] == 0

@@ -8,7 +8,7 @@ import msgspec
 from ojs_server import job_metrics
 from ojs_server.domain import progress, validate
 from ojs_server.domain.happened import Happened
-from ojs_server.http import feed, jobs, stats_stream
+from ojs_server.http import feed, jobs, metrics, stats_stream
 from ojs_server.http import progress as reports
 from ojs_server.job_metrics import JobMetrics
 from ojs_server.ops import claim
@@ -259,6 +259,18 @@ def jobs_are_not_counted() -> None:
 def jobs_of_tenants_are_not_counted() -> None:
     """The metrics know jobs, and not whose they are."""
     put(job_metrics, "_OF_TENANT", {})
+
+
+@fault("OJS-MAN-018")
+def metrics_are_text() -> None:
+    """The metrics are text, whatever is asked for."""
+    put(metrics, "preferred", lambda accept, offers: offers[0])
+
+
+@fault("OJS-MAN-018")
+def weights_do_not_matter() -> None:
+    """The metrics are JSON wherever that is named."""
+    put(metrics, "preferred", lambda accept, offers: offers["json" in (accept or "")])
 
 
 @fault("OJS-ADM-024")
