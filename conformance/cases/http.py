@@ -1,5 +1,7 @@
 """Cases of the HTTP binding: paths, bodies, headers, media types and lists."""
 
+import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -372,3 +374,48 @@ async def answers_are_not_kept(stage: Stage) -> None:
         stage.equal(headers.get("cache-control"), "no-store", "Cache-Control")
     refused = await stage.post("jobs", {"type": 1})
     stage.equal(refused.headers.get("cache-control"), "no-store", "Cache-Control")
+
+
+@case("OJS-HTP-029", "OJS-HTP-030", capability="long_poll")
+async def preferences(stage: Stage) -> None:
+    """A call waits as Prefer says, tells so, and passes over what says nothing that it knows."""
+    queue = stage.name()
+
+    async def fetch(prefer: str, **members: object) -> Reply:
+        body = {"queues": [queue], **members}
+        reply = await stage.post("workers/fetch", body, Prefer=prefer)
+        return reply.expect(200)
+
+    def told(reply: Reply) -> str | None:
+        return reply.headers.get("preference-applied")
+
+    async with stage.waiting(fetch("wait=20")) as (waiting,):
+        await asyncio.sleep(0.5)
+        stage.check(not waiting.done(), "a FETCH that waits", "it is answered")
+        job = await stage.enqueue(queue)
+        reply = await waiting
+    stage.equal([one["id"] for one in reply["jobs"]], [job["id"]], "the job of the wait")
+    stage.equal(told(reply), "wait=20", "Preference-Applied")
+    for prefer, wanted in (
+        ("wait=0", "wait=0"),
+        ('foo="a, wait=9"; bar, wait="0"', "wait=0"),
+        ("wait=0, wait=20", "wait=0"),
+        ("wait=-1", None),
+        ("wait=1.5", None),
+        ("wait=soon, wait=0", None),
+        ("handling=strict", None),
+    ):
+        reply = await fetch(prefer)
+        stage.equal((reply["jobs"], told(reply)), ([], wanted), f"an answer to Prefer: {prefer}")
+    started = time.monotonic()
+    stage.equal(told(await fetch("wait=20", wait_ms=0)), None, "a wait that the body outranks")
+    stage.check(time.monotonic() - started < 10, "an answer at once", time.monotonic() - started)
+    path = f"jobs/{job['id']}/result"
+    for prefer, query, wanted in (
+        ("wait=0", "", "wait=0"),
+        ("respond-async, wait=0", "", "respond-async, wait=0"),
+        ("respond-async", "?wait=true&timeout=0.1", "respond-async"),
+    ):
+        reply = await stage.call("GET", path + query, headers={"Prefer": prefer})
+        reply.expect(202, {"state": "active"})
+        stage.equal(told(reply), wanted, f"an answer to Prefer: {prefer}")

@@ -116,14 +116,17 @@ def media_type(call: Call) -> str:
     return WITH_ALTERNATIVE if flat(call) else OPENJOBSPEC
 
 
-def fetch_answer(call: Call, jobs: Iterator[bytes], told: Mapping[str, Any]) -> Answer:
+def fetch_answer(
+    call: Call, jobs: Iterator[bytes], told: Mapping[str, Any], headers: Mapping[str, str] = {}
+) -> Answer:
     """Build the answer to a FETCH, one object, or one job a line where that is
     asked for."""
     if NDJSON in (call.header(b"accept") or ""):
         # No JSON of ours has a line's end in it.
         lines = (*jobs, encode(told)) if told else jobs
-        return Answer(b"".join(line + b"\n" for line in lines), media_type=NDJSON)
-    return Answer(array("jobs", jobs, **told))
+        body = b"".join(line + b"\n" for line in lines)
+        return Answer(body, headers=headers, media_type=NDJSON)
+    return Answer(array("jobs", jobs, **told), headers=headers)
 
 
 def flat(call: Call) -> bool:

@@ -15,6 +15,7 @@ from ojs_server.http.batches import checked_batch, receipt_for
 from ojs_server.http.call import Answer, Call, parsed
 from ojs_server.http.direct import Direct
 from ojs_server.http.ids import job_id_of
+from ojs_server.http.preference import HEADER, applied, preference
 from ojs_server.http.progress import with_progress
 from ojs_server.http.views import (
     array,
@@ -49,8 +50,10 @@ def checking(call: Call) -> Callable[[object], Draft]:
 async def enqueue(call: Call) -> Answer:
     """Store one job; the answer leaves after it is on disk."""
     op = _one(call, await call.body())
-    done = await _store(call, op)
-    return _stored(call, done, await rate_limits.headers(call, op.drafts[0]))
+    wait_ms, headers = _patience(call)
+    done = await _store(call, op, wait_ms)
+    limits = await rate_limits.headers(call, op.drafts[0])
+    return _stored(call, done, {**limits, **headers})
 
 
 def _one(call: Call, body: bytes) -> Enqueue:
@@ -61,12 +64,12 @@ def _one(call: Call, body: bytes) -> Enqueue:
     return Enqueue((draft,), receipt, hash_of(value) if receipt else b"")
 
 
-def _stored(call: Call, done: Enqueued, limits: Mapping[str, str]) -> Answer:
+def _stored(call: Call, done: Enqueued, more: Mapping[str, str]) -> Answer:
     stored = done.jobs[0]
     location = {
         "Location": f"/ojs/v1/jobs/{stored.job.id}",
         **pressure_headers(done),
-        **limits,
+        **more,
     }
     warned = warnings(done.complaints)
     flat = dialects.flat(call)
@@ -76,7 +79,7 @@ def _stored(call: Call, done: Enqueued, limits: Mapping[str, str]) -> Answer:
 
 
 def _ask(call: Call, body: bytes) -> Enqueue | None:
-    if _PATIENCE in call.headers:
+    if _PATIENCE in call.headers or HEADER in call.headers:
         return None
     op = _one(call, body)
     # What is left of a limit is to be looked up.
@@ -92,7 +95,8 @@ ENQUEUE: Final = Direct(_ask, lambda call, op, done: _stored(call, done, {}), _m
 
 async def enqueue_batch(call: Call) -> Answer:
     """Store up to a thousand jobs, all or none."""
-    done = await _store(call, await _batch(call))
+    wait_ms, headers = _patience(call)
+    done = await _store(call, await _batch(call), wait_ms)
     return Answer(
         array(
             "jobs",
@@ -101,7 +105,7 @@ async def enqueue_batch(call: Call) -> Answer:
             **warnings(done.complaints, many=True),
         ),
         201 if done.created else 200,
-        {"X-OJS-Batch-Size": str(len(done.jobs)), **pressure_headers(done)},
+        {"X-OJS-Batch-Size": str(len(done.jobs)), **pressure_headers(done), **headers},
     )
 
 
@@ -176,31 +180,43 @@ async def retries(call: Call) -> Answer:
 
 
 async def result(call: Call) -> Answer:
-    """The result of a finished job; `wait=true` waits for it up to `timeout` seconds."""
+    """The result of a finished job; `wait=true` waits for it up to `timeout` seconds, and a
+    preferred wait as long as it says."""
     stored, _ = await load_job(call)
-    wait_s = _wait(call)
+    wished, said_s = preference(call), _wait(call)
+    preferred_ms = None
+    if said_s is None:
+        preferred_ms = wished.wait_ms(call.server.engine.rules.profile.max_wait_ms)
+    wait_s = said_s or (preferred_ms or 0) / 1000
     if stored.job.state not in TERMINAL and wait_s > 0:
         stored = await wait_for_end(call.server.engine, stored, wait_s)
-        if stored.job.state not in TERMINAL:
-            raise NotReady(
-                f"job {stored.job.id} is {stored.job.state} after {wait_s:g} s",
-                details={"job_id": stored.job.id, "state": stored.job.state},
-            )
     job = stored.job
     if job.state not in TERMINAL:
-        return Answer({"job_id": job.id, "state": job.state}, 202, {"Retry-After": "1"})
+        if said_s and not wished.respond_async:
+            raise NotReady(
+                f"job {job.id} is {job.state} after {said_s:g} s",
+                details={"job_id": job.id, "state": job.state},
+            )
+        headers = applied(preferred_ms, respond_async=wished.respond_async)
+        told = {"job_id": job.id, "state": job.state}
+        return Answer(told, 202, {"Retry-After": "1", **headers})
     body = encode({"job_id": job.id, "state": job.state})[:-1]
     body += b',"result":' + (stored.result or b"null")
     if job.error is not None:
         body += b',"error":' + job.error
-    return Answer(body + b"}")
+    return Answer(body + b"}", headers=applied(preferred_ms))
 
 
-async def _store(call: Call, op: Enqueue) -> Enqueued:
-    """Enqueue; where a queue blocks its producers, wait for room as long as the request says."""
+def _patience(call: Call) -> tuple[int, Mapping[str, str]]:
+    """Return how long a producer waits for room where a queue blocks it, with the headers that tell
+    of a preference."""
+    most_ms = call.server.engine.rules.profile.max_wait_ms
     text = call.header(_PATIENCE)
+    headers: Mapping[str, str] = {}
     if text is None:
-        wait_ms = BLOCK_MS
+        preferred_ms = preference(call).wait_ms(most_ms)
+        wait_ms = BLOCK_MS if preferred_ms is None else preferred_ms
+        headers = applied(preferred_ms)
     elif _PLAIN_SECONDS.fullmatch(text) and float(text) <= MAX_TIMEOUT_S:
         wait_ms = round(float(text) * 1000)
     else:
@@ -208,9 +224,13 @@ async def _store(call: Call, op: Enqueue) -> Enqueued:
             f"OJS-Block-Timeout must be a number of seconds from 0 to {MAX_TIMEOUT_S}",
             details={"header": "OJS-Block-Timeout"},
         )
-    most = call.server.engine.rules.profile.max_wait_ms
+    return min(wait_ms, most_ms), headers
+
+
+async def _store(call: Call, op: Enqueue, wait_ms: int) -> Enqueued:
+    """Enqueue; where a queue blocks its producers, wait so long for room."""
     begun = time.perf_counter()
-    done = await enqueue_or_wait(call.server.engine, op, min(wait_ms, most), call.disconnected)
+    done = await enqueue_or_wait(call.server.engine, op, wait_ms, call.disconnected)
     call.server.metrics.observe_enqueue(op.drafts[0].queue, time.perf_counter() - begun)
     if call.server.tracing is not None:
         call.server.tracing.enqueued(done.jobs)
@@ -238,12 +258,16 @@ async def load_job(call: Call) -> tuple[StoredJob, Lease | None]:
     return found
 
 
-def _wait(call: Call) -> float:
+def _wait(call: Call) -> float | None:
+    """Return the seconds to wait that the query says, None where it says nothing of a wait."""
     query = call.query()
-    wait = _TRUTH.get(query.get("wait", "false").lower())
+    word = query.get("wait")
+    wait = _TRUTH.get("false" if word is None else word.lower())
     if wait is None:
         raise invalid("wait", f"must be one of {', '.join(_TRUTH)}")
     text = query.get("timeout", "30")
     if not _SECONDS.fullmatch(text) or not 0 <= float(text) <= MAX_TIMEOUT_S:
         raise invalid("timeout", f"must be a number of seconds from 0 to {MAX_TIMEOUT_S}")
+    if word is None:
+        return None
     return min(float(text), call.server.engine.rules.profile.max_wait_ms / 1000) if wait else 0

@@ -1,6 +1,7 @@
 """Rooms, their jobs and tasks: thin forms of registering, enqueue, FETCH, ACK, FAIL and cancel."""
 
 import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
@@ -19,6 +20,7 @@ from ojs_server.http.ids import holder_of, job_id_of, known_as
 from ojs_server.http.job_lists import check_place
 from ojs_server.http.jobs import load_job
 from ojs_server.http.paging import page_of
+from ojs_server.http.preference import applied, preference
 from ojs_server.http.workers import fetch_id_of, result_of, withheld_members
 from ojs_server.ops.claim import Claim
 from ojs_server.ops.ending import wait_for_end
@@ -120,11 +122,11 @@ async def list_tasks(call: Call) -> Answer:
 async def read_task(call: Call) -> Answer:
     """A task; with `wait` as soon as it has ended within so many seconds."""
     stored, lease = await load_job(call)
-    wait_s = _wait(call)
+    wait_s, headers = _wait(call)
     if wait_s > 0 and not rooms.is_over(stored.job):
         stored = await wait_for_end(call.server.engine, stored, wait_s)
         stored, lease = await load_job(call)
-    return Answer(_shown(stored, lease))
+    return Answer(_shown(stored, lease), headers=headers)
 
 
 async def claim(call: Call) -> Answer:
@@ -214,8 +216,14 @@ def _shown(stored: StoredJob, lease: Lease | None) -> Shown:
     }
 
 
-def _wait(call: Call) -> float:
-    text = call.query().get("wait", "0")
+def _wait(call: Call) -> tuple[float, Mapping[str, str]]:
+    """Return the seconds that the query says or the request prefers, with the headers that tell of
+    a preference."""
+    most_ms = call.server.engine.rules.profile.max_wait_ms
+    text = call.query().get("wait")
+    if text is None:
+        wait_ms = preference(call).wait_ms(most_ms)
+        return (wait_ms or 0) / 1000, applied(wait_ms)
     if not _SECONDS.fullmatch(text):
         raise invalid("wait", "must be a number of seconds")
-    return min(float(text), call.server.engine.rules.profile.max_wait_ms / 1000)
+    return min(float(text), most_ms / 1000), {}

@@ -1,6 +1,6 @@
 """Many ACKs and FAILs in one call, and a FETCH behind them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final, TypeVar
 
@@ -20,6 +20,7 @@ from ojs_server.http.workers import (
     fetched,
     result_of,
     wait_for_jobs,
+    wait_of,
     withheld_members,
 )
 from ojs_server.ops.claim import Deliveries
@@ -67,9 +68,11 @@ async def settle(call: Call) -> Answer:
     ]
     settlements = tuple(one for one in taken if not isinstance(one, OjsError))
     engine = call.server.engine
+    headers: Mapping[str, str] = {}
     if request.fetch is not None and claim is not None and not request.results:
         # Nobody waits for news of a job: this is a plain FETCH, which may wait for work.
-        done = Exchanged((), await wait_for_jobs(call, claim, request.fetch.wait_ms))
+        wait_ms, headers = wait_of(call, request.fetch.wait_ms)
+        done = Exchanged((), await wait_for_jobs(call, claim, wait_ms))
     elif settlements or claim is not None:
         done = await engine.run(Exchange(settlements, claim))
     else:
@@ -82,7 +85,8 @@ async def settle(call: Call) -> Answer:
     told = withheld_members(done.deliveries)
     if done.refusal is not None:
         told["fetch_error"] = error_object(done.refusal, call.request_id)
-    return Answer(_body(shown, array("jobs", fetched(call, done.deliveries), **told)))
+    body = _body(shown, array("jobs", fetched(call, done.deliveries), **told))
+    return Answer(body, headers=headers)
 
 
 def _taken(call: Call, worker_id: str, given: Given) -> Settlement | OjsError:

@@ -28,6 +28,7 @@ from ojs_server.http.dialects import fetch_answer
 from ojs_server.http.direct import Direct
 from ojs_server.http.ids import holder_of, job_id_in, worker_id_of
 from ojs_server.http.paging import Page, page_of
+from ojs_server.http.preference import HEADER, applied, preference
 from ojs_server.http.tenancy import require_own, strangers
 from ojs_server.http.views import envelope, left_members, settled
 from ojs_server.ops.beat import Beat, Beaten
@@ -69,18 +70,19 @@ _SHORT: Final = 4096
 async def fetch(call: Call) -> Answer:
     """Hand out available jobs; with `wait_ms`, wait for the first."""
     asked = _asked(call, await call.body())
-    deliveries = await wait_for_jobs(call, asked.claim, asked.wait_ms)
+    wait_ms, headers = wait_of(call, asked.wait_ms)
+    deliveries = await wait_for_jobs(call, asked.claim, wait_ms)
     told = withheld_members(deliveries)
     granted = call.server.engine.rules.profile.max_wait_ms
-    if (asked.wait_ms or 0) > granted:
+    if wait_ms > granted:
         told["granted_wait_ms"] = granted
-    return fetch_answer(call, fetched(call, deliveries), told)
+    return fetch_answer(call, fetched(call, deliveries), told, headers)
 
 
 def _ask_at_once(call: Call, body: bytes) -> Claim | None:
     asked = _asked(call, body)
-    # To wait takes a task.
-    return None if asked.wait_ms else asked.claim
+    # To wait takes a task, and what a request prefers is answered for.
+    return None if asked.wait_ms or HEADER in call.headers else asked.claim
 
 
 FETCH: Final = Direct(
@@ -129,9 +131,19 @@ def claim_of(call: Call, terms: FetchTerms, worker_id: str | None) -> Claim:
     )
 
 
-async def wait_for_jobs(call: Call, claim: Claim, wait_ms: int | None) -> Deliveries:
+def wait_of(call: Call, said_ms: int | None) -> tuple[int, Mapping[str, str]]:
+    """Return the wait that a FETCH asks for in its body, or else prefers, with the headers that
+    tell of a preference."""
+    wished = preference(call).wait_s
+    if said_ms is not None or wished is None:
+        return said_ms or 0, {}
+    wait_ms = wished * 1000
+    return wait_ms, applied(min(wait_ms, call.server.engine.rules.profile.max_wait_ms))
+
+
+async def wait_for_jobs(call: Call, claim: Claim, wait_ms: int) -> Deliveries:
     """The jobs of a FETCH, as soon as there are some within its wait."""
-    wait_ms = min(wait_ms or 0, call.server.engine.rules.profile.max_wait_ms)
+    wait_ms = min(wait_ms, call.server.engine.rules.profile.max_wait_ms)
     gone = call.disconnected() if wait_ms else None
     return await fetch_or_wait(call.server.engine, claim, wait_ms, gone)
 

@@ -10,7 +10,7 @@ from ojs_server.app import Application, Server
 from ojs_wire.codec import encode
 from tests.http.listening import on_a_socket
 from tests.http.steps import V1, WORKERS, body, enqueue, fetch, stored_jobs
-from tests.http.waiting import until
+from tests.http.waiting import entered
 
 LONG = 20_000
 HEALTH = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -26,11 +26,6 @@ async def waiting(
     await entered(server, 1)
     yield task
     task.cancel()
-
-
-async def entered(server: Server, count: int) -> None:
-    """Until so many fetches wait."""
-    await until(lambda: len(server.engine.wakeups) == count)
 
 
 async def answer(task: asyncio.Task[httpx.Response]) -> list[str]:

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from itertools import repeat
 from typing import Final
 
+from ojs_server.app import Server
+
 LONGEST_S: Final = 10
 
 
@@ -15,3 +17,8 @@ async def until(holds: Callable[[], bool]) -> None:
             if holds():
                 return
             await asyncio.sleep(0.002)
+
+
+async def entered(server: Server, count: int) -> None:
+    """Return as soon as so many fetches wait at a server."""
+    await until(lambda: len(server.engine.wakeups) == count)

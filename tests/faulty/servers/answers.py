@@ -8,14 +8,14 @@ from msgspec.structs import replace
 
 from ojs_server.domain.statistics import Recent
 from ojs_server.http import call as calls
-from ojs_server.http import dialects, gate, manifest, queues
+from ojs_server.http import dialects, gate, manifest, preference, queues, workers
 from ojs_server.http.auth import Keys, Role
 from ojs_server.http.call import Call
 from ojs_server.http.inventory import Inventories
 from ojs_server.http.routes import Router
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
-from tests.faulty.traffic import V1, answered, queried, unsaid
+from tests.faulty.traffic import V1, answered, queried, unheard, unsaid
 
 
 @fault("OJS-JOB-003")
@@ -153,6 +153,34 @@ def claims_are_empty() -> None:
         return lambda self, path: None if "workflows" in path else find(self, path)
 
     wrap(Router, "find", make)
+
+
+@fault("OJS-HTP-029")
+def preferences_are_not_heard() -> None:
+    """Nothing waits for a preference."""
+    unheard("prefer")
+
+
+@fault("OJS-HTP-029")
+def preferences_are_not_told() -> None:
+    """No answer says which preference it went by."""
+    unsaid("Preference-Applied")
+
+
+@fault("OJS-HTP-029")
+def preferences_outrank_all() -> None:
+    """A preferred wait counts also where the body of a FETCH says another."""
+    wrap(workers, "wait_of", lambda wait_of: lambda call, said_ms: wait_of(call, None))
+
+
+@fault("OJS-HTP-030")
+def the_last_preference_counts() -> None:
+    """Of a preference that is said twice the last counts."""
+    wrap(
+        preference,
+        "parse",
+        lambda parse: lambda text: parse(",".join(reversed(text.split(",")))),
+    )
 
 
 @fault("OJS-MAN-016")

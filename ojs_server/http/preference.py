@@ -1,0 +1,74 @@
+"""The Prefer header: the wait that a client likes, and whether it takes an answer before the end.
+
+What cannot be read is passed over, as RFC 7240 says: a preference is no demand.
+"""
+
+import re
+from collections.abc import Mapping
+from math import ceil
+from typing import Final
+
+import msgspec
+
+from ojs_server.http.call import Call
+
+HEADER: Final = b"prefer"
+APPLIED: Final = "Preference-Applied"
+# Preferences behind so many characters are passed over, too.
+_MOST: Final = 1000
+# One of them, with the texts in quotes that it may have.
+_ELEMENT: Final = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*")+')
+_SECONDS: Final = re.compile(r"[0-9]+", re.ASCII)
+# More than any wait; it has to be a number of some size.
+_LONGEST_S: Final = 10**9
+
+
+class Preference(msgspec.Struct, frozen=True):
+    """The preferences of a request that the server may go by."""
+
+    wait_s: int | None = None
+    respond_async: bool = False
+
+    def wait_ms(self, most_ms: int) -> int | None:
+        """Return the wait that is granted, None where none is preferred."""
+        return None if self.wait_s is None else min(self.wait_s * 1000, most_ms)
+
+
+def preference(call: Call) -> Preference:
+    """Read the preferences of a request."""
+    if HEADER not in call.headers:
+        return Preference()
+    if Preference not in call.noted:
+        lines = (value for name, value in call.scope["headers"] if name == HEADER)
+        call.noted[Preference] = parse(b",".join(lines).decode("latin-1"))
+    found: Preference = call.noted[Preference]
+    return found
+
+
+def parse(text: str) -> Preference:
+    """Read a Prefer header; of a preference that is said twice the first counts."""
+    found: dict[str, str] = {}
+    for element in _ELEMENT.findall(text[:_MOST]):
+        name, _, value = element.partition(";")[0].partition("=")
+        found.setdefault(name.strip().lower(), _unquoted(value.strip()))
+    wait = found.get("wait", "")
+    return Preference(
+        wait_s=_seconds(wait) if _SECONDS.fullmatch(wait) else None,
+        respond_async=found.get("respond-async") == "",
+    )
+
+
+def _unquoted(value: str) -> str:
+    return value[1:-1] if len(value) > 1 and value[0] == value[-1] == '"' else value
+
+
+def _seconds(digits: str) -> int:
+    return min(int(digits[:20]), _LONGEST_S)
+
+
+def applied(wait_ms: int | None = None, *, respond_async: bool = False) -> Mapping[str, str]:
+    """Name the preferences that an answer went by, with the wait that was granted."""
+    named = ["respond-async"] if respond_async else []
+    if wait_ms is not None:
+        named.append(f"wait={ceil(wait_ms / 1000)}")
+    return {APPLIED: ", ".join(named)} if named else {}
