@@ -381,6 +381,14 @@ class SchemaRequest(msgspec.Struct):
     compatible_with: Any = None
 
 
+class SchemaTrial(msgspec.Struct):
+    """Arguments that are held to a schema, without a job."""
+
+    args: Any = None
+    meta: Any = None
+    version: Any = None
+
+
 class SecretRequest(msgspec.Struct):
     """A new secret, where the client has one of its own."""
 

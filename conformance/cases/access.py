@@ -196,3 +196,37 @@ async def names_in_the_manifest(stage: Stage) -> None:
     headers = {**_shown("operator"), "X-OJS-Tenant": stage.name()}
     told = (await stage.call("GET", "/ojs/manifest", headers=headers)).expect(200).json
     stage.equal((told["queues"], told["job_types"]), ([], []), "names for a tenant without jobs")
+
+
+@case("OJS-MAN-019", own_server="keys")
+async def health_in_detail(stage: Stage) -> None:
+    """Health in detail counts queues, workers and jobs, for operators alone."""
+    queue = stage.name()
+    job = {"type": "test.case", "args": [], "queue": queue}
+    (await stage.call("POST", "jobs", job, headers=_shown("producer"))).expect(201)
+    beat = {"worker_id": stage.name("w")}
+    (await stage.call("POST", "workers/heartbeat", beat, headers=_shown("worker"))).expect(200)
+    pause = await stage.call("POST", f"queues/{queue}/pause", {}, headers=_shown("operator"))
+    pause.expect(200)
+    for path in ("health/detail", "/health/detail"):
+        (await stage.call("GET", path)).error(401, "unauthenticated")
+        for role in ("producer", "worker"):
+            (await stage.call("GET", path, headers=_shown(role))).error(403, "permission_denied")
+        for role in ("operator", "admin"):
+            (await stage.call("GET", path, headers=_shown(role))).expect(
+                200,
+                {
+                    "status": "ok",
+                    "backend.status": "string:nonempty",
+                    "uptime_seconds": "number:non_negative",
+                    "queues.total": 1,
+                    "queues.paused": 1,
+                    "workers.total": 1,
+                    "workers.active": 1,
+                    "workers.stale": 0,
+                    "jobs.available": 1,
+                    "maintenance": False,
+                    "server": {"$type": "object"},
+                    "store": {"$type": "object"},
+                },
+            )

@@ -198,3 +198,39 @@ async def jobs_to_come(stage: Stage) -> None:
     (await stage.post("workflows", chain)).error(422, "validation_error")
     entry = {"name": stage.name("cron"), "expression": "@daily", **step}
     (await stage.post("cron", entry)).error(422, "validation_error")
+
+
+@case("OJS-SCH-017", "OJS-SCH-018", capability=SCHEMAS)
+async def trials(stage: Stage) -> None:
+    """Arguments and schemas are tried by the same rules as in earnest, and nothing is stored."""
+    queue, kind = stage.name(), _type(stage)
+    path = f"schemas/{kind}"
+    (await stage.post(f"{path}/validate", {"args": []})).error(404, "not_found")
+    first = await stage.post(f"{path}/compatibility", {"schema": TEXTS})
+    first.expect(200, {"compatible": True, "breaking_changes": []})
+    (await stage.get(path)).error(404, "not_found")
+    strict = {"schema": TEXTS, "mode": "strict"}
+    (await stage.call("PUT", f"{path}/1.0", strict)).expect(201)
+    for place in (path, f"admin/{path}"):
+        fits = await stage.post(f"{place}/validate", {"args": ["a"]})
+        fits.expect(200, {"valid": True, "validation_errors": [], "mode": {"$eq": "strict"}})
+        wrong = (await stage.post(f"{place}/validate", {"args": [7]})).expect(200, {"valid": False})
+        reply = (await stage.push(queue=queue, type=kind, args=[7])).error(422, "validation_error")
+        stage.equal(
+            wrong["validation_errors"], reply["error.details.validation_errors"], "what is wrong"
+        )
+        unknown = await stage.post(f"{place}/validate", {"args": [], "version": 7})
+        unknown.error(404, "not_found")
+        (await stage.post(f"{place}/validate", {"args": {}})).error(400, "invalid_request")
+    narrower = {"schema": {**TEXTS, "minItems": 2}}
+    found = await stage.post(f"{path}/compatibility", narrower)
+    found.expect(200, {"compatible": False, "older": {"$eq": "1.0.0"}, "newer": {"$eq": "1.1.0"}})
+    reply = await stage.call("PUT", f"{path}/1.1", narrower)
+    broken = reply.error(422, "validation_error")["error.details.breaking_changes"]
+    stage.equal(found["breaking_changes"], broken, "what it breaks")
+    apart = await stage.post(f"{path}/compatibility", {**narrower, "version": 2})
+    apart.expect(200, {"compatible": True})
+    bad = await stage.post(f"{path}/compatibility", {"schema": {"type": "nothing"}})
+    bad.error(400, "invalid_request")
+    versions = (await stage.get(f"{path}/versions"))["versions"]
+    stage.equal([one["version"] for one in versions], ["1.0"], "versions")

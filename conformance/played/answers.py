@@ -26,6 +26,8 @@ def manifest(*, settles: bool) -> dict[str, Any]:
     return {
         "specversion": "1.0",
         "ojs_version": "1.0",
+        "name": "ojs-conformance",
+        "version": "1.0",
         "implementation": {
             "name": "ojs-conformance",
             "version": "1.0",

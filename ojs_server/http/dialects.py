@@ -78,6 +78,11 @@ ALIASES: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
     ("GET", "/ojs/v1/admin/schemas/{schema}"): ("GET", "/ojs/v1/schemas/{schema}"),
     ("DELETE", "/ojs/v1/admin/schemas/{schema}"): ("DELETE", "/ojs/v1/schemas/{schema}"),
     ("GET", "/ojs/v1/admin/schemas/{type}/versions"): ("GET", "/ojs/v1/schemas/{type}/versions"),
+    ("POST", "/ojs/v1/admin/schemas/{type}/validate"): ("POST", "/ojs/v1/schemas/{type}/validate"),
+    ("POST", "/ojs/v1/admin/schemas/{type}/compatibility"): (
+        "POST",
+        "/ojs/v1/schemas/{type}/compatibility",
+    ),
     ("GET", "/ojs/v1/admin/schemas/{type}/{version}"): ("GET", "/ojs/v1/schemas/{type}/{version}"),
     ("PUT", "/ojs/v1/admin/schemas/{type}/{version}"): ("PUT", "/ojs/v1/schemas/{type}/{version}"),
     ("DELETE", "/ojs/v1/admin/schemas/{type}/{version}"): (
@@ -103,6 +108,7 @@ ALIASES: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
     ("GET", "/v1/dead-letter"): ("GET", "/ojs/v1/dead-letter"),
     ("GET", "/v1/workers"): ("GET", "/ojs/v1/workers"),
     ("GET", "/health"): ("GET", "/ojs/v1/health"),
+    ("GET", "/health/detail"): ("GET", "/ojs/v1/health/detail"),
     ("GET", "/healthz"): ("GET", "/ojs/v1/health"),
     ("GET", "/readyz"): ("GET", "/ready"),
 }

@@ -33,6 +33,7 @@ from ojs_server.http import (
     rate_limits,
     rooms,
     routing,
+    schema_trials,
     schemas,
     sessions,
     settle,
@@ -204,6 +205,8 @@ CANONICAL: Final[tuple[Route, ...]] = (
     _route("GET", f"{V1}/schemas/{{schema}}", schemas.named, _READ),
     _route("DELETE", f"{V1}/schemas/{{schema}}", schemas.remove_named, _OPERATE),
     _route("GET", f"{V1}/schemas/{{type}}/versions", schemas.versions, _READ),
+    _route("POST", f"{V1}/schemas/{{type}}/validate", schema_trials.validate, _READ),
+    _route("POST", f"{V1}/schemas/{{type}}/compatibility", schema_trials.compatibility, _READ),
     _route("PUT", f"{V1}/schemas/{{type}}/{{version}}", schemas.put, _OPERATE),
     _route("GET", f"{V1}/schemas/{{type}}/{{version}}", schemas.detail, _READ),
     _route("DELETE", f"{V1}/schemas/{{type}}/{{version}}", schemas.remove, _OPERATE),
@@ -260,6 +263,7 @@ CANONICAL: Final[tuple[Route, ...]] = (
     _route("POST", f"{V1}/admin/reset", admin.reset, _ADMIN),
     _route("GET", "/ojs/manifest", manifest.manifest, _ANYONE),
     _route("GET", f"{V1}/health", system.health, _ANYONE),
+    _route("GET", f"{V1}/health/detail", system.health_in_detail, _OPERATE),
     _route("GET", "/ready", system.ready, _ANYONE),
     _route("GET", "/metrics", metrics.exposition, _READ),
 )
@@ -302,6 +306,7 @@ TENANTED: Final[frozenset[Handler]] = frozenset(
         *(workflows.create, workflows.listing, workflows.detail, workflows.cancel),
         workflows.progress,
         *(schemas.named, schemas.versions, schemas.detail),
+        *(schema_trials.validate, schema_trials.compatibility),
         *(tenants.detail, tenants.stats, tenants.jobs),
         *(manifest.manifest, system.health, system.ready),
     }

@@ -1,6 +1,6 @@
 """Schemas: registering and removing them, and holding new jobs to them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -46,6 +46,14 @@ class RegisterSchema(msgspec.Struct, frozen=True):
     def keys(self) -> tuple[object, ...]:
         """What may not be touched twice in one transaction."""
         return (("schema", self.schema.mark.type),)
+
+
+class Broken(msgspec.Struct, frozen=True):
+    """A version that breaks an older one, and where."""
+
+    older: Version
+    newer: Version
+    breaches: Sequence[Breach]
 
 
 class RemoveSchema(msgspec.Struct, frozen=True):
@@ -180,42 +188,59 @@ def _register(work: Work, op: RegisterSchema) -> Schema | OjsError:
     return stored
 
 
-def _incompatible(
-    work: Work, op: RegisterSchema, marks: Sequence[SchemaMark]
-) -> ValidationError | InvalidRequest | None:
-    mark = op.schema.mark
-    for named in op.compatible_with:
+def breaks(
+    schema: Schema,
+    promised: Sequence[Version],
+    marks: Sequence[SchemaMark],
+    text: Callable[[Version], bytes],
+) -> Broken | None:
+    """Compare a schema with the stored ones beside it, and with those that are promised.
+
+    `text` gives a stored version. Raises where there is no schema of a promised one.
+    """
+    mark = schema.mark
+    for named in promised:
         if all(one.version != named for one in marks):
-            return invalid("compatible_with", f"names version {named}, which has no schema")
+            raise invalid("compatible_with", f"names version {named}, which has no schema")
     below, above = neighbours(marks, mark.version)
-    pairs = [(one, mark.version) for one in dict.fromkeys((below, *op.compatible_with)) if one]
+    pairs = [(one, mark.version) for one in dict.fromkeys((below, *promised)) if one]
     pairs += [(mark.version, above)] if above else []
     for older, newer in pairs:
-        before, after = (_text(work, op.schema, version) for version in (older, newer))
+        before, after = (
+            schema.document if version == mark.version else text(version)
+            for version in (older, newer)
+        )
         if broken := breaches(codec.decode(before), codec.decode(after)):
-            return _breaking(older, newer, broken)
+            return Broken(older, newer, broken)
     return None
 
 
-def _text(work: Work, schema: Schema, version: Version) -> bytes:
-    """The schema of a version, be it stored or about to be."""
-    if version == schema.mark.version:
-        return schema.document
-    stored = work.tx.load_schema(schema.mark.type, version)
-    # Who removes it has to wait for the lock.
-    assert stored is not None
-    return stored
+def _incompatible(
+    work: Work, op: RegisterSchema, marks: Sequence[SchemaMark]
+) -> ValidationError | InvalidRequest | None:
+    def text(version: Version) -> bytes:
+        stored = work.tx.load_schema(op.schema.mark.type, version)
+        # Who removes it has to wait for the lock.
+        assert stored is not None
+        return stored
+
+    try:
+        found = breaks(op.schema, op.compatible_with, marks, text)
+    except InvalidRequest as refusal:
+        return refusal
+    return None if found is None else _breaking(found)
 
 
-def _breaking(older: Version, newer: Version, broken: Sequence[Breach]) -> ValidationError:
-    first = broken[0]
+def _breaking(found: Broken) -> ValidationError:
+    first = found.breaches[0]
     return ValidationError(
-        f"version {newer} breaks version {older}: {first.pointer or 'schema'}: {first.message}",
+        f"version {found.newer} breaks version {found.older}: "
+        f"{first.pointer or 'schema'}: {first.message}",
         details={
             "field": "schema",
-            "version": str(newer),
-            "compared_with": str(older),
-            "breaking_changes": broken,
+            "version": str(found.newer),
+            "compared_with": str(found.older),
+            "breaking_changes": found.breaches,
         },
         hint="register it under the next major version",
     )

@@ -218,3 +218,27 @@ async def test_a_writer_that_hangs_is_not_ready(
         finally:
             flows.set()
             await writing
+
+
+@pytest.mark.parametrize("path", [f"{V1}/health/detail", "/health/detail"])
+async def test_health_in_detail_has_the_figures_of_operators(
+    client: httpx.AsyncClient, server: Server, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    await active_job(client, "w1", queue="email")
+    await enqueue(client, queue="sms")
+    await client.post(f"{V1}/queues/sms/pause")
+    found = body(await client.get(path))
+    assert (found["status"], found["backend"]["status"]) == ("ok", "ok")
+    assert found["queues"] == {"total": 2, "paused": 1}
+    assert found["workers"] == {"total": 1, "active": 1, "stale": 0}
+    assert (found["jobs"]["active"], found["jobs"]["available"]) == (1, 1)
+    assert (found["maintenance"], found["store"]["writable"]) == (False, True)
+    with monkeypatch.context() as away:
+        away.setattr(server.store, "reader", _unreachable)
+        away.setattr(server.store, "ping", _unreachable)
+        answer = await client.get(path)
+    assert answer.status_code == 503
+    told = body(answer)
+    assert (told["status"], told["queues"], told["jobs"]) == ("unhealthy", None, None)
+    # What the driver says may name addresses.
+    assert "connection refused" not in answer.text

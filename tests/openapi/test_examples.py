@@ -180,6 +180,7 @@ BEFORE: dict[str, Story] = {
         ("getSchemaVersionForAdmin", "removeSchema", "removeSchemaForAdmin"), described
     ),
     **dict.fromkeys(("removeSchemaByUri", "removeSchemaByUriForAdmin"), described),
+    **dict.fromkeys(("validateBySchema", "validateBySchemaForAdmin"), described),
     "getCheckpoint": saved,
     "getCheckpointById": saved,
     "getCheckpointBySdk": saved,

@@ -183,6 +183,12 @@ def the_last_preference_counts() -> None:
     )
 
 
+@fault("OJS-MAN-019")
+def workers_are_forgotten_in_health() -> None:
+    """Health in detail counts no workers."""
+    answered(f"{V1}/health/detail", lambda body: body.update(workers=None), status=200)
+
+
 @fault("OJS-MAN-016")
 def version_stands_inside_alone() -> None:
     """The manifest says its name and version below `implementation` alone."""

@@ -14,7 +14,7 @@ from ojs_server.domain.job import Job
 from ojs_server.domain.options import KNOWN
 from ojs_server.domain.routing import Routing
 from ojs_server.domain.validate import parse_draft
-from ojs_server.http import batches, dialects, jobs
+from ojs_server.http import batches, dialects, jobs, schema_trials
 from ojs_server.http import schemas as schema_calls
 from ojs_server.http.call import Call
 from ojs_server.ops import enqueue, work
@@ -56,6 +56,18 @@ def strict_schemas_only_warn() -> None:
 def the_newest_schema_counts_for_every_version() -> None:
     """A job with a version is held to the newest schema."""
     put(schema_ops, "applying", lambda marks, _: marks[0])
+
+
+@fault("OJS-SCH-017")
+def trials_fit() -> None:
+    """Arguments that are tried fit every schema."""
+    after(schema_trials, "is_sealed", lambda *_: True)
+
+
+@fault("OJS-SCH-018")
+def trials_break_nothing() -> None:
+    """A schema that is tried breaks no other."""
+    put(schema_trials, "breaks", lambda *_: None)
 
 
 @fault("OJS-SCH-013")
