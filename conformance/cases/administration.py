@@ -18,7 +18,7 @@ async def pages(stage: Stage) -> None:
     """Lists come in pages; one beyond the end is empty, and an unknown parameter is passed over."""
     queue = stage.name()
     await stage.enqueue(queue)
-    await stage.take(queue)
+    await stage.take(queue, stage.name("w"))
     for path in LISTS:
         first = (await stage.get(path)).expect(200, {"pagination.per_page": 20})
         stage.check(len(first.json["items"]) >= 1, "an item", first.text)
@@ -135,7 +135,7 @@ async def statistics(stage: Stage) -> None:
     stage.equal(alone.json["queues"], 1, "queues")
     ago = (await stage.get("admin/stats/history", since="24h", queue=queue)).expect(200)
     stage.check(len(ago.json["data"]) >= 288, "a day of spans", len(ago.json["data"]))
-    stage.equal(ago.json["data_points"], ago.json["data"], "data_points")
+    stage.equal(ago.json.get("data_points"), ago.json["data"], "data_points")
     (await stage.get("admin/stats/history", period="2m")).error(
         400, "invalid_request", field="period"
     )

@@ -1,15 +1,25 @@
 """Faults of events, streams, progress and checkpoints: what is told of jobs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import msgspec
 
 from ojs_server import job_metrics
 from ojs_server.domain import progress, validate
+from ojs_server.domain.errors import InvalidRequest
 from ojs_server.domain.happened import Happened
-from ojs_server.http import feed, jobs, metrics, stats_stream
+from ojs_server.http import (
+    admin_lists,
+    dialects,
+    feed,
+    jobs,
+    metrics,
+    statistics,
+    stats_stream,
+)
 from ojs_server.http import progress as reports
+from ojs_server.http.call import Call
 from ojs_server.job_metrics import JobMetrics
 from ojs_server.ops import claim
 from ojs_server.ops.work import Work
@@ -259,6 +269,30 @@ def jobs_are_not_counted() -> None:
 def jobs_of_tenants_are_not_counted() -> None:
     """The metrics know jobs, and not whose they are."""
     put(job_metrics, "_OF_TENANT", {})
+
+
+@fault("OJS-ADM-002")
+def unknown_parameters_are_wrong() -> None:
+    """A list refuses a parameter that it does not know, and does not say which one."""
+
+    def refuse(found: dict[str, str], _: Call, known: Collection[str]) -> dict[str, str]:
+        if not found.keys() <= set(known):
+            raise InvalidRequest("there are parameters that this call does not know")
+        return found
+
+    after(admin_lists, "checked_query", refuse)
+
+
+@fault("OJS-ADM-012")
+def statistics_are_of_all_queues() -> None:
+    """The statistics of a queue are those of all."""
+    wrap(statistics, "read", lambda read: lambda server, queue="": read(server))
+
+
+@fault("OJS-ADM-014")
+def history_has_one_name() -> None:
+    """The history of statistics stands in `data` alone."""
+    put(dialects, "statistics", lambda period, spans: {"period": period, "data": spans})
 
 
 @fault("OJS-MAN-018")
