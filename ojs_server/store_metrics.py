@@ -7,6 +7,8 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from ojs_server.ops.engine import Engine
+
 
 class StoreState(msgspec.Struct, frozen=True):
     """State of a node's database at a moment."""
@@ -15,6 +17,16 @@ class StoreState(msgspec.Struct, frozen=True):
     waiting_writes: int = 0
     lost_connections: int = 0
     unknown_outcomes: int = 0
+
+
+def state_of(engine: Engine) -> StoreState:
+    """Return the state of an engine's database as it is now."""
+    return StoreState(
+        writable=engine.writable,
+        waiting_writes=engine.depth,
+        lost_connections=engine.store.lost_connections,
+        unknown_outcomes=engine.availability.unknown,
+    )
 
 
 class StoreMetrics(Collector):

@@ -93,7 +93,7 @@ class Server:
         """Start the server and return when it takes connections."""
         if not self._folder.exists():
             self._create()
-        # As late as can be, before another process takes it.
+        # As late as can be: a port is reserved for a minute.
         self.port = self.port or reserve_port()
         options = " ".join(f"-c {setting}" for setting in self._settings)
         self.call("pg_ctl", "start", "-w", "-l", "log", "-o", f"-p {self.port} {options}")

@@ -103,7 +103,7 @@ EXTENSIONS: Final[Mapping[str, Mapping[str, Any]]] = {
 
 
 async def manifest(call: Call) -> Answer:
-    """What this server is and can do."""
+    """Name the server, its capabilities, extensions and limits."""
     store = call.server.engine.store
     settings = call.server.settings
     return Answer(

@@ -17,7 +17,7 @@ from ojs_server.http.queues import pressure_of
 from ojs_server.http.statistics import lately
 from ojs_server.http.tenants import counts_of
 from ojs_server.metrics import CONTENT_TYPE
-from ojs_server.store_metrics import StoreState
+from ojs_server.store_metrics import state_of
 
 # What stands in the store is waited for by whoever reads metrics.
 STORED_S: Final = 5.0
@@ -29,6 +29,11 @@ _FORMATS: Final = {"prometheus": TEXT, "json": PLAIN_JSON}
 
 async def exposition(call: Call) -> Answer:
     """Prometheus text, or JSON where the request prefers it."""
+    accept = call.header(b"accept")
+    named = call.query().get("format")
+    if named and named not in _FORMATS:
+        raise invalid("format", f"must be {' or '.join(_FORMATS)}{nearest(named, _FORMATS)}")
+    wanted = _FORMATS[named] if named else preferred(accept, _OFFERS)
     metrics, engine = call.server.metrics, call.server.engine
     stored = StoredFigures()
     try:
@@ -39,19 +44,7 @@ async def exposition(call: Call) -> Answer:
         metrics.forget_stored()
     metrics.observe_waiting(len(engine.wakeups))
     metrics.observe_streams(len(engine.tail))
-    metrics.store.observe(
-        StoreState(
-            writable=engine.writable,
-            waiting_writes=engine.depth,
-            lost_connections=engine.store.lost_connections,
-            unknown_outcomes=engine.availability.unknown,
-        )
-    )
-    accept = call.header(b"accept")
-    named = call.query().get("format")
-    if named and named not in _FORMATS:
-        raise invalid("format", f"must be {' or '.join(_FORMATS)}{nearest(named, _FORMATS)}")
-    wanted = _FORMATS[named] if named else preferred(accept, _OFFERS)
+    metrics.store.observe(state_of(engine))
     if wanted != TEXT:
         return Answer(in_json(metrics.families(), stored, call.server.uptime_s()))
     plain = (accept or "").strip() == TEXT

@@ -53,10 +53,10 @@ async def compatibility(call: Call) -> Answer:
 
     def compare(reader: Reader) -> tuple[Version, Broken | None]:
         marks = [schema.mark for schema in reader.schemas(kind)]
-        if given.get("version") is None:
-            newest = marks[0].version if marks else None
-            given["version"] = str(_FIRST if newest is None else _next(newest))
-        schema = registered(given, 0)
+        version = given.get("version")
+        if version is None:
+            version = str(_next(marks[0].version) if marks else _FIRST)
+        schema = registered({**given, "version": version}, 0)
         compiled(schema.document)
 
         def text(version: Version) -> bytes:

@@ -4,12 +4,15 @@ import asyncio
 import time
 from typing import Any, Final
 
+import msgspec
+
 from ojs_server import __version__
 from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.job import STATES
 from ojs_server.domain.workers import is_stale
 from ojs_server.http.call import Answer, Call
 from ojs_server.store.base import Reader
+from ojs_server.store_metrics import state_of
 
 # Whoever asks is answered within two seconds.
 PATIENCE_S: Final = 1.8
@@ -45,12 +48,7 @@ async def health_in_detail(call: Call) -> Answer:
             "waiting_fetches": len(engine.wakeups),
             "event_streams": len(engine.tail),
         },
-        "store": {
-            "writable": engine.writable,
-            "waiting_writes": engine.depth,
-            "lost_connections": engine.store.lost_connections,
-            "unknown_outcomes": engine.availability.unknown,
-        },
+        "store": msgspec.structs.asdict(state_of(engine)),
         **figures,
     }
     return Answer(body) if body["status"] != "unhealthy" else Answer(body, 503, _SOON)

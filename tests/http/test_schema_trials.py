@@ -51,23 +51,6 @@ async def test_arguments_are_judged_as_those_of_a_job(client: httpx.AsyncClient)
     assert await stored_jobs(client) == 0
 
 
-@pytest.mark.parametrize(
-    ("request_body", "field"),
-    [
-        ({}, "args"),
-        ({"args": {}}, "args"),
-        ({"args": [], "version": "new"}, "version"),
-        ({"args": [], "meta": []}, "meta"),
-    ],
-)
-async def test_what_cannot_be_judged_is_refused(
-    client: httpx.AsyncClient, request_body: Json, field: str
-) -> None:
-    await register(client, 1, MAIL)
-    answer = await client.post(f"{SCHEMAS}/validate", json=request_body)
-    refused(answer, 400, "invalid_request", field)
-
-
 async def test_a_schema_that_is_not_there_judges_nothing(client: httpx.AsyncClient) -> None:
     answer = await client.post(f"{SCHEMAS}/validate", json={"args": []})
     assert error_of(answer, 404, "not_found")["details"]["resource_type"] == "schema"
@@ -106,20 +89,24 @@ async def test_a_schema_is_compared_as_its_registration_would(client: httpx.Asyn
 
 
 @pytest.mark.parametrize(
-    ("request_body", "field"),
+    ("trial", "request_body", "field"),
     [
-        ({}, "schema"),
-        ({"schema": []}, "schema"),
-        ({"schema": {}, "version": "new"}, "version"),
-        ({"schema": {}, "compatible_with": 7}, "compatible_with"),
-        ({"schema": {}, "mode": "loud"}, "mode"),
+        ("validate", {}, "args"),
+        ("validate", {"args": {}}, "args"),
+        ("validate", {"args": [], "version": "new"}, "version"),
+        ("validate", {"args": [], "meta": []}, "meta"),
+        ("compatibility", {}, "schema"),
+        ("compatibility", {"schema": []}, "schema"),
+        ("compatibility", {"schema": {}, "version": "new"}, "version"),
+        ("compatibility", {"schema": {}, "compatible_with": 7}, "compatible_with"),
+        ("compatibility", {"schema": {}, "mode": "loud"}, "mode"),
     ],
 )
-async def test_what_cannot_be_compared_is_refused(
-    client: httpx.AsyncClient, request_body: Json, field: str
+async def test_a_request_that_is_wrong_is_refused(
+    client: httpx.AsyncClient, trial: str, request_body: Json, field: str
 ) -> None:
     await register(client, 1, MAIL)
-    answer = await client.post(f"{SCHEMAS}/compatibility", json=request_body)
+    answer = await client.post(f"{SCHEMAS}/{trial}", json=request_body)
     refused(answer, 400, "invalid_request", field)
 
 
