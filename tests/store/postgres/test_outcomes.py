@@ -212,8 +212,12 @@ def test_what_a_crash_undid_is_not_taken_for_the_next_transaction_of_its_number(
     durable_postgres: Server, apart: Apart
 ) -> None:
     url, numbers = durable_postgres.url, list[int]()
-    # Nothing else takes numbers, or writes to the log which come next.
-    for setting in ("autovacuum = off", "wal_level = minimal", "max_wal_senders = 0"):
+    # Nothing else takes numbers, or writes to the log which come next; and nothing has the log on
+    # disk before its COMMIT, however long that is away.
+    for setting in (
+        *("autovacuum = off", "wal_level = minimal", "max_wal_senders = 0"),
+        *("wal_writer_delay = '10s'", "full_page_writes = off", "bgwriter_lru_maxpages = 0"),
+    ):
         query(url, f"ALTER SYSTEM SET {setting}")
     durable_postgres.stop()
     durable_postgres.start()
