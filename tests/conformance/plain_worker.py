@@ -44,6 +44,7 @@ FAULTS = (
     "hears_no_signal",
     "speaks_nonsense",
     "settles_singly",  # which is no fault
+    "beats_between",  # no fault either: between two jobs of one answer, a BEAT that lists the first
 )
 FAULT = sys.argv[sys.argv.index("--fault") + 1] if "--fault" in sys.argv else ""
 URL = os.environ["OJS_URL"]
@@ -244,6 +245,8 @@ class Worker:
             with self.changed:
                 self.held[running.id] = running
             taken.append(running)
+            if FAULT == "beats_between":
+                self.beat()
         trust = min([self.dead_s, *(self.lease_of(one.job) for one in taken)])
         while FAULT != "believes_old_answers" and time.monotonic() - sent > trust:
             asked = time.monotonic()

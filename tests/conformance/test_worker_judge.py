@@ -108,6 +108,12 @@ async def test_what_a_worker_need_not_have_is_not_judged() -> None:
     assert (result.verdict, result.skipped) == (Verdict.SKIPPED, SkipReason.NOT_SUPPORTED)
 
 
+async def test_jobs_of_one_answer_may_be_asked_about_one_by_one() -> None:
+    cases = [CASES["fetching.stopped_with_an_answer"]]
+    results = await run_worker(plan([*PLAIN, "--fault", "beats_between"], cases))
+    assert bad(results) == {}
+
+
 @pytest.mark.parametrize(
     ("series", "same"),
     [
