@@ -13,7 +13,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final
 
 from ojs_server.domain.cloud_event import MEDIA_TYPE, cloud_event
-from ojs_server.domain.delivery import Delivery, Reply
+from ojs_server.domain.delivery import Delivery, NoAnswer, Reply
 from ojs_server.domain.errors import OjsError
 from ojs_server.domain.target import Reach, Target, is_public, parse_url
 from ojs_server.domain.webhook import Format, Webhook, signature, wish_of
@@ -26,10 +26,6 @@ if TYPE_CHECKING:
 MAX_TESTS: Final = 4
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
-
-
-class NoAnswer(Exception):
-    """The target was not called, or did not answer; the text says why."""
 
 
 async def resolve(host: str, port: int) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import httpx
 
-from ojs_server.outbound import NoAnswer
+from ojs_server.domain.delivery import NoAnswer
 
 # What is read of an answer; the rest is left unread and the connection is closed.
 MAX_EXCERPT: Final = 4096

@@ -77,6 +77,10 @@ class Reply(msgspec.Struct, frozen=True):
         return self.answer is not None and 300 <= self.answer < 500 and self.answer != 429
 
 
+class NoAnswer(Exception):
+    """The target was not called, or did not answer; the text says why."""
+
+
 def delivery_id(now: int, bits: RandomBits) -> str:
     """The name of a new delivery."""
     return "dlv_" + uuid7(now, bits)

@@ -1,7 +1,6 @@
 """Who asks for jobs: what is known of these workers, and which of them are handed nothing."""
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping
 
 import msgspec
 
@@ -11,9 +10,6 @@ from ojs_server.domain.reception import Withheld, refusal, withheld
 from ojs_server.domain.workers import Worker, is_deleted, presence
 from ojs_server.ops.presence import revived, seen, unknown_worker
 from ojs_server.ops.work import Work
-
-if TYPE_CHECKING:
-    from ojs_server.ops.claim import Claim
 
 
 class Askers(msgspec.Struct, frozen=True):
@@ -25,35 +21,40 @@ class Askers(msgspec.Struct, frozen=True):
     refused: Mapping[str, OjsError] = {}
     unknown: frozenset[str] = frozenset()
 
-    def ability(self, op: "Claim") -> Ability | None:
-        """What the worker of a FETCH may run; None where nobody has said anything."""
-        worker = self.workers.get(op.worker_id) if op.worker_id else None
-        return ability_of(worker.profile if worker else None, op.tags)
+    def ability(self, worker_id: str | None, tags: tuple[str, ...] | None) -> Ability | None:
+        """What a worker may run that sends these tags; None where nobody has said anything."""
+        worker = self.workers.get(worker_id) if worker_id else None
+        return ability_of(worker.profile if worker else None, tags)
 
-    def reason(self, op: "Claim") -> OjsError | Withheld | None:
-        """Why a FETCH is handed nothing new; None where it is served."""
-        if op.worker_id is None:
+    def reason(self, worker_id: str | None, known: bool) -> OjsError | Withheld | None:
+        """Why a worker is handed nothing new; None where it is served.
+
+        `known` says that it must have been known before.
+        """
+        if worker_id is None:
             return None
-        if op.known and op.worker_id in self.unknown:
-            return unknown_worker(op.worker_id)
-        return self.refused.get(op.worker_id) or self.barred.get(op.worker_id)
+        if known and worker_id in self.unknown:
+            return unknown_worker(worker_id)
+        return self.refused.get(worker_id) or self.barred.get(worker_id)
 
 
-def look_at(work: Work, ops: "Sequence[Claim]") -> Askers:
-    """Load the workers of FETCH calls; store new ones, and revive those that were declared dead."""
-    ids = sorted({op.worker_id for op in ops if op.worker_id})
-    if not ids:
+def look_at(work: Work, worker_ids: Collection[str], welcome: Collection[str]) -> Askers:
+    """Load the workers of FETCH calls, and revive those that were declared dead.
+
+    New ones are stored where they are `welcome`.
+    """
+    if not worker_ids:
         return Askers()
+    ids = sorted(worker_ids)
     profile = work.rules.profile
     found = work.tx.load_workers(ids)
     unknown = frozenset(worker_id for worker_id in ids if is_deleted(found.get(worker_id)))
-    served = {op.worker_id for op in ops if not (op.known and op.worker_id in unknown)}
     workers: dict[str, Worker] = {}
     barred: dict[str, Withheld] = {}
     refused: dict[str, OjsError] = {}
     changed: list[Worker] = []
     for worker_id in ids:
-        if worker_id not in served:
+        if worker_id in unknown and worker_id not in welcome:
             continue
         known = found.get(worker_id)
         if known is not None and (error := refusal(known, profile)) is not None:

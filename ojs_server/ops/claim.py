@@ -76,17 +76,21 @@ class Deliveries(tuple[Delivery, ...]):
 def run(work: Work, ops: Sequence[Claim]) -> list[Deliveries | OjsError]:
     """Answer many fetches; those that want the same are one claim."""
     # Workers first: their locks keep two nodes from answering the same fetch_id at once.
-    askers = look_at(work, ops)
+    askers = look_at(
+        work,
+        {op.worker_id for op in ops if op.worker_id},
+        {op.worker_id for op in ops if op.worker_id and not op.known},
+    )
     answers: dict[int, Deliveries] = _repeated(work, ops)
     everywhere = tuple(work.tx.queue_names()) if any(map(_is_everywhere, ops)) else ()
-    reasons = [askers.reason(op) for op in ops]
+    reasons = [askers.reason(op.worker_id, op.known) for op in ops]
     served = [index for index in range(len(ops)) if index not in answers and reasons[index] is None]
     promote(work, [name for index in served for name in _queues_of(work, ops[index], everywhere)])
     wanted: dict[Wish, list[int]] = {}
     lanes: dict[int, list[Wish]] = {}
     for index in served if work.tx.maintenance is None else ():
         op = ops[index]
-        ability = askers.ability(op)
+        ability = askers.ability(op.worker_id, op.tags)
         if op.linked and op.worker_id is not None:
             found = work.tx.oldest_lanes(op.worker_id, op.tenant)
             lanes[index] = [Wish((queue,), (kind,), op.tenant, ability) for queue, kind in found]
