@@ -17,6 +17,8 @@ from ojs_server.http import sockets, statistics
 from ojs_server.http.body_budget import BodyBudget
 from ojs_server.http.gate import Gate
 from ojs_server.http.inventory import Inventories
+from ojs_server.http.routes import ROUTES, Route, at_root
+from ojs_server.http.services import Lifetime, Services
 from ojs_server.http.shared_read import SharedRead
 from ojs_server.loops.deliver import Deliver
 from ojs_server.loops.housekeeping import Housekeeping
@@ -37,11 +39,12 @@ log = logging.getLogger("ojs.server")
 
 
 class Server:
-    """One node: what the handlers work with."""
+    """One node, from its start to its end."""
 
+    # While it runs.
     engine: Engine
-    outbound: Outbound
-    deliver: Deliver
+    services: Services
+    gate: Gate
 
     def __init__(
         self,
@@ -51,29 +54,15 @@ class Server:
         tracing: "Tracing | None" = None,
     ) -> None:
         self.settings = settings
-        self.origins = settings.origins
-        self.tracing = tracing
         self.store = store
-        self.luck = luck or chance()
-        self.metrics = Metrics()
-        self.shared_stats = SharedRead(lambda: statistics.read(self))
-        self.inventories = Inventories(lambda question: self.engine.read(question))
-        self.bodies = BodyBudget(settings.max_body_bytes)
-        self.stopping = False
-        self._started = time.monotonic()
-        self._housekeeping: Housekeeping | None = None
-
-    def uptime_s(self) -> int:
-        """Whole seconds since the start."""
-        return int(time.monotonic() - self._started)
-
-    def prunes_at(self) -> int | None:
-        """When this node next removes what is kept no longer."""
-        return (self._housekeeping and self._housekeeping.prunes_at) or None
+        self._tracing = tracing
+        self._luck = luck or chance()
+        self._metrics = Metrics()
+        self._lifetime = Lifetime(time.monotonic)
 
     def begin_stop(self) -> None:
         """Answer everybody who waits; called as soon as the process is asked to end."""
-        self.stopping = True
+        self._lifetime.stopping = True
         self.engine.wakeups.close()
         self.engine.endings.close()
         self.engine.tail.close()
@@ -91,15 +80,10 @@ class Server:
     def _happened(self, events: Happened) -> None:
         """A commit of this node has made something happen."""
         counts = events.counts()
-        self.metrics.jobs.observe(events, counts)
-        self.metrics.observe_presences(counts)
+        self._metrics.jobs.observe(events, counts)
+        self._metrics.observe_presences(counts)
         if self.settings.log_jobs:
             job_log.write(events)
-
-    def _falls_due(self, moment: int) -> None:
-        """Another node has stored what falls due at this moment."""
-        if self._housekeeping is not None:
-            self._housekeeping.expect(moment)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -107,47 +91,73 @@ class Server:
         self.engine = Engine(
             self.store,
             self.settings.rules(),
-            luck=self.luck,
+            luck=self._luck,
             max_waiting=self.settings.max_waiting,
             max_streams=self.settings.max_streams,
             stream_buffer=self.settings.stream_buffer,
         )
-        self.outbound = Outbound(
+        outbound = Outbound(
             self.settings.reach, self.settings.webhook_timeout_ms, ca=self.settings.webhook_ca
         )
-        self.deliver = Deliver(
+        deliver = Deliver(
             self.engine,
-            self.outbound,
-            self.metrics,
+            outbound,
+            self._metrics,
             source=self.settings.source,
             timeout_ms=self.settings.webhook_timeout_ms,
             at_once=self.settings.webhook_concurrency,
         )
-        listener = self.store.listener(self._heard, self.engine.tail.wake, self._falls_due)
-        self.engine.tail.shared = listener is not None
-        self._housekeeping = housekeeping = Housekeeping(self.engine, shared=listener is not None)
+        housekeeping = Housekeeping(self.engine, shared=not self.store.embedded)
+        listener = self.store.listener(self._heard, self.engine.tail.wake, housekeeping.expect)
+        self.engine.tail.shared = not self.store.embedded
         self.engine.on_due = housekeeping.expect
         self.engine.on_events = self._happened
         self.engine.availability.on_lost = housekeeping.nudge
         self.engine.wakeups.on_first = housekeeping.nudge
         self.engine.rooms.on_first = housekeeping.nudge
+        self.services = self._services(outbound, deliver, housekeeping)
+        self.gate = Gate(self.services, self._routes())
         loops = Loops()
         loops.start("housekeeping", housekeeping.run)
         if not self.settings.conformance:
             # Published cases subscribe addresses on the internet, and then make events.
-            self.engine.on_logged = self.deliver.nudge
-            loops.start("deliver", self.deliver.run)
+            self.engine.on_logged = deliver.nudge
+            loops.start("deliver", deliver.run)
         if listener is not None:
             loops.start("listener", listener.run)
             loops.start("silences", partial(watch_silences, self.engine))
         try:
             yield
         finally:
-            self.stopping = True
+            self._lifetime.stopping = True
             await loops.stop()
-            await self.outbound.close()
+            await outbound.close()
             await self.engine.close()
             await asyncio.to_thread(self.store.close)
+
+    def _services(
+        self, outbound: Outbound, deliver: Deliver, housekeeping: Housekeeping
+    ) -> Services:
+        engine = self.engine
+        return Services(
+            settings=self.settings,
+            origins=self.settings.origins,
+            engine=engine,
+            lifetime=self._lifetime,
+            luck=self._luck,
+            metrics=self._metrics,
+            bodies=BodyBudget(self.settings.max_body_bytes),
+            outbound=outbound,
+            inventories=Inventories(engine.read),
+            shared_stats=SharedRead(lambda: statistics.read(engine, self._lifetime)),
+            webhooks_changed=deliver.attend,
+            prunes_at=lambda: housekeeping.prunes_at or None,
+            tracer=self._tracing,
+        )
+
+    def _routes(self) -> tuple[Route, ...]:
+        routes = ROUTES + at_root(self.settings.profile.at_root)
+        return routes if self._tracing is None else self._tracing.traced(routes)
 
 
 class Application:
@@ -164,14 +174,13 @@ class Application:
                 yield
 
         self._server = server
-        self._gate = Gate(server)
         self._starlette = Starlette(lifespan=lifespan)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request, connection or lifespan."""
         if scope["type"] == "http":
-            await self._gate(scope, receive, send)
+            await self._server.gate(scope, receive, send)
         elif scope["type"] == "websocket":
-            await sockets.serve(self._server, scope, receive, send)
+            await sockets.serve(self._server.services, scope, receive, send)
         else:
             await self._starlette(scope, receive, send)

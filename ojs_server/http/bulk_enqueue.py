@@ -34,8 +34,8 @@ async def enqueue(call: Call) -> Answer:
         settled = await call.server.engine.run(BulkEnqueue(tuple(drafts), receipt, body_hash))
         items = [one or refused[index] for index, one in enumerate(settled.items)]
     stored = [item.stored for item in items if isinstance(item, Entry)]
-    if stored and call.server.tracing is not None:
-        call.server.tracing.enqueued(stored)
+    if stored and call.server.tracer is not None:
+        call.server.tracer.enqueued(stored)
     succeeded = len(stored)
     status = 201 if succeeded == len(items) else 207 if succeeded else 422
     numbers = {"total": len(items), "succeeded": succeeded, "failed": len(items) - succeeded}

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -11,12 +11,10 @@ from starlette.types import Receive, Scope
 from ojs_server.domain.errors import InvalidRequest, MalformedPayload, TooLarge
 from ojs_server.domain.naming import refuse_unknown
 from ojs_server.http.body_budget import SMALL
+from ojs_server.http.services import Services
 from ojs_server.store.clock import wall_ms
 from ojs_wire import codec
 from ojs_wire.values import RandomBits, kind_of, uuid7
-
-if TYPE_CHECKING:
-    from ojs_server.app import Server
 
 Wanted = TypeVar("Wanted", bound=msgspec.Struct)
 
@@ -93,7 +91,7 @@ class Call:
     # What its body takes of the budget for large ones.
     held = 0
 
-    def __init__(self, scope: Scope, receive: Receive, server: "Server") -> None:
+    def __init__(self, scope: Scope, receive: Receive, server: Services) -> None:
         self.scope = scope
         self.server = server
         self._receive = receive

@@ -4,25 +4,22 @@ A piece holds one message a line.
 """
 
 import asyncio
-from typing import TYPE_CHECKING
 
 from ojs_server.domain.realtime import realtime
 from ojs_server.http.feed import EventStream, Subscription
 from ojs_server.http.placed import cursor_of
+from ojs_server.http.services import Services
 from ojs_server.ops.envelope import event_id
 from ojs_server.ops.tail import Entry, Follower, Lost
 from ojs_server.store.clock import wall_ms
 from ojs_wire.codec import encode
 from ojs_wire.values import format_timestamp
 
-if TYPE_CHECKING:
-    from ojs_server.app import Server
-
 
 class ChannelStream(EventStream):
     """One channel, until it is left or the server stops."""
 
-    def __init__(self, server: "Server", asked: Subscription, follower: Follower) -> None:
+    def __init__(self, server: Services, asked: Subscription, follower: Follower) -> None:
         # The socket ends its channels; none of them watches the connection.
         super().__init__(server, asked, follower, _never())
         # A socket stays for the other channels, and a job may be revived.

@@ -1,7 +1,7 @@
 """What one event stream sends: what was missed first, then what happens."""
 
 from collections.abc import AsyncGenerator, Coroutine, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -10,6 +10,7 @@ from ojs_server.domain.job import TERMINAL, Event, Job
 from ojs_server.domain.realtime import STATE_CHANGED, realtime, state_changed
 from ojs_server.http.held import HeldStream
 from ojs_server.http.placed import cursor_of
+from ojs_server.http.services import Services
 from ojs_server.http.sse import ENDING, OPENING, SHUTDOWN, comment, frame, heartbeat
 from ojs_server.ops.envelope import envelope, event_id
 from ojs_server.ops.tail import Entry, Follower, Lost
@@ -19,9 +20,6 @@ from ojs_server.store.event_log import is_type
 from ojs_server.store.records import EventFilter, EventPage
 from ojs_wire.codec import encode
 from ojs_wire.values import format_timestamp
-
-if TYPE_CHECKING:
-    from ojs_server.app import Server
 
 HEARTBEAT_S: Final = 10.0
 REPLAY: Final = 200
@@ -46,7 +44,7 @@ class EventStream(HeldStream):
 
     def __init__(
         self,
-        server: "Server",
+        server: Services,
         asked: Subscription,
         follower: Follower,
         left: Coroutine[Any, Any, None],

@@ -6,8 +6,9 @@ A plain ASGI callable without layers: each request costs one look-up, one handle
 import logging
 import time
 from asyncio import CancelledError
+from collections.abc import Sequence
 from contextlib import aclosing, suppress
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from starlette.types import Receive, Scope, Send
 
@@ -17,11 +18,9 @@ from ojs_server.http.call import FITS, SHORTCUT, Answer, Call, Disconnected, Req
 from ojs_server.http.errors import answer_of
 from ojs_server.http.origins import is_preflight
 from ojs_server.http.passing import Passed, admit
-from ojs_server.http.routes import PREFLIGHT, ROUTES, Route, Router, at_root
+from ojs_server.http.routes import PREFLIGHT, Route, Router
+from ojs_server.http.services import Services
 from ojs_server.http.shortcut import Shortcut
-
-if TYPE_CHECKING:
-    from ojs_server.app import Server
 
 MAX_REQUEST_ID: Final = 128
 _UNMATCHED: Final = "unmatched"
@@ -32,12 +31,10 @@ log = logging.getLogger("ojs.http")
 class Gate:
     """Serves HTTP over the route table."""
 
-    def __init__(self, server: "Server") -> None:
+    def __init__(self, server: Services, routes: Sequence[Route]) -> None:
         self._server = server
         self._request_ids = RequestIds(server.luck.bits)
-        routes = ROUTES + at_root(server.settings.profile.at_root)
-        tracing = server.tracing
-        self._router = Router(routes if tracing is None else tracing.traced(routes))
+        self._router = Router(routes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -95,7 +92,7 @@ class Gate:
             direct is not None
             and SHORTCUT not in call.noted
             and FITS in call.noted
-            and self._server.tracing is None
+            and self._server.tracer is None
             and not log.isEnabledFor(logging.DEBUG)
         ):
             call.noted[SHORTCUT] = Shortcut(call, known, direct, self._request_ids)

@@ -232,8 +232,8 @@ async def _store(call: Call, op: Enqueue, wait_ms: int) -> Enqueued:
     begun = time.perf_counter()
     done = await enqueue_or_wait(call.server.engine, op, wait_ms, call.disconnected)
     call.server.metrics.observe_enqueue(op.drafts[0].queue, time.perf_counter() - begun)
-    if call.server.tracing is not None:
-        call.server.tracing.enqueued(done.jobs)
+    if call.server.tracer is not None:
+        call.server.tracer.enqueued(done.jobs)
     return done
 
 

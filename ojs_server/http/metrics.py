@@ -46,7 +46,7 @@ async def exposition(call: Call) -> Answer:
     metrics.observe_streams(len(engine.tail))
     metrics.store.observe(state_of(engine))
     if wanted != TEXT:
-        return Answer(in_json(metrics.families(), stored, call.server.uptime_s()))
+        return Answer(in_json(metrics.families(), stored, call.server.lifetime.uptime_s()))
     plain = (accept or "").strip() == TEXT
     return Answer(metrics.render(), media_type=TEXT if plain else CONTENT_TYPE)
 

@@ -9,7 +9,7 @@ async def listing(call: Call) -> Answer:
     """Every step in its order, and whether the server takes it."""
     page, _ = admin_page(call)
     server = call.server
-    switches = {AUTHENTICATION: server.settings.keys.needed, TRACING: server.tracing is not None}
+    switches = {AUTHENTICATION: server.settings.keys.needed, TRACING: server.tracer is not None}
     steps = [
         {
             "name": step.name,

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import AsyncGenerator, Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ojs_server.domain.errors import NotFound, OjsError
 from ojs_server.domain.tenant import unscoped
@@ -11,6 +11,7 @@ from ojs_server.http.call import Answer, Call
 from ojs_server.http.feed import HEARTBEAT_S
 from ojs_server.http.held import HeldStream
 from ojs_server.http.ids import known_as
+from ojs_server.http.services import Services
 from ojs_server.http.sse import EVENT_STREAM, HEADERS, OPENING, SHUTDOWN, comment, frame
 from ojs_server.http.workers import known_worker
 from ojs_server.ops.sessions import DropSession, OpenSession
@@ -18,9 +19,6 @@ from ojs_server.ops.tail import Follower
 from ojs_server.store.records import EventFilter
 from ojs_wire.codec import encode
 from ojs_wire.values import in_seconds
-
-if TYPE_CHECKING:
-    from ojs_server.app import Server
 
 log = logging.getLogger("ojs.sessions")
 
@@ -56,7 +54,7 @@ class Session(HeldStream):
 
     def __init__(
         self,
-        server: "Server",
+        server: Services,
         worker: Worker,
         follower: Follower,
         left: Coroutine[Any, Any, None],

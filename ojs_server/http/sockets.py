@@ -6,7 +6,7 @@ client ── subscribe, unsubscribe, resume ──▶ Socket ── a task for 
 import asyncio
 import logging
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from starlette.types import Receive, Scope, Send
@@ -23,6 +23,7 @@ from ojs_server.http.feed import Form, Subscription
 from ojs_server.http.placed import is_place, position
 from ojs_server.http.queues import known_queue
 from ojs_server.http.routes import READERS, SOCKET
+from ojs_server.http.services import Services
 from ojs_server.http.tenancy import identify, require_own
 from ojs_server.ops.settle import missing
 from ojs_server.ops.tail import Follower
@@ -30,9 +31,6 @@ from ojs_server.store.clock import wall_ms
 from ojs_server.store.records import EventFilter
 from ojs_wire.codec import MalformedJSON, decode, encode
 from ojs_wire.values import MAX_NAME, UUID7
-
-if TYPE_CHECKING:
-    from ojs_server.app import Server
 
 SUBPROTOCOL: Final = "ojs.v1"
 MAX_CHANNELS: Final = 100
@@ -76,7 +74,7 @@ class Unknown(OjsError):
     """A place in the log that is none of this server's."""
 
 
-async def serve(server: "Server", scope: Scope, receive: Receive, send: Send) -> None:
+async def serve(server: Services, scope: Scope, receive: Receive, send: Send) -> None:
     """One connection, from its handshake to its end."""
     call = Call(scope, receive, server)
     call.request_id = RequestIds(server.luck.bits)()
@@ -123,7 +121,7 @@ class Socket:
                     )
                     return
                 await self._obey(text)
-            if self._server.stopping:
+            if self._server.lifetime.stopping:
                 await self._take_leave()
         finally:
             tasks = self._pumps()
@@ -286,7 +284,7 @@ def _admit(call: Call) -> None:
         raise NotFound("there is no such path", hint=f"the WebSocket is at {SOCKET}")
     dialects.check_version(call.header(b"ojs-version"))
     identify(call, READERS, call.header(b"authorization"), dialects.tenant_header(call))
-    if call.server.stopping:
+    if call.server.lifetime.stopping:
         raise Unavailable("the server is stopping", headers={"Retry-After": "5"})
 
 

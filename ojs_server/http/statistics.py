@@ -1,7 +1,7 @@
 """Statistics of the whole server, now and over time."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from ojs_server.domain.errors import invalid
 from ojs_server.domain.fields import parse_queue
@@ -26,14 +26,12 @@ from ojs_server.domain.workers import is_stale
 from ojs_server.http import dialects
 from ojs_server.http.admin_lists import checked_query
 from ojs_server.http.call import Answer, Call
+from ojs_server.http.services import Lifetime
 from ojs_server.ops.control import Collect
 from ojs_server.ops.engine import Engine
 from ojs_server.store.base import Reader
 from ojs_wire.codec import encode
 from ojs_wire.values import format_timestamp, parse_duration, parse_timestamp
-
-if TYPE_CHECKING:
-    from ojs_server.app import Server
 
 _PERIOD: Final = "5m"
 # So many spans are shown at most.
@@ -46,12 +44,11 @@ async def now(call: Call) -> Answer:
     """Answer the numbers of queues, workers and jobs, and the last minute's throughput; with
     `queue` those of one queue, and all workers."""
     query = checked_query(call, ("queue",))
-    return Answer(await read(call.server, _queue_in(query)))
+    return Answer(await read(call.server.engine, call.server.lifetime, _queue_in(query)))
 
 
-async def read(server: "Server", queue: str = ALL) -> bytes:
+async def read(engine: Engine, lifetime: Lifetime, queue: str = ALL) -> bytes:
     """Return the statistics of one queue, or of all, as JSON."""
-    engine = server.engine
     await collect(engine)
     minutes, _, moment = await lately(engine, [queue])
     queues, loads = await engine.read(
@@ -65,7 +62,7 @@ async def read(server: "Server", queue: str = ALL) -> bytes:
             "workers": here,
             "jobs": {state: sum(queue.counts[state] for queue in queues) for state in STATES},
             "throughput": throughput(minutes.get(queue, ()), moment),
-            "uptime_seconds": server.uptime_s(),
+            "uptime_seconds": lifetime.uptime_s(),
         }
     )
 

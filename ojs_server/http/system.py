@@ -30,7 +30,7 @@ async def health(call: Call) -> Answer:
 
 async def ready(call: Call) -> Answer:
     """200 when the server takes work: the store takes changes and it is not stopping."""
-    if call.server.stopping:
+    if call.server.lifetime.stopping:
         return Answer({"status": "stopping"}, 503, {"Retry-After": "5"})
     body = await _examined(call)
     return Answer(body) if body["status"] == "ok" else Answer(body, 503, _SOON)
@@ -44,7 +44,7 @@ async def health_in_detail(call: Call) -> Answer:
         **found,
         "server": {
             "version": __version__,
-            "stopping": call.server.stopping,
+            "stopping": call.server.lifetime.stopping,
             "waiting_fetches": len(engine.wakeups),
             "event_streams": len(engine.tail),
         },
@@ -94,6 +94,6 @@ async def _examined(call: Call) -> dict[str, Any]:
     return {
         "status": status,
         "version": "1.0",
-        "uptime_seconds": call.server.uptime_s(),
+        "uptime_seconds": call.server.lifetime.uptime_s(),
         "backend": store,
     }

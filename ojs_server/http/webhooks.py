@@ -44,7 +44,7 @@ async def subscribe(call: Call) -> Answer:
     # Refused here, a wrong request costs the writer nothing.
     subscribed(changes, "", secret, 0)
     webhook = await call.server.engine.run(Subscribe(changes, secret, call.tenant))
-    call.server.deliver.attend()
+    call.server.webhooks_changed()
     return Answer(
         dialects.webhook_answer(_shown(webhook, secret=secret)),
         201,
@@ -74,7 +74,7 @@ async def amend(call: Call) -> Answer:
     call.check_members(body, WebhookRequest)
     changes = parse_changes(body, call.server.settings.reach)
     webhook = await call.server.engine.run(AmendWebhook(await _own(call), changes))
-    call.server.deliver.attend()
+    call.server.webhooks_changed()
     return Answer(dialects.webhook_answer(_shown(webhook)))
 
 
@@ -148,7 +148,7 @@ async def replay(call: Call) -> Answer:
     if call.tenant is not None:
         await _delivery(call)
     replayed = await call.server.engine.run(Replay(call.params["id"]))
-    call.server.deliver.attend()
+    call.server.webhooks_changed()
     return Answer(dialects.delivery_answer(_sent(replayed)), 202)
 
 

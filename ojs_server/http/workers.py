@@ -150,8 +150,8 @@ async def wait_for_jobs(call: Call, claim: Claim, wait_ms: int) -> Deliveries:
 
 def fetched(call: Call, deliveries: Deliveries) -> Iterator[bytes]:
     """Jobs as FETCH hands them out."""
-    if deliveries and call.server.tracing is not None:
-        call.server.tracing.fetched(deliveries)
+    if deliveries and call.server.tracer is not None:
+        call.server.tracer.fetched(deliveries)
     return (envelope(_stored(one.claimed), one.lease, left_members(one.left)) for one in deliveries)
 
 

@@ -48,7 +48,7 @@ async def held(server: Server) -> AsyncIterator[Callable[[], None]]:
         """It is not about the answer."""
 
     request = asyncio.create_task(Application(server)(SCOPE, receive, send))
-    await until(lambda: server.bodies.held > 0)
+    await until(lambda: server.services.bodies.held > 0)
     yield more.set
     more.set()
     await request
@@ -64,7 +64,7 @@ async def test_a_large_body_is_refused_while_others_use_the_budget(tight: Server
             assert response.headers["connection"] == "close"
             # Small ones are not counted.
             await enqueue(client, args=["x" * (SMALL - 1000)])
-        assert tight.bodies.held == 0
+        assert tight.services.bodies.held == 0
         assert (await client.post(JOBS, json=LARGE)).status_code == 201
         assert await stored_jobs(client) == 3
 
@@ -78,11 +78,11 @@ async def test_a_body_holds_its_share_until_its_answer_has_left(tight: Server) -
             return {"type": "http.request", "body": body, "more_body": False}
 
         async def send(message: Any, seen: list[tuple[Any, int]] = seen) -> None:
-            seen.append((message.get("status"), tight.bodies.held))
+            seen.append((message.get("status"), tight.services.bodies.held))
 
         await Application(tight)(SCOPE, receive, send)
         assert seen == [(status, len(body)), (None, len(body))]
-        assert tight.bodies.held == 0
+        assert tight.services.bodies.held == 0
 
 
 async def test_who_leaves_or_is_refused_gives_the_share_back(tight: Server) -> None:
@@ -103,7 +103,7 @@ async def test_who_leaves_or_is_refused_gives_the_share_back(tight: Server) -> N
 
         await Application(tight)(SCOPE, receive, send)
         assert messages == []
-        assert tight.bodies.held == 0
+        assert tight.services.bodies.held == 0
 
 
 async def test_who_is_refused_for_the_budget_hears_so(tight: Server) -> None:

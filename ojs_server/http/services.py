@@ -1,0 +1,62 @@
+"""Services of one node that handlers work with."""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import msgspec
+
+from ojs_server.domain.job import StoredJob
+from ojs_server.http.body_budget import BodyBudget
+from ojs_server.http.inventory import Inventories
+from ojs_server.http.origins import Origins
+from ojs_server.http.shared_read import SharedRead
+from ojs_server.metrics import Metrics
+from ojs_server.ops.claim import Deliveries
+from ojs_server.ops.engine import Engine
+from ojs_server.ops.work import Chance
+from ojs_server.outbound import Outbound
+from ojs_server.settings import Settings
+
+
+class Tracer(Protocol):
+    """Traces of what handlers did, for servers that send them."""
+
+    def enqueued(self, jobs: Sequence[StoredJob]) -> None:
+        """Record the jobs that a request stored."""
+
+    def fetched(self, deliveries: Deliveries) -> None:
+        """Record the jobs that a FETCH was handed."""
+
+
+class Lifetime:
+    """The time since the start of a node, and whether its end has begun."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self.stopping = False
+        self._monotonic = monotonic
+        self._started = monotonic()
+
+    def uptime_s(self) -> int:
+        """Whole seconds since the start."""
+        return int(self._monotonic() - self._started)
+
+
+class Services(msgspec.Struct, frozen=True):
+    """Services of a running node. `tracer` is None where nothing is traced."""
+
+    settings: Settings
+    origins: Origins
+    engine: Engine
+    lifetime: Lifetime
+    luck: Chance
+    metrics: Metrics
+    bodies: BodyBudget
+    outbound: Outbound
+    inventories: Inventories
+    # The statistics of all queues, as JSON.
+    shared_stats: SharedRead[bytes]
+    # To be called after a change of subscriptions or deliveries.
+    webhooks_changed: Callable[[], None]
+    # When this node next removes what is kept no longer.
+    prunes_at: Callable[[], int | None]
+    tracer: Tracer | None
