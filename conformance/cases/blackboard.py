@@ -62,6 +62,45 @@ async def repeating(stage: Stage) -> None:
     stage.equal(again.json["result"], {"result": 7}, "the result")
 
 
+@case("OJS-BBD-009", level=1, capability=BOARD)
+async def lookalikes(stage: Stage) -> None:
+    """A member that resembles a known one is refused with its name; others are passed over."""
+    block = stage.name("block")
+    worker = await arrived(stage, block)
+    new, poll = {"functionBlockId": block}, {"workerId": worker, "functionBlockIds": [block]}
+    for path, body, wrong, meant in (
+        ("blackboard/jobs", new, "type", "jobType"),
+        ("blackboard/jobs", new, "job_type", "jobType"),
+        ("blackboard/job", poll, "limits", "limit"),
+        ("workers/register", {}, "function_blocks", "functionBlocks"),
+    ):
+        reply = await stage.post(path, {**body, wrong: "ROLLBACK"})
+        told = reply.error(422, "validation_error", field=wrong)["error.message"]
+        stage.check(meant in told, f"`{meant}` in the message", told)
+    (await stage.post("blackboard/jobs", {**new, "origin": "a test"})).expect(201)
+
+
+@case("OJS-BBD-006", level=1, capability=BOARD)
+async def shapes(stage: Stage) -> None:
+    """Found entities and changes are kept in the shape in which they were pushed."""
+    block = stage.name("block")
+    worker = await arrived(stage, block)
+    poll = {"workerId": worker, "functionBlockIds": [block]}
+    for phase, pushed, kept in (
+        ("ACQUIRE", {"acquires": {"id": 1}}, {"acquires": {"id": 1}}),
+        ("ACQUIRE", {"acquires": [{"id": 1}]}, {"acquires": [{"id": 1}]}),
+        ("EXECUTE", {"dbUpdates": {"patch": [1]}}, {"db_updates": {"patch": [1]}}),
+        ("EXECUTE", {"dbUpdates": [{"patch": 1}]}, {"db_updates": [{"patch": 1}]}),
+    ):
+        new = {"functionBlockId": block, "jobType": phase}
+        job_id = (await stage.post("blackboard/jobs", new)).expect(201).json["jobId"]
+        (await stage.post("blackboard/job", poll)).expect(200)
+        done = {"jobId": job_id, "status": "Success", **pushed}
+        (await stage.post("blackboard/job/result", done)).expect(200)
+        seen = (await stage.get(f"blackboard/job/{job_id}")).expect(200, {"outcome": "success"})
+        stage.equal(seen.json["result"], {"result": None, **kept}, "what is kept of the result")
+
+
 @case("OJS-BBD-004", "OJS-BBD-005", "OJS-BBD-006", "OJS-BBD-007", level=1, capability=BOARD)
 async def pushing(stage: Stage) -> None:
     """A push is final, held to the block's schema, and keeps what belongs to its phase."""

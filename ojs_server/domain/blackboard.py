@@ -18,7 +18,8 @@ from ojs_wire.values import kind_of
 
 # The queue of jobs that are put on the blackboard by its own call.
 QUEUE: Final = "blackboard"
-MAX_ACQUIRES: Final = 1000
+# Of `acquires`, and of `dbUpdates` where it is a list.
+MAX_ITEMS: Final = 1000
 UPDATES: Final = ("create", "patch", "delete")
 
 
@@ -38,8 +39,8 @@ class Push(msgspec.Struct, frozen=True):
     """A checked result: how it ended, and what is kept of it."""
 
     data: Any
-    acquires: list[Any] | None
-    db_updates: dict[str, Any] | None
+    acquires: list[Any] | dict[str, Any] | None
+    db_updates: list[Any] | dict[str, Any] | None
     fault: Fault | None
 
     def stored(self) -> bytes:
@@ -109,10 +110,11 @@ def parse_push(
     phase: Phase, status: str, result: object, error: object, acquires: object, updates: object
 ) -> Push:
     """Check what a worker pushes, beside the schema of its block; None is what was not sent."""
-    if status not in _STATUSES:
+    word = status.lower()
+    if word not in _STATUSES:
         allowed = ", ".join(_STATUSES)
-        raise invalid("status", f"must be one of {allowed}{nearest(status, _STATUSES)}")
-    if error is not None and (result is not None or status in _SUCCESS):
+        raise invalid("status", f"must be one of {allowed}{nearest(word, _STATUSES)}")
+    if error is not None and (result is not None or word in _SUCCESS):
         raise invalid("error", "must not be there beside a result or a success")
     for field, given, wanted in (
         ("acquires", acquires, Phase.ACQUIRE),
@@ -120,26 +122,28 @@ def parse_push(
     ):
         if given is not None and phase is not wanted:
             raise invalid(field, f"belongs to {wanted} jobs; this one is for {phase}")
-    if status in _SUCCESS:
+    if word in _SUCCESS:
         return Push(result, _acquires(acquires), _updates(updates), None)
     # Workers that know no `error` say what went wrong in the result.
     said = error if error is not None else result if isinstance(result, str | dict) else None
     return Push(None, None, None, parse_fault(said))
 
 
-def _acquires(given: object) -> list[Any] | None:
-    if given is None:
-        return None
-    if not isinstance(given, list) or len(given) > MAX_ACQUIRES:
-        raise invalid("acquires", f"must be a list of at most {MAX_ACQUIRES} entities")
-    return given
+def _acquires(given: object) -> list[Any] | dict[str, Any] | None:
+    if given is None or (isinstance(given, list | dict) and len(given) <= MAX_ITEMS):
+        return given
+    raise invalid("acquires", f"must be a list or an object of at most {MAX_ITEMS} entities")
 
 
-def _updates(given: object) -> dict[str, Any] | None:
+def _updates(given: object) -> list[Any] | dict[str, Any] | None:
     if given is None:
         return None
+    if isinstance(given, list):
+        if len(given) > MAX_ITEMS or not all(isinstance(item, dict) for item in given):
+            raise invalid("dbUpdates", f"as a list must hold objects, {MAX_ITEMS} at most")
+        return given
     if not isinstance(given, dict):
-        raise invalid("dbUpdates", f"must be an object, not {kind_of(given)}")
+        raise invalid("dbUpdates", f"must be an object or a list, not {kind_of(given)}")
     for name, items in given.items():
         if name not in UPDATES:
             raise invalid("dbUpdates", f"may hold {', '.join(UPDATES)}{nearest(name, UPDATES)}")

@@ -1,16 +1,22 @@
 """Names that are not known: refused, with the one that was probably meant."""
 
 from collections.abc import Collection, Iterable
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 
 from ojs_server.domain.errors import ValidationError
+
+# Longer names are compared by their beginning.
+_COMPARED = 100
+_SIMILAR = 0.8
+# How long a part of a name is at least.
+_PART = 2
 
 
 def nearest(given: object, known: Iterable[str]) -> str:
     """A clause such as `; did you mean "queue"?`, or nothing where no name is near."""
     if not isinstance(given, str):
         return ""
-    close = get_close_matches(given[:100], list(known), n=1)
+    close = get_close_matches(given[:_COMPARED], list(known), n=1)
     return f'; did you mean "{close[0]}"?' if close else ""
 
 
@@ -23,3 +29,35 @@ def refuse_unknown(where: str, given: Iterable[str], known: Collection[str]) -> 
                 f"`{field}` is not known{nearest(name, known)}",
                 details={"field": field, "allowed": sorted(known)},
             )
+
+
+def refuse_lookalikes(where: str, given: Iterable[str], known: Collection[str]) -> None:
+    """Refuse a member that is not known but resembles one that is: passed over, it would be
+    missed without a word. Members that resemble none may be there."""
+    for name in given:
+        if name not in known and (meant := _lookalike(name, known)) is not None:
+            field = f"{where}{name[:_COMPARED]}"
+            raise ValidationError(
+                f'`{field}` is not known; did you mean "{meant}"?',
+                details={"field": field, "allowed": sorted(known)},
+            )
+
+
+def _lookalike(given: str, known: Iterable[str]) -> str | None:
+    """Return the known name that this one resembles most: in another spelling, as a part of it, or
+    mistyped."""
+    plain = _plain(given[:_COMPARED])
+    if len(plain) < _PART:
+        return None
+    best, likeness = None, 0.0
+    for name in known:
+        other = _plain(name)
+        shared = SequenceMatcher(None, plain, other).ratio()
+        is_part = other.startswith(plain) or other.endswith(plain) or plain.startswith(other)
+        if (is_part or shared >= _SIMILAR) and shared > likeness:
+            best, likeness = name, shared
+    return best
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").replace("-", "").lower()

@@ -1,19 +1,22 @@
 """The blackboard: jobs are put there, polled by function block, and pushed back."""
 
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from ojs_server.domain.blackboard import QUEUE, Phase, parse_phase, parse_push, phase_of, view
 from ojs_server.domain.errors import ValidationError
 from ojs_server.domain.fields import client_id
 from ojs_server.domain.job import StoredJob
 from ojs_server.domain.kind import BLOCKS, Kind, type_of
+from ojs_server.domain.naming import refuse_lookalikes
 from ojs_server.domain.tenant import scoped
 from ojs_server.domain.validate import parse_draft
 from ojs_server.http.blocks import check_result
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import job_id_of, known_as
 from ojs_server.http.jobs import load_job
-from ojs_server.http.workers import result_of
+from ojs_server.http.workers import result_of, withheld_headers
 from ojs_server.ops.claim import Claim
 from ojs_server.ops.enqueue import Enqueue
 from ojs_server.ops.settle import Ack, Fail, missing
@@ -21,10 +24,12 @@ from ojs_server.store.records import Claimed
 from ojs_wire import codec
 from ojs_wire.calls import BoardJobRequest, BoardPollRequest, BoardResultRequest
 
+Wanted = TypeVar("Wanted", bound=msgspec.Struct)
+
 
 async def put(call: Call) -> Answer:
     """Put a job on the board, for a block that some worker has registered."""
-    request = await call.read(BoardJobRequest)
+    request = await _read(call, BoardJobRequest)
     phase = parse_phase(request.jobType)
     name, own_id = request.functionBlockId, client_id(request.jobId, "jobId")
     draft = parse_draft(
@@ -43,7 +48,7 @@ async def put(call: Call) -> Answer:
 
 async def poll(call: Call) -> Answer:
     """Hand a worker jobs for its blocks; a bare list, as this system's workers read it."""
-    request = await call.read(BoardPollRequest)
+    request = await _read(call, BoardPollRequest)
     names = {type_of(name, "functionBlockIds"): name for name in request.functionBlockIds}
     claim = Claim(
         queues=(),
@@ -54,12 +59,13 @@ async def poll(call: Call) -> Answer:
         tenant=call.tenant,
     )
     found = await call.server.engine.run(claim)
-    return Answer([_handed(one.claimed, names) for one in found])
+    handed = [_handed(one.claimed, names) for one in found]
+    return Answer(handed, headers=withheld_headers(found))
 
 
 async def result(call: Call) -> Answer:
     """A worker pushes how a job ended."""
-    request = await call.read(BoardResultRequest)
+    request = await _read(call, BoardResultRequest)
     job_id = await job_id_of(call, request.jobId)
     found = await call.server.engine.read(lambda reader: reader.job(job_id))
     if found is None:
@@ -91,6 +97,12 @@ async def read(call: Call) -> Answer:
     kind = await _kind_of(call, stored.job.type)
     name = stored.job.type if kind is None else kind.name
     return Answer(_shown(stored, phase_of(stored.meta), name))
+
+
+async def _read(call: Call, wanted: type[Wanted]) -> Wanted:
+    value = await call.json()
+    refuse_lookalikes("", value, wanted.__struct_fields__)
+    return call.typed(value, wanted)
 
 
 async def _kind_of(call: Call, job_type: str) -> Kind | None:

@@ -153,13 +153,15 @@ class Call:
         """The body as it came, no larger than `limit`."""
         if self._whole is not None and (_FITS, limit) in self.noted:
             return self._whole
-        if self.headers.get(b"content-type") not in _USUAL_TYPES:
+        length = self.headers.get(b"content-length", b"0")
+        # What is empty is of no type, whatever its head says.
+        is_empty = length == b"0" and b"transfer-encoding" not in self.headers
+        if self.headers.get(b"content-type") not in _USUAL_TYPES and not is_empty:
             self._check_media_type()
         if b"content-encoding" in self.headers:
             self._check_encoding()
         most = self.server.settings.max_body_bytes
         within = most if limit is None else min(limit, most)
-        length = self.headers.get(b"content-length", b"0")
         if not (length.isdigit() and len(length) < 20 and int(length) <= within):
             raise _too_large(within)
         # Its type, its encoding and its length are said by the head.

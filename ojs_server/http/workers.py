@@ -10,7 +10,7 @@ from ojs_server.domain.errors import TooLarge, invalid
 from ojs_server.domain.faults import parse_fault
 from ojs_server.domain.fields import parse_queue
 from ojs_server.domain.job import Change, StoredJob
-from ojs_server.domain.naming import nearest
+from ojs_server.domain.naming import nearest, refuse_lookalikes
 from ojs_server.domain.pool import parse_strategy, parse_weights
 from ojs_server.domain.tenant import scoped, unscoped
 from ojs_server.domain.validate import MAX_META
@@ -157,11 +157,20 @@ def fetched(call: Call, deliveries: Deliveries) -> Iterator[bytes]:
 
 def withheld_members(deliveries: Deliveries) -> dict[str, Any]:
     """Members of the answer to a FETCH without jobs: the worker's `state` or `presence`."""
+    return dict(_withheld(deliveries))
+
+
+def withheld_headers(deliveries: Deliveries) -> dict[str, str]:
+    """The same for answers that are a bare list."""
+    return {f"OJS-Worker-{name.capitalize()}": word for name, word in _withheld(deliveries)}
+
+
+def _withheld(deliveries: Deliveries) -> list[tuple[str, str]]:
     reason = deliveries.withheld
     if reason is None:
-        return {}
-    named = {"state": reason.state, "presence": reason.presence}
-    return {name: word for name, word in named.items() if word is not None}
+        return []
+    named = (("state", reason.state), ("presence", reason.presence))
+    return [(name, word) for name, word in named if word is not None]
 
 
 def _stored(claimed: Claimed) -> StoredJob:
@@ -263,7 +272,11 @@ async def ping(call: Call) -> Answer:
 
 async def register(call: Call) -> Answer:
     """A worker introduces itself and learns the intervals."""
-    request = await call.read(RegisterRequest)
+    body = await call.optional_json()
+    # A registration may say more than is read, but blocks under another name would be missed.
+    others = sorted(body.keys() - {*RegisterRequest.__struct_fields__})
+    refuse_lookalikes("", others, ("functionBlocks",))
+    request = call.typed(body, RegisterRequest)
     worker_id = (
         uuid7(wall_ms(), call.server.luck.bits)
         if request.worker_id is None

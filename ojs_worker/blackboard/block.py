@@ -15,10 +15,11 @@ class Acquired(msgspec.Struct, frozen=True):
 
 
 class Executed(msgspec.Struct, frozen=True):
-    """What `run` came to, and what it wants changed: `create`, `patch`, `delete`."""
+    """The result of `run`, and what it wants changed: an object of `create`, `patch` and `delete`,
+    or a list of objects."""
 
     result: Any = None
-    db_updates: Json | None = None
+    db_updates: Json | Sequence[Json] | None = None
 
 
 class FunctionBlock:

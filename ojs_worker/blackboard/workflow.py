@@ -49,8 +49,9 @@ class BoardHooks:
     def on_acquires(self, job_id: str, entities: Sequence[Any]) -> None:
         """An ACQUIRE job has found entities."""
 
-    def apply_db_updates(self, job_id: str, updates: Json) -> None:
-        """An EXECUTE job wants entities changed: `create`, `patch`, `delete`."""
+    def apply_db_updates(self, job_id: str, updates: Any) -> None:
+        """An EXECUTE job wants entities changed: an object of `create`, `patch` and `delete`, or a
+        list of objects, as its block pushed it."""
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -117,7 +118,8 @@ class BoardWorkflow:
 
     async def _found(self, done: Json) -> Sequence[Any]:
         # A block that cannot look finds nothing; whether it can work is seen when it is executed.
-        found: Sequence[Any] = (done["result"] or {}).get("acquires", ())
+        acquired = (done["result"] or {}).get("acquires", ())
+        found: Sequence[Any] = [acquired] if isinstance(acquired, dict) else acquired
         if found:
             await asyncio.to_thread(self._hooks.on_acquires, done["jobId"], found)
         return found

@@ -104,7 +104,7 @@ async def test_3_14_a_poll_that_finds_nothing_answers_an_empty_list(board: Syste
 
 
 async def test_3_15_a_result_names_job_status_and_result(board: System) -> None:
-    for status, outcome in (("success", "success"), ("failed", "failure")):
+    for status, outcome in (("success", "success"), ("failed", "failure"), ("SUCCESS", "success")):
         _, job = await polled(board)
         answer = await push(board, job, status, result="text")
         assert (answer["jobId"], answer["outcome"]) == (job, outcome)
@@ -152,6 +152,13 @@ async def test_3_17_acquires_are_kept_and_belong_to_acquire_jobs(board: System) 
     _, job = await polled(board, "b", "ACQUIRE")
     await push(board, job, acquires=[{"id": "switch"}])
     assert (await seen(board, job))["result"]["acquires"] == [{"id": "switch"}]
+    _, job = await polled(board, "b", "ACQUIRE")
+    await push(board, job, acquires={"id": "router"})
+    assert (await seen(board, job))["result"]["acquires"] == {"id": "router"}
+    _, job = await polled(board, "b", "ACQUIRE")
+    for wrong in ("all", ["x"] * 1001, {str(number): 1 for number in range(1001)}):
+        pushed: Json = {"jobId": job, "status": "success", "acquires": wrong}
+        await board.refused(400, "POST", "/blackboard/job/result", pushed)
     _, job = await polled(board)
     pushed = {"jobId": job, "status": "success", "acquires": []}
     await board.refused(400, "POST", "/blackboard/job/result", pushed)
@@ -160,12 +167,15 @@ async def test_3_17_acquires_are_kept_and_belong_to_acquire_jobs(board: System) 
 async def test_3_18_db_updates_are_kept_and_belong_to_execute_jobs(board: System) -> None:
     _, job = await polled(board)
     updates = {"create": [{"id": 1}], "patch": [], "delete": ["x"]}
-    wrongs: list[Any] = [{"drop": []}, {"create": 1}, "all"]
+    wrongs: list[Any] = [{"drop": []}, {"create": 1}, "all", ["x"], [{}] * 1001]
     for wrong in wrongs:
         pushed: Json = {"jobId": job, "status": "success", "dbUpdates": wrong}
         await board.refused(400, "POST", "/blackboard/job/result", pushed)
     await push(board, job, dbUpdates=updates)
     assert (await seen(board, job))["result"]["db_updates"] == updates
+    _, job = await polled(board)
+    await push(board, job, dbUpdates=[{"op": "create", "id": 1}])
+    assert (await seen(board, job))["result"]["db_updates"] == [{"op": "create", "id": 1}]
     _, job = await polled(board, "b", "ROLLBACK")
     pushed = {"jobId": job, "status": "success", "dbUpdates": updates}
     await board.refused(400, "POST", "/blackboard/job/result", pushed)
@@ -274,3 +284,36 @@ async def test_3_30_a_delivery_says_which_hook_to_run(board: System) -> None:
     await board.refused(
         400, "POST", "/blackboard/jobs", {"functionBlockId": "b", "jobType": "UNDO"}
     )
+
+
+async def test_3_31_a_member_that_resembles_a_known_one_is_refused(board: System) -> None:
+    worker, job = await polled(board)
+    block = {"functionBlockId": "b"}
+    for path, body, wanted in (
+        ("/blackboard/jobs", {**block, "type": "ROLLBACK"}, "jobType"),
+        ("/blackboard/jobs", {**block, "job_type": "ROLLBACK"}, "jobType"),
+        ("/blackboard/job", {"workerId": worker, "functionBlockIds": ["b"], "limits": 5}, "limit"),
+        (
+            "/blackboard/job/result",
+            {"jobId": job, "status": "success", "db_updates": {}},
+            "dbUpdates",
+        ),
+        ("/workers/register", {"functionBlockIds": ["b"]}, "functionBlocks"),
+    ):
+        assert f'did you mean "{wanted}"' in await board.refused(422, "POST", path, body)
+    assert (await seen(board, job))["blackboard_status"] == "POLLED"
+    await board.call("POST", "/blackboard/jobs", {**block, "origin": "test"})
+
+
+async def test_3_32_a_poll_that_is_handed_nothing_whatever_there_is_says_why(
+    board: System,
+) -> None:
+    worker = await board.arrive("b", ping=False)
+    await put(board, "b")
+    body = {"workerId": worker, "functionBlockIds": ["b"]}
+    held = await board.client.post("/blackboard/job", json=body)
+    assert (held.json(), held.headers["ojs-worker-presence"]) == ([], "unreachable")
+    await board.call("POST", f"/workers/{worker}/ping")
+    served = await board.client.post("/blackboard/job", json=body)
+    assert len(served.json()) == 1
+    assert "ojs-worker-presence" not in served.headers

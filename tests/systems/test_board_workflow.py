@@ -160,7 +160,7 @@ RUN = new_run()
 async def test_3_29_a_run_survives_its_coordinator_in_every_phase(board: System) -> None:
     worker = await board.arrive("a", "b")
     answers: dict[tuple[str, str], Json] = {
-        ("ACQUIRE", "a"): {"acquires": ["switch"]},
+        ("ACQUIRE", "a"): {"acquires": {"id": "switch"}},
         ("EXECUTE", "a"): {"result": 1},
         ("EXECUTE", "b"): {"status": "failure", "error": {"type": "OSError"}},
     }
@@ -185,7 +185,7 @@ async def test_3_29_a_run_survives_its_coordinator_in_every_phase(board: System)
                 running = await another(running)
             await asyncio.sleep(0.01)
     report = await running
-    assert (report.entities, report.results) == (["r", "switch"], {"a": 1})
+    assert (report.entities, report.results) == (["r", {"id": "switch"}], {"a": 1})
     assert (report.failed, report.reason) == ("b", "OSError")
     assert report.rolled_back == {"a": True}
     # Nothing was done twice.

@@ -164,6 +164,8 @@ async def test_0_12_registering_answers_an_id_made_by_the_server(board: System) 
     first, second = await board.arrive(), await board.arrive()
     assert first != second
     assert len(first) == 36
+    bare = await board.client.post("/workers/register")
+    assert len(bare.json()["worker_id"]) == 36
 
 
 async def test_0_13_blocks_are_registered_under_the_id_and_route_jobs(board: System) -> None:
@@ -409,6 +411,10 @@ async def test_0_35_calls_without_a_body_are_valid_and_extend_nothing(board: Sys
     pinged = await board.client.post(f"/workers/{worker}/ping")
     assert (pinged.status_code, pinged.json()["jobs_lost"]) == (200, [])
     assert (await board.job(job))["lease_expires_at"] == before
+    plain = {"Content-Type": "text/plain"}
+    assert (await board.client.patch(f"/workers/{worker}", headers=plain)).status_code == 200
+    filled = await board.client.patch(f"/workers/{worker}", headers=plain, content="{}")
+    assert filled.status_code == 400
     for path in (f"/workers/{worker}/unregister", "/workers/cleanup", "/workers/cleanup-offline"):
         assert (await board.client.post(path)).status_code == 200
 
