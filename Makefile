@@ -19,7 +19,7 @@ COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-h
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup postgres run demo test test-distribution browser test-browser bench bench-long bench-check bench-scheduled bench-worker bench-streams bench-bloat bench-jit lint format check conformance faults chaos fuzz lock clean again
+.PHONY: help setup postgres run demo test test-distribution browser test-browser bench bench-long bench-check bench-scheduled bench-worker bench-streams bench-bloat bench-jit proto lint format check conformance faults chaos fuzz lock clean again
 .DELETE_ON_ERROR:
 
 help: ## List the targets
@@ -81,6 +81,10 @@ bench-bloat: $(VENV)/.dev ## Fail where a store has grown after 2 million jobs t
 
 bench-jit: $(VENV)/.dev postgres ## Fail where the distribution's PostgreSQL as it ships is slower than without JIT (LOAD=load generator)
 	$(BIN)/python -m benchmarks.jit --load "$(LOAD)" --check $(ARGS)
+
+proto: $(VENV)/.dev ## Make the modules of messages anew from the .proto files
+	$(BIN)/python -m grpc_tools.protoc --proto_path=ojs_server/grpc/proto \
+		--python_out=ojs_server/grpc/proto --pyi_out=ojs_server/grpc/proto ojs_server/grpc/proto/*.proto
 
 lint: $(VENV)/.dev ## Check format, lint rules and types
 	$(BIN)/ruff format --check .

@@ -18,7 +18,7 @@ from ojs_server.http.body_budget import BodyBudget
 from ojs_server.http.gate import Gate
 from ojs_server.http.inventory import Inventories
 from ojs_server.http.routes import ROUTES, Route, at_root
-from ojs_server.http.services import Lifetime, Services
+from ojs_server.http.services import Lifetime, Ports, Services
 from ojs_server.http.shared_read import SharedRead
 from ojs_server.loops.deliver import Deliver
 from ojs_server.loops.housekeeping import Housekeeping
@@ -44,6 +44,7 @@ class Server:
     # While it runs.
     engine: Engine
     services: Services
+    routes: tuple[Route, ...]
     gate: Gate
 
     def __init__(
@@ -59,6 +60,7 @@ class Server:
         self._luck = luck or chance()
         self._metrics = Metrics()
         self._lifetime = Lifetime(time.monotonic)
+        self.ports = Ports()
 
     def begin_stop(self) -> None:
         """Answer everybody who waits; called as soon as the process is asked to end."""
@@ -116,7 +118,8 @@ class Server:
         self.engine.wakeups.on_first = housekeeping.nudge
         self.engine.rooms.on_first = housekeeping.nudge
         self.services = self._services(outbound, deliver, housekeeping)
-        self.gate = Gate(self.services, self._routes())
+        self.routes = self._routes()
+        self.gate = Gate(self.services, self.routes)
         loops = Loops()
         loops.start("housekeeping", housekeeping.run)
         if not self.settings.conformance:
@@ -144,6 +147,7 @@ class Server:
             origins=self.settings.origins,
             engine=engine,
             lifetime=self._lifetime,
+            ports=self.ports,
             luck=self._luck,
             metrics=self._metrics,
             bodies=BodyBudget(self.settings.max_body_bytes),

@@ -28,6 +28,7 @@ from ojs_server.store.open import open_store
 from ojs_wire.values import format_duration
 
 if TYPE_CHECKING:
+    from ojs_server.grpc.serving import GrpcServer
     from ojs_server.http.tracing import Tracing
 
 log = logging.getLogger("ojs.server")
@@ -94,14 +95,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _serve(settings: Settings, store: Store) -> int:
     try:
         tracing = _tracing() if settings.traces else None
+        server = Server(settings, store, tracing=tracing)
+        beside = _grpc(settings)
     except ImportError as error:
         store.close()
         print(f"ojs-server: {error}", file=sys.stderr)
         return 2
 
-    def announce(port: int) -> None:
+    def announce() -> None:
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
-        url = f"http://{host}:{port}"
+        url = f"http://{host}:{server.ports.http}"
+        if server.ports.grpc is not None:
+            print(f"ojs-server {__version__} serves gRPC on {host}:{server.ports.grpc}")
         print(
             f"ojs-server {__version__} listens on {url}\n"
             f"  jobs are kept in {store.location} ({store.kind})\n"
@@ -115,7 +120,7 @@ def _serve(settings: Settings, store: Store) -> int:
             log.warning("%s", warning)
 
     try:
-        return serve(Server(settings, store, tracing=tracing), settings, announce)
+        return serve(server, settings, announce, beside)
     finally:
         if tracing is not None:
             tracing.close()
@@ -126,6 +131,23 @@ def _tracing() -> "Tracing":
     from ojs_server.http import tracing
 
     return tracing.set_up()
+
+
+def _grpc(settings: Settings) -> "GrpcServer | None":
+    """What serves gRPC, where a port is asked for or the profile's clients look for one."""
+    asked, usual = settings.grpc_port, settings.profile.grpc_port
+    port = usual if asked is None else asked
+    if port is None:
+        return None
+    try:
+        # What it needs is not always installed.
+        from ojs_server.grpc.serving import GrpcServer
+    except ImportError as error:
+        if asked is not None:
+            raise
+        log.warning("port %d stays closed to clients of gRPC: %s", port, error)
+        return None
+    return GrpcServer(port)
 
 
 def _cascade(profile: Profile) -> str:

@@ -3,12 +3,13 @@
 import asyncio
 import contextlib
 import gc
+import logging
 import signal
 import socket
 from collections.abc import Callable, Iterator
 from functools import partial
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
@@ -16,6 +17,12 @@ from ojs_server.app import Application, Server
 from ojs_server.http.crowd import Crowd, most_connections, raised_limit
 from ojs_server.http.protocol import BoundedHttp, BoundedSocket
 from ojs_server.settings import Settings
+
+if TYPE_CHECKING:
+    # What it needs is not always installed.
+    from ojs_server.grpc.serving import GrpcServer
+
+log = logging.getLogger("ojs.server")
 
 GRACE_S = 30
 # What a client says on a WebSocket is short.
@@ -31,29 +38,58 @@ class OjsUvicorn(uvicorn.Server):
     process for half a minute.
     """
 
+    failed = False
+
     def __init__(
-        self, config: uvicorn.Config, on_stop: Callable[[], None], on_start: Callable[[int], None]
+        self,
+        config: uvicorn.Config,
+        server: Server,
+        on_start: Callable[[], None],
+        beside: "GrpcServer | None",
     ) -> None:
         super().__init__(config)
-        self._on_stop = on_stop
+        self._server = server
         self._on_start = on_start
+        self._beside = beside
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """The first signal stops in order, the second at once, whichever they are."""
         self.force_exit = self.should_exit
         self.should_exit = True
-        self._loop.call_soon_threadsafe(self._on_stop)
+        self._loop.call_soon_threadsafe(self._begin_stop)
+
+    def _begin_stop(self) -> None:
+        self._server.begin_stop()
+        if self._beside is not None:
+            self._beside.begin_stop()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Announce the address once it is bound."""
+        """Announce the addresses once they are bound."""
         self._loop = asyncio.get_running_loop()
         await super().startup(sockets)
+        if self.started and self._beside is not None:
+            try:
+                self._server.ports.grpc = await self._beside.start(
+                    self._server.services, self._server.routes
+                )
+            except OSError as error:
+                log.error("%s", error)
+                self.failed = self.should_exit = True
+                await self.shutdown(sockets)
+                return
         # What there is now stays: the collector need not walk through all of it time and again.
         gc.freeze()
         # Nor often through the requests that are under way, which leave next to no cycles.
         gc.set_threshold(20_000, 20, 100)
         if self.started:
-            self._on_start(self.servers[0].sockets[0].getsockname()[1])
+            self._server.ports.http = self.servers[0].sockets[0].getsockname()[1]
+            self._on_start()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Let RPCs end as requests do, while the store is still there for them."""
+        if self._beside is not None:
+            await self._beside.stop()
+        await super().shutdown(sockets)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -68,8 +104,14 @@ class OjsUvicorn(uvicorn.Server):
                 signal.signal(sig, handler)
 
 
-def serve(server: Server, settings: Settings, on_start: Callable[[int], None]) -> int:
-    """Serve until a signal; 0 after a clean stop, 1 when it could not start or was cut short."""
+def serve(
+    server: Server,
+    settings: Settings,
+    on_start: Callable[[], None],
+    beside: "GrpcServer | None" = None,
+) -> int:
+    """Serve HTTP, and gRPC where there is something `beside`, until a signal; 0 after a clean stop,
+    1 when it could not start or was cut short."""
     most = most_connections(
         settings.max_connections, raised_limit(), others=settings.webhook_concurrency
     )
@@ -96,10 +138,11 @@ def serve(server: Server, settings: Settings, on_start: Callable[[int], None]) -
         timeout_keep_alive=120,
         backlog=2048,
     )
-    uvicorn_server = OjsUvicorn(config, server.begin_stop, on_start)
+    uvicorn_server = OjsUvicorn(config, server, on_start, beside)
     try:
         uvicorn_server.run()
     except SystemExit:
         # uvicorn has logged why, for example that the address is taken.
         return 1
-    return 0 if uvicorn_server.started and not uvicorn_server.force_exit else 1
+    failed = uvicorn_server.failed or uvicorn_server.force_exit
+    return 0 if uvicorn_server.started and not failed else 1

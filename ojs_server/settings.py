@@ -39,6 +39,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     host: str = "127.0.0.1"
     port: int = 8080
+    grpc_port: int | None = None
     database: str = DEFAULT_DATABASE
     listen_url: str | None = None
     migrate: bool = True
@@ -146,6 +147,12 @@ _LEVELS: Final = ("debug", "info", "warning", "error")
 TABLE: Final[tuple[Setting, ...]] = (
     Setting("host", "text", "address to listen on; beyond loopback it needs keys or --insecure"),
     Setting("port", "number", "port to listen on; 0 takes a free one", most=65_535),
+    Setting(
+        "grpc_port",
+        "number",
+        "port for gRPC, which needs the extra grpc; 0 takes a free one, unless set the profile's",
+        most=65_535,
+    ),
     Setting(
         "database",
         "text",

@@ -40,6 +40,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     final_deletion      only a new registration follows on a deletion; no BEAT or FETCH does
     deletes_dead        a worker that dies or leaves is deleted at once
     at_root             the parts of the API that are served without its prefix, too
+    grpc_port           where its clients look for gRPC; None: they know none
     """
 
     heartbeat_interval_ms: int = 5_000
@@ -64,6 +65,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     final_deletion: bool = False
     deletes_dead: bool = False
     at_root: tuple[str, ...] = ()
+    grpc_port: int | None = None
 
     @property
     def dies_offline(self) -> bool:
@@ -118,6 +120,7 @@ PROFILES: Final[Mapping[str, Profile]] = {
         on_expiry="refund",
         late_ack="accept_unfinished",
         max_wait_ms=600_000,
+        grpc_port=26_500,
     ),
 }
 

@@ -120,7 +120,7 @@ async def manifest(call: Call) -> Answer:
             },
             "conformance_level": 4,
             "conformance_tier": "runtime",
-            "protocols": ["http"],
+            "protocols": ["http"] if call.server.ports.grpc is None else ["http", "grpc"],
             "backend": store.kind,
             "capabilities": {
                 **CAPABILITIES,

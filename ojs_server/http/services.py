@@ -41,6 +41,13 @@ class Lifetime:
         return int(self._monotonic() - self._started)
 
 
+class Ports:
+    """The ports that a node listens on, once it does; None for those that are closed."""
+
+    http: int | None = None
+    grpc: int | None = None
+
+
 class Services(msgspec.Struct, frozen=True):
     """Services of a running node. `tracer` is None where nothing is traced."""
 
@@ -48,6 +55,7 @@ class Services(msgspec.Struct, frozen=True):
     origins: Origins
     engine: Engine
     lifetime: Lifetime
+    ports: Ports
     luck: Chance
     metrics: Metrics
     bodies: BodyBudget

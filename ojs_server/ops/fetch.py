@@ -1,12 +1,13 @@
 """FETCH that waits: look, and look again whenever a job may have come."""
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from typing import Final
 
 from ojs_server.domain.demand import ability_of
 from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.faults import Fault
+from ojs_server.domain.job import Lease
 from ojs_server.domain.workers import Worker
 from ojs_server.ops.claim import Claim, Deliveries
 from ojs_server.ops.engine import Engine
@@ -60,7 +61,7 @@ async def _wait(
             waiter.wake()
             raise
         if left is not None and left.done():
-            await _give_back(engine, deliveries)
+            await give_back(engine, [one.lease for one in deliveries])
             return Deliveries()
         if any(one.again for one in deliveries):
             # It took nothing new, so that what woke it is for somebody else.
@@ -88,15 +89,14 @@ def _chooses(engine: Engine, worker: Worker) -> bool:
     return engine.rules.profile.gates_fetch or ability_of(worker.profile, None) is not None
 
 
-async def _give_back(engine: Engine, deliveries: Deliveries) -> None:
-    """The caller left while the claim was being committed: its jobs are for somebody else.
+async def give_back(engine: Engine, leases: Sequence[Lease]) -> None:
+    """Return jobs whose caller left before it had them: they are for somebody else.
 
     They go back in one operation, so that none is left behind. Where the store is too busy for
     it, it is asked again.
     """
-    if not deliveries:
+    if not leases:
         return
-    leases = [one.lease for one in deliveries]
     releases = Exchange(
         tuple(
             RepeatableFail(

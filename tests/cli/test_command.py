@@ -119,6 +119,14 @@ def test_traces_without_their_packages_are_refused(
     assert "tracing" in capsys.readouterr().err
 
 
+def test_a_port_for_grpc_without_its_packages_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "ojs_server.grpc.serving", None)
+    assert run("--grpc-port", "0", "--database", str(tmp_path / "ojs.db")) == 2
+    assert "grpc" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("content", ["no certificate", None])
 def test_authorities_that_cannot_be_read_are_refused(
     content: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]

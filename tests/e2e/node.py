@@ -17,6 +17,7 @@ START_S = 30
 # What is loaded once and forked; anything else is started anew.
 SERVER = "ojs_server"
 _ADDRESS = re.compile(r"listens on (http://\S+:(\d+))")
+_GRPC = re.compile(r"serves gRPC on (\S+:(\d+))")
 
 
 class Node:
@@ -31,11 +32,14 @@ class Node:
     ) -> None:
         self.database = database
         self.url = ""
+        # Where it serves gRPC, if it does.
+        self.grpc = ""
         self.output: list[str] = []
         self._options = options
         self._wrapper = wrapper
         self._module = module
         self._port = "0"
+        self._grpc_port = "0"
         self._process: asyncio.subprocess.Process | Forked | None = None
         self._reader: asyncio.Task[None] | None = None
 
@@ -48,6 +52,8 @@ class Node:
     async def start(self) -> None:
         """Start, and return when the server says that it listens."""
         arguments = ("--port", self._port, "--database", self.database, *self._options)
+        if self.grpc:
+            arguments = (*arguments, "--grpc-port", self._grpc_port)
         if self._wrapper or self._module != SERVER:
             self._process = await asyncio.create_subprocess_exec(
                 *(*self._wrapper, sys.executable, "-m", self._module, *arguments),
@@ -107,6 +113,8 @@ class Node:
         async for line in process.stdout:
             text = line.decode(errors="replace").rstrip()
             self.output.append(text)
+            if match := _GRPC.search(text):
+                self.grpc, self._grpc_port = match[1], match[2]
             if match := _ADDRESS.search(text):
                 self.url, self._port = match[1], match[2]
                 listening.set()

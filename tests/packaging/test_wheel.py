@@ -41,6 +41,10 @@ print(json.dumps({k: v for name in sys.argv[1:] for k, v in below(files(name), n
 # Modules that need more than what is always installed.
 OF_EXTRAS = {
     "ojs_server.http.tracing": "otel",
+    **{
+        ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): "grpc"
+        for file in sorted((ROOT / "ojs_server" / "grpc").rglob("*.py"))
+    },
     # Python brings what it needs from 3.14 on.
     **({"ojs_worker.compression": "encryption"} if sys.version_info < (3, 14) else {}),
     "ojs_worker.encryption": "encryption",

@@ -1,0 +1,70 @@
+"""The one place where an error becomes the status of an RPC."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+from google.protobuf import any_pb2
+from google.rpc import error_details_pb2, status_pb2
+from grpc import StatusCode
+
+from ojs_server.domain.errors import OjsError
+from ojs_server.http.errors import error_object
+from ojs_wire import codes
+
+DOMAIN: Final = "openjobspec.org"
+# By the status that HTTP has for a code; codes that need another are listed below.
+_BY_STATUS: Final[Mapping[int, StatusCode]] = {
+    400: StatusCode.INVALID_ARGUMENT,
+    401: StatusCode.UNAUTHENTICATED,
+    403: StatusCode.PERMISSION_DENIED,
+    404: StatusCode.NOT_FOUND,
+    405: StatusCode.UNIMPLEMENTED,
+    408: StatusCode.DEADLINE_EXCEEDED,
+    409: StatusCode.FAILED_PRECONDITION,
+    413: StatusCode.RESOURCE_EXHAUSTED,
+    422: StatusCode.INVALID_ARGUMENT,
+    429: StatusCode.RESOURCE_EXHAUSTED,
+    500: StatusCode.INTERNAL,
+    503: StatusCode.UNAVAILABLE,
+}
+_BY_CODE: Final[Mapping[codes.Code, StatusCode]] = {
+    codes.DUPLICATE: StatusCode.ALREADY_EXISTS,
+    codes.UNSUPPORTED: StatusCode.FAILED_PRECONDITION,
+    codes.OVERLOADED: StatusCode.RESOURCE_EXHAUSTED,
+}
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """How an RPC ends that is refused."""
+
+    code: codes.Code
+    status: StatusCode
+    message: str
+    metadata: tuple[tuple[str, str | bytes], ...]
+
+
+def refusal_of(error: Exception, request_id: str) -> Refusal:
+    """The status, the message and the trailing metadata that tell of an error.
+
+    The metadata hold an `ErrorInfo` with the code of OJS, and when to try again.
+    """
+    shown = error_object(error, request_id)
+    code = error.answer_code if isinstance(error, OjsError) else codes.INTERNAL_ERROR
+    status = _BY_CODE.get(code) or _BY_STATUS[code.status]
+    info = error_details_pb2.ErrorInfo(
+        reason=code.name,
+        domain=DOMAIN,
+        metadata={"retryable": str(code.retryable).lower(), "request_id": request_id},
+    )
+    detail = any_pb2.Any()
+    detail.Pack(info)
+    number: int = status.value[0]
+    told = status_pb2.Status(code=number, message=shown["message"], details=[detail])
+    metadata: list[tuple[str, str | bytes]] = [
+        ("grpc-status-details-bin", told.SerializeToString()),
+    ]
+    after = error.headers.get("Retry-After") if isinstance(error, OjsError) else None
+    if after is not None:
+        metadata.append(("retry-after", after))
+    return Refusal(code, status, shown["message"], tuple(metadata))

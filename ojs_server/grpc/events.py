@@ -1,0 +1,93 @@
+"""StreamEvents: what happens, as it happens."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Final
+
+from google.protobuf.struct_pb2 import Struct
+
+from ojs_server.domain.errors import Conflict, Unavailable
+from ojs_server.grpc import values
+from ojs_server.grpc.calls import Rpc
+from ojs_server.grpc.proto import ojs_v1_pb2 as pb
+from ojs_server.http.routes import V1
+from ojs_server.ops.envelope import event_id
+from ojs_server.store.clock import wall_ms
+from ojs_server.store.records import EventFilter, PlacedEvent
+from ojs_wire.codec import decode
+from ojs_wire.values import format_timestamp
+
+KEEPALIVE: Final = "stream.keepalive"
+DROPPED: Final = "stream.events_dropped"
+KEEPALIVE_S: Final = 30.0
+
+
+async def stream_events(rpc: Rpc, message: pb.StreamEventsRequest) -> None:
+    """The events from now on that all filters let through."""
+    call = rpc.call("GET", f"{V1}/events/stream")
+    tail = rpc.server.engine.tail
+    subject = message.workflow_id or message.job_id or None
+    follower = tail.admit(
+        EventFilter(
+            types=tuple(message.event_types),
+            queues=tuple(message.queues),
+            subject=subject,
+            tenant=call.tenant,
+        )
+    )
+    gone = asyncio.ensure_future(rpc.left.wait())
+    gone.add_done_callback(lambda _: follower.close())
+    try:
+        await tail.follow(follower)
+        while True:
+            lost, entries = follower.take()
+            if lost is not None and not await rpc.write(_own(DROPPED, {"count": lost.count})):
+                return
+            for entry in entries:
+                event = _event(entry.placed)
+                if message.workflow_id and message.job_id not in ("", event.job_id):
+                    continue
+                if not await rpc.write(event):
+                    return
+            if entries:
+                continue
+            if follower.closed:
+                break
+            if not await follower.wait(KEEPALIVE_S) and not await rpc.write(_own(KEEPALIVE, {})):
+                return
+        if tail.closed:
+            raise Unavailable("the server is stopping", headers={"Retry-After": "1"})
+    finally:
+        gone.cancel()
+        tail.leave(follower)
+
+
+def _event(placed: PlacedEvent) -> pb.Event:
+    event = placed.event
+    data: Mapping[str, Any] = decode(event.own)
+    workflow = event.subject if event.type.startswith("workflow.") else data.get("workflow_id")
+    about = event.subject if event.job_type is not None else data.get("job_id")
+    return pb.Event(
+        id=event_id(placed),
+        type=event.type,
+        job_id=about or "",
+        job_type=event.job_type or "",
+        queue=event.queue or "",
+        timestamp=values.timestamp_of(format_timestamp(placed.at)),
+        data=_carried(data),
+        workflow_id=workflow or "",
+    )
+
+
+def _carried(data: Mapping[str, Any]) -> Struct | None:
+    """What an event says; nothing where gRPC would round it."""
+    try:
+        return values.struct_of(data, "data")
+    except Conflict:
+        return None
+
+
+def _own(kind: str, data: Mapping[str, Any]) -> pb.Event:
+    """An event of the stream itself."""
+    now = values.timestamp_of(format_timestamp(wall_ms()))
+    return pb.Event(type=kind, timestamp=now, data=values.struct_of(data, "data"))

@@ -1,0 +1,118 @@
+"""Fetch and StreamJobs: jobs in the hands of a gRPC client."""
+
+import asyncio
+from typing import Any, Final
+
+from ojs_server.domain.errors import Conflict, Unavailable
+from ojs_server.domain.job import Lease
+from ojs_server.grpc import messages
+from ojs_server.grpc.calls import Asked, Rpc
+from ojs_server.grpc.proto import ojs_v1_pb2 as pb
+from ojs_server.http.call import Call
+from ojs_server.http.ids import holder_of
+from ojs_server.http.routes import V1
+from ojs_server.http.workers import claim_of, fetched, wait_for_jobs
+from ojs_server.ops.claim import Claim
+from ojs_server.ops.engine import Engine
+from ojs_server.ops.fetch import give_back
+from ojs_server.ops.wakeups import first
+from ojs_wire.calls import FetchRequest
+from ojs_wire.codec import decode
+
+# Another node may settle what a stream has pushed, and its news does not travel.
+_LOOK_AGAIN_S: Final = 1.0
+
+
+async def fetch(rpc: Rpc, message: pb.FetchRequest) -> pb.FetchResponse:
+    """Hand out jobs, at once."""
+    call, claim = _asked(rpc, message, message.count or 1)
+    jobs, _ = await _take(call, claim, 0)
+    return pb.FetchResponse(jobs=jobs)
+
+
+async def stream_jobs(rpc: Rpc, message: pb.StreamJobsRequest) -> None:
+    """Push jobs until the client leaves, as many at a time as it says that it can do.
+
+    A job counts until it is settled, or lost.
+    """
+    most = message.max_concurrent or 1
+    engine = rpc.server.engine
+    held: dict[str, int] = {}
+    left = asyncio.ensure_future(rpc.left.wait())
+    try:
+        with rpc.place():
+            while not rpc.left.is_set():
+                if len(held) >= most:
+                    await _until_settled(engine, held, left)
+                    continue
+                call, claim = _asked(rpc, message, most - len(held))
+                jobs, leases = await _take(call, claim, engine.rules.profile.max_wait_ms)
+                for place, (job, lease) in enumerate(zip(jobs, leases, strict=True)):
+                    if not await rpc.write(job):
+                        await give_back(engine, leases[place:])
+                        return
+                    held[lease.job_id] = lease.attempt
+                if engine.wakeups.closed:
+                    raise Unavailable("the server is stopping", headers={"Retry-After": "1"})
+                await _drop_settled(engine, held)
+    finally:
+        left.cancel()
+
+
+def _asked(
+    rpc: Rpc, message: pb.FetchRequest | pb.StreamJobsRequest, count: int
+) -> tuple[Call, Claim]:
+    """What a client wants, checked as a FETCH of HTTP is."""
+    terms: dict[str, Any] = {"queues": list(message.queues), "count": count}
+    if message.worker_id:
+        terms["worker_id"] = message.worker_id
+    call = rpc.call("POST", f"{V1}/workers/fetch", Asked(body=terms))
+    request = call.typed(terms, FetchRequest)
+    return call, claim_of(call, request, holder_of(call, request.worker_id))
+
+
+async def _take(call: Call, claim: Claim, wait_ms: int) -> tuple[list[pb.Job], list[Lease]]:
+    """Jobs with their leases. What gRPC cannot carry goes back at once, and is told of where there
+    is nothing else."""
+    deliveries = await wait_for_jobs(call, claim, wait_ms)
+    jobs: list[pb.Job] = []
+    leases: list[Lease] = []
+    unfit: list[Lease] = []
+    why: Conflict | None = None
+    for delivery, text in zip(deliveries, fetched(call, deliveries), strict=True):
+        try:
+            jobs.append(messages.job(decode(text)))
+            leases.append(delivery.lease)
+        except Conflict as error:
+            unfit.append(delivery.lease)
+            why = Conflict(f"job {delivery.lease.job_id}: {error.message}", details=error.details)
+    await give_back(call.server.engine, unfit)
+    if why is not None and not jobs:
+        raise why
+    return jobs, leases
+
+
+async def _until_settled(engine: Engine, held: dict[str, int], left: "asyncio.Future[Any]") -> None:
+    """Until a place is free, or the client has left."""
+    waiter = engine.endings.enter(tuple(held))
+    try:
+        before = len(held)
+        while not (left.done() or engine.endings.closed):
+            waiter.settle()
+            await _drop_settled(engine, held)
+            if len(held) < before:
+                return
+            await first(waiter.wait(), left, _LOOK_AGAIN_S)
+    finally:
+        engine.endings.leave(waiter)
+
+
+async def _drop_settled(engine: Engine, held: dict[str, int]) -> None:
+    """Forget the jobs that the stream's client holds no longer."""
+    if not held:
+        return
+    found = await engine.read(lambda reader: {job_id: reader.job(job_id) for job_id in held})
+    for job_id, attempt in tuple(held.items()):
+        stored = found[job_id]
+        if stored is None or stored[1] is None or stored[1].attempt != attempt:
+            del held[job_id]

@@ -1,0 +1,68 @@
+"""The server of the gRPC port."""
+
+import asyncio
+from collections.abc import Iterable
+from typing import Final
+
+from grpc import aio
+
+from ojs_server.grpc import ojs_v1
+from ojs_server.grpc.calls import Desk, handlers
+from ojs_server.http.routes import Route
+from ojs_server.http.services import Services
+
+# How long RPCs that are under way may take at a stop; those that wait are answered at once.
+GRACE_S: Final = 25.0
+_PING_S: Final = 30
+# Clients that hold a stream open ping through it.
+_PING_LEAST_S: Final = 10
+
+
+class GrpcServer:
+    """Serves `ojs.v1` beside HTTP, in the same process and event loop."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._server: aio.Server | None = None
+        self._stopping: asyncio.Task[None] | None = None
+
+    async def start(self, services: Services, routes: Iterable[Route]) -> int:
+        """Listen; answers the port. Raises OSError where it cannot."""
+        settings = services.settings
+        serving = aio.server(
+            options=[
+                # Two servers on one port would each be given half of the connections.
+                ("grpc.so_reuseport", 0),
+                ("grpc.max_receive_message_length", settings.max_body_bytes),
+                ("grpc.max_send_message_length", -1),
+                # A client whose machine is gone must not be waited for.
+                ("grpc.keepalive_time_ms", _PING_S * 1000),
+                ("grpc.keepalive_timeout_ms", _PING_S * 1000),
+                ("grpc.keepalive_permit_without_calls", 1),
+                ("grpc.http2.min_ping_interval_without_data_ms", _PING_LEAST_S * 1000),
+                ("grpc.http2.min_recv_ping_interval_without_data_ms", _PING_LEAST_S * 1000),
+            ],
+            maximum_concurrent_rpcs=settings.max_waiting,
+        )
+        desk = Desk(services, routes)
+        serving.add_generic_rpc_handlers((handlers(desk, ojs_v1.SERVICE, ojs_v1.BEHAVIOURS),))
+        host = f"[{settings.host}]" if ":" in settings.host else settings.host
+        place = f"{host}:{self._port}"
+        try:
+            bound = serving.add_insecure_port(place)
+        except RuntimeError as error:
+            raise OSError(f"cannot listen on {place} for gRPC; is the port taken?") from error
+        await serving.start()
+        self._server = serving
+        return bound
+
+    def begin_stop(self) -> None:
+        """Tell clients by GOAWAY to go elsewhere; RPCs that are under way may end."""
+        if self._server is not None and self._stopping is None:
+            self._stopping = asyncio.ensure_future(self._server.stop(GRACE_S))
+
+    async def stop(self) -> None:
+        """Until no RPC is under way."""
+        self.begin_stop()
+        if self._stopping is not None:
+            await self._stopping
