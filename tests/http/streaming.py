@@ -1,7 +1,7 @@
 """Reading an event stream of the application, frame by frame, in the same process."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -14,6 +14,7 @@ from ojs_server.app import Application, Server
 from tests.http.contract import contract
 
 LONGEST_S: Final = 10
+STREAM_HEADERS: Final[Mapping[str, str]] = {"accept": "text/event-stream"}
 EVENT: Final = "#/components/schemas/Event"
 OPENED: Final = "#/components/schemas/SessionOpened"
 STATE_CHANGE: Final = "#/components/schemas/StateChange"
@@ -140,17 +141,22 @@ class Listening:
 
 @asynccontextmanager
 async def listen(
-    server: Server, path: str, last: str | None = None, **query: str
+    server: Server,
+    path: str,
+    headers: Mapping[str, str] = STREAM_HEADERS,
+    /,
+    last: str | None = None,
+    **query: str,
 ) -> AsyncIterator[Listening]:
     """An open stream, and its head held to the contract; it is left at the end."""
-    headers = {"accept": "text/event-stream"} | ({} if last is None else {"last-event-id": last})
+    headers = {**headers, **({} if last is None else {"last-event-id": last})}
     text = urlencode(query)
     scope = {
         "type": "http",
         "method": "GET",
         "path": path,
         "query_string": text.encode(),
-        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+        "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()],
     }
     listening = Listening()
 

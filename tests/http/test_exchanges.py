@@ -1,41 +1,50 @@
-"""The public clients' recorded exchanges, replayed; and the page that tells of them."""
-
-import re
-from pathlib import Path
+"""The public clients' exchanges, replayed; and the page that tells of them."""
 
 import httpx
 import pytest
 
-from ojs_server.http.routes import Router
-from tests.http.exchanges import Recording, recordings, replay
+from ojs_server.app import Server
+from tests.http.exchanges.page import COMMAND, PAGE, written
+from tests.http.exchanges.recording import Recording, recordings
+from tests.http.exchanges.replay import replay
 
-ALL = [(one, name) for one in recordings() for name in one.exchanges]
-PAGE = (Path(__file__).parents[2] / "docs" / "clients.md").read_text(encoding="utf-8")
+ALL = recordings()
+CLIENTS = pytest.mark.parametrize("recording", ALL, ids=[one.client for one in ALL])
 
 
 @pytest.mark.parametrize(
-    ("recording", "name"), ALL, ids=[f"{one.client}: {name}" for one, name in ALL]
+    ("recording", "name"),
+    [pytest.param(one, name, id=f"{one.client}: {name}") for one in ALL for name in one.exchanges],
 )
 async def test_a_client_finds_what_it_needs(
-    recording: Recording, name: str, client: httpx.AsyncClient
+    recording: Recording, name: str, server: Server, client: httpx.AsyncClient
 ) -> None:
-    await replay(recording, name, client)
+    await replay(recording, name, server, client)
 
 
-def test_the_page_tells_of_every_client_that_is_replayed() -> None:
-    told = re.findall(r"^\| `(ojs-[a-z-]+)` \| ([^|]+) \|", PAGE, re.MULTILINE)
-    assert told == [(one.client, one.version) for one in recordings()]
+@CLIENTS
+def test_every_step_is_one_that_its_call_makes(recording: Recording) -> None:
+    strange = [
+        f"{step.call}: {step.send}"
+        for exchange in recording.exchanges.values()
+        for step in exchange.steps
+        if not recording.calls[step.call].makes(step)
+    ]
+    assert strange == []
 
 
-def test_the_page_says_how_to_point_each_at_the_server() -> None:
-    for one in recordings():
-        assert f"\n## {one.client}\n" in PAGE
+@CLIENTS
+def test_every_call_that_works_is_replayed(recording: Recording) -> None:
+    working = {name for name, call in recording.calls.items() if not call.fails}
+    assert working - recording.replayed == set()
 
 
-def test_what_the_page_calls_missing_is_not_served() -> None:
-    missing = re.findall(r"^\| `([A-Z]+) (/[^`]+)` \|", PAGE, re.MULTILINE)
-    assert missing
-    router = Router()
-    for method, path in missing:
-        found = router.find(path)
-        assert found is None or method not in found[0], f"{method} {path} is served"
+@CLIENTS
+def test_the_page_says_how_to_point_each_at_the_server(recording: Recording) -> None:
+    assert f"\n## {recording.client}\n" in PAGE.read_text(encoding="utf-8")
+    assert f"<!-- {COMMAND}: {recording.client} -->" in PAGE.read_text(encoding="utf-8")
+
+
+def test_the_page_has_the_tables_of_the_recordings() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert page == written(page, ALL), f"write them with `{COMMAND}`"

@@ -1,0 +1,96 @@
+"""The files of exchanges, read into types that refuse an unknown member."""
+
+import re
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import msgspec
+
+from tests.http.exchanges.kinds import Kind, Shapes
+
+FOLDER: Final = Path(__file__).parent
+
+
+class Step(msgspec.Struct, forbid_unknown_fields=True):
+    """One request of a client, and what its answer must be."""
+
+    call: str
+    send: str
+    body: Any = None
+    headers: dict[str, str] = {}
+    status: int = 200
+    finds: dict[str, Any] = {}
+    holds: list[str] = []
+    hears: list[str] = []
+    keep: dict[str, str] = {}
+
+
+class Exchange(msgspec.Struct, forbid_unknown_fields=True):
+    """What a client and a server said to each other, and how that is known."""
+
+    proof: Literal["recorded", "by reading, unproven"]
+    steps: list[Step]
+
+    @property
+    def is_recorded(self) -> bool:
+        """Tell whether the client itself ran."""
+        return self.proof == "recorded"
+
+
+class Call(msgspec.Struct, forbid_unknown_fields=True):
+    """One call of a client's public surface."""
+
+    send: str = ""
+    reads: Kind = {}
+    fails: str = ""
+
+    def makes(self, step: Step) -> bool:
+        """Tell whether a step's request is one that this call makes."""
+        pattern = re.sub(r"\\{[a-z_]+\\}", "[^/]+", re.escape(self.send))
+        return re.fullmatch(pattern, step.send.partition("?")[0]) is not None
+
+
+class Recording(msgspec.Struct, forbid_unknown_fields=True, dict=True):
+    """What one client does."""
+
+    client: str
+    version: str
+    commit: str
+    headers: dict[str, str]
+    # The kind of an answer with a status of 400 and above.
+    error: Kind
+    shapes: Shapes
+    calls: dict[str, Call]
+    exchanges: dict[str, Exchange]
+    media_type_holds: str = ""
+
+    @cached_property
+    def recorded(self) -> frozenset[str]:
+        """The calls that the client was seen to make."""
+        return self._calls_of(recorded=True)
+
+    @cached_property
+    def replayed(self) -> frozenset[str]:
+        """The calls that are replayed."""
+        return self.recorded | self._calls_of(recorded=False)
+
+    def needed(self, step: Step) -> Kind:
+        """The kind of answer that the client needs to a step."""
+        return self.error if step.status >= 400 else self.calls[step.call].reads
+
+    def _calls_of(self, *, recorded: bool) -> frozenset[str]:
+        return frozenset(
+            step.call
+            for exchange in self.exchanges.values()
+            if exchange.is_recorded is recorded
+            for step in exchange.steps
+        )
+
+
+def recordings() -> list[Recording]:
+    """All clients, by name."""
+    return [
+        msgspec.json.decode(file.read_bytes(), type=Recording)
+        for file in sorted(FOLDER.glob("*.json"))
+    ]

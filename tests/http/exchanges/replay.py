@@ -1,0 +1,97 @@
+"""Playing a client's exchanges against a server."""
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+import httpx
+import msgspec
+
+from ojs_server.app import Server
+from tests.http.exchanges.kinds import faults
+from tests.http.exchanges.recording import Recording, Step
+from tests.http.streaming import Listening, listen
+
+NAME: Final = re.compile(r"\$([a-z]+[0-9]*)")
+
+
+async def replay(
+    recording: Recording, name: str, server: Server, client: httpx.AsyncClient
+) -> None:
+    """Play one exchange; an answer that its client could not read is a failure."""
+    kept: dict[str, Any] = {}
+    async with AsyncExitStack() as streams:
+        for step in recording.exchanges[name].steps:
+            if step.hears:
+                await streams.enter_async_context(_hearing(recording, step, server, kept))
+            else:
+                await _play(recording, step, client, kept)
+
+
+@asynccontextmanager
+async def _hearing(
+    recording: Recording, step: Step, server: Server, kept: dict[str, Any]
+) -> AsyncIterator[None]:
+    """An open stream, which has told of the step's events before it is left."""
+    path, _, query = _filled(step.send, kept).removeprefix("GET ").partition("?")
+    headers = step.headers or recording.headers
+    async with listen(server, path, headers, **dict(parse_qsl(query))) as heard:
+        assert heard.status == step.status, f"{step.send}: {heard.body!r}"
+        yield
+        for wanted in step.hears:
+            await _next(heard, wanted, recording, step)
+
+
+async def _next(heard: Listening, wanted: str, recording: Recording, step: Step) -> None:
+    while (frame := (await heard.events(1))[0]).event != wanted:
+        pass
+    _check(frame.data, recording, step)
+
+
+def _check(answer: Any, recording: Recording, step: Step) -> None:
+    missing = list(faults(answer, recording.needed(step), recording.shapes))
+    assert not missing, f"{step.send}: {missing}"
+
+
+async def _play(
+    recording: Recording, step: Step, client: httpx.AsyncClient, kept: dict[str, Any]
+) -> None:
+    method, target = _filled(step.send, kept).split()
+    response = await client.request(
+        method,
+        target,
+        content=None if step.body is None else msgspec.json.encode(_filled(step.body, kept)),
+        headers=step.headers or recording.headers,
+    )
+    assert response.status_code == step.status, f"{step.send}: {response.text}"
+    if step.holds:
+        missing = [text for text in step.holds if text not in response.text]
+        assert not missing, f"{step.send}: {missing}"
+        return
+    assert recording.media_type_holds in response.headers["content-type"]
+    answer = response.json()
+    _check(answer, recording, step)
+    found = {place: _at(answer, place) for place in step.finds}
+    assert found == _filled(step.finds, kept), step.send
+    kept.update({name: _at(answer, place) for name, place in step.keep.items()})
+
+
+def _filled(value: Any, kept: dict[str, Any]) -> Any:
+    """A value with the kept parts in place of their names."""
+    match value:
+        case str():
+            return NAME.sub(lambda found: str(kept[found[1]]), value)
+        case list():
+            return [_filled(item, kept) for item in value]
+        case dict():
+            return {_filled(name, kept): _filled(item, kept) for name, item in value.items()}
+    return value
+
+
+def _at(answer: Any, place: str) -> Any:
+    """The part of an answer at a path of names and numbers."""
+    for part in place.split("."):
+        answer = answer[int(part)] if isinstance(answer, list) else answer[part]
+    return answer
