@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 class Hands:
     """The store's time, in milliseconds; it stands still between turns."""
 
-    def __init__(self) -> None:
-        self._now = datetime(2030, 1, 31, 9, tzinfo=UTC)
+    def __init__(self, now: datetime = datetime(2030, 1, 31, 9, tzinfo=UTC)) -> None:
+        self._now = now
 
     def __call__(self) -> int:
         """The present moment."""

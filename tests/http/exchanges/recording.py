@@ -1,6 +1,7 @@
 """The files of exchanges, read into types that refuse an unknown member."""
 
 import re
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -15,8 +16,8 @@ FOLDER: Final = Path(__file__).parent
 class Step(msgspec.Struct, forbid_unknown_fields=True):
     """One request of a client, and what its answer must be."""
 
-    call: str
     send: str
+    call: str = ""
     body: Any = None
     headers: dict[str, str] = {}
     status: int = 200
@@ -57,6 +58,8 @@ class Recording(msgspec.Struct, forbid_unknown_fields=True, dict=True):
     client: str
     version: str
     commit: str
+    # When the client ran, or was read; its exchanges are replayed at that moment.
+    date: datetime
     headers: dict[str, str]
     # The kind of an answer with a status of 400 and above.
     error: Kind
@@ -77,6 +80,8 @@ class Recording(msgspec.Struct, forbid_unknown_fields=True, dict=True):
 
     def needed(self, step: Step) -> Kind:
         """The kind of answer that the client needs to a step."""
+        if not step.call:
+            return {}
         return self.error if step.status >= 400 else self.calls[step.call].reads
 
     def _calls_of(self, *, recorded: bool) -> frozenset[str]:
@@ -85,6 +90,7 @@ class Recording(msgspec.Struct, forbid_unknown_fields=True, dict=True):
             for exchange in self.exchanges.values()
             if exchange.is_recorded is recorded
             for step in exchange.steps
+            if step.call
         )
 
 

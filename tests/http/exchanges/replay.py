@@ -10,20 +10,27 @@ import httpx
 import msgspec
 
 from ojs_server.app import Server
+from tests.http.clock import Hands
+from tests.http.conftest import Serve, connect
 from tests.http.exchanges.kinds import faults
 from tests.http.exchanges.recording import Recording, Step
 from tests.http.streaming import Listening, listen
 
+# A job that is tried again at once is due by the next request.
+BETWEEN_STEPS_S: Final = 0.01
 NAME: Final = re.compile(r"\$([a-z]+[0-9]*)")
 
 
-async def replay(
-    recording: Recording, name: str, server: Server, client: httpx.AsyncClient
-) -> None:
-    """Play one exchange; an answer that its client could not read is a failure."""
+async def replay(recording: Recording, name: str, serve: Serve) -> None:
+    """Play one exchange; an answer that its client could not read is a failure.
+
+    A recorded request can name times, so it is played at the moment of the recording.
+    """
+    hands = Hands(recording.date)
     kept: dict[str, Any] = {}
-    async with AsyncExitStack() as streams:
+    async with serve(clock=hands) as server, connect(server) as client, AsyncExitStack() as streams:
         for step in recording.exchanges[name].steps:
+            hands.turn(seconds=BETWEEN_STEPS_S)
             if step.hears:
                 await streams.enter_async_context(_hearing(recording, step, server, kept))
             else:
