@@ -77,7 +77,8 @@ async def _play(
         missing = [text for text in step.holds if text not in response.text]
         assert not missing, f"{step.send}: {missing}"
         return
-    assert recording.media_type_holds in response.headers["content-type"]
+    if step.call and step.status < 400:
+        assert recording.media_type_holds in response.headers["content-type"]
     answer = response.json()
     _check(answer, recording, step)
     found = {place: _at(answer, place) for place in step.finds}
