@@ -2,47 +2,20 @@
 
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import Any, Final, Protocol, get_args
+from typing import Any, Final
 
 import msgspec
 
 from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.happened import Happened
 from ojs_server.domain.turns import Rota
-from ojs_server.ops import (
-    beat,
-    bulk,
-    bulk_enqueue,
-    checkpoint,
-    claim,
-    control,
-    cron,
-    deliveries,
-    enqueue,
-    move,
-    opening,
-    presence,
-    priority,
-    probe,
-    progress,
-    rooms,
-    routing,
-    schemas,
-    sessions,
-    settle,
-    sharers,
-    signs,
-    sweep,
-    webhooks,
-    workflow,
-    workflow_moves,
-)
 from ojs_server.ops.availability import refusal, unavailable
-from ojs_server.ops.exchange import Exchange, RepeatableAck, RepeatableFail
-from ojs_server.ops.locking import foresee, lock
+from ojs_server.ops.locking import foresee, gather, lock
+from ojs_server.ops.operation import Composite, Operation, Outcome, Stage, handler_of
 from ojs_server.ops.work import Chance, Rules, Work
+from ojs_server.ops.workflow_moves import advance
 from ojs_server.store.base import OutcomeUnknown, StaleWrite, Store, StoreBusy, StoreUnavailable
 
 log = logging.getLogger("ojs.store")
@@ -54,117 +27,10 @@ TRIES: Final = 3
 WAITS: Final = 2
 
 
-class Operation(Protocol):
-    """A request to change something."""
+# So many jobs at most are worth doing between two requests.
+SMALL_JOBS: Final = 100
 
-    @property
-    def keys(self) -> tuple[object, ...]:
-        """What no other operation of the same transaction may touch."""
-
-
-# An outcome is the operation's own result, or the error that its caller is to see.
-Outcome = Any
-
-Handler = Callable[[Work, Sequence[Any]], Sequence[Outcome]]
-
-# In this order inside a transaction: what was just enqueued or given back can be claimed. Rows are
-# locked before that, in the order that store/postgres/transaction.py gives.
-HANDLERS: Final[tuple[tuple[tuple[type, ...], Handler], ...]] = (
-    (
-        (
-            control.SetPaused,
-            control.Configure,
-            control.Maintain,
-            control.Collect,
-            control.Reset,
-        ),
-        control.run,
-    ),
-    (get_args(sharers.Operation), sharers.run),
-    # Their rows are nobody else's, so it does not matter when they are locked.
-    (
-        (
-            webhooks.Subscribe,
-            webhooks.AmendWebhook,
-            webhooks.RotateSecret,
-            webhooks.Unsubscribe,
-            webhooks.Replay,
-        ),
-        webhooks.run,
-    ),
-    ((routing.SaveRouting, routing.DropRouting), routing.run),
-    ((schemas.RegisterSchema, schemas.RemoveSchema), schemas.run),
-    ((deliveries.Spread, deliveries.Take, deliveries.Report), deliveries.run),
-    ((cron.Register, cron.Amend, cron.Forget, cron.Trigger, cron.Fire), cron.run),
-    ((enqueue.Enqueue,), enqueue.run),
-    ((bulk_enqueue.BulkEnqueue,), bulk_enqueue.run),
-    ((workflow.Start,), workflow.run_starts),
-    (
-        (
-            settle.Ack,
-            settle.Fail,
-            settle.Cancel,
-            settle.Activate,
-            settle.Revive,
-            settle.Rerun,
-            settle.Remove,
-            RepeatableAck,
-            RepeatableFail,
-        ),
-        settle.run,
-    ),
-    ((rooms.Begin,), rooms.begin),
-    ((checkpoint.Save, checkpoint.Clear), checkpoint.run),
-    ((progress.Advance,), progress.run),
-    ((priority.Prioritize,), priority.run),
-    ((control.Purge, control.Drop), control.run),
-    ((move.Move,), move.run),
-    ((bulk.Bulk,), bulk.run),
-    (get_args(presence.Coming), presence.run),
-    ((presence.Cleanup,), presence.clean_up),
-    ((rooms.Join,), rooms.join),
-    ((sessions.OpenSession, sessions.DropSession), sessions.run),
-    ((beat.Beat,), beat.run),
-    ((signs.Heard,), signs.run),
-    ((sweep.Sweep,), sweep.run),
-    ((claim.Claim,), claim.run),
-    ((workflow.Cancel,), workflow.run_cancels),
-    # Limits are locked after everything else.
-    ((opening.Open, opening.Override), opening.run),
-    # A row of this node's own, which nobody else waits for.
-    ((probe.Probe,), probe.run),
-)
-# What changes that which every node knows.
-_SETTINGS: Final[set[type]] = {
-    *(control.SetPaused, control.Configure, control.Maintain, control.Reset, control.Drop),
-    *get_args(sharers.Operation),
-    *(routing.SaveRouting, routing.DropRouting, schemas.RegisterSchema, schemas.RemoveSchema),
-}
-_ON_WEBHOOKS: Final[set[type]] = {*get_args(webhooks.Operation), deliveries.Spread}
-# Groups whose handlers lock for all of their operations at once.
-_AT_ONCE: Final[set[type]] = {
-    *(enqueue.Enqueue, *get_args(settle.OnJob), settle.Remove, RepeatableAck, RepeatableFail),
-    *(checkpoint.Save, checkpoint.Clear, progress.Advance, priority.Prioritize),
-    *(beat.Beat, signs.Heard, sweep.Sweep, claim.Claim),
-}
-# What takes so little that a loop may do it between two requests.
-_SMALL: Final[set[type]] = {
-    *(enqueue.Enqueue, settle.Ack, settle.Fail, RepeatableAck, RepeatableFail),
-    *(claim.Claim, beat.Beat),
-}
-_SMALL_JOBS: Final = 100
-_GROUP_OF: Final = {kind: index for index, (kinds, _) in enumerate(HANDLERS) for kind in kinds}
-# The groups before this one have rows of their own, which come first in the order of locks.
-_FIRST_TO_LOCK: Final = _GROUP_OF[cron.Register]
-
-
-# Calls by which a worker is heard, and what judges whether it was: where one of them is refused,
-# silence says nothing.
-_HEARD: Final[set[type]] = {
-    *(beat.Beat, claim.Claim, settle.Ack, settle.Fail, RepeatableAck, RepeatableFail),
-    *(progress.Advance, checkpoint.Save, presence.Register, sessions.OpenSession),
-    *(sweep.Sweep, signs.Heard, probe.Probe),
-}
+Op = Operation[Any]
 
 
 class Held(Unavailable):
@@ -239,46 +105,21 @@ class Begun:
         return self._committed
 
 
-# Those that may be about more than one job.
-_JOBS_OF: Final[Mapping[type, Callable[[Any], int]]] = {
-    enqueue.Enqueue: lambda op: len(op.drafts),
-    bulk_enqueue.BulkEnqueue: lambda op: len(op.drafts),
-    workflow.Start: lambda op: len(op.definition.drafts),
-    claim.Claim: lambda op: op.count,
-    Exchange: lambda op: sum(map(jobs_of, op.parts)),
-    beat.Beat: lambda op: len(op.active_ids or ()),
-    bulk.Bulk: lambda op: len(op.ids),
-    control.Purge: lambda op: len(op.job_ids),
-    move.Move: lambda op: len(op.job_ids),
-}
-
-
-def jobs_of(op: Operation) -> int:
-    """How many jobs a request brings, asks for, or is about; one at least."""
-    count = _JOBS_OF.get(type(op))
-    return 1 if count is None else count(op) or 1
-
-
-def is_small(ops: Sequence[Operation]) -> bool:
-    """Whether a batch has few jobs, and only calls that do not look far."""
-    room = _SMALL_JOBS
+def is_small(ops: Sequence[Op]) -> bool:
+    """Tell whether a batch has few jobs, and only calls that do not look far."""
+    jobs = 0
     for op in _parts(ops):
-        if isinstance(op, claim.Claim):
-            room -= op.count + 1
-        elif isinstance(op, enqueue.Enqueue):
-            room -= len(op.drafts)
-        elif type(op) in _SMALL:
-            room -= 1
-        else:
+        jobs += op.job_count
+        if not op.light or jobs > SMALL_JOBS:
             return False
-    return room >= 0
+    return True
 
 
 def apply(
     store: Store,
     rules: Rules,
     luck: Chance,
-    ops: Sequence[Operation],
+    ops: Sequence[Op],
     tries: int = TRIES,
     *,
     rota: Rota | None = None,
@@ -326,7 +167,7 @@ def one_by_one(
     store: Store,
     rules: Rules,
     luck: Chance,
-    ops: Sequence[Operation],
+    ops: Sequence[Op],
     rota: Rota,
     *,
     patient: bool = True,
@@ -335,7 +176,7 @@ def one_by_one(
     done: list[Committed] = []
     in_vain: list[str] = []
     for place, op in enumerate(ops, 1):
-        if isinstance(op, sweep.Sweep) and any(part.unheard for part in done):
+        if op.judges and any(part.unheard for part in done):
             # It would take from those that have just called in vain.
             done.append(_refused([op], StoreUnavailable("a worker was not heard")))
             continue
@@ -352,20 +193,26 @@ def one_by_one(
     return _merged(done)
 
 
-def _parts(ops: Sequence[Operation]) -> Sequence[Operation]:
+def _has_composites(ops: Sequence[Op]) -> bool:
+    return any(issubclass(kind, Composite) for kind in set(map(type, ops)))
+
+
+def _parts(ops: Sequence[Op]) -> Sequence[Op]:
     """What operations are carried out as."""
-    if Exchange not in set(map(type, ops)):
+    if not _has_composites(ops):
         return ops
-    return [part for op in ops for part in (op.parts if isinstance(op, Exchange) else (op,))]
+    return [part for op in ops for part in (op.parts if isinstance(op, Composite) else (op,))]
 
 
-def _whole(ops: Sequence[Operation], done: Committed) -> Committed:
+def _whole(ops: Sequence[Op], done: Committed) -> Committed:
     """The outcome of each operation from those of its parts."""
-    if Exchange not in set(map(type, ops)):
+    if not _has_composites(ops):
         return done
     answers = iter(done.outcomes)
     outcomes = [
-        op.outcome([next(answers) for _ in op.parts]) if isinstance(op, Exchange) else next(answers)
+        op.outcome([next(answers) for _ in op.parts])
+        if isinstance(op, Composite)
+        else next(answers)
         for op in ops
     ]
     return msgspec.structs.replace(done, outcomes=outcomes)
@@ -402,40 +249,38 @@ def begin(
     store: Store,
     rules: Rules,
     luck: Chance,
-    whole: Sequence[Operation],
+    whole: Sequence[Op],
     rota: Rota,
     *,
     patient: bool = True,
 ) -> Begun:
     """Carry out all operations in a transaction, and leave it open for its commit."""
     ops = _parts(whole)
-    groups: defaultdict[int, list[int]] = defaultdict(list)
+    stages: defaultdict[Stage, list[int]] = defaultdict(list)
     for index, op in enumerate(ops):
-        groups[_GROUP_OF[type(op)]].append(index)
-    kinds = set(map(type, ops))
-    # The one writer of an embedded store has everything to itself.
-    locked = store.embedded or len(ops) == 1 or (len(groups) == 1 and type(ops[0]) in _AT_ONCE)
-    foreseen = None if store.embedded else foresee(ops)
+        stages[op.stage].append(index)
     outcomes: list[Outcome] = [None] * len(ops)
+    # The one writer of an embedded store has everything to itself.
+    locks = None if store.embedded else gather(rules, ops)
+    foreseen = None if locks is None else foresee(ops, locks)
     with ExitStack() as stack:
         tx = stack.enter_context(store.transaction(foreseen, patient=patient))
         work = Work(tx, rules, luck, rota)
-        if not (store.embedded or _SETTINGS.isdisjoint(kinds)):
+        if locks is not None and locks.settings:
             tx.lock_settings()
-        if not (locked or _ON_WEBHOOKS.isdisjoint(kinds)):
-            webhooks.lock(work, ops)
-        for place, indexes in sorted(groups.items()):
-            if not locked and place >= _FIRST_TO_LOCK:
-                lock(work, ops, foreseen)
-                locked = True
-            handler = HANDLERS[place][1]
-            if handler is claim.run:
-                # Claims lock limits, which come after workflows in the order of locks.
-                workflow_moves.advance(work)
-            answers = handler(work, [ops[index] for index in indexes])
+        if len(ops) == 1 or (len(stages) == 1 and handler_of(ops[0].stage).at_once):
+            # Its handler locks in the same order by itself.
+            locks = None
+        if locks is not None and locks.webhooks:
+            tx.load_webhooks(locks.webhooks)
+        for stage, indexes in sorted(stages.items()):
+            if locks is not None and stage > Stage.LOCK:
+                lock(work, locks, foreseen)
+                locks = None
+            answers = handler_of(stage).run(work, [ops[index] for index in indexes])
             for index, answer in zip(indexes, answers, strict=True):
                 outcomes[index] = answer
-        workflow_moves.advance(work)
+        advance(work)
         work.flush()
         transaction = stack.pop_all()
     committed = Committed(
@@ -461,7 +306,7 @@ def _answers(store: Store) -> bool:
 
 
 def _refused(
-    ops: Sequence[Operation], error: Exception, *, in_vain: Sequence[str] = (), away: bool = False
+    ops: Sequence[Op], error: Exception, *, in_vain: Sequence[str] = (), away: bool = False
 ) -> Committed:
     return Committed(
         [refusal(error) for _ in ops],
@@ -472,11 +317,11 @@ def _refused(
     )
 
 
-def _hears(ops: Sequence[Operation]) -> bool:
+def _hears(ops: Sequence[Op]) -> bool:
     """Tell whether one of these operations hears or judges workers."""
-    return not _HEARD.isdisjoint(map(type, _parts(ops)))
+    return any(op.hears for op in _parts(ops))
 
 
-def held(ops: Sequence[Operation], reason: str) -> Committed:
+def held(ops: Sequence[Op], reason: str) -> Committed:
     """Outcomes of operations that wait for a lock of somebody else."""
     return Committed([Held(reason) for _ in ops], in_vain=[reason])

@@ -14,32 +14,13 @@ from ojs_server.domain.workers import (
     directed_state,
     standing_directive,
 )
+from ojs_server.ops.operation import Locks, Operation, Stage, handles
 from ojs_server.ops.presence import arrival, merge_profile, noticed, unknown_worker
 from ojs_server.ops.work import Work
 
 # A lease with at least this share of its duration left is as good as renewed: writing it again
 # would cost a row for each job of each beat and win nothing that a worker could notice.
 FRESH_SHARE = 0.98
-
-
-class Beat(msgspec.Struct, frozen=True):
-    """One heartbeat. `active_ids` is None when the worker did not say what it holds; without
-    `extend` their leases go on as they are."""
-
-    worker_id: str
-    reported: WorkerState
-    draining: bool
-    active_ids: tuple[str, ...] | None
-    lease_ms: int | None = None
-    extend: bool = True
-    profile: Mapping[str, object] = {}
-    # Refused for a worker that is not there, which otherwise becomes known by it.
-    known: bool = False
-
-    @property
-    def keys(self) -> tuple[object, ...]:
-        """What may not be touched twice in one transaction."""
-        return (("worker", self.worker_id),)
 
 
 class Beaten(msgspec.Struct, frozen=True):
@@ -54,6 +35,40 @@ class Beaten(msgspec.Struct, frozen=True):
     registered: bool
 
 
+class Beat(Operation[Beaten], frozen=True):
+    """One heartbeat. `active_ids` is None when the worker did not say what it holds; without
+    `extend` their leases go on as they are."""
+
+    stage = Stage.BEAT
+    light = True
+    hears = True
+
+    worker_id: str
+    reported: WorkerState
+    draining: bool
+    active_ids: tuple[str, ...] | None
+    lease_ms: int | None = None
+    extend: bool = True
+    profile: Mapping[str, object] = {}
+    # Refused for a worker that is not there, which otherwise becomes known by it.
+    known: bool = False
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        return (("worker", self.worker_id),)
+
+    @property
+    def job_count(self) -> int:
+        return max(1, len(self.active_ids or ()))
+
+    def lock(self, locks: Locks) -> None:
+        locks.workers.add(self.worker_id)
+        locks.leases.update(self.active_ids or ())
+        if locks.rules.profile.renewal == "all":
+            locks.leaving.add(self.worker_id)
+
+
+@handles(Stage.BEAT, at_once=True)
 def run(work: Work, ops: Sequence[Beat]) -> list[Beaten | OjsError]:
     """Answer many heartbeats; workers and leases are read and written once each."""
     workers = work.tx.load_workers(sorted({op.worker_id for op in ops}))

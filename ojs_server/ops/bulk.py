@@ -11,6 +11,7 @@ from ojs_server.domain.job import Change, Job, Lease
 from ojs_server.domain.job_filter import JobFilter
 from ojs_server.domain.workflow import hands_on
 from ojs_server.domain.workflow_record import plan_of, progress_in
+from ojs_server.ops.operation import Locks, Operation, Stage, handles
 from ojs_server.ops.settle import missing
 from ojs_server.ops.work import Work
 from ojs_server.store.records import Receipt
@@ -21,30 +22,6 @@ ReceiptKey = tuple[str, str, str]
 
 # So many jobs are changed in one transaction; others get their turn in between.
 STEP: Final = 500
-
-
-class Bulk(msgspec.Struct, frozen=True):
-    """One step. `wanted` is looked at again: a job may have moved on since it was found.
-
-    With `atomic` nothing is done unless everything can be. `tell` has the event of the call
-    noted, with the totals of its steps before; `has_more` that it leaves some jobs for another.
-    """
-
-    action: Action
-    ids: tuple[str, ...]
-    wanted: JobFilter | None = None
-    atomic: bool = False
-    receipt: ReceiptKey | None = None
-    body_hash: bytes = b""
-    tell: bool = True
-    done_before: int = 0
-    failed_before: int = 0
-    has_more: bool = False
-
-    @property
-    def keys(self) -> tuple[object, ...]:
-        """What may not be touched twice in one transaction."""
-        return (*self.ids, self.receipt) if self.receipt else self.ids
 
 
 class Item(msgspec.Struct, frozen=True):
@@ -66,6 +43,39 @@ class Done(msgspec.Struct, frozen=True):
         return sum(item.error is not None for item in self.items)
 
 
+class Bulk(Operation[Done], frozen=True):
+    """One step. `wanted` is looked at again: a job may have moved on since it was found.
+
+    With `atomic` nothing is done unless everything can be. `tell` has the event of the call
+    noted, with the totals of its steps before; `has_more` that it leaves some jobs for another.
+    """
+
+    stage = Stage.BULK
+
+    action: Action
+    ids: tuple[str, ...]
+    wanted: JobFilter | None = None
+    atomic: bool = False
+    receipt: ReceiptKey | None = None
+    body_hash: bytes = b""
+    tell: bool = True
+    done_before: int = 0
+    failed_before: int = 0
+    has_more: bool = False
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        return (*self.ids, self.receipt) if self.receipt else self.ids
+
+    @property
+    def job_count(self) -> int:
+        return len(self.ids)
+
+    def lock(self, locks: Locks) -> None:
+        locks.jobs.update(self.ids)
+
+
+@handles(Stage.BULK)
 def run(work: Work, ops: Sequence[Bulk]) -> list[Done | OjsError]:
     """Decide about all jobs with one read, and write what is to be done."""
     # Jobs are locked before keys, as where an enqueue is in the same batch.

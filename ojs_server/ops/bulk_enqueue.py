@@ -11,24 +11,11 @@ from ojs_server.domain.job import StoredJob
 from ojs_server.domain.validate import Draft
 from ojs_server.ops.enqueue import Enqueue, ReceiptKey
 from ojs_server.ops.enqueue import run as enqueue
+from ojs_server.ops.operation import Locks, Operation, Stage
 from ojs_server.ops.schemas import Complaint
 from ojs_server.ops.work import Work
 from ojs_server.store.records import Receipt
 from ojs_wire import codec
-
-
-class BulkEnqueue(msgspec.Struct, frozen=True):
-    """The jobs of one request; None stands for one that was refused before it came here."""
-
-    drafts: tuple[Draft | None, ...]
-    receipt: ReceiptKey | None = None
-    body_hash: bytes = b""
-
-    @property
-    def keys(self) -> tuple[object, ...]:
-        """What may not be touched twice in one transaction."""
-        found = tuple(key for draft in self.drafts if draft for key in _keys(draft))
-        return (*found, self.receipt) if self.receipt else found
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -45,36 +32,52 @@ class Settled(msgspec.Struct, frozen=True):
     items: tuple[Entry | OjsError | None, ...]
 
 
-def run(work: Work, ops: Sequence[BulkEnqueue]) -> list[Settled | OjsError]:
-    """Store what can be stored of each request."""
-    return [_run(work, op) for op in ops]
+class BulkEnqueue(Operation[Settled], frozen=True):
+    """The jobs of one request; None stands for one that was refused before it came here."""
 
+    stage = Stage.BULK_ENQUEUE
 
-def _run(work: Work, op: BulkEnqueue) -> Settled | OjsError:
-    if op.receipt:
-        known = work.tx.insert_receipts({op.receipt: Receipt(op.body_hash, ())})
-        if known:
-            return _repeated(work, op, known[op.receipt])
-    uniques = [draft.unique.key for draft in op.drafts if draft and draft.unique]
-    if uniques:
-        work.tx.lock_unique(uniques)
-    items: list[Entry | OjsError | None] = [None] * len(op.drafts)
-    for wave in _waves(op.drafts):
-        requests = [Enqueue((draft,)) for _, draft in wave]
-        for (index, _), outcome in zip(wave, enqueue(work, requests), strict=True):
-            items[index] = (
-                outcome
-                if isinstance(outcome, OjsError)
-                else Entry(outcome.jobs[0], outcome.earlier[0], outcome.complaints)
-            )
-    succeeded = sum(isinstance(item, Entry) for item in items)
-    numbers = {"total": len(items), "succeeded": succeeded, "failed": len(items) - succeeded}
-    work.note(events.bulk("enqueue", **numbers))
-    if op.receipt:
-        work.tx.delete_receipts([op.receipt])
-        remembered = Receipt(op.body_hash, tuple(map(_remembered, items)))
-        work.tx.insert_receipts({op.receipt: remembered})
-    return Settled(tuple(items))
+    drafts: tuple[Draft | None, ...]
+    receipt: ReceiptKey | None = None
+    body_hash: bytes = b""
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        found = tuple(key for draft in self.drafts if draft for key in _keys(draft))
+        return (*found, self.receipt) if self.receipt else found
+
+    @property
+    def job_count(self) -> int:
+        return len(self.drafts)
+
+    def lock(self, locks: Locks) -> None:
+        locks.drafts.append(self.drafts)
+
+    def carry_out(self, work: Work) -> Settled:
+        if self.receipt:
+            known = work.tx.insert_receipts({self.receipt: Receipt(self.body_hash, ())})
+            if known:
+                return _repeated(work, self, known[self.receipt])
+        uniques = [draft.unique.key for draft in self.drafts if draft and draft.unique]
+        if uniques:
+            work.tx.lock_unique(uniques)
+        items: list[Entry | OjsError | None] = [None] * len(self.drafts)
+        for wave in _waves(self.drafts):
+            requests = [Enqueue((draft,)) for _, draft in wave]
+            for (index, _), outcome in zip(wave, enqueue(work, requests), strict=True):
+                items[index] = (
+                    outcome
+                    if isinstance(outcome, OjsError)
+                    else Entry(outcome.jobs[0], outcome.earlier[0], outcome.complaints)
+                )
+        succeeded = sum(isinstance(item, Entry) for item in items)
+        numbers = {"total": len(items), "succeeded": succeeded, "failed": len(items) - succeeded}
+        work.note(events.bulk("enqueue", **numbers))
+        if self.receipt:
+            work.tx.delete_receipts([self.receipt])
+            remembered = Receipt(self.body_hash, tuple(map(_remembered, items)))
+            work.tx.insert_receipts({self.receipt: remembered})
+        return Settled(tuple(items))
 
 
 def _keys(draft: Draft) -> Iterator[object]:
@@ -108,9 +111,9 @@ def _remembered(item: Entry | OjsError | None) -> str:
     return "!" + codec.encode([item.message, item.details]).decode()
 
 
-def _repeated(work: Work, op: BulkEnqueue, receipt: Receipt) -> Settled | OjsError:
+def _repeated(work: Work, op: BulkEnqueue, receipt: Receipt) -> Settled:
     if receipt.body_hash != op.body_hash:
-        return Duplicate("this Idempotency-Key was used for a different request")
+        raise Duplicate("this Idempotency-Key was used for a different request")
     ids = sorted({text.removeprefix("=") for text in receipt.job_ids if text[:1] not in ("", "!")})
     stored = work.tx.load_whole(ids)
     return Settled(tuple(_recalled(text, stored) for text in receipt.job_ids))

@@ -1,42 +1,16 @@
 """Checkpoints: saving and clearing what a job's handler has reached."""
 
 from collections.abc import Sequence
+from typing import Generic
 
 import msgspec
 
 from ojs_server.domain import checkpoint, events
 from ojs_server.domain.beside import CHECKPOINT, Checkpoint
 from ojs_server.domain.errors import OjsError
+from ojs_server.ops.operation import Locks, Operation, Result, Stage, handles
 from ojs_server.ops.settle import missing
 from ojs_server.ops.work import Work
-
-
-class Save(msgspec.Struct, frozen=True):
-    """Keep this state, JSON as it was sent, in the place of the one before."""
-
-    job_id: str
-    state: bytes
-    sequence: int | None = None
-    worker_id: str | None = None
-    attempt: int | None = None
-    step_index: int | None = None
-    metadata: bytes | None = None
-
-    @property
-    def keys(self) -> tuple[object, ...]:
-        """What may not be touched twice in one transaction."""
-        return (self.job_id,)
-
-
-class Clear(msgspec.Struct, frozen=True):
-    """Forget the state, if there is one."""
-
-    job_id: str
-
-    @property
-    def keys(self) -> tuple[object, ...]:
-        """What may not be touched twice in one transaction."""
-        return (self.job_id,)
 
 
 class Cleared(msgspec.Struct, frozen=True):
@@ -45,6 +19,37 @@ class Cleared(msgspec.Struct, frozen=True):
     job_id: str
 
 
+class _OnState(Operation[Result], Generic[Result], frozen=True):
+    stage = Stage.CHECKPOINT
+
+    job_id: str
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        return (self.job_id,)
+
+    def lock(self, locks: Locks) -> None:
+        locks.jobs.add(self.job_id)
+
+
+class Save(_OnState[Checkpoint], frozen=True):
+    """Keep this state, JSON as it was sent, in the place of the one before."""
+
+    hears = True
+
+    state: bytes
+    sequence: int | None = None
+    worker_id: str | None = None
+    attempt: int | None = None
+    step_index: int | None = None
+    metadata: bytes | None = None
+
+
+class Clear(_OnState[Cleared], frozen=True):
+    """Forget the state, if there is one."""
+
+
+@handles(Stage.CHECKPOINT, at_once=True)
 def run(work: Work, ops: Sequence[Save | Clear]) -> list[Checkpoint | Cleared | OjsError]:
     """Keep and forget the states of many jobs."""
     jobs = work.tx.load_jobs(sorted({op.job_id for op in ops}))

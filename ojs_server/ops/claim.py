@@ -17,38 +17,12 @@ from ojs_server.domain.tenant import apart
 from ojs_server.ops.admission import Admission
 from ojs_server.ops.askers import look_at
 from ojs_server.ops.beside import NOTHING_LEFT, Left, left_for
+from ojs_server.ops.operation import Locks, Operation, Stage, handles
 from ojs_server.ops.promotion import promote
 from ojs_server.ops.sharing import Way, Wish, wish_of
 from ojs_server.ops.work import Work
+from ojs_server.ops.workflow_moves import advance
 from ojs_server.store.records import Claimed
-
-
-class Claim(msgspec.Struct, frozen=True):
-    """One FETCH. `fetch_id` names it, so that a repetition finds the same jobs.
-
-    No `queues` are all queues there are; such a FETCH names job types.
-    """
-
-    queues: tuple[str, ...]
-    count: int = 1
-    worker_id: str | None = None
-    job_types: tuple[str, ...] | None = None
-    lease_ms: int | None = None
-    fetch_id: str | None = None
-    late_ack: LateAck | None = None
-    tenant: str | None = None
-    # The oldest job over what the worker is linked to; `queues` and `job_types` are then empty.
-    linked: bool = False
-    way: Way | None = None
-    # Only for a worker that is known; otherwise whoever asks becomes known by that.
-    known: bool = False
-    # What the FETCH says of the worker's runtime; None where it says nothing.
-    tags: tuple[str, ...] | None = None
-
-    @property
-    def keys(self) -> tuple[object, ...]:
-        """What may not be touched twice in one transaction."""
-        return (("fetch", self.worker_id, self.fetch_id),) if self.fetch_id else ()
 
 
 class Delivery(msgspec.Struct, frozen=True):
@@ -73,8 +47,56 @@ class Deliveries(tuple[Delivery, ...]):
         return nothing
 
 
+class Claim(Operation[Deliveries], frozen=True):
+    """One FETCH. `fetch_id` names it, so that a repetition finds the same jobs.
+
+    No `queues` are all queues there are; such a FETCH names job types.
+    """
+
+    stage = Stage.CLAIM
+    light = True
+    hears = True
+
+    queues: tuple[str, ...]
+    count: int = 1
+    worker_id: str | None = None
+    job_types: tuple[str, ...] | None = None
+    lease_ms: int | None = None
+    fetch_id: str | None = None
+    late_ack: LateAck | None = None
+    tenant: str | None = None
+    # The oldest job over what the worker is linked to; `queues` and `job_types` are then empty.
+    linked: bool = False
+    way: Way | None = None
+    # Only for a worker that is known; otherwise whoever asks becomes known by that.
+    known: bool = False
+    # What the FETCH says of the worker's runtime; None where it says nothing.
+    tags: tuple[str, ...] | None = None
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        return (("fetch", self.worker_id, self.fetch_id),) if self.fetch_id else ()
+
+    @property
+    def job_count(self) -> int:
+        return self.count
+
+    def lock(self, locks: Locks) -> None:
+        if self.worker_id:
+            locks.workers.add(self.worker_id)
+        locks.queues.update(self.queues)
+        locks.all_tenants = locks.all_pools = True
+
+    def is_foreseen(self) -> bool:
+        # It passes over jobs that are locked.
+        return True
+
+
+@handles(Stage.CLAIM, at_once=True)
 def run(work: Work, ops: Sequence[Claim]) -> list[Deliveries | OjsError]:
     """Answer many fetches; those that want the same are one claim."""
+    # Claims lock limits, which come after workflows in the order of locks.
+    advance(work)
     # Workers first: their locks keep two nodes from answering the same fetch_id at once.
     askers = look_at(
         work,

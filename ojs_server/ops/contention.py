@@ -16,9 +16,11 @@ from ojs_server.domain.birth import rate_key_of
 from ojs_server.domain.rate_limit import OF_QUEUE
 from ojs_server.domain.tenant import DEFAULT, OF_TENANT
 from ojs_server.domain.turns import Rota
-from ojs_server.ops.batch import Committed, Held, Operation, apply, one_by_one
+from ojs_server.ops.batch import Committed, Held, apply, one_by_one
 from ojs_server.ops.claim import Claim
 from ojs_server.ops.exchange import Exchange
+from ojs_server.ops.locking import gather
+from ojs_server.ops.operation import Operation
 from ojs_server.ops.work import Chance, Rules
 from ojs_server.store.base import Store, StoreBusy, StoreUnavailable
 from ojs_server.store.records import Contended
@@ -47,13 +49,13 @@ class Contention:
         self._stopwatch = stopwatch
         self._suspects_until = 0.0
 
-    def carry_out(self, ops: Sequence[Operation]) -> Committed:
+    def carry_out(self, ops: Sequence[Operation[Any]]) -> Committed:
         """Commit all operations but those that are `Held`."""
         if self._stopwatch() < self._suspects_until:
             return self._around(self._held_up(ops), ops, "it is not done with it yet")
         return self._committed(ops)
 
-    def _committed(self, ops: Sequence[Operation]) -> Committed:
+    def _committed(self, ops: Sequence[Operation[Any]]) -> Committed:
         try:
             done = apply(self._store, self._rules, self._luck, ops, rota=self._rota, patient=False)
         except StoreBusy as error:
@@ -65,7 +67,7 @@ class Contention:
             self._suspect()
         return done
 
-    def _around(self, held_up: set[int], ops: Sequence[Operation], reason: str) -> Committed:
+    def _around(self, held_up: set[int], ops: Sequence[Operation[Any]], reason: str) -> Committed:
         """Commit those that are not held up."""
         rest = [op for place, op in enumerate(ops) if place not in held_up]
         done = self._committed(rest) if rest else Committed([])
@@ -80,9 +82,9 @@ class Contention:
         with suppress(StoreUnavailable):
             self._store.end_silent_transactions()
 
-    def _held_up(self, ops: Sequence[Operation]) -> set[int]:
+    def _held_up(self, ops: Sequence[Operation[Any]]) -> set[int]:
         """The places of the operations that want what an old transaction has."""
-        wants = [wanted_by(op) for op in ops]
+        wants = [wanted_by(self._rules, op) for op in ops]
         try:
             held = self._store.held(_together(wants), OLD_MS)
         except StoreUnavailable:
@@ -97,29 +99,17 @@ class Contention:
         return found
 
 
-def wanted_by(op: Any) -> Contended:
+def wanted_by(rules: Rules, op: Operation[Any]) -> Contended:
     """The rows that an operation says it will lock."""
-    if isinstance(op, Exchange):
-        return _together([wanted_by(part) for part in op.parts])
-    drafts = [draft for draft in getattr(op, "drafts", ()) if draft is not None]
+    locks = gather(rules, [op])
+    drafts = [draft for of_one in locks.drafts for draft in of_one if draft is not None]
     limits = {
-        *(OF_QUEUE + name for name in getattr(op, "queues", ())),
+        *(OF_QUEUE + name for name in locks.queues),
         *(OF_QUEUE + draft.queue for draft in drafts),
         *(OF_TENANT + (draft.tenant or DEFAULT) for draft in drafts),
         *(key for draft in drafts if (key := rate_key_of(draft)) is not None),
     }
-    jobs = {
-        *getattr(op, "job_ids", ()),
-        *getattr(op, "ids", ()),
-        *(getattr(op, "active_ids", None) or ()),
-        *_one(getattr(op, "job_id", None)),
-    }
-    workers = {*getattr(op, "worker_ids", ()), *_one(getattr(op, "worker_id", None))}
-    return Contended(limits, jobs, workers)
-
-
-def _one(name: str | None) -> Collection[str]:
-    return () if name is None else (name,)
+    return Contended(limits, locks.jobs | locks.leases, locks.workers)
 
 
 def _together(wants: Sequence[Contended]) -> Contended:
@@ -142,7 +132,7 @@ def _meet(wanted: Contended, held: Contended) -> bool:
     )
 
 
-def _may_meet(op: Any, held: Collection[str]) -> bool:
+def _may_meet(op: Operation[Any], held: Collection[str]) -> bool:
     """Tell whether a claim may lock one of these limits without naming it."""
     claim = op.claim if isinstance(op, Exchange) else op
     if not isinstance(claim, Claim):

@@ -4,61 +4,23 @@ A firing is one transaction: the entry is locked, its job is stored, `next_run_a
 Whoever comes second finds the moment moved, so each due time fires once on any number of nodes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection
+from typing import Generic
 
 import msgspec
 
 from ojs_server.domain.cron_entry import CronEntry, Overlap, draft_of
 from ojs_server.domain.cron_request import CronChanges, changed, registered
-from ojs_server.domain.errors import Conflict, NotFound, OjsError
+from ojs_server.domain.errors import Conflict, NotFound
 from ojs_server.domain.job import StoredJob
 from ojs_server.domain.queue_config import NO_CONFIG, require_type
 from ojs_server.domain.tenant import apart
 from ojs_server.ops.cron_firing import Firing, cancel_held
+from ojs_server.ops.operation import Locks, Operation, Result, Stage
 from ojs_server.ops.schemas import hold
-from ojs_server.ops.work import Work, outcome_of
+from ojs_server.ops.work import Work
 
 STEP = 500
-
-
-class _OnEntry(msgspec.Struct, frozen=True):
-    name: str
-
-    @property
-    def keys(self) -> tuple[object, ...]:
-        """What may not be touched twice in one transaction."""
-        return (("cron", self.name),)
-
-
-class Register(_OnEntry, frozen=True):
-    """Store an entry, or replace the one of this name."""
-
-    changes: CronChanges
-    strict: bool = False
-
-
-class Amend(_OnEntry, frozen=True):
-    """Change some members of an entry: enable, disable, another expression."""
-
-    changes: CronChanges
-    strict: bool = False
-
-
-class Forget(_OnEntry, frozen=True):
-    """Remove an entry; jobs that it fired stay, runs that were held back are cancelled."""
-
-
-class Trigger(_OnEntry, frozen=True):
-    """Run an entry now, beside its schedule, under its overlap policy."""
-
-
-class Fire(msgspec.Struct, frozen=True):
-    """Fire what is due, on any entry."""
-
-    @property
-    def keys(self) -> tuple[object, ...]:
-        """What may not be touched twice in one transaction."""
-        return ("cron",)
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -82,19 +44,112 @@ class Fired(msgspec.Struct, frozen=True):
     entries: int = 0
 
 
-Operation = Register | Amend | Forget | Trigger | Fire
-Answer = Kept | Triggered | Fired
+class _OnEntry(Operation[Result], Generic[Result], frozen=True):
+    stage = Stage.CRON
+
+    name: str
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        return (("cron", self.name),)
+
+    def lock(self, locks: Locks) -> None:
+        locks.cron.add(self.name)
 
 
-def run(work: Work, ops: Sequence[Operation]) -> list[Answer | OjsError]:
-    """Rare calls, one after the other."""
-    return [outcome_of(_carry_out, work, op) for op in ops]
+class Register(_OnEntry[Kept], frozen=True):
+    """Store an entry, or replace the one of this name."""
+
+    changes: CronChanges
+    strict: bool = False
+
+    def carry_out(self, work: Work) -> Kept:
+        known = work.tx.load_cron([self.name]).get(self.name)
+        entry = registered(self.changes, known, work.now, strict=self.strict)
+        if known is None:
+            _require(work, entry)
+        if known is None and work.tx.insert_cron([entry]):
+            # Another node stored it since we looked; now it is locked.
+            known = _load(work, self.name)
+            entry = registered(self.changes, known, work.now, strict=self.strict)
+        if known is not None:
+            return _kept(work, entry, known)
+        work.expect(entry.next_run_at)
+        return Kept(entry, created=True)
 
 
-def lock(work: Work, ops: Sequence[Operation]) -> set[str]:
-    """Lock the entries of a batch; answers the jobs that these calls may cancel or let go."""
-    entries = list(work.tx.load_cron([op.name for op in ops if isinstance(op, _OnEntry)]).values())
-    if Fire() in ops and work.tx.maintenance is None:
+class Amend(_OnEntry[Kept], frozen=True):
+    """Change some members of an entry: enable, disable, another expression."""
+
+    changes: CronChanges
+    strict: bool = False
+
+    def carry_out(self, work: Work) -> Kept:
+        known = _load(work, self.name)
+        return _kept(work, changed(self.changes, known, work.now, strict=self.strict), known)
+
+
+class Forget(_OnEntry[Kept], frozen=True):
+    """Remove an entry; jobs that it fired stay, runs that were held back are cancelled."""
+
+    def carry_out(self, work: Work) -> Kept:
+        known = _load(work, self.name)
+        cancel_held(work, known)
+        work.tx.delete_cron([known.name])
+        return Kept(known)
+
+
+class Trigger(_OnEntry[Triggered], frozen=True):
+    """Run an entry now, beside its schedule, under its overlap policy."""
+
+    def carry_out(self, work: Work) -> Triggered:
+        entry = _load(work, self.name)
+        firing = Firing(work, [entry])
+        _, name = entry.whose
+        after, stored = firing.run(entry, work.now, manual=True)
+        if stored is None:
+            raise Conflict(
+                f"the previous run of {name} has not ended, and its overlap policy is "
+                f"{entry.overlap}",
+                details={"cron_name": name, "existing_job_id": entry.last_job_id},
+                hint="cancel that job first, or use another overlap_policy",
+            )
+        firing.write([after])
+        return Triggered(after, stored)
+
+
+class Fire(Operation[Fired], frozen=True):
+    """Fire what is due, on any entry."""
+
+    stage = Stage.CRON
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        return ("cron",)
+
+    def lock(self, locks: Locks) -> None:
+        locks.due_cron = True
+
+    def carry_out(self, work: Work) -> Fired:
+        if work.tx.maintenance is not None:
+            return Fired(work.now)
+        held = {entry.name: entry for entry in work.tx.load_held_cron(STEP)}
+        due = {entry.name: entry for entry in work.tx.load_due_cron(STEP)}
+        entries = {**held, **due}
+        firing = Firing(work, list(entries.values()))
+        for name in held:
+            entries[name] = firing.release(entries[name])
+        for name in due:
+            entries[name] = firing.carry_out(entries[name])
+        firing.write(list(entries.values()))
+        return Fired(work.now, len(entries))
+
+
+def lock(work: Work, names: Collection[str], *, due: bool) -> set[str]:
+    """Lock entries, and with `due` those that are due; answers the jobs that they may cancel or
+    let go."""
+    entries = [*work.tx.load_cron(sorted(names)).values()] if names else []
+    if due and work.tx.maintenance is None:
         entries += [*work.tx.load_held_cron(STEP), *work.tx.load_due_cron(STEP)]
     runs = (run for entry in entries if entry.held for run in work.tx.load_held_runs(entry.name))
     return {run.job_id for run in runs if run.job_id} | {
@@ -114,44 +169,11 @@ def missing(name: str) -> NotFound:
     )
 
 
-def _carry_out(work: Work, op: Operation) -> Answer:
-    match op:
-        case Register():
-            return _register(work, op)
-        case Amend():
-            known = _load(work, op.name)
-            return _kept(work, changed(op.changes, known, work.now, strict=op.strict), known)
-        case Forget():
-            known = _load(work, op.name)
-            cancel_held(work, known)
-            work.tx.delete_cron([known.name])
-            return Kept(known)
-        case Trigger():
-            return _trigger(work, _load(work, op.name))
-        case Fire():
-            return _fire(work) if work.tx.maintenance is None else Fired(work.now)
-
-
 def _load(work: Work, name: str) -> CronEntry:
     known = work.tx.load_cron([name]).get(name)
     if known is None:
         raise missing(name)
     return known
-
-
-def _register(work: Work, op: Register) -> Kept:
-    known = work.tx.load_cron([op.name]).get(op.name)
-    entry = registered(op.changes, known, work.now, strict=op.strict)
-    if known is None:
-        _require(work, entry)
-    if known is None and work.tx.insert_cron([entry]):
-        # Another node stored it since we looked; now it is locked.
-        known = _load(work, op.name)
-        entry = registered(op.changes, known, work.now, strict=op.strict)
-    if known is not None:
-        return _kept(work, entry, known)
-    work.expect(entry.next_run_at)
-    return Kept(entry, created=True)
 
 
 def _kept(work: Work, entry: CronEntry, known: CronEntry) -> Kept:
@@ -167,30 +189,3 @@ def _require(work: Work, entry: CronEntry) -> None:
     draft = draft_of(entry, work.now, work.now, lease_ms=work.rules.profile.lease_ms)
     require_type(work.tx.configs.get(draft.queue, NO_CONFIG), draft.queue, draft.type)
     hold(work, [draft])
-
-
-def _trigger(work: Work, entry: CronEntry) -> Triggered:
-    firing = Firing(work, [entry])
-    _, name = entry.whose
-    after, stored = firing.run(entry, work.now, manual=True)
-    if stored is None:
-        raise Conflict(
-            f"the previous run of {name} has not ended, and its overlap policy is {entry.overlap}",
-            details={"cron_name": name, "existing_job_id": entry.last_job_id},
-            hint="cancel that job first, or use another overlap_policy",
-        )
-    firing.write([after])
-    return Triggered(after, stored)
-
-
-def _fire(work: Work) -> Fired:
-    held = {entry.name: entry for entry in work.tx.load_held_cron(STEP)}
-    due = {entry.name: entry for entry in work.tx.load_due_cron(STEP)}
-    entries = {**held, **due}
-    firing = Firing(work, list(entries.values()))
-    for name in held:
-        entries[name] = firing.release(entries[name])
-    for name in due:
-        entries[name] = firing.carry_out(entries[name])
-    firing.write(list(entries.values()))
-    return Fired(work.now, len(entries))

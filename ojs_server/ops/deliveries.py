@@ -22,6 +22,7 @@ from ojs_server.domain.delivery import (
 )
 from ojs_server.domain.webhook import OWN_EVENTS, Webhook, wish_of
 from ojs_server.ops.envelope import envelope, event_id
+from ojs_server.ops.operation import Locks, Operation, Stage, handles
 from ojs_server.ops.work import Work
 from ojs_server.store.base import Reader
 from ojs_server.store.event_log import matches
@@ -43,42 +44,6 @@ class News(msgspec.Struct, frozen=True):
     wanted: tuple[tuple[str, PlacedEvent], ...]
 
 
-class Spread(msgspec.Struct, frozen=True):
-    """Make deliveries of news, unless another node has done so meanwhile."""
-
-    news: News
-    source: str
-
-    @property
-    def keys(self) -> tuple[object, ...]:
-        """What may not be touched twice in one transaction."""
-        return tuple(("webhook", webhook.id) for webhook in self.news.webhooks)
-
-
-class Take(msgspec.Struct, frozen=True):
-    """Make due deliveries this node's own for a while: so many of each subscription."""
-
-    rooms: tuple[tuple[str, int], ...]
-    lease_ms: int
-
-    @property
-    def keys(self) -> tuple[object, ...]:
-        """What may not be touched twice in one transaction."""
-        return ("deliveries",)
-
-
-class Report(msgspec.Struct, frozen=True):
-    """What came of an attempt that this node made."""
-
-    delivery: Delivery
-    reply: Reply
-
-    @property
-    def keys(self) -> tuple[object, ...]:
-        """What may not be touched twice in one transaction."""
-        return (("delivery", self.delivery.id),)
-
-
 class Due(msgspec.Struct, frozen=True):
     """Deliveries to be tried now, and the moment of the store's clock at which they were taken."""
 
@@ -93,7 +58,48 @@ class Reported(msgspec.Struct, frozen=True):
     delivery: Delivery | None = None
 
 
-Operation = Spread | Take | Report
+class Spread(Operation[Reported], frozen=True):
+    """Make deliveries of news, unless another node has done so meanwhile."""
+
+    stage = Stage.DELIVERIES
+
+    news: News
+    source: str
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        return tuple(("webhook", webhook.id) for webhook in self.news.webhooks)
+
+    def lock(self, locks: Locks) -> None:
+        locks.webhooks.update(webhook.id for webhook in self.news.webhooks)
+
+
+class Take(Operation[Due], frozen=True):
+    """Make due deliveries this node's own for a while: so many of each subscription."""
+
+    stage = Stage.DELIVERIES
+
+    rooms: tuple[tuple[str, int], ...]
+    lease_ms: int
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        return ("deliveries",)
+
+
+class Report(Operation[Reported], frozen=True):
+    """What came of an attempt that this node made."""
+
+    stage = Stage.DELIVERIES
+
+    delivery: Delivery
+    reply: Reply
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        return (("delivery", self.delivery.id),)
+
+
 Answer = Reported | Due
 
 
@@ -123,7 +129,8 @@ def filter_of(webhook: Webhook) -> EventFilter:
     )
 
 
-def run(work: Work, ops: Sequence[Operation]) -> list[Answer]:
+@handles(Stage.DELIVERIES)
+def run(work: Work, ops: Sequence[Spread | Take | Report]) -> list[Answer]:
     """Spread, take and report; in each group subscriptions are locked before deliveries."""
     answers: dict[int, Answer] = {}
     for place, op in enumerate(ops):

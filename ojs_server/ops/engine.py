@@ -1,51 +1,19 @@
 """The operations as the rest of the server calls them: writes in groups, reads in threads."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final, TypeVar, overload
+from typing import Any, Final, TypeVar
 
-from ojs_server.domain.beside import Checkpoint
-from ojs_server.domain.delivery import Delivery
 from ojs_server.domain.happened import Happened
-from ojs_server.domain.job import Change, Job
-from ojs_server.domain.schema import Schema
 from ojs_server.domain.turns import Rota
-from ojs_server.domain.webhook import Webhook
-from ojs_server.domain.workers import Worker
-from ojs_server.ops import (
-    batch,
-    beat,
-    bulk,
-    bulk_enqueue,
-    checkpoint,
-    claim,
-    control,
-    cron,
-    deliveries,
-    enqueue,
-    exchange,
-    move,
-    opening,
-    presence,
-    priority,
-    probe,
-    progress,
-    rooms,
-    routing,
-    schemas,
-    sessions,
-    settle,
-    sharers,
-    signs,
-    sweep,
-    webhooks,
-    workflow,
-)
+from ojs_server.ops import batch
 from ojs_server.ops.availability import Availability, refusal
 from ojs_server.ops.contention import Contention
 from ojs_server.ops.group_commit import Caller, GroupCommit
+from ojs_server.ops.operation import Operation, Result
 from ojs_server.ops.pulse import Pulse
+from ojs_server.ops.signs import Signs
 from ojs_server.ops.tail import ALL, Tail
 from ojs_server.ops.wakeups import Wakeups
 from ojs_server.ops.work import Chance, Rules, chance
@@ -87,7 +55,7 @@ class Engine:
             room=stream_buffer,
         )
         self.rooms = Wakeups()
-        self.signs = signs.Signs()
+        self.signs = Signs()
         self.on_due: Callable[[int], None] = lambda moment: None
         # What a commit of this node has made happen.
         self.on_events: Callable[[Happened], None] = lambda events: None
@@ -99,7 +67,7 @@ class Engine:
         contention = Contention(store, rules, luck, rota)
         loop = asyncio.get_running_loop()
 
-        def carry_out(ops: list[batch.Operation], begun: batch.Begun | None) -> batch.Committed:
+        def carry_out(ops: list[Operation[Any]], begun: batch.Begun | None) -> batch.Committed:
             if store.embedded:
                 committed = batch.apply(store, rules, luck, ops, rota=rota, begun=begun)
             else:
@@ -132,109 +100,11 @@ class Engine:
         """Tell whether the store takes changes, without trying."""
         return self.availability.reason is None and self._commits.busy_s() < STALLED_S
 
-    @overload
-    async def run(self, operation: enqueue.Enqueue) -> enqueue.Enqueued: ...
-    @overload
-    async def run(self, operation: claim.Claim) -> claim.Deliveries: ...
-    @overload
-    async def run(self, operation: settle.Ack) -> Change | settle.Repeated: ...
-    @overload
-    async def run(
-        self,
-        operation: settle.Fail
-        | settle.Cancel
-        | settle.Activate
-        | settle.Revive
-        | settle.Rerun
-        | settle.Remove,
-    ) -> Change: ...
-    @overload
-    async def run(self, operation: bulk.Bulk) -> bulk.Done: ...
-    @overload
-    async def run(self, operation: bulk_enqueue.BulkEnqueue) -> bulk_enqueue.Settled: ...
-    @overload
-    async def run(self, operation: exchange.Exchange) -> exchange.Exchanged: ...
-    @overload
-    async def run(self, operation: checkpoint.Save) -> Checkpoint: ...
-    @overload
-    async def run(self, operation: checkpoint.Clear) -> checkpoint.Cleared: ...
-    @overload
-    async def run(self, operation: priority.Prioritize) -> Job: ...
-    @overload
-    async def run(self, operation: progress.Advance) -> progress.Advanced: ...
-    @overload
-    async def run(self, operation: beat.Beat) -> beat.Beaten: ...
-    @overload
-    async def run(self, operation: signs.Heard) -> int: ...
-    @overload
-    async def run(self, operation: presence.Coming) -> presence.Known: ...
-    @overload
-    async def run(self, operation: presence.Cleanup) -> presence.Cleaned: ...
-    @overload
-    async def run(
-        self, operation: rooms.Join | sessions.OpenSession | sessions.DropSession
-    ) -> Worker: ...
-    @overload
-    async def run(self, operation: rooms.Begin) -> rooms.Begun: ...
-    @overload
-    async def run(self, operation: sweep.Sweep) -> sweep.Swept: ...
-    @overload
-    async def run(self, operation: probe.Probe) -> probe.Probed: ...
-    @overload
-    async def run(self, operation: cron.Register | cron.Amend | cron.Forget) -> cron.Kept: ...
-    @overload
-    async def run(self, operation: cron.Trigger) -> cron.Triggered: ...
-    @overload
-    async def run(self, operation: cron.Fire) -> cron.Fired: ...
-    @overload
-    async def run(self, operation: workflow.Start) -> workflow.Started: ...
-    @overload
-    async def run(self, operation: workflow.Cancel) -> workflow.Cancelled: ...
-    @overload
-    async def run(
-        self, operation: control.SetPaused | control.Collect | control.Reset
-    ) -> control.Controlled: ...
-    @overload
-    async def run(self, operation: control.Configure) -> control.Configured: ...
-    @overload
-    async def run(self, operation: control.Maintain) -> control.Maintained: ...
-    @overload
-    async def run(self, operation: control.Purge | move.Move) -> control.Gone: ...
-    @overload
-    async def run(self, operation: control.Drop) -> control.Dropped: ...
-    @overload
-    async def run(self, operation: sharers.Operation) -> sharers.Saved: ...
-    @overload
-    async def run(self, operation: opening.Open) -> opening.Opened: ...
-    @overload
-    async def run(self, operation: opening.Override) -> opening.Overridden: ...
-    @overload
-    async def run(self, operation: routing.SaveRouting | routing.DropRouting) -> routing.Routed: ...
-    @overload
-    async def run(self, operation: schemas.RegisterSchema) -> Schema: ...
-    @overload
-    async def run(self, operation: schemas.RemoveSchema) -> None: ...
-    @overload
-    async def run(
-        self,
-        operation: webhooks.Subscribe
-        | webhooks.AmendWebhook
-        | webhooks.RotateSecret
-        | webhooks.Unsubscribe,
-    ) -> Webhook: ...
-    @overload
-    async def run(self, operation: webhooks.Replay) -> Delivery: ...
-    @overload
-    async def run(
-        self, operation: deliveries.Spread | deliveries.Report
-    ) -> deliveries.Reported: ...
-    @overload
-    async def run(self, operation: deliveries.Take) -> deliveries.Due: ...
-    def run(self, operation: batch.Operation) -> Any:
+    def run(self, operation: Operation[Result]) -> Coroutine[Any, Any, Result]:
         """Carry out one operation; answers after its commit, raises what it was refused with."""
         return self._commits.submit(operation)
 
-    def enter(self, operation: batch.Operation, caller: Caller) -> None:
+    def enter(self, operation: Operation[Any], caller: Caller) -> None:
         """Carry out one operation, and tell its caller; raises where too many wait already."""
         self._commits.enter(operation, caller)
 

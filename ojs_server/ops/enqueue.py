@@ -13,6 +13,7 @@ from ojs_server.domain.queue_config import NO_CONFIG, require_type
 from ojs_server.domain.siblings import Siblings, families
 from ojs_server.domain.validate import Draft, configured
 from ojs_server.ops.backpressure import Intake, Newcomers, Pressure
+from ojs_server.ops.operation import Locks, Operation, Stage, handles
 from ojs_server.ops.quotas import Quotas
 from ojs_server.ops.schemas import Complaint, hold
 from ojs_server.ops.unique import Judged, judge
@@ -23,31 +24,6 @@ ReceiptKey = tuple[str, str, str]
 
 # So many jobs that are alike are worth a statement of their own.
 MANY: Final = 25
-
-
-class Enqueue(msgspec.Struct, frozen=True):
-    """The jobs of one request. `receipt` is (principal, operation, idempotency key).
-
-    A bulk call has an event of its own.
-    """
-
-    drafts: Sequence[Draft]
-    receipt: ReceiptKey | None = None
-    body_hash: bytes = b""
-    told_as_bulk: bool = False
-
-    @property
-    def keys(self) -> tuple[object, ...]:
-        """What may not be touched twice in one transaction."""
-        if isinstance(self.drafts, AlikeDrafts):
-            return (self.receipt,) if self.receipt else ()
-        found: list[object] = [self.receipt] if self.receipt else []
-        for draft in self.drafts:
-            if draft.id:
-                found.append(draft.id)
-            if draft.unique:
-                found.append(("unique", draft.unique.key))
-        return tuple(found)
 
 
 class Enqueued(msgspec.Struct, frozen=True):
@@ -65,10 +41,49 @@ class Enqueued(msgspec.Struct, frozen=True):
         return not all(self.earlier)
 
 
+class Enqueue(Operation[Enqueued], frozen=True):
+    """The jobs of one request. `receipt` is (principal, operation, idempotency key).
+
+    A bulk call has an event of its own.
+    """
+
+    stage = Stage.ENQUEUE
+    light = True
+
+    drafts: Sequence[Draft]
+    receipt: ReceiptKey | None = None
+    body_hash: bytes = b""
+    told_as_bulk: bool = False
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        if isinstance(self.drafts, AlikeDrafts):
+            return (self.receipt,) if self.receipt else ()
+        found: list[object] = [self.receipt] if self.receipt else []
+        for draft in self.drafts:
+            if draft.id:
+                found.append(draft.id)
+            if draft.unique:
+                found.append(("unique", draft.unique.key))
+        return tuple(found)
+
+    @property
+    def job_count(self) -> int:
+        return len(self.drafts)
+
+    def lock(self, locks: Locks) -> None:
+        locks.drafts.append(self.drafts)
+
+    def is_foreseen(self) -> bool:
+        # New jobs have ids that nobody else has; but a fingerprint is locked before workers are.
+        return not self.keys
+
+
 # An earlier request's jobs are answered by their ids: as they are now.
 _Verdict = Judged | OjsError
 
 
+@handles(Stage.ENQUEUE, at_once=True)
 def run(work: Work, ops: Sequence[Enqueue]) -> list[Enqueued | OjsError]:
     """Store the jobs of many requests with one insert."""
     if _meets_nothing(work, ops):

@@ -13,7 +13,8 @@ from ojs_server.domain.errors import Conflict, OjsError
 from ojs_server.domain.job import Change, Job, Lease
 from ojs_server.domain.repetition import acknowledged_before, failed_before
 from ojs_server.ops.claim import Claim, Deliveries
-from ojs_server.ops.settle import Ack, Fail, Repeated
+from ojs_server.ops.operation import Composite
+from ojs_server.ops.settle import Ack, Failing, Repeated
 from ojs_server.ops.work import Work
 
 
@@ -25,13 +26,13 @@ class RepeatableAck(Ack, frozen=True):
         return acknowledged_before(job, self.attempt)
 
 
-class RepeatableFail(Fail, frozen=True):
+class RepeatableFail(Failing[Change | Repeated], frozen=True):
     """A FAIL whose answer may have been lost."""
 
     def decide(self, work: Work, job: Job, lease: Lease | None) -> Change | Repeated:
         """End the delivery, unless this FAIL did."""
         try:
-            return Fail.decide(self, work, job, lease)
+            return self.fail(work, job, lease)
         except Conflict:
             if failed_before(job, self.attempt, self.fault, requeue=self.requeue):
                 return Repeated(job)
@@ -42,7 +43,16 @@ Settlement = RepeatableAck | RepeatableFail
 Settled = Change | Repeated | OjsError
 
 
-class Exchange(msgspec.Struct, frozen=True):
+class Exchanged(msgspec.Struct, frozen=True):
+    """Outcomes of the settlements, in their order, and the jobs that were fetched, or why the
+    FETCH was refused."""
+
+    settled: Sequence[Settled]
+    deliveries: Deliveries
+    refusal: Conflict | None = None
+
+
+class Exchange(Composite[Exchanged], frozen=True):
     """Settlements, and the claim that follows them."""
 
     settlements: tuple[Settlement, ...]
@@ -50,17 +60,18 @@ class Exchange(msgspec.Struct, frozen=True):
 
     @property
     def keys(self) -> tuple[object, ...]:
-        """What may not be touched twice in one transaction."""
         mine = tuple(one.job_id for one in self.settlements)
         return mine if self.claim is None else mine + self.claim.keys
 
     @property
+    def job_count(self) -> int:
+        return sum(part.job_count for part in self.parts)
+
+    @property
     def parts(self) -> tuple[Settlement | Claim, ...]:
-        """The operations that it is carried out as."""
         return self.settlements if self.claim is None else (*self.settlements, self.claim)
 
-    def outcome(self, answers: Sequence[Any]) -> "Exchanged | BaseException":
-        """What the answers of its parts come to."""
+    def outcome(self, answers: Sequence[Any]) -> Exchanged | BaseException:
         if self.claim is None:
             return Exchanged(answers, Deliveries())
         *settled, deliveries = answers
@@ -71,12 +82,3 @@ class Exchange(msgspec.Struct, frozen=True):
         if isinstance(deliveries, BaseException):
             return deliveries
         return Exchanged(settled, deliveries)
-
-
-class Exchanged(msgspec.Struct, frozen=True):
-    """Outcomes of the settlements, in their order, and the jobs that were fetched, or why the
-    FETCH was refused."""
-
-    settled: Sequence[Settled]
-    deliveries: Deliveries
-    refusal: Conflict | None = None

@@ -20,7 +20,8 @@ from typing import Any, Final, Protocol
 
 from ojs_server.domain.errors import Unavailable
 from ojs_server.ops.availability import refusal
-from ojs_server.ops.batch import Begun, Committed, Held, Operation, jobs_of
+from ojs_server.ops.batch import Begun, Committed, Held
+from ojs_server.ops.operation import Operation, Outcome, Result
 from ojs_server.store.base import StoreUnavailable
 from ojs_wire import codes
 
@@ -43,7 +44,7 @@ class Caller(Protocol):
     def gone(self) -> bool:
         """Whether nobody wants it done any more."""
 
-    def settle(self, outcome: Any) -> None:
+    def settle(self, outcome: Outcome) -> None:
         """It is on disk, or was refused with an error."""
 
 
@@ -52,7 +53,7 @@ class _Awaited(asyncio.Future[Any]):
 
     gone = asyncio.Future.cancelled
 
-    def settle(self, outcome: Any) -> None:
+    def settle(self, outcome: Outcome) -> None:
         """Let it go on, unless it has gone away."""
         if self.done():
             return
@@ -71,7 +72,8 @@ class _HeldUp:
         self.settle = caller.settle
 
 
-Waiting = tuple[Operation, Caller]
+Op = Operation[Any]
+Waiting = tuple[Op, Caller]
 
 
 class GroupCommit:
@@ -79,10 +81,10 @@ class GroupCommit:
 
     def __init__(
         self,
-        carry_out: Callable[[list[Operation], Begun | None], Committed],
+        carry_out: Callable[[list[Op], Begun | None], Committed],
         on_commit: Callable[[Committed], None],
         *,
-        begin: Callable[[list[Operation]], Begun | None] = lambda ops: None,
+        begin: Callable[[list[Op]], Begun | None] = lambda ops: None,
         max_waiting: int = 10_000,
     ) -> None:
         self._carry_out = carry_out
@@ -115,13 +117,14 @@ class GroupCommit:
         """Seconds that the running batch has taken so far."""
         return 0.0 if self._began is None else time.monotonic() - self._began
 
-    async def submit(self, operation: Operation) -> Any:
+    async def submit(self, operation: Operation[Result]) -> Result:
         """Carry out one operation; returns its outcome after the commit, or raises its error."""
         awaited = _Awaited(loop=self._loop)
         self.enter(operation, awaited)
-        return await awaited
+        result: Result = await awaited
+        return result
 
-    def enter(self, operation: Operation, caller: Caller) -> None:
+    def enter(self, operation: Op, caller: Caller) -> None:
         """Carry out one operation, and tell its caller; raises where too many wait already."""
         if self._closing or self.depth >= self._max_waiting:
             raise Unavailable(
@@ -159,7 +162,7 @@ class GroupCommit:
             self._held_up.clear()
             self._begin_soon()
 
-    def _put_off(self, operation: Operation, caller: Caller) -> bool:
+    def _put_off(self, operation: Op, caller: Caller) -> bool:
         """Have an operation wait that is held up; not for ever."""
         now = self._loop.time()
         if not isinstance(caller, _HeldUp):
@@ -209,7 +212,7 @@ class GroupCommit:
                     if len(kept) == MAX_KEPT:
                         break
                     continue
-            jobs += jobs_of(operation)
+            jobs += operation.job_count
             if jobs > MAX_JOBS and batch:
                 kept.append(one)
                 break
@@ -265,7 +268,7 @@ class GroupCommit:
             self._settle(caller, outcome)
         self._on_commit(committed)
 
-    def _settle(self, caller: Caller, outcome: Any) -> None:
+    def _settle(self, caller: Caller, outcome: Outcome) -> None:
         try:
             caller.settle(outcome)
         except Exception as error:

@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from ojs_server.domain import events, lifecycle
-from ojs_server.domain.errors import Conflict, NotFound, OjsError
+from ojs_server.domain.errors import Conflict, NotFound
 from ojs_server.domain.faults import Fault
 from ojs_server.domain.job import Event
 from ojs_server.domain.kind import BLOCKS, Kind
@@ -23,6 +23,7 @@ from ojs_server.domain.workers import (
     presence,
     profile_of,
 )
+from ojs_server.ops.operation import Locks, Operation, Stage
 from ojs_server.ops.work import Work
 from ojs_wire.codec import encode
 from ojs_wire.values import format_timestamp
@@ -30,94 +31,37 @@ from ojs_wire.values import format_timestamp
 _profile = msgspec.json.Decoder(dict[str, Any])
 
 
-class Register(msgspec.Struct, frozen=True):
-    """A worker introduces itself; a known id is refreshed and starts a new incarnation."""
-
-    worker_id: str
-    profile: Mapping[str, object]
-    principal: str | None = None
-    kinds: tuple[Kind, ...] = ()
-
-    @property
-    def keys(self) -> tuple[object, ...]:
-        """What may not be touched twice in one transaction."""
-        return (("worker", self.worker_id),)
-
-
-class Deregister(msgspec.Struct, frozen=True):
-    """A worker says goodbye, or is sent away; what it still holds goes back to its queues.
-
-    With `silent` only one that was not heard of for as long as a dead one is sent away.
-    """
-
-    worker_id: str
-    silent: bool = False
-
-    @property
-    def keys(self) -> tuple[object, ...]:
-        """What may not be touched twice in one transaction."""
-        return (("worker", self.worker_id),)
-
-
-class Direct(msgspec.Struct, frozen=True):
-    """An operator's word to one worker, or to all; its next BEAT delivers it."""
-
-    directive: Directive
-    worker_id: str | None = None
-
-    @property
-    def keys(self) -> tuple[object, ...]:
-        """What may not be touched twice in one transaction."""
-        return (("direct", self.worker_id),)
-
-
-class Delete(msgspec.Struct, frozen=True):
-    """Forget a worker, whatever it holds; `recovery` says what becomes of that instead of the
-    profile."""
-
-    worker_id: str
-    recovery: Recovery | None = None
-
-    @property
-    def keys(self) -> tuple[object, ...]:
-        """What may not be touched twice in one transaction."""
-        return (("worker", self.worker_id),)
-
-
-class Describe(msgspec.Struct, frozen=True):
-    """A worker says anew which kinds of jobs it runs."""
-
-    worker_id: str
-    kinds: tuple[Kind, ...]
-
-    @property
-    def keys(self) -> tuple[object, ...]:
-        """What may not be touched twice in one transaction."""
-        return (("worker", self.worker_id),)
-
-
-class Cleanup(msgspec.Struct, frozen=True):
-    """Delete the workers that have been offline for as long as the profile keeps them, or all
-    that are offline `now`."""
-
-    now: bool = False
-
-    @property
-    def keys(self) -> tuple[object, ...]:
-        """What may not be touched twice in one transaction."""
-        return ("cleanup",)
-
-
-class Cleaned(msgspec.Struct, frozen=True):
-    """The workers that were deleted; `more` where there may be others."""
-
-    worker_ids: tuple[str, ...]
-    more: bool
-
-
-Coming = Register | Deregister | Direct | Delete | Describe
 # A clean-up deletes so many workers at a time.
 CLEANUP_STEP: Final = 500
+
+
+class Farewell(msgspec.Struct, frozen=True):
+    """Why a worker goes, and what its jobs are told."""
+
+    reason: str
+    fault: Fault
+
+
+_GOODBYE = Farewell(
+    "shutdown",
+    Fault(code="shutdown", type="shutdown", message="the worker left while it held the job"),
+)
+DEATH = Farewell(
+    "error",
+    Fault(
+        code="worker_death",
+        type="worker_death",
+        message="the worker holding the job stopped sending heartbeats",
+    ),
+)
+DROPPED = Farewell(
+    "error",
+    Fault(
+        code="worker_death",
+        type="worker_death",
+        message="the worker holding the job dropped its session and did not come back",
+    ),
+)
 
 
 class Known(msgspec.Struct, frozen=True):
@@ -128,50 +72,172 @@ class Known(msgspec.Struct, frozen=True):
     updated: int = 0
 
 
-def run(work: Work, ops: Sequence[Coming]) -> list[Known | OjsError]:
-    """Rare calls, one after the other."""
-    return [_one(work, op) for op in ops]
+class Cleaned(msgspec.Struct, frozen=True):
+    """The workers that were deleted; `more` where there may be others."""
+
+    worker_ids: tuple[str, ...]
+    more: bool
 
 
-def _one(work: Work, op: Coming) -> Known | OjsError:
-    if isinstance(op, Direct) and op.worker_id is None:
-        return _direct_all(work, op.directive)
-    assert op.worker_id is not None
-    known = work.tx.load_workers([op.worker_id]).get(op.worker_id)
-    if isinstance(op, Register):
+class _OnWorker(Operation[Known], frozen=True):
+    stage = Stage.PRESENCE
+
+    worker_id: str
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        return (("worker", self.worker_id),)
+
+    def lock(self, locks: Locks) -> None:
+        locks.workers.add(self.worker_id)
+
+    def carry_out(self, work: Work) -> Known:
+        known = work.tx.load_workers([self.worker_id]).get(self.worker_id)
+        worker = self.decide(work, known)
+        work.tx.save_workers([worker])
+        return Known(work.now, worker, updated=1)
+
+    def decide(self, work: Work, known: Worker | None) -> Worker:
+        """The worker after the call; raises what it is refused with."""
+        raise NotImplementedError
+
+
+class Register(_OnWorker, frozen=True):
+    """A worker introduces itself; a known id is refreshed and starts a new incarnation."""
+
+    hears = True
+
+    profile: Mapping[str, object]
+    principal: str | None = None
+    kinds: tuple[Kind, ...] = ()
+
+    def decide(self, work: Work, known: Worker | None) -> Worker:
+        """A worker that was deleted may stay so."""
         if known is not None and is_final(known, work.rules.profile):
-            return _deleted(known)
-        worker = register(work, op, known)
-    elif known is None or (isinstance(op, Direct) and known.gone_at is not None):
-        return unknown_worker(op.worker_id)
-    elif isinstance(op, Direct):
-        worker = msgspec.structs.replace(known, directive=op.directive)
-    elif isinstance(op, Delete | Describe) and is_deleted(known):
-        return unknown_worker(op.worker_id)
-    elif isinstance(op, Describe):
-        worker = known
-        unlink(work, [worker.id])
-        link(work, worker.id, op.kinds)
-    elif isinstance(op, Delete):
-        (worker,) = _delete(work, [known], op.recovery)
-    elif (
-        op.silent
-        and known.gone_at is None
-        and not is_stale(known, work.now, work.rules.profile.dead_after_ms)
-    ):
-        return Conflict(
-            f"worker {op.worker_id} is there",
-            details={"resource_type": "worker", "resource_id": op.worker_id},
-            hint="only a worker whose heartbeat is overdue can be removed; tell this one to end",
-        )
-    else:
-        (worker,) = (
-            [known]
-            if known.gone_at is not None
-            else leave(work, [known], _GOODBYE, work.rules.profile.on_leave)
-        )
-    work.tx.save_workers([worker])
-    return Known(work.now, worker, updated=1)
+            raise _deleted(known)
+        return register(work, self, known)
+
+
+class Deregister(_OnWorker, frozen=True):
+    """A worker says goodbye, or is sent away; what it still holds goes back to its queues.
+
+    With `silent` only one that was not heard of for as long as a dead one is sent away.
+    """
+
+    silent: bool = False
+
+    def lock(self, locks: Locks) -> None:
+        locks.workers.add(self.worker_id)
+        locks.leaving.add(self.worker_id)
+
+    def decide(self, work: Work, known: Worker | None) -> Worker:
+        """One that has left before stays as it is."""
+        if known is None:
+            raise unknown_worker(self.worker_id)
+        if known.gone_at is not None:
+            return known
+        profile = work.rules.profile
+        if self.silent and not is_stale(known, work.now, profile.dead_after_ms):
+            raise Conflict(
+                f"worker {self.worker_id} is there",
+                details={"resource_type": "worker", "resource_id": self.worker_id},
+                hint="only a worker whose heartbeat is overdue can be removed; tell this one to "
+                "end",
+            )
+        (worker,) = leave(work, [known], _GOODBYE, profile.on_leave)
+        return worker
+
+
+class Delete(_OnWorker, frozen=True):
+    """Forget a worker, whatever it holds; `recovery` says what becomes of that instead of the
+    profile."""
+
+    recovery: Recovery | None = None
+
+    def lock(self, locks: Locks) -> None:
+        locks.workers.add(self.worker_id)
+        locks.leaving.add(self.worker_id)
+
+    def decide(self, work: Work, known: Worker | None) -> Worker:
+        """Only once."""
+        if known is None or is_deleted(known):
+            raise unknown_worker(self.worker_id)
+        (worker,) = _delete(work, [known], self.recovery)
+        return worker
+
+
+class Describe(_OnWorker, frozen=True):
+    """A worker says anew which kinds of jobs it runs."""
+
+    kinds: tuple[Kind, ...]
+
+    def decide(self, work: Work, known: Worker | None) -> Worker:
+        """The worker itself stays as it is."""
+        if known is None or is_deleted(known):
+            raise unknown_worker(self.worker_id)
+        unlink(work, [known.id])
+        link(work, known.id, self.kinds)
+        return known
+
+
+class Direct(Operation[Known], frozen=True):
+    """An operator's word to one worker, or to all; its next BEAT delivers it."""
+
+    stage = Stage.PRESENCE
+
+    directive: Directive
+    worker_id: str | None = None
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        return (("direct", self.worker_id),)
+
+    def lock(self, locks: Locks) -> None:
+        if self.worker_id is None:
+            locks.all_workers = True
+        else:
+            locks.workers.add(self.worker_id)
+
+    def carry_out(self, work: Work) -> Known:
+        if self.worker_id is None:
+            found = work.tx.load_all_workers()
+        else:
+            known = work.tx.load_workers([self.worker_id]).get(self.worker_id)
+            if known is None or known.gone_at is not None:
+                raise unknown_worker(self.worker_id)
+            found = [known]
+        told = [msgspec.structs.replace(one, directive=self.directive) for one in found]
+        work.tx.save_workers(told)
+        return Known(work.now, None if self.worker_id is None else told[0], updated=len(told))
+
+
+class Cleanup(Operation[Cleaned], frozen=True):
+    """Delete the workers that have been offline for as long as the profile keeps them, or all
+    that are offline `now`; so many at a time."""
+
+    stage = Stage.CLEANUP
+
+    now: bool = False
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        return ("cleanup",)
+
+    def lock(self, locks: Locks) -> None:
+        locks.searches.append(self.offline)
+
+    def carry_out(self, work: Work) -> Cleaned:
+        found = self.offline(work)
+        if found:
+            work.tx.save_workers(_delete(work, found, None))
+        return Cleaned(tuple(worker.id for worker in found), len(found) == CLEANUP_STEP)
+
+    def offline(self, work: Work) -> list[Worker]:
+        """Lock the workers that are deleted, but for those that another node is busy with."""
+        limits = work.rules.profile.thresholds
+        silent_ms = limits.offline_ms if self.now else limits.deleted_ms
+        gone = work.now if self.now else work.now - limits.deleted_ms
+        return work.tx.load_offline_workers(work.now - silent_ms, gone, CLEANUP_STEP)
 
 
 def _deleted(worker: Worker) -> Conflict:
@@ -243,46 +309,6 @@ def arrival(worker: Worker, *, registered: bool) -> Event:
         incarnation=worker.incarnation,
         registered=registered,
     )
-
-
-def _direct_all(work: Work, directive: Directive) -> Known:
-    workers = [
-        msgspec.structs.replace(worker, directive=directive)
-        for worker in work.tx.load_all_workers()
-    ]
-    work.tx.save_workers(workers)
-    return Known(work.now, updated=len(workers))
-
-
-class Farewell(msgspec.Struct, frozen=True):
-    """Why a worker goes, and what its jobs are told."""
-
-    reason: str
-    fault: Fault
-
-
-_GOODBYE = Farewell(
-    "shutdown",
-    Fault(code="shutdown", type="shutdown", message="the worker left while it held the job"),
-)
-DEATH = Farewell(
-    "error",
-    Fault(
-        code="worker_death",
-        type="worker_death",
-        message="the worker holding the job stopped sending heartbeats",
-    ),
-)
-
-
-DROPPED = Farewell(
-    "error",
-    Fault(
-        code="worker_death",
-        type="worker_death",
-        message="the worker holding the job dropped its session and did not come back",
-    ),
-)
 
 
 def leave(work: Work, workers: Sequence[Worker], why: Farewell, recovery: Recovery) -> list[Worker]:
@@ -382,26 +408,6 @@ def _reborn(worker: Worker, now: int) -> Worker:
         deleted_at=None,
         died=False,
     )
-
-
-def clean_up(work: Work, ops: Sequence[Cleanup]) -> list[Cleaned | OjsError]:
-    """Delete who has been offline, in steps."""
-    return [_clean_up(work, op) for op in ops]
-
-
-def offline(work: Work, op: Cleanup) -> list[Worker]:
-    """Lock the workers that a clean-up deletes, but for those that another node is busy with."""
-    limits = work.rules.profile.thresholds
-    silent_ms = limits.offline_ms if op.now else limits.deleted_ms
-    gone = work.now if op.now else work.now - limits.deleted_ms
-    return work.tx.load_offline_workers(work.now - silent_ms, gone, CLEANUP_STEP)
-
-
-def _clean_up(work: Work, op: Cleanup) -> Cleaned:
-    found = offline(work, op)
-    if found:
-        work.tx.save_workers(_delete(work, found, None))
-    return Cleaned(tuple(worker.id for worker in found), len(found) == CLEANUP_STEP)
 
 
 def _delete(work: Work, workers: Sequence[Worker], recovery: Recovery | None) -> list[Worker]:

@@ -7,22 +7,28 @@ import msgspec
 from ojs_server.domain import events, lifecycle
 from ojs_server.domain.errors import OjsError
 from ojs_server.domain.job import Job
+from ojs_server.ops.operation import Locks, Operation, Stage, handles
 from ojs_server.ops.settle import missing
 from ojs_server.ops.work import Work
 
 
-class Prioritize(msgspec.Struct, frozen=True):
+class Prioritize(Operation[Job], frozen=True):
     """Let a job go before or behind others of its queue."""
+
+    stage = Stage.PRIORITY
 
     job_id: str
     priority: int
 
     @property
     def keys(self) -> tuple[object, ...]:
-        """What may not be touched twice in one transaction."""
         return (self.job_id,)
 
+    def lock(self, locks: Locks) -> None:
+        locks.jobs.add(self.job_id)
 
+
+@handles(Stage.PRIORITY, at_once=True)
 def run(work: Work, ops: Sequence[Prioritize]) -> list[Job | OjsError]:
     """All of a batch with one read and one write."""
     found = work.tx.load_jobs(sorted({op.job_id for op in ops}))

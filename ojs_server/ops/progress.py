@@ -10,22 +10,9 @@ from ojs_server.domain.errors import OjsError
 from ojs_server.domain.job import Job, Lease, State
 from ojs_server.domain.progress import Report, Shown
 from ojs_server.ops.beat import renewal
+from ojs_server.ops.operation import Locks, Operation, Stage, handles
 from ojs_server.ops.settle import missing
 from ojs_server.ops.work import Work
-
-
-class Advance(msgspec.Struct, frozen=True):
-    """A holder reports how far it is."""
-
-    job_id: str
-    report: Report
-    worker_id: str | None = None
-    attempt: int | None = None
-
-    @property
-    def keys(self) -> tuple[object, ...]:
-        """What may not be touched twice in one transaction."""
-        return (self.job_id,)
 
 
 class Advanced(msgspec.Struct, frozen=True):
@@ -35,6 +22,26 @@ class Advanced(msgspec.Struct, frozen=True):
     shown: Shown
 
 
+class Advance(Operation[Advanced], frozen=True):
+    """A holder reports how far it is."""
+
+    stage = Stage.PROGRESS
+    hears = True
+
+    job_id: str
+    report: Report
+    worker_id: str | None = None
+    attempt: int | None = None
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        return (self.job_id,)
+
+    def lock(self, locks: Locks) -> None:
+        locks.jobs.add(self.job_id)
+
+
+@handles(Stage.PROGRESS, at_once=True)
 def run(work: Work, ops: Sequence[Advance]) -> list[Advanced | OjsError]:
     """Take many reports; what comes from nobody who holds the job changes nothing."""
     jobs = {

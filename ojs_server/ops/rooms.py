@@ -10,34 +10,9 @@ from ojs_server.domain.job import Job, Lease
 from ojs_server.domain.kind import Kind
 from ojs_server.domain.workers import Worker, is_deleted
 from ojs_server.ops import presence
+from ojs_server.ops.operation import Locks, Operation, Stage, handles
 from ojs_server.ops.settle import missing
 from ojs_server.ops.work import Work
-
-
-class Join(msgspec.Struct, frozen=True):
-    """A worker runs a job of a room, besides those that it runs already. `new` makes the worker."""
-
-    worker_id: str
-    kind: Kind
-    new: bool
-    principal: str | None = None
-
-    @property
-    def keys(self) -> tuple[object, ...]:
-        """What may not be touched twice in one transaction."""
-        return (("worker", self.worker_id), ("kind", self.kind.room, self.kind.name))
-
-
-class Begin(msgspec.Struct, frozen=True):
-    """The worker of a task has begun."""
-
-    job_id: str
-    worker_id: str | None = None
-
-    @property
-    def keys(self) -> tuple[object, ...]:
-        """What may not be touched twice in one transaction."""
-        return (self.job_id,)
 
 
 class Begun(msgspec.Struct, frozen=True):
@@ -47,27 +22,56 @@ class Begun(msgspec.Struct, frozen=True):
     lease: Lease
 
 
-def join(work: Work, ops: Sequence[Join]) -> list[Worker | OjsError]:
-    """Rare calls, one after the other."""
-    return [_join(work, op) for op in ops]
+class Join(Operation[Worker], frozen=True):
+    """A worker runs a job of a room, besides those that it runs already. `new` makes the worker."""
+
+    stage = Stage.JOIN
+
+    worker_id: str
+    kind: Kind
+    new: bool
+    principal: str | None = None
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        return (("worker", self.worker_id), ("kind", self.kind.room, self.kind.name))
+
+    def lock(self, locks: Locks) -> None:
+        locks.workers.add(self.worker_id)
+
+    def carry_out(self, work: Work) -> Worker:
+        if self.new:
+            register = presence.Register(self.worker_id, {}, self.principal, (self.kind,))
+            known = presence.register(work, register, None)
+        else:
+            found = work.tx.load_workers([self.worker_id]).get(self.worker_id)
+            if found is None or is_deleted(found):
+                raise presence.unknown_worker(self.worker_id)
+            # A registration is a sign of life, whichever it is.
+            known = msgspec.structs.replace(found, alive_at=work.now, seen_at=work.now)
+            presence.link(work, self.worker_id, (self.kind,))
+        work.tx.save_workers([known])
+        work.note(events.job_types_changed(self.kind.room))
+        return known
 
 
-def _join(work: Work, op: Join) -> Worker | OjsError:
-    if op.new:
-        register = presence.Register(op.worker_id, {}, op.principal, (op.kind,))
-        known = presence.register(work, register, None)
-    else:
-        found = work.tx.load_workers([op.worker_id]).get(op.worker_id)
-        if found is None or is_deleted(found):
-            return presence.unknown_worker(op.worker_id)
-        # A registration is a sign of life, whichever it is.
-        known = msgspec.structs.replace(found, alive_at=work.now, seen_at=work.now)
-        presence.link(work, op.worker_id, (op.kind,))
-    work.tx.save_workers([known])
-    work.note(events.job_types_changed(op.kind.room))
-    return known
+class Begin(Operation[Begun], frozen=True):
+    """The worker of a task has begun."""
+
+    stage = Stage.BEGIN
+
+    job_id: str
+    worker_id: str | None = None
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        return (self.job_id,)
+
+    def lock(self, locks: Locks) -> None:
+        locks.jobs.add(self.job_id)
 
 
+@handles(Stage.BEGIN)
 def begin(work: Work, ops: Sequence[Begin]) -> list[Begun | OjsError]:
     """Stamp the leases of tasks that have begun."""
     stored = work.tx.load_jobs(sorted({op.job_id for op in ops}))

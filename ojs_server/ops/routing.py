@@ -1,31 +1,11 @@
 """Operators' calls on the routing of versions."""
 
-from collections.abc import Sequence
-
 import msgspec
 
-from ojs_server.domain.errors import Conflict, NotFound, OjsError
+from ojs_server.domain.errors import Conflict, NotFound
 from ojs_server.domain.routing import MAX_ROUTINGS, Routing
+from ojs_server.ops.operation import Locks, Operation, Stage
 from ojs_server.ops.work import Work
-
-
-class _OnRouting(msgspec.Struct, frozen=True):
-    job_type: str
-
-    @property
-    def keys(self) -> tuple[object, ...]:
-        """What may not be touched twice in one transaction."""
-        return (("routing", self.job_type),)
-
-
-class SaveRouting(_OnRouting, frozen=True):
-    """Set or replace the routing of a type."""
-
-    routing: Routing
-
-
-class DropRouting(_OnRouting, frozen=True):
-    """Forget the routing of a type; jobs keep the versions that they have."""
 
 
 class Routed(msgspec.Struct, frozen=True):
@@ -34,9 +14,45 @@ class Routed(msgspec.Struct, frozen=True):
     new: bool
 
 
-def run(work: Work, ops: Sequence[SaveRouting | DropRouting]) -> list[Routed | OjsError]:
-    """Rare calls, one after the other."""
-    return [_carry_out(work, op) for op in ops]
+class _OnRouting(Operation[Routed], frozen=True):
+    stage = Stage.ROUTING
+
+    job_type: str
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        return (("routing", self.job_type),)
+
+    def lock(self, locks: Locks) -> None:
+        locks.settings = True
+
+
+class SaveRouting(_OnRouting, frozen=True):
+    """Set or replace the routing of a type."""
+
+    routing: Routing
+
+    def carry_out(self, work: Work) -> Routed:
+        known = work.tx.routings
+        new = self.job_type not in known
+        if new and len(known) >= MAX_ROUTINGS:
+            raise Conflict(
+                f"{MAX_ROUTINGS} types have a routing already, and no more are possible",
+                details={"limit": MAX_ROUTINGS},
+                hint="remove those that are no longer needed",
+            )
+        work.tx.save_routing(self.job_type, self.routing)
+        return Routed(new)
+
+
+class DropRouting(_OnRouting, frozen=True):
+    """Forget the routing of a type; jobs keep the versions that they have."""
+
+    def carry_out(self, work: Work) -> Routed:
+        if self.job_type not in work.tx.routings:
+            raise no_routing(self.job_type)
+        work.tx.delete_routing(self.job_type)
+        return Routed(new=False)
 
 
 def no_routing(job_type: str) -> NotFound:
@@ -46,21 +62,3 @@ def no_routing(job_type: str) -> NotFound:
         details={"resource_type": "routing", "resource_id": job_type[:255]},
         hint="PUT /ojs/v1/admin/routing/TYPE sets one",
     )
-
-
-def _carry_out(work: Work, op: SaveRouting | DropRouting) -> Routed | OjsError:
-    known = work.tx.routings
-    new = op.job_type not in known
-    if isinstance(op, DropRouting):
-        if new:
-            return no_routing(op.job_type)
-        work.tx.delete_routing(op.job_type)
-    elif new and len(known) >= MAX_ROUTINGS:
-        return Conflict(
-            f"{MAX_ROUTINGS} types have a routing already, and no more are possible",
-            details={"limit": MAX_ROUTINGS},
-            hint="remove those that are no longer needed",
-        )
-    else:
-        work.tx.save_routing(op.job_type, op.routing)
-    return Routed(new)

@@ -25,6 +25,7 @@ from ojs_server.domain.schema import (
 from ojs_server.domain.schema_changes import Breach, breaches
 from ojs_server.domain.validate import Draft
 from ojs_server.domain.version import Version
+from ojs_server.ops.operation import Locks, Operation, Stage, handles
 from ojs_server.ops.work import Work
 from ojs_wire import codec
 
@@ -36,16 +37,20 @@ MAX_COMPILED: Final = 256
 _compiled: Final[dict[bytes, "Compiled"]] = {}
 
 
-class RegisterSchema(msgspec.Struct, frozen=True):
+class RegisterSchema(Operation[Schema], frozen=True):
     """Store a version of a type's schema, which compiles and breaks no version beside it."""
+
+    stage = Stage.SCHEMAS
 
     schema: Schema
     compatible_with: tuple[Version, ...] = ()
 
     @property
     def keys(self) -> tuple[object, ...]:
-        """What may not be touched twice in one transaction."""
         return (("schema", self.schema.mark.type),)
+
+    def lock(self, locks: Locks) -> None:
+        locks.settings = True
 
 
 class Broken(msgspec.Struct, frozen=True):
@@ -56,16 +61,20 @@ class Broken(msgspec.Struct, frozen=True):
     breaches: Sequence[Breach]
 
 
-class RemoveSchema(msgspec.Struct, frozen=True):
+class RemoveSchema(Operation[None], frozen=True):
     """Forget a version of a type's schema."""
+
+    stage = Stage.SCHEMAS
 
     job_type: str
     version: Version
 
     @property
     def keys(self) -> tuple[object, ...]:
-        """What may not be touched twice in one transaction."""
         return (("schema", self.job_type),)
+
+    def lock(self, locks: Locks) -> None:
+        locks.settings = True
 
 
 class Complaint(msgspec.Struct, frozen=True):
@@ -85,6 +94,7 @@ class Complaint(msgspec.Struct, frozen=True):
         )
 
 
+@handles(Stage.SCHEMAS)
 def run(work: Work, ops: Sequence[RegisterSchema | RemoveSchema]) -> list[Schema | OjsError | None]:
     """Rare calls, one after the other."""
     # What is compared must be all there is, also where another node registers at this moment.

@@ -5,56 +5,58 @@ opened ──▶ held ──▶ dropped ── session_grace, without a sign of 
             └──────────┘ the next session, wherever it is opened
 """
 
-from collections.abc import Sequence
-
 import msgspec
 
-from ojs_server.domain.errors import OjsError
 from ojs_server.domain.workers import Worker, is_deleted
+from ojs_server.ops.operation import Locks, Operation, Stage
 from ojs_server.ops.presence import unknown_worker
 from ojs_server.ops.work import Work
 
 
-class OpenSession(msgspec.Struct, frozen=True):
+class _OnSession(Operation[Worker], frozen=True):
+    stage = Stage.SESSIONS
+
+    worker_id: str
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        return (("worker", self.worker_id),)
+
+    def lock(self, locks: Locks) -> None:
+        locks.workers.add(self.worker_id)
+
+    def load(self, work: Work) -> Worker:
+        """The worker, locked; raises where it is not there."""
+        known = work.tx.load_workers([self.worker_id]).get(self.worker_id)
+        if known is None or known.gone_at is not None or is_deleted(known):
+            raise unknown_worker(self.worker_id)
+        return known
+
+
+class OpenSession(_OnSession, frozen=True):
     """A worker holds a connection from now on; it is the session that counts."""
 
-    worker_id: str
+    hears = True
 
-    @property
-    def keys(self) -> tuple[object, ...]:
-        """What may not be touched twice in one transaction."""
-        return (("worker", self.worker_id),)
+    def carry_out(self, work: Work) -> Worker:
+        known = self.load(work)
+        worker = msgspec.structs.replace(known, session=known.session + 1, dropped_at=None)
+        work.tx.save_workers([worker])
+        return worker
 
 
-class DropSession(msgspec.Struct, frozen=True):
+class DropSession(_OnSession, frozen=True):
     """A connection has ended: one of a worker's sessions, by its number."""
 
-    worker_id: str
     session: int
 
-    @property
-    def keys(self) -> tuple[object, ...]:
-        """What may not be touched twice in one transaction."""
-        return (("worker", self.worker_id),)
-
-
-def run(work: Work, ops: Sequence[OpenSession | DropSession]) -> list[Worker | OjsError]:
-    """Rare calls, one after the other."""
-    return [_one(work, op) for op in ops]
-
-
-def _one(work: Work, op: OpenSession | DropSession) -> Worker | OjsError:
-    known = work.tx.load_workers([op.worker_id]).get(op.worker_id)
-    if known is None or known.gone_at is not None or is_deleted(known):
-        return unknown_worker(op.worker_id)
-    if isinstance(op, OpenSession):
-        worker = msgspec.structs.replace(known, session=known.session + 1, dropped_at=None)
-    elif op.session != known.session:
-        # It was slow to end: the worker is back already, perhaps at another node.
-        return known
-    else:
+    def carry_out(self, work: Work) -> Worker:
+        known = self.load(work)
+        if self.session != known.session:
+            # It was slow to end: the worker is back already, perhaps at another node.
+            return known
         worker = msgspec.structs.replace(known, dropped_at=work.now)
         if (grace_ms := work.rules.profile.session_grace_ms) is not None:
             work.expect(work.now + grace_ms)
-    work.tx.save_workers([worker])
-    return worker
+        work.tx.save_workers([worker])
+        return worker

@@ -1,6 +1,7 @@
 """Calls on one job: ACK, FAIL, CANCEL, ACTIVATE, dead-letter retry and removal."""
 
 from collections.abc import Sequence
+from typing import Generic
 
 import msgspec
 
@@ -13,6 +14,7 @@ from ojs_server.domain.job import TERMINAL, Change, Earlier, Job, Lease, State
 from ojs_server.domain.late import meant
 from ojs_server.domain.queue_config import NO_CONFIG, require_type
 from ojs_server.domain.repetition import acknowledged_before
+from ojs_server.ops.operation import Locks, Operation, Result, Stage, handles
 from ojs_server.ops.work import Work
 
 
@@ -23,25 +25,37 @@ class Repeated(msgspec.Struct, frozen=True):
     after: Job
 
 
-class _OnJob(msgspec.Struct, frozen=True):
+class OnJob(Operation[Result], Generic[Result], frozen=True):
+    """A call on one job; those of a batch are decided with one read and one write."""
+
+    stage = Stage.SETTLE
+
     job_id: str
 
     @property
     def keys(self) -> tuple[object, ...]:
-        """What may not be touched twice in one transaction."""
         return (self.job_id,)
 
-    def decide(self, work: Work, job: Job, lease: Lease | None) -> Change | Repeated:
+    def lock(self, locks: Locks) -> None:
+        locks.jobs.add(self.job_id)
+
+    def decide(self, work: Work, job: Job, lease: Lease | None) -> Result:
         """The transition that this call asks for; raises when it may not be."""
         raise NotImplementedError
 
 
-class Ack(_OnJob, frozen=True):
+class Ack(OnJob[Change | Repeated], frozen=True):
     """The handler succeeded."""
+
+    light = True
+    hears = True
 
     worker_id: str | None = None
     attempt: int | None = None
     result: bytes | None = None
+
+    def is_foreseen(self) -> bool:
+        return True
 
     def decide(self, work: Work, job: Job, lease: Lease | None) -> Change | Repeated:
         """Complete the job, also late where that was allowed when it was handed out."""
@@ -77,15 +91,21 @@ class Ack(_OnJob, frozen=True):
         return meant(work.tx.load_earlier(job.id), self.worker_id, self.attempt)
 
 
-class Fail(_OnJob, frozen=True):
-    """The handler failed, or gives the job back."""
+class Failing(OnJob[Result], Generic[Result], frozen=True):
+    """The end of a delivery that did not complete its job."""
+
+    light = True
+    hears = True
 
     fault: Fault
     worker_id: str | None = None
     attempt: int | None = None
     requeue: bool = False
 
-    def decide(self, work: Work, job: Job, lease: Lease | None) -> Change | Repeated:
+    def is_foreseen(self) -> bool:
+        return True
+
+    def fail(self, work: Work, job: Job, lease: Lease | None) -> Change:
         """Retry later, requeue, snooze or discard."""
         left = self.fault.retries
         if left is not None:
@@ -111,7 +131,15 @@ class Fail(_OnJob, frozen=True):
         return change
 
 
-class Cancel(_OnJob, frozen=True):
+class Fail(Failing[Change], frozen=True):
+    """The handler failed, or gives the job back."""
+
+    def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
+        """End the delivery."""
+        return self.fail(work, job, lease)
+
+
+class Cancel(OnJob[Change], frozen=True):
     """Nobody wants the job any more."""
 
     def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
@@ -119,7 +147,7 @@ class Cancel(_OnJob, frozen=True):
         return lifecycle.cancel(job, work.now, work.keep(job.queue), lease)
 
 
-class Activate(_OnJob, frozen=True):
+class Activate(OnJob[Change], frozen=True):
     """A pending job may run."""
 
     def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
@@ -127,7 +155,7 @@ class Activate(_OnJob, frozen=True):
         return lifecycle.activate(job, work.now, work.tx.position)
 
 
-class Revive(_OnJob, frozen=True):
+class Revive(OnJob[Change], frozen=True):
     """A discarded job gets fresh attempts, and perhaps another queue, payload or policy."""
 
     override: Override | None = None
@@ -145,7 +173,7 @@ class Revive(_OnJob, frozen=True):
         return msgspec.structs.replace(change, before=job)
 
 
-class Rerun(_OnJob, frozen=True):
+class Rerun(OnJob[Change], frozen=True):
     """A discarded job starts over, one that waits for its retry waits no longer."""
 
     def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
@@ -153,7 +181,7 @@ class Rerun(_OnJob, frozen=True):
         return lifecycle.rerun(job, work.now, work.places(job))
 
 
-class Remove(_OnJob, frozen=True):
+class Remove(OnJob[Change], frozen=True):
     """A discarded job is deleted."""
 
     def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
@@ -162,14 +190,14 @@ class Remove(_OnJob, frozen=True):
         return Change(job, job, (events.removed(job),))
 
 
-OnJob = Ack | Fail | Cancel | Activate | Revive | Rerun
 _DEAD_LETTER = (Revive, Remove)
 
 
 Outcome = Change | Repeated | OjsError
 
 
-def run(work: Work, ops: Sequence[OnJob | Remove]) -> list[Outcome]:
+@handles(Stage.SETTLE, at_once=True)
+def run(work: Work, ops: Sequence[OnJob[Change | Repeated]]) -> list[Outcome]:
     """Settle many jobs with one read and one guarded write."""
     stored = work.tx.load_jobs(sorted({op.job_id for op in ops}))
     outcomes: list[Outcome] = []
@@ -190,7 +218,9 @@ def run(work: Work, ops: Sequence[OnJob | Remove]) -> list[Outcome]:
     return outcomes
 
 
-def _decide(work: Work, op: OnJob | Remove, found: tuple[Job, Lease | None] | None) -> Outcome:
+def _decide(
+    work: Work, op: OnJob[Change | Repeated], found: tuple[Job, Lease | None] | None
+) -> Outcome:
     dead_letter = isinstance(op, _DEAD_LETTER)
     if found is None or (dead_letter and found[0].state != State.DISCARDED):
         return missing(op.job_id, "dead_letter_job" if dead_letter else "job")

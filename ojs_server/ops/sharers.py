@@ -1,60 +1,13 @@
 """Operators' calls on those who share: what a tenant is limited to, and pools of queues."""
 
-from collections.abc import Sequence
-
 import msgspec
 
 from ojs_server.domain import events
-from ojs_server.domain.errors import NotFound, OjsError
+from ojs_server.domain.errors import NotFound
 from ojs_server.domain.pool import Pool
 from ojs_server.domain.tenant import Tenant
+from ojs_server.ops.operation import Locks, Operation, Stage
 from ojs_server.ops.work import Work
-
-
-class SaveTenant(msgspec.Struct, frozen=True):
-    """Configure a tenant, seen or not."""
-
-    name: str
-    tenant: Tenant
-
-    @property
-    def keys(self) -> tuple[object, ...]:
-        """What may not be touched twice in one transaction."""
-        return (("tenant", self.name),)
-
-
-class DropTenant(msgspec.Struct, frozen=True):
-    """Forget what was set for a tenant; its jobs stay."""
-
-    name: str
-
-    @property
-    def keys(self) -> tuple[object, ...]:
-        """What may not be touched twice in one transaction."""
-        return (("tenant", self.name),)
-
-
-class SavePool(msgspec.Struct, frozen=True):
-    """Make or change a pool."""
-
-    name: str
-    pool: Pool
-
-    @property
-    def keys(self) -> tuple[object, ...]:
-        """What may not be touched twice in one transaction."""
-        return (("pool", self.name),)
-
-
-class DropPool(msgspec.Struct, frozen=True):
-    """Forget a pool; its queues stay."""
-
-    name: str
-
-    @property
-    def keys(self) -> tuple[object, ...]:
-        """What may not be touched twice in one transaction."""
-        return (("pool", self.name),)
 
 
 class Saved(msgspec.Struct, frozen=True):
@@ -63,34 +16,69 @@ class Saved(msgspec.Struct, frozen=True):
     new: bool
 
 
-Operation = SaveTenant | DropTenant | SavePool | DropPool
+class _OnSharer(Operation[Saved], frozen=True):
+    stage = Stage.SHARERS
+
+    name: str
+
+    def lock(self, locks: Locks) -> None:
+        locks.settings = True
 
 
-def run(work: Work, ops: Sequence[Operation]) -> list[Saved | OjsError]:
-    """Rare calls, one after the other."""
-    return [_carry_out(work, op) for op in ops]
+class _OnTenant(_OnSharer, frozen=True):
+    @property
+    def keys(self) -> tuple[object, ...]:
+        return (("tenant", self.name),)
 
 
-def _carry_out(work: Work, op: Operation) -> Saved | OjsError:
-    tx = work.tx
-    known = tx.sharing.tenants if isinstance(op, SaveTenant | DropTenant) else tx.sharing.pools
-    new = op.name not in known
-    match op:
-        case SaveTenant(name, tenant):
-            tx.save_tenant(name, tenant)
-            if new:
-                work.note(events.of_tenant("tenant.created", name, tenant.as_wire()))
-        case SavePool(name, pool):
-            tx.save_pool(name, pool)
-        case DropTenant(name) | DropPool(name):
-            if new:
-                kind = "tenant" if isinstance(op, DropTenant) else "pool"
-                return no_such(kind, name)
-            if isinstance(op, DropTenant):
-                tx.delete_tenant(name)
-            else:
-                tx.delete_pool(name)
-    return Saved(new)
+class _OnPool(_OnSharer, frozen=True):
+    @property
+    def keys(self) -> tuple[object, ...]:
+        return (("pool", self.name),)
+
+
+class SaveTenant(_OnTenant, frozen=True):
+    """Configure a tenant, seen or not."""
+
+    tenant: Tenant
+
+    def carry_out(self, work: Work) -> Saved:
+        new = self.name not in work.tx.sharing.tenants
+        work.tx.save_tenant(self.name, self.tenant)
+        if new:
+            work.note(events.of_tenant("tenant.created", self.name, self.tenant.as_wire()))
+        return Saved(new)
+
+
+class DropTenant(_OnTenant, frozen=True):
+    """Forget what was set for a tenant; its jobs stay."""
+
+    def carry_out(self, work: Work) -> Saved:
+        if self.name not in work.tx.sharing.tenants:
+            raise no_such("tenant", self.name)
+        work.tx.delete_tenant(self.name)
+        return Saved(new=False)
+
+
+class SavePool(_OnPool, frozen=True):
+    """Make or change a pool."""
+
+    pool: Pool
+
+    def carry_out(self, work: Work) -> Saved:
+        new = self.name not in work.tx.sharing.pools
+        work.tx.save_pool(self.name, self.pool)
+        return Saved(new)
+
+
+class DropPool(_OnPool, frozen=True):
+    """Forget a pool; its queues stay."""
+
+    def carry_out(self, work: Work) -> Saved:
+        if self.name not in work.tx.sharing.pools:
+            raise no_such("pool", self.name)
+        work.tx.delete_pool(self.name)
+        return Saved(new=False)
 
 
 def no_such(kind: str, name: str) -> NotFound:

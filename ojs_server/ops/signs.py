@@ -9,13 +9,11 @@ it says by being held, is gathered and written for all workers of the node at on
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
-import msgspec
-
-from ojs_server.domain.errors import OjsError
+from ojs_server.ops.operation import Locks, Operation, Stage
 from ojs_server.ops.presence import seen
 from ojs_server.ops.work import Work
 
@@ -23,8 +21,14 @@ from ojs_server.ops.work import Work
 STEP: Final = 500
 
 
-class Heard(msgspec.Struct, frozen=True):
-    """Workers that were heard of, each at a moment, and workers whose FETCH is held."""
+class Heard(Operation[int], frozen=True):
+    """Workers that were heard of, each at a moment, and workers whose FETCH is held.
+
+    A batch holds one such operation at most.
+    """
+
+    stage = Stage.SIGNS
+    hears = True
 
     at: Mapping[str, int]
     held: frozenset[str] = frozenset()
@@ -36,31 +40,28 @@ class Heard(msgspec.Struct, frozen=True):
 
     @property
     def keys(self) -> tuple[object, ...]:
-        """Keys that two operations of a transaction may not share."""
         return ("heard",)
 
+    def lock(self, locks: Locks) -> None:
+        locks.workers.update(self.worker_ids)
 
-def run(work: Work, ops: Sequence[Heard]) -> list[int | OjsError]:
-    """Write the signs of life; a batch holds one such operation at most."""
-    return [_note(work, op) for op in ops]
-
-
-def _note(work: Work, op: Heard) -> int:
-    profile = work.rules.profile
-    workers = work.tx.load_workers(sorted(op.worker_ids))
-    noted = []
-    for worker_id, worker in workers.items():
-        at = op.at.get(worker_id, 0)
-        if worker_id in op.held and worker.seen_at <= work.now - profile.heard_every_ms:
-            at = work.now
-        # A process that was killed is held for a while by whoever has not seen its connection end.
-        lost = worker.lacks_session and profile.session_grace_ms is not None
-        if at <= worker.seen_at or worker.gone_at or worker.deleted_at or lost:
-            continue
-        noted.append(seen(work, worker, at))
-    if noted:
-        work.tx.save_workers(noted)
-    return len(noted)
+    def carry_out(self, work: Work) -> int:
+        profile = work.rules.profile
+        workers = work.tx.load_workers(sorted(self.worker_ids))
+        noted = []
+        for worker_id, worker in workers.items():
+            at = self.at.get(worker_id, 0)
+            if worker_id in self.held and worker.seen_at <= work.now - profile.heard_every_ms:
+                at = work.now
+            # A process that was killed is held for a while by whoever has not seen its connection
+            # end.
+            lost = worker.lacks_session and profile.session_grace_ms is not None
+            if at <= worker.seen_at or worker.gone_at or worker.deleted_at or lost:
+                continue
+            noted.append(seen(work, worker, at))
+        if noted:
+            work.tx.save_workers(noted)
+        return len(noted)
 
 
 class Signs:

@@ -1,14 +1,15 @@
 """What time does: promotion, expiry, timeouts, dead workers, removal of what has aged."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from itertools import chain
 
 import msgspec
 
 from ojs_server.domain import deadlines, events, lifecycle
-from ojs_server.domain.errors import OjsError
 from ojs_server.domain.job import Change, Job, Lease, State
 from ojs_server.domain.workers import Worker
 from ojs_server.ops import beside
+from ojs_server.ops.operation import Locks, Operation, Stage
 from ojs_server.ops.presence import DEATH, DROPPED, bury, noticed
 from ojs_server.ops.prune import STEP, Pruned, prune
 from ojs_server.ops.work import Work
@@ -23,29 +24,6 @@ BEHIND_MS = 1_000
 BEHIND_STEP = 2_000
 
 
-class Sweep(msgspec.Struct, frozen=True):
-    """One round of housekeeping.
-
-    `judged_since` is the moment since which workers have been heard without a gap, and
-    `asked_at` when the round was asked for. Leases and workers are judged by that moment: what
-    came before it has been carried out by now, while a heartbeat that came later may still wait,
-    behind other requests or in the socket of a server that was stopped in between.
-    """
-
-    judged_since: int
-    asked_at: int
-    # Tells when it is carried out that a worker has called in vain since: then nobody is judged.
-    missed: Callable[[], bool] = lambda: False
-    prune: bool = False
-    # Whether to look who has become unreachable or was silent for long enough to be deleted.
-    check: bool = False
-
-    @property
-    def keys(self) -> tuple[object, ...]:
-        """What may not be touched twice in one transaction."""
-        return ("sweep",)
-
-
 class Swept(msgspec.Struct, frozen=True):
     """How much was done; `more` when a step was full."""
 
@@ -58,31 +36,54 @@ class Swept(msgspec.Struct, frozen=True):
     more: bool = False
 
 
-def run(work: Work, ops: Sequence[Sweep]) -> list[Swept | OjsError]:
-    """A batch holds one sweep at most."""
-    return [_sweep(work, op) for op in ops]
+class Sweep(Operation[Swept], frozen=True):
+    """One round of housekeeping.
 
+    `judged_since` is the moment since which workers have been heard without a gap, and
+    `asked_at` when the round was asked for. Leases and workers are judged by that moment: what
+    came before it has been carried out by now, while a heartbeat that came later may still wait,
+    behind other requests or in the socket of a server that was stopped in between.
+    """
 
-def _sweep(work: Work, op: Sweep) -> Swept:
-    judges = not op.missed()
-    silent, dropped = doomed(work, op) if judges else ([], [])
-    if silent or dropped:
-        # What they hold, before anything that is passed over where others have it.
-        work.tx.lock((), (), (), [worker.id for worker in (*silent, *dropped)])
-    step = BEHIND_STEP if work.now - op.asked_at > BEHIND_MS else MATURE_STEP
-    # In maintenance nothing becomes due but the leases of those who still work.
-    matured, removed = _mature(work, step) if work.tx.maintenance is None else (0, 0)
-    lapsed = _lapse(work, op) if judges else 0
-    for workers, why in ((silent, DEATH), (dropped, DROPPED)):
-        if workers:
-            work.tx.save_workers(bury(work, workers, why))
-    dead = len(silent) + len(dropped)
-    changed = _notice(work, op) if op.check and judges else 0
-    pruned = prune(work) if op.prune else Pruned()
-    more = matured + removed >= step or lapsed >= STEP or max(dead, changed) >= WORKERS_STEP
-    return Swept(
-        work.now, matured, lapsed, dead, changed, removed + pruned.removed, more or pruned.more
-    )
+    stage = Stage.SWEEP
+    hears = True
+    judges = True
+
+    judged_since: int
+    asked_at: int
+    # Tells when it is carried out that a worker has called in vain since: then nobody is judged.
+    missed: Callable[[], bool] = lambda: False
+    prune: bool = False
+    # Whether to look who has become unreachable or was silent for long enough to be deleted.
+    check: bool = False
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        return ("sweep",)
+
+    def lock(self, locks: Locks) -> None:
+        locks.searches.append(lambda work: chain(*doomed(work, self)))
+
+    def carry_out(self, work: Work) -> Swept:
+        judges = not self.missed()
+        silent, dropped = doomed(work, self) if judges else ([], [])
+        if silent or dropped:
+            # What they hold, before anything that is passed over where others have it.
+            work.tx.lock((), (), (), [worker.id for worker in (*silent, *dropped)])
+        step = BEHIND_STEP if work.now - self.asked_at > BEHIND_MS else MATURE_STEP
+        # In maintenance nothing becomes due but the leases of those who still work.
+        matured, removed = _mature(work, step) if work.tx.maintenance is None else (0, 0)
+        lapsed = _lapse(work, self) if judges else 0
+        for workers, why in ((silent, DEATH), (dropped, DROPPED)):
+            if workers:
+                work.tx.save_workers(bury(work, workers, why))
+        dead = len(silent) + len(dropped)
+        changed = _notice(work, self) if self.check and judges else 0
+        pruned = prune(work) if self.prune else Pruned()
+        more = matured + removed >= step or lapsed >= STEP or max(dead, changed) >= WORKERS_STEP
+        return Swept(
+            work.now, matured, lapsed, dead, changed, removed + pruned.removed, more or pruned.more
+        )
 
 
 def _mature(work: Work, step: int) -> tuple[int, int]:

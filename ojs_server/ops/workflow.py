@@ -21,6 +21,7 @@ from ojs_server.domain.workflow_record import (
 )
 from ojs_server.ops.backpressure import Newcomers
 from ojs_server.ops.enqueue import ReceiptKey, entered
+from ojs_server.ops.operation import Locks, Operation, Stage, handles
 from ojs_server.ops.quotas import require_room
 from ojs_server.ops.schemas import hold
 from ojs_server.ops.unique import Judged, judge
@@ -30,8 +31,25 @@ from ojs_server.store.base import StaleWrite, Tx
 from ojs_server.store.records import Receipt
 
 
-class Start(msgspec.Struct, frozen=True):
+class Started(msgspec.Struct, frozen=True):
+    """A new workflow as it begins, or the id of one that an earlier request made."""
+
+    workflow_id: str
+    view: WorkflowView | None = None
+
+
+class Cancelled(msgspec.Struct, frozen=True):
+    """How many jobs were called off, and how many had completed before."""
+
+    now: int
+    cancelled: int
+    completed: int
+
+
+class Start(Operation[Started], frozen=True):
     """A checked workflow. `receipt` is (principal, operation, idempotency key)."""
+
+    stage = Stage.START_WORKFLOWS
 
     definition: Definition
     effects: Effects
@@ -46,36 +64,33 @@ class Start(msgspec.Struct, frozen=True):
 
     @property
     def keys(self) -> tuple[object, ...]:
-        """What may not be touched twice in one transaction."""
         uniques = (("unique", draft.unique.key) for draft in self.drafts if draft.unique)
         own = [("workflow", self.definition.id)] if self.definition.id else []
         return (*own, *uniques, *([self.receipt] if self.receipt else []))
 
+    @property
+    def job_count(self) -> int:
+        return len(self.definition.drafts)
 
-class Started(msgspec.Struct, frozen=True):
-    """A new workflow as it begins, or the id of one that an earlier request made."""
+    def lock(self, locks: Locks) -> None:
+        locks.drafts.append(self.drafts)
+        # The later steps may be of other tenants than those that begin.
+        locks.all_tenants = True
 
-    workflow_id: str
-    view: WorkflowView | None = None
 
-
-class Cancel(msgspec.Struct, frozen=True):
+class Cancel(Operation[Cancelled], frozen=True):
     """Nobody wants the workflow any more."""
+
+    stage = Stage.CANCEL_WORKFLOWS
 
     workflow_id: str
 
     @property
     def keys(self) -> tuple[object, ...]:
-        """What may not be touched twice in one transaction."""
         return (("workflow", self.workflow_id),)
 
-
-class Cancelled(msgspec.Struct, frozen=True):
-    """How many jobs were called off, and how many had completed before."""
-
-    now: int
-    cancelled: int
-    completed: int
+    def lock(self, locks: Locks) -> None:
+        locks.workflows.add(self.workflow_id)
 
 
 def start(
@@ -94,6 +109,7 @@ def missing(workflow_id: str) -> NotFound:
     )
 
 
+@handles(Stage.START_WORKFLOWS)
 def run_starts(work: Work, ops: Sequence[Start]) -> list[Started | OjsError]:
     """Store workflows, one after the other."""
     # In the order of their ids, or two nodes that store the same ones could wait in a circle.
@@ -103,6 +119,7 @@ def run_starts(work: Work, ops: Sequence[Start]) -> list[Started | OjsError]:
     return [outcomes[index] for index in range(len(ops))]
 
 
+@handles(Stage.CANCEL_WORKFLOWS)
 def run_cancels(work: Work, ops: Sequence[Cancel]) -> list[Cancelled | OjsError]:
     """Call workflows off. What else this transaction ended is followed first."""
     ids = sorted({op.workflow_id for op in ops})

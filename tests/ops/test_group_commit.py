@@ -5,21 +5,29 @@ import threading
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-import msgspec
 import pytest
 
 from ojs_server.domain.errors import Conflict, Unavailable
-from ojs_server.ops import group_commit
 from ojs_server.ops.batch import Begun, Committed
 from ojs_server.ops.group_commit import MAX_BATCH, MAX_KEPT, TURNS, GroupCommit
+from ojs_server.ops.operation import Operation
 from ojs_server.store.base import OutcomeUnknown
 
 
-class Touch(msgspec.Struct, frozen=True):
-    """An operation that touches what its keys name."""
+class Touch(Operation[str], frozen=True):
+    """An operation that touches what it names, about so many jobs."""
 
     name: str
-    keys: tuple[object, ...] = ()
+    touched: tuple[object, ...] = ()
+    jobs: int = 1
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        return self.touched
+
+    @property
+    def job_count(self) -> int:
+        return self.jobs
 
 
 class Writer:
@@ -108,21 +116,17 @@ async def test_a_batch_is_bounded(commits: GroupCommit, writer: Writer) -> None:
 
 
 async def test_a_batch_has_few_jobs_unless_one_operation_alone_has_many(
-    commits: GroupCommit, writer: Writer, monkeypatch: pytest.MonkeyPatch
+    commits: GroupCommit, writer: Writer
 ) -> None:
-    monkeypatch.setattr(group_commit, "jobs_of", lambda op: int(op.name))
     sizes = ["1500", "600", "1400", "3000", "1", "1999", "1"]
-    await asyncio.gather(*await settle(commits, *map(Touch, sizes)))
+    await asyncio.gather(*await settle(commits, *(Touch(size, jobs=int(size)) for size in sizes)))
     assert writer.batches == [["1500"], ["600", "1400"], ["3000"], ["1", "1999"], ["1"]]
 
 
 async def test_a_crowd_on_one_thing_is_not_searched_for_every_batch(writer: Writer) -> None:
     looked = 0
 
-    class Counted:
-        def __init__(self, name: str) -> None:
-            self.name = name
-
+    class Counted(Touch, frozen=True):
         @property
         def keys(self) -> tuple[object, ...]:
             nonlocal looked

@@ -33,6 +33,7 @@ from ojs_server.ops.deliveries import Report, Spread, Take, look
 from ojs_server.ops.exchange import RepeatableAck, RepeatableFail
 from ojs_server.ops.move import Move
 from ojs_server.ops.opening import Open, Override
+from ojs_server.ops.operation import Operation
 from ojs_server.ops.priority import Prioritize
 from ojs_server.ops.probe import Probe
 from ojs_server.ops.progress import Advance
@@ -49,6 +50,8 @@ from ojs_server.ops.work import Rules
 from ojs_server.store.open import open_store
 from tests.ops.bench import Bench, HandClock, enqueue
 from tests.ops.flows import Flows, group, request
+from tests.ops.kinds import KINDS
+from tests.ops.kinds import Kind as OperationKind
 from tests.ops.locks import Undone, Watched, out_of_order
 from tests.ops.test_queue_limits import configure
 
@@ -97,7 +100,7 @@ class World:
             (hook,) = reader.webhooks([self.hook.id])
             self.news = look(reader, [hook], hook.cursor)
 
-    def operations(self) -> Iterator[batch.Operation]:
+    def operations(self) -> Iterator[Operation[Any]]:
         """One of every kind, at least, each of which comes to something."""
         active, worker, name = self.active, self.worker, self.name
         yield SetPaused(self.queue, True)
@@ -168,12 +171,9 @@ class World:
         yield Probe()
 
 
-def kind_of(op: batch.Operation) -> str:
+def kind_of(op: Operation[Any]) -> str:
     """The name of an operation's kind, with its module where two share it."""
     return f"{type(op).__module__.rpartition('.')[2]}.{type(op).__name__}"
-
-
-KINDS: Final = sorted({kind for kinds, _ in batch.HANDLERS for kind in kinds}, key=str)
 
 
 @pytest.fixture
@@ -187,7 +187,7 @@ def worlds(postgres_store: str, clock: HandClock) -> tuple[Bench, World, World]:
         return worlds
 
 
-def complaints(bench: Bench, store: Watched, *ops: batch.Operation) -> list[str]:
+def complaints(bench: Bench, store: Watched, *ops: Operation[Any]) -> list[str]:
     """Carry out a batch, and tell of each lock that is out of order."""
     with suppress(Undone):
         batch.begin(store, Rules(), bench.luck, ops, Rota()).commit()
@@ -202,7 +202,7 @@ def test_every_kind_is_among_the_operations(worlds: tuple[Bench, World, World]) 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_operations_of_any_two_kinds_lock_rows_in_one_order(
-    worlds: tuple[Bench, World, World], kind: type, postgres_store: str, clock: HandClock
+    worlds: tuple[Bench, World, World], kind: OperationKind, postgres_store: str, clock: HandClock
 ) -> None:
     bench, first, second = worlds
     found: list[str] = []

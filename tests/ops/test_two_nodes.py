@@ -3,6 +3,7 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from ojs_server.ops import batch
 from ojs_server.ops.beat import Beat
 from ojs_server.ops.checkpoint import Save
 from ojs_server.ops.claim import Claim
+from ojs_server.ops.operation import Operation
 from ojs_server.ops.presence import Register
 from ojs_server.ops.progress import Advance
 from ojs_server.ops.settle import Ack, Cancel
@@ -21,7 +23,7 @@ from tests.ops.counted import Counted
 from tests.store.records import a_job, a_lease, a_worker
 
 ROUNDS = 25
-MIXED: list[tuple[list[batch.Operation], list[batch.Operation]]] = [
+MIXED: list[tuple[list[Operation[Any]], list[Operation[Any]]]] = [
     (
         [Ack("j1", "w1"), Claim(("none",), worker_id="w1")],
         [Beat("w1", WorkerState.RUNNING, False, ("j1", "j2"))],
@@ -73,11 +75,11 @@ def renew(tx: Tx) -> None:
 
 @pytest.mark.parametrize("mixed", MIXED, ids=IDS)
 def test_mixed_batches_of_two_nodes_never_undo_each_other(
-    postgres_store: str, mixed: tuple[list[batch.Operation], list[batch.Operation]]
+    postgres_store: str, mixed: tuple[list[Operation[Any]], list[Operation[Any]]]
 ) -> None:
     start = threading.Barrier(2)
 
-    def apply(store: Counted, ops: list[batch.Operation]) -> None:
+    def apply(store: Counted, ops: list[Operation[Any]]) -> None:
         start.wait(timeout=20)
         batch.apply(store, Rules(), chance(), ops)
 

@@ -14,6 +14,7 @@ from ojs_server.domain.errors import Conflict
 from ojs_server.ops import batch
 from ojs_server.ops.claim import Claim
 from ojs_server.ops.engine import Engine
+from ojs_server.ops.operation import Operation
 from ojs_server.ops.settle import Ack
 from ojs_server.ops.work import Rules, chance
 from ojs_server.ops.workflow import Cancel
@@ -56,7 +57,7 @@ class Nodes:
         self._threads = threads
         self._luck = chance()
 
-    def do(self, *ops: batch.Operation) -> list[Any]:
+    def do(self, *ops: Operation[Any]) -> list[Any]:
         """Carry out a batch on the first node."""
         return batch.apply(self.stores[0], Rules(), self._luck, ops).outcomes
 
@@ -65,11 +66,11 @@ class Nodes:
         (found,) = self.do(Claim(("q",), count))
         return [(one.claimed.job.id, one.claimed.job.type) for one in found]
 
-    def at_once(self, *batches: Sequence[batch.Operation]) -> list[list[Any]]:
+    def at_once(self, *batches: Sequence[Operation[Any]]) -> list[list[Any]]:
         """Carry out a batch on each node."""
         start = threading.Barrier(2)
 
-        def apply(store: Counted, ops: Sequence[batch.Operation]) -> list[Any]:
+        def apply(store: Counted, ops: Sequence[Operation[Any]]) -> list[Any]:
             luck = chance()
             start.wait(timeout=20)
             return batch.apply(store, Rules(), luck, ops).outcomes
@@ -133,8 +134,8 @@ def test_mixed_batches_of_ends_and_cancels_never_undo_each_other(nodes: Nodes) -
         for job_id, _ in nodes.take():
             by_flow[owner(nodes, job_id)].append(job_id)
         (a, b), (c, d) = by_flow.values()
-        one: list[batch.Operation] = [Ack(a), Cancel(flows[1])]
-        other: list[batch.Operation] = [Ack(c), Cancel(flows[0])]
+        one: list[Operation[Any]] = [Ack(a), Cancel(flows[1])]
+        other: list[Operation[Any]] = [Ack(c), Cancel(flows[0])]
         nodes.at_once(one, other)
         for flow in flows:
             assert view(nodes.stores[0], flow).workflow.state == "cancelled"
@@ -170,7 +171,7 @@ def test_a_cancel_waits_for_the_step_that_is_being_taken(nodes: Nodes, postgres_
 def test_a_workflow_is_cancelled_once_on_two_nodes(nodes: Nodes) -> None:
     for _ in range(20):
         (started,) = nodes.do(request(group(job("a"), job("b"))))
-        cancel: list[batch.Operation] = [Cancel(started.workflow_id)]
+        cancel: list[Operation[Any]] = [Cancel(started.workflow_id)]
         outcomes = [outcome for (outcome,) in nodes.at_once(cancel, cancel)]
         assert sorted(map(settled, outcomes)) == [False, True]
         assert any(isinstance(outcome, Conflict) for outcome in outcomes)
@@ -179,7 +180,7 @@ def test_a_workflow_is_cancelled_once_on_two_nodes(nodes: Nodes) -> None:
 def test_a_client_chosen_id_makes_one_workflow_on_two_nodes(nodes: Nodes) -> None:
     for number in range(20):
         flow = f"0190a0f0-0000-7000-8000-{number:012}"
-        start: list[batch.Operation] = [request(chain(job("a"), id=flow))]
+        start: list[Operation[Any]] = [request(chain(job("a"), id=flow))]
         outcomes = [outcome for (outcome,) in nodes.at_once(start, start)]
         assert [outcome.workflow_id for outcome in outcomes] == [flow, flow]
         assert sorted(outcome.view is None for outcome in outcomes) == [False, True]

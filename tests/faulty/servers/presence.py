@@ -49,13 +49,13 @@ def sessions_are_not_missed() -> None:
 def any_session_counts() -> None:
     """The end of a session counts, though the worker has opened another one since."""
 
-    def make(one: Callable[..., Any]) -> Callable[..., Any]:
-        def as_if_the_last(work: Work, op: Any) -> Any:
+    def make(carry_out: Callable[..., Any]) -> Callable[..., Any]:
+        def as_if_the_last(op: sessions.DropSession, work: Work) -> Any:
             known = work.tx.load_workers([op.worker_id]).get(op.worker_id)
-            if isinstance(op, sessions.DropSession) and known is not None:
+            if known is not None:
                 op = msgspec.structs.replace(op, session=known.session)
-            return one(work, op)
+            return carry_out(op, work)
 
         return as_if_the_last
 
-    wrap(sessions, "_one", make)
+    wrap(sessions.DropSession, "carry_out", make)

@@ -3,11 +3,13 @@
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from ojs_server.domain.cron_request import parse_changes
 from ojs_server.ops import batch
 from ojs_server.ops.batch import Committed
 from ojs_server.ops.cron import Fire, Fired, Kept, Register
+from ojs_server.ops.operation import Operation
 from ojs_server.ops.work import Rules, chance
 from ojs_server.store.base import Store
 from ojs_server.store.records import EventFilter
@@ -19,7 +21,7 @@ ROUNDS = 30
 ENTRIES = 8
 
 
-def commit(store: Store, operation: batch.Operation) -> Committed:
+def commit(store: Store, operation: Operation[Any]) -> Committed:
     return batch.apply(store, Rules(), chance(), [operation])
 
 

@@ -1,0 +1,181 @@
+"""Operations: a class for each request to change something, which says all that a batch must know.
+
+class ──▶ stage ............ its place in the order of locks
+      ──▶ keys ............. what no other operation of its transaction may touch
+      ──▶ job_count, light . what it costs
+      ──▶ lock ............. the rows that it will lock
+      ──▶ carry_out ........ what it does, or a handler for many of its stage
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from enum import IntEnum, auto
+from typing import Any, ClassVar, Final, Generic, TypeVar
+
+import msgspec
+
+from ojs_server.domain.errors import OjsError
+from ojs_server.domain.validate import Draft
+from ojs_server.domain.workers import Worker
+from ojs_server.ops.work import Rules, Work, outcome_of
+
+Result = TypeVar("Result", covariant=True)
+
+
+class Stage(IntEnum):
+    """The steps of a transaction: in this order rows are locked (store/postgres/transaction.py).
+
+    What was just enqueued or given back can be claimed. Up to `LOCK` each stage locks rows that
+    only it has; there the rows are locked that operations of different later stages may share.
+    """
+
+    CONTROL = auto()
+    SHARERS = auto()
+    WEBHOOKS = auto()
+    ROUTING = auto()
+    SCHEMAS = auto()
+    DELIVERIES = auto()
+    LOCK = auto()
+    CRON = auto()
+    ENQUEUE = auto()
+    BULK_ENQUEUE = auto()
+    START_WORKFLOWS = auto()
+    SETTLE = auto()
+    BEGIN = auto()
+    CHECKPOINT = auto()
+    PROGRESS = auto()
+    PRIORITY = auto()
+    PURGE = auto()
+    MOVE = auto()
+    BULK = auto()
+    PRESENCE = auto()
+    CLEANUP = auto()
+    JOIN = auto()
+    SESSIONS = auto()
+    BEAT = auto()
+    SIGNS = auto()
+    SWEEP = auto()
+    CLAIM = auto()
+    CANCEL_WORKFLOWS = auto()
+    LIMITS = auto()
+    # A row of this node's own, which nobody else waits for.
+    PROBE = auto()
+
+
+class Locks:
+    """The rows that the operations of a batch will lock, as far as they can name them."""
+
+    def __init__(self, rules: Rules) -> None:
+        self.rules = rules
+        # The version of the settings that every node holds in memory.
+        self.settings = False
+        self.webhooks: set[str] = set()
+        # Entries by name, and whether those that are due are locked as well.
+        self.cron: set[str] = set()
+        self.due_cron = False
+        # New jobs: their fingerprints, and the limits of their queues, keys and tenants.
+        self.drafts: list[Sequence[Draft | None]] = []
+        self.workers: set[str] = set()
+        self.all_workers = False
+        # What locks workers that it finds, but for those that another node is busy with.
+        self.searches: list[Callable[[Work], Iterable[Worker]]] = []
+        self.jobs: set[str] = set()
+        # Leases by their job, where the job itself is not locked.
+        self.leases: set[str] = set()
+        # Workers whose leases and jobs go with them.
+        self.leaving: set[str] = set()
+        # Workflows that are called off, with the jobs that they have by then.
+        self.workflows: set[str] = set()
+        # Queues that are claimed from; which tenants and pools a claim meets is known too late.
+        self.queues: set[str] = set()
+        self.all_tenants = False
+        self.all_pools = False
+
+
+class Operation(msgspec.Struct, Generic[Result], frozen=True):
+    """A request to change something, whose transaction comes to a `Result`."""
+
+    stage: ClassVar[Stage]
+    # It takes so little that a loop may do it between two requests.
+    light: ClassVar[bool] = False
+    # By it a worker is heard, or it judges whether one was: where it is refused, silence says
+    # nothing.
+    hears: ClassVar[bool] = False
+    # It takes from workers that were silent.
+    judges: ClassVar[bool] = False
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        """What no other operation of the same transaction may touch."""
+        return ()
+
+    @property
+    def job_count(self) -> int:
+        """The number of jobs that it brings, asks for, or is about."""
+        return 1
+
+    def lock(self, locks: Locks) -> None:
+        """Name the rows that it will lock."""
+
+    def is_foreseen(self) -> bool:
+        """Tell whether the rows that it names are all that it waits for and reads at first."""
+        return False
+
+    def carry_out(self, work: Work) -> Result:
+        """Do it, where its stage has no handler; raises what it is refused with."""
+        raise NotImplementedError(f"stage {self.stage.name} has no handler")
+
+
+class Composite(Operation[Result], Generic[Result], frozen=True):
+    """Operations that are carried out among all others of their batch, and answered together."""
+
+    @property
+    def parts(self) -> Sequence[Operation[Any]]:
+        """The operations that it is made of."""
+        raise NotImplementedError
+
+    def outcome(self, answers: Sequence[Any]) -> Result | BaseException:
+        """What the answers of its parts come to."""
+        raise NotImplementedError
+
+    def lock(self, locks: Locks) -> None:
+        for part in self.parts:
+            part.lock(locks)
+
+
+# An outcome is the operation's own result, or the error that its caller is to see.
+Outcome = Any
+
+
+class Handler(msgspec.Struct, frozen=True):
+    """Carries out the operations of a stage; `at_once` where it locks for all of them at once."""
+
+    run: Callable[[Work, Sequence[Any]], Sequence[Outcome]]
+    at_once: bool = False
+
+
+def _one_by_one(work: Work, ops: Sequence[Operation[Any]]) -> Sequence[Outcome]:
+    return [outcome_of(op.carry_out, work) for op in ops]
+
+
+_ONE_BY_ONE: Final = Handler(_one_by_one)
+_handlers: Final[dict[Stage, Handler]] = {}
+
+Many = TypeVar("Many", bound=Operation[Any])
+Told = TypeVar("Told")
+Run = Callable[[Work, Sequence[Many]], Sequence[Told | OjsError]]
+
+
+def handles(stage: Stage, *, at_once: bool = False) -> Callable[[Run[Many, Told]], Run[Many, Told]]:
+    """Have a function carry out all operations of a stage that are in one batch."""
+
+    def register(run: Run[Many, Told]) -> Run[Many, Told]:
+        assert stage not in _handlers, f"stage {stage.name} has a handler already"
+        _handlers[stage] = Handler(run, at_once)
+        return run
+
+    return register
+
+
+def handler_of(stage: Stage) -> Handler:
+    """What carries out the operations of a stage; by default it is done one by one."""
+    return _handlers.get(stage, _ONE_BY_ONE)
