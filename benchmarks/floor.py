@@ -16,7 +16,7 @@ import msgspec
 import uvicorn
 
 from benchmarks.floor_stores import FloorPostgres, FloorSqlite, FloorStore, Row
-from ojs_server.ops.work import chance
+from ojs_server.ops.rules import chance
 from ojs_server.store.clock import wall_ms
 from ojs_wire.values import uuid7
 

@@ -24,7 +24,7 @@ from ojs_server.domain.schema import MODES
 from ojs_server.domain.target import Reach
 from ojs_server.http.auth import Keys, parse_keys
 from ojs_server.http.origins import Origins, origins_of, parse_host, parse_origin
-from ojs_server.ops.work import Rules
+from ojs_server.ops.rules import Rules
 from ojs_wire.values import format_duration, parse_duration
 
 DEFAULT_DATABASE: Final = "ojs.db"

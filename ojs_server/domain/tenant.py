@@ -6,6 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from ojs_server.domain.errors import InvalidRequest, invalid
+from ojs_server.domain.job import Job
 from ojs_server.domain.naming import refuse_unknown
 from ojs_server.domain.rate_limit import Window, parse_count, parse_key, parse_window
 from ojs_wire.values import kind_of
@@ -79,6 +80,13 @@ def parse_limits(given: object, field: str = "") -> Tenant:
 def scoped(tenant: str | None, name: str) -> str:
     """The name of something that each tenant has for itself."""
     return name if tenant is None else f"{tenant}{BETWEEN}{name}"
+
+
+def counters_of(job: Job) -> tuple[str, ...]:
+    """The counters that a job counts in: its queue's, and its tenant's for that queue and all."""
+    if job.tenant is None:
+        return (job.queue,)
+    return (job.queue, scoped(job.tenant, job.queue), scoped(job.tenant, ""))
 
 
 def unscoped(tenant: str | None, name: str) -> str:

@@ -13,7 +13,7 @@ from ojs_server.http.shared_read import SharedRead
 from ojs_server.metrics import Metrics
 from ojs_server.ops.claim import Deliveries
 from ojs_server.ops.engine import Engine
-from ojs_server.ops.work import Chance
+from ojs_server.ops.rules import Chance
 from ojs_server.outbound import Outbound
 from ojs_server.settings import Settings
 

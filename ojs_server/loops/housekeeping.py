@@ -9,11 +9,11 @@ from ojs_server.domain.errors import OjsError
 from ojs_server.loops.reachability import Reachability
 from ojs_server.ops.cron import Fire
 from ojs_server.ops.engine import Engine
+from ojs_server.ops.ledger import NEAR_MS
 from ojs_server.ops.opening import Open
 from ojs_server.ops.patience import at_most
 from ojs_server.ops.probe import Probe
 from ojs_server.ops.sweep import Sweep, Swept
-from ojs_server.ops.work import NEAR_MS
 from ojs_server.store.base import Reader
 from ojs_server.store.clock import monotonic_ms
 from ojs_server.store.records import DueTimes

@@ -6,7 +6,7 @@ depth and adds to it. Queues without bounds are not looked at.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
@@ -16,10 +16,8 @@ from ojs_server.domain.faults import Fault
 from ojs_server.domain.job import WAITING, Change, Job, StoredJob
 from ojs_server.domain.queue_config import Bounds
 from ojs_server.domain.rate_limit import OF_QUEUE
+from ojs_server.ops.work import Work
 from ojs_server.store.base import BYTES, StaleWrite
-
-if TYPE_CHECKING:
-    from ojs_server.ops.work import Work
 
 # When a producer that was turned away may try again.
 RETRY_AFTER_S: Final = 1
@@ -59,7 +57,7 @@ class Newcomers(msgspec.Struct, frozen=True):
 class Intake:
     """The enqueues of one transaction into bounded queues."""
 
-    def __init__(self, work: "Work", queues: Iterable[str]) -> None:
+    def __init__(self, work: Work, queues: Iterable[str]) -> None:
         self._work = work
         configs = work.tx.configs
         bounds = {name: configs[name].bounds for name in queues if name in configs}
@@ -225,39 +223,6 @@ class Intake:
             self._work.gates.put(msgspec.structs.replace(row, waits_since=self._work.now))
             self._work.note(events.of_queue("backpressure.warning", name, depth=depth, bound=bound))
         return Pressure(name, depth, bound)
-
-
-def note_room(work: "Work") -> None:
-    """Where a bounded queue has fewer waiting jobs than before: tell who waits for that."""
-    configs = work.tx.configs
-    fallen: dict[str, Bounds] = {}
-    for name in work.moved_queues():
-        bounds = configs[name].bounds if name in configs else None
-        if bounds is None:
-            continue
-        # Not the difference: those turned away a moment ago have not seen who left since.
-        if bounds.strategy == "block" and work.departed[name]:
-            work.rooms[name] += work.departed[name]
-        if sum(work.pending(name, state) for state in WAITING) < 0:
-            fallen[name] = bounds
-    if not fallen:
-        return
-    work.gates.settle(OF_QUEUE + name for name in fallen)
-    high = [name for name in fallen if work.gates.row(OF_QUEUE + name).waits_since is not None]
-    loads = work.tx.queue_loads(high) if high else {}
-    for name in high:
-        load = loads[name]
-        depth = load.depth + sum(work.pending(name, state) for state in WAITING)
-        size = load.bytes + work.pending(name, BYTES)
-        if all(
-            used < fallen[name].warning * bound
-            for used, bound in ((depth, fallen[name].depth), (size, fallen[name].bytes))
-            if bound is not None
-        ):
-            row = work.gates.row(OF_QUEUE + name)
-            work.gates.put(msgspec.structs.replace(row, waits_since=None))
-            bound = fallen[name].depth or fallen[name].bytes
-            work.note(events.of_queue("backpressure.cleared", name, depth=depth, bound=bound))
 
 
 def _sizes(bounds: Mapping[str, Bounds], jobs: Iterable[Job], by: int) -> dict[str, Counter[str]]:

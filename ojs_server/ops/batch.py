@@ -14,7 +14,8 @@ from ojs_server.domain.turns import Rota
 from ojs_server.ops.availability import refusal, unavailable
 from ojs_server.ops.locking import foresee, gather, lock
 from ojs_server.ops.operation import Composite, Operation, Outcome, Stage, handler_of
-from ojs_server.ops.work import Chance, Rules, Work
+from ojs_server.ops.rules import Chance, Rules
+from ojs_server.ops.work import Work
 from ojs_server.ops.workflow_moves import advance
 from ojs_server.store.base import OutcomeUnknown, StaleWrite, Store, StoreBusy, StoreUnavailable
 

@@ -21,7 +21,7 @@ from ojs_server.ops.claim import Claim
 from ojs_server.ops.exchange import Exchange
 from ojs_server.ops.locking import gather
 from ojs_server.ops.operation import Operation
-from ojs_server.ops.work import Chance, Rules
+from ojs_server.ops.rules import Chance, Rules
 from ojs_server.store.base import Store, StoreBusy, StoreUnavailable
 from ojs_server.store.records import Contended
 

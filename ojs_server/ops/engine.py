@@ -13,10 +13,10 @@ from ojs_server.ops.contention import Contention
 from ojs_server.ops.group_commit import Caller, GroupCommit
 from ojs_server.ops.operation import Operation, Result
 from ojs_server.ops.pulse import Pulse
+from ojs_server.ops.rules import Chance, Rules, chance
 from ojs_server.ops.signs import Signs
 from ojs_server.ops.tail import ALL, Tail
 from ojs_server.ops.wakeups import Wakeups
-from ojs_server.ops.work import Chance, Rules, chance
 from ojs_server.store.base import Reader, Store, StoreUnavailable
 
 READERS: Final = 4

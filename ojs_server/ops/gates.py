@@ -7,7 +7,7 @@ row it has locked. So the gates are a hint, and the locked row decides.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
@@ -18,11 +18,9 @@ from ojs_server.domain.job import TERMINAL, Change, Job, State
 from ojs_server.domain.limit import Limit, Room
 from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.domain.rate_limit import NO_LIMITS, OF_QUEUE, Policy, policy_in
+from ojs_server.ops.ledger import Ledger
 from ojs_server.store.records import Claimed
 from ojs_wire.values import format_timestamp
-
-if TYPE_CHECKING:
-    from ojs_server.ops.work import Work
 
 # How many jobs of a queue and type stand before an open gate at a time.
 BEFORE: Final = 200
@@ -53,8 +51,8 @@ def guarded(configs: Mapping[str, QueueConfig], queues: Iterable[str]) -> list[s
 class Gates:
     """Gathers what happens to keys, and settles it under their locks."""
 
-    def __init__(self, work: "Work") -> None:
-        self._work = work
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
         # Keys whose jobs have moved, with a job that knows the policy.
         self._touched: dict[str, Job | None] = {}
         self._declared: dict[str, Policy] = {}
@@ -70,17 +68,18 @@ class Gates:
             self._declared[job.rate_key] = policy_in(job.spec, job.queue)
             self._touched[job.rate_key] = job
 
-    def shifted(self, job: Job) -> None:
+    def moved(self, job: Job) -> None:
         """A job of the key stands elsewhere now; how many run has not changed."""
         if job.rate_key is not None:
             self._touched[job.rate_key] = job
 
-    def changed(self, change: Change) -> None:
-        """A job has changed its state."""
-        key = change.before.rate_key
-        if key is not None:
-            self._touched[key] = change.after
-            self._finished[key] += change.before.state == State.ACTIVE
+    def changed(self, changes: Iterable[Change]) -> None:
+        """Jobs have changed their state."""
+        for change in changes:
+            key = change.before.rate_key
+            if key is not None:
+                self._touched[key] = change.after
+                self._finished[key] += change.before.state == State.ACTIVE
 
     def removed(self, job: Job) -> None:
         """A job is gone."""
@@ -89,9 +88,9 @@ class Gates:
 
     def hold(self, job: Job, until: int) -> None:
         """A worker has learned that the job's key is closed until a moment."""
-        if job.rate_key is not None and until > self._work.now:
+        if job.rate_key is not None and until > self._ledger.now:
             self._touched[job.rate_key] = job
-            held = min(until, self._work.now + MAX_HOLD_MS)
+            held = min(until, self._ledger.now + MAX_HOLD_MS)
             self._holds[job.rate_key] = max(held, self._holds.get(job.rate_key, 0))
 
     def override(self, name: str, policy: Policy | None, until: int | None) -> None:
@@ -104,11 +103,11 @@ class Gates:
         missing = {name for name in names if name not in self._rows}
         if not missing:
             return
-        found = self._work.tx.load_limits(missing)
+        found = self._ledger.tx.load_limits(missing)
         absent = sorted(missing - found.keys())
         if absent:
-            self._work.tx.insert_limits([self._new(name, jobs.get(name)) for name in absent])
-            found.update(self._work.tx.load_limits(absent))
+            self._ledger.tx.insert_limits([self._new(name, jobs.get(name)) for name in absent])
+            found.update(self._ledger.tx.load_limits(absent))
         self._rows.update(found)
         self._stored.update(found)
 
@@ -137,7 +136,7 @@ class Gates:
 
     def open_due(self, limit: int) -> list[str]:
         """Open the limits whose time has come; answers which they are."""
-        found = self._work.tx.load_opening(limit)
+        found = self._ledger.tx.load_opening(limit)
         due = [row for row in found if row.name not in self._rows]
         for row in due:
             self._rows[row.name] = self._stored[row.name] = row
@@ -146,7 +145,7 @@ class Gates:
     def admit(self, claimed: Sequence[Claimed]) -> tuple[list[Claimed], int]:
         """Ask the keys of jobs that were taken on trial; answers those that start, and how many
         were sent back."""
-        work = self._work
+        ledger = self._ledger
         jobs = {one.job.rate_key: one.job for one in claimed if one.job.rate_key is not None}
         self.lock(jobs, jobs)
         # Time has opened these, and jobs behind their gates may come before those at hand.
@@ -154,7 +153,7 @@ class Gates:
             key
             for key in jobs
             if self._rows[key].waits_since is not None
-            and limits.room(self._rows[key], work.now).count != 0
+            and limits.room(self._rows[key], ledger.now).count != 0
         }
         kept: list[Claimed] = []
         taken: list[str] = []
@@ -165,10 +164,10 @@ class Gates:
             if key is None:
                 kept.append(one)
                 continue
-            free = limits.room(self._rows[key], work.now)
+            free = limits.room(self._rows[key], ledger.now)
             if key not in late and free.count != 0:
-                self._rows[key] = limits.start(self._rows[key], work.now)
-                job = msgspec.structs.replace(one.job, started_at=work.now, due_at=None)
+                self._rows[key] = limits.start(self._rows[key], ledger.now)
+                job = msgspec.structs.replace(one.job, started_at=ledger.now, due_at=None)
                 kept.append(msgspec.structs.replace(one, job=job))
                 taken.append(job.id)
                 continue
@@ -179,11 +178,11 @@ class Gates:
             if key not in late and not job.gated:
                 refused.append((job, free))
         if taken:
-            work.tx.keep_taken(taken)
+            ledger.tx.keep_taken(taken)
         if back:
-            work.tx.send_back(back)
+            ledger.tx.send_back(back)
         self._touched.update(jobs)
-        work.apply([self._turned_away(job, free) for job, free in refused])
+        ledger.apply([self._turned_away(job, free) for job, free in refused])
         return kept, len(back)
 
     def save(self) -> None:
@@ -191,24 +190,24 @@ class Gates:
         self.settle()
         changed = [row for name, row in self._rows.items() if row != self._stored[name]]
         if changed:
-            self._work.tx.save_limits(sorted(changed, key=lambda row: row.name))
+            self._ledger.tx.save_limits(sorted(changed, key=lambda row: row.name))
 
     def _new(self, name: str, job: Job | None) -> Limit:
         policy = NO_LIMITS if job is None else policy_in(job.spec, job.queue)
-        return Limit(name, self._declared.get(name, policy), used_at=self._work.now)
+        return Limit(name, self._declared.get(name, policy), used_at=self._ledger.now)
 
     def _bring_up(self, name: str) -> None:
         row = self._rows[name]
         if ended := self._finished.pop(name, 0):
             row = limits.finish(row, ended)
         if (policy := self._declared.pop(name, None)) is not None:
-            row = msgspec.structs.replace(row, policy=policy, used_at=self._work.now)
+            row = msgspec.structs.replace(row, policy=policy, used_at=self._ledger.now)
         if (until := self._holds.pop(name, None)) is not None:
             row = limits.hold(row, until)
             self._tell("dynamic_adjusted", name, until=format_timestamp(until), reason="worker")
         if (word := self._overrides.pop(name, None)) is not None:
             row = msgspec.structs.replace(
-                row, override=word[0], override_until=word[1], used_at=self._work.now
+                row, override=word[0], override_until=word[1], used_at=self._ledger.now
             )
             ends = None if word[1] is None else format_timestamp(word[1])
             self._tell("dynamic_adjusted", name, until=ends, reason="operator")
@@ -216,11 +215,11 @@ class Gates:
 
     def refresh(self, names: Sequence[str]) -> int:
         """See who may come before the gates of locked keys; answers how many jobs did."""
-        now = self._work.now
+        now = self._ledger.now
         rooms = {name: limits.room(self._rows[name], now) for name in names}
         opened = self._open(rooms)
         closed = [name for name, free in rooms.items() if free.count == 0]
-        waited_for = self._work.tx.gated_keys(closed) if closed else set()
+        waited_for = self._ledger.tx.gated_keys(closed) if closed else set()
         for name in closed:
             self._close(name, rooms[name], waited_for=name in waited_for)
         return opened
@@ -234,11 +233,11 @@ class Gates:
         first: dict[str, str] = {}
         late: set[str] = set()
         done = 0
-        for one in self._work.tx.open_gates(wanted) if wanted else ():
+        for one in self._ledger.tx.open_gates(wanted) if wanted else ():
             if one.done:
                 done += 1
                 first.setdefault(one.name, one.job_id)
-                self._work.wakes[one.queue] += 1
+                self._ledger.wakes[one.queue] += 1
             else:
                 late.add(one.name)
         for name in wanted:
@@ -248,7 +247,7 @@ class Gates:
             self._rows[name] = msgspec.structs.replace(
                 row,
                 waits_since=row.waits_since if name in late else None,
-                opens_at=self._expect(self._work.now + AGAIN_MS) if name in late else None,
+                opens_at=self._expect(self._ledger.now + AGAIN_MS) if name in late else None,
             )
         return done
 
@@ -265,19 +264,19 @@ class Gates:
             )
         self._rows[name] = msgspec.structs.replace(
             row,
-            waits_since=(row.waits_since or self._work.now) if waited_for else None,
+            waits_since=(row.waits_since or self._ledger.now) if waited_for else None,
             opens_at=self._expect(free.opens_at) if waited_for else None,
         )
 
     def _turned_away(self, job: Job, free: Room) -> Change:
-        now, keep = self._work.now, self._work.keep(job.queue)
+        now, keep = self._ledger.now, self._ledger.keep(job.queue)
         if job.on_limit == "drop":
             return lifecycle.drop(job, _LIMITED, events.rate_dropped(job), now, keep)
         return lifecycle.put_off(job, free.opens_at or now + LATER_MS)
 
     def _expect(self, moment: int | None) -> int | None:
-        self._work.expect_here(moment)
+        self._ledger.expect_here(moment)
         return moment
 
     def _tell(self, kind: str, name: str, **data: object) -> None:
-        self._work.note(events.of_limit(f"rate_limit.{kind}", name, **data))
+        self._ledger.note(events.of_limit(f"rate_limit.{kind}", name, **data))

@@ -7,8 +7,9 @@ from ojs_server.domain.tenant import DEFAULT
 from ojs_server.ops import cron, workflow
 from ojs_server.ops.gates import guarded
 from ojs_server.ops.operation import Locks, Operation
+from ojs_server.ops.rules import Rules
 from ojs_server.ops.sharing import guards, limited_pools, limited_tenants
-from ojs_server.ops.work import Rules, Work
+from ojs_server.ops.work import Work
 from ojs_server.store.records import Foreseen
 
 

@@ -16,7 +16,8 @@ import msgspec
 from ojs_server.domain.errors import OjsError
 from ojs_server.domain.validate import Draft
 from ojs_server.domain.workers import Worker
-from ojs_server.ops.work import Rules, Work, outcome_of
+from ojs_server.ops.rules import Rules
+from ojs_server.ops.work import Work, outcome_of
 
 Result = TypeVar("Result", covariant=True)
 

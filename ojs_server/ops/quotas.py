@@ -6,7 +6,7 @@ without limits are not looked at.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
@@ -19,9 +19,7 @@ from ojs_server.domain.rate_limit import Policy
 from ojs_server.domain.tenant import DEFAULT, OF_TENANT, scoped
 from ojs_server.ops.backpressure import RETRY_AFTER_S, Newcomers
 from ojs_server.ops.sharing import guards, limited_tenants
-
-if TYPE_CHECKING:
-    from ojs_server.ops.work import Work
+from ojs_server.ops.work import Work
 
 _JOBS: Final = "jobs"
 _DEPTH: Final = "depth"
@@ -30,7 +28,7 @@ _DEPTH: Final = "depth"
 class Quotas:
     """The enqueues of one transaction by limited tenants."""
 
-    def __init__(self, work: "Work", asking: Iterable[Newcomers]) -> None:
+    def __init__(self, work: Work, asking: Iterable[Newcomers]) -> None:
         self._work = work
         self._tenants = limited_tenants(
             work.tx.sharing,
@@ -118,7 +116,7 @@ class Quotas:
         return error
 
 
-def require_room(work: "Work", new: Newcomers) -> None:
+def require_room(work: Work, new: Newcomers) -> None:
     """Let in what is enqueued by another way than a request for jobs, or raise why not."""
     if not work.tx.sharing.tenants:
         return

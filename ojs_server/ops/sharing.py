@@ -8,23 +8,20 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
 from ojs_server.domain import events
 from ojs_server.domain.choice import QueueOrder, choose
 from ojs_server.domain.demand import Ability, may_run
-from ojs_server.domain.job import Job
 from ojs_server.domain.pool import OF_POOL, Pool, PoolOrder, declared
 from ojs_server.domain.sharing import Sharing
-from ojs_server.domain.tenant import OF_TENANT, Tenant, scoped
+from ojs_server.domain.tenant import OF_TENANT, Tenant, counters_of
 from ojs_server.domain.workers import Worker, profile_of
 from ojs_server.ops import matching
+from ojs_server.ops.work import Work
 from ojs_server.store.records import Claimed, Lane
-
-if TYPE_CHECKING:
-    from ojs_server.ops.work import Work
 
 # So many tenants of a queue are looked at by one claim; those behind them by the next.
 MOST_TENANTS: Final = 100
@@ -91,13 +88,6 @@ def pool_of(wish: Wish, sharing: Sharing) -> Pool | None:
     return Pool(wish.queues, strategy=wish.way.strategy, weights=dict(wish.way.weights))
 
 
-def counters_of(job: Job) -> tuple[str, ...]:
-    """The counters that a job counts in: its queue's, and its tenant's for that queue and all."""
-    if job.tenant is None:
-        return (job.queue,)
-    return (job.queue, scoped(job.tenant, job.queue), scoped(job.tenant, ""))
-
-
 def limited_tenants(sharing: Sharing, names: Iterable[str] | None = None) -> Mapping[str, Tenant]:
     """Those of these tenants, or of all, whose limits must be looked at."""
     if not sharing.tenants:
@@ -122,7 +112,7 @@ def limited_pools(sharing: Sharing) -> list[str]:
     return [name for name, pool in sharing.pools.items() if pool.concurrency is not None]
 
 
-def order_of(work: "Work", wish: Wish, pool: Pool, active: Mapping[str, int]) -> PoolOrder:
+def order_of(work: Work, wish: Wish, pool: Pool, active: Mapping[str, int]) -> PoolOrder:
     """The order of a pool's queues, which goes on where the last claim of this node left it."""
     named = wish.way is not None and wish.way.pool
     name = f"pool:{named}" if named else f"queues:{','.join(sorted(wish.queues))}"
@@ -130,12 +120,12 @@ def order_of(work: "Work", wish: Wish, pool: Pool, active: Mapping[str, int]) ->
     return PoolOrder(pool, work.rota.of(name), work.rota.patience(name), active, work.now, tell)
 
 
-def _tell_starved(work: "Work", pool: str | None, queue: str) -> None:
+def _tell_starved(work: Work, pool: str | None, queue: str) -> None:
     work.note(events.of_queue("scheduling.queue_starved", queue, pool=pool))
 
 
 def claim(
-    work: "Work",
+    work: Work,
     wish: Wish,
     limit: int,
     room: Mapping[str, int],
@@ -172,7 +162,7 @@ def claim(
     return taken
 
 
-def _lanes(work: "Work", wish: Wish) -> list[Lane]:
+def _lanes(work: Work, wish: Wish) -> list[Lane]:
     tenants: list[tuple[str, str | None]]
     if wish.tenant is not None:
         tenants = [(queue, wish.tenant) for queue in wish.queues]
@@ -187,7 +177,7 @@ def _lanes(work: "Work", wish: Wish) -> list[Lane]:
     ]
 
 
-def _tenants(work: "Work", queues: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _tenants(work: Work, queues: Sequence[str]) -> Iterator[tuple[str, str]]:
     """The tenants of queues that are looked at this time; a hundred of each, in turn."""
     left_off = {queue: work.rota.left_off(queue) for queue in queues}
     found = work.tx.tenants_waiting(left_off, MOST_TENANTS)

@@ -1,59 +1,24 @@
-"""What one transaction does: the changes, and what must be said about them once it commits."""
+"""The unit of work: a ledger, the limits that listen to it, and what makes jobs of drafts."""
 
-import random
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import groupby
-from typing import Final, TypeVar, TypeVarTuple
-
-import msgspec
-from msgspec.structs import replace
+from collections.abc import Callable, Sequence
+from typing import TypeVar, TypeVarTuple
 
 from ojs_server.domain.birth import born, likeness
-from ojs_server.domain.dead_letter import marks_of
 from ojs_server.domain.errors import OjsError
-from ojs_server.domain.happened import Happened
-from ojs_server.domain.job import TERMINAL, WAITING, Change, Event, Job, State, StoredJob
-from ojs_server.domain.profile import OJS, Profile
+from ojs_server.domain.job import Job, State, StoredJob
 from ojs_server.domain.rate_limit import place_of_retry
-from ojs_server.domain.retention import Retention
 from ojs_server.domain.routing import routed
 from ojs_server.domain.siblings import Siblings, looks_of, siblings
-from ojs_server.domain.tenant import DEFAULT
 from ojs_server.domain.turns import Rota
 from ojs_server.domain.validate import Draft
-from ojs_server.ops import beside
-from ojs_server.ops.backpressure import note_room
 from ojs_server.ops.gates import Gates
-from ojs_server.ops.sharing import counters_of
-from ojs_server.store.base import BYTES, Tx
-from ojs_wire.values import RisingIds
-
-# Every node looks this often what falls due; of what falls due sooner the others are told.
-NEAR_MS: Final = 500
+from ojs_server.ops.ledger import Ledger
+from ojs_server.ops.limits import Limits
+from ojs_server.ops.rules import Chance, Rules
+from ojs_server.store.base import Tx
 
 Asked = TypeVarTuple("Asked")
 Answer = TypeVar("Answer")
-
-
-class Rules(msgspec.Struct, frozen=True):
-    """The server's settings that decide how operations end."""
-
-    profile: Profile = OJS
-    run_ms: int | None = None
-    keep: Retention = Retention()
-    conformance: bool = False
-    retry_priority: str = "equal"
-    schema_validation: str = "warn"
-
-
-class Chance(msgspec.Struct, frozen=True):
-    """Where randomness comes from."""
-
-    bits: Callable[[int], int]
-    dice: Callable[[], float]
-    # So many for a moment, each above the one before it.
-    new_ids: Callable[[int, int], Sequence[str]]
 
 
 def outcome_of(decide: Callable[[*Asked], Answer], *asked: *Asked) -> Answer | OjsError:
@@ -64,57 +29,16 @@ def outcome_of(decide: Callable[[*Asked], Answer], *asked: *Asked) -> Answer | O
         return error
 
 
-def chance() -> Chance:
-    """Randomness seeded by the operating system."""
-    source = random.Random()
-    return Chance(source.getrandbits, source.random, RisingIds(source.getrandbits).many)
-
-
-def _alike(jobs: Iterable[Job]) -> Iterator[list[Job]]:
-    """Jobs in runs that count alike, which those of one call or of one producer do."""
-    return (list(run) for _, run in groupby(jobs, _kind))
-
-
-def _kind(job: Job) -> tuple[object, ...]:
-    return job.queue, job.state, job.tenant, job.due_at, job.rate_key, job.on_limit
-
-
-def _size(jobs: Iterable[Job]) -> int:
-    return sum([job.size for job in jobs])
-
-
-class Work:
-    """One transaction's ledger: state, counters and events are written together."""
+class Work(Ledger):
+    """What the operations of one transaction work with."""
 
     def __init__(self, tx: Tx, rules: Rules, luck: Chance, rota: Rota) -> None:
-        self.tx = tx
-        self.now = tx.now
-        self.rules = rules
-        self.luck = luck
-        self.rota = rota
-        self.wakes: Counter[str] = Counter()
-        self.ended: list[str] = []
-        # Workers that fetched, whose rows say what is not much older.
-        self.heard: list[str] = []
-        self.due_at: int | None = None
-        self._told_due: int | None = None
-        self._ended_members: list[tuple[str, Change]] = []
-        # The place of the last event, once they are written.
-        self.logged = 0
-        self.events = Happened()
-        self._counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        # Room that producers may wait for, by queue.
-        self.rooms: Counter[str] = Counter()
-        # How many jobs no longer wait, whatever has come in their place.
-        self.departed: Counter[str] = Counter()
+        super().__init__(tx, rules, luck, rota)
         self.gates = Gates(self)
+        self.listen(Limits(self, self.gates))
         # How the draft looked whose job was made last, and what such jobs are like.
         self._looks: object = None
         self._like: Job
-
-    def new_id(self) -> str:
-        """An id for this moment."""
-        return self.luck.new_ids(self.now, 1)[0]
 
     def routed(self, draft: Draft) -> Draft:
         """The draft with a version, where its type is routed and it asks for none."""
@@ -133,108 +57,6 @@ class Work:
         ids = self.luck.new_ids(self.now, count)
         return siblings(drafts, self._likeness(drafts[0]), ids, self.tx.positions(count))
 
-    def add(self, jobs: Sequence[StoredJob], happened: Sequence[Event]) -> set[str]:
-        """Store new jobs; answers the ids that were taken."""
-        jobs = self._owned(jobs)
-        taken = self.tx.insert_jobs(jobs)
-        self._joined((one.job for one in jobs if one.job.id not in taken), self.gates.added)
-        self.events.add(
-            [event for event in happened if event.subject not in taken] if taken else happened
-        )
-        return taken
-
-    def add_new(self, jobs: Sequence[StoredJob], happened: Sequence[Event]) -> None:
-        """Store new jobs whose ids this transaction has made."""
-        jobs = self._owned(jobs)
-        self.tx.insert_new_jobs(jobs)
-        if isinstance(jobs, Siblings):
-            self.gates.added(jobs[-1].job)
-            self._join(jobs.like, len(jobs), sum(jobs.sizes))
-        else:
-            self._joined([one.job for one in jobs], self.gates.added)
-        self.events.add(happened)
-
-    def apply(self, changes: Sequence[Change], *, followed: bool = False) -> None:
-        """Store decided transitions, end the leases of jobs that leave `active`.
-
-        Here passes every end of a job, so here it is seen which workflows must be moved on; one
-        that calls its own jobs off has `followed` them itself.
-        """
-        if not changes:
-            return
-        left = [change.before.id for change in changes if change.before.state == State.ACTIVE]
-        self.tx.write_changes(changes)
-        self.tx.drop_leases(left)
-        if marked := [change for change in changes if change.before.beside]:
-            beside.start_over(self.tx, marked)
-        if lost := [change for change in changes if change.lost is not None]:
-            beside.note_lost(self.tx, lost)
-        if marks := marks_of(changes):
-            self.tx.mark_dead(marks)
-        self._shift(changes)
-        self.events.add([event for change in changes for event in change.events])
-        for change in changes:
-            self.gates.changed(change)
-            if change.after.workflow_id is not None and not followed:
-                self._note_member(change.after.workflow_id, change)
-        self._freed(left, changes)
-
-    def transfer(self, changes: Sequence[Change]) -> None:
-        """Count jobs that were stored in another queue; nothing else about them has changed."""
-        self._shift(changes, self.gates.shifted)
-
-    def _likeness(self, draft: Draft) -> Job:
-        # One producer's jobs look alike, and come together.
-        looks = looks_of(draft)
-        if looks != self._looks:
-            self._looks = looks
-            self._like = likeness(draft, self.now, self.rules.profile.max_attempts)
-        return self._like
-
-    def take_ended_members(self) -> list[tuple[str, Change]]:
-        """The jobs that have ended since this was asked last, each with its workflow's id."""
-        ended, self._ended_members = self._ended_members, []
-        return ended
-
-    def ended_workflows(self) -> set[str]:
-        """The workflows that those are of."""
-        return {workflow_id for workflow_id, _ in self._ended_members}
-
-    def remove(self, jobs: Sequence[Job]) -> None:
-        """Delete finished jobs."""
-        if jobs:
-            self.tx.delete_jobs([job.id for job in jobs])
-            beside.remove(self.tx, jobs)
-            for alike in _alike(jobs):
-                self._leave(alike)
-                self.gates.removed(alike[-1])
-
-    def unstore(self, jobs: Sequence[Job]) -> None:
-        """Take back jobs that this same transaction added, as if they had never been."""
-        self.remove([self._own(job) for job in jobs])
-        gone = {job.id for job in jobs}
-        self.events = Happened(event for event in self.events if event.subject not in gone)
-
-    def handed_out(self, jobs: Iterable[Job]) -> None:
-        """Count jobs that the store itself took out of their queues (the claim)."""
-        for alike in _alike(jobs):
-            first, count, size = alike[0], len(alike), _size(alike)
-            for name in counters_of(first):
-                counts = self._counts[name]
-                counts[State.AVAILABLE] -= count
-                counts[first.state] += count
-                counts[BYTES] -= size
-            self.departed[first.queue] += count
-
-    def note(self, event: Event) -> None:
-        """Tell what no job change carries."""
-        self.events.add((event,))
-
-    def keep(self, queue: str) -> Retention:
-        """How long finished jobs of a queue stay."""
-        config = self.tx.configs.get(queue)
-        return self.rules.keep if config is None else config.keep(self.rules.keep)
-
     def places(self, job: Job) -> Callable[[], int]:
         """What gives a job its place when it joins its queue: a retry under a limit has its own."""
         preference = self.rules.retry_priority
@@ -245,100 +67,10 @@ class Work:
             return self.tx.position
         return lambda: place_of_retry(self.tx.position(), preference)
 
-    def pending(self, queue: str, counter: str) -> int:
-        """What this transaction adds to a counter of a queue, and has not written yet."""
-        counts = self._counts.get(queue)
-        return 0 if counts is None else counts[counter]
-
-    def moved_queues(self) -> list[str]:
-        """The queues whose counters this transaction moves."""
-        return list(self._counts)
-
-    def expect(self, moment: int | None) -> None:
-        """Something falls due at this moment; housekeeping must be awake then, on every node."""
-        if moment is not None and (self._told_due is None or moment < self._told_due):
-            self._told_due = moment
-        self.expect_here(moment)
-
-    def expect_here(self, moment: int | None) -> None:
-        """The same for this node's housekeeping alone; the others find out when they look."""
-        if moment is not None and (self.due_at is None or moment < self.due_at):
-            self.due_at = moment
-
-    def flush(self) -> None:
-        """Write limits, counters and events; the last act before the commit."""
-        if self.tx.configs:
-            note_room(self)
-        self.gates.save()
-        deltas = {queue: counts for queue, counts in self._counts.items() if any(counts.values())}
-        self.tx.add_counts(deltas)
-        self.logged = self.tx.insert_events(self.events)
-        if self.wakes or self.rooms:
-            self.tx.announce(self.wakes | self.rooms)
-        if self._told_due is not None and self._told_due <= self.now + NEAR_MS:
-            self.tx.announce_due(self._told_due)
-
-    def _owned(self, jobs: Sequence[StoredJob]) -> Sequence[StoredJob]:
-        """The jobs with a tenant each, once any job ever had one."""
-        alike = isinstance(jobs, Siblings)
-        if not self.tx.sharing.tenancy:
-            if not any(one.job.tenant for one in (jobs[:1] if alike else jobs)):
-                return jobs
-            self.tx.begin_tenancy()
-        if isinstance(jobs, Siblings):
-            return jobs if jobs.like.tenant else jobs.owned(DEFAULT)
-        return [replace(stored, job=self._own(stored.job)) for stored in jobs]
-
-    def _own(self, job: Job) -> Job:
-        if job.tenant is None and self.tx.sharing.tenancy:
-            return replace(job, tenant=DEFAULT)
-        return job
-
-    def _shift(self, changes: Sequence[Change], tell: Callable[[Job], None] | None = None) -> None:
-        for alike in _alike([change.before for change in changes]):
-            self._leave(alike)
-        self._joined([change.after for change in changes], tell)
-
-    def _joined(self, jobs: Iterable[Job], tell: Callable[[Job], None] | None) -> None:
-        for alike in _alike(jobs):
-            if tell is not None:
-                tell(alike[-1])
-            self._join(alike[0], len(alike), _size(alike))
-            if alike[0].state in TERMINAL:
-                self.ended += [job.id for job in alike]
-
-    def _join(self, like: Job, count: int, size: int) -> None:
-        self._count(like, count, size)
-        self.expect(like.due_at)
-        if like.state == State.AVAILABLE and not like.gated:
-            self.wakes[like.queue] += count
-
-    def _note_member(self, workflow_id: str, change: Change) -> None:
-        if change.after.state in TERMINAL and change.before.state not in TERMINAL:
-            self._ended_members.append((workflow_id, change))
-
-    def _leave(self, alike: Sequence[Job]) -> None:
-        self._count(alike[0], -len(alike), -_size(alike))
-
-    def _count(self, like: Job, count: int, size: int) -> None:
-        waits = like.state in WAITING
-        for name in counters_of(like):
-            counts = self._counts[name]
-            counts[like.state] += count
-            if waits:
-                counts[BYTES] += size
-        if waits and count < 0:
-            self.departed[like.queue] -= count
-
-    def _freed(self, left: Sequence[str], changes: Sequence[Change]) -> None:
-        """Jobs have ended in queues, or of tenants, of which only so many may run at a time."""
-        configs, tenants = self.tx.configs, self.tx.sharing.tenants
-        if left and (configs or tenants):
-            for change in changes:
-                job = change.before
-                config, tenant = configs.get(job.queue), tenants.get(job.tenant or "")
-                limited = (config is not None and config.policy.concurrency is not None) or (
-                    tenant is not None and tenant.max_concurrency is not None
-                )
-                if limited and job.state == State.ACTIVE:
-                    self.wakes[job.queue] += 1
+    def _likeness(self, draft: Draft) -> Job:
+        # One producer's jobs look alike, and come together.
+        looks = looks_of(draft)
+        if looks != self._looks:
+            self._looks = looks
+            self._like = likeness(draft, self.now, self.rules.profile.max_attempts)
+        return self._like

@@ -18,17 +18,6 @@ PACKAGES = (
     "benchmarks",
     "tests",
 )
-# Circles that are known, and are to be taken apart: each must still be there, or its line goes.
-KNOWN = {
-    frozenset(
-        {
-            "ojs_server.ops.backpressure",
-            "ojs_server.ops.gates",
-            "ojs_server.ops.sharing",
-            "ojs_server.ops.work",
-        }
-    ),
-}
 
 Graph = Mapping[str, Collection[str]]
 
@@ -36,7 +25,7 @@ Graph = Mapping[str, Collection[str]]
 def test_no_module_imports_itself_by_way_of_others() -> None:
     imports = graph(ROOT, PACKAGES)
     assert all(any(name.split(".")[0] == package for name in imports) for package in PACKAGES)
-    assert circles(imports) == KNOWN
+    assert circles(imports) == set()
 
 
 @pytest.mark.parametrize(

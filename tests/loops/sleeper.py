@@ -8,10 +8,10 @@ from typing import Any
 from ojs_server.loops.housekeeping import Housekeeping
 from ojs_server.ops.availability import Availability, refusal
 from ojs_server.ops.probe import Probe, Probed
+from ojs_server.ops.rules import Rules
 from ojs_server.ops.signs import Heard, Signs
 from ojs_server.ops.sweep import Sweep, Swept
 from ojs_server.ops.wakeups import Wakeups
-from ojs_server.ops.work import Rules
 from ojs_server.store.base import StoreUnavailable
 from ojs_server.store.records import DueTimes, QueueCounts
 

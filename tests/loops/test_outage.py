@@ -13,7 +13,7 @@ from ojs_server.loops.runner import Loops
 from ojs_server.ops.beat import Beat
 from ojs_server.ops.claim import Claim
 from ojs_server.ops.engine import Engine
-from ojs_server.ops.work import Rules
+from ojs_server.ops.rules import Rules
 from ojs_server.store.open import open_store
 from tests.loops.sleeper import Sleeper
 from tests.ops.bench import HandClock, enqueue, luck

@@ -12,9 +12,9 @@ from ojs_server.ops.batch import Committed
 from ojs_server.ops.beat import Beat, Beaten
 from ojs_server.ops.claim import Claim, Delivery
 from ojs_server.ops.enqueue import Enqueue
+from ojs_server.ops.rules import Chance, Rules
 from ojs_server.ops.settle import Ack, Fail
 from ojs_server.ops.sweep import Sweep, Swept
-from ojs_server.ops.work import Chance, Rules
 from ojs_server.store.base import Store
 from ojs_server.store.records import EventFilter
 from ojs_wire import codec

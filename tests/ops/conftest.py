@@ -7,7 +7,7 @@ from contextlib import ExitStack, closing
 import pytest
 
 from ojs_server.ops.engine import Engine
-from ojs_server.ops.work import Rules
+from ojs_server.ops.rules import Rules
 from ojs_server.store.base import Store
 from ojs_server.store.open import open_store
 from tests.ops.bench import Bench, HandClock, luck

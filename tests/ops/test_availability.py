@@ -18,9 +18,9 @@ from ojs_server.ops.engine import Engine
 from ojs_server.ops.exchange import Exchange, RepeatableAck
 from ojs_server.ops.group_commit import MAX_BATCH
 from ojs_server.ops.probe import Probe
+from ojs_server.ops.rules import Rules
 from ojs_server.ops.settle import Ack
 from ojs_server.ops.sweep import Sweep
-from ojs_server.ops.work import Rules
 from ojs_server.store.base import OutcomeUnknown, StaleWrite, Store, StoreBusy, StoreUnavailable
 from tests.ops.bench import Bench, enqueue, luck
 from tests.ops.refusing import INNER, Refusing

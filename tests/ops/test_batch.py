@@ -22,9 +22,9 @@ from ojs_server.ops.control import Purge, Reset, SetPaused
 from ojs_server.ops.engine import Engine
 from ojs_server.ops.exchange import Exchange, RepeatableAck
 from ojs_server.ops.move import Move
+from ojs_server.ops.rules import Rules
 from ojs_server.ops.settle import Ack, Cancel
 from ojs_server.ops.sharers import SaveTenant
-from ojs_server.ops.work import Rules
 from ojs_server.store.base import OutcomeUnknown, StaleWrite, Store, StoreUnavailable
 from ojs_server.store.postgres.transaction import PostgresTx
 from ojs_server.store.records import Foreseen

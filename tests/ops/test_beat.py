@@ -8,8 +8,8 @@ import pytest
 from ojs_server.domain.workers import Directive, WorkerState
 from ojs_server.ops.beat import Beat
 from ojs_server.ops.presence import Deregister, Direct, Register
+from ojs_server.ops.rules import Rules
 from ojs_server.ops.settle import Cancel
-from ojs_server.ops.work import Rules
 from tests.ops.bench import Bench
 
 NOBODY = "0190a0f0-0000-7000-8000-00000000000f"

@@ -12,8 +12,8 @@ import pytest
 from ojs_server.ops import batch, group_commit
 from ojs_server.ops.engine import Engine
 from ojs_server.ops.exchange import Exchange, RepeatableAck
+from ojs_server.ops.rules import Rules
 from ojs_server.ops.settle import Ack
-from ojs_server.ops.work import Rules
 from ojs_server.store.base import Store, StoreBusy
 from tests.ops.bench import Bench, HandClock, enqueue, luck
 from tests.ops.test_batch import Faulty, names

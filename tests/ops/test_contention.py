@@ -15,9 +15,9 @@ from ojs_server.ops.claim import Claim
 from ojs_server.ops.contention import SUSPECTS_S, Contention
 from ojs_server.ops.engine import Engine
 from ojs_server.ops.exchange import Exchange, RepeatableAck
+from ojs_server.ops.rules import Rules
 from ojs_server.ops.settle import Ack
 from ojs_server.ops.sharers import SaveTenant
-from ojs_server.ops.work import Rules
 from ojs_server.store.base import Store
 from ojs_server.store.open import open_store
 from tests.ops.bench import Bench, HandClock, enqueue

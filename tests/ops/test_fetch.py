@@ -18,9 +18,9 @@ from ojs_server.ops.engine import Engine
 from ojs_server.ops.exchange import Exchange
 from ojs_server.ops.fetch import fetch
 from ojs_server.ops.presence import Direct, Register
+from ojs_server.ops.rules import Rules
 from ojs_server.ops.settle import Ack, Activate, Fail
 from ojs_server.ops.sweep import Sweep
-from ojs_server.ops.work import Rules
 from ojs_server.store.base import Store
 from tests.ops.bench import HandClock, enqueue
 from tests.ops.crowd import Crowd

@@ -39,6 +39,7 @@ from ojs_server.ops.probe import Probe
 from ojs_server.ops.progress import Advance
 from ojs_server.ops.rooms import Begin, Join
 from ojs_server.ops.routing import DropRouting, SaveRouting
+from ojs_server.ops.rules import Rules
 from ojs_server.ops.schemas import RegisterSchema, RemoveSchema
 from ojs_server.ops.sessions import DropSession, OpenSession
 from ojs_server.ops.settle import Ack, Activate, Cancel, Fail, Remove, Rerun, Revive
@@ -46,7 +47,6 @@ from ojs_server.ops.sharers import DropPool, DropTenant, SavePool, SaveTenant
 from ojs_server.ops.signs import Heard
 from ojs_server.ops.sweep import Sweep
 from ojs_server.ops.webhooks import AmendWebhook, Replay, RotateSecret, Subscribe, Unsubscribe
-from ojs_server.ops.work import Rules
 from ojs_server.store.open import open_store
 from tests.ops.bench import Bench, HandClock, enqueue
 from tests.ops.flows import Flows, group, request

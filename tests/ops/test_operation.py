@@ -10,8 +10,8 @@ from ojs_server.ops.claim import Claim, Deliveries
 from ojs_server.ops.engine import Engine
 from ojs_server.ops.enqueue import Enqueued
 from ojs_server.ops.operation import Operation, Stage, handler_of, handles
+from ojs_server.ops.rules import Rules
 from ojs_server.ops.settle import Ack, Cancel, Repeated
-from ojs_server.ops.work import Rules
 from ojs_server.store.base import Store
 from tests.ops.bench import enqueue
 from tests.ops.kinds import KINDS, Kind

@@ -20,8 +20,8 @@ from ojs_server.domain.retention import Retention
 from ojs_server.domain.workers import WorkerState
 from ojs_server.ops.control import SetPaused
 from ojs_server.ops.presence import Deregister, Register
+from ojs_server.ops.rules import Rules
 from ojs_server.ops.settle import Activate, Cancel, Remove, Repeated, Revive
-from ojs_server.ops.work import Rules
 from ojs_wire.values import uuid7
 from tests.ops.bench import Bench, enqueue
 from tests.ops.model import FINAL, KEEP_MS, LEASE_MS, Known, Peer

@@ -4,9 +4,9 @@ import pytest
 
 from ojs_server.domain.retention import Retention
 from ojs_server.ops import prune
+from ojs_server.ops.rules import Rules
 from ojs_server.ops.settle import Remove, Revive
 from ojs_server.ops.sweep import Sweep, Swept
-from ojs_server.ops.work import Rules
 from ojs_server.store.base import Store
 from ojs_server.store.records import EventFilter
 from tests.ops.bench import Bench, HandClock

@@ -11,8 +11,8 @@ from ojs_server.domain.rate_limit import FAR, Policy, Window
 from ojs_server.ops.claim import Claim
 from ojs_server.ops.control import SetPaused
 from ojs_server.ops.opening import Open, Override
+from ojs_server.ops.rules import Rules
 from ojs_server.ops.settle import Ack, Activate, Cancel, Revive
-from ojs_server.ops.work import Rules
 from ojs_server.store.base import Store
 from ojs_server.store.open import open_store
 from tests.ops.bench import Bench, HandClock, enqueue

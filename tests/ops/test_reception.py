@@ -11,7 +11,7 @@ from ojs_server.domain.workers import Presence, WorkerState
 from ojs_server.ops.claim import Claim
 from ojs_server.ops.exchange import Exchange, RepeatableAck
 from ojs_server.ops.presence import Delete, Deregister, Register
-from ojs_server.ops.work import Rules
+from ojs_server.ops.rules import Rules
 from tests.ops.bench import Bench
 
 OTHERS = ["ojs", "jobmanager", "zeebe"]

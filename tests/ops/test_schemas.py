@@ -11,8 +11,8 @@ from ojs_server.domain.version import Version
 from ojs_server.ops import schemas
 from ojs_server.ops.bulk_enqueue import BulkEnqueue, Entry
 from ojs_server.ops.enqueue import Enqueued
+from ojs_server.ops.rules import Rules
 from ojs_server.ops.schemas import RegisterSchema, RemoveSchema
-from ojs_server.ops.work import Rules
 from tests.ops.bench import Bench, enqueue
 
 ONE_TEXT = {"type": "array", "minItems": 1, "items": {"type": "string"}}

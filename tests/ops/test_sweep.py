@@ -3,9 +3,9 @@
 import pytest
 
 from ojs_server.domain.retention import DAY
+from ojs_server.ops.ledger import NEAR_MS
 from ojs_server.ops.settle import Cancel
 from ojs_server.ops.sweep import BEHIND_MS, BEHIND_STEP, MATURE_STEP, Swept
-from ojs_server.ops.work import NEAR_MS
 from tests.ops.bench import Bench, enqueue
 from tests.ops.model import BURIED
 

@@ -10,9 +10,9 @@ from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.job import Event
 from ojs_server.ops import tail as tailing
 from ojs_server.ops.engine import Engine
+from ojs_server.ops.rules import Rules
 from ojs_server.ops.settle import Cancel
 from ojs_server.ops.tail import ALL, MAX_BYTES, Entry, Follower, Tail
-from ojs_server.ops.work import Rules
 from ojs_server.store.base import Store
 from ojs_server.store.records import EventFilter, EventPage, LogSpan, PlacedEvent
 from tests.http.waiting import until

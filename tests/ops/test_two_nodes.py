@@ -16,8 +16,8 @@ from ojs_server.ops.claim import Claim
 from ojs_server.ops.operation import Operation
 from ojs_server.ops.presence import Register
 from ojs_server.ops.progress import Advance
+from ojs_server.ops.rules import Rules, chance
 from ojs_server.ops.settle import Ack, Cancel
-from ojs_server.ops.work import Rules, chance
 from ojs_server.store.base import Tx
 from tests.ops.counted import Counted
 from tests.store.records import a_job, a_lease, a_worker

@@ -1,0 +1,276 @@
+"""What one transaction does: the changes, and what must be said about them once it commits."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Final, Protocol
+
+from msgspec.structs import replace
+
+from ojs_server.domain.dead_letter import marks_of
+from ojs_server.domain.happened import Happened
+from ojs_server.domain.job import TERMINAL, WAITING, Change, Event, Job, State, StoredJob
+from ojs_server.domain.retention import Retention
+from ojs_server.domain.siblings import Siblings
+from ojs_server.domain.tenant import DEFAULT, counters_of
+from ojs_server.domain.turns import Rota
+from ojs_server.ops import beside
+from ojs_server.ops.rules import Chance, Rules
+from ojs_server.store.base import BYTES, Tx
+
+# Every node looks this often what falls due; of what falls due sooner the others are told.
+NEAR_MS: Final = 500
+
+
+def _alike(jobs: Iterable[Job]) -> Iterator[list[Job]]:
+    """Jobs in runs that count alike, which those of one call or of one producer do."""
+    return (list(run) for _, run in groupby(jobs, _kind))
+
+
+def _kind(job: Job) -> tuple[object, ...]:
+    return job.queue, job.state, job.tenant, job.due_at, job.rate_key, job.on_limit
+
+
+def _size(jobs: Iterable[Job]) -> int:
+    return sum([job.size for job in jobs])
+
+
+class Listener(Protocol):
+    """Hears what becomes of jobs in a transaction."""
+
+    def added(self, job: Job) -> None:
+        """New jobs are stored; this is the last of those that count alike."""
+
+    def moved(self, job: Job) -> None:
+        """Jobs that count like this one stand in another queue now."""
+
+    def changed(self, changes: Sequence[Change]) -> None:
+        """Jobs have changed their state."""
+
+    def removed(self, job: Job) -> None:
+        """Jobs are gone; this is the last of those that count alike."""
+
+    def flush(self) -> None:
+        """Write what is to be written before the counters and events are."""
+
+
+class Ledger:
+    """What one transaction changes: state, counters and events are written together."""
+
+    def __init__(self, tx: Tx, rules: Rules, luck: Chance, rota: Rota) -> None:
+        self.tx = tx
+        self.now = tx.now
+        self.rules = rules
+        self.luck = luck
+        self.rota = rota
+        self.wakes: Counter[str] = Counter()
+        self.ended: list[str] = []
+        # Workers that fetched, whose rows say what is not much older.
+        self.heard: list[str] = []
+        self.due_at: int | None = None
+        self._told_due: int | None = None
+        self._ended_members: list[tuple[str, Change]] = []
+        # The place of the last event, once they are written.
+        self.logged = 0
+        self.events = Happened()
+        self._counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        # Room that producers may wait for, by queue.
+        self.rooms: Counter[str] = Counter()
+        # How many jobs no longer wait, whatever has come in their place.
+        self.departed: Counter[str] = Counter()
+        self._listeners: tuple[Listener, ...] = ()
+
+    def listen(self, listener: Listener) -> None:
+        """Tell this one as well what becomes of jobs."""
+        self._listeners += (listener,)
+
+    def new_id(self) -> str:
+        """An id for this moment."""
+        return self.luck.new_ids(self.now, 1)[0]
+
+    def add(self, jobs: Sequence[StoredJob], happened: Sequence[Event]) -> set[str]:
+        """Store new jobs; answers the ids that were taken."""
+        jobs = self._owned(jobs)
+        taken = self.tx.insert_jobs(jobs)
+        self._joined((one.job for one in jobs if one.job.id not in taken), self._added)
+        self.events.add(
+            [event for event in happened if event.subject not in taken] if taken else happened
+        )
+        return taken
+
+    def add_new(self, jobs: Sequence[StoredJob], happened: Sequence[Event]) -> None:
+        """Store new jobs whose ids this transaction has made."""
+        jobs = self._owned(jobs)
+        self.tx.insert_new_jobs(jobs)
+        if isinstance(jobs, Siblings):
+            self._added(jobs[-1].job)
+            self._join(jobs.like, len(jobs), sum(jobs.sizes))
+        else:
+            self._joined([one.job for one in jobs], self._added)
+        self.events.add(happened)
+
+    def apply(self, changes: Sequence[Change], *, followed: bool = False) -> None:
+        """Store decided transitions, end the leases of jobs that leave `active`.
+
+        Here passes every end of a job, so here it is seen which workflows must be moved on; one
+        that calls its own jobs off has `followed` them itself.
+        """
+        if not changes:
+            return
+        left = [change.before.id for change in changes if change.before.state == State.ACTIVE]
+        self.tx.write_changes(changes)
+        self.tx.drop_leases(left)
+        if marked := [change for change in changes if change.before.beside]:
+            beside.start_over(self.tx, marked)
+        if lost := [change for change in changes if change.lost is not None]:
+            beside.note_lost(self.tx, lost)
+        if marks := marks_of(changes):
+            self.tx.mark_dead(marks)
+        self._shift(changes)
+        self.events.add([event for change in changes for event in change.events])
+        for change in changes:
+            if change.after.workflow_id is not None and not followed:
+                self._note_member(change.after.workflow_id, change)
+        for listener in self._listeners:
+            listener.changed(changes)
+
+    def transfer(self, changes: Sequence[Change]) -> None:
+        """Count jobs that were stored in another queue; nothing else about them has changed."""
+        self._shift(changes, self._moved)
+
+    def take_ended_members(self) -> list[tuple[str, Change]]:
+        """The jobs that have ended since this was asked last, each with its workflow's id."""
+        ended, self._ended_members = self._ended_members, []
+        return ended
+
+    def ended_workflows(self) -> set[str]:
+        """The workflows that those are of."""
+        return {workflow_id for workflow_id, _ in self._ended_members}
+
+    def remove(self, jobs: Sequence[Job]) -> None:
+        """Delete finished jobs."""
+        if jobs:
+            self.tx.delete_jobs([job.id for job in jobs])
+            beside.remove(self.tx, jobs)
+            for alike in _alike(jobs):
+                self._leave(alike)
+                for listener in self._listeners:
+                    listener.removed(alike[-1])
+
+    def unstore(self, jobs: Sequence[Job]) -> None:
+        """Take back jobs that this same transaction added, as if they had never been."""
+        self.remove([self._own(job) for job in jobs])
+        gone = {job.id for job in jobs}
+        self.events = Happened(event for event in self.events if event.subject not in gone)
+
+    def handed_out(self, jobs: Iterable[Job]) -> None:
+        """Count jobs that the store itself took out of their queues (the claim)."""
+        for alike in _alike(jobs):
+            first, count, size = alike[0], len(alike), _size(alike)
+            for name in counters_of(first):
+                counts = self._counts[name]
+                counts[State.AVAILABLE] -= count
+                counts[first.state] += count
+                counts[BYTES] -= size
+            self.departed[first.queue] += count
+
+    def note(self, event: Event) -> None:
+        """Tell what no job change carries."""
+        self.events.add((event,))
+
+    def keep(self, queue: str) -> Retention:
+        """How long finished jobs of a queue stay."""
+        config = self.tx.configs.get(queue)
+        return self.rules.keep if config is None else config.keep(self.rules.keep)
+
+    def pending(self, queue: str, counter: str) -> int:
+        """What this transaction adds to a counter of a queue, and has not written yet."""
+        counts = self._counts.get(queue)
+        return 0 if counts is None else counts[counter]
+
+    def moved_queues(self) -> list[str]:
+        """The queues whose counters this transaction moves."""
+        return list(self._counts)
+
+    def expect(self, moment: int | None) -> None:
+        """Something falls due at this moment; housekeeping must be awake then, on every node."""
+        if moment is not None and (self._told_due is None or moment < self._told_due):
+            self._told_due = moment
+        self.expect_here(moment)
+
+    def expect_here(self, moment: int | None) -> None:
+        """The same for this node's housekeeping alone; the others find out when they look."""
+        if moment is not None and (self.due_at is None or moment < self.due_at):
+            self.due_at = moment
+
+    def flush(self) -> None:
+        """Write counters and events; the last act before the commit."""
+        for listener in self._listeners:
+            listener.flush()
+        deltas = {queue: counts for queue, counts in self._counts.items() if any(counts.values())}
+        self.tx.add_counts(deltas)
+        self.logged = self.tx.insert_events(self.events)
+        if self.wakes or self.rooms:
+            self.tx.announce(self.wakes | self.rooms)
+        if self._told_due is not None and self._told_due <= self.now + NEAR_MS:
+            self.tx.announce_due(self._told_due)
+
+    def _added(self, job: Job) -> None:
+        for listener in self._listeners:
+            listener.added(job)
+
+    def _moved(self, job: Job) -> None:
+        for listener in self._listeners:
+            listener.moved(job)
+
+    def _owned(self, jobs: Sequence[StoredJob]) -> Sequence[StoredJob]:
+        """The jobs with a tenant each, once any job ever had one."""
+        alike = isinstance(jobs, Siblings)
+        if not self.tx.sharing.tenancy:
+            if not any(one.job.tenant for one in (jobs[:1] if alike else jobs)):
+                return jobs
+            self.tx.begin_tenancy()
+        if isinstance(jobs, Siblings):
+            return jobs if jobs.like.tenant else jobs.owned(DEFAULT)
+        return [replace(stored, job=self._own(stored.job)) for stored in jobs]
+
+    def _own(self, job: Job) -> Job:
+        if job.tenant is None and self.tx.sharing.tenancy:
+            return replace(job, tenant=DEFAULT)
+        return job
+
+    def _shift(self, changes: Sequence[Change], tell: Callable[[Job], None] | None = None) -> None:
+        for alike in _alike([change.before for change in changes]):
+            self._leave(alike)
+        self._joined([change.after for change in changes], tell)
+
+    def _joined(self, jobs: Iterable[Job], tell: Callable[[Job], None] | None) -> None:
+        for alike in _alike(jobs):
+            if tell is not None:
+                tell(alike[-1])
+            self._join(alike[0], len(alike), _size(alike))
+            if alike[0].state in TERMINAL:
+                self.ended += [job.id for job in alike]
+
+    def _join(self, like: Job, count: int, size: int) -> None:
+        self._count(like, count, size)
+        self.expect(like.due_at)
+        if like.state == State.AVAILABLE and not like.gated:
+            self.wakes[like.queue] += count
+
+    def _note_member(self, workflow_id: str, change: Change) -> None:
+        if change.after.state in TERMINAL and change.before.state not in TERMINAL:
+            self._ended_members.append((workflow_id, change))
+
+    def _leave(self, alike: Sequence[Job]) -> None:
+        self._count(alike[0], -len(alike), -_size(alike))
+
+    def _count(self, like: Job, count: int, size: int) -> None:
+        waits = like.state in WAITING
+        for name in counters_of(like):
+            counts = self._counts[name]
+            counts[like.state] += count
+            if waits:
+                counts[BYTES] += size
+        if waits and count < 0:
+            self.departed[like.queue] -= count

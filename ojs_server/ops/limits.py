@@ -1,0 +1,79 @@
+"""What a transaction makes of limits: who may come before a gate now, and who has room."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from ojs_server.domain import events
+from ojs_server.domain.job import WAITING, Change, Job, State
+from ojs_server.domain.queue_config import Bounds
+from ojs_server.domain.rate_limit import OF_QUEUE
+from ojs_server.ops.gates import Gates
+from ojs_server.ops.ledger import Ledger
+from ojs_server.store.base import BYTES
+
+
+class Limits:
+    """Hears the ledger of a transaction for those who wait at limits."""
+
+    def __init__(self, ledger: Ledger, gates: Gates) -> None:
+        self._ledger = ledger
+        self._gates = gates
+        self.added = gates.added
+        self.moved = gates.moved
+        self.removed = gates.removed
+
+    def changed(self, changes: Sequence[Change]) -> None:
+        """Tell the gates, and those who wait for a job to end."""
+        self._gates.changed(changes)
+        tx = self._ledger.tx
+        if tx.configs or tx.sharing.tenants:
+            for change in changes:
+                if change.before.state == State.ACTIVE and self._is_counted(change.before):
+                    self._ledger.wakes[change.before.queue] += 1
+
+    def flush(self) -> None:
+        """Write the limits that have changed."""
+        if self._ledger.tx.configs:
+            self._note_room()
+        self._gates.save()
+
+    def _is_counted(self, job: Job) -> bool:
+        """Tell whether of a job's queue, or of its tenant, only so many may run at a time."""
+        config = self._ledger.tx.configs.get(job.queue)
+        tenant = self._ledger.tx.sharing.tenants.get(job.tenant or "")
+        return (config is not None and config.policy.concurrency is not None) or (
+            tenant is not None and tenant.max_concurrency is not None
+        )
+
+    def _note_room(self) -> None:
+        """Where a bounded queue has fewer waiting jobs than before: tell who waits for that."""
+        ledger, configs = self._ledger, self._ledger.tx.configs
+        fallen: dict[str, Bounds] = {}
+        for name in ledger.moved_queues():
+            bounds = configs[name].bounds if name in configs else None
+            if bounds is None:
+                continue
+            # Not the difference: those turned away a moment ago have not seen who left since.
+            if bounds.strategy == "block" and ledger.departed[name]:
+                ledger.rooms[name] += ledger.departed[name]
+            if sum(ledger.pending(name, state) for state in WAITING) < 0:
+                fallen[name] = bounds
+        if not fallen:
+            return
+        self._gates.settle(OF_QUEUE + name for name in fallen)
+        high = [name for name in fallen if self._gates.row(OF_QUEUE + name).waits_since is not None]
+        loads = ledger.tx.queue_loads(high) if high else {}
+        for name in high:
+            load = loads[name]
+            depth = load.depth + sum(ledger.pending(name, state) for state in WAITING)
+            size = load.bytes + ledger.pending(name, BYTES)
+            if all(
+                used < fallen[name].warning * bound
+                for used, bound in ((depth, fallen[name].depth), (size, fallen[name].bytes))
+                if bound is not None
+            ):
+                row = self._gates.row(OF_QUEUE + name)
+                self._gates.put(msgspec.structs.replace(row, waits_since=None))
+                bound = fallen[name].depth or fallen[name].bytes
+                ledger.note(events.of_queue("backpressure.cleared", name, depth=depth, bound=bound))
