@@ -11,7 +11,7 @@ A file has three parts:
 - `exchanges`: what client and server said to each other, in order. `proof` is "recorded" where the
   client itself ran, and "by reading, unproven" where its source was read. Each step names its call;
   one without a call is somebody else's, an operator's for example. Of a recording, ids have names,
-  and what a client repeats while it waits stands there once.
+  stack traces are cut, and what a client repeats while it waits stands there once.
 
 A step sends `METHOD path` with a `body`, expects a `status` (200 unless said), finds at each path
 of `finds` this very value, and each text of `holds` in an answer that is no JSON. `hears` makes it

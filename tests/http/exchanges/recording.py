@@ -18,6 +18,8 @@ class Step(msgspec.Struct, forbid_unknown_fields=True):
 
     send: str
     call: str = ""
+    # The seconds that pass before it: a job that is tried again at once is due by then.
+    after: float = 0.01
     body: Any = None
     headers: dict[str, str] = {}
     status: int = 200

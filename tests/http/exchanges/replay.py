@@ -10,14 +10,13 @@ import httpx
 import msgspec
 
 from ojs_server.app import Server
+from ojs_server.ops.sweep import Sweep
 from tests.http.clock import Hands
 from tests.http.conftest import Serve, connect
 from tests.http.exchanges.kinds import faults
 from tests.http.exchanges.recording import Recording, Step
 from tests.http.streaming import Listening, listen
 
-# A job that is tried again at once is due by the next request.
-BETWEEN_STEPS_S: Final = 0.01
 NAME: Final = re.compile(r"\$([a-z]+[0-9]*)")
 
 
@@ -30,7 +29,8 @@ async def replay(recording: Recording, name: str, serve: Serve) -> None:
     kept: dict[str, Any] = {}
     async with serve(clock=hands) as server, connect(server) as client, AsyncExitStack() as streams:
         for step in recording.exchanges[name].steps:
-            hands.turn(seconds=BETWEEN_STEPS_S)
+            hands.turn(seconds=step.after)
+            await server.engine.run(Sweep(judged_since=0, asked_at=hands()))
             if step.hears:
                 await streams.enter_async_context(_hearing(recording, step, server, kept))
             else:
