@@ -32,8 +32,13 @@ def test_every_step_is_one_that_its_call_makes(recording: Recording) -> None:
 
 @CLIENTS
 def test_every_call_that_works_is_replayed(recording: Recording) -> None:
-    working = {name for name, call in recording.calls.items() if not call.fails}
+    working = {name for name, call in recording.calls.items() if not (call.fails or call.ran)}
     assert working - recording.replayed == set()
+
+
+@CLIENTS
+def test_a_call_that_sends_http_requests_is_proven_by_them(recording: Recording) -> None:
+    assert [name for name, call in recording.calls.items() if call.ran and " /" in call.send] == []
 
 
 @CLIENTS

@@ -7,7 +7,8 @@ A file has three parts:
 - `calls`: the public surface of the client, call by call: the request that it makes, and `reads`,
   the kind of answer that it needs (see `kinds`). `fails` tells of a call that does not work,
   through the client's own fault or because nothing specifies it, and why; one that sends nothing
-  has no request.
+  has no request. `ran` tells of one that was run and sent no HTTP request, but spoke gRPC for
+  example.
 - `exchanges`: what client and server said to each other, in order. `proof` is "recorded" where the
   client itself ran, and "by reading, unproven" where its source was read. Each step names its call;
   one without a call is somebody else's, an operator's for example. Of a recording, ids have names,

@@ -29,7 +29,7 @@ def _clients(recordings: Iterable[Recording]) -> str:
 
 def _counts(one: Recording) -> tuple[str, ...]:
     failing = sum(bool(call.fails) for call in one.calls.values())
-    counts = (len(one.calls), len(one.recorded), len(one.calls) - len(one.recorded), failing)
+    counts = (len(one.calls), len(one.run), len(one.calls) - len(one.run), failing)
     return (f"`{one.client}`", one.version, f"`{one.commit}`", *(str(count) for count in counts))
 
 
@@ -39,7 +39,7 @@ def _calls(one: Recording) -> str:
 
 def _rows(one: Recording) -> Iterator[tuple[str, ...]]:
     for name, call in one.calls.items():
-        proof = "run" if name in one.recorded else "read"
+        proof = "run" if name in one.run else "read"
         outcome = f"fails: {call.fails}" if call.fails else "works"
         yield f"`{name}`", f"`{call.send}`" if call.send else "none", proof, outcome
 

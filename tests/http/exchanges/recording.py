@@ -47,6 +47,8 @@ class Call(msgspec.Struct, forbid_unknown_fields=True):
     send: str = ""
     reads: Kind = {}
     fails: str = ""
+    # The client ran it and sent no HTTP request, so there is nothing to replay.
+    ran: bool = False
 
     def makes(self, step: Step) -> bool:
         """Tell whether a step's request is one that this call makes."""
@@ -70,9 +72,14 @@ class Recording(msgspec.Struct, forbid_unknown_fields=True, dict=True):
     exchanges: dict[str, Exchange]
     media_type_holds: str = ""
 
+    @property
+    def run(self) -> frozenset[str]:
+        """The calls that the client was seen to make."""
+        return self.recorded | {name for name, call in self.calls.items() if call.ran}
+
     @cached_property
     def recorded(self) -> frozenset[str]:
-        """The calls that the client was seen to make."""
+        """The calls that were recorded."""
         return self._calls_of(recorded=True)
 
     @cached_property
