@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import msgspec
 from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
-from google.protobuf.message import Message
+from google.protobuf.message import DecodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 from grpc import (
     GenericRpcHandler,
@@ -22,7 +22,7 @@ from grpc import (
 from grpc.aio import ServicerContext
 
 from ojs_server import __version__
-from ojs_server.domain.errors import Unavailable
+from ojs_server.domain.errors import MalformedPayload, Unavailable
 from ojs_server.grpc.errors import refusal_of
 from ojs_server.http.call import Answer, Call, RequestIds
 from ojs_server.http.dialects import PLAIN_JSON, tenant_header
@@ -235,15 +235,23 @@ def _handler(
     desk: Desk, method: MethodDescriptor, behaviour: Behaviour
 ) -> "RpcMethodHandler[Any, Any]":
     name = f"/{method.containing_service.full_name}/{method.name}"
+    asked = GetMessageClass(method.input_type)
 
-    async def handle(request: Any, context: Context) -> Message | None:
+    async def act(rpc: Rpc, request: bytes) -> Message | None:
+        try:
+            message = asked.FromString(request)
+        except DecodeError:
+            raise MalformedPayload(f"the request is no {method.input_type.full_name}") from None
+        return await behaviour(rpc, message)
+
+    async def handle(request: bytes, context: Context) -> Message | None:
         started = time.perf_counter()
         rpc = Rpc(desk, context)
         await context.send_initial_metadata(
             ((_REQUEST_ID, rpc.request_id), ("x-ojs-server-version", __version__))
         )
         try:
-            return await rpc.finish(behaviour(rpc, request))
+            return await rpc.finish(act(rpc, request))
         finally:
             seconds = None if method.server_streaming else time.perf_counter() - started
             desk.server.metrics.observe_request(name, rpc.status, seconds)
@@ -255,6 +263,5 @@ def _handler(
     )
     return make(
         handle,
-        request_deserializer=GetMessageClass(method.input_type).FromString,
         response_serializer=GetMessageClass(method.output_type).SerializeToString,
     )

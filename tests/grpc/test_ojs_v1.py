@@ -9,7 +9,7 @@ from google.protobuf.duration_pb2 import Duration
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.struct_pb2 import Struct, Value
 from google.protobuf.timestamp_pb2 import Timestamp
-from grpc import StatusCode
+from grpc import StatusCode, aio
 
 from ojs_server.app import Server
 from ojs_server.domain.job import State
@@ -21,7 +21,7 @@ from ojs_server.http.auth import parse_keys
 from ojs_server.ops.enqueue import Enqueue
 from ojs_server.ops.settle import Ack
 from ojs_wire.values import UUID7
-from tests.grpc.conftest import Serve, Stub, connect, info_of
+from tests.grpc.conftest import LIMIT_S, Serve, Stub, connect, info_of
 from tests.http.keys import KEYS
 
 UNKNOWN = "01902e5a-0000-7000-8000-000000000000"
@@ -423,6 +423,17 @@ async def test_a_refusal_has_the_code_of_ojs(
     assert (info.reason, info.domain) == (code, "openjobspec.org")
     assert info.metadata["retryable"] == "false"
     assert info.metadata["request_id"].startswith("req_")
+
+
+@pytest.mark.parametrize("name", ["Enqueue", "StreamJobs"])
+async def test_bytes_that_are_no_message_are_refused(server: Server, name: str) -> None:
+    async with aio.insecure_channel(f"127.0.0.1:{server.ports.grpc}") as channel:
+        stream: Any = channel.unary_stream(f"/{SERVICE.full_name}/{name}")
+        # A public client sends JSON.
+        with pytest.raises(aio.AioRpcError) as caught:
+            await stream(b'{"type": "email.send"}', timeout=LIMIT_S).read()
+    assert caught.value.code() is StatusCode.INVALID_ARGUMENT
+    assert info_of(caught.value).reason == "invalid_payload"
 
 
 async def test_a_wrong_state_is_a_failed_precondition(ojs: Stub) -> None:
