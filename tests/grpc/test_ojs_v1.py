@@ -23,6 +23,7 @@ from ojs_server.ops.settle import Ack
 from ojs_wire.values import UUID7
 from tests.grpc.conftest import LIMIT_S, Serve, Stub, connect, info_of
 from tests.http.keys import KEYS
+from tests.http.waiting import until
 
 UNKNOWN = "01902e5a-0000-7000-8000-000000000000"
 
@@ -545,6 +546,9 @@ async def test_streams_beyond_the_limit_are_refused(serve: Serve) -> None:
 async def test_calls_are_counted_by_name(ojs: Stub, server: Server) -> None:
     await ojs.Manifest()
     await ojs.error("GetJob", job_id="x")
-    text = server.services.metrics.render().decode()
-    assert 'route="/ojs.v1.OJSService/Manifest",status="200"' in text
-    assert 'route="/ojs.v1.OJSService/GetJob",status="404"' in text
+    counted = [
+        b'route="/ojs.v1.OJSService/Manifest",status="200"',
+        b'route="/ojs.v1.OJSService/GetJob",status="404"',
+    ]
+    # An answer is on its way before it is counted.
+    await until(lambda: all(line in server.services.metrics.render() for line in counted))
