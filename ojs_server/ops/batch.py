@@ -267,7 +267,7 @@ def begin(
     with ExitStack() as stack:
         tx = stack.enter_context(store.transaction(foreseen, patient=patient))
         work = Work(tx, rules, luck, rota)
-        if locks is not None and locks.settings:
+        if locks is not None and any(op.settings for op in ops):
             tx.lock_settings()
         if len(ops) == 1 or (len(stages) == 1 and handler_of(ops[0].stage).at_once):
             # Its handler locks in the same order by itself.

@@ -14,7 +14,7 @@ from ojs_server.domain.workers import (
     directed_state,
     standing_directive,
 )
-from ojs_server.ops.operation import Locks, Operation, Stage, handles
+from ojs_server.ops.operation import Locks, OnWorker, Stage, handles
 from ojs_server.ops.presence import arrival, merge_profile, noticed, unknown_worker
 from ojs_server.ops.work import Work
 
@@ -35,7 +35,7 @@ class Beaten(msgspec.Struct, frozen=True):
     registered: bool
 
 
-class Beat(Operation[Beaten], frozen=True):
+class Beat(OnWorker[Beaten], frozen=True):
     """One heartbeat. `active_ids` is None when the worker did not say what it holds; without
     `extend` their leases go on as they are."""
 
@@ -43,7 +43,6 @@ class Beat(Operation[Beaten], frozen=True):
     light = True
     hears = True
 
-    worker_id: str
     reported: WorkerState
     draining: bool
     active_ids: tuple[str, ...] | None
@@ -54,15 +53,11 @@ class Beat(Operation[Beaten], frozen=True):
     known: bool = False
 
     @property
-    def keys(self) -> tuple[object, ...]:
-        return (("worker", self.worker_id),)
-
-    @property
     def job_count(self) -> int:
         return max(1, len(self.active_ids or ()))
 
     def lock(self, locks: Locks) -> None:
-        locks.workers.add(self.worker_id)
+        super().lock(locks)
         locks.leases.update(self.active_ids or ())
         if locks.rules.profile.renewal == "all":
             locks.leaving.add(self.worker_id)

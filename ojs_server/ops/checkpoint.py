@@ -1,14 +1,13 @@
 """Checkpoints: saving and clearing what a job's handler has reached."""
 
 from collections.abc import Sequence
-from typing import Generic
 
 import msgspec
 
 from ojs_server.domain import checkpoint, events
 from ojs_server.domain.beside import CHECKPOINT, Checkpoint
 from ojs_server.domain.errors import OjsError
-from ojs_server.ops.operation import Locks, Operation, Result, Stage, handles
+from ojs_server.ops.operation import OnJob, Stage, handles
 from ojs_server.ops.settle import missing
 from ojs_server.ops.work import Work
 
@@ -19,22 +18,10 @@ class Cleared(msgspec.Struct, frozen=True):
     job_id: str
 
 
-class _OnState(Operation[Result], Generic[Result], frozen=True):
-    stage = Stage.CHECKPOINT
-
-    job_id: str
-
-    @property
-    def keys(self) -> tuple[object, ...]:
-        return (self.job_id,)
-
-    def lock(self, locks: Locks) -> None:
-        locks.jobs.add(self.job_id)
-
-
-class Save(_OnState[Checkpoint], frozen=True):
+class Save(OnJob[Checkpoint], frozen=True):
     """Keep this state, JSON as it was sent, in the place of the one before."""
 
+    stage = Stage.CHECKPOINT
     hears = True
 
     state: bytes
@@ -45,8 +32,10 @@ class Save(_OnState[Checkpoint], frozen=True):
     metadata: bytes | None = None
 
 
-class Clear(_OnState[Cleared], frozen=True):
+class Clear(OnJob[Cleared], frozen=True):
     """Forget the state, if there is one."""
+
+    stage = Stage.CHECKPOINT
 
 
 @handles(Stage.CHECKPOINT, at_once=True)

@@ -53,6 +53,7 @@ class SetPaused(Operation[Controlled], frozen=True):
     """A paused queue hands nothing out; enqueueing goes on."""
 
     stage = Stage.CONTROL
+    settings = True
 
     queue: str
     paused: bool
@@ -60,9 +61,6 @@ class SetPaused(Operation[Controlled], frozen=True):
     @property
     def keys(self) -> tuple[object, ...]:
         return (("queue", self.queue),)
-
-    def lock(self, locks: Locks) -> None:
-        locks.settings = True
 
     def carry_out(self, work: Work) -> Controlled:
         work.tx.set_paused(self.queue, self.paused)
@@ -76,6 +74,7 @@ class Configure(Operation[Configured], frozen=True):
     """Settings of a queue. `decide` makes them from those of before; `new` refuses a known one."""
 
     stage = Stage.CONTROL
+    settings = True
 
     queue: str
     decide: Callable[[QueueConfig], QueueConfig]
@@ -84,9 +83,6 @@ class Configure(Operation[Configured], frozen=True):
     @property
     def keys(self) -> tuple[object, ...]:
         return (("queue", self.queue),)
-
-    def lock(self, locks: Locks) -> None:
-        locks.settings = True
 
     def carry_out(self, work: Work) -> Configured:
         before = work.tx.configs.get(self.queue)
@@ -109,15 +105,13 @@ class Maintain(Operation[Maintained], frozen=True):
     """Begin, change or end the maintenance of all nodes."""
 
     stage = Stage.CONTROL
+    settings = True
 
     order: MaintenanceOrder
 
     @property
     def keys(self) -> tuple[object, ...]:
         return ("maintenance",)
-
-    def lock(self, locks: Locks) -> None:
-        locks.settings = True
 
     def carry_out(self, work: Work) -> Maintained:
         before = work.tx.maintenance
@@ -147,13 +141,11 @@ class Reset(Operation[Controlled], frozen=True):
     """Remove everything."""
 
     stage = Stage.CONTROL
+    settings = True
 
     @property
     def keys(self) -> tuple[object, ...]:
         return ("reset",)
-
-    def lock(self, locks: Locks) -> None:
-        locks.settings = True
 
     def carry_out(self, work: Work) -> Controlled:
         work.tx.wipe()
@@ -211,15 +203,13 @@ class Drop(Operation[Dropped], frozen=True):
     """Forget the settings of a queue, and the queue itself where it has no jobs."""
 
     stage = Stage.PURGE
+    settings = True
 
     queue: str
 
     @property
     def keys(self) -> tuple[object, ...]:
         return (("queue", self.queue),)
-
-    def lock(self, locks: Locks) -> None:
-        locks.settings = True
 
     def carry_out(self, work: Work) -> Dropped:
         (left,) = work.tx.count_jobs([self.queue]).values() or (0,)

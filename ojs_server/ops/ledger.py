@@ -1,4 +1,4 @@
-"""What one transaction does: the changes, and what must be said about them once it commits."""
+"""The ledger of a transaction: its changes, and what must be said of them once it commits."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -55,7 +55,7 @@ class Listener(Protocol):
 
 
 class Ledger:
-    """What one transaction changes: state, counters and events are written together."""
+    """Changes of one transaction: state, counters and events are written together."""
 
     def __init__(self, tx: Tx, rules: Rules, luck: Chance, rota: Rota) -> None:
         self.tx = tx

@@ -1,4 +1,4 @@
-"""What a transaction makes of limits: who may come before a gate now, and who has room."""
+"""Limits in a transaction: they hear of its changes, and wake those who have room by them."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ from ojs_server.store.base import BYTES
 
 
 class Limits:
-    """Hears the ledger of a transaction for those who wait at limits."""
+    """Listens to a ledger for the limits of keys, queues and tenants."""
 
     def __init__(self, ledger: Ledger, gates: Gates) -> None:
         self._ledger = ledger

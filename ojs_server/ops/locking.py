@@ -1,4 +1,4 @@
-"""What a batch reads and locks before anything of it is carried out, in one order for all kinds."""
+"""Locks of a batch, taken before anything of it is carried out, in one order for all kinds."""
 
 from collections.abc import Sequence
 from typing import Any

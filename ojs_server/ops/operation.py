@@ -1,10 +1,10 @@
-"""Operations: a class for each request to change something, which says all that a batch must know.
+"""Operations: a class for each request to change something, with all that a batch must know of it.
 
-class ──▶ stage ............ its place in the order of locks
-      ──▶ keys ............. what no other operation of its transaction may touch
-      ──▶ job_count, light . what it costs
-      ──▶ lock ............. the rows that it will lock
-      ──▶ carry_out ........ what it does, or a handler for many of its stage
+stage               its place in a transaction, which is its place in the order of locks
+keys                operations that share one are never in the same transaction
+job_count, light    its cost
+lock                the rows that it will lock
+carry_out           what it does, unless a function handles all operations of its stage
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -67,8 +67,6 @@ class Locks:
 
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
-        # The version of the settings that every node holds in memory.
-        self.settings = False
         self.webhooks: set[str] = set()
         # Entries by name, and whether those that are due are locked as well.
         self.cron: set[str] = set()
@@ -103,10 +101,12 @@ class Operation(msgspec.Struct, Generic[Result], frozen=True):
     hears: ClassVar[bool] = False
     # It takes from workers that were silent.
     judges: ClassVar[bool] = False
+    # It changes settings that every node holds in memory.
+    settings: ClassVar[bool] = False
 
     @property
     def keys(self) -> tuple[object, ...]:
-        """What no other operation of the same transaction may touch."""
+        """Conflict keys: operations that share one are never in the same transaction."""
         return ()
 
     @property
@@ -118,12 +118,38 @@ class Operation(msgspec.Struct, Generic[Result], frozen=True):
         """Name the rows that it will lock."""
 
     def is_foreseen(self) -> bool:
-        """Tell whether the rows that it names are all that it waits for and reads at first."""
+        """Tell whether it waits for no other rows than those it names, and reads these first."""
         return False
 
     def carry_out(self, work: Work) -> Result:
         """Do it, where its stage has no handler; raises what it is refused with."""
         raise NotImplementedError(f"stage {self.stage.name} has no handler")
+
+
+class OnJob(Operation[Result], Generic[Result], frozen=True):
+    """A request about one job."""
+
+    job_id: str
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        return (self.job_id,)
+
+    def lock(self, locks: Locks) -> None:
+        locks.jobs.add(self.job_id)
+
+
+class OnWorker(Operation[Result], Generic[Result], frozen=True):
+    """A request about one worker."""
+
+    worker_id: str
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        return (("worker", self.worker_id),)
+
+    def lock(self, locks: Locks) -> None:
+        locks.workers.add(self.worker_id)
 
 
 class Composite(Operation[Result], Generic[Result], frozen=True):
@@ -135,7 +161,7 @@ class Composite(Operation[Result], Generic[Result], frozen=True):
         raise NotImplementedError
 
     def outcome(self, answers: Sequence[Any]) -> Result | BaseException:
-        """What the answers of its parts come to."""
+        """The result that the answers of its parts come to, or the error."""
         raise NotImplementedError
 
     def lock(self, locks: Locks) -> None:
@@ -178,5 +204,5 @@ def handles(stage: Stage, *, at_once: bool = False) -> Callable[[Run[Many, Told]
 
 
 def handler_of(stage: Stage) -> Handler:
-    """What carries out the operations of a stage; by default it is done one by one."""
+    """The handler of a stage; by default its operations are carried out one by one."""
     return _handlers.get(stage, _ONE_BY_ONE)

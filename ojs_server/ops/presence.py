@@ -23,7 +23,7 @@ from ojs_server.domain.workers import (
     presence,
     profile_of,
 )
-from ojs_server.ops.operation import Locks, Operation, Stage
+from ojs_server.ops.operation import Locks, OnWorker, Operation, Stage
 from ojs_server.ops.work import Work
 from ojs_wire.codec import encode
 from ojs_wire.values import format_timestamp
@@ -79,17 +79,8 @@ class Cleaned(msgspec.Struct, frozen=True):
     more: bool
 
 
-class _OnWorker(Operation[Known], frozen=True):
+class _OnWorker(OnWorker[Known], frozen=True):
     stage = Stage.PRESENCE
-
-    worker_id: str
-
-    @property
-    def keys(self) -> tuple[object, ...]:
-        return (("worker", self.worker_id),)
-
-    def lock(self, locks: Locks) -> None:
-        locks.workers.add(self.worker_id)
 
     def carry_out(self, work: Work) -> Known:
         known = work.tx.load_workers([self.worker_id]).get(self.worker_id)
@@ -127,7 +118,7 @@ class Deregister(_OnWorker, frozen=True):
     silent: bool = False
 
     def lock(self, locks: Locks) -> None:
-        locks.workers.add(self.worker_id)
+        super().lock(locks)
         locks.leaving.add(self.worker_id)
 
     def decide(self, work: Work, known: Worker | None) -> Worker:
@@ -155,7 +146,7 @@ class Delete(_OnWorker, frozen=True):
     recovery: Recovery | None = None
 
     def lock(self, locks: Locks) -> None:
-        locks.workers.add(self.worker_id)
+        super().lock(locks)
         locks.leaving.add(self.worker_id)
 
     def decide(self, work: Work, known: Worker | None) -> Worker:

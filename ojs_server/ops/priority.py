@@ -7,25 +7,17 @@ import msgspec
 from ojs_server.domain import events, lifecycle
 from ojs_server.domain.errors import OjsError
 from ojs_server.domain.job import Job
-from ojs_server.ops.operation import Locks, Operation, Stage, handles
+from ojs_server.ops.operation import OnJob, Stage, handles
 from ojs_server.ops.settle import missing
 from ojs_server.ops.work import Work
 
 
-class Prioritize(Operation[Job], frozen=True):
+class Prioritize(OnJob[Job], frozen=True):
     """Let a job go before or behind others of its queue."""
 
     stage = Stage.PRIORITY
 
-    job_id: str
     priority: int
-
-    @property
-    def keys(self) -> tuple[object, ...]:
-        return (self.job_id,)
-
-    def lock(self, locks: Locks) -> None:
-        locks.jobs.add(self.job_id)
 
 
 @handles(Stage.PRIORITY, at_once=True)

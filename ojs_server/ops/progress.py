@@ -10,7 +10,7 @@ from ojs_server.domain.errors import OjsError
 from ojs_server.domain.job import Job, Lease, State
 from ojs_server.domain.progress import Report, Shown
 from ojs_server.ops.beat import renewal
-from ojs_server.ops.operation import Locks, Operation, Stage, handles
+from ojs_server.ops.operation import OnJob, Stage, handles
 from ojs_server.ops.settle import missing
 from ojs_server.ops.work import Work
 
@@ -22,23 +22,15 @@ class Advanced(msgspec.Struct, frozen=True):
     shown: Shown
 
 
-class Advance(Operation[Advanced], frozen=True):
+class Advance(OnJob[Advanced], frozen=True):
     """A holder reports how far it is."""
 
     stage = Stage.PROGRESS
     hears = True
 
-    job_id: str
     report: Report
     worker_id: str | None = None
     attempt: int | None = None
-
-    @property
-    def keys(self) -> tuple[object, ...]:
-        return (self.job_id,)
-
-    def lock(self, locks: Locks) -> None:
-        locks.jobs.add(self.job_id)
 
 
 @handles(Stage.PROGRESS, at_once=True)

@@ -10,7 +10,7 @@ from ojs_server.domain.job import Job, Lease
 from ojs_server.domain.kind import Kind
 from ojs_server.domain.workers import Worker, is_deleted
 from ojs_server.ops import presence
-from ojs_server.ops.operation import Locks, Operation, Stage, handles
+from ojs_server.ops.operation import OnJob, OnWorker, Stage, handles
 from ojs_server.ops.settle import missing
 from ojs_server.ops.work import Work
 
@@ -22,12 +22,11 @@ class Begun(msgspec.Struct, frozen=True):
     lease: Lease
 
 
-class Join(Operation[Worker], frozen=True):
+class Join(OnWorker[Worker], frozen=True):
     """A worker runs a job of a room, besides those that it runs already. `new` makes the worker."""
 
     stage = Stage.JOIN
 
-    worker_id: str
     kind: Kind
     new: bool
     principal: str | None = None
@@ -35,9 +34,6 @@ class Join(Operation[Worker], frozen=True):
     @property
     def keys(self) -> tuple[object, ...]:
         return (("worker", self.worker_id), ("kind", self.kind.room, self.kind.name))
-
-    def lock(self, locks: Locks) -> None:
-        locks.workers.add(self.worker_id)
 
     def carry_out(self, work: Work) -> Worker:
         if self.new:
@@ -55,20 +51,12 @@ class Join(Operation[Worker], frozen=True):
         return known
 
 
-class Begin(Operation[Begun], frozen=True):
+class Begin(OnJob[Begun], frozen=True):
     """The worker of a task has begun."""
 
     stage = Stage.BEGIN
 
-    job_id: str
     worker_id: str | None = None
-
-    @property
-    def keys(self) -> tuple[object, ...]:
-        return (self.job_id,)
-
-    def lock(self, locks: Locks) -> None:
-        locks.jobs.add(self.job_id)
 
 
 @handles(Stage.BEGIN)

@@ -4,7 +4,7 @@ import msgspec
 
 from ojs_server.domain.errors import Conflict, NotFound
 from ojs_server.domain.routing import MAX_ROUTINGS, Routing
-from ojs_server.ops.operation import Locks, Operation, Stage
+from ojs_server.ops.operation import Operation, Stage
 from ojs_server.ops.work import Work
 
 
@@ -16,15 +16,13 @@ class Routed(msgspec.Struct, frozen=True):
 
 class _OnRouting(Operation[Routed], frozen=True):
     stage = Stage.ROUTING
+    settings = True
 
     job_type: str
 
     @property
     def keys(self) -> tuple[object, ...]:
         return (("routing", self.job_type),)
-
-    def lock(self, locks: Locks) -> None:
-        locks.settings = True
 
 
 class SaveRouting(_OnRouting, frozen=True):

@@ -1,4 +1,4 @@
-"""What a server was given that decides how operations end: settings and chance."""
+"""Settings and randomness that decide how operations end."""
 
 import random
 from collections.abc import Callable, Sequence

@@ -25,7 +25,7 @@ from ojs_server.domain.schema import (
 from ojs_server.domain.schema_changes import Breach, breaches
 from ojs_server.domain.validate import Draft
 from ojs_server.domain.version import Version
-from ojs_server.ops.operation import Locks, Operation, Stage, handles
+from ojs_server.ops.operation import Operation, Stage, handles
 from ojs_server.ops.work import Work
 from ojs_wire import codec
 
@@ -41,6 +41,7 @@ class RegisterSchema(Operation[Schema], frozen=True):
     """Store a version of a type's schema, which compiles and breaks no version beside it."""
 
     stage = Stage.SCHEMAS
+    settings = True
 
     schema: Schema
     compatible_with: tuple[Version, ...] = ()
@@ -48,9 +49,6 @@ class RegisterSchema(Operation[Schema], frozen=True):
     @property
     def keys(self) -> tuple[object, ...]:
         return (("schema", self.schema.mark.type),)
-
-    def lock(self, locks: Locks) -> None:
-        locks.settings = True
 
 
 class Broken(msgspec.Struct, frozen=True):
@@ -65,6 +63,7 @@ class RemoveSchema(Operation[None], frozen=True):
     """Forget a version of a type's schema."""
 
     stage = Stage.SCHEMAS
+    settings = True
 
     job_type: str
     version: Version
@@ -72,9 +71,6 @@ class RemoveSchema(Operation[None], frozen=True):
     @property
     def keys(self) -> tuple[object, ...]:
         return (("schema", self.job_type),)
-
-    def lock(self, locks: Locks) -> None:
-        locks.settings = True
 
 
 class Complaint(msgspec.Struct, frozen=True):

@@ -8,22 +8,13 @@ opened ──▶ held ──▶ dropped ── session_grace, without a sign of 
 import msgspec
 
 from ojs_server.domain.workers import Worker, is_deleted
-from ojs_server.ops.operation import Locks, Operation, Stage
+from ojs_server.ops.operation import OnWorker, Stage
 from ojs_server.ops.presence import unknown_worker
 from ojs_server.ops.work import Work
 
 
-class _OnSession(Operation[Worker], frozen=True):
+class _OnSession(OnWorker[Worker], frozen=True):
     stage = Stage.SESSIONS
-
-    worker_id: str
-
-    @property
-    def keys(self) -> tuple[object, ...]:
-        return (("worker", self.worker_id),)
-
-    def lock(self, locks: Locks) -> None:
-        locks.workers.add(self.worker_id)
 
     def load(self, work: Work) -> Worker:
         """The worker, locked; raises where it is not there."""

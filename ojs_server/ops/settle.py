@@ -14,7 +14,7 @@ from ojs_server.domain.job import TERMINAL, Change, Earlier, Job, Lease, State
 from ojs_server.domain.late import meant
 from ojs_server.domain.queue_config import NO_CONFIG, require_type
 from ojs_server.domain.repetition import acknowledged_before
-from ojs_server.ops.operation import Locks, Operation, Result, Stage, handles
+from ojs_server.ops.operation import OnJob, Result, Stage, handles
 from ojs_server.ops.work import Work
 
 
@@ -25,26 +25,17 @@ class Repeated(msgspec.Struct, frozen=True):
     after: Job
 
 
-class OnJob(Operation[Result], Generic[Result], frozen=True):
-    """A call on one job; those of a batch are decided with one read and one write."""
+class Transition(OnJob[Result], Generic[Result], frozen=True):
+    """A call for a transition; those of a batch are decided with one read and one write."""
 
     stage = Stage.SETTLE
-
-    job_id: str
-
-    @property
-    def keys(self) -> tuple[object, ...]:
-        return (self.job_id,)
-
-    def lock(self, locks: Locks) -> None:
-        locks.jobs.add(self.job_id)
 
     def decide(self, work: Work, job: Job, lease: Lease | None) -> Result:
         """The transition that this call asks for; raises when it may not be."""
         raise NotImplementedError
 
 
-class Ack(OnJob[Change | Repeated], frozen=True):
+class Ack(Transition[Change | Repeated], frozen=True):
     """The handler succeeded."""
 
     light = True
@@ -91,7 +82,7 @@ class Ack(OnJob[Change | Repeated], frozen=True):
         return meant(work.tx.load_earlier(job.id), self.worker_id, self.attempt)
 
 
-class Failing(OnJob[Result], Generic[Result], frozen=True):
+class Failing(Transition[Result], Generic[Result], frozen=True):
     """The end of a delivery that did not complete its job."""
 
     light = True
@@ -139,7 +130,7 @@ class Fail(Failing[Change], frozen=True):
         return self.fail(work, job, lease)
 
 
-class Cancel(OnJob[Change], frozen=True):
+class Cancel(Transition[Change], frozen=True):
     """Nobody wants the job any more."""
 
     def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
@@ -147,7 +138,7 @@ class Cancel(OnJob[Change], frozen=True):
         return lifecycle.cancel(job, work.now, work.keep(job.queue), lease)
 
 
-class Activate(OnJob[Change], frozen=True):
+class Activate(Transition[Change], frozen=True):
     """A pending job may run."""
 
     def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
@@ -155,7 +146,7 @@ class Activate(OnJob[Change], frozen=True):
         return lifecycle.activate(job, work.now, work.tx.position)
 
 
-class Revive(OnJob[Change], frozen=True):
+class Revive(Transition[Change], frozen=True):
     """A discarded job gets fresh attempts, and perhaps another queue, payload or policy."""
 
     override: Override | None = None
@@ -173,7 +164,7 @@ class Revive(OnJob[Change], frozen=True):
         return msgspec.structs.replace(change, before=job)
 
 
-class Rerun(OnJob[Change], frozen=True):
+class Rerun(Transition[Change], frozen=True):
     """A discarded job starts over, one that waits for its retry waits no longer."""
 
     def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
@@ -181,7 +172,7 @@ class Rerun(OnJob[Change], frozen=True):
         return lifecycle.rerun(job, work.now, work.places(job))
 
 
-class Remove(OnJob[Change], frozen=True):
+class Remove(Transition[Change], frozen=True):
     """A discarded job is deleted."""
 
     def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
@@ -197,7 +188,7 @@ Outcome = Change | Repeated | OjsError
 
 
 @handles(Stage.SETTLE, at_once=True)
-def run(work: Work, ops: Sequence[OnJob[Change | Repeated]]) -> list[Outcome]:
+def run(work: Work, ops: Sequence[Transition[Change | Repeated]]) -> list[Outcome]:
     """Settle many jobs with one read and one guarded write."""
     stored = work.tx.load_jobs(sorted({op.job_id for op in ops}))
     outcomes: list[Outcome] = []
@@ -219,7 +210,7 @@ def run(work: Work, ops: Sequence[OnJob[Change | Repeated]]) -> list[Outcome]:
 
 
 def _decide(
-    work: Work, op: OnJob[Change | Repeated], found: tuple[Job, Lease | None] | None
+    work: Work, op: Transition[Change | Repeated], found: tuple[Job, Lease | None] | None
 ) -> Outcome:
     dead_letter = isinstance(op, _DEAD_LETTER)
     if found is None or (dead_letter and found[0].state != State.DISCARDED):

@@ -6,7 +6,7 @@ from ojs_server.domain import events
 from ojs_server.domain.errors import NotFound
 from ojs_server.domain.pool import Pool
 from ojs_server.domain.tenant import Tenant
-from ojs_server.ops.operation import Locks, Operation, Stage
+from ojs_server.ops.operation import Operation, Stage
 from ojs_server.ops.work import Work
 
 
@@ -18,11 +18,9 @@ class Saved(msgspec.Struct, frozen=True):
 
 class _OnSharer(Operation[Saved], frozen=True):
     stage = Stage.SHARERS
+    settings = True
 
     name: str
-
-    def lock(self, locks: Locks) -> None:
-        locks.settings = True
 
 
 class _OnTenant(_OnSharer, frozen=True):

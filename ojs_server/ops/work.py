@@ -30,7 +30,7 @@ def outcome_of(decide: Callable[[*Asked], Answer], *asked: *Asked) -> Answer | O
 
 
 class Work(Ledger):
-    """What the operations of one transaction work with."""
+    """The unit of work of one transaction, in which operations are carried out."""
 
     def __init__(self, tx: Tx, rules: Rules, luck: Chance, rota: Rota) -> None:
         super().__init__(tx, rules, luck, rota)

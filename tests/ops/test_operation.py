@@ -1,4 +1,4 @@
-"""What every kind of operation says about itself."""
+"""Every kind of operation says about itself what a batch must know."""
 
 from collections import defaultdict
 from typing import Any, assert_type
