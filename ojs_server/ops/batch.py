@@ -4,7 +4,7 @@ import logging
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -13,7 +13,7 @@ from ojs_server.domain.happened import Happened
 from ojs_server.domain.turns import Rota
 from ojs_server.ops.availability import refusal, unavailable
 from ojs_server.ops.locking import foresee, gather, lock
-from ojs_server.ops.operation import Composite, Operation, Outcome, Stage, handler_of
+from ojs_server.ops.operation import AnyOperation, Composite, Outcome, Stage, handler_of
 from ojs_server.ops.rules import Chance, Rules
 from ojs_server.ops.work import Work
 from ojs_server.ops.workflow_moves import advance
@@ -26,12 +26,8 @@ TRIES: Final = 3
 # So many operations that alone waited for a lock in vain are enough: it is not their fault, and
 # each of the others would wait as long.
 WAITS: Final = 2
-
-
 # So many jobs at most are worth doing between two requests.
 SMALL_JOBS: Final = 100
-
-Op = Operation[Any]
 
 
 class Held(Unavailable):
@@ -106,7 +102,7 @@ class Begun:
         return self._committed
 
 
-def is_small(ops: Sequence[Op]) -> bool:
+def is_small(ops: Sequence[AnyOperation]) -> bool:
     """Tell whether a batch has few jobs, and only calls that do not look far."""
     jobs = 0
     for op in _parts(ops):
@@ -120,7 +116,7 @@ def apply(
     store: Store,
     rules: Rules,
     luck: Chance,
-    ops: Sequence[Op],
+    ops: Sequence[AnyOperation],
     tries: int = TRIES,
     *,
     rota: Rota | None = None,
@@ -168,7 +164,7 @@ def one_by_one(
     store: Store,
     rules: Rules,
     luck: Chance,
-    ops: Sequence[Op],
+    ops: Sequence[AnyOperation],
     rota: Rota,
     *,
     patient: bool = True,
@@ -194,18 +190,18 @@ def one_by_one(
     return _merged(done)
 
 
-def _has_composites(ops: Sequence[Op]) -> bool:
+def _has_composites(ops: Sequence[AnyOperation]) -> bool:
     return any(issubclass(kind, Composite) for kind in set(map(type, ops)))
 
 
-def _parts(ops: Sequence[Op]) -> Sequence[Op]:
+def _parts(ops: Sequence[AnyOperation]) -> Sequence[AnyOperation]:
     """What operations are carried out as."""
     if not _has_composites(ops):
         return ops
     return [part for op in ops for part in (op.parts if isinstance(op, Composite) else (op,))]
 
 
-def _whole(ops: Sequence[Op], done: Committed) -> Committed:
+def _whole(ops: Sequence[AnyOperation], done: Committed) -> Committed:
     """The outcome of each operation from those of its parts."""
     if not _has_composites(ops):
         return done
@@ -250,7 +246,7 @@ def begin(
     store: Store,
     rules: Rules,
     luck: Chance,
-    whole: Sequence[Op],
+    whole: Sequence[AnyOperation],
     rota: Rota,
     *,
     patient: bool = True,
@@ -307,7 +303,11 @@ def _answers(store: Store) -> bool:
 
 
 def _refused(
-    ops: Sequence[Op], error: Exception, *, in_vain: Sequence[str] = (), away: bool = False
+    ops: Sequence[AnyOperation],
+    error: Exception,
+    *,
+    in_vain: Sequence[str] = (),
+    away: bool = False,
 ) -> Committed:
     return Committed(
         [refusal(error) for _ in ops],
@@ -318,11 +318,11 @@ def _refused(
     )
 
 
-def _hears(ops: Sequence[Op]) -> bool:
+def _hears(ops: Sequence[AnyOperation]) -> bool:
     """Tell whether one of these operations hears or judges workers."""
     return any(op.hears for op in _parts(ops))
 
 
-def held(ops: Sequence[Op], reason: str) -> Committed:
+def held(ops: Sequence[AnyOperation], reason: str) -> Committed:
     """Outcomes of operations that wait for a lock of somebody else."""
     return Committed([Held(reason) for _ in ops], in_vain=[reason])

@@ -8,7 +8,7 @@ up that want rows of an old transaction.
 import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -20,7 +20,7 @@ from ojs_server.ops.batch import Committed, Held, apply, one_by_one
 from ojs_server.ops.claim import Claim
 from ojs_server.ops.exchange import Exchange
 from ojs_server.ops.locking import gather
-from ojs_server.ops.operation import Operation
+from ojs_server.ops.operation import AnyOperation
 from ojs_server.ops.rules import Chance, Rules
 from ojs_server.store.base import Store, StoreBusy, StoreUnavailable
 from ojs_server.store.records import Contended
@@ -49,13 +49,13 @@ class Contention:
         self._stopwatch = stopwatch
         self._suspects_until = 0.0
 
-    def carry_out(self, ops: Sequence[Operation[Any]]) -> Committed:
+    def carry_out(self, ops: Sequence[AnyOperation]) -> Committed:
         """Commit all operations but those that are `Held`."""
         if self._stopwatch() < self._suspects_until:
             return self._around(self._held_up(ops), ops, "it is not done with it yet")
         return self._committed(ops)
 
-    def _committed(self, ops: Sequence[Operation[Any]]) -> Committed:
+    def _committed(self, ops: Sequence[AnyOperation]) -> Committed:
         try:
             done = apply(self._store, self._rules, self._luck, ops, rota=self._rota, patient=False)
         except StoreBusy as error:
@@ -67,7 +67,7 @@ class Contention:
             self._suspect()
         return done
 
-    def _around(self, held_up: set[int], ops: Sequence[Operation[Any]], reason: str) -> Committed:
+    def _around(self, held_up: set[int], ops: Sequence[AnyOperation], reason: str) -> Committed:
         """Commit those that are not held up."""
         rest = [op for place, op in enumerate(ops) if place not in held_up]
         done = self._committed(rest) if rest else Committed([])
@@ -82,7 +82,7 @@ class Contention:
         with suppress(StoreUnavailable):
             self._store.end_silent_transactions()
 
-    def _held_up(self, ops: Sequence[Operation[Any]]) -> set[int]:
+    def _held_up(self, ops: Sequence[AnyOperation]) -> set[int]:
         """The places of the operations that want what an old transaction has."""
         wants = [wanted_by(self._rules, op) for op in ops]
         try:
@@ -99,7 +99,7 @@ class Contention:
         return found
 
 
-def wanted_by(rules: Rules, op: Operation[Any]) -> Contended:
+def wanted_by(rules: Rules, op: AnyOperation) -> Contended:
     """The rows that an operation says it will lock."""
     locks = gather(rules, [op])
     drafts = [draft for of_one in locks.drafts for draft in of_one if draft is not None]
@@ -132,7 +132,7 @@ def _meet(wanted: Contended, held: Contended) -> bool:
     )
 
 
-def _may_meet(op: Operation[Any], held: Collection[str]) -> bool:
+def _may_meet(op: AnyOperation, held: Collection[str]) -> bool:
     """Tell whether a claim may lock one of these limits without naming it."""
     claim = op.claim if isinstance(op, Exchange) else op
     if not isinstance(claim, Claim):

@@ -11,7 +11,7 @@ from ojs_server.ops import batch
 from ojs_server.ops.availability import Availability, refusal
 from ojs_server.ops.contention import Contention
 from ojs_server.ops.group_commit import Caller, GroupCommit
-from ojs_server.ops.operation import Operation, Result
+from ojs_server.ops.operation import AnyOperation, Operation, Result
 from ojs_server.ops.pulse import Pulse
 from ojs_server.ops.rules import Chance, Rules, chance
 from ojs_server.ops.signs import Signs
@@ -67,7 +67,7 @@ class Engine:
         contention = Contention(store, rules, luck, rota)
         loop = asyncio.get_running_loop()
 
-        def carry_out(ops: list[Operation[Any]], begun: batch.Begun | None) -> batch.Committed:
+        def carry_out(ops: list[AnyOperation], begun: batch.Begun | None) -> batch.Committed:
             if store.embedded:
                 committed = batch.apply(store, rules, luck, ops, rota=rota, begun=begun)
             else:
@@ -104,7 +104,7 @@ class Engine:
         """Carry out one operation; answers after its commit, raises what it was refused with."""
         return self._commits.submit(operation)
 
-    def enter(self, operation: Operation[Any], caller: Caller) -> None:
+    def enter(self, operation: AnyOperation, caller: Caller) -> None:
         """Carry out one operation, and tell its caller; raises where too many wait already."""
         self._commits.enter(operation, caller)
 

@@ -21,7 +21,7 @@ from typing import Any, Final, Protocol
 from ojs_server.domain.errors import Unavailable
 from ojs_server.ops.availability import refusal
 from ojs_server.ops.batch import Begun, Committed, Held
-from ojs_server.ops.operation import Operation, Outcome, Result
+from ojs_server.ops.operation import AnyOperation, Operation, Outcome, Result
 from ojs_server.store.base import StoreUnavailable
 from ojs_wire import codes
 
@@ -72,8 +72,7 @@ class _HeldUp:
         self.settle = caller.settle
 
 
-Op = Operation[Any]
-Waiting = tuple[Op, Caller]
+Waiting = tuple[AnyOperation, Caller]
 
 
 class GroupCommit:
@@ -81,10 +80,10 @@ class GroupCommit:
 
     def __init__(
         self,
-        carry_out: Callable[[list[Op], Begun | None], Committed],
+        carry_out: Callable[[list[AnyOperation], Begun | None], Committed],
         on_commit: Callable[[Committed], None],
         *,
-        begin: Callable[[list[Op]], Begun | None] = lambda ops: None,
+        begin: Callable[[list[AnyOperation]], Begun | None] = lambda ops: None,
         max_waiting: int = 10_000,
     ) -> None:
         self._carry_out = carry_out
@@ -124,7 +123,7 @@ class GroupCommit:
         result: Result = await awaited
         return result
 
-    def enter(self, operation: Op, caller: Caller) -> None:
+    def enter(self, operation: AnyOperation, caller: Caller) -> None:
         """Carry out one operation, and tell its caller; raises where too many wait already."""
         if self._closing or self.depth >= self._max_waiting:
             raise Unavailable(
@@ -162,7 +161,7 @@ class GroupCommit:
             self._held_up.clear()
             self._begin_soon()
 
-    def _put_off(self, operation: Op, caller: Caller) -> bool:
+    def _put_off(self, operation: AnyOperation, caller: Caller) -> bool:
         """Have an operation wait that is held up; not for ever."""
         now = self._loop.time()
         if not isinstance(caller, _HeldUp):

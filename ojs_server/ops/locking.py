@@ -1,19 +1,18 @@
 """Locks of a batch, taken before anything of it is carried out, in one order for all kinds."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from ojs_server.domain.tenant import DEFAULT
 from ojs_server.ops import cron, workflow
 from ojs_server.ops.gates import guarded
-from ojs_server.ops.operation import Locks, Operation
+from ojs_server.ops.operation import AnyOperation, Locks
 from ojs_server.ops.rules import Rules
 from ojs_server.ops.sharing import guards, limited_pools, limited_tenants
 from ojs_server.ops.work import Work
 from ojs_server.store.records import Foreseen
 
 
-def gather(rules: Rules, ops: Sequence[Operation[Any]]) -> Locks:
+def gather(rules: Rules, ops: Sequence[AnyOperation]) -> Locks:
     """The rows that operations name."""
     locks = Locks(rules)
     for op in ops:
@@ -21,7 +20,7 @@ def gather(rules: Rules, ops: Sequence[Operation[Any]]) -> Locks:
     return locks
 
 
-def foresee(ops: Sequence[Operation[Any]], locks: Locks) -> Foreseen | None:
+def foresee(ops: Sequence[AnyOperation], locks: Locks) -> Foreseen | None:
     """The rows that the usual calls come back to; None where others are among them."""
     if all(op.is_foreseen() for op in ops):
         return Foreseen(locks.workers, locks.jobs, locks.queues)

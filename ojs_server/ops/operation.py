@@ -126,6 +126,10 @@ class Operation(msgspec.Struct, Generic[Result], frozen=True):
         raise NotImplementedError(f"stage {self.stage.name} has no handler")
 
 
+# One of any kind.
+AnyOperation = Operation[Any]
+
+
 class OnJob(Operation[Result], Generic[Result], frozen=True):
     """A request about one job."""
 
@@ -156,7 +160,7 @@ class Composite(Operation[Result], Generic[Result], frozen=True):
     """Operations that are carried out among all others of their batch, and answered together."""
 
     @property
-    def parts(self) -> Sequence[Operation[Any]]:
+    def parts(self) -> Sequence[AnyOperation]:
         """The operations that it is made of."""
         raise NotImplementedError
 
@@ -180,14 +184,14 @@ class Handler(msgspec.Struct, frozen=True):
     at_once: bool = False
 
 
-def _one_by_one(work: Work, ops: Sequence[Operation[Any]]) -> Sequence[Outcome]:
+def _one_by_one(work: Work, ops: Sequence[AnyOperation]) -> Sequence[Outcome]:
     return [outcome_of(op.carry_out, work) for op in ops]
 
 
 _ONE_BY_ONE: Final = Handler(_one_by_one)
 _handlers: Final[dict[Stage, Handler]] = {}
 
-Many = TypeVar("Many", bound=Operation[Any])
+Many = TypeVar("Many", bound=AnyOperation)
 Told = TypeVar("Told")
 Run = Callable[[Work, Sequence[Many]], Sequence[Told | OjsError]]
 

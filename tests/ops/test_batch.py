@@ -210,6 +210,7 @@ def test_a_begun_batch_of_unknown_outcome_is_never_tried_again(bench: Bench) -> 
         ([enqueue(jobs=[{}] * 100)], True),
         ([enqueue(jobs=[{}] * 60), enqueue(jobs=[{}] * 41)], False),
         ([Claim(("q",), 101)], False),
+        ([Beat("w", WorkerState.RUNNING, False, ("j",) * 101)], False),
         ([enqueue(), Reset()], False),
     ],
 )
