@@ -16,8 +16,7 @@ import msgspec
 import uvicorn
 
 from benchmarks.floor_stores import FloorPostgres, FloorSqlite, FloorStore, Row
-from ojs_server.ops.rules import chance
-from ojs_server.store.clock import wall_ms
+from ojs_server.environment import chance, wall_ms
 from ojs_wire.values import uuid7
 
 _HEADERS: Final = [(b"content-type", b"application/json")]

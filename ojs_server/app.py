@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
@@ -13,6 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from ojs_server import job_log
 from ojs_server.domain.happened import Happened
+from ojs_server.environment import Environment, machine
 from ojs_server.http import sockets, statistics
 from ojs_server.http.body_budget import BodyBudget
 from ojs_server.http.gate import Gate
@@ -26,7 +26,6 @@ from ojs_server.loops.runner import Loops
 from ojs_server.loops.silences import watch_silences
 from ojs_server.metrics import Metrics
 from ojs_server.ops.engine import Engine
-from ojs_server.ops.rules import Chance, chance
 from ojs_server.outbound import Outbound
 from ojs_server.settings import Settings
 from ojs_server.store.base import Store
@@ -51,15 +50,15 @@ class Server:
         self,
         settings: Settings,
         store: Store,
-        luck: Chance | None = None,
+        environment: Environment | None = None,
         tracing: "Tracing | None" = None,
     ) -> None:
         self.settings = settings
         self.store = store
         self._tracing = tracing
-        self._luck = luck or chance()
+        self._environment = environment or machine()
         self._metrics = Metrics()
-        self._lifetime = Lifetime(time.monotonic)
+        self._lifetime = Lifetime(self._environment.monotonic)
         self.ports = Ports()
 
     def begin_stop(self) -> None:
@@ -93,23 +92,29 @@ class Server:
         self.engine = Engine(
             self.store,
             self.settings.rules(),
-            luck=self._luck,
+            self._environment,
             max_waiting=self.settings.max_waiting,
             max_streams=self.settings.max_streams,
             stream_buffer=self.settings.stream_buffer,
         )
         outbound = Outbound(
-            self.settings.reach, self.settings.webhook_timeout_ms, ca=self.settings.webhook_ca
+            self.settings.reach,
+            self.settings.webhook_timeout_ms,
+            self._environment,
+            ca=self.settings.webhook_ca,
         )
         deliver = Deliver(
             self.engine,
             outbound,
             self._metrics,
+            self._environment.wall_ms,
             source=self.settings.source,
             timeout_ms=self.settings.webhook_timeout_ms,
             at_once=self.settings.webhook_concurrency,
         )
-        housekeeping = Housekeeping(self.engine, shared=not self.store.embedded)
+        housekeeping = Housekeeping(
+            self.engine, self._environment.monotonic_ms, shared=not self.store.embedded
+        )
         listener = self.store.listener(self._heard, self.engine.tail.wake, housekeeping.expect)
         self.engine.tail.shared = not self.store.embedded
         self.engine.on_due = housekeeping.expect
@@ -148,7 +153,7 @@ class Server:
             engine=engine,
             lifetime=self._lifetime,
             ports=self.ports,
-            luck=self._luck,
+            environment=self._environment,
             metrics=self._metrics,
             bodies=BodyBudget(self.settings.max_body_bytes),
             outbound=outbound,

@@ -10,6 +10,7 @@ from ojs_server import __version__
 from ojs_server.app import Server
 from ojs_server.domain.naming import nearest
 from ojs_server.domain.profile import Profile
+from ojs_server.environment import Environment, machine
 from ojs_server.logs import set_up
 from ojs_server.server import serve
 from ojs_server.settings import (
@@ -76,9 +77,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"ojs-server: webhook_ca: {settings.webhook_ca}: {error}", file=sys.stderr)
             return 2
     set_up(settings.log_format, settings.log_level)
+    environment = machine()
     try:
         store = open_store(
             settings.database,
+            environment=environment,
             migrations=settings.migrate or command == "migrate",
             listen_url=settings.listen_url,
         )
@@ -89,13 +92,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         store.close()
         print(f"ojs-server: the schema of {store.location} is up to date")
         return 0
-    return _serve(settings, store)
+    return _serve(settings, store, environment)
 
 
-def _serve(settings: Settings, store: Store) -> int:
+def _serve(settings: Settings, store: Store, environment: Environment) -> int:
     try:
         tracing = _tracing() if settings.traces else None
-        server = Server(settings, store, tracing=tracing)
+        server = Server(settings, store, environment, tracing)
         beside = _grpc(settings)
     except ImportError as error:
         store.close()

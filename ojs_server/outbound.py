@@ -6,7 +6,6 @@ by the HTTP library could be answered with another one.
 
 import asyncio
 import socket
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from email.utils import parsedate_to_datetime
 from ipaddress import ip_address
@@ -17,7 +16,7 @@ from ojs_server.domain.delivery import Delivery, NoAnswer, Reply
 from ojs_server.domain.errors import OjsError
 from ojs_server.domain.target import Reach, Target, is_public, parse_url
 from ojs_server.domain.webhook import Format, Webhook, signature, wish_of
-from ojs_server.store.clock import wall_ms
+from ojs_server.environment import Environment
 
 if TYPE_CHECKING:
     from ojs_server.posting import Posted, Poster
@@ -39,18 +38,24 @@ class Outbound:
     """One node's way out."""
 
     def __init__(
-        self, reach: Reach, timeout_ms: int, resolve: Resolve = resolve, ca: str | None = None
+        self,
+        reach: Reach,
+        timeout_ms: int,
+        environment: Environment,
+        resolve: Resolve = resolve,
+        ca: str | None = None,
     ) -> None:
         self.tests = asyncio.Semaphore(MAX_TESTS)
         self._reach = reach
         self._timeout_s = timeout_ms / 1000
+        self._environment = environment
         self._resolve = resolve
         self._ca = ca
         self._poster: Poster | None = None
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
         """One attempt, within the time limit; whatever goes wrong is a reply, too."""
-        started = time.monotonic()
+        started = self._environment.monotonic()
         answer: int | None = None
         error: str | None = None
         excerpt, pause = "", None
@@ -58,7 +63,7 @@ class Outbound:
             async with asyncio.timeout(self._timeout_s):
                 posted = await self._call(url, headers, body)
             answer, excerpt = posted.status, posted.excerpt
-            pause = _retry_after_ms(posted.retry_after, wall_ms())
+            pause = _retry_after_ms(posted.retry_after, self._environment.wall_ms())
             error = _fault(answer)
         except TimeoutError:
             error = f"no answer within {self._timeout_s:g} s"
@@ -66,7 +71,7 @@ class Outbound:
             error = str(failure)
         except OSError as failure:
             error = f"the name of the host cannot be resolved ({type(failure).__name__})"
-        took_ms = round((time.monotonic() - started) * 1000)
+        took_ms = round((self._environment.monotonic() - started) * 1000)
         return Reply(answer, error, took_ms, pause, excerpt)
 
     async def close(self) -> None:

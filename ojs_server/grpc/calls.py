@@ -1,7 +1,6 @@
 """RPCs as calls of the route table: the same handlers, roles, tenants and limits as over HTTP."""
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final, TypeVar
@@ -196,7 +195,7 @@ class Desk:
     def __init__(self, server: Services, routes: Iterable[Route]) -> None:
         self.server = server
         self.routes = {(route.method, route.path): route for route in routes}
-        self.request_ids = RequestIds(server.luck.bits)
+        self.request_ids = RequestIds(server.environment.chance.bits, server.environment.wall_ms)
         self._waiting = 0
 
     @contextmanager
@@ -245,7 +244,8 @@ def _handler(
         return await behaviour(rpc, message)
 
     async def handle(request: bytes, context: Context) -> Message | None:
-        started = time.perf_counter()
+        monotonic = desk.server.environment.monotonic
+        started = monotonic()
         rpc = Rpc(desk, context)
         await context.send_initial_metadata(
             ((_REQUEST_ID, rpc.request_id), ("x-ojs-server-version", __version__))
@@ -253,7 +253,7 @@ def _handler(
         try:
             return await rpc.finish(act(rpc, request))
         finally:
-            seconds = None if method.server_streaming else time.perf_counter() - started
+            seconds = None if method.server_streaming else monotonic() - started
             desk.server.metrics.observe_request(name, rpc.status, seconds)
 
     make = (

@@ -12,7 +12,6 @@ from ojs_server.grpc.calls import Rpc
 from ojs_server.grpc.proto import ojs_v1_pb2 as pb
 from ojs_server.http.routes import V1
 from ojs_server.ops.envelope import event_id
-from ojs_server.store.clock import wall_ms
 from ojs_server.store.records import EventFilter, PlacedEvent
 from ojs_wire.codec import decode
 from ojs_wire.values import format_timestamp
@@ -25,7 +24,7 @@ KEEPALIVE_S: Final = 30.0
 async def stream_events(rpc: Rpc, message: pb.StreamEventsRequest) -> None:
     """The events from now on that all filters let through."""
     call = rpc.call("GET", f"{V1}/events/stream")
-    tail = rpc.server.engine.tail
+    tail, wall_ms = rpc.server.engine.tail, rpc.server.environment.wall_ms
     subject = message.workflow_id or message.job_id or None
     follower = tail.admit(
         EventFilter(
@@ -41,8 +40,10 @@ async def stream_events(rpc: Rpc, message: pb.StreamEventsRequest) -> None:
         await tail.follow(follower)
         while True:
             lost, entries = follower.take()
-            if lost is not None and not await rpc.write(_own(DROPPED, {"count": lost.count})):
-                return
+            if lost is not None:
+                dropped = _own(DROPPED, {"count": lost.count}, wall_ms())
+                if not await rpc.write(dropped):
+                    return
             for entry in entries:
                 event = _event(entry.placed)
                 if message.workflow_id and message.job_id not in ("", event.job_id):
@@ -53,7 +54,9 @@ async def stream_events(rpc: Rpc, message: pb.StreamEventsRequest) -> None:
                 continue
             if follower.closed:
                 break
-            if not await follower.wait(KEEPALIVE_S) and not await rpc.write(_own(KEEPALIVE, {})):
+            if await follower.wait(KEEPALIVE_S):
+                continue
+            if not await rpc.write(_own(KEEPALIVE, {}, wall_ms())):
                 return
         if tail.closed:
             raise Unavailable("the server is stopping", headers={"Retry-After": "1"})
@@ -87,7 +90,7 @@ def _carried(data: Mapping[str, Any]) -> Struct | None:
         return None
 
 
-def _own(kind: str, data: Mapping[str, Any]) -> pb.Event:
+def _own(kind: str, data: Mapping[str, Any], at: int) -> pb.Event:
     """An event of the stream itself."""
-    now = values.timestamp_of(format_timestamp(wall_ms()))
+    now = values.timestamp_of(format_timestamp(at))
     return pb.Event(type=kind, timestamp=now, data=values.struct_of(data, "data"))

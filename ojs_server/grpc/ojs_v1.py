@@ -9,13 +9,13 @@ from typing import Any, Final
 import msgspec
 from google.protobuf.message import Message
 
+from ojs_server.environment import wall_ms
 from ojs_server.grpc import messages, values
 from ojs_server.grpc.calls import Asked, Behaviour, Rpc
 from ojs_server.grpc.events import stream_events
 from ojs_server.grpc.fetching import fetch, stream_jobs
 from ojs_server.grpc.proto import ojs_v1_pb2 as pb
 from ojs_server.http.routes import V1
-from ojs_server.store.clock import wall_ms
 from ojs_wire.values import format_timestamp
 
 SERVICE: Final = pb.DESCRIPTOR.services_by_name["OJSService"]

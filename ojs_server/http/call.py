@@ -12,7 +12,7 @@ from ojs_server.domain.errors import InvalidRequest, MalformedPayload, TooLarge
 from ojs_server.domain.naming import refuse_unknown
 from ojs_server.http.body_budget import SMALL
 from ojs_server.http.services import Services
-from ojs_server.store.clock import wall_ms
+from ojs_server.store.base import Clock
 from ojs_wire import codec
 from ojs_wire.values import RandomBits, kind_of, uuid7
 
@@ -208,15 +208,16 @@ class RequestIds:
     The rest is made anew each second, since to make it costs more than all else about a name.
     """
 
-    def __init__(self, random_bits: RandomBits) -> None:
+    def __init__(self, random_bits: RandomBits, wall_ms: Clock) -> None:
         self._random_bits = random_bits
+        self._wall_ms = wall_ms
         self._until = 0
         self._head = ""
         self._numbers = count()
 
     def __call__(self) -> str:
         """The next name."""
-        now = wall_ms()
+        now = self._wall_ms()
         if now >= self._until:
             self._until = now + 1000
             self._head = f"req_{uuid7(now, self._random_bits)[:-12]}"

@@ -11,7 +11,6 @@ from ojs_server.http.placed import cursor_of
 from ojs_server.http.services import Services
 from ojs_server.ops.envelope import event_id
 from ojs_server.ops.tail import Entry, Follower, Lost
-from ojs_server.store.clock import wall_ms
 from ojs_wire.codec import encode
 from ojs_wire.values import format_timestamp
 
@@ -46,12 +45,15 @@ class ChannelStream(EventStream):
 
     def _shutdown(self) -> bytes:
         return message(
-            self._asked.channel, "server.shutdown", encode({"reason": "stopping"}), wall_ms()
+            self._asked.channel,
+            "server.shutdown",
+            encode({"reason": "stopping"}),
+            self._wall_ms(),
         )
 
     def _gap(self, start: str, end: int) -> bytes:
         data = self._system(gap_start=start, gap_end=cursor_of(end))
-        return message(self._asked.channel, "system.gap", data, wall_ms())
+        return message(self._asked.channel, "system.gap", data, self._wall_ms())
 
     def _dropped(self, lost: Lost) -> bytes:
         told = {

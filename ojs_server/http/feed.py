@@ -15,7 +15,6 @@ from ojs_server.http.sse import ENDING, OPENING, SHUTDOWN, comment, frame, heart
 from ojs_server.ops.envelope import envelope, event_id
 from ojs_server.ops.tail import Entry, Follower, Lost
 from ojs_server.store.base import Reader
-from ojs_server.store.clock import wall_ms
 from ojs_server.store.event_log import is_type
 from ojs_server.store.records import EventFilter, EventPage
 from ojs_wire.codec import encode
@@ -54,6 +53,7 @@ class EventStream(HeldStream):
         self.cursor = asked.after or 0
         self._server = server
         self._source = server.settings.source
+        self._wall_ms = server.environment.wall_ms
         self._asked = asked
         self._follows = False
         self._ended = False
@@ -186,7 +186,7 @@ class EventStream(HeldStream):
         assert self.job is not None
         job = self.job
         about = Event(STATE_CHANGED, job.id, job.queue, job.type, b"")
-        data = state_changed(about, None, job.state, job.finished_at or wall_ms())
+        data = state_changed(about, None, job.state, job.finished_at or self._wall_ms())
         return frame(STATE_CHANGED, data, cursor_of(self.cursor))
 
     def _gap(self, start: str, end: int) -> bytes:
@@ -203,5 +203,5 @@ class EventStream(HeldStream):
         return comment(f"events-dropped {lost.count}") + frame("system.events_dropped", data)
 
     def _system(self, **more: Any) -> bytes:
-        now = format_timestamp(wall_ms())
+        now = format_timestamp(self._wall_ms())
         return encode({"channel": self._asked.channel, **more, "timestamp": now})

@@ -4,7 +4,6 @@ A plain ASGI callable without layers: each request costs one look-up, one handle
 """
 
 import logging
-import time
 from asyncio import CancelledError
 from collections.abc import Sequence
 from contextlib import aclosing, suppress
@@ -33,12 +32,14 @@ class Gate:
 
     def __init__(self, server: Services, routes: Sequence[Route]) -> None:
         self._server = server
-        self._request_ids = RequestIds(server.luck.bits)
+        environment = server.environment
+        self._monotonic = environment.monotonic
+        self._request_ids = RequestIds(environment.chance.bits, environment.wall_ms)
         self._router = Router(routes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
-        started = time.perf_counter()
+        started = self._monotonic()
         server = self._server
         call = Call(scope, receive, server)
         known: Passed | None = call.noted.get(Passed)
@@ -74,7 +75,7 @@ class Gate:
         if route is not None:
             path = route.path
             if not (route.waits or streams):
-                seconds = time.perf_counter() - started
+                seconds = self._monotonic() - started
         server.metrics.observe_request(path, answer.status, seconds)
         if log.isEnabledFor(logging.DEBUG):
             log.debug(

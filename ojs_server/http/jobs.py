@@ -1,7 +1,6 @@
 """Jobs: enqueue one or many, read, cancel, activate, result."""
 
 import re
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
@@ -229,9 +228,12 @@ def _patience(call: Call) -> tuple[int, Mapping[str, str]]:
 
 async def _store(call: Call, op: Enqueue, wait_ms: int) -> Enqueued:
     """Enqueue; where a queue blocks its producers, wait so long for room."""
-    begun = time.perf_counter()
+    monotonic = call.server.environment.monotonic
+    begun = monotonic()
     done = await enqueue_or_wait(call.server.engine, op, wait_ms, call.disconnected)
-    call.server.metrics.observe_enqueue(op.drafts[0].queue, time.perf_counter() - begun)
+    call.server.metrics.observe_enqueue(
+        op.drafts[0].queue, call.server.environment.monotonic() - begun
+    )
     if call.server.tracer is not None:
         call.server.tracer.enqueued(done.jobs)
     return done

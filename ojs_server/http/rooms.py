@@ -28,11 +28,10 @@ from ojs_server.ops.enqueue import Enqueue
 from ojs_server.ops.rooms import Begin, Join
 from ojs_server.ops.settle import Ack, Cancel, Fail
 from ojs_server.store.base import Reader
-from ojs_server.store.clock import wall_ms
 from ojs_server.store.records import Staffed
 from ojs_wire.calls import ClaimRequest, EmptyRequest, RoomJobRequest, TaskMove, TaskRequest
 from ojs_wire.codec import decode
-from ojs_wire.values import format_timestamp, in_seconds, kind_of, uuid7
+from ojs_wire.values import format_timestamp, in_seconds, kind_of
 
 Shown = dict[str, Any]
 _SECONDS: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?")
@@ -46,7 +45,7 @@ async def put_job(call: Call) -> Answer:
     schema = None if request.schema is None else checked_schema(request.schema, "schema")
     kind = rooms.parse_kind(room, request.name, request.category, schema, call.tenant)
     given = request.worker_id
-    own = uuid7(wall_ms(), call.server.luck.bits) if given is None else given
+    own = call.server.environment.new_id() if given is None else given
     worker_id = known_as(call, own)
     engine = call.server.engine
     await engine.run(Join(worker_id, kind, new=given is None, principal=call.principal or None))

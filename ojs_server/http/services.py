@@ -6,6 +6,7 @@ from typing import Protocol
 import msgspec
 
 from ojs_server.domain.job import StoredJob
+from ojs_server.environment import Environment
 from ojs_server.http.body_budget import BodyBudget
 from ojs_server.http.inventory import Inventories
 from ojs_server.http.origins import Origins
@@ -13,7 +14,6 @@ from ojs_server.http.shared_read import SharedRead
 from ojs_server.metrics import Metrics
 from ojs_server.ops.claim import Deliveries
 from ojs_server.ops.engine import Engine
-from ojs_server.ops.rules import Chance
 from ojs_server.outbound import Outbound
 from ojs_server.settings import Settings
 
@@ -56,7 +56,7 @@ class Services(msgspec.Struct, frozen=True):
     engine: Engine
     lifetime: Lifetime
     ports: Ports
-    luck: Chance
+    environment: Environment
     metrics: Metrics
     bodies: BodyBudget
     outbound: Outbound

@@ -5,7 +5,6 @@ no task, no future and no messages between the server and the application. Whate
 the long way, through the gate.
 """
 
-import time
 from typing import Any, Protocol
 
 from ojs_server.domain.errors import QueueFull
@@ -52,10 +51,11 @@ class Shortcut(Call):
         self._passed = passed
         self._direct = direct
         self._new_id = new_id
+        self._monotonic = call.server.environment.monotonic
 
     def __call__(self, exchange: Exchange) -> bool:
         """Whether this request is taken."""
-        self._started = time.perf_counter()
+        self._started = self._monotonic()
         self.request_id = self.sent_request_id or self._new_id()
         self._exchange = exchange
         try:
@@ -88,7 +88,7 @@ class Shortcut(Call):
                 exchange.start_over()
                 return
             said = answers.whole(self, answer_of(error, self.request_id))
-        seconds = time.perf_counter() - self._started
+        seconds = self._monotonic() - self._started
         route, status = self._passed.route, said[0]
         metrics = self.server.metrics
         metrics.observe_request(route.path, status, None if route.waits else seconds)

@@ -27,7 +27,6 @@ from ojs_server.http.services import Services
 from ojs_server.http.tenancy import identify, require_own
 from ojs_server.ops.settle import missing
 from ojs_server.ops.tail import Follower
-from ojs_server.store.clock import wall_ms
 from ojs_server.store.records import EventFilter
 from ojs_wire.codec import MalformedJSON, decode, encode
 from ojs_wire.values import MAX_NAME, UUID7
@@ -77,7 +76,7 @@ class Unknown(OjsError):
 async def serve(server: Services, scope: Scope, receive: Receive, send: Send) -> None:
     """One connection, from its handshake to its end."""
     call = Call(scope, receive, server)
-    call.request_id = RequestIds(server.luck.bits)()
+    call.request_id = RequestIds(server.environment.chance.bits, server.environment.wall_ms)()
     await receive()
     try:
         _admit(call)
@@ -208,7 +207,7 @@ class Socket:
         found = await self._server.engine.read(lambda reader: reader.job(job_id))
         if found is not None and found[0].job.state in TERMINAL:
             job = found[0].job
-            at = job.finished_at or wall_ms()
+            at = job.finished_at or self._server.environment.wall_ms()
             about = Event(STATE_CHANGED, job.id, job.queue, job.type, b"")
             data = state_changed(about, None, job.state, at)
             await self._tell(message(asked.channel, STATE_CHANGED, data, at))

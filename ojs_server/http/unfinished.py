@@ -6,6 +6,7 @@ from typing import Final
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
 from ojs_server.domain.errors import OjsError, TooSlow, Unavailable
+from ojs_server.environment import wall_ms
 from ojs_server.http import answers
 from ojs_server.http.call import GIVEN_UP, Answer, RequestIds
 from ojs_server.http.dialects import OPENJOBSPEC
@@ -45,7 +46,7 @@ def too_slow() -> OjsError:
 
 def refusal(error: OjsError, status: int | None = None) -> bytes:
     """What is answered where there is no request that the application could be asked about."""
-    request_id = RequestIds(getrandbits)()
+    request_id = RequestIds(getrandbits, wall_ms)()
     answer = answer_of(error, request_id)
     body = encode(answer.body)
     ends = Answer(answer.body, answer.status, {**answer.headers, **_CLOSE})

@@ -1,6 +1,6 @@
 """Webhooks: subscribe, list, read, change, delete, test, rotate the secret; and the deliveries."""
 
-import secrets
+from base64 import urlsafe_b64encode
 from typing import Any, Final
 
 from ojs_server.domain.delivery import Delivery, Reply, Status, delivery_id
@@ -23,7 +23,6 @@ from ojs_server.ops.webhooks import (
     missing,
 )
 from ojs_server.outbound import MAX_TESTS, message_of
-from ojs_server.store.clock import wall_ms
 from ojs_server.store.records import Place, PlacedEvent
 from ojs_server.store.webhooks import DeliveryFilter
 from ojs_wire import codec, codes
@@ -33,6 +32,7 @@ from ojs_wire.values import format_timestamp
 SUBSCRIPTIONS: Final = "/ojs/v1/webhooks/subscriptions"
 _PREFIX: Final = "dlv_"
 _STATUSES: Final = tuple(Status)
+_SECRET_BYTES: Final = 32
 
 
 async def subscribe(call: Call) -> Answer:
@@ -40,7 +40,7 @@ async def subscribe(call: Call) -> Answer:
     body = await call.json()
     call.check_members(body, WebhookRequest)
     changes = parse_changes(body, call.server.settings.reach)
-    secret = changes.secret or new_secret()
+    secret = changes.secret or new_secret(call.server.environment.secret(_SECRET_BYTES))
     # Refused here, a wrong request costs the writer nothing.
     subscribed(changes, "", secret, 0)
     webhook = await call.server.engine.run(Subscribe(changes, secret, call.tenant))
@@ -87,7 +87,7 @@ async def delete(call: Call) -> Answer:
 async def rotate(call: Call) -> Answer:
     """A new secret, of the client's or of the server's making."""
     given = parse_secret((await call.read(SecretRequest, optional=True)).secret)
-    secret = given or new_secret()
+    secret = given or new_secret(call.server.environment.secret(_SECRET_BYTES))
     webhook = await call.server.engine.run(RotateSecret(await _own(call), secret))
     return Answer(dialects.webhook_answer(_shown(webhook, secret=secret)))
 
@@ -152,9 +152,9 @@ async def replay(call: Call) -> Answer:
     return Answer(dialects.delivery_answer(_sent(replayed)), 202)
 
 
-def new_secret() -> str:
-    """A secret that nobody can guess."""
-    return "whsec_" + secrets.token_urlsafe(32)
+def new_secret(random: bytes) -> str:
+    """A secret of bytes that nobody can guess."""
+    return "whsec_" + urlsafe_b64encode(random).rstrip(b"=").decode()
 
 
 async def _tested(call: Call, webhook: Webhook) -> Reply:
@@ -165,10 +165,10 @@ async def _tested(call: Call, webhook: Webhook) -> Reply:
             code=codes.OVERLOADED,
             headers={"Retry-After": "5"},
         )
-    now = wall_ms()
+    now = call.server.environment.wall_ms()
     event = Event(TEST_EVENT, webhook.id, None, None, codec.encode({"subscription_id": webhook.id}))
     sent = Delivery(
-        id=delivery_id(now, call.server.luck.bits),
+        id=delivery_id(now, call.server.environment.chance.bits),
         webhook_id=webhook.id,
         event_id="",
         event_type=TEST_EVENT,

@@ -37,7 +37,6 @@ from ojs_server.ops.fetch import fetch as fetch_or_wait
 from ojs_server.ops.presence import Deregister, Register, unknown_worker
 from ojs_server.ops.settle import Ack, Fail, Repeated
 from ojs_server.ops.sharing import Way
-from ojs_server.store.clock import wall_ms
 from ojs_server.store.records import Claimed, WorkerLoad
 from ojs_wire import codes
 from ojs_wire.calls import (
@@ -57,7 +56,6 @@ from ojs_wire.values import (
     format_timestamp,
     in_seconds,
     parse_duration,
-    uuid7,
 )
 
 Shown = dict[str, Any]
@@ -278,7 +276,7 @@ async def register(call: Call) -> Answer:
     refuse_lookalikes("", others, ("functionBlocks",))
     request = call.typed(body, RegisterRequest)
     worker_id = (
-        uuid7(wall_ms(), call.server.luck.bits)
+        call.server.environment.new_id()
         if request.worker_id is None
         else parse_worker_id(request.worker_id)
     )

@@ -17,7 +17,7 @@ from ojs_server.ops.deliveries import MAX_WAITING, Report, Spread, Take, look
 from ojs_server.ops.engine import Engine
 from ojs_server.ops.patience import at_most
 from ojs_server.outbound import message_of
-from ojs_server.store.clock import wall_ms
+from ojs_server.store.base import Clock
 from ojs_server.store.webhooks import WebhookLoad
 
 # Another node's events and subscriptions are not announced here.
@@ -49,6 +49,7 @@ class Deliver:
         engine: Engine,
         way: Way,
         metrics: Metrics,
+        wall_ms: Clock,
         *,
         source: str,
         timeout_ms: int,
@@ -57,6 +58,7 @@ class Deliver:
         self._engine = engine
         self._way = way
         self._metrics = metrics
+        self._wall_ms = wall_ms
         self._source = source
         self._lease_ms = timeout_ms + MARGIN_MS
         self._at_once = at_once
@@ -173,7 +175,8 @@ class Deliver:
 
     async def _attempt(self, webhook: Webhook, delivery: Delivery) -> None:
         try:
-            reply = await self._way.post(webhook.url, *message_of(webhook, delivery, wall_ms()))
+            message = message_of(webhook, delivery, self._wall_ms())
+            reply = await self._way.post(webhook.url, *message)
             reported = await self._engine.run(Report(delivery, reply))
             if reported.kept and reported.delivery is not None:
                 self._observe(reported.delivery, reply)

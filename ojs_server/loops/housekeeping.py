@@ -14,8 +14,7 @@ from ojs_server.ops.opening import Open
 from ojs_server.ops.patience import at_most
 from ojs_server.ops.probe import Probe
 from ojs_server.ops.sweep import Sweep, Swept
-from ojs_server.store.base import Reader
-from ojs_server.store.clock import monotonic_ms
+from ojs_server.store.base import Clock, Reader
 from ojs_server.store.records import DueTimes
 
 # Another node tells only of what falls due sooner, and a notice can be lost.
@@ -37,9 +36,10 @@ log = logging.getLogger("ojs.housekeeping")
 class Housekeeping:
     """One node's sweeper."""
 
-    def __init__(self, engine: Engine, *, shared: bool) -> None:
+    def __init__(self, engine: Engine, stopwatch: Clock, *, shared: bool) -> None:
         """`shared` says that other nodes may write to the same store."""
         self._engine = engine
+        self._stopwatch = stopwatch
         self._shared = shared
         self._reachability = Reachability()
         self._wake = asyncio.Event()
@@ -92,7 +92,7 @@ class Housekeeping:
         now, due = await self._engine.read(_due)
         now = await self._probe(now)
         unheard = self._engine.availability.unheard
-        since = self._reachability.observe(now, monotonic_ms(), unheard)
+        since = self._reachability.observe(now, self._stopwatch(), unheard)
         await self._look_for_waiters(now)
         await self._write_signs(due, now)
         prune = now - self._pruned_at >= PRUNE_EVERY_MS
@@ -130,7 +130,7 @@ class Housekeeping:
         try:
             while not (await asyncio.wait({task}, timeout=SLOW_POLL_S))[0]:
                 now = await self._engine.read(lambda reader: reader.now())
-                self._reachability.observe(now, monotonic_ms())
+                self._reachability.observe(now, self._stopwatch())
             return task.result()
         finally:
             task.cancel()

@@ -1,7 +1,6 @@
 """The state of the store as this node knows it, and what a caller is told of it."""
 
 import logging
-import time
 from collections.abc import Callable
 
 from ojs_server.domain.errors import Unavailable
@@ -17,7 +16,7 @@ class Availability:
     callers; the log says so once a probe has asked who takes changes now.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, monotonic: Callable[[], float]) -> None:
         # Why the last change was refused, such as a full disk; empty while changes are taken.
         self.reason: str | None = None
         # How often a call by which a worker is heard was refused. The writer's thread counts.
@@ -29,6 +28,7 @@ class Availability:
         # How many batches have brought changes to the disk.
         self.written = 0
         self.on_lost: Callable[[], None] = lambda: None
+        self._monotonic = monotonic
         self._lost_at: float | None = None
 
     @property
@@ -44,7 +44,7 @@ class Availability:
         """The store has refused a change, or does not answer."""
         self.reason = reason
         if self._lost_at is None:
-            self._lost_at = time.monotonic()
+            self._lost_at = self._monotonic()
             log.error("the store is lost: %s", reason)
             self.on_lost()
 
@@ -57,7 +57,7 @@ class Availability:
         """A probe is on disk; `where` says who has taken it."""
         self.wrote()
         if self._lost_at is not None:
-            away_s = time.monotonic() - self._lost_at
+            away_s = self._monotonic() - self._lost_at
             self._lost_at = None
             log.warning("the store is back after %.1f s: %s", away_s, where)
 

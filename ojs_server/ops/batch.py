@@ -11,10 +11,11 @@ import msgspec
 from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.happened import Happened
 from ojs_server.domain.turns import Rota
+from ojs_server.environment import Chance
 from ojs_server.ops.availability import refusal, unavailable
 from ojs_server.ops.locking import foresee, gather, lock
 from ojs_server.ops.operation import AnyOperation, Composite, Outcome, Stage, handler_of
-from ojs_server.ops.rules import Chance, Rules
+from ojs_server.ops.rules import Rules
 from ojs_server.ops.work import Work
 from ojs_server.ops.workflow_moves import advance
 from ojs_server.store.base import OutcomeUnknown, StaleWrite, Store, StoreBusy, StoreUnavailable

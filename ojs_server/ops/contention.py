@@ -5,8 +5,7 @@ the middle of a transaction. Then the rows tell whose they are, and only those o
 up that want rows of an old transaction.
 """
 
-import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -16,12 +15,13 @@ from ojs_server.domain.birth import rate_key_of
 from ojs_server.domain.rate_limit import OF_QUEUE
 from ojs_server.domain.tenant import DEFAULT, OF_TENANT
 from ojs_server.domain.turns import Rota
+from ojs_server.environment import Environment
 from ojs_server.ops.batch import Committed, Held, apply, one_by_one
 from ojs_server.ops.claim import Claim
 from ojs_server.ops.exchange import Exchange
 from ojs_server.ops.locking import gather
 from ojs_server.ops.operation import AnyOperation
-from ojs_server.ops.rules import Chance, Rules
+from ojs_server.ops.rules import Rules
 from ojs_server.store.base import Store, StoreBusy, StoreUnavailable
 from ojs_server.store.records import Contended
 
@@ -38,15 +38,14 @@ class Contention:
         self,
         store: Store,
         rules: Rules,
-        luck: Chance,
+        environment: Environment,
         rota: Rota | None = None,
-        stopwatch: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
         self._rules = rules
-        self._luck = luck
+        self._luck = environment.chance
         self._rota = rota or Rota()
-        self._stopwatch = stopwatch
+        self._stopwatch = environment.monotonic
         self._suspects_until = 0.0
 
     def carry_out(self, ops: Sequence[AnyOperation]) -> Committed:

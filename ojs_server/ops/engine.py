@@ -2,18 +2,18 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, TypeVar
 
 from ojs_server.domain.happened import Happened
 from ojs_server.domain.turns import Rota
+from ojs_server.environment import Environment
 from ojs_server.ops import batch
 from ojs_server.ops.availability import Availability, refusal
 from ojs_server.ops.contention import Contention
 from ojs_server.ops.group_commit import Caller, GroupCommit
 from ojs_server.ops.operation import AnyOperation, Operation, Result
 from ojs_server.ops.pulse import Pulse
-from ojs_server.ops.rules import Chance, Rules, chance
+from ojs_server.ops.rules import Rules
 from ojs_server.ops.signs import Signs
 from ojs_server.ops.tail import ALL, Tail
 from ojs_server.ops.wakeups import Wakeups
@@ -35,8 +35,8 @@ class Engine:
         self,
         store: Store,
         rules: Rules,
+        environment: Environment,
         *,
-        luck: Chance | None = None,
         max_waiting: int = 10_000,
         max_streams: int = 1000,
         stream_buffer: int = 1000,
@@ -45,8 +45,9 @@ class Engine:
         self.rules = rules
         self.wakeups = Wakeups()
         self.endings = Wakeups()
-        self.availability = availability = Availability()
-        self.pulse = Pulse(lambda: store.ping())
+        self.availability = availability = Availability(environment.monotonic)
+        threads, luck = environment.threads, environment.chance
+        self.pulse = Pulse(lambda: store.ping(), threads.executor(1, "ojs-pulse"))
         self.tail = Tail(
             lambda after, limit: self.read(lambda reader: reader.events(after, ALL, limit)),
             lambda: self.read(lambda reader: reader.log_span()),
@@ -61,10 +62,9 @@ class Engine:
         self.on_events: Callable[[Happened], None] = lambda events: None
         # The event log has grown by a commit of this node.
         self.on_logged: Callable[[], None] = lambda: None
-        luck = luck or chance()
-        self._reading = ThreadPoolExecutor(READERS, thread_name_prefix="ojs-reader")
+        self._reading = threads.executor(READERS, "ojs-reader")
         rota = Rota()
-        contention = Contention(store, rules, luck, rota)
+        contention = Contention(store, rules, environment, rota)
         loop = asyncio.get_running_loop()
 
         def carry_out(ops: list[AnyOperation], begun: batch.Begun | None) -> batch.Committed:
@@ -82,6 +82,7 @@ class Engine:
         self._commits = GroupCommit(
             carry_out,
             self._committed,
+            environment,
             begin=lambda ops: (
                 batch.begin(store, rules, luck, ops, rota, patient=False)
                 if store.embedded and batch.is_small(ops)

@@ -10,15 +10,12 @@ the store did not say what became of a batch, others ask it, while the next batc
 """
 
 import asyncio
-import threading
-import time
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from queue import SimpleQueue
 from typing import Any, Final, Protocol
 
 from ojs_server.domain.errors import Unavailable
+from ojs_server.environment import Environment
 from ojs_server.ops.availability import refusal
 from ojs_server.ops.batch import Begun, Committed, Held
 from ojs_server.ops.operation import AnyOperation, Operation, Outcome, Result
@@ -82,6 +79,7 @@ class GroupCommit:
         self,
         carry_out: Callable[[list[AnyOperation], Begun | None], Committed],
         on_commit: Callable[[Committed], None],
+        environment: Environment,
         *,
         begin: Callable[[list[AnyOperation]], Begun | None] = lambda ops: None,
         max_waiting: int = 10_000,
@@ -101,10 +99,9 @@ class GroupCommit:
         self._closing = False
         self._idle = asyncio.Event()
         self._idle.set()
-        self._batches: SimpleQueue[tuple[list[Waiting], Begun | None] | None] = SimpleQueue()
-        self._thread = threading.Thread(target=self._write, name="ojs-writer", daemon=True)
-        self._thread.start()
-        self._asking = ThreadPoolExecutor(ASKING, thread_name_prefix="ojs-outcome")
+        self._monotonic = environment.monotonic
+        self._batches = environment.threads.inbox("ojs-writer", self._write)
+        self._asking = environment.threads.executor(ASKING, "ojs-outcome")
         self._asked: set[asyncio.Future[Committed]] = set()
 
     @property
@@ -114,7 +111,7 @@ class GroupCommit:
 
     def busy_s(self) -> float:
         """Seconds that the running batch has taken so far."""
-        return 0.0 if self._began is None else time.monotonic() - self._began
+        return 0.0 if self._began is None else self._monotonic() - self._began
 
     async def submit(self, operation: Operation[Result]) -> Result:
         """Carry out one operation; returns its outcome after the commit, or raises its error."""
@@ -142,8 +139,7 @@ class GroupCommit:
         # Tried once more, they are told what it comes to.
         self._try_again()
         await self._idle.wait()
-        self._batches.put(None)
-        await asyncio.to_thread(self._thread.join)
+        await asyncio.to_thread(self._batches.close)
         if self._asked:
             await asyncio.wait(self._asked)
         self._asking.shutdown()
@@ -176,7 +172,7 @@ class GroupCommit:
     def _start(self) -> None:
         batch = self._take()
         if batch:
-            self._began = time.monotonic()
+            self._began = self._monotonic()
             self._batches.put((batch, self._begun(batch)))
         else:
             self._busy = False
@@ -221,14 +217,13 @@ class GroupCommit:
         waiting.extendleft(reversed(kept))
         return batch
 
-    def _write(self) -> None:
-        while (next_one := self._batches.get()) is not None:
-            batch, begun = next_one
-            try:
-                committed = self._carry_out([operation for operation, _ in batch], begun)
-            except BaseException as error:  # the callers must hear of it, whatever it is
-                committed = Committed([error] * len(batch))
-            self._loop.call_soon_threadsafe(self._finish, batch, committed)
+    def _write(self, given: tuple[list[Waiting], Begun | None]) -> None:
+        batch, begun = given
+        try:
+            committed = self._carry_out([operation for operation, _ in batch], begun)
+        except BaseException as error:  # the callers must hear of it, whatever it is
+            committed = Committed([error] * len(batch))
+        self._loop.call_soon_threadsafe(self._finish, batch, committed)
 
     def _finish(self, batch: list[Waiting], committed: Committed) -> None:
         self._began = None

@@ -14,8 +14,9 @@ from ojs_server.domain.retention import Retention
 from ojs_server.domain.siblings import Siblings
 from ojs_server.domain.tenant import DEFAULT, counters_of
 from ojs_server.domain.turns import Rota
+from ojs_server.environment import Chance
 from ojs_server.ops import beside
-from ojs_server.ops.rules import Chance, Rules
+from ojs_server.ops.rules import Rules
 from ojs_server.store.base import BYTES, Tx
 
 # Every node looks this often what falls due; of what falls due sooner the others are told.

@@ -2,15 +2,15 @@
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 
 
 class Pulse:
     """One look at a time, on a thread of its own, for however many ask."""
 
-    def __init__(self, ping: Callable[[], None]) -> None:
+    def __init__(self, ping: Callable[[], None], thread: Executor) -> None:
         self._ping = ping
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="ojs-pulse")
+        self._thread = thread
         self._look: asyncio.Future[None] | None = None
 
     async def beats(self, within_s: float) -> bool:

@@ -11,10 +11,11 @@ from ojs_server.domain.routing import routed
 from ojs_server.domain.siblings import Siblings, looks_of, siblings
 from ojs_server.domain.turns import Rota
 from ojs_server.domain.validate import Draft
+from ojs_server.environment import Chance
 from ojs_server.ops.gates import Gates
 from ojs_server.ops.ledger import Ledger
 from ojs_server.ops.limits import Limits
-from ojs_server.ops.rules import Chance, Rules
+from ojs_server.ops.rules import Rules
 from ojs_server.store.base import Tx
 
 Asked = TypeVarTuple("Asked")

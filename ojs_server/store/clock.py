@@ -1,19 +1,8 @@
 """A clock that only rises, for a store that has none of its own."""
 
 import threading
-import time
 
 from ojs_server.store.base import Clock
-
-
-def wall_ms() -> int:
-    """The machine's clock."""
-    return time.time_ns() // 1_000_000
-
-
-def monotonic_ms() -> int:
-    """The machine's stopwatch, which nobody sets back."""
-    return time.monotonic_ns() // 1_000_000
 
 
 class RisingClock:
@@ -22,9 +11,7 @@ class RisingClock:
     Leases and schedules are judged by it, so it neither steps back nor stands still.
     """
 
-    def __init__(
-        self, wall: Clock = wall_ms, monotonic: Clock = monotonic_ms, not_before: int = 0
-    ) -> None:
+    def __init__(self, wall: Clock, monotonic: Clock, not_before: int = 0) -> None:
         self._wall = wall
         self._monotonic = monotonic
         self._lock = threading.Lock()

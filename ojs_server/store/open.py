@@ -3,6 +3,7 @@
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
+from ojs_server.environment import Environment
 from ojs_server.store.base import Clock, Store
 
 FORMS: Final = (
@@ -14,6 +15,7 @@ FORMS: Final = (
 def open_store(
     url: str,
     *,
+    environment: Environment | None = None,
     clock: Clock | None = None,
     node: str | None = None,
     migrations: bool = True,
@@ -25,14 +27,25 @@ def open_store(
         from ojs_server.store.postgres.store import PostgresStore
 
         return PostgresStore(
-            url, clock=clock, node=node, migrations=migrations, listen_url=listen_url
+            url,
+            environment=environment,
+            clock=clock,
+            node=node,
+            migrations=migrations,
+            listen_url=listen_url,
         )
     if separator and scheme != "sqlite":
         raise ValueError(f"{scheme}:// is not a database that can be used; use {FORMS}")
     from ojs_server.store.sqlite.store import SqliteStore
 
     path = sqlite_path(url) if separator else url
-    return SqliteStore(path, clock=clock, node=node or "local", migrations=migrations)
+    return SqliteStore(
+        path,
+        environment=environment,
+        clock=clock,
+        node=node or "local",
+        migrations=migrations,
+    )
 
 
 def sqlite_path(url: str) -> str:

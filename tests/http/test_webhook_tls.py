@@ -6,6 +6,7 @@ import pytest
 
 from ojs_server.domain.delivery import Reply
 from ojs_server.domain.target import Reach
+from ojs_server.environment import machine
 from ojs_server.outbound import Outbound
 from tests.authority import Authority
 from tests.http.target import Target, listening
@@ -25,7 +26,7 @@ async def posted(target: Target, ca: Path | None) -> Reply:
         assert name == HOST
         return ["127.0.0.1"]
 
-    way = Outbound(Reach(private=True), 10_000, resolve, ca=str(ca) if ca else None)
+    way = Outbound(Reach(private=True), 10_000, machine(), resolve, ca=str(ca) if ca else None)
     try:
         return await way.post(target.url(HOST), {}, b"{}")
     finally:

@@ -13,6 +13,7 @@ from ojs_server.app import Server
 from ojs_server.domain.delivery import Reply
 from ojs_server.domain.target import Reach
 from ojs_server.domain.webhook import signature
+from ojs_server.environment import machine
 from ojs_server.outbound import Outbound
 from ojs_server.settings import Settings
 from ojs_server.store.open import open_store
@@ -244,7 +245,7 @@ async def _post(
         assert name == host
         return list(addresses)
 
-    way = Outbound(reach, timeout_ms, resolve)
+    way = Outbound(reach, timeout_ms, machine(), resolve)
     try:
         return await way.post(target.url(host), {"X-A": "b"}, b"{}")
     finally:

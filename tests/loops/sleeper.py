@@ -1,10 +1,12 @@
 """A sweeper's surroundings under a test's control: the store, the writer, and sleep itself."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
 from typing import Any
 
+from ojs_server.environment import machine
 from ojs_server.loops.housekeeping import Housekeeping
 from ojs_server.ops.availability import Availability, refusal
 from ojs_server.ops.probe import Probe, Probed
@@ -26,7 +28,7 @@ class Surroundings:
         self.wakeups = Wakeups()
         self.rooms = Wakeups()
         self.signs = Signs()
-        self.availability = Availability()
+        self.availability = Availability(time.monotonic)
         self.now = AT
         self.due = DueTimes(None, None, None)
         self.queues: list[QueueCounts] = []
@@ -115,7 +117,7 @@ class Night:
         engine: Any = around
         self.around = around
         self.sleeper = sleeper
-        self.sweeper = Housekeeping(engine, shared=shared)
+        self.sweeper = Housekeeping(engine, machine().monotonic_ms, shared=shared)
         self._task = asyncio.create_task(self.sweeper.run())
 
     async def end(self) -> None:

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from ojs_server.domain.profile import OJS
+from ojs_server.environment import machine
 from ojs_server.loops import housekeeping
 from ojs_server.loops.housekeeping import (
     PAUSE_S,
@@ -27,7 +28,7 @@ from ojs_server.ops.sweep import Sweep, Swept
 from ojs_server.store.open import open_store
 from ojs_server.store.records import DueTimes, QueueCounts
 from tests.loops.sleeper import AT, Night, Sleeper, Surroundings
-from tests.ops.bench import enqueue
+from tests.ops.bench import enqueue, environment
 
 SLOW_MS = round(SLOW_POLL_S * 1000)
 
@@ -258,8 +259,8 @@ async def test_who_fetches_is_written_down_before_anybody_is_declared_dead(night
 async def test_a_scheduled_job_reaches_a_waiting_worker(store_url: str) -> None:
     """The whole chain in real time: commit, due time, sweep, wake, claim."""
     store = open_store(store_url)
-    engine = Engine(store, Rules())
-    sweeper = Housekeeping(engine, shared=store.kind != "sqlite")
+    engine = Engine(store, Rules(), environment())
+    sweeper = Housekeeping(engine, machine().monotonic_ms, shared=store.kind != "sqlite")
     engine.on_due = sweeper.expect
     loops = Loops()
     loops.start("housekeeping", sweeper.run)
@@ -284,8 +285,8 @@ async def test_due_jobs_are_available_by_the_timer_and_not_by_polling(
     """With the poll out of the way, each is promoted by the timer on its own due time."""
     monkeypatch.setattr(housekeeping, "SLOW_POLL_S", 3600)
     store = open_store(store_url)
-    engine = Engine(store, Rules())
-    sweeper = Housekeeping(engine, shared=store.kind != "sqlite")
+    engine = Engine(store, Rules(), environment())
+    sweeper = Housekeeping(engine, machine().monotonic_ms, shared=store.kind != "sqlite")
     engine.on_due = sweeper.expect
     loops = Loops()
     loops.start("housekeeping", sweeper.run)

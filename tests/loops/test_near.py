@@ -6,6 +6,7 @@ from contextlib import closing
 
 import pytest
 
+from ojs_server.environment import machine
 from ojs_server.loops import housekeeping
 from ojs_server.loops.housekeeping import Housekeeping
 from ojs_server.loops.runner import Loops
@@ -15,7 +16,7 @@ from ojs_server.ops.fetch import fetch
 from ojs_server.ops.patience import at_most
 from ojs_server.ops.rules import Rules
 from ojs_server.store.open import open_store
-from tests.ops.bench import enqueue
+from tests.ops.bench import enqueue, environment
 
 LIMIT_S = 30
 
@@ -35,8 +36,8 @@ async def test_another_node_promotes_the_jobs_of_one_that_is_gone(
     listens = asyncio.Event()
     loops = Loops()
     with closing(open_store(postgres_store)) as store, closing(open_store(postgres_store)) as other:
-        node, gone = Engine(store, Rules()), Engine(other, Rules())
-        sweeper = Housekeeping(node, shared=True)
+        node, gone = Engine(store, Rules(), environment()), Engine(other, Rules(), environment())
+        sweeper = Housekeeping(node, machine().monotonic_ms, shared=True)
         node.on_due = sweeper.expect
         listener = store.listener(lambda queues: listens.set(), on_due=sweeper.expect)
         assert listener is not None

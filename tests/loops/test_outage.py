@@ -7,6 +7,7 @@ import pytest
 
 from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.workers import WorkerState
+from ojs_server.environment import machine
 from ojs_server.loops import housekeeping
 from ojs_server.loops.housekeeping import Housekeeping
 from ojs_server.loops.runner import Loops
@@ -16,7 +17,7 @@ from ojs_server.ops.engine import Engine
 from ojs_server.ops.rules import Rules
 from ojs_server.store.open import open_store
 from tests.loops.sleeper import Sleeper
-from tests.ops.bench import HandClock, enqueue, luck
+from tests.ops.bench import HandClock, enqueue, environment, luck
 from tests.ops.refusing import Refusing
 
 LEASE_MS = 5_000
@@ -30,10 +31,10 @@ class Node:
     def __init__(self, store: Any, clock: HandClock, sleeper: Sleeper) -> None:
         self.store = Refusing(store)
         refusing: Any = self.store
-        self.engine = Engine(refusing, Rules(), luck=luck())
+        self.engine = Engine(refusing, Rules(), environment(luck()))
         self.clock = clock
         self.sleeper = sleeper
-        self.sweeper = Housekeeping(self.engine, shared=False)
+        self.sweeper = Housekeeping(self.engine, machine().monotonic_ms, shared=False)
         self.job = ""
 
     async def hold(self) -> None:

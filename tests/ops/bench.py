@@ -1,18 +1,22 @@
 """A store, a clock that is turned by hand, and short names for the operations."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from time import monotonic
 from typing import Any
+
+import msgspec
 
 from ojs_server.domain.faults import parse_fault
 from ojs_server.domain.job import Job, Lease
 from ojs_server.domain.validate import hash_of, parse_draft
 from ojs_server.domain.workers import Worker, WorkerState
+from ojs_server.environment import Chance, Environment, machine
 from ojs_server.ops import batch
 from ojs_server.ops.batch import Committed
 from ojs_server.ops.beat import Beat, Beaten
 from ojs_server.ops.claim import Claim, Delivery
 from ojs_server.ops.enqueue import Enqueue
-from ojs_server.ops.rules import Chance, Rules
+from ojs_server.ops.rules import Rules
 from ojs_server.ops.settle import Ack, Fail
 from ojs_server.ops.sweep import Sweep, Swept
 from ojs_server.store.base import Store
@@ -45,6 +49,13 @@ def luck() -> Chance:
         return [uuid7(now, lambda bits: next(drawn)) for _ in range(count)]
 
     return Chance(lambda bits: next(drawn), lambda: 0.5, new_ids)
+
+
+def environment(
+    drawn: Chance | None = None, stopwatch: Callable[[], float] = monotonic
+) -> Environment:
+    """The machine's, but for chance, and the stopwatch of a test."""
+    return msgspec.structs.replace(machine(), chance=drawn or luck(), monotonic=stopwatch)
 
 
 def enqueue(

@@ -22,7 +22,7 @@ from ojs_server.ops.rules import Rules
 from ojs_server.ops.settle import Ack
 from ojs_server.ops.sweep import Sweep
 from ojs_server.store.base import OutcomeUnknown, StaleWrite, Store, StoreBusy, StoreUnavailable
-from tests.ops.bench import Bench, enqueue, luck
+from tests.ops.bench import Bench, enqueue, environment, luck
 from tests.ops.refusing import INNER, Refusing
 from tests.ops.test_batch import Faulty
 
@@ -37,7 +37,7 @@ def refusing(store: Store) -> Refusing:
 
 @pytest.fixture
 async def engine(refusing: Any) -> AsyncIterator[Engine]:
-    engine = Engine(refusing, Rules(), luck=luck())
+    engine = Engine(refusing, Rules(), environment(luck()))
     yield engine
     refusing.flows.set()
     refusing.tells.set()
@@ -186,7 +186,7 @@ async def test_whoever_waits_for_a_store_that_is_away_is_refused_with_the_others
 ) -> None:
     """Each batch would wait for itself, one after the other."""
     away: Any = Faulty(bench.store, *[StoreUnavailable("away")] * 99, answers=False)
-    engine = Engine(away, Rules(), luck=luck())
+    engine = Engine(away, Rules(), environment(luck()))
     many = [engine.run(enqueue()) for _ in range(3 * MAX_BATCH)]
     outcomes = await asyncio.gather(*many, return_exceptions=True)
     assert {type(outcome) for outcome in outcomes} == {Unavailable}

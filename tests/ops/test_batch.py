@@ -30,7 +30,7 @@ from ojs_server.store.postgres.transaction import PostgresTx
 from ojs_server.store.records import Foreseen
 from ojs_server.store.sqlite.transaction import SqliteTx
 from ojs_wire.values import uuid7
-from tests.ops.bench import Bench, HandClock, enqueue, luck
+from tests.ops.bench import Bench, HandClock, enqueue, environment, luck
 from tests.ops.flows import group, job, request
 
 
@@ -225,7 +225,7 @@ async def test_the_loop_does_the_small_work_of_an_embedded_store(store: Store) -
         places.append(threading.current_thread().name)
         return [uuid7(now, random.getrandbits) for _ in range(count)]
 
-    engine = Engine(store, Rules(), luck=msgspec.structs.replace(luck(), new_ids=new_ids))
+    engine = Engine(store, Rules(), environment(msgspec.structs.replace(luck(), new_ids=new_ids)))
     await engine.run(enqueue())
     await engine.run(enqueue(jobs=[{}] * 101))
     await engine.close()
@@ -274,7 +274,7 @@ async def test_an_unreachable_store_is_unavailable_to_readers(engine: Engine) ->
 async def test_an_engine_finishes_what_it_took_and_takes_no_more(
     store: Store, clock: HandClock
 ) -> None:
-    engine = Engine(store, Rules(), luck=luck())
+    engine = Engine(store, Rules(), environment(luck()))
     assert engine.depth == 0
     made = await engine.run(enqueue())
     await engine.close()

@@ -12,6 +12,7 @@ from ojs_server.domain.errors import Conflict, NotFound
 from ojs_server.domain.target import Reach
 from ojs_server.domain.webhook import Webhook
 from ojs_server.domain.webhook_request import parse_changes
+from ojs_server.environment import wall_ms
 from ojs_server.loops import deliver
 from ojs_server.loops.deliver import Deliver
 from ojs_server.metrics import Metrics
@@ -239,7 +240,7 @@ class Node:
         self.engine = engine
         self.way = Way()
         self.loop = Deliver(
-            engine, self.way, Metrics(), source="ojs://test", timeout_ms=30_000, at_once=6
+            engine, self.way, Metrics(), wall_ms, source="ojs://test", timeout_ms=30_000, at_once=6
         )
 
     async def rest(self) -> None:

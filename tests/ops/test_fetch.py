@@ -22,7 +22,7 @@ from ojs_server.ops.rules import Rules
 from ojs_server.ops.settle import Ack, Activate, Fail
 from ojs_server.ops.sweep import Sweep
 from ojs_server.store.base import Store
-from tests.ops.bench import HandClock, enqueue
+from tests.ops.bench import HandClock, enqueue, environment
 from tests.ops.crowd import Crowd
 
 LONG_MS = 60_000
@@ -308,7 +308,7 @@ async def test_a_worker_that_is_not_heard_of_keeps_no_job_from_others(
     store: Store, clock: HandClock
 ) -> None:
     """Where presence counts, nothing is handed to it, and what wakes it is for those behind it."""
-    engine = Engine(store, Rules(profile=PROFILES["blackboard"]))
+    engine = Engine(store, Rules(profile=PROFILES["blackboard"]), environment())
     fetches = Fetches(engine)
     try:
         await engine.run(Register("mute", {}))

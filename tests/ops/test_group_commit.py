@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ojs_server.domain.errors import Conflict, Unavailable
+from ojs_server.environment import machine
 from ojs_server.ops.batch import Begun, Committed
 from ojs_server.ops.group_commit import MAX_BATCH, MAX_KEPT, TURNS, GroupCommit
 from ojs_server.ops.operation import Operation
@@ -58,7 +59,7 @@ def writer() -> Writer:
 
 @pytest.fixture
 async def commits(writer: Writer) -> AsyncIterator[GroupCommit]:
-    group = GroupCommit(writer, lambda committed: None, max_waiting=1000)
+    group = GroupCommit(writer, lambda committed: None, machine(), max_waiting=1000)
     yield group
     writer.gate.set()
     await group.close()
@@ -133,7 +134,7 @@ async def test_a_crowd_on_one_thing_is_not_searched_for_every_batch(writer: Writ
             looked += 1
             return ("same",)
 
-    commits = GroupCommit(writer, lambda committed: None)
+    commits = GroupCommit(writer, lambda committed: None, machine())
     crowd = MAX_KEPT * 3
     answers = await asyncio.gather(*(commits.submit(Counted(str(n))) for n in range(crowd)))
     await commits.close()
@@ -175,7 +176,7 @@ async def test_when_everybody_has_gone_nothing_is_run(commits: GroupCommit, writ
 
 
 async def test_a_full_queue_answers_at_once_and_says_when_to_come_back(writer: Writer) -> None:
-    commits = GroupCommit(writer, lambda committed: None, max_waiting=2)
+    commits = GroupCommit(writer, lambda committed: None, machine(), max_waiting=2)
     writer.gate.clear()
     first = await settle(commits, Touch("first"))
     await writer.busy()
@@ -208,6 +209,7 @@ async def test_the_loop_gathers_for_a_few_turns_unless_nobody_more_would_find_a_
     commits = GroupCommit(
         writer,
         lambda committed: ended.append(now),
+        machine(),
         begin=lambda ops: begun.append(now),
         max_waiting=2,
     )
@@ -305,7 +307,7 @@ async def test_the_loop_begins_what_it_may_and_the_writer_ends_it() -> None:
         note("whole")
         return Committed([f"{op.name} alone" for op in ops])
 
-    commits = GroupCommit(carry_out, lambda committed: None, begin=begin)
+    commits = GroupCommit(carry_out, lambda committed: None, machine(), begin=begin)
     assert await commits.submit(Touch("small")) == "small"
     assert seen == [("begin", True), ("commit", False)]
     assert await commits.submit(Touch("large")) == "large alone"
@@ -335,7 +337,7 @@ class Doubtful:
 
 async def test_a_batch_in_doubt_keeps_no_other_waiting() -> None:
     doubtful, told = Doubtful(carried_out=True), list[str]()
-    commits = GroupCommit(doubtful, lambda committed: told.extend(committed.wakes))
+    commits = GroupCommit(doubtful, lambda committed: told.extend(committed.wakes), machine())
     (first,) = await settle(commits, Touch("doubtful", ("job",)))
     await asyncio.to_thread(doubtful.asked.wait, 30)
     assert await commits.submit(Touch("next", ("job",))) == "next"
@@ -349,7 +351,7 @@ async def test_a_batch_in_doubt_keeps_no_other_waiting() -> None:
 async def test_a_batch_that_was_not_carried_out_tells_nobody() -> None:
     doubtful, told = Doubtful(carried_out=False), list[str]()
     doubtful.known.set()
-    commits = GroupCommit(doubtful, lambda committed: told.extend(committed.wakes))
+    commits = GroupCommit(doubtful, lambda committed: told.extend(committed.wakes), machine())
     with pytest.raises(Unavailable, match="before this was stored"):
         await commits.submit(Touch("doubtful"))
     await commits.close()
@@ -358,7 +360,7 @@ async def test_a_batch_that_was_not_carried_out_tells_nobody() -> None:
 
 async def test_closing_waits_for_what_is_in_doubt() -> None:
     doubtful = Doubtful(carried_out=True)
-    commits = GroupCommit(doubtful, lambda committed: None)
+    commits = GroupCommit(doubtful, lambda committed: None, machine())
     (first,) = await settle(commits, Touch("doubtful"))
     await asyncio.to_thread(doubtful.asked.wait, 30)
     closing = asyncio.create_task(commits.close())
@@ -382,7 +384,7 @@ async def test_callers_are_answered_even_if_the_news_cannot_be_told(writer: Writ
     logged: list[object] = []
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _, context: logged.append(context["exception"]))
-    commits = GroupCommit(writer, explode)
+    commits = GroupCommit(writer, explode, machine())
     async with asyncio.timeout(30):
         assert await commits.submit(Touch("a")) == "a"
         assert await commits.submit(Touch("b")) == "b"
@@ -391,7 +393,7 @@ async def test_callers_are_answered_even_if_the_news_cannot_be_told(writer: Writ
 
 
 async def test_closing_finishes_what_was_submitted_and_refuses_the_rest(writer: Writer) -> None:
-    commits = GroupCommit(writer, lambda committed: None)
+    commits = GroupCommit(writer, lambda committed: None, machine())
     writer.gate.clear()
     first = await settle(commits, Touch("first"))
     await writer.busy()

@@ -13,7 +13,7 @@ from ojs_server.ops.operation import Operation, Stage, handler_of, handles
 from ojs_server.ops.rules import Rules
 from ojs_server.ops.settle import Ack, Cancel, Repeated
 from ojs_server.store.base import Store
-from tests.ops.bench import enqueue
+from tests.ops.bench import enqueue, environment
 from tests.ops.kinds import KINDS, Kind
 
 
@@ -41,7 +41,7 @@ def test_a_stage_has_one_handler() -> None:
 
 
 async def test_the_type_of_an_operation_says_what_it_comes_to(store: Store) -> None:
-    engine = Engine(store, Rules())
+    engine = Engine(store, Rules(), environment())
     enqueued = assert_type(await engine.run(enqueue()), Enqueued)
     fetched = assert_type(await engine.run(Claim(("q",))), Deliveries)
     job_id = fetched[0].claimed.job.id

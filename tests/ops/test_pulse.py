@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 from ojs_server.ops.pulse import Pulse
 
@@ -12,7 +13,7 @@ async def test_who_waited_for_a_look_is_told_of_it_although_the_next_one_has_beg
     def ping() -> None:
         assert answers.acquire(timeout=60)
 
-    pulse = Pulse(ping)
+    pulse = Pulse(ping, ThreadPoolExecutor(1))
     first = asyncio.create_task(pulse.beats(60))
     await asyncio.sleep(0)
 

@@ -9,6 +9,7 @@ import pytest
 
 from ojs_server.domain.progress import Report
 from ojs_server.domain.workers import WorkerState
+from ojs_server.environment import chance
 from ojs_server.ops import batch
 from ojs_server.ops.beat import Beat
 from ojs_server.ops.checkpoint import Save
@@ -16,7 +17,7 @@ from ojs_server.ops.claim import Claim
 from ojs_server.ops.operation import Operation
 from ojs_server.ops.presence import Register
 from ojs_server.ops.progress import Advance
-from ojs_server.ops.rules import Rules, chance
+from ojs_server.ops.rules import Rules
 from ojs_server.ops.settle import Ack, Cancel
 from ojs_server.store.base import Tx
 from tests.ops.counted import Counted

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from ojs_server.domain.errors import Conflict
+from ojs_server.environment import chance
 from ojs_server.ops import batch
 from ojs_server.ops.claim import Claim
 from ojs_server.ops.engine import Engine
 from ojs_server.ops.operation import Operation
-from ojs_server.ops.rules import Rules, chance
+from ojs_server.ops.rules import Rules
 from ojs_server.ops.settle import Ack
 from ojs_server.ops.workflow import Cancel
 from ojs_server.store.postgres.store import PostgresStore

@@ -6,7 +6,6 @@ that is still about to end. See docs/decisions/0021.
 """
 
 import logging
-import secrets
 import time
 from contextlib import closing
 from typing import Final
@@ -19,7 +18,7 @@ from ojs_server.store.postgres.connect import Address
 from ojs_server.store.postgres.failures import first_line
 from ojs_server.store.postgres.pipe import Pipe
 from ojs_server.store.postgres.statements import STATEMENTS
-from ojs_wire.values import uuid7
+from ojs_wire.values import RandomBits, uuid7
 
 log = logging.getLogger("ojs.store")
 
@@ -42,9 +41,9 @@ class Token(msgspec.Struct, frozen=True):
     until: int
 
 
-def token_at(moment: int) -> Token:
+def token_at(moment: int, bits: RandomBits) -> Token:
     """A new token for a transaction that began at a moment of the database's clock."""
-    return Token(uuid7(moment, secrets.randbits), moment + VALID_MS)
+    return Token(uuid7(moment, bits), moment + VALID_MS)
 
 
 def note(pipe: Pipe, token: Token) -> None:

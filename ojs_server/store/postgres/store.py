@@ -1,10 +1,7 @@
 """The PostgreSQL store: opening, transactions and reading."""
 
 import logging
-import os
-import secrets
 import select
-import socket
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
@@ -17,6 +14,7 @@ from ojs_server.domain.maintenance import Maintenance
 from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.domain.routing import Routings
 from ojs_server.domain.sharing import ALONE
+from ojs_server.environment import Environment, machine
 from ojs_server.store.base import Clock, OnDue, OnLog, OnWake, StoreUnavailable, unheard
 from ojs_server.store.postgres import connect
 from ojs_server.store.postgres.bounded import ANSWER_S, PING_S, BoundedConnection
@@ -59,6 +57,7 @@ class PostgresStore:
         self,
         url: str,
         *,
+        environment: Environment | None = None,
         clock: Clock | None = None,
         node: str | None = None,
         migrations: bool = True,
@@ -67,6 +66,7 @@ class PostgresStore:
         patience_s: float = PATIENCE_S,
         answer_s: float = ANSWER_S,
     ) -> None:
+        environment = environment or machine()
         self._pooled = listen_url is not None and listen_url != url
         address = connect.address_of(url, pooled=self._pooled, answer_s=answer_s)
         self._answer_s = answer_s
@@ -80,13 +80,14 @@ class PostgresStore:
         self._sharing = ALONE
         self._routings: Routings = {}
         self._silences = Silences()
-        self._writer = Writer(address, patience_s)
+        self._writer = Writer(address, environment.chance.bits, patience_s)
         self._lost_readers = 0
         try:
             connection = self._writer.connection()
             with at_the_boundary():
                 migrate(connection, PACKAGE, apply=migrations)
-                self._place = Place(node or _node_name(), _channel(connection), Followers())
+                name = node or _name_in(environment)
+                self._place = Place(name, _channel(connection), Followers())
                 enter(connection, self._place.node)
         except BaseException:
             self._writer.close()
@@ -239,9 +240,9 @@ def _has_died(connection: BoundedConnection) -> bool:
     return connection.closed
 
 
-def _node_name() -> str:
+def _name_in(environment: Environment) -> str:
     # Containers may share a host name and all be process 1 of it.
-    return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(3)}"
+    return f"{environment.host}:{environment.process}:{environment.chance.bits(24):06x}"
 
 
 def _channel(connection: BoundedConnection) -> str:

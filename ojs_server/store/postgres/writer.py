@@ -24,6 +24,7 @@ from ojs_server.store.postgres.pipe import Pipe
 from ojs_server.store.postgres.reads import Reads
 from ojs_server.store.postgres.statements import STATEMENTS
 from ojs_server.store.records import Foreseen
+from ojs_wire.values import RandomBits
 
 # The first version that knows a time-out of transactions.
 BOUNDS_TRANSACTIONS: Final = 170_000
@@ -46,8 +47,11 @@ class Begun(msgspec.Struct, frozen=True):
 class Writer:
     """Makes one transaction at a time, on a connection that it replaces when it breaks."""
 
-    def __init__(self, address: Address, patience_s: float = PATIENCE_S) -> None:
+    def __init__(
+        self, address: Address, random_bits: RandomBits, patience_s: float = PATIENCE_S
+    ) -> None:
         self._address = address
+        self._random_bits = random_bits
         self._patience_s = patience_s
         self._connection: BoundedConnection | None = None
         self._closed = False
@@ -113,7 +117,7 @@ class Writer:
                 raise
             return self._begin(foreseen, lock_ms)
         base = (number + offset) << POSITION_BITS
-        return Begun(pipe, reads, now, base, configs, outcome.token_at(now))
+        return Begun(pipe, reads, now, base, configs, outcome.token_at(now, self._random_bits))
 
     def _commit(self, begun: Begun) -> None:
         pipe = begun.pipe

@@ -6,11 +6,12 @@ the log begins anew only where all of it is carried over and nobody has added an
 which is rare under load; so a commit that finds it very long does what is left by itself.
 """
 
-import threading
 from contextlib import suppress
 from typing import Final
 
 import apsw
+
+from ojs_server.environment import Threads
 
 # Pages of the log: where the thread begins, and where a commit does it.
 STEP: Final = 1000
@@ -20,13 +21,10 @@ MOST: Final = 8000
 class Backfill:
     """Looks after the log that a connection writes, with another one for a thread of its own."""
 
-    def __init__(self, writer: apsw.Connection, own: apsw.Connection) -> None:
-        self._own = own
+    def __init__(self, writer: apsw.Connection, own: apsw.Connection, threads: Threads) -> None:
         self._begun_at = 0
-        self._closing = False
-        self._wanted = threading.Event()
-        self._runner = threading.Thread(target=self._run, name="ojs-backfill", daemon=True)
-        self._runner.start()
+        self._inbox = threads.inbox("ojs-backfill", _carry_over)
+        self._own = own
         writer.set_wal_hook(self.grown)
 
     def grown(self, writer: apsw.Connection, name: str, pages: int) -> int:
@@ -38,22 +36,12 @@ class Backfill:
             _carry_over(writer)
         elif pages >= self._begun_at + STEP:
             self._begun_at = pages
-            self._wake()
+            self._inbox.put(self._own)
         return int(apsw.SQLITE_OK)
 
     def close(self) -> None:
-        """End the thread; what it has begun it finishes."""
-        self._closing = True
-        self._wake()
-        self._runner.join()
-
-    def _wake(self) -> None:
-        self._wanted.set()
-
-    def _run(self) -> None:
-        while self._wanted.wait() and not self._closing:
-            self._wanted.clear()
-            _carry_over(self._own)
+        """End the thread; what was begun is finished."""
+        self._inbox.close()
 
 
 def _carry_over(connection: apsw.Connection) -> None:

@@ -15,7 +15,7 @@ def private(path: Path, flags: int) -> int:
 class FileLock:
     """Held from creation to `release`, or until the process ends, however it ends."""
 
-    def __init__(self, database: Path) -> None:
+    def __init__(self, database: Path, process: int) -> None:
         self._path = database.with_name(database.name + ".lock")
         try:
             descriptor = private(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
@@ -35,7 +35,7 @@ class FileLock:
                 "name another file with --database, or use PostgreSQL for several servers."
             ) from None
         self._file.truncate(0)
-        self._file.write(f"{os.getpid()}\n")
+        self._file.write(f"{process}\n")
         self._file.flush()
 
     def release(self) -> None:

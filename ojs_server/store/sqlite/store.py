@@ -13,6 +13,7 @@ import apsw
 from ojs_server.domain.maintenance import Maintenance
 from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.domain.sharing import Sharing
+from ojs_server.environment import Environment, machine
 from ojs_server.store.base import (
     POSITION_BITS,
     Clock,
@@ -65,6 +66,7 @@ class SqliteStore:
         self,
         path: str,
         *,
+        environment: Environment | None = None,
         clock: Clock | None = None,
         node: str = "local",
         migrations: bool = True,
@@ -76,18 +78,19 @@ class SqliteStore:
         self.path = Path(f"{self._private.name}/ojs.db" if self._private else path).resolve()
         self.location = str(self.path)
         self._node = node
+        environment = environment or machine()
         self._patience_ms = patience_ms
         self._local = threading.local()
         self._connections: list[apsw.Connection] = []
         self._lock = threading.Lock()
-        self._file_lock = FileLock(self.path)
+        self._file_lock = FileLock(self.path, environment.process)
         try:
             # SQLite gives the files beside the database the mode of the database.
             os.close(private(self.path, os.O_RDONLY | os.O_CREAT))
             # One thread at a time has it, so that it needs no lock of its own.
             self._writer = self._connect(apsw.SQLITE_OPEN_NOMUTEX)
             migrate(self._writer, PACKAGE, apply=migrations)
-            self._clock = clock or self._rising_clock()
+            self._clock = clock or self._rising_clock(environment)
             begun = SqliteTx(self._writer, 0, 0, self._node, {})
             self._configs: Mapping[str, QueueConfig] = begun.all_configs()
             self._maintenance: Maintenance | None = begun.stored_maintenance()
@@ -95,7 +98,7 @@ class SqliteStore:
             self._routings = begun.all_routings()
             self._sharing: Sharing = begun.stored_sharing()
             self._number = max(self._last_position() >> POSITION_BITS, self._clock())
-            self._backfill = Backfill(self._writer, self._connect())
+            self._backfill = Backfill(self._writer, self._connect(), environment.threads)
             # Who begins says whether to wait.
             self._writer.set_busy_timeout(0)
         except (apsw.Error, OSError) as error:
@@ -217,9 +220,9 @@ class SqliteStore:
             connection.pragma(name, value)
         return connection
 
-    def _rising_clock(self) -> RisingClock:
+    def _rising_clock(self, environment: Environment) -> RisingClock:
         latest = self._writer.execute("SELECT at FROM events ORDER BY pos DESC LIMIT 1").get
-        return RisingClock(not_before=latest or 0)
+        return RisingClock(environment.wall_ms, environment.monotonic_ms, latest or 0)
 
     def _last_position(self) -> int:
         return int(self._writer.execute(QUERIES["last_position"].sql).get)

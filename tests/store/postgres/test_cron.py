@@ -6,11 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from ojs_server.domain.cron_request import parse_changes
+from ojs_server.environment import chance
 from ojs_server.ops import batch
 from ojs_server.ops.batch import Committed
 from ojs_server.ops.cron import Fire, Fired, Kept, Register
 from ojs_server.ops.operation import Operation
-from ojs_server.ops.rules import Rules, chance
+from ojs_server.ops.rules import Rules
 from ojs_server.store.base import Store
 from ojs_server.store.records import EventFilter
 from tests.store.conftest import OpenNode

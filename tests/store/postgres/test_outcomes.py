@@ -15,7 +15,7 @@ from ojs_server.store.base import OutcomeUnknown, Store, StoreUnavailable, Tx
 from ojs_server.store.postgres import outcome
 from ojs_server.store.postgres.statements import STATEMENTS, Statement
 from ojs_server.store.postgres.store import PostgresStore
-from tests.ops.bench import enqueue
+from tests.ops.bench import enqueue, environment
 from tests.postgres import Server
 from tests.store.postgres.conftest import Apart
 from tests.store.postgres.proxy import Fault, Proxy, proxy_before
@@ -248,7 +248,7 @@ async def test_callers_are_answered_when_the_outcome_is_known(
 ) -> None:
     """And only what was carried out is told of."""
     told: list[str] = []
-    engine = Engine(store, Rules())
+    engine = Engine(store, Rules(), environment())
     engine.on_logged = lambda: told.append("logged")
     proxy.fault = Fault.ANSWER_LOST
     (made,) = (await engine.run(enqueue())).jobs

@@ -1,14 +1,17 @@
 """The log is carried over into the database file beside the commits, and stays bounded."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 from uuid import uuid4
 
 import apsw
+import msgspec
 import pytest
 
+from ojs_server.environment import Inbox, MachineThreads, machine
 from ojs_server.store.sqlite.backfill import MOST, STEP, Backfill
 from ojs_server.store.sqlite.store import SqliteStore
 from tests.store.postgres.server import wait_until
@@ -16,12 +19,30 @@ from tests.store.records import a_job, put
 
 PAGE = 4096
 
+Item = TypeVar("Item")
+
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SqliteStore]:
     store = SqliteStore(str(tmp_path / "x.db"))
     yield store
     store.close()
+
+
+class Slow(MachineThreads):
+    """Threads that get to nothing."""
+
+    def inbox(self, name: str, do: Callable[[Item], None]) -> Inbox[Item]:
+        """An inbox that is never emptied."""
+        return super().inbox(name, lambda item: None)
+
+
+@pytest.fixture
+def slow_store(tmp_path: Path) -> Iterator[SqliteStore]:
+    """A store whose log no thread carries over."""
+    environment = msgspec.structs.replace(machine(), threads=Slow())
+    with closing(SqliteStore(str(tmp_path / "x.db"), environment=environment)) as store:
+        yield store
 
 
 def pages(path: Path) -> int:
@@ -41,10 +62,8 @@ def test_the_log_is_carried_over_while_nothing_more_is_committed(store: SqliteSt
     wait_until(lambda: pages(store.path) >= before + STEP)
 
 
-def test_the_log_begins_anew_where_the_thread_does_not_get_to_it(
-    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Backfill, "_wake", lambda backfill: None)
+def test_the_log_begins_anew_where_the_thread_does_not_get_to_it(slow_store: SqliteStore) -> None:
+    store = slow_store
     before = pages(store.path)
     fill(store, 2 * STEP)
     assert pages(store.path) == before
@@ -71,7 +90,7 @@ class Failing:
 
 def test_a_commit_is_one_also_where_its_log_cannot_be_carried_over() -> None:
     own, writer = Failing(), cast(Any, Failing())
-    backfill = Backfill(writer, cast(Any, own))
+    backfill = Backfill(writer, cast(Any, own), MachineThreads())
     try:
         for length in (STEP, 2 * STEP, 1, STEP):
             assert backfill.grown(writer, "main", length) == apsw.SQLITE_OK

@@ -1,0 +1,137 @@
+"""Clocks, chance, threads and the name of a process, as the machine gives them to a server.
+
+They are made here, once, and handed down: what runs on others is a simulation. Pauses, timers and
+the event loop's own threads belong to whoever runs the loop.
+"""
+
+import os
+import random
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from queue import SimpleQueue
+from typing import Generic, Protocol, TypeVar
+
+import msgspec
+
+from ojs_wire.values import RandomBits, RisingIds, uuid7
+
+Item = TypeVar("Item")
+Taken = TypeVar("Taken", contravariant=True)
+
+
+class Chance(msgspec.Struct, frozen=True):
+    """A source of randomness."""
+
+    bits: RandomBits
+    dice: Callable[[], float]
+    # So many for a moment, each above the one before it.
+    new_ids: Callable[[int, int], Sequence[str]]
+
+
+class Inbox(Protocol[Taken]):
+    """Things to be done by a thread, one after the other."""
+
+    def put(self, item: Taken) -> None:
+        """Have one more done."""
+
+    def close(self) -> None:
+        """Wait until all are done; there are no more."""
+
+
+class Threads(Protocol):
+    """A way to have things done beside the event loop."""
+
+    def executor(self, most: int, name: str) -> Executor:
+        """Make an executor that does so many things at a time."""
+
+    def inbox(self, name: str, do: Callable[[Item], None]) -> Inbox[Item]:
+        """Make an inbox; `do` must not raise."""
+
+
+class Environment(msgspec.Struct, frozen=True):
+    """All that a server takes from the machine, but for its store and its connections."""
+
+    chance: Chance
+    # So many bytes that nobody can guess.
+    secret: Callable[[int], bytes]
+    # Milliseconds since 1970.
+    wall_ms: Callable[[], int]
+    # Seconds of a stopwatch, which nobody sets back.
+    monotonic: Callable[[], float]
+    threads: Threads
+    host: str
+    process: int
+
+    def new_id(self) -> str:
+        """Make a UUIDv7 of the present moment."""
+        return uuid7(self.wall_ms(), self.chance.bits)
+
+    def monotonic_ms(self) -> int:
+        """Return the milliseconds of the stopwatch."""
+        return int(self.monotonic() * 1000)
+
+
+class ThreadInbox(Generic[Item]):
+    """An inbox with a thread of its own. It is a daemon: one that hangs keeps no process alive."""
+
+    def __init__(self, name: str, do: Callable[[Item], None]) -> None:
+        # None is the end, so that items stand in a tuple.
+        self._items: SimpleQueue[tuple[Item] | None] = SimpleQueue()
+        self._do = do
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def put(self, item: Item) -> None:
+        """Have one more done."""
+        self._items.put((item,))
+
+    def close(self) -> None:
+        """Wait until all are done; there are no more."""
+        self._items.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        while (item := self._items.get()) is not None:
+            self._do(*item)
+            # What was done is not kept until the next comes.
+            del item
+
+
+class MachineThreads:
+    """Threads of the operating system."""
+
+    def executor(self, most: int, name: str) -> Executor:
+        """Make an executor that does so many things at a time."""
+        return ThreadPoolExecutor(most, thread_name_prefix=name)
+
+    def inbox(self, name: str, do: Callable[[Item], None]) -> Inbox[Item]:
+        """Make an inbox with a thread of its own."""
+        return ThreadInbox(name, do)
+
+
+def chance(seed: int | None = None) -> Chance:
+    """Randomness from a seed, or from one by the operating system."""
+    source = random.Random(seed)
+    return Chance(source.getrandbits, source.random, RisingIds(source.getrandbits).many)
+
+
+def wall_ms() -> int:
+    """Read the machine's clock, in milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+def machine() -> Environment:
+    """Return the environment of this process."""
+    return Environment(
+        chance=chance(),
+        secret=secrets.token_bytes,
+        wall_ms=wall_ms,
+        monotonic=time.monotonic,
+        threads=MachineThreads(),
+        host=socket.gethostname(),
+        process=os.getpid(),
+    )
