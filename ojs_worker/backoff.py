@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import random
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
@@ -31,16 +30,17 @@ def pause(failures: int, luck: float, longest_s: float = LONGEST_S) -> float:
 class Patience:
     """The failures in a row of one thing that is tried until it works. The first one is logged."""
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, what: str, dice: Callable[[], float]) -> None:
         self.failures = 0
         self._what = what
+        self._dice = dice
 
     def next_s(self, reason: object, at_least_s: float | None = None) -> float:
         """It failed: how long to wait before the next try."""
         self.failures += 1
         if self.failures == 1:
             log.warning("cannot %s yet, trying on: %s", self._what, reason)
-        return max(min(at_least_s or 0.0, ASKED_S), pause(self.failures, random.random()))
+        return max(min(at_least_s or 0.0, ASKED_S), pause(self.failures, self._dice()))
 
     async def wait(self, reason: object, at_least_s: float | None = None) -> None:
         """It failed: wait for the next try."""

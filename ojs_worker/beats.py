@@ -10,9 +10,9 @@ from typing import Any, Final
 import msgspec
 
 from ojs_wire.codec import encode
-from ojs_worker import elapsed
 from ojs_worker.backoff import Patience
 from ojs_worker.certainty import Bounds
+from ojs_worker.environment import Environment
 from ojs_worker.errors import UnexpectedAnswer, Unreachable, decoded, error_body, refusal
 from ojs_worker.machine import State
 from ojs_worker.transport import NO_SUCH_CALL, Reply, Request, Transport
@@ -31,7 +31,7 @@ Attempts = Mapping[str, int]
 
 class Report(msgspec.Struct, frozen=True):
     """Content of a BEAT: the state, and each job that is held with the number of its delivery; and
-    when it is said, on the clock of `elapsed`."""
+    when it is said, in seconds of the environment's `elapsed`."""
 
     state: State
     held: Attempts
@@ -68,6 +68,7 @@ class Beats:
         transport: Transport,
         worker_id: str,
         profile: Mapping[str, Any],
+        environment: Environment,
         *,
         report: Callable[[], Report],
         heard: Callable[[Answer, Report], None],
@@ -79,6 +80,7 @@ class Beats:
         self._transport = transport
         self._worker_id = worker_id
         self._profile = profile
+        self._environment = environment
         # What a BEAT says beside the jobs, where it is not to renew their leases.
         self._terms: Mapping[str, Any] = {} if extends else {"extend": False}
         self._report = report
@@ -104,7 +106,7 @@ class Beats:
         """Register, then beat until cancelled."""
         await self._register()
         while True:
-            started = elapsed.seconds()
+            started = self._environment.elapsed()
             self._wake.clear()
             await self.beat()
             self.introduced.set()
@@ -167,7 +169,7 @@ class Beats:
 
     async def _rest(self, until: float) -> None:
         # The loop's clock stands still while the machine sleeps, so the other one is looked at.
-        while not self._wake.is_set() and (left_s := until - elapsed.seconds()) > 0:
+        while not self._wake.is_set() and (left_s := until - self._environment.elapsed()) > 0:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(min(left_s, LOOK_S)):
                     await self._wake.wait()
@@ -175,7 +177,7 @@ class Beats:
     async def _register(self) -> bool:
         """Until the server has answered; False where this worker may not come, not even later."""
         body = encode({"worker_id": self._worker_id, **self._profile})
-        patience = Patience("register")
+        patience = Patience("register", self._environment.dice)
         while True:
             wait_s = None
             try:

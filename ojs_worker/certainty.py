@@ -13,7 +13,6 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Final
 
-from ojs_worker import elapsed
 from ojs_worker.delivery import Delivery
 from ojs_worker.job import Job
 
@@ -51,9 +50,11 @@ class Certainty:
         self,
         bounds: Bounds,
         ask: Callable[[], None],
+        elapsed: Callable[[], float],
     ) -> None:
         self._bounds = bounds
         self._ask = ask
+        self._elapsed = elapsed
 
     async def await_for(self, delivery: Delivery) -> bool:
         """Wait until the job is surely held; False where it is not, or not wanted any more."""
@@ -82,7 +83,7 @@ class Certainty:
         return True
 
     def _sure(self, delivery: Delivery) -> bool:
-        return elapsed.seconds() - delivery.held_at <= self._bounds.of(delivery.job)
+        return self._elapsed() - delivery.held_at <= self._bounds.of(delivery.job)
 
 
 def _lease_told(job: Job) -> float | None:

@@ -34,7 +34,8 @@ class Delivery:
         held_at: float = -math.inf,
     ) -> None:
         self.job = job
-        # The latest moment, on the clock of `elapsed`, from which on it is known to be held.
+        # The latest moment from which on it is known to be held, in the environment's `elapsed`
+        # seconds.
         self.held_at = held_at
         # Set once there is news; there is one while the handler waits for the job to be certain.
         self.doubt: asyncio.Event | None = None

@@ -5,13 +5,13 @@ import logging
 from collections.abc import Coroutine, Sequence
 from typing import Any, Final
 
-from ojs_worker import elapsed
 from ojs_worker.aside import Aside, within
 from ojs_worker.beats import Answer, Beats, Report
 from ojs_worker.certainty import Bounds, Certainty
 from ojs_worker.codec import CannotOpen, Codec
 from ojs_worker.context import BlockingContext, Context, JobContext, StopReason
 from ojs_worker.delivery import Delivery, Ledger
+from ojs_worker.environment import Environment
 from ojs_worker.executing import NOT_BEGUN, Executor
 from ojs_worker.faults import unopened, unreadable
 from ojs_worker.feeding import Feed
@@ -23,7 +23,6 @@ from ojs_worker.registry import Registry
 from ojs_worker.reports import Reports
 from ojs_worker.settings import Config
 from ojs_worker.settling import Failed, Outcome, Released, Settler, Verdict
-from ojs_worker.threads import ThreadPool
 from ojs_worker.watch import LoopWatch
 
 log = logging.getLogger("ojs.worker")
@@ -44,6 +43,7 @@ class Engine:
         self,
         config: Config,
         registry: Registry,
+        environment: Environment,
         *,
         settler: Settler,
         reports: Reports,
@@ -55,14 +55,15 @@ class Engine:
         self.machine = Machine(grace_s=config.grace_s)
         self.ended = asyncio.Event()
         self._registry = registry
+        self._environment = environment
         self._settler = settler
         self._reports = reports
         self._codec = codec
         self._loop = asyncio.get_running_loop()
         self._ledger = Ledger(config.concurrency)
-        self._threads = ThreadPool("ojs-handler")
+        self._threads = environment.pool("ojs-handler")
         self._processes = ProcessPool(config.processes, {"OJS_URL": config.url})
-        self._certainty = Certainty(bounds, lambda: self._beats.soon())
+        self._certainty = Certainty(bounds, lambda: self._beats.soon(), environment.elapsed)
         self._executor = Executor(
             self._threads,
             self._processes,
@@ -73,7 +74,7 @@ class Engine:
             unknown_type=config.unknown_type,
             pause_s=config.poll_s,
         )
-        self._watch = LoopWatch(self._name_of)
+        self._watch = LoopWatch(self._name_of) if environment.watched else None
         self._aside = Aside()
         # Outcomes that are told beside.
         self._telling: set[asyncio.Task[Any]] = set()
@@ -109,14 +110,16 @@ class Engine:
     def start(self, beats: Beats, feed: Feed | None) -> None:
         """Begin: register, beat, and fetch where there is a feed."""
         self._beats, self._feed = beats, feed
-        self._watch.start()
+        if self._watch is not None:
+            self._watch.start()
         self._beating = self._aside.begin(beats.run())
         if feed is not None:
             feed.start()
 
     async def close(self) -> None:
         """Let go of everything; the worker has left, or is given up."""
-        self._watch.stop()
+        if self._watch is not None:
+            self._watch.stop()
         if self._feed is not None:
             self._feed.stop()
         await self._aside.close()
@@ -133,7 +136,7 @@ class Engine:
 
     def report(self) -> Report:
         """What the next BEAT says."""
-        return Report(self.machine.state, self._ledger.attempts(), elapsed.seconds())
+        return Report(self.machine.state, self._ledger.attempts(), self._environment.elapsed())
 
     def heard(self, answer: Answer, report: Report) -> None:
         """A BEAT was answered."""
@@ -207,7 +210,7 @@ class Engine:
 
     async def perform(self, job: Job) -> None:
         """Do one job from its beginning to its end, as if it had just been fetched."""
-        self._begin(job, elapsed.seconds())
+        self._begin(job, self._environment.elapsed())
         delivery = self._ledger.get(job.id)
         if delivery is not None and delivery.task is not None:
             await asyncio.wait([delivery.task])

@@ -17,6 +17,7 @@ import msgspec
 from ojs_wire.codec import encode
 from ojs_wire.codes import ALL
 from ojs_worker.backoff import Patience
+from ojs_worker.environment import Environment
 from ojs_worker.errors import ErrorBody, UnexpectedAnswer, Unreachable, decoded, error_body
 from ojs_worker.fetching import Fetched, read
 from ojs_worker.job import Job
@@ -91,6 +92,7 @@ class BulkSettler:
         transport: Transport,
         worker_id: str,
         single: SingleSettler,
+        environment: Environment,
         *,
         ask: Callable[[], Awaitable[Offers | None]],
         timeout_s: float,
@@ -98,6 +100,7 @@ class BulkSettler:
         self._transport = transport
         self._head = b'{"worker_id":' + encode(worker_id) + b',"results":['
         self._single = single
+        self._environment = environment
         self._ask = ask
         self._timeout_s = timeout_s
         self._offers: Offers | None = None
@@ -188,7 +191,7 @@ class BulkSettler:
     async def _tell(self, batch: list[_Told], body: bytes) -> Fetched | None:
         """Send the call until it is answered; the jobs that came with the answer, if one did."""
         request = Request("POST", SETTLE, body, timeout_s=self._timeout_s)
-        patience = Patience(f"settle {len(batch)} jobs")
+        patience = Patience(f"settle {len(batch)} jobs", self._environment.dice)
         while not all(told.verdict.done() for told in batch):
             wait_s = None
             try:

@@ -10,13 +10,13 @@ from ojs_worker import faults
 from ojs_worker.certainty import Certainty
 from ojs_worker.context import StopReason, current
 from ojs_worker.delivery import Delivery
+from ojs_worker.environment import Pool
 from ojs_worker.faults import Discard, Retry, Snooze, fault_of
 from ojs_worker.job import Job
 from ojs_worker.middleware import Inner, ProcessLayer
 from ojs_worker.processes import FailedThere, NotWanted, ProcessPool
 from ojs_worker.settings import UnknownType
 from ojs_worker.settling import Done, Failed, Outcome, Released, done
-from ojs_worker.threads import ThreadPool
 
 log = logging.getLogger("ojs.worker")
 
@@ -28,7 +28,7 @@ class Executor:
 
     def __init__(
         self,
-        threads: ThreadPool,
+        threads: Pool,
         processes: ProcessPool,
         layers: Sequence[ProcessLayer],
         certainty: Certainty,

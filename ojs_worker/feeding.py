@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
 from ojs_worker.backoff import Patience
+from ojs_worker.environment import Environment
 from ojs_worker.errors import Conflict, OjsError
 from ojs_worker.fetching import Fetched, Fetcher, Waker
 from ojs_worker.job import Job
@@ -23,6 +24,7 @@ class Feed:
     def __init__(
         self,
         fetcher: Fetcher,
+        environment: Environment,
         *,
         free: Callable[[Sequence[Job]], int],
         accept: Callable[[Fetched], None],
@@ -32,6 +34,7 @@ class Feed:
         waker: Waker = asyncio.sleep,
     ) -> None:
         self._fetcher = fetcher
+        self._environment = environment
         self._free = free
         self._accept = accept
         self._introduced = introduced
@@ -113,7 +116,7 @@ class Feed:
 
     async def _fetch_all(self) -> None:
         loop = asyncio.get_running_loop()
-        patience = Patience("fetch jobs")
+        patience = Patience("fetch jobs", self._environment.dice)
         while self._wanted:
             free = self._free(())
             if free <= 0 or self._lent:

@@ -8,8 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from ojs_wire.codec import encode
-from ojs_wire.values import uuid7
-from ojs_worker import elapsed
+from ojs_worker.environment import Environment
 from ojs_worker.errors import UNREADABLE, decoded, refusal
 from ojs_worker.job import Job
 from ojs_worker.transport import Request, Transport
@@ -19,7 +18,6 @@ log = logging.getLogger("ojs.worker")
 FETCH: Final = "/ojs/v1/workers/fetch"
 # Waits before the next FETCH where the last one brought nothing, for so many seconds at most.
 Waker = Callable[[float], Awaitable[object]]
-MakeId = Callable[[], str]
 
 
 class Unreadable(msgspec.Struct, frozen=True):
@@ -30,7 +28,8 @@ class Unreadable(msgspec.Struct, frozen=True):
 
 
 class Fetched(msgspec.Struct, frozen=True):
-    """Answer to one FETCH, and when that was first sent, on the clock of `elapsed`."""
+    """Answer to one FETCH, and when that was first sent, in seconds of the environment's
+    `elapsed`."""
 
     jobs: Sequence[Job] = ()
     unreadable: Sequence[Unreadable] = ()
@@ -71,8 +70,8 @@ class Fetcher:
         transport: Transport,
         worker_id: str,
         queues: Sequence[str],
+        environment: Environment,
         *,
-        make_id: MakeId,
         hold_s: Callable[[], float],
         timeout_s: float,
         lease_ms: int | None = None,
@@ -88,7 +87,7 @@ class Fetcher:
             self._wants["job_types"] = list(job_types)
         if late_ack is not None:
             self._wants["late_ack"] = late_ack
-        self._make_id = make_id
+        self._environment = environment
         self._hold_s = hold_s
         self._timeout_s = timeout_s
         self._pending: str | None = None
@@ -116,9 +115,9 @@ class Fetcher:
         wanted = {**self._wants, "count": count}
         if self._pending is None:
             # Asked again with the same id, the server may answer what it gave the first time.
-            self._asked_at = elapsed.seconds()
+            self._asked_at = self._environment.elapsed()
         if not self._plain:
-            self._pending = self._pending or self._make_id()
+            self._pending = self._pending or self._environment.new_id()
             wanted["fetch_id"] = self._pending
         return wanted
 
@@ -148,8 +147,3 @@ def read(body: bytes) -> Fetched:
             job = Job(id=name.id, type=name.type, attempt=name.attempt)
             unreadable.append(Unreadable(job, str(error)))
     return Fetched(jobs, unreadable)
-
-
-def fetch_ids(now_ms: Callable[[], int], random_bits: Callable[[int], int]) -> MakeId:
-    """Makes a new id for each FETCH."""
-    return lambda: uuid7(now_ms(), random_bits)

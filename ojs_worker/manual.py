@@ -115,7 +115,7 @@ class Manual:
 
     async def listen(self) -> AsyncIterator[Claimed]:
         """Job after job, until the worker is told to stop."""
-        patience = Patience("fetch jobs")
+        patience = Patience("fetch jobs", self.running.environment.dice)
         loop = asyncio.get_running_loop()
         while not self.running.engine.shutting_down:
             asked = loop.time()

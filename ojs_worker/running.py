@@ -2,23 +2,19 @@
 
 import asyncio
 import logging
-import os
-import random
-import secrets
 import signal
-import socket
-import time
 from collections.abc import Sequence
 from typing import Any, Self
 
-from ojs_wire.values import format_timestamp, uuid7
+from ojs_wire.values import format_timestamp
 from ojs_worker.beats import Beats
 from ojs_worker.certainty import Bounds
 from ojs_worker.codec import Codec
 from ojs_worker.engine import Engine
+from ojs_worker.environment import Environment
 from ojs_worker.exchanging import BulkSettler
 from ojs_worker.feeding import Feed
-from ojs_worker.fetching import Fetcher, fetch_ids
+from ojs_worker.fetching import Fetcher
 from ojs_worker.health import HealthServer
 from ojs_worker.machine import Word
 from ojs_worker.offers import Manifest
@@ -45,6 +41,7 @@ class Running:
         config: Config,
         registry: Registry,
         transport: Transport,
+        environment: Environment,
         *,
         layers: Sequence[Any] = (),
         codec: Codec | None = None,
@@ -53,7 +50,8 @@ class Running:
         owns_transport: bool = False,
     ) -> None:
         self.config = config
-        self.id = worker_id or uuid7(_now_ms(), secrets.randbits)
+        self.environment = environment
+        self.id = worker_id or environment.new_id()
         self._loop = asyncio.get_running_loop()
         self._owned = transport if owns_transport else None
         transport = SteadyTransport(transport)
@@ -62,7 +60,8 @@ class Running:
         self._settler = BulkSettler(
             transport,
             self.id,
-            SingleSettler(transport, self.id, timeout_s=config.operation_s),
+            SingleSettler(transport, self.id, environment, timeout_s=config.operation_s),
+            environment,
             ask=manifest.offers,
             timeout_s=config.operation_s,
         )
@@ -70,6 +69,7 @@ class Running:
         self.engine = Engine(
             config,
             registry,
+            environment,
             bounds=bounds,
             settler=self._settler,
             reports=Reports(transport, self.id, timeout_s=config.operation_s),
@@ -79,7 +79,8 @@ class Running:
         self._beats = Beats(
             transport,
             self.id,
-            _profile(config, types),
+            _profile(config, types, environment),
+            environment,
             report=self.engine.report,
             heard=self.engine.heard,
             bounds=bounds,
@@ -87,13 +88,13 @@ class Running:
             timeout_s=config.operation_s,
             extends=config.auto_extend,
         )
-        self.waker = StreamWaker(transport, config.queues, types, manifest.offers)
+        self.waker = StreamWaker(transport, config.queues, types, manifest.offers, environment)
         self._following: asyncio.Task[None] | None = None
         self.fetcher = Fetcher(
             transport,
             self.id,
             config.queues,
-            make_id=fetch_ids(_now_ms, random.getrandbits),
+            environment,
             hold_s=lambda: 0.0 if self.waker.connected else config.long_poll_s,
             timeout_s=config.operation_s,
             lease_ms=round(config.visibility_s * 1000) if config.visibility_s else None,
@@ -102,6 +103,7 @@ class Running:
         )
         self.feed = Feed(
             self.fetcher,
+            environment,
             free=self.engine.free_without,
             accept=self.engine.accept,
             introduced=self._beats.introduced,
@@ -203,21 +205,19 @@ class Running:
             await self._health.close()
 
 
-def _profile(config: Config, types: Sequence[str] | None) -> dict[str, Any]:
+def _profile(
+    config: Config, types: Sequence[str] | None, environment: Environment
+) -> dict[str, Any]:
     profile: dict[str, Any] = {
-        "hostname": socket.gethostname(),
-        "pid": os.getpid(),
+        "hostname": environment.host,
+        "pid": environment.process,
         "queues": list(config.queues),
         "concurrency": config.concurrency,
         "version": f"ojs-worker-python {installed()}",
-        "started_at": format_timestamp(_now_ms()),
+        "started_at": format_timestamp(environment.wall_ms()),
     }
     if config.labels:
         profile["labels"] = list(config.labels)
     if types is not None:
         profile["job_types"] = list(types)
     return profile
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

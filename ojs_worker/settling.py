@@ -12,6 +12,7 @@ from msgspec import UNSET, UnsetType
 
 from ojs_wire.codec import encode
 from ojs_worker.backoff import Patience
+from ojs_worker.environment import Environment
 from ojs_worker.errors import Unreachable, error_body
 from ojs_worker.faults import BadResult, Fault, refused_result
 from ojs_worker.job import Job
@@ -103,14 +104,17 @@ def done(value: Any) -> Done:
 class SingleSettler:
     """One call for each job."""
 
-    def __init__(self, transport: Transport, worker_id: str, *, timeout_s: float) -> None:
+    def __init__(
+        self, transport: Transport, worker_id: str, environment: Environment, *, timeout_s: float
+    ) -> None:
         self._transport = transport
         self._worker_id = worker_id
+        self._environment = environment
         self._timeout_s = timeout_s
 
     async def settle(self, job: Job, outcome: Outcome, *, unsure: bool = False) -> Verdict:
         """Tell one outcome, as often as it takes; `unsure` where it may have been heard before."""
-        patience = Patience(f"settle job {job.id}")
+        patience = Patience(f"settle job {job.id}", self._environment.dice)
         while True:
             path = ACK if isinstance(outcome, Done) else NACK
             body = written(job, outcome, self._worker_id)

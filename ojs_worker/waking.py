@@ -12,6 +12,7 @@ from typing import Final
 from urllib.parse import urlencode
 
 from ojs_worker.backoff import Patience
+from ojs_worker.environment import Environment
 from ojs_worker.errors import Refused
 from ojs_worker.offers import Offers
 from ojs_worker.sse import FrameReader
@@ -34,6 +35,7 @@ class StreamWaker:
         queues: Sequence[str],
         job_types: Sequence[str] | None,
         ask: Callable[[], Awaitable[Offers | None]],
+        environment: Environment,
     ) -> None:
         wanted = {"types": ",".join(EVENTS), "queues": ",".join(queues)}
         if job_types is not None:
@@ -41,6 +43,7 @@ class StreamWaker:
         self._transport = transport
         self._path = f"{STREAM}?{urlencode(wanted)}"
         self._ask = ask
+        self._environment = environment
         self._last: str | None = None
         self._woken = asyncio.Event()
         # Whether news would come now.
@@ -55,7 +58,7 @@ class StreamWaker:
 
     async def run(self) -> None:
         """Follow, and come back after every end, until cancelled or told that there is no way."""
-        patience = Patience("follow the events")
+        patience = Patience("follow the events", self._environment.dice)
         if not (await offers_of(self._ask, patience)).event_streams:
             log.info("the server has no event streams; it is asked to hold each FETCH instead")
             return

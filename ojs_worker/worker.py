@@ -15,6 +15,7 @@ from ojs_worker.client.options import Options
 from ojs_worker.client.requests import JobRequest
 from ojs_worker.codec import Codec
 from ojs_worker.direct import way_to
+from ojs_worker.environment import Environment, machine
 from ojs_worker.job import Job
 from ojs_worker.manual import Manual
 from ojs_worker.middleware import Chain, EnqueueLayer, ProcessLayer, as_process_layer
@@ -50,6 +51,7 @@ class Worker:
         transport: Transport | None = None,
         codec: Codec | None = None,
         id: str | None = None,
+        environment: Environment | None = None,
         **settings: Unpack[Given],
     ) -> None:
         self._code: dict[str, Any] = {"url": url, **settings}
@@ -60,6 +62,7 @@ class Worker:
         self._transport = transport
         self._codec = codec
         self._id = id
+        self._environment = environment or machine()
         self._client: Client | None = None
         self._blocking_client: BlockingClient | None = None
         self._running: Running | None = None
@@ -95,7 +98,7 @@ class Worker:
         """A client of the same server."""
         if self._client is None:
             way = _Later(lambda: self._way(self.config()))
-            self._client = Client(transport=way, codec=self._codec)
+            self._client = Client(transport=way, codec=self._codec, environment=self._environment)
         return self._client
 
     @property
@@ -108,8 +111,14 @@ class Worker:
                 self._auth or config.auth_token,
                 tls=tls_of(config),
                 codec=self._codec,
+                environment=self._environment,
             )
         return self._blocking_client
+
+    @property
+    def environment(self) -> Environment:
+        """Clocks, chance and threads of the worker and its clients."""
+        return self._environment
 
     @property
     def codec(self) -> Codec | None:
@@ -151,6 +160,7 @@ class Worker:
             config,
             self.registry,
             self._way(config),
+            self._environment,
             layers=tuple(self.middleware),
             codec=self._codec,
             worker_id=self._id,

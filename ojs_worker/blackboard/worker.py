@@ -12,9 +12,9 @@ import httpx
 from ojs_wire.codec import encode
 from ojs_worker.backoff import Patience
 from ojs_worker.blackboard.block import Acquired, Executed, FunctionBlock, Json
+from ojs_worker.environment import Environment, Pool, machine
 from ojs_worker.settings import PROFILES
 from ojs_worker.signals import on_ending
-from ojs_worker.threads import ThreadPool
 
 _USUAL: Final = PROFILES["blackboard"]
 _RESULT: Final = "/blackboard/job/result"
@@ -37,17 +37,19 @@ class BoardWorker:
         ping_interval: float = _USUAL.heartbeat_s,
         poll_interval: float = _USUAL.poll_s,
         grace: float = _USUAL.grace_s,
+        environment: Environment | None = None,
     ) -> None:
         self._client = client
         self._blocks = {block.id: block for block in blocks}
         self._ping_interval = ping_interval
         self._poll_interval = poll_interval
         self._grace = grace
+        self._environment = environment or machine()
         self.id = ""
 
     @cached_property
-    def _threads(self) -> ThreadPool:
-        return ThreadPool("ojs-block")
+    def _threads(self) -> Pool:
+        return self._environment.pool("ojs-block")
 
     async def serve(self) -> None:
         """Run until SIGINT or SIGTERM, in the main thread of a program that does nothing else."""
@@ -73,7 +75,7 @@ class BoardWorker:
                     await asyncio.shield(self._client.post(f"/workers/{self.id}/unregister"))
 
     async def _work(self) -> None:
-        patience = Patience("poll the board")
+        patience = Patience("poll the board", self._environment.dice)
         pings = asyncio.create_task(self._ping())
         try:
             while True:
@@ -146,7 +148,7 @@ class BoardWorker:
 
     async def _push(self, job: Json, body: bytes) -> httpx.Response:
         """Push until there is an answer: nobody else knows the result."""
-        patience = Patience(f"push the result of {job['jobId']}")
+        patience = Patience(f"push the result of {job['jobId']}", self._environment.dice)
         while True:
             try:
                 answer = await self._client.post(_RESULT, content=body, headers=_JSON)

@@ -2,8 +2,6 @@
 
 import asyncio
 import hashlib
-import secrets
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -12,6 +10,7 @@ import msgspec
 
 from ojs_wire.values import UUID7, uuid7
 from ojs_worker.blackboard.block import Json
+from ojs_worker.environment import machine
 
 MAX_ROUNDS: Final = 20
 # The length of an id's moment, in hexadecimal digits with their hyphen.
@@ -28,7 +27,7 @@ class OtherRun(Exception):
 
 def new_run() -> str:
     """The id of a new run, a UUIDv7. Whoever keeps it can go on with the run."""
-    return uuid7(time.time_ns() // 1_000_000, secrets.randbits)
+    return machine().new_id()
 
 
 def _job_id(run_id: str, phase: str, step: int, block: str) -> str:

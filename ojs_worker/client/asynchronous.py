@@ -2,12 +2,10 @@
 
 import asyncio
 import contextlib
-import random
 import ssl
-import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final, Self, TypeVar, Unpack
 
 import msgspec
@@ -18,9 +16,10 @@ from ojs_worker.client import calls
 from ojs_worker.client.calls import AGAIN, Call, Ended, Overlap
 from ojs_worker.client.flows import Flow
 from ojs_worker.client.options import Options
-from ojs_worker.client.requests import Args, JobRequest, job_request, new_id
+from ojs_worker.client.requests import Args, JobRequest, job_request
 from ojs_worker.codec import CannotOpen, Codec
 from ojs_worker.direct import way_to
+from ojs_worker.environment import Environment, machine
 from ojs_worker.errors import Unreachable, WaitTimeout
 from ojs_worker.job import Job
 from ojs_worker.middleware import Chain, EnqueueLayer
@@ -32,11 +31,6 @@ Now = Callable[[], datetime]
 TRIES: Final = 4
 # One wait for a result is held no longer than this, whatever the server would allow.
 WAIT_S: Final = 25.0
-
-
-def wall_time() -> datetime:
-    """The machine's clock."""
-    return datetime.now(UTC)
 
 
 class Client:
@@ -56,13 +50,15 @@ class Client:
         codec: Codec | None = None,
         timeout_s: float = ANSWER_S,
         sleep: Sleep = asyncio.sleep,
+        environment: Environment | None = None,
     ) -> None:
         self.middleware: Chain[EnqueueLayer] = Chain()
         self._transport = transport or way_to(url, auth, tls=tls)
         self._codec = codec
         self._timeout_s = timeout_s
         self._sleep = sleep
-        self._now: Now = wall_time
+        self._environment = environment = environment or machine()
+        self._now: Now = environment.now
 
     async def __aenter__(self) -> Self:
         return self
@@ -93,7 +89,7 @@ class Client:
 
     def request(self, type: str, args: Args = (), **options: Unpack[Options]) -> JobRequest:
         """The request of one job, for `send` and `enqueue_many`."""
-        return job_request(type, args, options, self._now())
+        return job_request(type, args, options, self._now(), self._environment.rising_id)
 
     async def send(self, request: JobRequest) -> Job:
         """Enqueue what `request` made."""
@@ -126,25 +122,26 @@ class Client:
         Raises `JobFailed`, `JobCancelled`, or `WaitTimeout` where it takes longer.
         """
         job_id = job if isinstance(job, str) else job.id
-        deadline = time.monotonic() + (float("inf") if timeout_s is None else timeout_s)
+        monotonic = self._environment.monotonic
+        deadline = monotonic() + (float("inf") if timeout_s is None else timeout_s)
         holds = True
         while True:
-            left = deadline - time.monotonic()
-            asked = time.monotonic()
+            left = deadline - monotonic()
+            asked = monotonic()
             found = await self._ask(job_id, min(max(left, 0), WAIT_S), holds=holds)
             holds = holds and not found.unknown_call
             if found.ended:
                 return found.value()
             if left <= 0:
                 raise WaitTimeout(f"job {job_id} has not ended after {timeout_s:g} s")
-            if holds and time.monotonic() - asked < 1:
+            if holds and monotonic() - asked < 1:
                 # A server that does not hold the call is asked at a walking pace.
                 await self._sleep(min(0.5, max(left, 0)))
 
     async def start(self, flow: Flow) -> dict[str, Any]:
         """Start a workflow made by `chain`, `group` or `batch`; answers it as the server shows
         it. Its jobs do not pass the middleware."""
-        flow_id = new_id(int(time.time() * 1000))
+        flow_id = self._environment.rising_id(self._environment.wall_ms())
         return await self._run(calls.start_flow(flow.map(self._sealed), flow_id))
 
     async def get_workflow(self, workflow_id: str) -> dict[str, Any]:
@@ -264,10 +261,10 @@ class Client:
                 failures += 1
                 if failures >= TRIES or (error.sent and not call.repeatable):
                     raise
-                wait_s = pause(failures, random.random())
+                wait_s = pause(failures, self._environment.dice())
             else:
                 if reply.status not in AGAIN or not call.repeatable or failures + 1 >= TRIES:
                     return call.read(reply)
                 failures += 1
-                wait_s = max(reply.retry_after_s or 0, pause(failures, random.random()))
+                wait_s = max(reply.retry_after_s or 0, pause(failures, self._environment.dice()))
             await self._sleep(wait_s)

@@ -17,6 +17,7 @@ from ojs_worker.client.flows import Flow
 from ojs_worker.client.options import Options
 from ojs_worker.client.requests import Args, JobRequest
 from ojs_worker.codec import Codec
+from ojs_worker.environment import Environment
 from ojs_worker.job import Job
 from ojs_worker.middleware import BlockingLayer, Chain, EnqueueLayer, EnqueueNext
 from ojs_worker.transport import (
@@ -41,6 +42,7 @@ class BlockingClient:
         transport: BlockingTransport | None = None,
         codec: Codec | None = None,
         timeout_s: float = ANSWER_S,
+        environment: Environment | None = None,
     ) -> None:
         if transport is None:
             from ojs_worker.over_httpx import BlockingHttpTransport
@@ -48,7 +50,11 @@ class BlockingClient:
             transport = BlockingHttpTransport(url, auth, tls=tls)
         self._transport = transport
         self._client = Client(
-            transport=_AtOnce(transport), codec=codec, timeout_s=timeout_s, sleep=_sleep
+            transport=_AtOnce(transport),
+            codec=codec,
+            timeout_s=timeout_s,
+            sleep=_sleep,
+            environment=environment,
         )
 
     def __enter__(self) -> Self:

@@ -1,19 +1,15 @@
 """A job that is about to be enqueued. Middleware may change everything but its id."""
 
-import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
-from ojs_wire.values import JOB_TYPE, RisingIds
+from ojs_wire.values import JOB_TYPE
 from ojs_worker.client.options import Options, check_names, wire_options
 
 Args = Sequence[Any] | Mapping[str, Any]
-
-# One for the process, so that ids have the order in which it made them.
-new_id: Final = RisingIds(secrets.randbits)
 
 
 class JobRequest(msgspec.Struct, kw_only=True):
@@ -36,7 +32,9 @@ class JobRequest(msgspec.Struct, kw_only=True):
         return body
 
 
-def job_request(type: str, args: Args, options: Options, now: datetime) -> JobRequest:
+def job_request(
+    type: str, args: Args, options: Options, now: datetime, new_id: Callable[[int], str]
+) -> JobRequest:
     """Make the request, and check what can be checked here.
 
     It always has an id of its own: sent again after a lost answer, it makes no second job.

@@ -1,6 +1,5 @@
 """Every call of a job manager: its request, and how its answer is read."""
 
-import secrets
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -113,11 +112,6 @@ def cancel_task(task_id: str) -> Call[Task]:
         lambda reply: answer_as(reply, _task),
         repeatable=False,
     )
-
-
-def new_fetch_id() -> str:
-    """A name for a claim, under which it can be repeated."""
-    return secrets.token_hex(16)
 
 
 def claim(worker_id: str, fetch_id: str) -> Call[Task | None]:

@@ -1,11 +1,9 @@
 """What can be asked of a job manager: submit tasks, look at them, wait for them."""
 
 import asyncio
-import time
 from typing import Any, Final
 
 from ojs_worker.client.asynchronous import WAIT_S, Client
-from ojs_worker.client.requests import new_id
 from ojs_worker.errors import WaitTimeout
 from ojs_worker.jobmanager import calls
 from ojs_worker.jobmanager.calls import RoomJob, Task
@@ -25,7 +23,7 @@ class JobManagerClient(Client):
             category = getattr(job, "category", None)
             name = f"{getattr(category, 'value', category)}:{name}" if category else name
             payload = payload_of(job)
-        task_id = new_id(time.time_ns() // 1_000_000)
+        task_id = self._environment.rising_id(self._environment.wall_ms())
         return await self._run(calls.submit(room, name, payload or {}, task_id))
 
     async def list_jobs(self, room: str) -> list[RoomJob]:
@@ -47,16 +45,17 @@ class JobManagerClient(Client):
     async def wait_for(self, task: Task | str, *, timeout_s: float | None = None) -> Task:
         """The task once it has ended; `WaitTimeout` where that takes longer."""
         task_id = task if isinstance(task, str) else task.id
-        deadline = time.monotonic() + (float("inf") if timeout_s is None else timeout_s)
+        monotonic = self._environment.monotonic
+        deadline = monotonic() + (float("inf") if timeout_s is None else timeout_s)
         while True:
-            asked = time.monotonic()
+            asked = monotonic()
             wait_s = min(max(deadline - asked, 0), WAIT_S)
             found = await self._run(calls.get_task(task_id, wait_s), wait_s + self._timeout_s)
             if found.ended:
                 return found
-            if time.monotonic() >= deadline:
+            if monotonic() >= deadline:
                 raise WaitTimeout(f"task {task_id} has not ended after {timeout_s:g} s")
-            await asyncio.sleep(max(PAUSE_S - (time.monotonic() - asked), 0))
+            await asyncio.sleep(max(PAUSE_S - (monotonic() - asked), 0))
 
     async def put_job(
         self,
@@ -72,7 +71,11 @@ class JobManagerClient(Client):
     async def claim(self, worker_id: str, fetch_id: str | None = None) -> Task | None:
         """The oldest task that waits for any of a worker's jobs. A claim that had no answer is
         repeated under its `fetch_id`: nobody else would be given what it has taken."""
-        return await self._run(calls.claim(worker_id, fetch_id or calls.new_fetch_id()))
+        return await self._run(calls.claim(worker_id, fetch_id or self.new_fetch_id()))
+
+    def new_fetch_id(self) -> str:
+        """Make a name for a claim, under which it can be repeated."""
+        return f"{self._environment.random_bits(128):032x}"
 
     async def move(
         self,

@@ -7,6 +7,7 @@ from typing import Any, Final, Self, TypeVar, Unpack, overload
 from ojs_worker.access import Auth
 from ojs_worker.blocking import LoopThread
 from ojs_worker.direct import way_to
+from ojs_worker.environment import Environment, machine
 from ojs_worker.jobmanager.calls import RoomJob, Task
 from ojs_worker.jobmanager.claimed import ClaimedTask
 from ojs_worker.jobmanager.extension import Registered
@@ -48,6 +49,7 @@ class JobManager:
         heartbeat_interval: float = USUAL.heartbeat_s,
         polling_interval: float = USUAL.poll_s,
         push: bool = True,
+        environment: Environment | None = None,
         **tls: Unpack[TlsFiles],
     ) -> None:
         transport = _way(api, auth, tls)
@@ -59,6 +61,7 @@ class JobManager:
         async def make() -> Service:
             return Service(
                 transport,
+                environment or machine(),
                 execute=execute,
                 heartbeat_s=heartbeat_interval,
                 polling_s=polling_interval,

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from ojs_worker.backoff import Patience
+from ojs_worker.environment import Environment
 from ojs_worker.errors import (
     Conflict,
     InvalidRequest,
@@ -24,7 +25,6 @@ from ojs_worker.jobmanager.extension import Registered
 from ojs_worker.offers import Manifest
 from ojs_worker.settings import PROFILES
 from ojs_worker.streams import again_and_again, offers_of
-from ojs_worker.threads import ThreadPool
 from ojs_worker.transport import ANSWER_S, SteadyTransport, Transport
 from ojs_worker.waking import StreamWaker
 
@@ -40,13 +40,15 @@ class Service:
     def __init__(
         self,
         transport: Transport,
+        environment: Environment,
         *,
         execute: Execute | None,
         heartbeat_s: float,
         polling_s: float,
         push: bool,
     ) -> None:
-        self.client: Final = JobManagerClient(transport=transport)
+        self.client: Final = JobManagerClient(transport=transport, environment=environment)
+        self._environment = environment
         self.worker_id: str | None = None
         self._transport = SteadyTransport(transport)
         self._manifest = Manifest(self._transport, timeout_s=ANSWER_S)
@@ -58,9 +60,9 @@ class Service:
         self._wanted: dict[tuple[str, str | None, str], Registered] = {}
         self._jobs: dict[str, Registered] = {}
         # Of the next claim, or of one that has had no answer.
-        self._fetch_id = calls.new_fetch_id()
+        self._fetch_id = self.client.new_fetch_id()
         self._places: set[tuple[str, str]] = set()
-        self._threads = ThreadPool("ojs-task")
+        self._threads = environment.pool("ojs-task")
         self._beating: asyncio.Task[None] | None = None
         self._serving: asyncio.Task[None] | None = None
         self._following: asyncio.Task[None] | None = None
@@ -91,7 +93,7 @@ class Service:
             except NotFound:
                 await self._return(worker_id)
                 continue
-            self._fetch_id = calls.new_fetch_id()
+            self._fetch_id = self.client.new_fetch_id()
             if task is None:
                 return None
             job = self._jobs.get(task.job)
@@ -166,13 +168,17 @@ class Service:
             self._following.cancel()
         queues, types = ({*names} for names in zip(*self._places, strict=True))
         self._waker = StreamWaker(
-            self._transport, sorted(queues), sorted(types), self._manifest.offers
+            self._transport,
+            sorted(queues),
+            sorted(types),
+            self._manifest.offers,
+            self._environment,
         )
         self._following = asyncio.create_task(self._waker.run())
 
     async def _beat(self) -> None:
         # Registering was a sign of life, so the first one comes an interval later.
-        patience = Patience("send heartbeats")
+        patience = Patience("send heartbeats", self._environment.dice)
         while not self.stopping.is_set():
             await asyncio.sleep(self._heartbeat_s)
             if (worker_id := self.worker_id) is None:
@@ -188,7 +194,7 @@ class Service:
 
     async def _hold(self) -> None:
         """Hold a session where the server has them: it then sees at once when this process dies."""
-        patience = Patience("hold a session")
+        patience = Patience("hold a session", self._environment.dice)
         if not (await offers_of(self._manifest.offers, patience)).worker_sessions:
             return
         try:
@@ -217,7 +223,7 @@ class Service:
     async def _serve(self, execute: Execute) -> None:
         """Claim, start, execute, complete, and again; one task at a time, waiting only where there
         is none."""
-        patience = Patience("claim tasks")
+        patience = Patience("claim tasks", self._environment.dice)
         while not self.stopping.is_set():
             try:
                 claimed = await self.claim()
@@ -252,6 +258,6 @@ class Service:
 
     async def _report(self, task: Task, status: str, **more: Any) -> None:
         """Say how far a task is until the server has heard it: no other worker ever would."""
-        patience = Patience(f"report task {task.id} as {status}")
+        patience = Patience(f"report task {task.id} as {status}", self._environment.dice)
         # No answer, or whatever the program's own connections raise.
         await patience.keep_on(lambda: self.move(task, status, **more), (Exception,))

@@ -1,18 +1,15 @@
 """One worker at work for a test: real deliveries, one at a time, each seen to its end."""
 
 import asyncio
-import random
-import time
 from collections.abc import Sequence
 from typing import Any, Self
 
 import msgspec
 
-from ojs_worker import elapsed
 from ojs_worker.client.asynchronous import Client
 from ojs_worker.context import JobContext, StopReason
 from ojs_worker.errors import refusal
-from ojs_worker.fetching import Fetcher, fetch_ids
+from ojs_worker.fetching import Fetcher
 from ojs_worker.job import Job
 from ojs_worker.middleware import Inner
 from ojs_worker.running import Running
@@ -82,6 +79,7 @@ class Life:
             config,
             worker.registry,
             transport,
+            worker.environment,
             layers=(self._watch, *worker.middleware, plants.layer),
             codec=worker.codec,
             fetches=False,
@@ -105,7 +103,7 @@ class Life:
             self._transport,
             self._running.id,
             queues,
-            make_id=fetch_ids(_now_ms, random.getrandbits),
+            self._worker.environment,
             hold_s=lambda: 0.0,
             timeout_s=self.config.operation_s,
             job_types=types,
@@ -118,9 +116,8 @@ class Life:
     async def give_back(self, job: Job) -> None:
         """Let a job go as if it had not been fetched."""
         engine = self._running.engine
-        await engine.settle(
-            engine.hold(job, elapsed.seconds()), Released("a test wanted another job")
-        )
+        held = engine.hold(job, self._worker.environment.elapsed())
+        await engine.settle(held, Released("a test wanted another job"))
 
     async def perform(self, job: Job) -> Ran:
         """Run one delivery to its end, and look what became of the job."""
@@ -163,7 +160,3 @@ class Life:
         except BaseException as error:
             self._raised[job.id] = error
             raise
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -12,6 +12,7 @@ from ojs_worker.access import Auth
 from ojs_worker.client import Client, RetryPolicy
 from ojs_worker.context import BlockingContext, Context
 from ojs_worker.durations import Duration
+from ojs_worker.environment import Environment, machine
 from ojs_worker.job import Job
 from ojs_worker.running import Running
 from ojs_worker.settings import PROFILES, TlsFiles
@@ -95,14 +96,18 @@ class ZeebeClient:
         *,
         transport: Transport | None = None,
         queue: str = "default",
+        environment: Environment | None = None,
         **tls: Unpack[TlsFiles],
     ) -> None:
         self._place = url, auth
         self._transport = transport
         self._tls = tls
         self._queue = queue
+        self._environment = environment or machine()
         context = tls_for(url, tls) if transport is None else None
-        self._jobs = Client(url, auth, tls=context, transport=transport)
+        self._jobs = Client(
+            url, auth, tls=context, transport=transport, environment=self._environment
+        )
         self._lives: list[Running] = []
         self.workers: Final[list[ZeebeWorker]] = []
 
@@ -131,6 +136,7 @@ class ZeebeClient:
             auth,
             transport=self._transport,
             id=name,
+            environment=self._environment,
             queues=[self._queue],
             profile=_USUAL.profile,
             only_known_types=True,

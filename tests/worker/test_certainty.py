@@ -5,10 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from ojs_worker import Worker, beats, elapsed
+from ojs_worker import Worker, beats
 from ojs_worker.certainty import Bounds
+from ojs_worker.environment import Environment, machine
 from ojs_worker.job import Job
 from tests.worker.conftest import Start
 from tests.worker.handlers import waits_there
@@ -40,10 +42,13 @@ class Sleep:
 
 
 @pytest.fixture
-def sleep(monkeypatch: pytest.MonkeyPatch) -> Sleep:
-    made = Sleep()
-    monkeypatch.setattr(elapsed, "seconds", made)
-    return made
+def sleep() -> Sleep:
+    return Sleep()
+
+
+def beside(sleep: Sleep) -> Environment:
+    """The machine's environment, on a machine that sleeps."""
+    return msgspec.structs.replace(machine(), elapsed=sleep)
 
 
 class Stage:
@@ -96,7 +101,7 @@ def _listed(body: Json) -> list[str]:
 @pytest.fixture
 def make_stage(make_worker: Make, scripted: ScriptedServer, sleep: Sleep) -> Callable[..., Stage]:
     def make(**settings: Any) -> Stage:
-        return Stage(make_worker(**settings), scripted, sleep)
+        return Stage(make_worker(environment=beside(sleep), **settings), scripted, sleep)
 
     return make
 
@@ -334,7 +339,7 @@ async def test_jobs_that_wait_for_a_process_are_asked_about(
     first = job(3, "waits.there", [str(gate), str(marks), "first"])
     kept = job(1, "waits.there", [str(gate), str(marks), "kept"])
     lost = job(2, "waits.there", [str(gate), str(marks), "lost"])
-    worker = make_worker(processes=1, heartbeat_interval=3600)
+    worker = make_worker(environment=beside(sleep), processes=1, heartbeat_interval=3600)
     worker.job("waits.there", run_in="process")(waits_there)
     scripted.answers[BEAT] = lambda body: (
         200,

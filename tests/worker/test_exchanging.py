@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from ojs_worker.environment import machine
 from ojs_worker.exchanging import MAX_BYTES, BulkSettler
 from ojs_worker.faults import Fault
 from ojs_worker.fetching import Fetched
@@ -52,9 +53,14 @@ class Stage:
     def __init__(self) -> None:
         self.server = ScriptedServer(paths=ALL)
         transport = MemoryTransport(self.server)
-        single = SingleSettler(transport, "w", timeout_s=5)
+        single = SingleSettler(transport, "w", machine(), timeout_s=5)
         self.bulk = BulkSettler(
-            transport, "w", single, ask=Manifest(transport, timeout_s=5).offers, timeout_s=5
+            transport,
+            "w",
+            single,
+            machine(),
+            ask=Manifest(transport, timeout_s=5).offers,
+            timeout_s=5,
         )
 
     async def settle(self, *outcomes: Any) -> list[Verdict]:

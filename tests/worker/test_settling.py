@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ojs_worker.environment import machine
 from ojs_worker.faults import Fault
 from ojs_worker.job import Job
 from ojs_worker.settling import Done, Failed, Outcome, Released, SingleSettler, Verdict, done
@@ -21,7 +22,7 @@ def server() -> ScriptedServer:
 
 
 async def settle(server: ScriptedServer, outcome: Outcome) -> Verdict:
-    settler = SingleSettler(MemoryTransport(server), "w1", timeout_s=5)
+    settler = SingleSettler(MemoryTransport(server), "w1", machine(), timeout_s=5)
     async with asyncio.timeout(20):
         return await settler.settle(JOB, outcome)
 

@@ -1,0 +1,88 @@
+"""Clocks, chance, threads and the name of a process, as the machine gives them to the SDK.
+
+Clients and workers make them once and hand them down: what runs on others is a simulation. Pauses
+and timers belong to whoever runs the event loop.
+"""
+
+import asyncio
+import os
+import random
+import secrets
+import socket
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from ojs_wire.values import RandomBits, RisingIds, uuid7
+from ojs_worker.threads import ThreadPool
+
+_EPOCH: Final = datetime.fromtimestamp(0, UTC)
+# The monotonic clock of Linux stands still while the system is suspended; this one does not.
+_AWAKE: Final = getattr(time, "CLOCK_BOOTTIME", None)
+
+
+class Pool(Protocol):
+    """Threads for calls that block."""
+
+    def run(self, call: Callable[[], Any]) -> asyncio.Future[Any]:
+        """Run a call; the future has its value or its exception."""
+
+    def close(self) -> None:
+        """Let the threads end, each after what it is doing."""
+
+
+class Environment(msgspec.Struct, frozen=True):
+    """All that the SDK takes from the machine, but for its connections and its processes."""
+
+    random_bits: RandomBits
+    # Between 0 and 1.
+    dice: Callable[[], float]
+    # The id of a job or workflow for a moment; each is above the one before it.
+    rising_id: Callable[[int], str]
+    # Milliseconds since 1970.
+    wall_ms: Callable[[], int]
+    # Seconds of a stopwatch, which nobody sets back.
+    monotonic: Callable[[], float]
+    # Seconds since some moment in the past, also those while the machine was asleep.
+    elapsed: Callable[[], float]
+    # Makes threads of a name, in the event loop that waits for them.
+    pool: Callable[[str], Pool]
+    # Whether a thread watches that no handler blocks the event loop.
+    watched: bool
+    host: str
+    process: int
+
+    def now(self) -> datetime:
+        """Return the present moment."""
+        return _EPOCH + timedelta(milliseconds=self.wall_ms())
+
+    def new_id(self) -> str:
+        """Make a UUIDv7 of the present moment, for a worker or a call."""
+        return uuid7(self.wall_ms(), self.random_bits)
+
+
+def machine() -> Environment:
+    """Return the environment of this process.
+
+    Ids are made from what the operating system gives, so that processes that were forked after a
+    client was made have ids of their own.
+    """
+    return Environment(
+        random_bits=secrets.randbits,
+        dice=random.random,
+        rising_id=RisingIds(secrets.randbits),
+        wall_ms=lambda: time.time_ns() // 1_000_000,
+        monotonic=time.monotonic,
+        elapsed=_elapsed,
+        pool=ThreadPool,
+        watched=True,
+        host=socket.gethostname(),
+        process=os.getpid(),
+    )
+
+
+def _elapsed() -> float:
+    return time.monotonic() if _AWAKE is None else time.clock_gettime(_AWAKE)
