@@ -19,7 +19,7 @@ COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-h
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup postgres run demo test test-distribution browser test-browser bench bench-long bench-check bench-scheduled bench-worker bench-streams bench-bloat bench-jit proto lint format check conformance faults chaos fuzz lock clean again
+.PHONY: help setup postgres run demo test test-distribution browser test-browser clients test-clients bench bench-long bench-check bench-scheduled bench-worker bench-streams bench-bloat bench-jit proto lint format check conformance faults chaos fuzz lock clean again
 .DELETE_ON_ERROR:
 
 help: ## List the targets
@@ -53,6 +53,16 @@ browser: ## Install Chromium, where apt-get has it
 
 test-browser: $(VENV)/.dev browser ## See in Chromium what pages of other origins can do
 	$(BIN)/pytest -m browser tests/browser $(ARGS)
+
+clients: build/clients/jobmanager/.ready ## Install the published clients of other systems, each in an environment of its own
+
+test-clients: $(VENV)/.dev postgres clients ## Run the published clients of other systems against the server, on both stores
+	$(BIN)/pytest -m clients tests/clients $(ARGS)
+
+build/clients/%/.ready: requirements/clients/%.txt $(VENV)/.created
+	$(PYTHON) -m venv --clear build/clients/$*
+	build/clients/$*/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes --requirement $<
+	@touch $@
 
 bench: $(VENV)/.dev ## Measure the hot calls beside the floor, a fleet and a flood, on both stores (LOAD=load generator)
 	$(BIN)/python -m benchmarks.throughput --load "$(LOAD)" --peer $(ARGS)
@@ -114,6 +124,7 @@ lock: ## Renew the locks within pyproject.toml's ranges (needs uv; ARGS=--upgrad
 	$(COMPILE) pyproject.toml requirements/build.in --output-file requirements/run.txt
 	$(COMPILE) --all-extras pyproject.toml requirements/build.in requirements/dev.in \
 		--constraint requirements/run.txt --output-file requirements/dev.txt
+	$(COMPILE) requirements/clients/jobmanager.in --output-file requirements/clients/jobmanager.txt
 
 clean: ## Remove the environment and all caches
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

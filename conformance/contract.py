@@ -33,14 +33,28 @@ class BadPointer(ContractError):
     """A JSON pointer that leads to nothing."""
 
 
+# What OJS says, and what the bindings of other systems add to it.
+_OWN: Final = ("openapi.yaml", "openapi-joblib.yaml")
+
+
 @cache
 def own_contract() -> "Contract":
     """Return the contract that comes with this package; reading it takes a while."""
-    return load_contract(Path(str(files("conformance") / "data" / "openapi.yaml")))
+    return load_contract(*(Path(str(files("conformance") / "data" / name)) for name in _OWN))
 
 
-def load_contract(path: Path) -> "Contract":
-    """Read an OpenAPI 3.1 document in YAML or JSON."""
+def load_contract(path: Path, *others: Path) -> "Contract":
+    """Read an OpenAPI 3.1 document in YAML or JSON, and others whose paths and components it takes
+    in."""
+    document = _read(path)
+    for other in map(_read, others):
+        document["paths"].update(other["paths"])
+        for kind, members in other["components"].items():
+            document["components"].setdefault(kind, {}).update(members)
+    return Contract(document, name=str(path))
+
+
+def _read(path: Path) -> Any:
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
@@ -49,10 +63,9 @@ def load_contract(path: Path) -> "Contract":
         raise ContractError(f"{path} is not UTF-8: {error}") from error
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        document = yaml.load(text, Loader=loader)
+        return yaml.load(text, Loader=loader)
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise ContractError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
-    return Contract(document, name=str(path))
 
 
 class Contract:

@@ -21,6 +21,7 @@ VARIANTS: Final[dict[str, str]] = {
     "zones": "takes time zones from files below {dir}/zones too, as they are when it starts",
     "blackboard": f"has the profile blackboard; {_TIMES}; no other time is set",
     "jobmanager": f"has the profile jobmanager; {_TIMES}; no other time is set",
+    "jobmanager-keys": "has the profile jobmanager, and one key for each role as with keys",
     "disordered": "is told that workers are unreachable after 2 s and offline after 1 s, so that "
     "it must not start",
 }

@@ -17,7 +17,7 @@ from ojs_server.http import sockets, statistics
 from ojs_server.http.body_budget import BodyBudget
 from ojs_server.http.gate import Gate
 from ojs_server.http.inventory import Inventories
-from ojs_server.http.routes import ROUTES, Route, at_root
+from ojs_server.http.routes import Route, routes_of
 from ojs_server.http.services import Lifetime, Ports, Services
 from ojs_server.http.shared_read import SharedRead
 from ojs_server.loops.deliver import Deliver
@@ -165,7 +165,7 @@ class Server:
         )
 
     def _routes(self) -> tuple[Route, ...]:
-        routes = ROUTES + at_root(self.settings.profile.at_root)
+        routes = routes_of(self.settings.profile)
         return routes if self._tracing is None else self._tracing.traced(routes)
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from ojs_server.domain.joblib import CATEGORIES
 from ojs_server.domain.naming import nearest
 from ojs_server.domain.profile import (
     LATE_ACKS,
@@ -64,6 +65,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     webhook_timeout_ms: int = 30_000
     webhook_concurrency: int = 32
     default_execution_timeout_ms: int | None = None
+    # Of the jobs that clients of the job manager may register.
+    job_categories: tuple[str, ...] = CATEGORIES
     profile_name: str = "ojs"
     # The profile of that name, under what was set beside it.
     profile: Profile = OJS
@@ -107,7 +110,9 @@ class Setting(msgspec.Struct, frozen=True):
     """One setting's name outside: its flag, variable and what it is for."""
 
     name: str
-    kind: Literal["text", "number", "flag", "duration", "retention", "kept", "hosts", "origins"]
+    kind: Literal[
+        "text", "number", "flag", "duration", "retention", "kept", "hosts", "origins", "names"
+    ]
     help: str
     choices: tuple[str, ...] = ()
     least: int = 0
@@ -183,6 +188,11 @@ TABLE: Final[tuple[Setting, ...]] = (
         "whose defaults and paths are served; every other setting wins over it",
         tuple(PROFILES),
         field="profile_name",
+    ),
+    Setting(
+        "job_categories",
+        "names",
+        "categories of the jobs that clients of the job manager register, with commas",
     ),
     Setting(
         "max_wait_ms",
@@ -471,6 +481,8 @@ def _value(setting: Setting, given: Any, where: str) -> Any:
                 return milliseconds
             case "hosts":
                 return tuple(map(parse_host, _several(given)))
+            case "names":
+                return tuple(map(_name, _several(given)))
             case "origins":
                 return tuple(map(parse_origin, _several(given)))
             case _:
@@ -488,6 +500,13 @@ def _several(given: Any) -> list[str]:
     """Texts with commas between them, or a list of a file."""
     parts = given if isinstance(given, list) else str(given).split(",")
     return [str(part) for part in parts if str(part).strip()]
+
+
+def _name(text: str) -> str:
+    name = text.strip()
+    if ":" in name or not name.isprintable():
+        raise ValueError(f"{name!r} must be printable and without `:`")
+    return name
 
 
 def _numeric(given: Any) -> Any:

@@ -204,6 +204,29 @@ class TaskRequest(msgspec.Struct):
     id: str | None = None
 
 
+class JoblibJobRequest(msgspec.Struct):
+    """A client of the job manager registers a job. The published one writes `schema_`."""
+
+    category: str
+    name: str
+    schema: dict[str, Any] | None = None
+    schema_: dict[str, Any] | None = None
+    worker_id: str | None = None
+
+
+class PayloadRequest(msgspec.Struct):
+    """The payload of a task whose job stands in the path."""
+
+    payload: Any = {}
+
+
+class StatusRequest(msgspec.Struct):
+    """A client of the job manager says what a task is."""
+
+    status: str
+    error: str | None = None
+
+
 class ClaimRequest(msgspec.Struct):
     """A worker asks for a task."""
 

@@ -41,6 +41,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     deletes_dead        a worker that dies or leaves is deleted at once
     at_root             the parts of the API that are served without its prefix, too
     grpc_port           where its clients look for gRPC; None: they know none
+    serves_joblib       the calls of the job manager's own clients are served, too
     """
 
     heartbeat_interval_ms: int = 5_000
@@ -66,6 +67,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     deletes_dead: bool = False
     at_root: tuple[str, ...] = ()
     grpc_port: int | None = None
+    serves_joblib: bool = False
 
     @property
     def dies_offline(self) -> bool:
@@ -112,7 +114,9 @@ PROFILES: Final[Mapping[str, Profile]] = {
         thresholds=Thresholds(unreachable_ms=45_000, offline_ms=MINUTE),
         final_deletion=True,
         deletes_dead=True,
+        max_wait_ms=60_000,
         at_root=("workers", "rooms", "tasks"),
+        serves_joblib=True,
     ),
     "zeebe": Profile(
         dead_after_ms=None,

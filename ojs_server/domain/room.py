@@ -6,7 +6,7 @@ waits       active      active, and its worker has said that it began
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -22,6 +22,8 @@ _FOREIGN: Final = "room."
 # What a task is known by, in the `meta` of its job.
 ROOM: Final = "room"
 JOB: Final = "job"
+# The room of its job, where that is another one.
+HOME: Final = "job_room"
 
 STATES: Final[Mapping[str, tuple[str, ...]]] = {
     "pending": (State.AVAILABLE, State.SCHEDULED, State.PENDING, State.RETRYABLE),
@@ -46,6 +48,7 @@ class _Error(msgspec.Struct):
 
 
 _named: Final = msgspec.json.Decoder(dict[str, Any])
+_arguments: Final = msgspec.json.Decoder(list[Any])
 _error: Final = msgspec.json.Decoder(_Error)
 
 
@@ -99,14 +102,38 @@ def job_name(room: str, given: object) -> str:
     return given.removeprefix(f"{room}:")
 
 
-def names_of(job: Job, meta: bytes) -> tuple[str, str]:
-    """The room and job of a task. One that was enqueued as a plain job is called by its queue and
-    type."""
+class TaskNames(NamedTuple):
+    """The room that a task was submitted in, and the full name of its job."""
+
+    room: str
+    job: str
+
+
+def names_of(job: Job, meta: bytes) -> TaskNames | None:
+    """The room and the job of a task; None where it was enqueued as a plain job."""
     found = _named.decode(meta)
-    room, name = found.get(ROOM), found.get(JOB)
-    if isinstance(room, str) and isinstance(name, str) and queue_of(room) == job.queue:
-        return room, name
-    return job.queue, job.type
+    room, name, home = found.get(ROOM), found.get(JOB), found.get(HOME, found.get(ROOM))
+    if (
+        isinstance(room, str)
+        and isinstance(name, str)
+        and isinstance(home, str)
+        and queue_of(home) == job.queue
+    ):
+        return TaskNames(room, full_name(home, name))
+    return None
+
+
+def names_of_plain(job: Job) -> TaskNames:
+    """What a plain job is called as a task: by its queue and type."""
+    return TaskNames(job.queue, full_name(job.queue, job.type))
+
+
+def payload_of(args: bytes) -> dict[str, Any]:
+    """The payload of a task. Arguments of a plain job that are not one object are its `args`."""
+    given = _arguments.decode(args)
+    if len(given) == 1 and isinstance(given[0], dict):
+        return given[0]
+    return {"args": given} if given else {}
 
 
 def status_of(job: Job, lease: Lease | None) -> str:

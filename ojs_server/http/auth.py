@@ -40,6 +40,13 @@ class Keys(msgspec.Struct, frozen=True):
         """Whether callers must show a key."""
         return bool(self.roles)
 
+    def is_admin(self, principal: str) -> bool:
+        """Tell whether a caller may do everything; without keys everybody may."""
+        return not self.needed or any(
+            role is Role.ADMIN and _principal(known) == principal
+            for known, role in self.roles.items()
+        )
+
     def admit(self, authorization: str | None, allowed: frozenset[Role]) -> str:
         """The caller's principal; raises Denied unless one of the allowed roles is proven."""
         if not self.needed or Role.ANYONE in allowed:

@@ -3,7 +3,7 @@
 from functools import lru_cache
 from typing import Any, Final
 
-from ojs_server.domain.errors import TooLarge, ValidationError, invalid
+from ojs_server.domain.errors import OjsError, TooLarge, ValidationError, invalid
 from ojs_server.domain.kind import BLOCKS, Kind, type_of
 from ojs_server.domain.tenant import scoped
 from ojs_server.ops.schemas import compiled
@@ -47,6 +47,13 @@ def _block(given: object, room: str, field: str) -> Kind:
 
 def checked_schema(schema: object, field: str) -> bytes:
     """A JSON Schema as it is stored; refused where it does not compile."""
+    stored = kept_schema(schema, field)
+    compiled(stored, field)
+    return stored
+
+
+def kept_schema(schema: object, field: str) -> bytes:
+    """A JSON Schema as it is stored, whether or not values can be held to it."""
     if not isinstance(schema, dict):
         raise invalid(field, f"must be a JSON Schema object, not {kind_of(schema)}")
     stored = codec.encode(schema)
@@ -55,13 +62,22 @@ def checked_schema(schema: object, field: str) -> bytes:
             f"`{field}` has {len(stored)} bytes; at most {MAX_SCHEMA} are allowed",
             details={"field": field, "size": len(stored), "limit": MAX_SCHEMA},
         )
-    compiled(stored, field)
     return stored
 
 
 def check_result(schema: bytes, result: Any) -> None:
     """Refuse a result that is against the schema of its block."""
     check_value(schema, result, "result")
+
+
+def check_payload(schema: bytes, payload: Any) -> None:
+    """Refuse a payload that is against the schema of its job. Of a schema that cannot be judged by,
+    only the worker knows."""
+    try:
+        _ready(schema)
+    except OjsError:
+        return
+    check_value(schema, payload, "payload")
 
 
 def check_value(schema: bytes, value: Any, field: str) -> None:

@@ -2,13 +2,24 @@
 
 import logging
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any
 
 from ojs_server.domain.errors import OjsError
 from ojs_server.http.call import Answer
-from ojs_wire.codes import INTERNAL_ERROR, QUEUE_FULL, TENANT_LIMIT_EXCEEDED, Code
+from ojs_wire.codes import (
+    CONFLICT,
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    NOT_FOUND,
+    PERMISSION_DENIED,
+    QUEUE_FULL,
+    TENANT_LIMIT_EXCEEDED,
+    Code,
+)
 
 DOCS = "https://openjobspec.org/errors"
+PROBLEMS = "/v1/problems"
 
 log = logging.getLogger("ojs.http")
 
@@ -17,6 +28,26 @@ def answer_of(error: BaseException, request_id: str) -> Answer:
     """The error object, with the status that belongs to its code."""
     code, body, headers = _parts(error, request_id)
     return Answer({"error": body}, code.status, headers)
+
+
+def problem_of(error: BaseException, request_id: str) -> Answer:
+    """The same as problem details (RFC 9457), for calls of systems that answer errors so."""
+    code, body, headers = _parts(error, request_id)
+    problem = {
+        "type": f"{PROBLEMS}/{_problem_name(code, body.get('details') or {})}",
+        "title": HTTPStatus(code.status).phrase,
+        "status": code.status,
+        "detail": body["message"],
+        "instance": f"urn:ojs:request:{request_id}",
+        "hint": body["hint"],
+    }
+    return Answer(problem, code.status, headers, media_type="application/problem+json")
+
+
+def _problem_name(code: Code, details: Mapping[str, Any]) -> str:
+    subject = details.get("resource_type")
+    field = details.get("field")
+    return _PROBLEMS.get((code, subject or field), code.name.lower()).replace("_", "-")
 
 
 def error_object(error: BaseException, request_id: str) -> dict[str, Any]:
@@ -62,6 +93,20 @@ def summary_of(error: OjsError) -> dict[str, Any]:
     }
     return summary if error.details is None else {**summary, "details": error.details}
 
+
+# Names of problems by code, and by the thing or the field that they are about.
+_PROBLEMS = {
+    (NOT_FOUND, "room_job"): "job-not-found",
+    (NOT_FOUND, "worker"): "worker-not-found",
+    (NOT_FOUND, "task"): "task-not-found",
+    (NOT_FOUND, "provider"): "provider-not-found",
+    (CONFLICT, "room_job"): "schema-conflict",
+    (CONFLICT, "task"): "invalid-task-transition",
+    (CONFLICT, "job"): "invalid-task-transition",
+    (INVALID_REQUEST, "category"): "invalid-category",
+    (INVALID_REQUEST, "room"): "invalid-room-id",
+    (PERMISSION_DENIED, None): "forbidden",
+}
 
 _HINTS = {
     404: "check the path and the id; finished jobs are removed when their retention ends",

@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 from ojs_server.domain.errors import MethodNotAllowed, NotFound, OjsError
 from ojs_server.http import answers, dialects
 from ojs_server.http.call import FITS, SHORTCUT, Answer, Call, Disconnected, RequestIds, Stream
-from ojs_server.http.errors import answer_of
+from ojs_server.http.errors import answer_of, problem_of
 from ojs_server.http.origins import is_preflight
 from ojs_server.http.passing import Passed, admit
 from ojs_server.http.routes import PREFLIGHT, Route, Router
@@ -63,7 +63,8 @@ class Gate:
             except (Disconnected, CancelledError):
                 raise
             except Exception as error:
-                answer = answer_of(error, call.request_id)
+                problems = route is not None and route.problems
+                answer = (problem_of if problems else answer_of)(error, call.request_id)
             streams = isinstance(answer.body, Stream)
             await (_flow if streams else _send)(send, call, answer)
         except Disconnected:

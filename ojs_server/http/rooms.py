@@ -4,8 +4,6 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-import msgspec
-
 from ojs_server.domain import room as rooms
 from ojs_server.domain.errors import NotFound, invalid
 from ojs_server.domain.faults import parse_fault
@@ -14,7 +12,7 @@ from ojs_server.domain.job_filter import JobFilter
 from ojs_server.domain.kind import Kind
 from ojs_server.domain.tenant import scoped, unscoped
 from ojs_server.domain.validate import parse_draft
-from ojs_server.http.blocks import check_value, checked_schema
+from ojs_server.http.blocks import check_payload, checked_schema
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import holder_of, job_id_of, known_as
 from ojs_server.http.job_lists import check_place
@@ -35,7 +33,6 @@ from ojs_wire.values import format_timestamp, in_seconds, kind_of
 
 Shown = dict[str, Any]
 _SECONDS: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?")
-_PAYLOAD: Final = msgspec.json.Decoder(list[Any])
 
 
 async def put_job(call: Call) -> Answer:
@@ -81,7 +78,7 @@ async def submit(call: Call) -> Answer:
             hint="a job is there once a worker has registered it",
         )
     if kind.schema is not None:
-        check_value(kind.schema, payload, "payload")
+        check_payload(kind.schema, payload)
     body = {
         "type": kind.type,
         "args": [payload],
@@ -196,16 +193,15 @@ def _shown_kind(call: Call, staffed: Staffed) -> Shown:
 
 def _shown(stored: StoredJob, lease: Lease | None) -> Shown:
     job = stored.job
-    room, name = rooms.names_of(job, stored.meta)
-    args = _PAYLOAD.decode(stored.args)
+    names = rooms.names_of(job, stored.meta) or rooms.names_of_plain(job)
     worker_id = None if lease is None else lease.worker_id
     began = lease.running_at if lease is not None else job.started_at
     return {
         "id": job.id,
-        "room_id": room,
-        "job": rooms.full_name(room, name),
+        "room_id": names.room,
+        "job": names.job,
         "status": rooms.status_of(job, lease),
-        "payload": args[0] if args and isinstance(args[0], dict) else {},
+        "payload": rooms.payload_of(stored.args),
         "worker_id": worker_id and unscoped(job.tenant, worker_id),
         "result": None if stored.result is None else decode(stored.result),
         "error": rooms.error_of(job),

@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from ojs_server.domain.profile import Profile
 from ojs_server.http import (
     admin,
     admin_jobs,
@@ -21,6 +22,8 @@ from ojs_server.http import (
     events,
     history,
     job_lists,
+    joblib,
+    joblib_workers,
     jobs,
     maintenance,
     manifest,
@@ -59,7 +62,8 @@ Handler = Callable[[Call], Awaitable[Answer]]
 
 class Route(msgspec.Struct, frozen=True):
     """One row of the table. `waits` marks calls whose duration says nothing about the server,
-    `plain` those of systems that know no media type of OJS."""
+    `plain` those of systems that know no media type of OJS, `problems` those whose errors are
+    problem details."""
 
     method: str
     path: str
@@ -68,6 +72,7 @@ class Route(msgspec.Struct, frozen=True):
     alias_of: tuple[str, str] | None = None
     waits: bool = False
     plain: bool = False
+    problems: bool = False
     direct: Direct | None = None
 
 
@@ -332,6 +337,37 @@ def at_root(parts: Sequence[str]) -> tuple[Route, ...]:
         for part in parts
         if route.path == f"{V1}/{part}" or route.path.startswith(f"{V1}/{part}/")
     )
+
+
+JOBLIB_BASE: Final = "/v1/joblib"
+
+
+def _joblib(method: str, path: str, handler: Handler, roles: frozenset[Role]) -> Route:
+    return Route(method, JOBLIB_BASE + path, handler, roles, plain=True, problems=True)
+
+
+# The calls of the job manager's own clients, which know this prefix.
+JOBLIB: Final[tuple[Route, ...]] = (
+    _joblib("POST", "/tasks/claim", joblib.claim, _WORK),
+    msgspec.structs.replace(_joblib("GET", "/tasks/{id}", joblib.read_task, _READ), waits=True),
+    _joblib("PATCH", "/tasks/{id}", joblib.move_task, _WORK),
+    _joblib("POST", "/workers", joblib_workers.create, _WORK),
+    _joblib("GET", "/workers", joblib_workers.listing, _READ),
+    _joblib("PATCH", "/workers/{id}", joblib_workers.beat, _WORK),
+    _joblib("DELETE", "/workers/{id}", joblib_workers.delete, _WORK),
+    _joblib("PUT", "/rooms/{room}/jobs", joblib.put_job, _WORK),
+    _joblib("GET", "/rooms/{room}/jobs", joblib.list_jobs, _READ),
+    _joblib("GET", "/rooms/{room}/jobs/{name}", joblib.read_job, _READ),
+    _joblib("GET", "/rooms/{room}/jobs/{name}/tasks", joblib.list_job_tasks, _READ),
+    _joblib("GET", "/rooms/{room}/workers", joblib_workers.of_room, _READ),
+    _joblib("GET", "/rooms/{room}/tasks", joblib.list_tasks, _READ),
+    _joblib("POST", "/rooms/{room}/tasks/{name}", joblib.submit, _ENQUEUE),
+)
+
+
+def routes_of(profile: Profile) -> tuple[Route, ...]:
+    """The routes that are served under a profile."""
+    return ROUTES + at_root(profile.at_root) + (JOBLIB if profile.serves_joblib else ())
 
 
 class Router:

@@ -8,7 +8,7 @@ import msgspec
 
 from ojs_server.domain import deadlines, events
 from ojs_server.domain.errors import OjsError
-from ojs_server.domain.job import Job, Lease
+from ojs_server.domain.job import Job, Lease, StoredJob
 from ojs_server.domain.profile import LateAck
 from ojs_server.domain.queue_config import NO_CONFIG
 from ojs_server.domain.reception import Withheld
@@ -67,6 +67,9 @@ class Claim(Operation[Deliveries], frozen=True):
     tenant: str | None = None
     # The oldest job over what the worker is linked to; `queues` and `job_types` are then empty.
     linked: bool = False
+    # The age from which a linked claim repeats what its worker claimed and has not begun, for
+    # workers that cannot name their claims; None: it never does.
+    resume_after_ms: int | None = None
     way: Way | None = None
     # Only for a worker that is known; otherwise whoever asks becomes known by that.
     known: bool = False
@@ -84,12 +87,14 @@ class Claim(Operation[Deliveries], frozen=True):
     def lock(self, locks: Locks) -> None:
         if self.worker_id:
             locks.workers.add(self.worker_id)
+            if self.resume_after_ms is not None:
+                locks.leaving.add(self.worker_id)
         locks.queues.update(self.queues)
         locks.all_tenants = locks.all_pools = True
 
     def is_foreseen(self) -> bool:
-        # It passes over jobs that are locked.
-        return True
+        # It passes over jobs that are locked, but for those that its worker has.
+        return self.resume_after_ms is None
 
 
 @handles(Stage.CLAIM, at_once=True)
@@ -103,7 +108,7 @@ def run(work: Work, ops: Sequence[Claim]) -> list[Deliveries | OjsError]:
         {op.worker_id for op in ops if op.worker_id},
         {op.worker_id for op in ops if op.worker_id and not op.known},
     )
-    answers: dict[int, Deliveries] = _repeated(work, ops)
+    answers: dict[int, Deliveries] = {**_unbegun(work, ops), **_repeated(work, ops)}
     everywhere = tuple(work.tx.queue_names()) if any(map(_is_everywhere, ops)) else ()
     reasons = [askers.reason(op.worker_id, op.known) for op in ops]
     served = [index for index in range(len(ops)) if index not in answers and reasons[index] is None]
@@ -237,7 +242,7 @@ def _repeated(work: Work, ops: Sequence[Claim]) -> dict[int, Deliveries]:
     answers: dict[int, Deliveries] = {}
     for index, op in enumerate(ops):
         mine = [
-            Delivery(Claimed(job.job, job.args, job.meta, job.parent_results), lease, again=True)
+            _again(job, lease)
             for lease in leases
             if lease.fetch_id == op.fetch_id and lease.worker_id == op.worker_id
             if (job := stored.get(lease.job_id))
@@ -245,6 +250,32 @@ def _repeated(work: Work, ops: Sequence[Claim]) -> dict[int, Deliveries]:
         if op.fetch_id and mine:
             answers[index] = Deliveries(sorted(mine, key=lambda one: _rank(op, one.claimed.job)))
     return answers
+
+
+def _unbegun(work: Work, ops: Sequence[Claim]) -> dict[int, Deliveries]:
+    """Claims whose worker took a job some time ago and never began it: the answer was lost."""
+    asking = {
+        op.worker_id: (index, op.resume_after_ms)
+        for index, op in enumerate(ops)
+        if op.worker_id is not None and op.resume_after_ms is not None
+    }
+    if not asking:
+        return {}
+    found: dict[int, tuple[Job, Lease]] = {}
+    for job, lease in work.tx.load_held(sorted(asking)):
+        index, age_ms = asking[lease.worker_id or ""]
+        began = lease.running_at is not None or (job.started_at or 0) > work.now - age_ms
+        if not began and (index not in found or job.seq < found[index][0].seq):
+            found[index] = (job, lease)
+    stored = work.tx.load_whole([job.id for job, _ in found.values()]) if found else {}
+    return {
+        index: Deliveries([_again(stored[job.id], lease)]) for index, (job, lease) in found.items()
+    }
+
+
+def _again(stored: StoredJob, lease: Lease) -> Delivery:
+    claimed = Claimed(stored.job, stored.args, stored.meta, stored.parent_results)
+    return Delivery(claimed, lease, again=True)
 
 
 def _rank(op: Claim, job: Job) -> tuple[int, int, int]:

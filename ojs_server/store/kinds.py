@@ -4,6 +4,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
+from ojs_server.domain.job import Job
 from ojs_server.domain.kind import Kind
 from ojs_server.store.records import Staffed
 
@@ -13,6 +14,10 @@ class KindTx(Protocol):
 
     def save_kinds(self, kinds: Sequence[Kind]) -> None:
         """Store kinds; one that exists keeps its type, and what the new one does not say."""
+
+    def reserve_kind(self, kind: Kind) -> tuple[Kind, bool]:
+        """Store a kind unless it is there, and lock it; answers the stored one, deleted or not,
+        and whether it is new."""
 
     def link_kinds(self, links: Iterable[tuple[str, str, str]]) -> None:
         """Note that workers run kinds, each (worker, room, name)."""
@@ -39,6 +44,13 @@ class KindReader(Protocol):
 
     def kind_named(self, room: str, name: str) -> Kind | None:
         """A kind of a room."""
+
+    def kind_counts(self) -> dict[str, int]:
+        """How many kinds each worker runs that runs any."""
+
+    def waiting_before(self, job: Job, most: int) -> int:
+        """How many waiting jobs of its queue and type a claim takes before a job; it is counted
+        up to `most`."""
 
     def kinds_of(self, worker_id: str) -> list[Kind]:
         """What a worker runs, by room and name."""

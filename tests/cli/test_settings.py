@@ -39,6 +39,8 @@ def example(setting: Setting) -> tuple[str, object]:
             return "PT10H", 36_000_000
         case "hosts":
             return "Jobs.Example, [fd00::7]", ("jobs.example", "[fd00::7]")
+        case "names":
+            return "tools, views", ("tools", "views")
         case "origins":
             return "https://A.example:443,http://b:8080", ("https://a.example", "http://b:8080")
         case _:
@@ -75,6 +77,11 @@ def test_every_setting_is_read_from_every_source(setting: Setting, tmp_path: Pat
     written = text if setting.kind in ("flag", "number") else f'"{text}"'
     file = toml(tmp_path, f"{setting.name} = {written}\n")
     assert read(load(env=beside, file=file), setting) == value
+
+
+def test_a_category_is_a_name() -> None:
+    with pytest.raises(SettingError, match="without `:`"):
+        load({"job_categories": "tools,a:b"})
 
 
 @pytest.mark.parametrize("given", ["4s", "61s"])

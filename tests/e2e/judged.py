@@ -102,6 +102,7 @@ def variants(start: str) -> dict[str, str]:
         "zones": f"env PYTHONTZPATH={{dir}}/zones {start}",
         "blackboard": f"{start} --profile blackboard {TIMES}",
         "jobmanager": f"{start} --profile jobmanager {TIMES}",
+        "jobmanager-keys": f"env OJS_KEYS={keys} {start} --profile jobmanager",
         "disordered": f"{start} {DISORDERED}",
     }
 

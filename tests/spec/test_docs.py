@@ -42,6 +42,8 @@ def default_of(setting: Setting) -> str:
             return "on" if value else "off"
         case "duration" | "retention":
             return "none" if value is None else format_duration(value)
+        case "names":
+            return ",".join(value)
         case _:
             return "none" if value in (None, ()) else str(value)
 

@@ -28,4 +28,4 @@ def the_newest_lane_goes_first() -> None:
 @fault("OJS-ROM-006")
 def payloads_are_not_looked_at() -> None:
     """A payload against the schema of its job is stored."""
-    put(rooms, "check_value", lambda *_: None)
+    put(rooms, "check_payload", lambda *_: None)

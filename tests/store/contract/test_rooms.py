@@ -108,3 +108,42 @@ def test_the_first_word_of_a_beginning_counts(store: Store) -> None:
         tx.start_lease("j1")
         leases = tx.load_leases(["j1", "j2"])
     assert (leases["j1"].running_at, leases["j2"].running_at) == (began, None)
+
+
+@ON_ALL_VERSIONS
+def test_a_reserved_kind_is_stored_once_and_keeps_what_it_has(store: Store) -> None:
+    first, other = kind("r", "a"), Kind("r", "a", "t.other", queue="q.r", schema=b"[]")
+    with store.transaction() as tx:
+        assert tx.reserve_kind(first) == (first, True)
+        assert tx.reserve_kind(other) == (first, False)
+        tx.retire_kinds([("r", "a")])
+    with store.transaction() as tx:
+        gone, is_new = tx.reserve_kind(other)
+        assert not is_new
+        assert gone.deleted_at is not None
+
+
+@ON_ALL_VERSIONS
+def test_kinds_are_counted_by_worker(store: Store) -> None:
+    linked(store, ("w", kind("r", "a")), ("w", kind("s", "a")), ("x", kind("r", "a")))
+    with store.reader() as reader:
+        assert reader.kind_counts() == {"w": 2, "x": 1}
+
+
+@ON_ALL_VERSIONS
+def test_waiting_jobs_before_one_are_counted_up_to_a_bound(store: Store) -> None:
+    last = a_job("last", seq=5)
+    put(
+        store,
+        last,
+        a_job("first", seq=1),
+        a_job("urgent", seq=9, priority=1),
+        a_job("later", seq=6),
+        a_job("lower", seq=2, priority=-1),
+        a_job("other-type", type="t.other", seq=2),
+        a_job("other-queue", queue="q.other", seq=2),
+        a_job("held", seq=3, state="scheduled", due_at=START),
+    )
+    with store.reader() as reader:
+        assert reader.waiting_before(last.job, 10) == 2
+        assert reader.waiting_before(last.job, 1) == 1

@@ -39,3 +39,31 @@ ORDER BY job_kinds.room, job_kinds.name
 -- The kind that a type stands for.
 SELECT {kind} FROM job_kinds
 WHERE room = :room AND type = :type AND deleted_at IS NULL
+
+-- name: add_kinds
+-- New kinds; those that exist stay as they are.
+-- row: (?,?,?,?,CAST(? AS TEXT),CAST(? AS TEXT),?,?,?)
+INSERT INTO job_kinds (
+    room, name, type, queue, schema, result_schema, created_at, updated_at, deleted_at
+)
+{rows}
+ON CONFLICT (room, name) DO NOTHING
+
+-- name: lock_kind
+-- A kind, deleted or not.
+SELECT {kind} FROM job_kinds WHERE room = :room AND name = :name
+
+-- name: kind_counts
+-- How many kinds each worker runs.
+SELECT worker_kinds.worker_id, count(*) FROM worker_kinds JOIN job_kinds USING (room, name)
+WHERE job_kinds.deleted_at IS NULL
+GROUP BY worker_kinds.worker_id
+
+-- name: waiting_before
+-- Jobs of a queue and type that a claim takes before one.
+SELECT count(*) FROM (
+    SELECT 1 FROM jobs
+    WHERE state = 'available' AND gated = 0 AND queue = :queue AND type = :type
+        AND (priority > :priority OR (priority = :priority AND seq < :seq))
+    LIMIT :most
+) AS earlier

@@ -1,0 +1,75 @@
+"""The job manager of `/v1/joblib`: workers."""
+
+from typing import Any
+
+from ojs_server.domain import joblib
+from ojs_server.domain.workers import Worker, WorkerState, is_deleted
+from ojs_server.http.answers import NO_CONTENT
+from ojs_server.http.call import Answer, Call
+from ojs_server.http.joblib import jobs_seen_from, page_of, require_worker
+from ojs_server.ops.beat import Beat
+from ojs_server.ops.presence import Delete, Register
+from ojs_server.store.base import Reader
+from ojs_server.store.clock import wall_ms
+from ojs_wire.calls import EmptyRequest
+from ojs_wire.values import format_timestamp, uuid7
+
+
+async def create(call: Call) -> Answer:
+    """Make a worker, which belongs to its principal."""
+    await call.read(EmptyRequest, optional=True)
+    worker_id = uuid7(wall_ms(), call.server.luck.bits)
+    known = await call.server.engine.run(Register(worker_id, {}, call.principal or None))
+    return Answer(_heard(worker_id, known.now), 201)
+
+
+async def beat(call: Call) -> Answer:
+    """A sign of life, which keeps all tasks of the worker."""
+    await call.read(EmptyRequest, optional=True)
+    worker_id = await require_worker(call, call.params["id"])
+    done = await call.server.engine.run(
+        Beat(worker_id, WorkerState.RUNNING, draining=False, active_ids=None, known=True)
+    )
+    return Answer(_heard(worker_id, done.now))
+
+
+async def delete(call: Call) -> Answer:
+    """The worker leaves: its tasks fail, and jobs that nobody runs any more go."""
+    await call.read(EmptyRequest, optional=True)
+    worker_id = await require_worker(call, call.params["id"])
+    await call.server.engine.run(Delete(worker_id))
+    return Answer(b"", NO_CONTENT)
+
+
+async def listing(call: Call) -> Answer:
+    """All workers, newest first."""
+    return page_of(call, await call.server.engine.read(_workers))
+
+
+async def of_room(call: Call) -> Answer:
+    """The workers that run jobs which a room sees."""
+    seen = jobs_seen_from(joblib.parse_room(call.params["room"]))
+
+    def read(reader: Reader) -> list[dict[str, Any]]:
+        there = {worker_id for job in seen(reader) for worker_id in job.workers}
+        return [one for one in _workers(reader) if one["id"] in there]
+
+    return page_of(call, await call.server.engine.read(read))
+
+
+def _workers(reader: Reader) -> list[dict[str, Any]]:
+    there = [one.worker for one in reader.workers() if not is_deleted(one.worker)]
+    there.sort(key=lambda worker: (worker.created_at, worker.id), reverse=True)
+    counts = reader.kind_counts()
+    return [
+        {**_heard(worker.id, _heard_at(worker)), "job_count": counts.get(worker.id, 0)}
+        for worker in there
+    ]
+
+
+def _heard_at(worker: Worker) -> int:
+    return worker.seen_at if worker.alive_at is None else worker.alive_at
+
+
+def _heard(worker_id: str, at: int) -> dict[str, Any]:
+    return {"id": worker_id, "last_heartbeat": format_timestamp(at)}
