@@ -365,6 +365,7 @@ class MaintenanceRequest(msgspec.Struct):
     enabled: Any = None
     reason: Any = None
     estimated_duration: Any = None
+    duration: Any = None
 
 
 class PurgeRequest(msgspec.Struct):

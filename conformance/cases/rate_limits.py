@@ -245,13 +245,16 @@ async def overriding(stage: Stage) -> None:
     stage.equal((await limit(stage, key))["concurrency.limit"], 3, "concurrency")
     (await stage.call("PUT", path, {})).expect(200)
     stage.equal((await limit(stage, key))["concurrency.limit"], 1, "concurrency of the jobs")
+    (await stage.call("PUT", f"{path}/override", {"concurrency": 5})).expect(200, {"limit": 5})
+    (await stage.delete(f"{path}/override")).expect(200, {"concurrency.limit": 1})
     soon = (datetime.now(UTC) + timedelta(seconds=2)).isoformat(timespec="milliseconds")
     (await stage.call("PUT", path, {"concurrency": 9, "expires_at": soon})).expect(200)
     await asyncio.sleep(2.5)
     stage.equal((await limit(stage, key))["concurrency.limit"], 1, "concurrency after its end")
-    names = [
-        item["key"] for item in (await stage.get("rate-limits", limit=1000)).expect(200)["items"]
-    ]
+    keys = (await stage.get("rate-limits", limit=1000)).expect(200)
+    names = [item["key"] for item in keys["items"]]
+    numbers = {item["key"]: item["concurrency"] for item in keys["rate_limits"]}
+    stage.equal(numbers[key], 1, "concurrency in numbers")
     stage.check(key in names, f"{key} in the list", names)
     stage.equal(names, sorted(names), "keys in order")
 

@@ -44,11 +44,16 @@ def parse_order(given: Mapping[str, Any]) -> MaintenanceOrder:
         raise invalid("reason", f"must be a text of at most {MAX_REASON} characters")
     if reason is not None and "\0" in reason:
         raise invalid("reason", "must not hold a NUL character")
-    duration = given.get("estimated_duration")
-    if duration is None:
-        return MaintenanceOrder(enabled, reason)
+    synonym = _duration(given, "duration")
+    for_ms = _duration(given, "estimated_duration")
+    return MaintenanceOrder(enabled, reason, synonym if for_ms is None else for_ms)
+
+
+def _duration(given: Mapping[str, Any], name: str) -> int | None:
+    value = given.get(name)
+    if value is None:
+        return None
     try:
-        for_ms = parse_duration(duration, 1000)
+        return parse_duration(value, 1000)
     except ValueError as error:
-        raise invalid("estimated_duration", str(error)) from None
-    return MaintenanceOrder(enabled, reason, for_ms)
+        raise invalid(name, str(error)) from None

@@ -97,6 +97,8 @@ ALIASES: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
     ("PATCH", "/ojs/v1/jobs/{id}"): ("PATCH", "/ojs/v1/admin/jobs/{id}"),
     ("GET", "/ojs/v1/events/{id}/history"): ("GET", "/ojs/v1/jobs/{id}/history"),
     ("GET", "/ojs/v1/admin/jobs/{id}/trace"): ("GET", "/ojs/v1/jobs/{id}/history"),
+    ("PUT", "/ojs/v1/rate-limits/{key}/override"): ("PUT", "/ojs/v1/rate-limits/{key}"),
+    ("DELETE", "/ojs/v1/rate-limits/{key}/override"): ("DELETE", "/ojs/v1/rate-limits/{key}"),
     ("GET", "/ojs/v1/admin/maintenance"): ("GET", "/ojs/v1/admin/system/maintenance"),
     ("POST", "/ojs/v1/admin/maintenance"): ("POST", "/ojs/v1/admin/system/maintenance"),
     ("GET", "/ojs/v1/admin/config"): ("GET", "/ojs/v1/admin/system/config"),
@@ -199,6 +201,11 @@ def cron_entry(entry: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _reads_cron_flat(call: Call) -> bool:
+    """Tell whether a cron entry is repeated at the top: SDKs and the admin UI look for it there."""
+    return flat(call) or str(call.scope["path"]).startswith("/ojs/v1/crons/")
+
+
 def cron_named(call: Call, entry: dict[str, Any]) -> dict[str, Any]:
     """A cron entry under both its names; `cron` is its expression where SDKs read that."""
     return {"cron": entry["cron"] if flat(call) else entry, "cron_job": entry}
@@ -206,7 +213,7 @@ def cron_named(call: Call, entry: dict[str, Any]) -> dict[str, Any]:
 
 def cron_answer(call: Call, entry: dict[str, Any], **more: Any) -> dict[str, Any]:
     """One cron entry, under the names that the cases and the SDKs read."""
-    return {**(entry if flat(call) else {}), **cron_named(call, entry), **more}
+    return {**(entry if _reads_cron_flat(call) else {}), **cron_named(call, entry), **more}
 
 
 def cron_list(entries: list[dict[str, Any]], pagination: dict[str, Any]) -> dict[str, Any]:
@@ -251,6 +258,69 @@ def workflow_list(shown: list[dict[str, Any]], pagination: dict[str, Any]) -> di
 def statistics(period: str, spans: list[dict[str, Any]]) -> dict[str, Any]:
     """Build the history of statistics, under the names that the admin UI and the CLI read."""
     return {"period": period, "data": spans, "data_points": spans}
+
+
+def rate_limit(shown: dict[str, Any]) -> dict[str, Any]:
+    """A rate key with the one limit and the counts that the admin UI and the command line show."""
+    override = shown["override"]
+    return {
+        **shown,
+        **_one_limit(shown["rate"] or shown["throttle"] or shown["concurrency"]),
+        "active": shown["concurrency"]["active"],
+        "available": shown["concurrency"]["available"],
+        "waiting": shown["waiting_count"],
+        "override": override and {**override, **_one_limit(_outranking(override))},
+    }
+
+
+def _one_limit(limit: Mapping[str, Any]) -> dict[str, Any]:
+    """The limit that is shown where there is room for one; only a window has a period."""
+    return {"limit": limit["limit"], "period": limit.get("period")}
+
+
+def _outranking(override: Mapping[str, Any]) -> Mapping[str, Any]:
+    window: Mapping[str, Any] | None = override.get("rate") or override.get("throttle")
+    return window or {"limit": override.get("concurrency")}
+
+
+def rate_limit_list(shown: list[dict[str, Any]], pagination: dict[str, Any]) -> dict[str, Any]:
+    """A page of rate keys. The command line reads them from a list of its own, in numbers."""
+    items = [rate_limit(one) for one in shown]
+    numbers = [
+        {
+            "key": one["key"],
+            "concurrency": one["concurrency"]["limit"],
+            "active": one["active"],
+            "available": one["available"],
+        }
+        for one in items
+    ]
+    return {"items": items, "rate_limits": numbers, "pagination": pagination}
+
+
+def listed_event(event: bytes, time: str) -> bytes:
+    """An event of a page with its time under the admin UI's name."""
+    return event[:-1] + b',"timestamp":' + encode(time) + b"}"
+
+
+def unique_key(shown: dict[str, Any]) -> dict[str, Any]:
+    """A unique key under the cases' names and the admin UI's."""
+    return {**shown, "key": shown["uniqueness_key"], "locked_until": shown["expires_at"]}
+
+
+def maintenance(shown: dict[str, Any]) -> dict[str, Any]:
+    """The state of maintenance under the specification's names and the clients'."""
+    return {**shown, "started_at": shown["enabled_at"], "ends_at": shown["estimated_end"]}
+
+
+def tried_webhook(told: dict[str, Any]) -> dict[str, Any]:
+    """The outcome of a test event, with the status of its answer under the admin UI's name."""
+    return {**told, "status": told["status_code"]}
+
+
+def tenant(shown: dict[str, Any]) -> dict[str, Any]:
+    """A tenant under the specification's name and the admin UI's."""
+    return {**shown, "id": shown["tenant_id"], "name": shown["tenant_id"]}
 
 
 def schema_request(body: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 from ojs_server.domain.cloud_event import MEDIA_TYPE, cloud_event
 from ojs_server.domain.errors import invalid
 from ojs_server.domain.naming import nearest
-from ojs_server.http import streams
+from ojs_server.http import dialects, streams
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import number, page_of
 from ojs_server.http.placed import cursor_of, names, position
@@ -14,6 +14,7 @@ from ojs_server.http.sse import EVENT_STREAM
 from ojs_server.http.views import array
 from ojs_server.ops.envelope import envelope
 from ojs_server.store.records import EventFilter, PlacedEvent
+from ojs_wire.values import format_timestamp
 
 _LIMIT = 100
 _MOST = 1000
@@ -42,9 +43,15 @@ async def poll(call: Call) -> Answer:
         told = (envelope(placed, source) for placed in events)
         return map(cloud_event, told) if form == "cloudevents" else told
 
+    def listed(events: Sequence[PlacedEvent]) -> Iterable[bytes]:
+        if form == "cloudevents":
+            return shown(events)
+        moments = (format_timestamp(placed.at) for placed in events)
+        return map(dialects.listed_event, shown(events), moments)
+
     if query.get("page") or query.get("cursor"):
         part, pagination = await _newest(call, after, wanted)
-        return Answer(array("items", shown(part), pagination=pagination))
+        return Answer(array("items", listed(part), pagination=pagination))
     limit = number(query, "limit", _LIMIT, 1, _MOST)
     page = await call.server.engine.read(lambda reader: reader.events(after, wanted, limit))
     # The cursor goes on from what was looked at, wanted or not.

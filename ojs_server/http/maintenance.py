@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from ojs_server.domain.maintenance import Maintenance, parse_order
+from ojs_server.http import dialects
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.views import timestamp
 from ojs_server.ops.control import Maintain
@@ -16,7 +17,7 @@ _SECRET: Final = frozenset({"database", "listen_url"})
 async def read(call: Call) -> Answer:
     """Whether maintenance is on."""
     found = await call.server.engine.read(lambda reader: reader.maintenance())
-    return Answer(_shown(found))
+    return Answer(dialects.maintenance(_shown(found)))
 
 
 async def change(call: Call) -> Answer:
@@ -27,7 +28,7 @@ async def change(call: Call) -> Answer:
     if done.maintenance is None:
         # Whoever waits for jobs may find some now. Other nodes look by themselves.
         call.server.engine.wakeups.wake_all()
-    return Answer(_shown(done.maintenance))
+    return Answer(dialects.maintenance(_shown(done.maintenance)))
 
 
 async def config(call: Call) -> Answer:

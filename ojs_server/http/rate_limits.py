@@ -9,9 +9,10 @@ from ojs_server.domain.errors import NotFound, invalid
 from ojs_server.domain.fields import parse_queue
 from ojs_server.domain.limit import Limit
 from ojs_server.domain.naming import refuse_unknown
-from ojs_server.domain.rate_limit import LIMITS, OF_KEYLESS, parse_key, parse_policy
+from ojs_server.domain.rate_limit import LIMITS, NO_LIMITS, OF_KEYLESS, parse_key, parse_policy
 from ojs_server.domain.tenant import scoped, unscoped
 from ojs_server.domain.validate import Draft
+from ojs_server.http import dialects
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import page_of
 from ojs_server.http.views import timestamp
@@ -32,7 +33,7 @@ async def listing(call: Call) -> Answer:
     end = page.offset + len(found.limits)
     pagination = page.describe(found.total, f"{end}" if end < found.total else None)
     items = [_shown(call, limit, waiting, now) for limit, waiting in found.limits]
-    return Answer({"items": items, "pagination": pagination})
+    return Answer(dialects.rate_limit_list(items, pagination))
 
 
 async def detail(call: Call) -> Answer:
@@ -45,7 +46,7 @@ async def detail(call: Call) -> Answer:
             details={"resource_type": "rate_limit", "resource_id": call.params["key"]},
             hint="a key appears with its first job, or with PUT",
         )
-    return Answer(_shown(call, *found, now))
+    return Answer(dialects.rate_limit(_shown(call, *found, now)))
 
 
 async def override(call: Call) -> Answer:
@@ -55,9 +56,18 @@ async def override(call: Call) -> Answer:
     if call.server.settings.strict:
         refuse_unknown("", body, _OVERRIDE)
     policy = parse_policy("", body)
-    done = await call.server.engine.run(Override(key, policy, await _until(call, body)))
-    found = await call.server.engine.read(lambda reader: reader.limit(key))
-    return Answer(_shown(call, *(found or (done.limit, 0)), done.now))
+    return await _overridden(call, Override(key, policy, await _until(call, body)))
+
+
+async def restore(call: Call) -> Answer:
+    """Take an override back, so that the limits of the jobs count again."""
+    return await _overridden(call, Override(_key(call), NO_LIMITS, None))
+
+
+async def _overridden(call: Call, op: Override) -> Answer:
+    done = await call.server.engine.run(op)
+    found = await call.server.engine.read(lambda reader: reader.limit(op.key))
+    return Answer(dialects.rate_limit(_shown(call, *(found or (done.limit, 0)), done.now)))
 
 
 async def headers(call: Call, draft: Draft) -> Mapping[str, str]:

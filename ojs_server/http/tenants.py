@@ -20,6 +20,7 @@ from ojs_server.domain.tenant import (
     parse_tenant,
     scoped,
 )
+from ojs_server.http import dialects
 from ojs_server.http.admin_lists import admin_page
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.job_lists import FILTERS, list_jobs
@@ -148,13 +149,14 @@ async def _read(call: Call, name: str) -> dict[str, Any]:
 
 
 def _shown(name: str, tenant: Tenant | None, stamped: Stamped | None) -> dict[str, Any]:
-    return {
+    shown = {
         "tenant_id": name,
         "configured": tenant is not None,
         "limits": (tenant or _PLAIN).as_wire(),
         "created_at": timestamp(stamped.created_at if stamped else None),
         "updated_at": timestamp(stamped.updated_at if stamped else None),
     }
+    return dialects.tenant(shown)
 
 
 def _counts(queue: QueueCounts | None) -> Mapping[str, int]:

@@ -2,6 +2,7 @@
 
 from ojs_server.domain.job import StoredJob
 from ojs_server.domain.unique import UniquePolicy, policy_of
+from ojs_server.http import dialects
 from ojs_server.http.admin_lists import admin_page
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.job_lists import list_jobs
@@ -20,15 +21,14 @@ def _shown(stored: StoredJob) -> bytes:
     job, key = stored.job, stored.unique_key or b""
     policy = policy_of(job) or UniquePolicy()
     until = None if policy.period_ms is None else job.created_at + policy.period_ms
-    return encode(
-        {
-            "uniqueness_key": key.hex(),
-            "job_id": job.id,
-            "type": job.type,
-            "queue": job.queue,
-            "state": job.state,
-            "policy": policy.as_wire(),
-            "created_at": format_timestamp(job.created_at),
-            "expires_at": timestamp(until),
-        }
-    )
+    shown = {
+        "uniqueness_key": key.hex(),
+        "job_id": job.id,
+        "type": job.type,
+        "queue": job.queue,
+        "state": job.state,
+        "policy": policy.as_wire(),
+        "created_at": format_timestamp(job.created_at),
+        "expires_at": timestamp(until),
+    }
+    return encode(dialects.unique_key(shown))

@@ -100,15 +100,14 @@ async def test(call: Call) -> Answer:
         reply = Reply(None, "this server sends no webhooks, as it runs with --conformance", 0)
     else:
         reply = await _tested(call, webhook)
-    return Answer(
-        {
-            "success": reply.taken,
-            "status_code": reply.answer,
-            "response_time_ms": reply.took_ms,
-            "response_body": reply.excerpt,
-            "error": reply.error,
-        }
-    )
+    told = {
+        "success": reply.taken,
+        "status_code": reply.answer,
+        "response_time_ms": reply.took_ms,
+        "response_body": reply.excerpt,
+        "error": reply.error,
+    }
+    return Answer(dialects.tried_webhook(told))
 
 
 async def deliveries(call: Call) -> Answer:

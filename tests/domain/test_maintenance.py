@@ -21,6 +21,11 @@ def test_maintenance_begins_changes_and_ends() -> None:
 def test_an_order_is_read() -> None:
     given = {"enabled": True, "reason": "disk", "estimated_duration": "PT30M"}
     assert parse_order(given) == MaintenanceOrder(True, "disk", 1_800_000)
+    assert parse_order({"enabled": True, "duration": "30m"}) == MaintenanceOrder(
+        True, None, 1_800_000
+    )
+    both = {"enabled": True, "estimated_duration": "PT1M", "duration": "30m"}
+    assert parse_order(both) == MaintenanceOrder(True, None, 60_000)
     assert parse_order({"enabled": False, "reason": None}) == MaintenanceOrder(False)
 
 
@@ -33,6 +38,7 @@ def test_an_order_is_read() -> None:
         ({"enabled": True, "reason": "x" * 1001}, "reason"),
         ({"enabled": True, "reason": "\0"}, "reason"),
         ({"enabled": True, "estimated_duration": "soon"}, "estimated_duration"),
+        ({"enabled": True, "duration": "soon"}, "duration"),
     ],
 )
 def test_what_is_no_order_is_refused(given: dict[str, Any], field: str) -> None:

@@ -131,6 +131,7 @@ async def test_in_maintenance_jobs_come_in_and_none_goes_out(client: httpx.Async
     begun = body(await client.post(MAINTENANCE, json=order))
     assert (begun["maintenance"], begun["reason"]) == (True, "disk")
     assert begun["estimated_end"] > begun["enabled_at"]
+    assert (begun["ends_at"], begun["started_at"]) == (begun["estimated_end"], begun["enabled_at"])
     assert body(await client.get(f"{ADMIN}/maintenance")) == begun
     job = await enqueue(client)
     assert await fetch(client) == []
