@@ -30,12 +30,11 @@ from ojs_server.ops.presence import unknown_worker
 from ojs_server.ops.rooms import Begin, Join
 from ojs_server.ops.settle import Ack, Cancel, Fail
 from ojs_server.store.base import Reader
-from ojs_server.store.clock import wall_ms
 from ojs_server.store.records import Staffed
 from ojs_server.store.tables.job_lists import LOOK_AHEAD
 from ojs_wire.calls import ClaimRequest, JoblibJobRequest, PayloadRequest, StatusRequest
 from ojs_wire.codec import decode
-from ojs_wire.values import format_timestamp, kind_of, uuid7
+from ojs_wire.values import format_timestamp, kind_of
 
 Shown = dict[str, Any]
 Item = TypeVar("Item")
@@ -56,7 +55,7 @@ async def put_job(call: Call) -> Answer:
     schema = request.schema if request.schema_ is None else request.schema_
     kind = rooms.parse_kind(room, request.name, category, kept_schema(schema or {}, "schema"))
     given = request.worker_id
-    worker_id = uuid7(wall_ms(), call.server.luck.bits) if given is None else given
+    worker_id = call.server.environment.new_id() if given is None else given
     if given is not None:
         await require_worker(call, given)
     engine = call.server.engine

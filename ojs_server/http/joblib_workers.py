@@ -10,15 +10,14 @@ from ojs_server.http.joblib import jobs_seen_from, page_of, require_worker
 from ojs_server.ops.beat import Beat
 from ojs_server.ops.presence import Delete, Register
 from ojs_server.store.base import Reader
-from ojs_server.store.clock import wall_ms
 from ojs_wire.calls import EmptyRequest
-from ojs_wire.values import format_timestamp, uuid7
+from ojs_wire.values import format_timestamp
 
 
 async def create(call: Call) -> Answer:
     """Make a worker, which belongs to its principal."""
     await call.read(EmptyRequest, optional=True)
-    worker_id = uuid7(wall_ms(), call.server.luck.bits)
+    worker_id = call.server.environment.new_id()
     known = await call.server.engine.run(Register(worker_id, {}, call.principal or None))
     return Answer(_heard(worker_id, known.now), 201)
 
