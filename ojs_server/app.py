@@ -17,7 +17,7 @@ from ojs_server.http import sockets, statistics
 from ojs_server.http.body_budget import BodyBudget
 from ojs_server.http.gate import Gate
 from ojs_server.http.inventory import Inventories
-from ojs_server.http.routes import Route, routes_of
+from ojs_server.http.routes import SOCKETIO, Route, routes_of
 from ojs_server.http.services import Lifetime, Ports, Services
 from ojs_server.http.shared_read import SharedRead
 from ojs_server.loops.deliver import Deliver
@@ -33,6 +33,7 @@ from ojs_server.store.base import Store
 if TYPE_CHECKING:
     # What it needs is not always installed.
     from ojs_server.http.tracing import Tracing
+    from ojs_server.socketio.serving import SocketServer
 
 log = logging.getLogger("ojs.server")
 
@@ -52,11 +53,15 @@ class Server:
         store: Store,
         environment: Environment | None = None,
         tracing: "Tracing | None" = None,
+        socket_server: "type[SocketServer] | None" = None,
     ) -> None:
         self.settings = settings
         self.store = store
         self._tracing = tracing
         self._environment = environment or machine()
+        self._socket_server = socket_server
+        # What serves clients of Socket.IO, where the profile has some.
+        self.socketio: SocketServer | None = None
         self._metrics = Metrics()
         self._lifetime = Lifetime(self._environment.monotonic)
         self.ports = Ports()
@@ -126,6 +131,9 @@ class Server:
         self.routes = self._routes()
         self.gate = Gate(self.services, self.routes)
         loops = Loops()
+        if self._socket_server is not None:
+            self.socketio = self._socket_server(self.services)
+            loops.start("socketio", self.socketio.run)
         loops.start("housekeeping", housekeeping.run)
         if not self.settings.conformance:
             # Published cases subscribe addresses on the internet, and then make events.
@@ -187,7 +195,10 @@ class Application:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request, connection or lifespan."""
-        if scope["type"] == "http":
+        socketio = self._server.socketio
+        if socketio is not None and scope.get("path", "").startswith(SOCKETIO):
+            await socketio(scope, receive, send)
+        elif scope["type"] == "http":
             await self._server.gate(scope, receive, send)
         elif scope["type"] == "websocket":
             await sockets.serve(self._server.services, scope, receive, send)

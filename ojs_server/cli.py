@@ -31,6 +31,7 @@ from ojs_wire.values import format_duration
 if TYPE_CHECKING:
     from ojs_server.grpc.serving import GrpcServer
     from ojs_server.http.tracing import Tracing
+    from ojs_server.socketio.serving import SocketServer
 
 log = logging.getLogger("ojs.server")
 
@@ -98,7 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _serve(settings: Settings, store: Store, environment: Environment) -> int:
     try:
         tracing = _tracing() if settings.traces else None
-        server = Server(settings, store, environment, tracing)
+        server = Server(settings, store, environment, tracing, _socketio(settings))
         beside = _grpc(settings)
     except ImportError as error:
         store.close()
@@ -134,6 +135,19 @@ def _tracing() -> "Tracing":
     from ojs_server.http import tracing
 
     return tracing.set_up()
+
+
+def _socketio(settings: Settings) -> "type[SocketServer] | None":
+    """What serves Socket.IO, where the profile's clients look for it."""
+    if not settings.profile.serves_joblib:
+        return None
+    try:
+        # What it needs is not always installed.
+        from ojs_server.socketio.serving import SocketServer
+    except ImportError as error:
+        log.warning("clients of the job manager find their tasks by polling: %s", error)
+        return None
+    return SocketServer
 
 
 def _grpc(settings: Settings) -> "GrpcServer | None":

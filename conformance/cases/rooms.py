@@ -66,6 +66,20 @@ async def changes_of_a_room_are_told(stage: Stage) -> None:
     stage.equal(len(told), 2, "events of the room")
 
 
+@case("OJS-ROM-014", capability=ROOMS)
+async def the_beginning_of_a_task_is_told(stage: Stage) -> None:
+    """The event task.running comes with the first word of its worker, and no other."""
+    room = stage.name()
+    worker = (await offered(stage, room))["worker_id"]
+    task = await submitted(stage, room)
+    await claimed(stage, worker)
+    for _ in range(2):
+        (await moved(stage, task, "running")).expect(200)
+    page = (await stage.get("events", types="task.running", limit=1000)).expect(200)
+    told = [event for event in page["events"] if event["subject"] == task["id"]]
+    stage.equal([event["data"]["worker_id"] for event in told], [worker], "who has begun")
+
+
 @case("OJS-ROM-006", "OJS-ROM-007", "OJS-ROM-008", "OJS-ROM-009", level=1, capability=ROOMS)
 async def a_task_goes_its_way(stage: Stage) -> None:
     """A task is pending, claimed, running and completed, or failed for good."""

@@ -54,6 +54,12 @@ def started(job: Job, worker_id: str | None, pool: str | None = None) -> Event:
     return _of(job, "job.started", told, waited, pool)
 
 
+def running(job: Job, worker_id: str | None) -> Event:
+    """The worker of a task said that it has begun."""
+    told = {"worker_id": worker_id and unscoped(job.tenant, worker_id), "attempt": job.attempt}
+    return _of(job, "task.running", told)
+
+
 def completed(job: Job, worker_id: str | None, now: int) -> Event:
     """A worker's result was accepted."""
     took = _duration(job, now)

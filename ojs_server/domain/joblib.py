@@ -6,7 +6,7 @@ pending ──▶ claimed ──▶ running ──▶ completed
 """
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from uuid import UUID, uuid5
 
 from ojs_server.domain import room as rooms
@@ -36,6 +36,20 @@ MOVES: Final[Mapping[str, frozenset[str]]] = {
     "running": frozenset({"completed", "failed", "cancelled"}),
 }
 WORDS: Final = ("running", "completed", "failed", "cancelled")
+
+# The event that the jobs of a room have changed, and those of tasks with the status that they tell.
+JOBS_CHANGED: Final = "job_types.changed"
+STATUS_TOLD: Final[Mapping[str, str]] = {
+    "job.enqueued": "pending",
+    "job.released": "pending",
+    "dead_letter.retried": "pending",
+    "job.started": "claimed",
+    "task.running": "running",
+    "job.completed": "completed",
+    "job.discarded": "failed",
+    "job.cancelled": "cancelled",
+}
+TOLD: Final = (JOBS_CHANGED, *STATUS_TOLD)
 
 
 class FullName(NamedTuple):
@@ -103,3 +117,21 @@ def check_move(job: Job, status: str, wanted: str) -> None:
             f"the task is {status} and cannot become {wanted}",
             details={"resource_type": "task", "resource_id": job.id, "status": status},
         )
+
+
+def status_told(task: Mapping[str, Any], status: str) -> dict[str, Any]:
+    """What clients are told of a task that has become something, which may be more by now."""
+    ended = status in ("completed", "failed", "cancelled")
+    waits = status == "pending"
+    return {
+        "id": task["id"],
+        "name": task["job_name"],
+        "room_id": task["room_id"],
+        "status": status,
+        "created_at": task["created_at"],
+        "started_at": task["started_at"] if ended or status == "running" else None,
+        "completed_at": task["completed_at"] if ended else None,
+        "queue_position": task["queue_position"] if waits else None,
+        "worker_id": None if waits else task["worker_id"],
+        "error": task["error"] if ended else None,
+    }

@@ -86,6 +86,8 @@ _ADMIN: Final = frozenset({Role.ADMIN})
 
 V1: Final = "/ojs/v1"
 SOCKET: Final = f"{V1}/ws"
+# Where clients of Socket.IO look for it.
+SOCKETIO: Final = "/socket.io/"
 # Who may read events, and so open a WebSocket.
 READERS: Final = _READ
 

@@ -110,4 +110,6 @@ def _begin(work: Work, op: Begin, found: tuple[Job, Lease | None] | None) -> Beg
         return error
     assert lease is not None, "an active job has a lease"
     work.tx.start_lease(job.id)
+    if lease.running_at is None:
+        work.note(events.running(job, lease.worker_id))
     return Begun(job, msgspec.structs.replace(lease, running_at=lease.running_at or work.now))

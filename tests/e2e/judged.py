@@ -103,6 +103,7 @@ def variants(start: str) -> dict[str, str]:
         "blackboard": f"{start} --profile blackboard {TIMES}",
         "jobmanager": f"{start} --profile jobmanager {TIMES}",
         "jobmanager-keys": f"env OJS_KEYS={keys} {start} --profile jobmanager",
+        "jobmanager-sessions": f"{start} --profile jobmanager --session-grace 1s",
         "disordered": f"{start} {DISORDERED}",
     }
 

@@ -45,6 +45,10 @@ OF_EXTRAS = {
         ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): "grpc"
         for file in sorted((ROOT / "ojs_server" / "grpc").rglob("*.py"))
     },
+    **{
+        ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): "socketio"
+        for file in sorted((ROOT / "ojs_server" / "socketio").rglob("*.py"))
+    },
     # Python brings what it needs from 3.14 on.
     **({"ojs_worker.compression": "encryption"} if sys.version_info < (3, 14) else {}),
     "ojs_worker.encryption": "encryption",

@@ -28,8 +28,11 @@ async def played(url: str, mode: str) -> dict[str, str]:
     return {result["name"]: result["why"] for result in results}
 
 
-async def test_every_scenario_passes_over_http(store_url: str) -> None:
-    async with running(store_url, "--profile", "jobmanager") as node:
-        results = await played(node.url, "rest")
+@pytest.mark.parametrize("mode", ["rest", "socketio"])
+async def test_every_scenario_passes(store_url: str, mode: str) -> None:
+    # Its Socket.IO client waits a second and a half at most before it connects again.
+    options = ("--profile", "jobmanager", "--session-grace", "3s")
+    async with running(store_url, *options) as node:
+        results = await played(node.url, mode)
     assert {name: why for name, why in results.items() if why} == {}
     assert len(results) >= LEAST

@@ -4,6 +4,7 @@ from ojs_server.domain import joblib
 from ojs_server.http import errors
 from ojs_server.http import joblib as handlers
 from ojs_server.ops import claim, rooms
+from ojs_server.socketio import connections, serving
 from tests.faulty.fault import fault
 from tests.faulty.planting import put
 
@@ -48,3 +49,40 @@ def lost_claims_stay_lost() -> None:
 def every_move_is_allowed() -> None:
     """A task that was only claimed may be completed."""
     put(joblib, "check_move", lambda *_: None)
+
+
+@fault("OJS-JLB-013")
+def no_key_is_needed_to_connect() -> None:
+    """Clients of Socket.IO are let in without a key."""
+    put(connections.Connections, "_principal", lambda *_: "")
+
+
+@fault("OJS-JLB-013")
+def messages_may_be_of_any_length() -> None:
+    """Nobody looks how much a client says."""
+    put(serving, "MAX_MESSAGE", 1 << 30)
+
+
+@fault("OJS-JLB-014")
+def workers_of_nobody_hear_of_tasks() -> None:
+    """A worker that the server does not know joins a room."""
+
+    async def nothing(*_: object) -> None: ...
+
+    put(connections.Connections, "_require_worker", nothing)
+    put(connections.Connections, "_hold", nothing)
+
+
+@fault("OJS-JLB-015")
+def rooms_hear_of_ends_alone() -> None:
+    """Nobody is told that a task was claimed, or runs."""
+    put(joblib, "TOLD", (joblib.JOBS_CHANGED, "job.enqueued", "job.discarded"))
+
+
+@fault("OJS-JLB-016")
+def dropped_connections_say_nothing() -> None:
+    """A worker whose connection has ended lives until it is silent for long enough."""
+
+    async def nothing(*_: object) -> None: ...
+
+    put(connections.Connections, "_hold", nothing)

@@ -15,7 +15,15 @@ from uuid import UUID
 
 from api import Api
 from pydantic import Field
-from zndraw_joblib import Category, ClaimedTask, Extension, JobManager
+from zndraw_joblib import (
+    Category,
+    ClaimedTask,
+    Extension,
+    JobManager,
+    JobsInvalidate,
+    TaskAvailable,
+    TaskStatusEvent,
+)
 
 SOON_S = 20
 
@@ -48,7 +56,7 @@ class World:
         self.room = f"room-{name}"
         self._url = url
         self._mode = mode
-        self._managers: list[JobManager] = []
+        self.managers: list[JobManager] = []
         self._sockets: list[Any] = []
 
     def tsio(self) -> Any:
@@ -67,7 +75,7 @@ class World:
         """A manager that does not retry what is refused."""
         more = {"max_startup_retries": 1, **more}
         made = JobManager(self.api, self.tsio(), **more)
-        self._managers.append(made)
+        self.managers.append(made)
         return made
 
     def submit(self, extension: Extension, room: str | None = None) -> str:
@@ -86,7 +94,7 @@ class World:
 
     def close(self) -> None:
         """Leave nothing behind."""
-        for manager in self._managers:
+        for manager in self.managers:
             manager.disconnect()
         for client in self._sockets:
             client.disconnect()
@@ -124,6 +132,18 @@ def until(met: Callable[[], Any], what: str) -> Any:
         assert time.monotonic() < deadline, f"not within {SOON_S} s: {what}"
         time.sleep(0.02)
     return found
+
+
+def hear(client: Any, kind: type[Any]) -> list[Any]:
+    """What a client is told of this kind from now on."""
+    told: list[Any] = []
+
+    def handler(event: Any) -> None:
+        told.append(event)
+
+    handler.__annotations__["event"] = kind
+    client.on(kind, handler)
+    return told
 
 
 @scenario
@@ -545,6 +565,113 @@ def a_claim_whose_answer_was_lost_is_repeated(world: World) -> None:
     assert claimed.task_id == task_id
     manager.start(claimed)
     manager.complete(claimed)
+
+
+@socketio_scenario
+def an_announced_task_wakes_the_worker_at_once(world: World) -> None:
+    with world.manager(execute=lambda task: None, polling_interval=60) as manager:
+        manager.register(Rotate, room=world.room)
+        for _ in range(3):
+            assert world.ended(world.submit(Rotate()))["status"] == "completed"
+
+
+@socketio_scenario
+def only_workers_of_a_job_hear_of_its_tasks(world: World) -> None:
+    heard = {}
+    for kind, name in ((Rotate, "mine"), (Pick, "other")):
+        tsio = world.tsio()
+        manager = JobManager(world.api, tsio, max_startup_retries=1)
+        world.managers.append(manager)
+        manager.register(kind, room=world.room)
+        heard[name] = hear(tsio, TaskAvailable)
+    task_id = world.submit(Rotate())
+    (event,) = until(lambda: heard["mine"], "the announcement")
+    assert (event.task_id, event.room_id) == (task_id, world.room)
+    assert event.job_name == f"{world.room}:modifiers:Rotate"
+    assert heard["other"] == []
+
+
+@socketio_scenario
+def a_room_hears_what_its_tasks_become(world: World) -> None:
+    page = world.tsio()
+    told = hear(page, TaskStatusEvent)
+    assert page.call("join_room", {"room_id": world.room}) == {"ok": True}
+    manager = world.manager()
+    manager.register(Rotate, room=world.room)
+    task_id = world.submit(Rotate())
+    claimed = manager.claim()
+    assert claimed is not None
+    manager.start(claimed)
+    manager.fail(claimed, "no scene")
+    until(lambda: len(told) >= 4, "four events")
+    assert [one.status.value for one in told] == ["pending", "claimed", "running", "failed"]
+    assert {one.id for one in told} == {task_id}
+    assert {one.name for one in told} == {f"{world.room}:modifiers:Rotate"}
+    assert [one.worker_id for one in told] == [None, *[str(manager.worker_id)] * 3]
+    last = told[-1]
+    assert (last.error, bool(last.completed_at)) == ("no scene", True)
+    cancelled = world.submit(Rotate())
+    world.api.send("PATCH", f"/tasks/{cancelled}", json={"status": "cancelled"})
+    until(lambda: told[-1].status.value == "cancelled", "the end of the other task")
+
+
+@socketio_scenario
+def a_room_hears_when_its_jobs_change(world: World) -> None:
+    page = world.tsio()
+    told = hear(page, JobsInvalidate)
+    page.call("join_room", {"room_id": world.room})
+    manager = world.manager()
+    manager.register(Rotate, room=world.room)
+    until(lambda: len(told) == 1, "the registration")
+    manager.disconnect()
+    until(lambda: len(told) == 2, "the end of the worker")
+    assert page.call("leave_room", {"room_id": world.room}) == {"ok": True}
+    world.manager().register(Rotate, room=world.room)
+    page.call("join_room", {"room_id": world.room})
+    assert len(told) == 2
+
+
+@socketio_scenario
+def a_dropped_connection_ends_the_worker(world: World) -> None:
+    tsio = world.tsio()
+    manager = JobManager(world.api, tsio, max_startup_retries=1)
+    manager.register(Rotate, room=world.room)
+    task_id = world.submit(Rotate())
+    assert manager.claim() is not None
+    tsio.disconnect()
+    failed = world.ended(task_id)
+    assert (failed["status"], failed["error"]) == ("failed", "Worker disconnected")
+    refused(KeyError, "", manager.heartbeat)
+
+
+@socketio_scenario
+def a_connection_that_comes_back_keeps_the_worker(world: World) -> None:
+    tsio = world.tsio()
+    manager = JobManager(world.api, tsio, execute=lambda task: None, polling_interval=60)
+    world.managers.append(manager)
+    manager.register(Rotate, room=world.room)
+    # As a network does it: the client connects again by itself, and joins its rooms.
+    tsio.eio.http.close()
+    tsio.eio.ws.sock.close()
+    until(lambda: not tsio.connected, "the loss")
+    until(lambda: tsio.connected, "the return")
+    # For longer than the grace of a session.
+    time.sleep(4)
+    manager.heartbeat()
+    assert world.ended(world.submit(Rotate()))["status"] == "completed"
+
+
+@socketio_scenario
+def orders_that_make_no_sense_are_refused(world: World) -> None:
+    client = world.tsio()
+    for event, order, name in (
+        ("join_job_room", {"job_name": "a:b:c", "worker_id": "nobody"}, "worker-not-found"),
+        ("join_job_room", {"job_name": 7}, "invalid-request"),
+        ("join_job_room", None, "invalid-request"),
+        ("join_room", {"room_id": "@other"}, "invalid-room-id"),
+    ):
+        answer = client.call(event, order)
+        assert answer["error"]["type"] == f"/v1/problems/{name}", (event, order, answer)
 
 
 def main() -> None:

@@ -1,0 +1,148 @@
+"""Cases of Socket.IO for the job manager's clients, by polling: packets of text in HTTP."""
+
+import json
+from typing import Any
+
+from conformance.case import case
+from conformance.cases.access import key_of
+from conformance.cases.job_manager import BASE, OWN, claimed, moved, registered, submitted
+from conformance.reply import Reply
+from conformance.stage import Stage
+
+PATH = "/socket.io/"
+TEXT = {"Content-Type": "text/plain"}
+MOST = 64 * 1024
+# Longer than the grace of a session, and shorter than silence may last.
+SOON_S = 4.0
+
+
+class Client:
+    """A client of Socket.IO that polls."""
+
+    def __init__(self, stage: Stage, sid: str) -> None:
+        self._stage = stage
+        self._path = f"{PATH}?EIO=4&transport=polling&sid={sid}"
+        self._come: list[str] = []
+
+    async def say(self, packet: str) -> Reply:
+        """Send one packet; any answer is returned."""
+        return await self._stage.call("POST", self._path, raw=packet.encode(), headers=TEXT)
+
+    async def packet(self) -> str:
+        """The next packet that is no sign of life."""
+        while not self._come:
+            reply = (await self._stage.get(self._path)).expect(200)
+            self._come = [one for one in reply.text.split("\x1e") if one != "2"]
+        return self._come.pop(0)
+
+    async def connect(self, auth: object = None) -> str:
+        """Join the default namespace; the packet that answers is returned."""
+        await self.say("40" if auth is None else f"40{json.dumps(auth)}")
+        return await self.packet()
+
+    async def call(self, event: str, **data: object) -> Any:
+        """Say something, and hear the answer."""
+        (await self.say(f"420{json.dumps([event, data])}")).expect(200)
+        return json.loads((await self.packet()).removeprefix("430"))[0]
+
+    async def event(self) -> list[Any]:
+        """The next thing that is told."""
+        told: list[Any] = json.loads((await self.packet()).removeprefix("42"))
+        return told
+
+
+async def opened(stage: Stage) -> Client:
+    """A client with a session."""
+    reply = (await stage.call("GET", PATH, EIO=4, transport="polling")).expect(200)
+    return Client(stage, json.loads(reply.text[1:])["sid"])
+
+
+async def connected(stage: Stage) -> Client:
+    """A client in the default namespace."""
+    client = await opened(stage)
+    stage.check((await client.connect()).startswith("40"), "to be connected", "a refusal")
+    return client
+
+
+@case("OJS-JLB-014", own_server=OWN)
+async def tasks_are_announced(stage: Stage) -> None:
+    """The workers of a job hear of its new tasks, until they leave its room."""
+    made = (await registered(stage, "mine")).expect(201)
+    job, worker = made["full_name"], made["worker_id"]
+    client = await connected(stage)
+    unknown = await client.call("join_job_room", job_name=job, worker_id=stage.new_id())
+    why = unknown.get("error", {}).get("type")
+    stage.equal(why, "/v1/problems/worker-not-found", "why it is refused")
+    joined = await client.call("join_job_room", job_name=job, worker_id=worker)
+    stage.equal(joined, {"ok": True}, "the answer to join_job_room")
+    for _ in range(2):
+        task = (await submitted(stage, "other", job)).expect(202)["id"]
+        told = {"job_name": job, "room_id": "other", "task_id": task}
+        stage.equal(await client.event(), ["task_available", told], "what is told")
+    await client.call("leave_job_room", job_name=job, worker_id=worker)
+    (await submitted(stage, "other", job)).expect(202)
+    await client.call("join_room", room_id="mine")
+    (await submitted(stage, "mine", job)).expect(202)
+    stage.equal((await client.event())[0], "task_status_event", "what is told after leaving")
+
+
+@case("OJS-JLB-015", own_server=OWN)
+async def rooms_hear_what_happens(stage: Stage) -> None:
+    """A client in a room hears each status of its tasks in order, and of changes of its jobs."""
+    client = await connected(stage)
+    stage.equal(await client.call("join_room", room_id="mine"), {"ok": True}, "the answer")
+    made = (await registered(stage, "mine")).expect(201)
+    stage.equal(await client.event(), ["jobs_invalidate", {}], "what is told of a registration")
+    task = (await submitted(stage, "mine", made["full_name"])).expect(202)["id"]
+    await claimed(stage, made["worker_id"])
+    for status, more in (("running", {}), ("failed", {"error": "no"})):
+        (await moved(stage, task, status, **more)).expect(200)
+    worker = made["worker_id"]
+    for status, holder, error in (
+        ("pending", None, None),
+        ("claimed", worker, None),
+        ("running", worker, None),
+        ("failed", worker, "no"),
+    ):
+        name, told = await client.event()
+        seen = [told[member] for member in ("id", "name", "status", "worker_id", "error")]
+        wanted = [task, made["full_name"], status, holder, error]
+        stage.equal([name, *seen], ["task_status_event", *wanted], "what is told of a task")
+    (await stage.delete(f"{BASE}/workers/{made['worker_id']}")).expect(204)
+    stage.equal(await client.event(), ["jobs_invalidate", {}], "what is told of its worker's end")
+
+
+@case("OJS-JLB-013", own_server="jobmanager-keys")
+async def keys_and_bounds(stage: Stage) -> None:
+    """A client shows a key as it connects, and says no more than it may."""
+    for auth, answer in (
+        (None, "44"),
+        ({"token": "nobody-knows-this-key"}, "44"),
+        ({"token": key_of("worker")}, "40"),
+    ):
+        client = await opened(stage)
+        said = await client.connect(auth)
+        stage.check(said.startswith(answer), f"a packet {answer} for {auth}", said)
+    client = await opened(stage)
+    await client.connect({"token": key_of("worker")})
+    (await client.say("42" + "x" * MOST)).expect(413)
+    stage.equal(await client.call("join_room", room_id="mine"), {"ok": True}, "the answer")
+
+
+@case("OJS-JLB-016", own_server="jobmanager-sessions")
+async def connections_are_sessions(stage: Stage) -> None:
+    """A worker that joined by a connection is dead soon after that has ended."""
+    made = (await registered(stage, "mine")).expect(201)
+    task = (await submitted(stage, "mine", made["full_name"])).expect(202)["id"]
+    await claimed(stage, made["worker_id"])
+    client = await connected(stage)
+    order = {"job_name": made["full_name"], "worker_id": made["worker_id"]}
+    stage.equal(await client.call("join_job_room", **order), {"ok": True}, "the answer")
+    # The client says that it closes the connection.
+    (await client.say("1")).expect((200, 400))
+
+    async def has_failed() -> bool:
+        found = (await stage.get(f"{BASE}/tasks/{task}")).expect(200)
+        return bool(found["status"] == "failed")
+
+    await stage.until(has_failed, SOON_S, "the task fails with its worker")

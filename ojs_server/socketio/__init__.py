@@ -1,0 +1,13 @@
+"""Socket.IO for the clients of the job manager: rooms, and what happens in them.
+
+    connections.py    clients: their keys, the rooms that they join, their sessions
+    announcing.py     the event log ──▶ what each room is told
+    serving.py        both, as an ASGI application
+
+Needs the extra `socketio`, and is loaded only under the profile whose clients look for it.
+"""
+
+from importlib.util import find_spec
+
+if find_spec("socketio") is None:
+    raise ImportError("Socket.IO is not installed: pip install 'ojs-reference[socketio]'")

@@ -1,0 +1,101 @@
+"""What the event log means to the clients of the job manager.
+
+    commit ──▶ event log ──▶ Tail ──▶ Announcer ──▶ the clients of this node, by rooms
+
+Each node tells its own clients, so that nothing has to travel between nodes but the notice that
+the log has grown.
+"""
+
+import logging
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import socketio
+
+from ojs_server.domain import joblib
+from ojs_server.domain.errors import Unavailable
+from ojs_server.domain.job import Event
+from ojs_server.http.joblib import Shown, task_of
+from ojs_server.http.services import Services
+from ojs_server.ops.tail import Follower
+from ojs_server.socketio.connections import Connections, job_room, plain_room
+from ojs_server.store.base import Reader
+from ojs_server.store.records import EventFilter
+
+NAMESPACE: Final = "/"
+# How often a node whose clients have gone looks whether to follow the log any more.
+IDLE_S: Final = 1.0
+
+log = logging.getLogger("ojs.socketio")
+
+
+class Announcer:
+    """Tells the clients of a node what happens."""
+
+    def __init__(
+        self, sio: socketio.AsyncServer, services: Services, connections: Connections
+    ) -> None:
+        self._sio = sio
+        self._services = services
+        self._connections = connections
+
+    async def run(self) -> None:
+        """Follow the log while there is anybody to tell."""
+        tail = self._services.engine.tail
+        while not tail.closed:
+            await self._connections.anybody.wait()
+            try:
+                follower = tail.admit(EventFilter(types=joblib.TOLD))
+            except Unavailable as error:
+                log.warning("clients of Socket.IO are turned away: %s", error.message)
+                self._connections.anybody.clear()
+                continue
+            try:
+                await tail.follow(follower)
+                self._connections.followed.set()
+                await self._tell(follower)
+            finally:
+                self._connections.followed.clear()
+                tail.leave(follower)
+
+    async def _tell(self, follower: Follower) -> None:
+        while self._connections.anybody.is_set() and not follower.closed:
+            if not await follower.wait(IDLE_S):
+                continue
+            lost, entries = follower.take()
+            if lost is not None:
+                log.warning("%d events were not announced: there are too many", lost.count)
+            await self._announce([entry.placed.event for entry in entries])
+
+    async def _announce(self, events: Sequence[Event]) -> None:
+        tasks = await self._services.engine.read(lambda reader: _tasks(reader, events))
+        for event in events:
+            if event.type == joblib.JOBS_CHANGED:
+                await self._emit("jobs_invalidate", {}, plain_room(event.subject))
+            elif (task := tasks.get(event.subject)) is not None:
+                await self._announce_task(task, joblib.STATUS_TOLD[event.type])
+
+    async def _announce_task(self, task: Shown, status: str) -> None:
+        if status == "pending":
+            about = {name: task[name] for name in ("job_name", "room_id")}
+            available = {**about, "task_id": task["id"]}
+            await self._emit("task_available", available, job_room(task["job_name"]))
+        told = joblib.status_told(task, status)
+        await self._emit("task_status_event", told, plain_room(task["room_id"]))
+
+    async def _emit(self, event: str, data: dict[str, Any], room: str) -> None:
+        most = self._services.settings.stream_buffer
+        for sid, connection in list(self._sio.manager.get_participants(NAMESPACE, room)):
+            socket = self._sio.eio.sockets.get(connection)
+            if socket is not None and socket.queue.qsize() >= most:
+                log.warning("a client of Socket.IO that does not read is disconnected")
+                await socket.close(wait=False, abort=True)
+                self._sio.eio.sockets.pop(connection, None)
+            else:
+                await self._sio.emit(event, data, to=sid)
+
+
+def _tasks(reader: Reader, events: Iterable[Event]) -> dict[str, Shown]:
+    ids = {event.subject for event in events if event.type in joblib.STATUS_TOLD}
+    found = {job_id: task_of(reader, job_id) for job_id in sorted(ids)}
+    return {job_id: task for job_id, task in found.items() if task is not None}

@@ -1,0 +1,197 @@
+"""The clients of Socket.IO: who they are, which rooms they are in, and whose end theirs is."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, TypeVar
+
+import msgspec
+import socketio
+from socketio.exceptions import ConnectionRefusedError as Refused
+
+from ojs_server.domain import joblib
+from ojs_server.domain.errors import Denied, InvalidRequest, NotFound, OjsError, Unavailable
+from ojs_server.domain.workers import is_deleted
+from ojs_server.http.errors import problem_of
+from ojs_server.http.routes import READERS
+from ojs_server.http.services import Services
+from ojs_server.ops.presence import unknown_worker
+from ojs_server.ops.sessions import DropSession, OpenSession
+from ojs_wire.values import MAX_NAME
+
+Order = TypeVar("Order", bound=msgspec.Struct)
+MAX_ROOMS: Final = 1000
+# For how long a new client waits until what happens is followed.
+FOLLOWED_S: Final = 5.0
+
+log = logging.getLogger("ojs.socketio")
+
+
+class JobRoom(msgspec.Struct, frozen=True):
+    """A worker wants to hear of the tasks of a job, or does no more."""
+
+    job_name: str
+    worker_id: str
+
+
+class PlainRoom(msgspec.Struct, frozen=True):
+    """A page wants to hear what happens in a room, or does no more."""
+
+    room_id: str
+
+
+class Client:
+    """One connection: its principal, its rooms, and the session of each worker that joined."""
+
+    def __init__(self, principal: str) -> None:
+        self.principal = principal
+        self.rooms: set[str] = set()
+        self.sessions: dict[str, int] = {}
+
+
+class Connections:
+    """The handlers of what clients say."""
+
+    def __init__(self, sio: socketio.AsyncServer, services: Services) -> None:
+        self._sio = sio
+        self._services = services
+        self._clients: dict[str, Client] = {}
+        # Whether there is anybody to tell, and whether what happens is followed.
+        self.anybody = asyncio.Event()
+        self.followed = asyncio.Event()
+        sio.on("connect", self._connect)
+        sio.on("disconnect", self._disconnect)
+        sio.on("join_job_room", self._join_job)
+        sio.on("leave_job_room", self._leave_job)
+        sio.on("join_room", self._join_room)
+        sio.on("leave_room", self._leave_room)
+
+    async def _connect(self, sid: str, environ: Mapping[str, Any], auth: object = None) -> None:
+        client = Client(self._principal(environ, auth))
+        if self._services.lifetime.stopping:
+            raise Refused("the server is stopping")
+        self._clients[sid] = client
+        self.anybody.set()
+        try:
+            async with asyncio.timeout(FOLLOWED_S):
+                await self.followed.wait()
+        except TimeoutError:
+            self._forget(sid)
+            raise Refused("the server is busy; try again") from None
+
+    def _principal(self, environ: Mapping[str, Any], auth: object) -> str:
+        keys = self._services.settings.keys
+        if not keys.needed:
+            return ""
+        shown = environ.get("HTTP_AUTHORIZATION")
+        token = auth.get("token") if isinstance(auth, dict) else None
+        if shown is None and isinstance(token, str):
+            shown = f"Bearer {token}"
+        try:
+            principal = keys.admit(shown, READERS)
+        except Denied as error:
+            raise Refused(error.message) from None
+        if principal in keys.tenants:
+            raise Refused("this is not for single tenants")
+        return principal
+
+    async def _disconnect(self, sid: str, reason: str = "") -> None:
+        client = self._forget(sid)
+        if client is None or self._services.lifetime.stopping:
+            # The end of the server says nothing of its workers.
+            return
+        for worker_id, session in client.sessions.items():
+            try:
+                await self._services.engine.run(DropSession(worker_id, session))
+            except NotFound:
+                # It said goodbye, or was found dead otherwise.
+                pass
+            except OjsError as error:
+                log.warning("the end of a worker's connection was not stored: %s", error.message)
+
+    def _forget(self, sid: str) -> Client | None:
+        client = self._clients.pop(sid, None)
+        if not self._clients:
+            self.anybody.clear()
+        return client
+
+    async def _join_job(self, sid: str, data: object = None) -> dict[str, Any]:
+        async def enter(order: JobRoom, client: Client) -> None:
+            name = joblib.parse_full_name(order.job_name[:MAX_NAME])
+            await self._require_worker(client, order.worker_id)
+            await self._enter(sid, client, job_room(str(name)))
+            await self._hold(client, order.worker_id)
+
+        return await self._obey(sid, data, JobRoom, enter)
+
+    async def _leave_job(self, sid: str, data: object = None) -> dict[str, Any]:
+        return await self._obey(
+            sid, data, JobRoom, lambda order, _: self._leave(sid, job_room(order.job_name))
+        )
+
+    async def _join_room(self, sid: str, data: object = None) -> dict[str, Any]:
+        async def enter(order: PlainRoom, client: Client) -> None:
+            await self._enter(sid, client, plain_room(joblib.parse_room(order.room_id)))
+
+        return await self._obey(sid, data, PlainRoom, enter)
+
+    async def _leave_room(self, sid: str, data: object = None) -> dict[str, Any]:
+        return await self._obey(
+            sid, data, PlainRoom, lambda order, _: self._leave(sid, plain_room(order.room_id))
+        )
+
+    async def _obey(
+        self,
+        sid: str,
+        data: object,
+        wanted: type[Order],
+        do: Callable[[Order, Client], Awaitable[None]],
+    ) -> dict[str, Any]:
+        """Do what a client asks; it hears of it where it wants to be told."""
+        client = self._clients[sid]
+        try:
+            try:
+                order = msgspec.convert(data, wanted)
+            except msgspec.ValidationError as error:
+                raise InvalidRequest(f"the message is not understood: {error}") from None
+            await do(order, client)
+        except OjsError as error:
+            log.info("an order of a client was refused: %s", error.message)
+            return {"error": problem_of(error, sid).body}
+        return {"ok": True}
+
+    async def _require_worker(self, client: Client, worker_id: str) -> None:
+        found = await self._services.engine.read(lambda reader: reader.workers([worker_id]))
+        if not found or is_deleted(found[0].worker):
+            raise unknown_worker(worker_id)
+        is_own = found[0].worker.principal == (client.principal or None)
+        if not is_own and not self._services.settings.keys.is_admin(client.principal):
+            raise Denied(f"worker {worker_id} is another principal's")
+
+    async def _hold(self, client: Client, worker_id: str) -> None:
+        """Take the connection for the worker's session, where the server goes by those."""
+        engine = self._services.engine
+        if engine.rules.profile.session_grace_ms is None or worker_id in client.sessions:
+            return
+        worker = await engine.run(OpenSession(worker_id))
+        client.sessions[worker_id] = worker.session
+
+    async def _enter(self, sid: str, client: Client, room: str) -> None:
+        if len(client.rooms) >= MAX_ROOMS and room not in client.rooms:
+            raise Unavailable(f"a connection may be in {MAX_ROOMS} rooms")
+        client.rooms.add(room)
+        await self._sio.enter_room(sid, room)
+
+    async def _leave(self, sid: str, room: str) -> None:
+        self._clients[sid].rooms.discard(room)
+        await self._sio.leave_room(sid, room)
+
+
+def job_room(full_name: str) -> str:
+    """Where the workers of a job hear of its tasks."""
+    return f"jobs:{full_name}"
+
+
+def plain_room(room: str) -> str:
+    """Where pages hear what happens in a room."""
+    return f"room:{room}"
