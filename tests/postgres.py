@@ -12,8 +12,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
@@ -112,6 +113,29 @@ class Server:
         copy.call("pg_basebackup", "-d", source, "-R", "--checkpoint=fast", "--no-sync")
         copy.port = reserve_port()
         return copy
+
+    def require_standby(self, name: str) -> None:
+        """Have each commit wait for a standby of this name, `*` for any, or for none where empty.
+
+        Return when all commits do.
+        """
+        with closing(psycopg.connect(self.url, autocommit=True)) as connection:
+            connection.execute(f"ALTER SYSTEM SET synchronous_standby_names = '{name}'".encode())
+            connection.execute("SELECT pg_reload_conf()")
+        end = time.monotonic() + STOP_LIMIT_SECONDS
+        while self._required_standby() != name:
+            if time.monotonic() > end:
+                raise AssertionError("the server has not read its new settings in time")
+            time.sleep(0.01)
+        with closing(psycopg.connect(self.url, autocommit=True)) as connection:
+            # Commits go by what the checkpointer has read, which it does before a checkpoint.
+            connection.execute("CHECKPOINT")
+
+    def _required_standby(self) -> str:
+        # Connections that are there already read it at a time of their own.
+        with closing(psycopg.connect(self.url, autocommit=True)) as connection:
+            (found,) = connection.execute("SHOW synchronous_standby_names").fetchone() or ("",)
+            return str(found)
 
     def promote(self) -> None:
         """Make the primary of a standby, and return when it is one."""

@@ -82,9 +82,7 @@ class Cluster:
         if self.standby is not None:
             self.standby.make_folder()
             self._copy(self.standby)
-            with self.connect() as connection:
-                connection.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
-                connection.execute("SELECT pg_reload_conf()")
+            self.primary.require_standby("*")
             self._follows()
 
     def destroy(self) -> None:

@@ -2,10 +2,8 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import closing
 
 import httpx
-import psycopg
 import pytest
 
 from ojs_server.app import Server as Node
@@ -16,13 +14,6 @@ from tests.http.steps import JOBS, V1, body
 from tests.postgres import Server
 
 LIMIT_S = 60
-
-
-def wait_for_standby(server: Server, name: str) -> None:
-    """Have commits wait for a standby of this name; without one they wait for nobody."""
-    with closing(psycopg.connect(server.url, autocommit=True)) as connection:
-        connection.execute(f"ALTER SYSTEM SET synchronous_standby_names = '{name}'".encode())
-        connection.execute("SELECT pg_reload_conf()")
 
 
 @pytest.fixture
@@ -46,7 +37,7 @@ async def test_a_primary_without_its_standby_is_not_ready(
 ) -> None:
     async with connect(node) as client:
         await until_ready(client, 200)
-        await asyncio.to_thread(wait_for_standby, durable_postgres, "nobody")
+        await asyncio.to_thread(durable_postgres.require_standby, "nobody")
         # Nobody writes but the node itself, which notices.
         assert (await until_ready(client, 503))["status"] == "degraded"
         async with asyncio.timeout(LIMIT_S):
@@ -54,7 +45,7 @@ async def test_a_primary_without_its_standby_is_not_ready(
         assert answer.status_code == 503
         assert (await client.get(f"{V1}/queues")).status_code == 200
         assert (await client.get("/ready")).status_code == 503
-        await asyncio.to_thread(wait_for_standby, durable_postgres, "")
+        await asyncio.to_thread(durable_postgres.require_standby, "")
         await until_ready(client, 200)
         answer = await client.post(JOBS, json={"type": "a", "args": []})
         assert answer.status_code == 201

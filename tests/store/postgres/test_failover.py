@@ -16,7 +16,7 @@ from tests.store.postgres.conftest import Apart
 from tests.store.postgres.proxy import proxy_before
 from tests.store.postgres.server import LIMIT_S
 from tests.store.postgres.test_outcomes import ON_BOTH_DURABLE, add, carried_out, stored
-from tests.store.postgres.test_standby import strict, waiting
+from tests.store.postgres.test_standby import waiting
 from tests.store.records import a_job, put
 
 
@@ -28,7 +28,7 @@ def standby(durable_postgres: Server) -> Iterator[Server]:
     standby = durable_postgres.standby("second")
     try:
         standby.start()
-        strict(durable_postgres.url, "second")
+        durable_postgres.require_standby("second")
         yield standby
     finally:
         standby.destroy()
@@ -53,7 +53,7 @@ def test_after_a_failover_the_new_primary_tells_the_outcome(
         durable_postgres.stop("immediate")
         standby.start()
         standby.promote()
-        strict(standby.url, "")
+        standby.require_standby("")
         assert asked.result() is False
         put(store, a_job("j2"))
     assert stored(standby.url) == ["before", "j1", "j2"]

@@ -18,19 +18,12 @@ from tests.store.records import a_job, put
 WAITING = f"SELECT pid {OURS} AND wait_event = 'SyncRep'"
 
 
-def strict(url: str, standbys: str) -> None:
-    """Have every commit wait for one of these standbys."""
-    query(url, f"ALTER SYSTEM SET synchronous_standby_names = '{standbys}'")
-    query(url, "SELECT pg_reload_conf()")
-    wait_until(lambda: query(url, "SHOW synchronous_standby_names") == [(standbys,)])
-
-
 @contextmanager
-def lacking_a_standby(url: str, patience_s: float) -> Iterator[PostgresStore]:
+def lacking_a_standby(server: Server, patience_s: float) -> Iterator[PostgresStore]:
     """A store with the job "before", whose commits wait for a standby that is not there."""
-    with closing(PostgresStore(url, node="a", patience_s=patience_s)) as store:
+    with closing(PostgresStore(server.url, node="a", patience_s=patience_s)) as store:
         put(store, a_job("before"))
-        strict(url, "nobody")
+        server.require_standby("nobody")
         yield store
 
 
@@ -51,7 +44,7 @@ def test_a_commit_whose_wait_was_cancelled_is_asked_for_until_it_is_safe(
     durable_postgres: Server, apart: Apart
 ) -> None:
     url = durable_postgres.url
-    with lacking_a_standby(url, patience_s=120) as store:
+    with lacking_a_standby(durable_postgres, patience_s=120) as store:
         asked = apart(carried_out, store, partial(add, job_id="j1"))
         first = waiting(url)
         query(url, f"SELECT pg_cancel_backend({first})")
@@ -61,7 +54,7 @@ def test_a_commit_whose_wait_was_cancelled_is_asked_for_until_it_is_safe(
         query(url, f"SELECT pg_cancel_backend({second})")
         waiting(url, first, second)
         assert not asked.done()
-        strict(url, "")
+        durable_postgres.require_standby("")
         assert asked.result() is True
 
 
@@ -69,12 +62,12 @@ def test_a_commit_that_no_standby_has_is_of_unknown_outcome(
     durable_postgres: Server, apart: Apart
 ) -> None:
     url = durable_postgres.url
-    with lacking_a_standby(url, patience_s=1) as store:
+    with lacking_a_standby(durable_postgres, patience_s=1) as store:
         asked = apart(carried_out, store, partial(add, job_id="j1"))
         query(url, f"SELECT pg_cancel_backend({waiting(url)})")
         with pytest.raises(OutcomeUnknown):
             asked.result()
-        strict(url, "")
+        durable_postgres.require_standby("")
         put(store, a_job("j2"))
     assert stored(url) == ["before", "j1", "j2"]
 
@@ -84,14 +77,14 @@ def test_a_server_that_restarts_during_the_wait_makes_no_commit_safe(
     durable_postgres: Server, apart: Apart
 ) -> None:
     url = durable_postgres.url
-    with lacking_a_standby(url, patience_s=120) as store:
+    with lacking_a_standby(durable_postgres, patience_s=120) as store:
         asked = apart(carried_out, store, partial(add, job_id="j1"))
         waiting(url)
         durable_postgres.stop()
         durable_postgres.start()
         waiting(url)
         assert (asked.done(), stored(url)) == (False, ["before", "j1"])
-        strict(url, "")
+        durable_postgres.require_standby("")
         assert asked.result() is True
 
 
@@ -103,12 +96,12 @@ def test_a_commit_that_is_under_way_is_waited_for(durable_postgres: Server, apar
         closing(PostgresStore(proxy.url, node="a", patience_s=120)) as store,
     ):
         put(store, a_job("before"))
-        strict(url, "nobody")
+        durable_postgres.require_standby("nobody")
         asked = apart(carried_out, store, partial(add, job_id="j1"))
         waiting(url)
         proxy.cut()
         wait_until(lambda: blocked(url) == 1)
         assert (asked.done(), stored(url)) == (False, ["before"])
-        strict(url, "")
+        durable_postgres.require_standby("")
         assert asked.result() is True
     assert stored(url) == ["before", "j1"]
