@@ -38,8 +38,13 @@ async def worker_calls(stage: Stage) -> None:
 
 @case("OJS-HTP-003", "OJS-HTP-004", "OJS-HTP-010", level=1)
 async def other_spellings_of_jobs(stage: Stage) -> None:
-    """Fetch, ack, nack, fail and cancel work at their other paths, with and without a body."""
+    """Enqueue, fetch, ack, nack, fail and cancel work at their other paths, with and without a
+    body."""
     queue = stage.name()
+    sent = {"type": "test.case", "args": [], "queue": queue}
+    made = await stage.post("/api/v1/jobs", sent)
+    job = made.expect(201, {"job.queue": {"$eq": queue}})["job.id"]
+    (await stage.delete(f"jobs/{job}")).expect(200)
 
     async def held() -> str:
         await stage.enqueue(queue)

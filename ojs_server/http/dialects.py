@@ -104,6 +104,8 @@ ALIASES: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
     ("GET", "/ojs/v1/admin/config"): ("GET", "/ojs/v1/admin/system/config"),
     ("GET", "/ojs/v1/admin/observability/health"): ("GET", "/ojs/v1/health"),
     ("GET", "/ojs/v1/metrics"): ("GET", "/metrics"),
+    # Adapters of the JavaScript SDK enqueue under a path of their own.
+    ("POST", "/api/v1/jobs"): ("POST", "/ojs/v1/jobs"),
     # The command line's doctor leaves the first part of the path out.
     ("GET", "/v1/health"): ("GET", "/ojs/v1/health"),
     ("GET", "/v1/queues"): ("GET", "/ojs/v1/queues"),
