@@ -1,0 +1,190 @@
+"""The machine is asked for time, chance, threads and names in one place, which hands them down.
+
+What cannot be handed down is listed with its reason, so that a simulation knows what it lacks.
+"""
+
+import ast
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("ojs_server", "ojs_worker", "ojs_wire")
+MACHINE = frozenset(
+    {
+        "concurrent.futures.ThreadPoolExecutor",
+        "datetime.datetime.now",
+        "datetime.datetime.utcnow",
+        "os.getpid",
+        "os.urandom",
+        "random",
+        "secrets",
+        "socket.gethostname",
+        "threading.Thread",
+        "threading.Timer",
+        "time",
+        "uuid.uuid1",
+        "uuid.uuid4",
+    }
+)
+ASKED_FOR_IN = frozenset({"ojs_server/environment.py", "ojs_worker/environment.py"})
+REAL_TIME = "PostgreSQL is another process, and answers in real time"
+PROCESSES = "signals and child processes are the machine's own"
+NO_LOOP = "programs without an event loop wait in threads"
+# What asks the machine itself: files or folders, and why.
+EXCEPTIONS: Mapping[str, str] = {
+    "ojs_server/http/unfinished.py": "it answers on sockets before there is an application",
+    "ojs_server/store/postgres": REAL_TIME,
+    "ojs_wire/lines.py": "log lines have the time of their writing",
+    "ojs_worker/blocking.py": NO_LOOP,
+    "ojs_worker/child.py": PROCESSES,
+    "ojs_worker/cli.py": PROCESSES,
+    "ojs_worker/client/blocking.py": NO_LOOP,
+    "ojs_worker/demo.py": "its handlers compute for as long as they are asked to",
+    "ojs_worker/direct.py": "its connections are sockets",
+    "ojs_worker/encryption.py": "a nonce that a seed decides would give the key away",
+    "ojs_worker/reload.py": PROCESSES,
+    "ojs_worker/signals.py": PROCESSES,
+    "ojs_worker/testing/clock.py": "a sandbox begins at the present, unless told otherwise",
+    "ojs_worker/testing/here.py": NO_LOOP,
+    "ojs_worker/threads.py": "its threads are those that the environment hands out",
+    "ojs_worker/watch.py": "an environment says whether it watches",
+}
+# What changes with each use, so that a module that kept one would remember earlier runs.
+STATEFUL = frozenset(
+    {
+        "collections.Counter",
+        "collections.defaultdict",
+        "collections.deque",
+        "itertools.count",
+        "itertools.cycle",
+        "ojs_server.environment.chance",
+        "ojs_server.environment.machine",
+        "ojs_wire.values.RisingIds",
+        "ojs_worker.environment.machine",
+        "random.Random",
+        "threading.local",
+    }
+)
+# The names of prepared statements, which no two connections of a process share.
+REMEMBER = {"ojs_server/store/postgres/pipe.py"}
+
+
+def test_only_the_environment_asks_the_machine() -> None:
+    asking = {path for path, tree in _files(ROOT) if _used(tree, MACHINE)} - ASKED_FOR_IN
+    excepted = {
+        path: name for path in asking for name in EXCEPTIONS if Path(path).is_relative_to(name)
+    }
+    assert asking - excepted.keys() == set()
+    assert set(EXCEPTIONS) - set(excepted.values()) == set(), "these ask for nothing any more"
+
+
+def test_no_module_remembers_earlier_runs() -> None:
+    assert {path for path, tree in _files(ROOT) if _remembers(tree)} == REMEMBER
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import time",
+        "from time import monotonic",
+        "def f():\n    import random",
+        "import threading as t\nt.Thread(target=print)",
+        "from concurrent.futures import ThreadPoolExecutor",
+        "import concurrent.futures\nconcurrent.futures.ThreadPoolExecutor()",
+        "from datetime import datetime as d\nd.now()",
+        "import os\nx = [os.getpid()]",
+    ],
+)
+def test_who_asks_the_machine_is_found(source: str) -> None:
+    assert _used(ast.parse(source), MACHINE)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import asyncio\nasyncio.sleep(1)",
+        "from datetime import datetime\ndatetime.fromtimestamp(1)",
+        "import threading\nthreading.Lock()",
+        "import os\nos.getenv('A')",
+        "def f(random):\n    return random.bits(1)",
+    ],
+)
+def test_who_does_not_ask_is_not(source: str) -> None:
+    assert not _used(ast.parse(source), MACHINE)
+
+
+@pytest.mark.parametrize(
+    ("source", "remembers"),
+    [
+        ("from ojs_wire.values import RisingIds\nnew_id: Final = RisingIds(bits)", True),
+        ("import random\nlast = f(random.Random())", True),
+        ("class A:\n    ids = count()\nfrom itertools import count", True),
+        ("def f():\n    global x\n    x = 1", True),
+        ("import random\ndef f():\n    return random.Random()", False),
+        ("from itertools import count\nf = lambda: count()", False),
+    ],
+)
+def test_a_module_that_remembers_is_found(source: str, remembers: bool) -> None:
+    assert _remembers(ast.parse(source)) is remembers
+
+
+def _files(root: Path) -> Iterator[tuple[str, ast.Module]]:
+    for package in PACKAGES:
+        files = sorted((root / package).rglob("*.py"))
+        assert files, f"{package} has no module to check"
+        for file in files:
+            yield file.relative_to(root).as_posix(), ast.parse(file.read_text(encoding="utf-8"))
+
+
+def _used(tree: ast.AST, names: frozenset[str]) -> bool:
+    """Tell whether a module imports any of these names, or reaches one through an import."""
+    imported = _imported(tree)
+    return any(
+        _within(name, names)
+        for name in (*imported.values(), *(_full(node, imported) for node in ast.walk(tree)))
+    )
+
+
+def _remembers(tree: ast.Module) -> bool:
+    imported = _imported(tree)
+    return any(
+        isinstance(node, ast.Call) and _full(node.func, imported) in STATEFUL
+        for node in _run_at_import(tree)
+    ) or any(isinstance(node, ast.Global) for node in ast.walk(tree))
+
+
+def _run_at_import(node: ast.AST) -> Iterator[ast.AST]:
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield child
+            yield from _run_at_import(child)
+
+
+def _imported(tree: ast.AST) -> dict[str, str]:
+    """The full name behind each name that an import binds."""
+    found: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                top = alias.name.partition(".")[0]
+                found[alias.asname or top] = alias.name if alias.asname else top
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            for alias in node.names:
+                found[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+    return found
+
+
+def _full(node: ast.AST, imported: Mapping[str, str]) -> str:
+    """The full name that an expression reaches through an import; empty where it is none."""
+    if isinstance(node, ast.Name):
+        return imported.get(node.id, "")
+    if isinstance(node, ast.Attribute) and (before := _full(node.value, imported)):
+        return f"{before}.{node.attr}"
+    return ""
+
+
+def _within(name: str, names: frozenset[str]) -> bool:
+    parts = name.split(".")
+    return any(".".join(parts[:depth]) in names for depth in range(1, len(parts) + 1))

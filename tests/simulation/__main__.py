@@ -1,0 +1,8 @@
+"""Plays one simulation, and writes what was said in it to the output."""
+
+import sys
+from pathlib import Path
+
+from tests.simulation.world import simulated
+
+sys.stdout.buffer.write(simulated(Path(sys.argv[1]), int(sys.argv[2])))

@@ -1,0 +1,44 @@
+"""Engine, store and SDK play the same play twice, to the byte."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.simulation.world import simulated
+
+ROOT = Path(__file__).parents[2]
+
+
+def played(path: Path, seed: int, hash_seed: int) -> bytes:
+    """A play in a process of its own, in which sets have an order of their own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.simulation", str(path), str(seed)],
+        capture_output=True,
+        check=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONHASHSEED": str(hash_seed)},
+    )
+    return done.stdout
+
+
+def test_a_play_is_the_same_in_every_process(tmp_path: Path) -> None:
+    one, other = (played(tmp_path / f"{number}.db", 1, number) for number in (1, 2))
+    assert one.splitlines() == other.splitlines()
+
+
+def test_a_play_has_what_it_is_about(tmp_path: Path) -> None:
+    said = simulated(tmp_path / "ojs.db", 2)
+    for part in (
+        b"> POST /ojs/v1/jobs ",
+        b"> /ojs/v1/events/stream",
+        b"at last",
+        b'"outcome":"fail"',
+        b"\nqueue_counts ",
+    ):
+        assert part in said
+
+
+def test_another_seed_makes_another_play(tmp_path: Path) -> None:
+    one, other = (simulated(tmp_path / f"{seed}.db", seed) for seed in (3, 4))
+    assert one != other
