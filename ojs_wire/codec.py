@@ -1,7 +1,7 @@
 """The one JSON encoder and decoder of the project, and the checks a JSON text must pass first."""
 
 from collections.abc import Sequence
-from typing import Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeAlias, TypeVar
 
 import msgspec
 
@@ -16,6 +16,9 @@ _decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 encode = _encoder.encode
 
 Typed = TypeVar("Typed")
+
+# A JSON text, as it is kept and passed on.
+Json: TypeAlias = Annotated[bytes, "JSON"]
 
 
 class MalformedJSON(ValueError):

@@ -7,6 +7,8 @@ from typing import Final
 
 import msgspec
 
+from ojs_wire.codec import Json
+
 # The bits of `Job.beside`.
 CHECKPOINT: Final = 1
 PROGRESS: Final = 2
@@ -21,10 +23,10 @@ class Checkpoint(msgspec.Struct, frozen=True):
 
     job_id: str
     sequence: int
-    state: bytes
+    state: Json
     saved_at: int
     step_index: int | None = None
-    metadata: bytes | None = None
+    metadata: Json | None = None
 
 
 class Progress(msgspec.Struct, frozen=True):
@@ -36,8 +38,8 @@ class Progress(msgspec.Struct, frozen=True):
     job_id: str
     attempt: int
     value: float | None
-    message: bytes | None
-    data: bytes | None
-    checkpoint: bytes | None
+    message: Json | None
+    data: Json | None
+    checkpoint: Json | None
     updated_at: int
     told_at: int

@@ -16,6 +16,7 @@ from ojs_server.domain.tenant import apart
 from ojs_server.domain.validate import Draft, parse_draft
 from ojs_server.domain.zones import parse_zone
 from ojs_wire import codec
+from ojs_wire.codec import Json
 from ojs_wire.values import format_timestamp
 
 # A fired job that names no visibility timeout is hidden for at least this long.
@@ -67,7 +68,7 @@ class CronEntry(msgspec.Struct, frozen=True):
     timezone: str
     overlap: str
     enabled: bool
-    definition: bytes
+    definition: Json
     created_at: int
     updated_at: int
     counted_from: int

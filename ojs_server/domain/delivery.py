@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from ojs_server.domain.errors import Conflict
+from ojs_wire.codec import Json
 from ojs_wire.values import RandomBits, uuid7
 
 # The pause after each failed attempt; the one after the last step is not followed by another.
@@ -44,7 +45,7 @@ class Delivery(msgspec.Struct, frozen=True):
     webhook_id: str
     event_id: str
     event_type: str
-    body: bytes
+    body: Json
     status: str
     attempt: int
     due_at: int | None

@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 
-from ojs_wire.codec import encode
+from ojs_wire.codec import Json, encode
 
 
 class State:
@@ -60,9 +60,9 @@ class Job(msgspec.Struct, frozen=True, gc=False):
     lease_ms: int | None = None
     run_ms: int | None = None
     retry_delay_ms: int | None = None
-    spec: bytes = b"{}"
-    error: bytes | None = None
-    errors: bytes | None = None
+    spec: Json = b"{}"
+    error: Json | None = None
+    errors: Json | None = None
     workflow_id: str | None = None
     workflow_node: int | None = None
     trace_id: str | None = None
@@ -85,12 +85,12 @@ class StoredJob(msgspec.Struct, frozen=True, gc=False):
     """A whole job: the record, what its producer sent, and what its worker answered."""
 
     job: Job
-    args: bytes
-    meta: bytes
+    args: Json
+    meta: Json
     request_hash: bytes | None = None
-    result: bytes | None = None
+    result: Json | None = None
     unique_key: bytes | None = None
-    parent_results: bytes | None = None
+    parent_results: Json | None = None
 
 
 class Lease(msgspec.Struct, frozen=True, gc=False):
@@ -163,7 +163,7 @@ class Change(msgspec.Struct, frozen=True, gc=False):
     before: Job
     after: Job
     events: tuple[Event, ...]
-    result: bytes | None = None
+    result: Json | None = None
     dead_letter: bool = False
     lost: Earlier | None = None
     ended_by: str | None = None

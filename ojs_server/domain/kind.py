@@ -5,6 +5,7 @@ import hashlib
 import msgspec
 
 from ojs_server.domain.errors import invalid
+from ojs_wire.codec import Json
 from ojs_wire.values import JOB_TYPE, MAX_NAME
 
 # The room of function blocks, which know none.
@@ -20,8 +21,8 @@ class Kind(msgspec.Struct, frozen=True):
     name: str
     type: str
     queue: str | None = None
-    schema: bytes | None = None
-    result_schema: bytes | None = None
+    schema: Json | None = None
+    result_schema: Json | None = None
     created_at: int = 0
     updated_at: int = 0
     deleted_at: int | None = None

@@ -12,7 +12,7 @@ from ojs_server.domain.errors import TooLarge, invalid
 from ojs_server.domain.fields import job_type
 from ojs_server.domain.naming import nearest
 from ojs_server.domain.version import Version, parse_version
-from ojs_wire.codec import encode
+from ojs_wire.codec import Json, encode
 from ojs_wire.values import kind_of
 
 # What becomes of a job whose arguments do not fit.
@@ -42,9 +42,9 @@ class Schema(msgspec.Struct, frozen=True):
     """
 
     mark: SchemaMark
-    written: bytes
+    written: Json
     created_at: int
-    document: bytes
+    document: Json
     chosen_uri: str | None = None
 
     @property

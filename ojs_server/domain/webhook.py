@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from ojs_wire import codec
+from ojs_wire.codec import Json
 from ojs_wire.values import RandomBits, uuid7
 
 # For how long the secret before the last is still signed with.
@@ -47,7 +48,7 @@ class Webhook(msgspec.Struct, frozen=True):
 
     id: str
     url: str
-    wish: bytes
+    wish: Json
     active: bool
     secret: str
     old_secret: str | None

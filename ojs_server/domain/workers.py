@@ -17,6 +17,7 @@ import msgspec
 
 from ojs_server.domain.errors import invalid
 from ojs_server.domain.naming import nearest
+from ojs_wire.codec import Json
 
 
 class WorkerState(StrEnum):
@@ -65,7 +66,7 @@ class Worker(msgspec.Struct, frozen=True):
     seen_at: int = 0
     created_at: int = 0
     gone_at: int | None = None
-    profile: bytes = b"{}"
+    profile: Json = b"{}"
     presence: str = Presence.ONLINE
     deleted_at: int | None = None
     principal: str | None = None

@@ -6,6 +6,7 @@ import msgspec
 
 from ojs_server.domain.workflow_plan import Plan, Progress, WorkflowState, progress_of
 from ojs_wire import codec
+from ojs_wire.codec import Json
 
 _plan: Final = msgspec.json.Decoder(Plan)
 
@@ -17,7 +18,7 @@ class Workflow(msgspec.Struct, frozen=True):
     name: str | None
     kind: str
     state: str
-    plan: bytes
+    plan: Json
     progress: str
     created_at: int
     finished_at: int | None = None
@@ -34,17 +35,17 @@ class WorkflowJob(msgspec.Struct, frozen=True):
 
     workflow_id: str
     node: int
-    request: bytes | None = None
+    request: Json | None = None
     job_id: str | None = None
-    result: bytes | None = None
-    error: bytes | None = None
+    result: Json | None = None
+    error: Json | None = None
     ended_at: int | None = None
 
 
 class WaitingJob(msgspec.Struct, frozen=True):
     """The request of a node that waits, or how much there is to hand on of one that has ended."""
 
-    request: bytes | None
+    request: Json | None
     job_id: str | None
     result_size: int | None
     error_size: int | None
@@ -56,7 +57,7 @@ class MemberJob(msgspec.Struct, frozen=True):
     node: int
     job_id: str
     ended_at: int | None = None
-    error: bytes | None = None
+    error: Json | None = None
     state: str | None = None
     started_at: int | None = None
     # In bytes; None where the job has no result, or is gone.
@@ -68,7 +69,7 @@ class MemberProgress(msgspec.Struct, frozen=True):
 
     node: int
     value: float | None
-    data: bytes | None
+    data: Json | None
 
 
 class WorkflowView(msgspec.Struct, frozen=True):

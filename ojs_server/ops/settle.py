@@ -16,6 +16,7 @@ from ojs_server.domain.queue_config import NO_CONFIG, require_type
 from ojs_server.domain.repetition import acknowledged_before
 from ojs_server.ops.operation import OnJob, Result, Stage, handles
 from ojs_server.ops.work import Work
+from ojs_server.store.records import Leased
 
 
 class Repeated(msgspec.Struct, frozen=True):
@@ -200,7 +201,7 @@ def run(work: Work, ops: Sequence[Transition[Change | Repeated]]) -> list[Outcom
         if isinstance(outcome, Change):
             (removed if isinstance(op, Remove) else changes).append(outcome)
             # One call may name a job twice; the second sees what the first left.
-            stored[op.job_id] = (outcome.after, None)
+            stored[op.job_id] = Leased(outcome.after, None)
     work.apply(changes)
     work.remove([change.before for change in removed])
     for change in removed:

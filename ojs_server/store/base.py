@@ -31,8 +31,11 @@ from ojs_server.store.records import (
     EventPage,
     EventTally,
     Foreseen,
+    Held,
     JobIds,
     JobPage,
+    Leased,
+    LimitLoad,
     LimitPage,
     LogSpan,
     Opened,
@@ -42,6 +45,7 @@ from ojs_server.store.records import (
     Receipt,
     ScheduledIds,
     Span,
+    WholeJob,
     WorkerLoad,
 )
 from ojs_server.store.routing import RoutingReader, RoutingTx
@@ -171,7 +175,7 @@ class Tx(WorkflowTx, WebhookTx, SchemaTx, RoutingTx, SharingTx, KindTx, CronTx, 
     def insert_new_jobs(self, jobs: Sequence[StoredJob]) -> None:
         """Store jobs with ids that were just made: nobody else has them."""
 
-    def load_jobs(self, ids: Iterable[str]) -> dict[str, tuple[Job, Lease | None]]:
+    def load_jobs(self, ids: Iterable[str]) -> dict[str, Leased]:
         """Lock and read jobs with their leases."""
 
     def load_requests(self, ids: Iterable[str]) -> dict[str, bytes | None]:
@@ -269,7 +273,7 @@ class Tx(WorkflowTx, WebhookTx, SchemaTx, RoutingTx, SharingTx, KindTx, CronTx, 
     def extend_leases(self, leases: Sequence[Lease]) -> None:
         """Store the new `expires_at` of leases."""
 
-    def load_lapsed(self, judged_since: int, until: int, limit: int) -> list[tuple[Job, Lease]]:
+    def load_lapsed(self, judged_since: int, until: int, limit: int) -> list[Held]:
         """Lock the jobs whose lease or run time was over by the moment `until`.
 
         A job that was handed out before `judged_since` (its `started_at`) is judged only when
@@ -277,7 +281,7 @@ class Tx(WorkflowTx, WebhookTx, SchemaTx, RoutingTx, SharingTx, KindTx, CronTx, 
         worker; one handed out later could be heard of all along and is judged at once.
         """
 
-    def load_held(self, worker_ids: Sequence[str]) -> list[tuple[Job, Lease]]:
+    def load_held(self, worker_ids: Sequence[str]) -> list[Held]:
         """Lock the jobs that these workers hold."""
 
     # Workers.
@@ -437,7 +441,7 @@ class Reader(
     def ping(self) -> None:
         """Touch the database."""
 
-    def job(self, job_id: str) -> tuple[StoredJob, Lease | None] | None:
+    def job(self, job_id: str) -> WholeJob | None:
         """One whole job and who holds it."""
 
     def ended_by(self, job_id: str) -> str | None:
@@ -482,7 +486,7 @@ class Reader(
     def span(self, queue: str, after: str, size: int) -> Span | None:
         """The jobs of a queue among the next `size` jobs after an id, whatever their queue."""
 
-    def limit(self, name: str) -> tuple[Limit, int] | None:
+    def limit(self, name: str) -> LimitLoad | None:
         """One limit, and how many available jobs have its key."""
 
     def limits(self, limit: int, offset: int, prefix: str = "") -> LimitPage:

@@ -1,116 +1,145 @@
 """Named SQL, loaded from the files beside each store.
 
-A file holds statements under `-- name: …` and a line that says what for. `{rows}` in a
-statement stands for the rows that are bound, each of which is as its `-- row: …` says: a table with
-the columns `column1`, `column2` and so on, or a list where a row is but `?`. `-- columns: …` names
-what an INSERT fills with them, for statements that leave out what no row has. A text under
-`-- fragment: …` is put in wherever a statement or fragment of the folder says `{that_name}`.
+A file holds statements under `-- name: …` and a line that says what for. What they take and return
+is checked when they are loaded:
+
+- `-- row: …` says what each row is that is bound: a record (`Worker`), some attributes of one
+  (`Change(before.id, after.state)`, where `*` stands for all columns), or columns with their types
+  (`id text, priority int8`). `{rows}` in the statement stands for a table of them, `{columns}` for
+  their names, as an INSERT lists them, and `{list}` for the values of the only column.
+- `-- returns: …` names the record that each row of the answer becomes.
+- `-- lane: …` is a part that is repeated where the statement says `{lanes}`.
+
+`{Worker}` stands for the columns of a record. A text under `-- fragment: …` is put in wherever a
+statement or fragment of the folder says `{that_name}`.
 """
 
 import re
-from collections.abc import Iterator
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Mapping
 from importlib import resources
-from itertools import count as count_from
+from typing import Any, Final
 
 import msgspec
 
-_NAME = re.compile(r"^-- (name|fragment): (\w+)$", re.MULTILINE)
-_ROW = re.compile(r"^-- row: (.+)$", re.MULTILINE)
-_COLUMNS = re.compile(r"^-- columns: (.+)$", re.MULTILINE)
+from ojs_server.store.columns import RECORDS, Row, Rows, columns_of, reader_of, rows_of, selected
+
+_NAME: Final = re.compile(r"^-- (name|fragment): (\w+)$", re.MULTILINE)
+# Goes on where the next line is indented.
+_SAID: Final = re.compile(r"^-- (row|returns|lane): (.+(?:\n--(?:   .*| \)))*)$", re.MULTILINE)
+_PUT_IN: Final = re.compile(r"\{(\w+)\}")
+# Filled in by each store, for as many rows or lanes as there are.
+_BOUND: Final = frozenset({"rows", "columns", "list", "lanes", "lane", "n", "most"})
 
 
-class Query(msgspec.Struct, frozen=True):
-    """One statement and the shape of the rows it takes."""
+class Dialect(msgspec.Struct, frozen=True):
+    """A database's own way with types: how a column is selected, and how its value is read."""
+
+    selected: Mapping[str, str] = {}
+    read: Mapping[str, Callable[[Any], Any]] = {}
+
+
+class Query(msgspec.Struct, frozen=True, eq=False):
+    """One statement, the rows that it takes, and what it returns."""
 
     name: str
     sql: str
-    row: str = ""
-    # Where they are named, each of them is NULL without a value, or always has one.
-    columns: str = ""
-
-    @property
-    def is_list(self) -> bool:
-        """Whether each row is one value of a list, and not a row of a table."""
-        return self.row == "?"
-
-    def of_rows(
-        self,
-        count: int,
-        empty: tuple[int, ...] = (),
-        alike: tuple[int, ...] = (),
-        *,
-        filled: bool = False,
-    ) -> str:
-        """The statement for this many rows.
-
-        The rows of a table leave out the places that are `empty`, and those that are `alike`,
-        whose values are bound once and before all others. Where they are `filled` up, those are
-        none whose first value is NULL.
-        """
-        if self.is_list:
-            return self.sql.replace("{rows}", ",".join("?" * count))
-        return _of_table(self.sql, self.row, self.columns, count, empty, alike, filled)
+    rows: Rows | None = None
+    returns: type | None = None
+    lane: str = ""
+    # Makes what it returns of a row.
+    read: Callable[[Row], Any] | None = None
 
 
-@lru_cache(maxsize=2048)
-def _of_table(
-    sql: str,
-    row: str,
-    names: str,
-    count: int,
-    empty: tuple[int, ...],
-    alike: tuple[int, ...],
-    filled: bool,
-) -> str:
-    shared = {place: f"?{number}" for number, place in enumerate(alike, 1)}
-    shared |= dict.fromkeys(empty, "NULL")
-    own = (f"own.column{number}" for number in count_from(1))
-    values = [
-        (place, f"{item.replace('?', shared.get(place) or next(own))} AS column{place + 1}")
-        for place, item in enumerate(row[1:-1].split(","))
-        if not names or place not in empty
-    ]
-    columns = ",".join(value for _, value in values)
-    each = ",".join("?" * (row.count("?") - len(shared))) or "NULL"
-    # WHERE, since an ON CONFLICT that followed FROM would be read as the ON of a join.
-    which = "own.column1 IS NOT NULL" if filled else "true"
-    rows = f"SELECT {columns} FROM (VALUES {','.join([f'({each})'] * count)}) AS own WHERE {which}"
-    if names:
-        named = names.split(", ")
-        rows = f"({','.join(named[place] for place, _ in values)}) {rows}"
-    return sql.replace("{rows}", rows)
-
-
-def load_queries(package: str) -> dict[str, Query]:
+def load_queries(package: str, dialect: Dialect) -> dict[str, Query]:
     """Every statement of the `sql` folder of a store's package."""
     folder = resources.files(package).joinpath("sql")
     files = sorted((f for f in folder.iterdir() if f.name.endswith(".sql")), key=lambda f: f.name)
-    parts = [part for file in files for part in split_parts(file.read_text(encoding="utf-8"))]
-    fragments = {query.name: query.sql for kind, query in parts if kind == "fragment"}
-    fragments = {name: _fill(sql, fragments) for name, sql in fragments.items()}
+    return queries_of([file.read_text(encoding="utf-8") for file in files], dialect)
+
+
+def queries_of(texts: list[str], dialect: Dialect) -> dict[str, Query]:
+    """The statements of some files."""
+    parts = [part for text in texts for part in split_parts(text)]
+    put_in = {name: selected(one, dialect.selected) for name, one in RECORDS.items() if one.table}
+    put_in |= {part.name: part.sql for part in parts if part.is_fragment}
     found: dict[str, Query] = {}
-    for kind, query in parts:
-        if kind == "name":
-            if query.name in found:
-                raise ValueError(f"{package}: two statements are named {query.name}")
-            sql = _fill(query.sql, fragments)
-            found[query.name] = msgspec.structs.replace(query, sql=sql)
+    for part in parts:
+        if part.is_fragment:
+            continue
+        if part.name in found:
+            raise ValueError(f"two statements are named {part.name}")
+        try:
+            found[part.name] = _query(part, put_in, dialect)
+        except ValueError as error:
+            raise ValueError(f"statement {part.name}: {error}") from error
     return found
 
 
-def split_parts(text: str) -> Iterator[tuple[str, Query]]:
-    """The statements and fragments of one file, each with its kind."""
+class Part(msgspec.Struct, frozen=True):
+    """A statement or fragment as it is written, with what it says of itself."""
+
+    name: str
+    sql: str
+    said: Mapping[str, str] = {}
+    is_fragment: bool = False
+
+
+def split_parts(text: str) -> Iterator[Part]:
+    """The statements and fragments of one file."""
     marks = list(_NAME.finditer(text))
     for mark, following in zip(marks, [*marks[1:], None], strict=True):
         body = text[mark.end() : following.start() if following else len(text)]
-        row, columns = _ROW.search(body), _COLUMNS.search(body)
+        said = {
+            found[1]: " ".join(found[2].replace("\n--", "").split())
+            for found in _SAID.finditer(body)
+        }
         lines = (line for line in body.splitlines() if line and not line.startswith("--"))
-        said = (found[1].strip() if found else "" for found in (row, columns))
-        yield mark[1], Query(mark[2], "\n".join(lines), *said)
+        yield Part(mark[2], "\n".join(lines), said, mark[1] == "fragment")
 
 
-def _fill(sql: str, fragments: dict[str, str]) -> str:
-    for name, text in fragments.items():
-        sql = sql.replace("{" + name + "}", text)
-    return sql
+def _query(part: Part, put_in: Mapping[str, str], dialect: Dialect) -> Query:
+    sql = _filled(part.sql, put_in)
+    rows = rows_of(part.said["row"]) if "row" in part.said else None
+    if (rows is None) != ("{rows}" not in sql and "{list}" not in sql):
+        raise ValueError("it takes rows, or says so, but not both")
+    if rows is not None and "{list}" in sql and len(rows.columns) > 1:
+        raise ValueError("a list has but one column")
+    query = Query(part.name, sql, rows, lane=_filled(part.said.get("lane", ""), put_in))
+    if "returns" not in part.said:
+        return query
+    record = RECORDS.get(part.said["returns"])
+    if record is None:
+        raise ValueError(f"there is no record {part.said['returns']}")
+    wanted = [column.name for column in columns_of(record)]
+    if (names := returned(sql)) != wanted:
+        raise ValueError(
+            f"{record.type.__name__} has the columns {wanted}, but {names} are returned"
+        )
+    read = reader_of(record, dialect.read)
+    return msgspec.structs.replace(query, returns=record.type, read=read)
+
+
+def _filled(sql: str, put_in: Mapping[str, str]) -> str:
+    def text(found: re.Match[str]) -> str:
+        name = found[1]
+        if name in _BOUND:
+            return found[0]
+        if name not in put_in:
+            raise ValueError(f"nothing is known to put in for {{{name}}}")
+        return _filled(put_in[name], put_in)
+
+    return _PUT_IN.sub(text, sql)
+
+
+def returned(sql: str) -> list[str]:
+    """The names of the columns that a statement returns, "" for one without."""
+    flat = re.sub(r"'[^']*'", "", sql)
+    while (inner := re.sub(r"\([^()]*\)", ";", flat)) != flat:
+        flat = inner
+    found = re.search(r"\bRETURNING\b(.*)", flat, re.DOTALL) or re.search(
+        r"\bSELECT\b(?: DISTINCT\b)?(.*?)(?:\bFROM\b|\bORDER BY\b|$)", flat, re.DOTALL
+    )
+    if found is None:
+        return []
+    ends = (re.search(r'(\w+)"?$', item.strip()) for item in found[1].split(","))
+    return [end[1] if end else "" for end in ends]

@@ -5,11 +5,14 @@ from typing import NamedTuple
 
 import msgspec
 
-from ojs_server.domain.job import Event, Job, StoredJob
+from ojs_server.domain.job import Event, Job, Lease, StoredJob
 from ojs_server.domain.kind import Kind
 from ojs_server.domain.limit import Limit
 from ojs_server.domain.queue_config import QueueConfig
+from ojs_server.domain.schema import SchemaMark
 from ojs_server.domain.workers import Worker
+from ojs_server.domain.workflow_record import WaitingJob
+from ojs_wire.codec import Json
 
 
 class Contended(msgspec.Struct, frozen=True):
@@ -41,9 +44,37 @@ class Claimed(msgspec.Struct, frozen=True):
     """A job that the claim just made active, with its payload."""
 
     job: Job
-    args: bytes
-    meta: bytes
-    parent_results: bytes | None = None
+    args: Json
+    meta: Json
+    parent_results: Json | None = None
+
+
+class Held(NamedTuple):
+    """A job and the lease that is on it."""
+
+    job: Job
+    lease: Lease
+
+
+class Leased(NamedTuple):
+    """A job, and the lease on it where there is one."""
+
+    job: Job
+    lease: Lease | None
+
+
+class WholeJob(NamedTuple):
+    """A whole job, and the lease on it where there is one."""
+
+    stored: StoredJob
+    lease: Lease | None
+
+
+class Keyed(NamedTuple):
+    """A job and its fingerprint."""
+
+    job: Job
+    unique_key: bytes
 
 
 class Lane(NamedTuple):
@@ -74,6 +105,26 @@ class QueueCounts(msgspec.Struct, frozen=True):
     configured_at: int | None = None
 
 
+class QueueSums(NamedTuple):
+    """A queue as it is stored: its configuration, and the sums of its counters by state."""
+
+    name: str
+    paused: bool
+    created_at: int
+    changed_at: int | None
+    scheduled: int
+    available: int
+    pending: int
+    active: int
+    completed: int
+    retryable: int
+    cancelled: int
+    discarded: int
+    bytes: int
+    config: QueueConfig | None
+    configured_at: int | None
+
+
 class QueueLoad(NamedTuple):
     """How many jobs of a queue run, how many wait (depth), their bytes, and how many for later."""
 
@@ -90,10 +141,17 @@ class Span(msgspec.Struct, frozen=True):
     last: str
 
 
+class LimitLoad(NamedTuple):
+    """A limit, and how many jobs wait with its key."""
+
+    limit: Limit
+    waiting: int
+
+
 class LimitPage(msgspec.Struct, frozen=True):
     """Limits by name, each with how many jobs wait with its key, and how many there are."""
 
-    limits: Sequence[tuple[Limit, int]]
+    limits: Sequence[LimitLoad]
     total: int
 
 
@@ -132,11 +190,35 @@ class WorkerLoad(msgspec.Struct, frozen=True):
     job_ids: tuple[str, ...]
 
 
+class KindRun(NamedTuple):
+    """A kind of jobs, and one of the workers that run it."""
+
+    kind: Kind
+    worker_id: str | None
+
+
 class Staffed(NamedTuple):
     """A kind of jobs of a room, and the workers that run it."""
 
     kind: Kind
     workers: tuple[str, ...]
+
+
+class SchemaHead(NamedTuple):
+    """A schema without its text."""
+
+    mark: SchemaMark
+    written: Json
+    created_at: int
+    uri: str | None
+
+
+class WaitingNode(NamedTuple):
+    """A job of a workflow that waits, and its place."""
+
+    job: WaitingJob
+    workflow_id: str
+    node: int
 
 
 class EventFilter(msgspec.Struct, frozen=True):

@@ -1,7 +1,7 @@
 """The methods by which transactions run named statements: what tests watch."""
 
 # One that sends ahead has two more. Workers and jobs with their leases it reads by none of these.
-_ALL = ("run", "all", "run_rows", "all_rows", "_send", "_say")
+_ALL = ("run", "all", "run_batch", "all_batch", "_send", "_say")
 
 
 def ways(kind: type) -> list[str]:

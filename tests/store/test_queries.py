@@ -1,12 +1,15 @@
 """Named SQL: how files become statements, and that both stores have the same ones."""
 
 import re
+from collections.abc import Mapping
+from importlib import resources
 
 import pytest
 
+from ojs_server.store.columns import rows_of
 from ojs_server.store.postgres.statements import STATEMENTS, statement_of
-from ojs_server.store.queries import Query, load_queries, split_parts
-from ojs_server.store.sqlite.statements import PACKAGE as SQLITE
+from ojs_server.store.queries import Dialect, Part, Query, queries_of, returned, split_parts
+from ojs_server.store.sqlite.statements import DIALECT, QUERIES, of_list, of_rows
 
 # Nodes, notices, locks and lost commits: what one file with one server does not have.
 ONLY_POSTGRES = {
@@ -64,91 +67,171 @@ b
 
 -- name: second
 -- Another, of rows.
--- row: (?,?)
-INSERT INTO t VALUES {rows}
+-- row: a text,
+--     b json
+INSERT INTO t ({columns}) {rows}
 """
+LEASE = "UPDATE leases SET expires_at = new.expires_at FROM ({rows}) AS new"
+
+
+def loaded(text: str, dialect: Dialect = DIALECT) -> Query:
+    (query,) = queries_of([f"-- name: q\n{text}\n"], dialect).values()
+    return query
+
+
+def of(sql: str, row: str) -> Query:
+    return Query("q", sql, rows_of(row))
 
 
 def test_both_stores_have_the_same_statements() -> None:
-    assert set(STATEMENTS) - set(load_queries(SQLITE)) == ONLY_POSTGRES
-    assert set(load_queries(SQLITE)) - set(STATEMENTS) == ONLY_SQLITE
+    assert set(STATEMENTS) - set(QUERIES) == ONLY_POSTGRES
+    assert set(QUERIES) - set(STATEMENTS) == ONLY_SQLITE
+
+
+def test_both_stores_take_and_return_the_same() -> None:
+    for name in set(STATEMENTS) & set(QUERIES) - {"claim_chosen", "load_due_in", "open_gates"}:
+        ours, theirs = QUERIES[name], STATEMENTS[name]
+        assert (ours.rows and ours.rows.columns) == (theirs.rows and theirs.rows.columns), name
+        # Leases are read by another statement there.
+        assert ours.returns is theirs.returns or name == "load_jobs", name
 
 
 def test_a_file_is_split_into_its_statements_and_fragments() -> None:
     assert list(split_parts(TEXT)) == [
-        ("name", Query("first", "SELECT {part} FROM t")),
-        ("fragment", Query("part", "a,\nb")),
-        ("name", Query("second", "INSERT INTO t VALUES {rows}", "(?,?)")),
+        Part("first", "SELECT {part} FROM t"),
+        Part("part", "a,\nb", is_fragment=True),
+        Part("second", "INSERT INTO t ({columns}) {rows}", {"row": "a text, b json"}),
     ]
+    assert queries_of([TEXT], DIALECT)["first"].sql == "SELECT a,\nb FROM t"
 
 
-@pytest.mark.parametrize("package", [SQLITE, "ojs_server.store.postgres"])
-def test_no_fragment_is_left_to_be_filled(package: str) -> None:
-    for query in load_queries(package).values():
-        left = re.sub(r"\{(rows|lanes|most)\}", "", query.sql)
+@pytest.mark.parametrize("queries", [QUERIES, STATEMENTS])
+def test_no_fragment_is_left_to_be_filled(queries: Mapping[str, Query]) -> None:
+    for query in queries.values():
+        left = re.sub(r"\{(rows|columns|list|lanes|most)\}", "", query.sql)
         assert "{" not in left, query.name
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("-- row: Lease(job_id, ends_at)\n" + LEASE, "Lease has no ends_at"),
+        ("-- row: Change(before.id, after.status)\n" + LEASE, "Job has no status"),
+        ("-- row: Change(before.id, after.id)\n" + LEASE, "two columns of a row have one name"),
+        ("-- row: Nobody\n" + LEASE, "neither a record nor a column"),
+        ("-- row: id text, count number\n" + LEASE, "'count number' is neither"),
+        (LEASE, "it takes rows, or says so, but not both"),
+        ("-- row: id text\nDELETE FROM jobs", "it takes rows, or says so, but not both"),
+        ("-- row: a text, b text\nDELETE FROM t WHERE a IN ({list})", "a list has but one"),
+        ("-- returns: Nobody\nSELECT 1", "there is no record Nobody"),
+        (
+            "-- returns: Earlier\nSELECT job_id, attempt, worker_id FROM t",
+            "Earlier has the columns",
+        ),
+        (
+            "-- returns: Earlier\nSELECT attempt, job_id, worker_id, started_at FROM t",
+            "Earlier has the columns",
+        ),
+        ("-- returns: LogSpan\nSELECT min(pos), max(pos) FROM t", "LogSpan has the columns"),
+        ("SELECT {Nobody} FROM t", "nothing is known to put in"),
+    ],
+)
+def test_a_statement_that_does_not_fit_its_records_is_not_loaded(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message) as failure:
+        loaded(text)
+    assert str(failure.value).startswith("statement q: ")
+
+
+def test_the_columns_of_a_record_are_put_in_and_read_by_their_names() -> None:
+    text = "-- returns: Checkpoint\nSELECT {Checkpoint} FROM checkpoints"
+    names = ("job_id", "sequence", "state", "saved_at", "step_index", "metadata")
+    plain = ", ".join(f"checkpoints.{name}" for name in names)
+    assert loaded(text, Dialect()).sql == f"SELECT {plain} FROM checkpoints"
+    cast = loaded(text).sql
+    assert "CAST(checkpoints.state AS BLOB) AS state, checkpoints.saved_at" in cast
+    assert returned(cast) == list(names)
+
+
+@pytest.mark.parametrize(
+    ("sql", "names"),
+    [
+        ("SELECT a, t.b, count(*) AS c, (SELECT d FROM t) FROM t", ["a", "b", "c", ""]),
+        ('SELECT DISTINCT a AS "limit" FROM t', ["limit"]),
+        ("WITH x AS (SELECT n FROM t) SELECT a FROM x UNION ALL SELECT b FROM x", ["a"]),
+        ("UPDATE t SET a = 1 FROM x RETURNING t.a, x.b", ["a", "b"]),
+        ("SELECT COALESCE(a, 0), substr(b, ', FROM (') AS c ORDER BY c", ["", "c"]),
+        ("DELETE FROM t", []),
+    ],
+)
+def test_the_names_that_a_statement_returns_are_known(sql: str, names: list[str]) -> None:
+    assert returned(sql) == names
+
+
+def test_records_are_read_where_they_are_named() -> None:
+    for module in resources.files("ojs_server.store.tables").iterdir():
+        text = module.read_text(encoding="utf-8") if module.name.endswith(".py") else ""
+        for record, name in re.findall(r'\b(?:read|read_ids|made)\((\w+), "(\w+)"', text):
+            for queries in (QUERIES, STATEMENTS):
+                returns = queries[name].returns
+                assert returns is not None
+                assert returns.__name__ == record, name
+
+
 def test_a_statement_is_made_for_as_many_values_as_there_are() -> None:
-    query = Query("second", "DELETE FROM t WHERE a IN ({rows})", "?")
-    assert query.of_rows(1) == "DELETE FROM t WHERE a IN (?)"
-    assert query.of_rows(3) == "DELETE FROM t WHERE a IN (?,?,?)"
+    query = of("DELETE FROM t WHERE a IN ({list})", "a text")
+    assert of_list(query, 1) == "DELETE FROM t WHERE a IN (?)"
+    assert of_list(query, 3) == "DELETE FROM t WHERE a IN (?,?,?)"
 
 
 def test_a_statement_is_made_for_as_many_rows_as_there_are() -> None:
-    query = Query("third", "INSERT INTO t {rows}", "(?,CAST(? AS TEXT))")
-    columns = "own.column1 AS column1,CAST(own.column2 AS TEXT) AS column2"
+    query = of("INSERT INTO t ({columns}) {rows}", "a text, b json")
     for count, rows in ((1, "(?,?)"), (3, "(?,?),(?,?),(?,?)")):
-        assert query.of_rows(count) == (
-            f"INSERT INTO t SELECT {columns} FROM (VALUES {rows}) AS own WHERE true"
+        assert of_rows(query, count) == (
+            f"INSERT INTO t (a,b) WITH own (a,b) AS (VALUES {rows}) "
+            "SELECT own.a AS a,CAST(own.b AS TEXT) AS b FROM own WHERE true"
         )
 
 
 def test_what_no_row_has_and_what_all_have_alike_is_not_bound_for_each() -> None:
-    query = Query("fourth", "INSERT INTO t {rows}", "(?,CAST(? AS TEXT),?)")
-    assert query.of_rows(2, (2,), (1,)) == (
-        "INSERT INTO t SELECT own.column1 AS column1,CAST(?1 AS TEXT) AS column2,NULL AS column3 "
-        "FROM (VALUES (?),(?)) AS own WHERE true"
+    query = of("UPDATE t SET a = x.a FROM ({rows}) AS x", "a text, b json, c int8")
+    assert of_rows(query, 2, (2,), (1,)) == (
+        "UPDATE t SET a = x.a FROM (WITH own (a) AS (VALUES (?),(?)) "
+        "SELECT own.a AS a,CAST(?3 AS TEXT) AS b,NULL AS c FROM own WHERE true) AS x"
     )
-    assert query.of_rows(2, (2,), (0, 1)) == (
-        "INSERT INTO t SELECT ?1 AS column1,CAST(?2 AS TEXT) AS column2,NULL AS column3 "
-        "FROM (VALUES (NULL),(NULL)) AS own WHERE true"
+    assert of_rows(query, 2, (2,), (0, 1)) == (
+        "UPDATE t SET a = x.a FROM (WITH own (none_own) AS (VALUES (NULL),(NULL)) "
+        "SELECT ?1 AS a,CAST(?2 AS TEXT) AS b,NULL AS c FROM own WHERE true) AS x"
     )
 
 
 def test_rows_that_fill_up_a_statement_are_none() -> None:
-    query = Query("fifth", "INSERT INTO t {rows}", "(?,?)")
-    assert query.of_rows(2, (0,), filled=True) == (
-        "INSERT INTO t SELECT NULL AS column1,own.column1 AS column2 "
-        "FROM (VALUES (?),(?)) AS own WHERE own.column1 IS NOT NULL"
+    query = of("UPDATE t SET b = x.b FROM ({rows}) AS x", "a text, b text")
+    assert of_rows(query, 2, (0,), filled=True) == (
+        "UPDATE t SET b = x.b FROM (WITH own (b) AS (VALUES (?),(?)) "
+        "SELECT NULL AS a,own.b AS b FROM own WHERE own.b IS NOT NULL) AS x"
     )
 
 
-def test_what_no_row_has_is_not_named_where_columns_are() -> None:
-    text = "-- name: q\n-- row: (?,CAST(? AS TEXT),?)\n-- columns: a, b, c\nINSERT INTO t {rows}\n"
-    ((_, query),) = split_parts(text)
-    assert query.of_rows(2) == (
-        "INSERT INTO t (a,b,c) SELECT own.column1 AS column1,CAST(own.column2 AS TEXT) AS column2,"
-        "own.column3 AS column3 FROM (VALUES (?,?,?),(?,?,?)) AS own WHERE true"
-    )
-    assert query.of_rows(2, (1,), (0,)) == (
-        "INSERT INTO t (a,c) SELECT ?1 AS column1,own.column1 AS column3 "
-        "FROM (VALUES (?),(?)) AS own WHERE true"
+def test_an_insert_does_not_name_what_no_row_has() -> None:
+    query = of("INSERT INTO t ({columns}) {rows}", "a text, b json, c text")
+    assert of_rows(query, 2, (1,), (0,)) == (
+        "INSERT INTO t (a,c) WITH own (c) AS (VALUES (?),(?)) "
+        "SELECT ?3 AS a,own.c AS c FROM own WHERE true"
     )
 
 
 def test_a_statement_takes_a_typed_array_for_each_column() -> None:
-    rows = "SELECT unnest(%(c0)s::text[]), unnest(%(c1)s::int8[])"
-    statement = statement_of(Query("q", "SELECT * FROM unnest({rows})", "text, int8"))
-    assert statement.sql == rows
-    told = statement_of(Query("q", "SELECT a FROM unnest({rows}) AS t (a, b)", "text, int8"))
-    assert told.sql == f"SELECT a FROM ({rows}) AS t (a, b)"
-    listed = statement_of(Query("q", "SELECT a FROM t WHERE a = ANY ({rows})", "text"))
-    assert listed.sql == "SELECT a FROM t WHERE a = ANY (%(c0)s::text[])"
-    assert list(statement.bound([("a", "b"), (1, None)])) == ["c0", "c1"]
+    rows = "SELECT unnest(%(a)s::text[]) AS a, unnest(%(b)s::int8[]) AS b"
+    statement = statement_of(of("INSERT INTO t ({columns}) {rows}", "a text, b int8"))
+    assert statement.sql == f"INSERT INTO t (a, b) {rows}"
+    told = statement_of(of("SELECT a FROM ({rows}) AS t", "a text, b int8"))
+    assert told.sql == f"SELECT a FROM ({rows}) AS t"
+    listed = statement_of(of("SELECT a FROM t WHERE a = ANY ({list})", "a json"))
+    assert listed.sql == "SELECT a FROM t WHERE a = ANY (%(a)s::bytea[])"
+    assert list(statement.bound([("a", "b"), (1, None)])) == ["a", "b"]
 
 
 def test_rows_that_are_too_short_are_not_bound() -> None:
-    statement = statement_of(Query("q", "SELECT * FROM unnest({rows})", "text, int8"))
+    statement = statement_of(of("SELECT * FROM ({rows}) AS t", "a text, b int8"))
     with pytest.raises(ValueError, match="zip"):
         statement.bound([("a",)])

@@ -16,7 +16,7 @@ from ojs_server.store.base import POSITION_BITS, Store
 from ojs_server.store.open import open_store
 from ojs_server.store.postgres.arrays import TextArray, register, texts
 from ojs_server.store.postgres.statements import STATEMENTS, claim_of
-from ojs_server.store.sqlite.statements import QUERIES
+from ojs_server.store.sqlite.statements import QUERIES, of_lanes, of_rows
 from ojs_server.store.sqlite.store import SqliteStore
 from tests.postgres import Database, uncounted
 from tests.store.postgres.server import query
@@ -330,7 +330,7 @@ def searches(plan: list[str], table: str) -> set[str]:
 )
 def test_a_claim_uses_its_index_on_sqlite(plan_of: Any, name: str, index: str) -> None:
     statement = QUERIES[name]
-    plan = plan_of(statement.sql.replace("{lanes}", " UNION ALL ".join([statement.row] * 3)))
+    plan = plan_of(of_lanes(statement, 3, 1))
     assert searches(plan, "jobs") == {f"SEARCH jobs USING INDEX {index}"}
     # Only what the lanes gave is sorted; each lane is read in the order of its index.
     assert [line for line in plan if "TEMP B-TREE" in line] == ["USE TEMP B-TREE FOR ORDER BY"]
@@ -339,8 +339,8 @@ def test_a_claim_uses_its_index_on_sqlite(plan_of: Any, name: str, index: str) -
 @pytest.mark.parametrize(
     ("sql", "table", "index"),
     [
-        (QUERIES["demands"].of_rows(2), "first", "jobs_demand (queue=? AND demand>?)"),
-        (QUERIES["demands"].of_rows(2), "next", "jobs_demand (queue=? AND demand>?)"),
+        (of_rows(QUERIES["demands"], 2), "first", "jobs_demand (queue=? AND demand>?)"),
+        (of_rows(QUERIES["demands"], 2), "next", "jobs_demand (queue=? AND demand>?)"),
         (QUERIES["demanding"].sql, "jobs", "jobs_demand (queue=? AND demand=?)"),
         (QUERIES["undemanding"].sql, "jobs", "jobs_claim (queue=?)"),
         (QUERIES["undemanding_of_type"].sql, "jobs", "jobs_claim_type (queue=? AND type=?)"),
@@ -443,7 +443,7 @@ def test_lists_of_jobs_are_read_by_index_on_sqlite(plan_of: Any, name: str, read
 @pytest.mark.parametrize(
     ("sql", "read"),
     [
-        (QUERIES["statistics"].of_rows(2), "queue=? AND at>? AND at<?"),
+        (of_rows(QUERIES["statistics"], 2), "queue=? AND at>? AND at<?"),
         (QUERIES["prune_statistics"].sql, "statistics_age (step=? AND at<?)"),
         (QUERIES["what_happened"].sql, "SEARCH events USING INTEGER PRIMARY KEY"),
     ],
@@ -483,7 +483,7 @@ def test_the_newest_events_are_found_by_index_on_sqlite(plan_of: Any) -> None:
 def test_no_statement_of_a_batch_reads_a_table_whole_on_sqlite(plan_of: Any) -> None:
     for statement, filled in product(QUERIES.values(), (False, True)):
         if "{rows}" in statement.sql:
-            plan = plan_of(statement.of_rows(3, filled=filled))
+            plan = plan_of(of_rows(statement, 3, filled=filled))
             tables = (
                 r"SCAN (jobs|leases|workers|queues|queue_counts|events|receipts|cron|cron_runs"
                 r"|limits|statistics)\b"
@@ -494,12 +494,13 @@ def test_no_statement_of_a_batch_reads_a_table_whole_on_sqlite(plan_of: Any) -> 
 def test_what_is_left_out_of_an_insert_is_null_on_sqlite(sqlite_path: Path) -> None:
     open_store(str(sqlite_path)).close()
     connection = apsw.Connection(str(sqlite_path))
-    named = [statement for statement in QUERIES.values() if statement.columns]
+    named = [statement for statement in QUERIES.values() if "{columns}" in statement.sql]
     for statement in named:
         table = statement.sql.partition(" INTO ")[2].split()[0]
         columns = connection.execute(f"PRAGMA table_info({table})").fetchall()
         sound = {name for _, name, _, needed, default, _ in columns if needed or default is None}
-        assert set(statement.columns.split(", ")) <= sound
+        assert statement.rows is not None
+        assert set(statement.rows.names) <= sound
     connection.close()
     assert named
 

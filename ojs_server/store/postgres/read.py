@@ -50,12 +50,12 @@ class PostgresReader(PostgresStatements, TableReads):
             plan_by_index(connection, local=True)
             yield
 
-    def run_columns(self, name: str, columns: Sequence[Column]) -> int:
+    def run_batch(self, name: str, columns: Sequence[Column]) -> int:
         """Run a statement for all rows of a table; answers how many rows it touched."""
         statement = STATEMENTS[name]
         return self._touched(statement.sql, statement.bound(columns))
 
-    def all_columns(self, name: str, columns: Sequence[Column]) -> list[Any]:
+    def all_batch(self, name: str, columns: Sequence[Column]) -> list[Any]:
         """Run a statement for all rows of a table; answers the rows it returns."""
         statement = STATEMENTS[name]
         return self._rows(statement.sql, statement.bound(columns))

@@ -11,10 +11,7 @@ from ojs_server.domain.job import Job, Lease
 from ojs_server.domain.workers import Worker
 from ojs_server.store.postgres.pipe import Pipe
 from ojs_server.store.postgres.statements import STATEMENTS, can_hold
-from ojs_server.store.records import Foreseen
-from ojs_server.store.rows import job_of, worker_of
-
-Held = dict[str, tuple[Job, Lease | None]]
+from ojs_server.store.records import Foreseen, Leased
 
 
 class Reads:
@@ -27,9 +24,9 @@ class Reads:
         self.ahead: set[str] = set()
         self._queues: set[str] = set()
         self._told_due: Callable[[], list[Any]] = list
-        self._told_workers: Callable[[], list[Any]]
-        self._told_jobs: Callable[[], list[Any]]
-        self._told_leases: Callable[[], list[Any]]
+        self._told_workers: Callable[[], list[Worker]]
+        self._told_jobs: Callable[[], list[Job]]
+        self._told_leases: Callable[[], list[Lease]]
         if foreseen is not None:
             self._look_into(set(foreseen.queues))
             self.lock_workers(foreseen.workers)
@@ -47,9 +44,9 @@ class Reads:
         if not wanted:
             return {}
         self.lock_workers(wanted)
-        return {row[0]: worker_of(row) for row in self._told_workers() if row[0] in wanted}
+        return {one.id: one for one in self._told_workers() if one.id in wanted}
 
-    def jobs(self, ids: Iterable[str]) -> Held:
+    def jobs(self, ids: Iterable[str]) -> dict[str, Leased]:
         """Lock and read jobs with their leases. What was read ahead serves once: by the second
         time the transaction may have changed it."""
         wanted = set(ids)
@@ -58,9 +55,9 @@ class Reads:
         if not wanted <= self.ahead:
             self._lock_jobs(wanted)
         self.ahead = set()
-        held = {row[0]: Lease(*row) for row in self._told_leases()}
+        held = {lease.job_id: lease for lease in self._told_leases()}
         return {
-            row[0]: (job_of(row), held.get(row[0])) for row in self._told_jobs() if row[0] in wanted
+            job.id: Leased(job, held.get(job.id)) for job in self._told_jobs() if job.id in wanted
         }
 
     def take(self) -> None:
@@ -75,7 +72,7 @@ class Reads:
             return {}
         self._look_into(wanted)
         found = self._told_due()
-        return {row[0]: row[1] for row in found if row[0] in wanted and row[1] is not None}
+        return {queue: due for queue, due in found if queue in wanted and due is not None}
 
     def forget_due(self) -> None:
         """Something has become due since."""
@@ -97,6 +94,11 @@ class Reads:
             self._told_leases = self._ask("leases_of", ids)
 
     def _ask(self, name: str, ids: set[str]) -> Callable[[], list[Any]]:
+        """Put a statement on its way; what is answered tells the records, or the rows."""
         column = [item for item in ids if can_hold(item)]
+        if not column:
+            return list
         statement = STATEMENTS[name]
-        return self._pipe.ask(statement.sql, statement.packed([column])) if column else list
+        told = self._pipe.ask(statement.sql, statement.packed([column]))
+        read = statement.read
+        return told if read is None else lambda: list(map(read, told()))

@@ -1,14 +1,11 @@
 """This store's statements, with a typed array for each column of a batch, and how they are run."""
 
-import re
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any, Final
 
-import msgspec
-
 from ojs_server.store.postgres.arrays import TYPES, Array, Packer
-from ojs_server.store.queries import Query, load_queries
+from ojs_server.store.queries import Dialect, Query, load_queries
 from ojs_server.store.tables.statements import Column, Statements
 
 PACKAGE: Final = "ojs_server.store.postgres"
@@ -18,12 +15,10 @@ PACKAGE: Final = "ojs_server.store.postgres"
 PLANNED_FOR: Final = 10
 
 
-class Statement(msgspec.Struct, frozen=True):
-    """One statement and the types of the columns that it takes."""
+class Statement(Query, frozen=True, eq=False):
+    """One statement with a typed array for each column of the rows that it takes."""
 
-    sql: str
-    columns: tuple[str, ...] = ()
-    row: str = ""
+    types: tuple[str, ...] = ()
     # Whether the same row twice does what it does once.
     repeatable: bool = False
 
@@ -33,38 +28,49 @@ class Statement(msgspec.Struct, frozen=True):
         if self.repeatable and 0 < count < PLANNED_FOR:
             more = PLANNED_FOR - count
             columns = [(*column, *(column[-1],) * more) for column in columns]
-        packers = _packers(self.columns)
+        packers = _packers(self.types)
         return [pack(column) for pack, column in zip(packers, columns, strict=True)]
 
     def bound(self, columns: Sequence[Column]) -> dict[str, Array]:
-        """The same by the names of the parameters, for the driver."""
-        arrays = zip(self.columns, self.packed(columns), strict=True)
-        return {f"c{n}": TYPES[kind].array(each) for n, (kind, each) in enumerate(arrays)}
+        """The same by the names of the columns, for the driver."""
+        assert self.rows is not None
+        arrays = zip(self.types, self.packed(columns), strict=True)
+        packed = [TYPES[kind].array(each) for kind, each in arrays]
+        return dict(zip(self.rows.names, packed, strict=True))
 
 
 @cache
-def _packers(columns: tuple[str, ...]) -> Sequence[Packer]:
-    return [TYPES[kind].pack for kind in columns]
+def _packers(types: tuple[str, ...]) -> Sequence[Packer]:
+    return [TYPES[kind].pack for kind in types]
 
 
 def statement_of(query: Query) -> Statement:
-    """Put the typed arrays in the place of `{rows}`; `unnest({rows})` reads them in step."""
-    if "{rows}" not in query.sql:
-        return Statement(query.sql, row=query.row)
-    columns = tuple(re.split(r",\s*", query.row))
-    arrays = [f"%(c{n})s::{kind}[]" for n, kind in enumerate(columns)]
+    """Put arrays in the place of `{rows}` and `{list}`, which are read in step."""
+    columns = query.rows.columns if query.rows else ()
+    types = tuple("bytea" if column.type == "json" else column.type for column in columns)
+    names = [column.name for column in columns]
+    arrays = [f"%({name})s::{kind}[]" for name, kind in zip(names, types, strict=True)]
     repeatable = query.sql.startswith("UPDATE ") or any(
-        once in query.sql for once in ("= ANY ({rows})", "SELECT DISTINCT * FROM unnest({rows})")
+        once in query.sql for once in ("= ANY ({list})", "SELECT DISTINCT * FROM ({rows})")
     )
     # In SELECT: a function in FROM keeps what it answers, each column by itself in 24 KB.
-    rows = "SELECT " + ", ".join(f"unnest({array})" for array in arrays)
-    sql = query.sql.replace("SELECT * FROM unnest({rows})", rows)
-    sql = sql.replace("unnest({rows})", f"({rows})").replace("{rows}", ", ".join(arrays))
-    return Statement(sql, columns, repeatable=repeatable)
+    unnested = (f"unnest({array}) AS {name}" for array, name in zip(arrays, names, strict=True))
+    sql = query.sql.replace("{rows}", f"SELECT {', '.join(unnested)}")
+    sql = sql.replace("{list}", ", ".join(arrays)).replace("{columns}", ", ".join(names))
+    return Statement(
+        query.name,
+        sql,
+        query.rows,
+        query.returns,
+        query.lane,
+        query.read,
+        types=types,
+        repeatable=bool(columns) and repeatable,
+    )
 
 
-STATEMENTS: Final[Mapping[str, Statement]] = {
-    name: statement_of(query) for name, query in load_queries(PACKAGE).items()
+STATEMENTS: Final[dict[str, Statement]] = {
+    name: statement_of(query) for name, query in load_queries(PACKAGE, Dialect()).items()
 }
 
 
@@ -81,7 +87,7 @@ def _with_room(most: int) -> str:
 @lru_cache(maxsize=64)
 def _with_lanes(count: int) -> str:
     statement = STATEMENTS["claim_types"]
-    lanes = (statement.row.replace("{n}", str(n + 1)) for n in range(count))
+    lanes = (statement.lane.replace("{n}", str(n + 1)) for n in range(count))
     return statement.sql.replace("{lanes}", " UNION ALL ".join(lanes))
 
 
@@ -92,6 +98,8 @@ def can_hold(*texts: str | None) -> bool:
 
 class PostgresStatements(Statements):
     """A connection of this store, however it sends."""
+
+    queries = STATEMENTS
 
     def _rows(self, sql: str, bound: Mapping[str, Any]) -> list[Any]:
         """Run a statement; answers the rows it returns."""

@@ -16,7 +16,6 @@ Sweeps wait for nobody: they leave what is locked to whoever holds the lock.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from operator import itemgetter
 from typing import Any, Final
 
 import msgspec
@@ -30,7 +29,6 @@ from ojs_server.store.base import WIPED
 from ojs_server.store.postgres.arrays import texts
 from ojs_server.store.postgres.followers import Followers
 from ojs_server.store.postgres.pipe import Look, touched
-from ojs_server.store.postgres.reads import Held
 from ojs_server.store.postgres.statements import (
     STATEMENTS,
     PostgresStatements,
@@ -38,26 +36,16 @@ from ojs_server.store.postgres.statements import (
     claim_of,
 )
 from ojs_server.store.postgres.writer import Begun
-from ojs_server.store.records import Claimed, Lane, Opened
-from ojs_server.store.rows import (
-    JOB_FIELDS,
-    change_row,
-    insert_columns,
-    insert_row,
-    job_of,
-    lease_row,
-)
+from ojs_server.store.records import Claimed, Lane, Leased, Opened
 from ojs_server.store.tables.contract import TableWrites
 from ojs_server.store.tables.events import Events
-from ojs_server.store.tables.jobs import check_written
+from ojs_server.store.tables.jobs import check_written, in_turn
 from ojs_server.store.tables.sharing import waiting_in
-from ojs_server.store.tables.statements import Column, Rows, Writing
+from ojs_server.store.tables.statements import Column, Writing
 from ojs_wire.codec import encode
 
 # A notice of more than 8000 bytes is refused by the database.
 MAX_NEWS: Final = 7000
-
-_FIRST: Final = itemgetter(0)
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -90,32 +78,28 @@ class PostgresTx(PostgresStatements, TableWrites):
     def _touched(self, sql: str, bound: Mapping[str, Any]) -> int:
         return self._pipe.touched(sql, bound)
 
-    def run_columns(self, name: str, columns: Sequence[Column]) -> int:
+    def run_batch(self, name: str, columns: Sequence[Column]) -> int:
         """Run a statement for all rows of a table; answers how many rows it touched."""
         statement = STATEMENTS[name]
         return self._pipe.touched(statement.sql, statement.packed(columns))
 
-    def all_columns(self, name: str, columns: Sequence[Column]) -> list[Any]:
+    def all_batch(self, name: str, columns: Sequence[Column]) -> list[Any]:
         """Run a statement for all rows of a table; answers the rows it returns."""
         statement = STATEMENTS[name]
         return self._pipe.rows(statement.sql, statement.packed(columns))
 
-    def _send(self, name: str, rows: Rows, look: Look | None = None) -> None:
+    def _send(self, name: str, columns: Sequence[Column], look: Look | None = None) -> None:
         """Run a statement for all rows, whose answer nobody waits for; its errors come later."""
-        if rows:
-            self._send_columns(name, list(zip(*rows, strict=True)), look)
-
-    def _send_columns(self, name: str, columns: Sequence[Column], look: Look | None = None) -> None:
-        """The same from columns."""
-        statement = STATEMENTS[name]
-        self._pipe.send(statement.sql, statement.packed(columns), look)
+        if columns[0]:
+            statement = STATEMENTS[name]
+            self._pipe.send(statement.sql, statement.packed(columns), look)
 
     def _say(self, name: str, **bound: Any) -> None:
-        """The same for a statement that takes no rows."""
+        """Run a statement that takes no rows, whose answer nobody waits for."""
         self._pipe.send(STATEMENTS[name].sql, bound)
 
     def _lock(self, name: str, ids: Iterable[str]) -> None:
-        self._send(name, self.rows_of(ids))
+        self._send(name, [self.holdable(ids)])
 
     def configs_changed(self) -> None:
         """Every node's next transaction sees another number and reads them again."""
@@ -136,7 +120,7 @@ class PostgresTx(PostgresStatements, TableWrites):
     ) -> None:
         """Take the locks of a whole batch in the one order."""
         self._reads.lock_workers(workers)
-        held = [row[1] for row in self.of_ids("held_by", leaving)]
+        held = [job_id for _, job_id in self.all_ids("held_by", leaving)]
         self._lock("lock_jobs", {*jobs, *held} - self._reads.ahead)
         self._lock("lock_leases", {*leases, *held})
 
@@ -163,9 +147,9 @@ class PostgresTx(PostgresStatements, TableWrites):
     def lock_unique(self, keys: Iterable[bytes]) -> None:
         """Wait for every other transaction that has one of these fingerprints."""
         # In order, or two nodes could wait in a circle.
-        rows = [(key,) for key in sorted(set(keys))]
-        self._send("lock_unique", rows)
-        self._send("unlock_unique", rows)
+        column = sorted(set(keys))
+        self._send("lock_unique", [column])
+        self._send("unlock_unique", [column])
 
     def lock_settings(self) -> None:
         """Wait for every other transaction that changes what all nodes know."""
@@ -191,46 +175,51 @@ class PostgresTx(PostgresStatements, TableWrites):
 
     def write_changes(self, changes: Sequence[Change]) -> None:
         """Guarded transitions, all or none; whether all were possible is seen before the COMMIT."""
-        rows = list(map(change_row, changes))
+        if not changes:
+            return
         now = self.now
         if any((due := change.after.due_at) is not None and due <= now for change in changes):
             self._reads.forget_due()
-        self._send("write_changes", rows, lambda result: check_written(touched(result), changes))
+        columns = self.columns_of("write_changes", changes)
+        self._send("write_changes", columns, lambda result: check_written(touched(result), changes))
 
     def drop_leases(self, job_ids: Sequence[str]) -> None:
         """End leases."""
-        self._send("drop_leases", [(job_id,) for job_id in job_ids])
+        self._send("drop_leases", [job_ids])
 
     def insert_leases(self, leases: Sequence[Lease]) -> None:
         """Who holds what was just claimed."""
-        self._send("insert_leases", [lease_row(lease) for lease in leases])
+        if leases:
+            self._send("insert_leases", self.columns_of("insert_leases", leases))
 
     def insert_new_jobs(self, jobs: Sequence[StoredJob]) -> None:
         """Store jobs with ids that were just made."""
         if jobs:
-            self._send_columns("insert_new_jobs", insert_columns(jobs))
+            self._send("insert_new_jobs", self.new_jobs("insert_new_jobs", jobs))
 
     def add_counts(self, deltas: Mapping[str, Mapping[str, int]]) -> None:
         """Move the counters of queues, in the order of names, in which rows are locked."""
-        self._send("add_counts", self.count_rows(deltas))
+        self._send("add_counts", self.in_order("add_counts", self.count_columns(deltas)))
 
     def insert_events(self, events: Events) -> int:
         """Append to the event log, and tell the nodes that follow it."""
         if not events:
             return 0
         columns = self.event_columns(events)
-        self._send_columns("insert_events", columns)
-        last = int(columns[0][-1])
+        self._send("insert_events", self.in_order("insert_events", columns))
+        last = int(columns["pos"][-1])
         if self._followers.listening:
             self._tell(position=last)
         return last
 
     def insert_jobs(self, jobs: Sequence[StoredJob]) -> set[str]:
         """Store new jobs; answers the ids that another node stored before."""
-        stored = {row[0] for row in self.all_rows("insert_jobs", _in_order(jobs))}
+        # In the order of ids, or two nodes that store the same ones could wait in a circle.
+        ordered = sorted(jobs, key=lambda stored: stored.job.id)
+        stored = {job_id for (job_id,) in self.all_records("insert_jobs", ordered)}
         return {job.job.id for job in jobs} - stored
 
-    def load_jobs(self, ids: Iterable[str]) -> Held:
+    def load_jobs(self, ids: Iterable[str]) -> dict[str, Leased]:
         """Lock and read jobs with their leases."""
         return self._reads.jobs(ids)
 
@@ -242,8 +231,9 @@ class PostgresTx(PostgresStatements, TableWrites):
 
     def load_due_in(self, queues: Sequence[str], each: int) -> list[Job]:
         """Scheduled jobs and retries that are due."""
-        rows = self.all("load_due_in", queues=texts([*queues]), now=self.now, limit=each)
-        return sorted(map(job_of, rows), key=lambda job: (job.due_at or 0, job.id))
+        wanted = texts([*queues])
+        jobs = self.read(Job, "load_due_in", queues=wanted, now=self.now, limit=each)
+        return sorted(jobs, key=lambda job: (job.due_at or 0, job.id))
 
     def claim(
         self, queues: Sequence[str], job_types: Sequence[str] | None, limit: int
@@ -257,10 +247,8 @@ class PostgresTx(PostgresStatements, TableWrites):
             bound["types"] = texts(job_types)
         else:
             return []
-        rows = self._pipe.rows(sql, bound)
-        # RETURNING promises no order.
-        rows.sort(key=lambda row: (row[-1], -row[4], row[5]))
-        return [Claimed(job_of(row), *row[JOB_FIELDS : JOB_FIELDS + 3]) for row in rows]
+        name = "claim" if job_types is None else "claim_types"
+        return in_turn(self.made(Claimed, name, self._pipe.rows(sql, bound)), queues)
 
     def tenants_waiting(self, queues: Mapping[str, str], limit: int) -> list[tuple[str, str]]:
         """Who has jobs in queues."""
@@ -279,18 +267,18 @@ class PostgresTx(PostgresStatements, TableWrites):
                 "tenants": texts([lane.tenant for lane in alike]),
                 "types": texts([lane.type for lane in alike]),
             }
-            rows = self.all(name, **bound, now=self.now, limit=limit)
-            found += [Candidate(*row) for row in rows]
+            found += self.read(Candidate, name, **bound, now=self.now, limit=limit)
         return found
 
     def claim_chosen(self, ids: Sequence[str]) -> list[Claimed]:
         """Hand out chosen jobs."""
-        rows = self.all("claim_chosen", ids=texts(ids), now=self.now)
-        return [Claimed(job_of(row), *row[JOB_FIELDS : JOB_FIELDS + 3]) for row in rows]
+        return self.read(Claimed, "claim_chosen", ids=texts(ids), now=self.now)
 
     def open_gates(self, wanted: Mapping[str, int]) -> list[Opened]:
         """Let the next jobs of keys be claimed."""
-        return [Opened(*row) for row in self.all_rows("open_gates", list(wanted.items()))]
+        names, counts = list(wanted), list(wanted.values())
+        rows = self.all_columns("open_gates", name=names, count=counts)
+        return self.made(Opened, "open_gates", rows)
 
     def _tell(self, **news: int) -> None:
         told = encode({"node": self.node, **news}).decode()
@@ -306,8 +294,3 @@ class PostgresTx(PostgresStatements, TableWrites):
         self.sharing, self.routings = ALONE, {}
         self.configs_changed()
         self.run("begin_tally")
-
-
-def _in_order(jobs: Sequence[StoredJob]) -> Rows:
-    # In the order of ids, or two nodes that store the same ones could wait in a circle.
-    return sorted(map(insert_row, jobs), key=_FIRST)

@@ -5,16 +5,19 @@ a statement costs one such hand-over however many jobs it moves.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
 import apsw
 
-from ojs_server.store.queries import Query, load_queries
+from ojs_server.store.queries import Dialect, Query, load_queries
 from ojs_server.store.tables.statements import Column, Statements
 
 PACKAGE: Final = "ojs_server.store.sqlite"
-QUERIES: Final = load_queries(PACKAGE)
+# JSON lies in columns of text.
+DIALECT: Final = Dialect({"json": "CAST({} AS BLOB)"}, {"bool": bool})
+QUERIES: Final = load_queries(PACKAGE, DIALECT)
 
 # Many rows are bound by so many, and what is left over at once, filled up to one of a few numbers:
 # each number of rows is a statement of its own, and to prepare one takes as long as to run many.
@@ -28,6 +31,8 @@ ALIKE_FROM: Final = SIZES[-1]
 class SqliteStatements(Statements):
     """A connection to the file."""
 
+    queries = QUERIES
+
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
 
@@ -40,11 +45,11 @@ class SqliteStatements(Statements):
         """Run a statement; answers the rows it returns."""
         return self._connection.execute(QUERIES[name].sql, bound).fetchall()
 
-    def run_columns(self, name: str, columns: Sequence[Column]) -> int:
+    def run_batch(self, name: str, columns: Sequence[Column]) -> int:
         """Run a statement for all rows of a table; answers how many rows it touched."""
         return sum(self._connection.changes() for _ in self._parts(name, columns))
 
-    def all_columns(self, name: str, columns: Sequence[Column]) -> list[Any]:
+    def all_batch(self, name: str, columns: Sequence[Column]) -> list[Any]:
         """Run a statement for all rows of a table; answers the rows it returns."""
         return [row for part in self._parts(name, columns) for row in part.fetchall()]
 
@@ -56,16 +61,71 @@ class SqliteStatements(Statements):
         query = QUERIES[name]
         for part in parts(len(columns[0])):
             own = [column[part] for column in columns]
-            if query.is_list:
+            if "{list}" in query.sql:
                 named = filled_up(own[0])
-                yield self._connection.execute(query.of_rows(len(named)), named)
+                yield self._connection.execute(of_list(query, len(named)), named)
             else:
                 bound = binding(own)
                 yield self._connection.execute(bound.of(query), bound.values)
 
 
+def of_list(query: Query, count: int) -> str:
+    """A statement for a list of so many values."""
+    return query.sql.replace("{list}", ",".join("?" * count))
+
+
+@lru_cache(maxsize=64)
+def of_lanes(query: Query, queues: int, types: int) -> str:
+    """A claim of so many queues, each with so many types."""
+    lanes = (
+        query.lane.replace("{lane}", str(lane)).replace("{n}", str(n))
+        for lane in range(queues)
+        for n in range(types)
+    )
+    return query.sql.replace("{lanes}", " UNION ALL ".join(lanes))
+
+
+@lru_cache(maxsize=2048)
+def of_rows(
+    query: Query,
+    count: int,
+    empty: tuple[int, ...] = (),
+    alike: tuple[int, ...] = (),
+    *,
+    filled: bool = False,
+) -> str:
+    """A statement for so many rows of a table.
+
+    They leave out the columns whose places are `empty`, and those that are `alike`, whose values
+    are bound once and after all others. Where they are `filled` up, those are none whose first
+    value is NULL. An INSERT does not name what is empty.
+    """
+    assert query.rows is not None
+    bound = count * (len(query.rows.columns) - len(empty) - len(alike))
+    shared = {place: f"?{number}" for number, place in enumerate(alike, bound + 1)}
+    shared |= dict.fromkeys(empty, "NULL")
+    named, own, values = [], [], []
+    for place, column in enumerate(query.rows.columns):
+        if place in empty and "{columns}" in query.sql:
+            continue
+        if place not in shared:
+            own.append(column.name)
+        value = shared.get(place, f"own.{column.name}")
+        text = f"CAST({value} AS TEXT)" if column.type == "json" else value
+        named.append(column.name)
+        values.append(f"{text} AS {column.name}")
+    each = f"({','.join('?' * len(own)) or 'NULL'})"
+    # WHERE, since an ON CONFLICT that followed FROM would be read as the ON of a join.
+    which = f"own.{own[0]} IS NOT NULL" if filled else "true"
+    rows = (
+        f"WITH own ({','.join(own) or 'none_own'}) AS (VALUES {','.join([each] * count)}) "
+        f"SELECT {','.join(values)} FROM own WHERE {which}"
+    )
+    return query.sql.replace("{columns}", ",".join(named)).replace("{rows}", rows)
+
+
 class Binding(NamedTuple):
-    """Where no row has a value, where all have the same one, and what is bound: that first.
+    """Where no row has a value, where all have the same one, and what is bound: that last.
 
     Where so many rows are `filled` up, they end with some that are empty.
     """
@@ -78,7 +138,7 @@ class Binding(NamedTuple):
 
     def of(self, query: Query) -> str:
         """The statement for these rows."""
-        return query.of_rows(self.rows, self.empty, self.alike, filled=self.filled)
+        return of_rows(query, self.rows, self.empty, self.alike, filled=self.filled)
 
 
 def binding(columns: Sequence[Column]) -> Binding:
@@ -102,14 +162,14 @@ def binding(columns: Sequence[Column]) -> Binding:
                 shared.append(value)
         else:
             own.append(column)
-    values = [*shared, *chain.from_iterable(zip(*own, strict=True))]
+    values = list(chain.from_iterable(zip(*own, strict=True)))
     # What is filled up is known by its first value, which must be there in all others.
     filled = not many and bool(own) and None not in own[0]
     if filled:
         rows = _ROOM[count]
         values += [None] * (len(own) * (rows - count))
         count = rows
-    return Binding(tuple(empty), tuple(alike), values, count, filled)
+    return Binding(tuple(empty), tuple(alike), values + shared, count, filled)
 
 
 def filled_up(named: Sequence[Any]) -> Sequence[Any]:

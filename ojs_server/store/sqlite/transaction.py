@@ -1,19 +1,27 @@
 """One SQLite write transaction: what only this store does its way."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import apsw
 
 from ojs_server.domain.choice import Candidate
-from ojs_server.domain.job import Job, Lease, StoredJob
+from ojs_server.domain.job import Job, StoredJob
 from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.domain.sharing import ALONE
 from ojs_server.store.base import WIPED
-from ojs_server.store.records import Claimed, Lane, Opened
-from ojs_server.store.rows import JOB_FIELDS, insert_columns, job_of, lease_of
-from ojs_server.store.sqlite.statements import QUERIES, SqliteStatements, filled_up, parts
+from ojs_server.store.columns import Row
+from ojs_server.store.records import Claimed, Lane, Leased, Opened
+from ojs_server.store.sqlite.statements import (
+    QUERIES,
+    SqliteStatements,
+    filled_up,
+    of_lanes,
+    of_list,
+    parts,
+)
 from ojs_server.store.tables.contract import TableWrites
+from ojs_server.store.tables.jobs import in_turn
 from ojs_server.store.tables.sharing import waiting_in
 from ojs_server.store.tables.statements import Writing
 
@@ -83,14 +91,11 @@ class SqliteTx(SqliteStatements, TableWrites):
     def insert_new_jobs(self, jobs: Sequence[StoredJob]) -> None:
         """Store jobs with ids that were just made."""
         if jobs:
-            self.run_columns("insert_jobs", insert_columns(jobs))
+            self.run_batch("insert_jobs", self.new_jobs("insert_jobs", jobs))
 
-    def load_jobs(self, ids: Iterable[str]) -> dict[str, tuple[Job, Lease | None]]:
+    def load_jobs(self, ids: Iterable[str]) -> dict[str, Leased]:
         """Jobs with their leases."""
-        return {
-            row[0]: (job_of(row), lease_of(row[JOB_FIELDS:]))
-            for row in self.of_ids("load_jobs", ids)
-        }
+        return {one.job.id: one for one in self.read_ids(Leased, "load_jobs", ids)}
 
     def due_queues(self, queues: Iterable[str]) -> list[str]:
         """Queues in which a scheduled job or a retry is due, looked at one by one."""
@@ -102,12 +107,12 @@ class SqliteTx(SqliteStatements, TableWrites):
 
     def load_due_in(self, queues: Sequence[str], each: int) -> list[Job]:
         """Scheduled jobs and retries that are due; queue by queue, which costs little here."""
-        rows = [
-            row
+        jobs = [
+            job
             for queue in queues
-            for row in self.all("load_due_in", queue=queue, now=self.now, limit=each)
+            for job in self.read(Job, "load_due_in", queue=queue, now=self.now, limit=each)
         ]
-        return sorted(map(job_of, rows), key=lambda job: (job.due_at or 0, job.id))
+        return sorted(jobs, key=lambda job: (job.due_at or 0, job.id))
 
     def claim(
         self, queues: Sequence[str], job_types: Sequence[str] | None, limit: int
@@ -128,19 +133,12 @@ class SqliteTx(SqliteStatements, TableWrites):
     def _claim(
         self, queues: Sequence[str], job_types: Sequence[str] | None, limit: int
     ) -> list[Claimed]:
-        query = QUERIES["claim" if job_types is None else "claim_types"]
-        bound: list[Any] = [self.now]
-        for lane, queue in enumerate(queues):
-            for kind in [()] if job_types is None else [(job_type,) for job_type in job_types]:
-                bound += (lane, queue, *kind, self.now, queue, limit)
-        lanes = len(queues) * (1 if job_types is None else len(job_types))
-        sql = query.sql.replace("{lanes}", " UNION ALL ".join([query.row] * lanes))
-        rows: list[Any] = self._connection.execute(sql, (*bound, limit)).fetchall()
-        claimed = [Claimed(job_of(row), *row[JOB_FIELDS : JOB_FIELDS + 3]) for row in rows]
-        lane_of = {queue: lane for lane, queue in enumerate(queues)}
-        # RETURNING promises no order.
-        claimed.sort(key=lambda one: (lane_of[one.job.queue], -one.job.priority, one.job.seq))
-        return claimed
+        name = "claim" if job_types is None else "claim_types"
+        bound = {f"queue{lane}": queue for lane, queue in enumerate(queues)}
+        bound |= {f"type{n}": job_type for n, job_type in enumerate(job_types or ())}
+        sql = of_lanes(QUERIES[name], len(queues), len(job_types or (None,)))
+        found = self._connection.execute(sql, {**bound, "now": self.now, "limit": limit})
+        return in_turn(self.made(Claimed, name, found.fetchall()), queues)
 
     def tenants_waiting(self, queues: Mapping[str, str], limit: int) -> list[tuple[str, str]]:
         """Who has jobs in queues; queue by queue, which costs little in one process."""
@@ -153,27 +151,29 @@ class SqliteTx(SqliteStatements, TableWrites):
     def waiting(self, lanes: Sequence[Lane], limit: int) -> list[Candidate]:
         """The first jobs of lanes."""
         return [
-            Candidate(*row)
+            one
             for lane in lanes
-            for row in self.all(waiting_in(lane), **lane._asdict(), now=self.now, limit=limit)
+            for one in self.read(
+                Candidate, waiting_in(lane), **lane._asdict(), now=self.now, limit=limit
+            )
         ]
 
     def claim_chosen(self, ids: Sequence[str]) -> list[Claimed]:
         """Hand out chosen jobs."""
-        query = QUERIES["claim_chosen"]
-        rows: list[Any] = []
+        rows: list[Row] = []
         for part in parts(len(ids)):
             some = filled_up(ids[part])
-            sql = query.of_rows(len(some))
+            # The moment is what the statement names first, and so what is bound first.
+            sql = of_list(QUERIES["claim_chosen"], len(some))
             rows += self._connection.execute(sql, (self.now, *some)).fetchall()
-        return [Claimed(job_of(row), *row[JOB_FIELDS : JOB_FIELDS + 3]) for row in rows]
+        return self.made(Claimed, "claim_chosen", rows)
 
     def open_gates(self, wanted: Mapping[str, int]) -> list[Opened]:
         """Let the next jobs of keys be claimed; key by key, which costs little in one process."""
         return [
-            Opened(row[0], row[1], row[2], bool(row[3]))
+            one
             for name, count in wanted.items()
-            for row in self.all("open_gates", name=name, limit=count)
+            for one in self.read(Opened, "open_gates", name=name, limit=count)
         ]
 
     def wipe(self) -> None:

@@ -69,4 +69,4 @@ class TableReads(
 
     def due(self) -> DueTimes:
         """When housekeeping is needed next."""
-        return DueTimes(*self.all("next_due")[0])
+        return self.read(DueTimes, "next_due")[0]

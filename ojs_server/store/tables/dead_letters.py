@@ -7,7 +7,6 @@ from ojs_server.domain.dead_letter import Mark
 from ojs_server.domain.job import Job, StoredJob
 from ojs_server.domain.job_filter import JobFilter
 from ojs_server.store.records import DeadLetterStats, JobPage, Place
-from ojs_server.store.rows import job_of, stored_of
 from ojs_server.store.tables.job_lists import wanted_of
 from ojs_server.store.tables.statements import Statements, Writing
 
@@ -22,27 +21,11 @@ class DeadLetterWrites(Writing):
 
     def mark_dead(self, marks: Sequence[Mark]) -> None:
         """Note what discarded jobs are found by."""
-        rows = [(mark.job_id, mark.error_type, mark.kept) for mark in marks]
-        self.run_rows("mark_dead", rows)
+        self.run_records("mark_dead", marks)
 
     def override_jobs(self, jobs: Sequence[StoredJob]) -> None:
         """Store what a retry changes."""
-        self.run_rows(
-            "override_jobs",
-            [
-                (
-                    stored.job.id,
-                    stored.job.queue,
-                    stored.job.max_attempts,
-                    stored.job.spec,
-                    stored.args,
-                    stored.meta,
-                    stored.unique_key,
-                    stored.job.demand,
-                )
-                for stored in jobs
-            ],
-        )
+        self.run_records("override_jobs", jobs)
 
     def load_surplus(self, most: int, own: Mapping[str, int], limit: int) -> list[Job]:
         """Lock what queues keep beyond `most`, or beyond a number of their `own`."""
@@ -54,8 +37,8 @@ class DeadLetterWrites(Writing):
                 continue
             for end, last in self.all("surplus_from", queue=queue, most=allowed):
                 room = limit - len(found)
-                rows = self.all("load_surplus", queue=queue, end=end, last=last, limit=room)
-                found += map(job_of, rows)
+                place = {"queue": queue, "end": end, "last": last}
+                found += self.read(Job, "load_surplus", **place, limit=room)
             if len(found) >= limit:
                 break
         return found
@@ -73,11 +56,9 @@ class DeadLetterReads(Statements):
             return JobPage([], 0, False)
         lead = _lead(wanted)
         bound: dict[str, Any] = wanted_of(wanted)
-        rows = self.all(
-            f"dead_letters{lead}", **bound, end=end, last=last, limit=limit + 1, offset=offset
-        )
-        total = self._total(wanted, lead, bound)
-        return JobPage([stored_of(row) for row in rows[:limit]], total, len(rows) > limit)
+        place = {"end": end, "last": last, "limit": limit + 1, "offset": offset}
+        jobs = self.read(StoredJob, f"dead_letters{lead}", **bound, **place)
+        return JobPage(jobs[:limit], self._total(wanted, lead, bound), len(jobs) > limit)
 
     def _total(self, wanted: JobFilter, lead: str, bound: dict[str, Any]) -> int:
         if not wanted.simple or wanted.tenant is not None:

@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from ojs_server.store.columns import Row
 from ojs_server.store.records import Claimed
-from ojs_server.store.rows import Row
+from ojs_server.store.tables.jobs import in_turn
 from ojs_server.store.tables.statements import Writing
 
 # How many jobs of a queue (and type) a claim looks through for those that ask for nothing.
@@ -16,7 +17,7 @@ class DemandWrites(Writing):
 
     def demands(self, queues: Iterable[str]) -> list[tuple[str, str]]:
         """What the available jobs of queues ask for, each (queue, demand) once."""
-        return [(row[0], row[1]) for row in self.of_ids("demands", dict.fromkeys(queues))]
+        return self.all_ids("demands", dict.fromkeys(queues))
 
     def claim_meeting(
         self,
@@ -35,8 +36,7 @@ class DemandWrites(Writing):
             )
         found.sort()
         claimed = self.claim_chosen([job_id for *_, job_id in found[:limit]]) if found else []
-        claimed.sort(key=lambda one: (lanes[one.job.queue], -one.job.priority, one.job.seq))
-        return claimed
+        return in_turn(claimed, lanes)
 
     def claim_chosen(self, ids: Sequence[str]) -> list[Claimed]:
         """Hand out those of these jobs that are still available."""

@@ -14,6 +14,7 @@ from ojs_server.store.tables.statistics import StatisticsWrites
 
 # Behind every place in the log.
 _END: Final = 2**63 - 1
+_COLUMNS: Final = ("pos", "at", "type", "subject", "queue", "job_type", "data")
 
 
 Events = Happened | Sequence[Event]
@@ -27,10 +28,10 @@ class EventWrites(StatisticsWrites):
         if not events:
             return 0
         columns = self.event_columns(events)
-        self.run_columns("insert_events", columns)
-        return int(columns[0][-1])
+        self.run_columns("insert_events", **columns)
+        return int(columns["pos"][-1])
 
-    def event_columns(self, events: Events) -> Sequence[Column]:
+    def event_columns(self, events: Events) -> dict[str, Column]:
         """Events, of which there are some, as they are bound, each at the next position."""
         count = len(events)
         runs = events.runs if isinstance(events, Happened) else (events,)
@@ -40,7 +41,8 @@ class EventWrites(StatisticsWrites):
             if len(told) == 1
             else map(list, map(chain.from_iterable, zip(*told, strict=True)))
         )
-        return [self.positions(count), (self.now,) * count, *joined]
+        columns = (self.positions(count), (self.now,) * count, *joined)
+        return dict(zip(_COLUMNS, columns, strict=True))
 
     def tally_events(self, limit: int) -> EventTally | None:
         """Count on from where the last count ended, and what happened there."""
@@ -78,7 +80,7 @@ class LogSpans(Statements):
 
     def log_span(self) -> LogSpan:
         """From where to where the log can be read."""
-        return LogSpan(*self.all("log_span", bits=POSITION_BITS)[0])
+        return self.read(LogSpan, "log_span", bits=POSITION_BITS)[0]
 
 
 class EventReads(LogSpans):

@@ -6,7 +6,6 @@ from typing import Any, Final
 from ojs_server.domain.job import State, StoredJob
 from ojs_server.domain.job_filter import JobFilter
 from ojs_server.store.records import JobIds, Place, ScheduledIds
-from ojs_server.store.rows import stored_of
 from ojs_server.store.tables.statements import Statements
 
 # How far one look goes through jobs that are not meant.
@@ -115,7 +114,7 @@ class JobListReads(Statements):
 
     def whole_jobs(self, ids: Sequence[str]) -> list[StoredJob]:
         """Jobs with their payloads."""
-        found = (stored_of(row) for row in self.of_ids("load_whole", ids))
+        found = self.read_ids(StoredJob, "load_whole", ids)
         return sorted(found, key=lambda stored: stored.job.id, reverse=True)
 
     def _floor(self, lead: str, bound: dict[str, Any]) -> str | None:

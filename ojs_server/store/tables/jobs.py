@@ -2,17 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 
-from ojs_server.domain.job import Change, Job, Lease, StoredJob
+from ojs_server.domain.job import Change, Job, StoredJob
+from ojs_server.domain.siblings import Siblings
 from ojs_server.store.base import StaleWrite
-from ojs_server.store.rows import (
-    STORED_FIELDS,
-    change_row,
-    job_of,
-    lease_of,
-    stored_of,
-    unique_of,
-)
-from ojs_server.store.tables.statements import Statements, Writing
+from ojs_server.store.records import Claimed, Keyed, WholeJob
+from ojs_server.store.tables.statements import Column, Statements, Writing, by_name
 
 
 class JobEnds(Statements):
@@ -29,39 +23,59 @@ class JobWrites(Writing, JobEnds):
 
     def load_requests(self, ids: Iterable[str]) -> dict[str, bytes | None]:
         """The request hash of each id that exists."""
-        return {row[0]: row[1] for row in self.of_ids("known_requests", ids)}
+        return dict(self.all_ids("known_requests", ids))
 
     def seize_jobs(self, ids: Iterable[str]) -> dict[str, Job]:
         """Lock and read jobs, without those that another transaction has."""
-        return {row[0]: job_of(row) for row in self.of_ids("seize_jobs", ids)}
+        return {job.id: job for job in self.read_ids(Job, "seize_jobs", ids)}
 
     def load_whole(self, ids: Iterable[str]) -> dict[str, StoredJob]:
         """Jobs with their payloads."""
-        return {row[0]: stored_of(row) for row in self.of_ids("load_whole", ids)}
+        return {one.job.id: one for one in self.read_ids(StoredJob, "load_whole", ids)}
 
     def save_priorities(self, jobs: Sequence[Job]) -> None:
         """Store the priorities of jobs."""
-        self.run_rows("save_priorities", [(job.id, job.priority) for job in jobs])
+        self.run_records("save_priorities", jobs)
 
     def load_states(self, ids: Iterable[str]) -> dict[str, str]:
         """The states of jobs."""
-        return {row[0]: row[1] for row in self.of_ids("load_states", ids)}
+        return dict(self.all_ids("load_states", ids))
 
     def load_due(self, limit: int) -> list[Job]:
         """Jobs whose `due_at` has come."""
-        return [job_of(row) for row in self.all("load_due", now=self.now, limit=limit)]
+        return self.read(Job, "load_due", now=self.now, limit=limit)
 
     def write_changes(self, changes: Sequence[Change]) -> None:
         """Guarded transitions, all or none."""
-        check_written(self.run_rows("write_changes", list(map(change_row, changes))), changes)
+        check_written(self.run_records("write_changes", changes), changes)
 
     def delete_jobs(self, ids: Sequence[str]) -> None:
         """Remove jobs for good."""
-        self.run_rows("delete_jobs", [(job_id,) for job_id in ids])
+        self.run_ids("delete_jobs", ids)
 
     def find_unique(self, wanted: Iterable[tuple[bytes, str]]) -> dict[bytes, list[Job]]:
         """The newest job of each fingerprint and state, as the last commit left it."""
-        return unique_of(self.all_rows("find_unique", list(wanted)))
+        rows = self.all_columns("find_unique", **by_name(wanted, "unique_key", "state"))
+        found: dict[bytes, list[Job]] = {}
+        for one in self.made(Keyed, "find_unique", rows):
+            found.setdefault(one.unique_key, []).append(one.job)
+        return found
+
+    def new_jobs(self, name: str, jobs: Sequence[StoredJob]) -> Sequence[Column]:
+        """New jobs, of which there are some, as the columns that a statement takes."""
+        if not isinstance(jobs, Siblings):
+            return self.columns_of(name, jobs)
+        count = len(jobs)
+        alike = self.columns_of(name, [StoredJob(jobs.like, b"", b"")])
+        own: dict[str, Column] = {
+            "id": jobs.ids,
+            "seq": jobs.places,
+            "size": jobs.sizes,
+            "args": jobs.args,
+            "meta": jobs.metas,
+        }
+        names = self.names_of(name)
+        return [own.get(one) or (*like,) * count for one, like in zip(names, alike, strict=True)]
 
 
 def check_written(written: int, changes: Sequence[Change]) -> None:
@@ -70,14 +84,24 @@ def check_written(written: int, changes: Sequence[Change]) -> None:
         raise StaleWrite("a job is no longer in the state that its change leaves")
 
 
+def in_turn(claimed: list[Claimed], queues: Iterable[str]) -> list[Claimed]:
+    """Claimed jobs as they are handed out: by queue, priority and sequence.
+
+    RETURNING promises no order.
+    """
+    lanes = {queue: lane for lane, queue in enumerate(dict.fromkeys(queues))}
+    claimed.sort(key=lambda one: (lanes[one.job.queue], -one.job.priority, one.job.seq))
+    return claimed
+
+
 class JobReads(JobEnds):
     """Jobs outside of a transaction."""
 
-    def job(self, job_id: str) -> tuple[StoredJob, Lease | None] | None:
+    def job(self, job_id: str) -> WholeJob | None:
         """One whole job and who holds it."""
-        rows = self.all("one_job", job_id=job_id) if self.can_hold(job_id) else []
-        return (stored_of(rows[0]), lease_of(rows[0][STORED_FIELDS:])) if rows else None
+        found = self.read(WholeJob, "one_job", job_id=job_id) if self.can_hold(job_id) else []
+        return found[0] if found else None
 
     def metas(self, ids: Sequence[str]) -> list[bytes]:
         """The `meta` of jobs."""
-        return [row[0] for row in self.of_ids("metas", ids)]
+        return [meta for (meta,) in self.all_ids("metas", ids)]

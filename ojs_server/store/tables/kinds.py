@@ -4,8 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from ojs_server.domain.job import Job
 from ojs_server.domain.kind import Kind
-from ojs_server.store.rows import kind_row
-from ojs_server.store.tables.statements import Statements, Writing
+from ojs_server.store.tables.statements import Statements, Writing, by_name
 
 
 class KindWrites(Writing):
@@ -14,21 +13,22 @@ class KindWrites(Writing):
     def save_kinds(self, kinds: Sequence[Kind]) -> None:
         """Store kinds, or change those of the same room and name."""
         ordered = sorted(kinds, key=lambda kind: (kind.room, kind.name))
-        self.run_rows("save_kinds", [kind_row(kind) for kind in ordered])
+        self.run_records("save_kinds", ordered)
 
     def reserve_kind(self, kind: Kind) -> tuple[Kind, bool]:
         """Store a kind unless it is there; answers the stored one, and whether it is new."""
-        is_new = self.run_rows("add_kinds", [kind_row(kind)]) == 1
-        rows = self.all("lock_kind", room=kind.room, name=kind.name)
-        return Kind(*rows[0]), is_new
+        is_new = self.run_records("add_kinds", [kind]) == 1
+        (stored,) = self.read(Kind, "lock_kind", room=kind.room, name=kind.name)
+        return stored, is_new
 
     def link_kinds(self, links: Iterable[tuple[str, str, str]]) -> None:
         """Note that workers run kinds, each (worker, room, name)."""
-        self.run_rows("link_kinds", sorted(set(links)))
+        columns = by_name(sorted(set(links)), "worker_id", "room", "name")
+        self.run_columns("link_kinds", **columns)
 
     def unlink_kinds(self, worker_ids: Iterable[str]) -> None:
         """These workers run nothing any more."""
-        self.run_rows("unlink_kinds", [(one,) for one in sorted(set(worker_ids))])
+        self.run_ids("unlink_kinds", sorted(set(worker_ids)))
 
 
 class KindReads(Statements):
@@ -38,7 +38,7 @@ class KindReads(Statements):
         """What a worker runs, by room and name."""
         if not self.can_hold(worker_id):
             return []
-        return [Kind(*row) for row in self.all("kinds_of", worker_id=worker_id)]
+        return self.read(Kind, "kinds_of", worker_id=worker_id)
 
     def kind_counts(self) -> dict[str, int]:
         """How many kinds each worker runs."""
@@ -60,5 +60,4 @@ class KindReads(Statements):
         """The kind of a room that jobs of a type are of."""
         if not self.can_hold(room, job_type):
             return None
-        rows = self.all("kind_of_type", room=room, type=job_type)
-        return Kind(*rows[0]) if rows else None
+        return next(iter(self.read(Kind, "kind_of_type", room=room, type=job_type)), None)

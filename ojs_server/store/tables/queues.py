@@ -1,15 +1,19 @@
 """Queues and their counters."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+import msgspec
 
 from ojs_server.domain.job import STATES, Job
 from ojs_server.domain.maintenance import Maintenance
 from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.store.base import BYTES
-from ojs_server.store.records import QueueCounts, QueueLoad, Span
-from ojs_server.store.rows import config_of, job_of, queue_of
-from ojs_server.store.tables.statements import Statements, Writing
+from ojs_server.store.records import QueueCounts, QueueLoad, QueueSums, Span
+from ojs_server.store.tables.statements import Column, Statements, Writing
 from ojs_wire.codec import encode
+
+_config: Final = msgspec.json.Decoder(QueueConfig)
 
 
 class QueueWrites(Writing):
@@ -24,20 +28,17 @@ class QueueWrites(Writing):
 
     def add_counts(self, deltas: Mapping[str, Mapping[str, int]]) -> None:
         """Move the counters of queues, in the order of names, in which rows are locked."""
-        self.run_rows("add_counts", self.count_rows(deltas))
+        self.run_columns("add_counts", **self.count_columns(deltas))
 
-    def count_rows(self, deltas: Mapping[str, Mapping[str, int]]) -> list[tuple[str | int, ...]]:
+    def count_columns(self, deltas: Mapping[str, Mapping[str, int]]) -> dict[str, Column]:
         """What counters move by, as it is bound."""
-        return [
-            (
-                queue,
-                self.node,
-                self.now,
-                *(delta.get(state, 0) for state in STATES),
-                delta.get(BYTES, 0),
-            )
-            for queue, delta in sorted(deltas.items())
-        ]
+        moved = sorted(deltas.items())
+        return {
+            "queue": [queue for queue, _ in moved],
+            "node": (self.node,) * len(moved),
+            "created_at": (self.now,) * len(moved),
+            **{name: [by.get(name, 0) for _, by in moved] for name in (*STATES, BYTES)},
+        }
 
     def save_config(self, queue: str, config: QueueConfig) -> None:
         """Configure a queue; what runs in this transaction goes by it from here on."""
@@ -68,7 +69,7 @@ class QueueWrites(Writing):
 
     def all_configs(self) -> dict[str, QueueConfig]:
         """The configured queues as they are stored."""
-        return {row[0]: config_of(row[1]) for row in self.all("queue_configs")}
+        return {name: _config.decode(config) for name, config in self.all("queue_configs")}
 
     def queue_names(self) -> list[str]:
         """All queues, by name."""
@@ -76,16 +77,16 @@ class QueueWrites(Writing):
 
     def queue_loads(self, names: Iterable[str]) -> dict[str, QueueLoad]:
         """What runs and waits in queues, as the last commit left it."""
-        return {row[0]: QueueLoad(*map(int, row[1:])) for row in self.of_ids("queue_loads", names)}
+        return {name: QueueLoad(*load) for name, *load in self.all_ids("queue_loads", names)}
 
     def count_jobs(self, names: Iterable[str]) -> dict[str, int]:
         """How many jobs queues have."""
-        return {row[0]: int(row[1]) for row in self.of_ids("count_jobs", names)}
+        return {name: int(count) for name, count in self.all_ids("count_jobs", names)}
 
     def oldest_waiting(self, queue: str, limit: int) -> list[Job]:
         """Lock the available jobs of a queue that were there first."""
-        rows = self.all("oldest_waiting", queue=queue, limit=limit)
-        return sorted(map(job_of, rows), key=lambda job: job.seq)
+        jobs = self.read(Job, "oldest_waiting", queue=queue, limit=limit)
+        return sorted(jobs, key=lambda job: job.seq)
 
 
 class QueueReads(Statements):
@@ -93,8 +94,9 @@ class QueueReads(Statements):
 
     def queues(self, names: Sequence[str] | None = None) -> list[QueueCounts]:
         """All queues, or some."""
-        rows = self.all("queues") if names is None else self.of_ids("some_queues", names)
-        return [queue_of(row) for row in rows]
+        if names is None:
+            return list(map(queue_of, self.read(QueueSums, "queues")))
+        return list(map(queue_of, self.read_ids(QueueSums, "some_queues", names)))
 
     def oldest_available(self, queue: str) -> int | None:
         """Since when the first available job of a queue has been in it."""
@@ -120,5 +122,18 @@ class QueueReads(Statements):
 
 
 def _maintenance(statements: Statements) -> Maintenance | None:
-    rows = statements.all("load_maintenance")
-    return Maintenance(*rows[0]) if rows else None
+    return next(iter(statements.read(Maintenance, "load_maintenance")), None)
+
+
+def queue_of(sums: QueueSums) -> QueueCounts:
+    """A queue with its counters by state."""
+    return QueueCounts(
+        name=sums.name,
+        paused=sums.paused,
+        created_at=sums.created_at,
+        changed_at=sums.changed_at,
+        counts={state: getattr(sums, state) for state in STATES},
+        bytes=sums.bytes,
+        config=sums.config,
+        configured_at=sums.configured_at,
+    )

@@ -6,10 +6,12 @@ from typing import Final
 import msgspec
 
 from ojs_server.store.records import Receipt
-from ojs_server.store.tables.statements import Writing
+from ojs_server.store.tables.statements import Writing, by_name
 from ojs_wire.codec import encode
 
 ReceiptKey = tuple[str, str, str]
+
+_KEY: Final = ("principal", "operation", "key")
 
 _job_ids: Final = msgspec.json.Decoder(tuple[str, ...])
 
@@ -19,20 +21,25 @@ class ReceiptWrites(Writing):
 
     def insert_receipts(self, receipts: Mapping[ReceiptKey, Receipt]) -> dict[ReceiptKey, Receipt]:
         """Store receipts; answers those already there."""
-        rows = [
-            (*key, receipt.body_hash, encode(receipt.job_ids).decode(), self.now)
-            for key, receipt in sorted(receipts.items())
-        ]
-        stored = set(self.all_rows("insert_receipts", rows))
+        told = sorted(receipts.items())
+        new = {
+            **by_name([key for key, _ in told], *_KEY),
+            "body_hash": [receipt.body_hash for _, receipt in told],
+            "job_ids": [encode(receipt.job_ids).decode() for _, receipt in told],
+            "created_at": (self.now,) * len(told),
+        }
+        stored = set(self.all_columns("insert_receipts", **new))
         taken = [key for key in receipts if key not in stored]
         return {
-            (row[0], row[1], row[2]): Receipt(row[3], _job_ids.decode(row[4]))
-            for row in self.all_rows("load_receipts", taken)
+            (principal, operation, key): Receipt(body_hash, _job_ids.decode(job_ids))
+            for principal, operation, key, body_hash, job_ids in self.all_columns(
+                "load_receipts", **by_name(taken, *_KEY)
+            )
         }
 
     def delete_receipts(self, keys: Sequence[ReceiptKey]) -> None:
         """Take receipts back."""
-        self.run_rows("delete_receipts", keys)
+        self.run_columns("delete_receipts", **by_name(keys, *_KEY))
 
     def prune_receipts(self, before: int, limit: int) -> int:
         """Remove old receipts."""

@@ -4,10 +4,8 @@ from collections.abc import Iterable
 
 from ojs_server.domain.kind import Kind
 from ojs_server.domain.tenant import apart
-from ojs_server.store.records import Staffed
-from ojs_server.store.tables.statements import Statements, Writing
-
-KIND_FIELDS = len(Kind.__struct_fields__)
+from ojs_server.store.records import KindRun, Staffed
+from ojs_server.store.tables.statements import Statements, Writing, by_name
 
 
 class RoomWrites(Writing):
@@ -25,12 +23,12 @@ class RoomWrites(Writing):
 
     def linked(self, worker_ids: Iterable[str]) -> set[tuple[str, str]]:
         """The rooms and names of what these workers run."""
-        return {(row[0], row[1]) for row in self.of_ids("linked", worker_ids)}
+        return set(self.all_ids("linked", worker_ids))
 
     def retire_kinds(self, names: Iterable[tuple[str, str]]) -> None:
         """Of these kinds of rooms, delete those that nobody runs and no job waits for."""
         rows = [(self.now, room, name, apart(room)[0]) for room, name in sorted(names)]
-        self.run_rows("retire_kinds", rows)
+        self.run_columns("retire_kinds", **by_name(rows, "at", "room", "name", "tenant"))
 
     def start_lease(self, job_id: str) -> None:
         """The holder of a job has begun."""
@@ -45,15 +43,14 @@ class RoomReads(Statements):
         if not self.can_hold(room):
             return []
         found: dict[Kind, list[str]] = {}
-        for row in self.all("kinds_in", room=room):
-            workers = found.setdefault(Kind(*row[:KIND_FIELDS]), [])
-            if row[KIND_FIELDS] is not None:
-                workers.append(row[KIND_FIELDS])
+        for one in self.read(KindRun, "kinds_in", room=room):
+            workers = found.setdefault(one.kind, [])
+            if one.worker_id is not None:
+                workers.append(one.worker_id)
         return [Staffed(kind, tuple(workers)) for kind, workers in found.items()]
 
     def kind_named(self, room: str, name: str) -> Kind | None:
         """A kind of a room."""
         if not self.can_hold(room, name):
             return None
-        rows = self.all("kind_named", room=room, name=name)
-        return Kind(*rows[0]) if rows else None
+        return next(iter(self.read(Kind, "kind_named", room=room, name=name)), None)

@@ -5,9 +5,9 @@ from itertools import groupby
 
 import msgspec
 
-from ojs_server.domain.schema import Schema, SchemaMark
+from ojs_server.domain.schema import Schema
 from ojs_server.domain.version import Version
-from ojs_server.store.rows import Row
+from ojs_server.store.records import SchemaHead
 from ojs_server.store.schemas import Marks
 from ojs_server.store.tables.statements import Statements, Writing
 
@@ -47,7 +47,7 @@ class SchemaWrites(Writing):
 
     def all_schemas(self) -> Marks:
         """Which schemas there are, as they are stored."""
-        marks = [_schema(row).mark for row in self.all("schemas")]
+        marks = [one.mark for one in self.read(SchemaHead, "schemas")]
         return {kind: list(group) for kind, group in groupby(marks, lambda mark: mark.type)}
 
     def _schemas_changed(self) -> None:
@@ -65,9 +65,10 @@ class SchemaReads(Statements):
     def schemas(self, job_type: str | None = None) -> list[Schema]:
         """All schemas, or those of one type, without their texts."""
         if job_type is None:
-            return [_schema(row) for row in self.all("schemas")]
-        rows = self.all("schemas_of", type=job_type) if self.can_hold(job_type) else []
-        return [_schema(row) for row in rows]
+            return list(map(_schema, self.read(SchemaHead, "schemas")))
+        if not self.can_hold(job_type):
+            return []
+        return list(map(_schema, self.read(SchemaHead, "schemas_of", type=job_type)))
 
     def schema(self, job_type: str, version: Version | None) -> Schema | None:
         """One schema with its text."""
@@ -76,8 +77,8 @@ class SchemaReads(Statements):
 
     def schema_of_uri(self, uri: str) -> Schema | None:
         """The schema that a client gave this URI, with its text."""
-        rows = self.all("schema_of_uri", uri=uri) if self.can_hold(uri) else []
-        return self._whole([_schema(row) for row in rows])
+        found = self.read(SchemaHead, "schema_of_uri", uri=uri) if self.can_hold(uri) else []
+        return self._whole(list(map(_schema, found)))
 
     def _whole(self, chosen: Sequence[Schema]) -> Schema | None:
         """A schema with its text, if that is still there."""
@@ -88,8 +89,6 @@ class SchemaReads(Statements):
         return None
 
 
-def _schema(row: Row) -> Schema:
+def _schema(head: SchemaHead) -> Schema:
     """A schema without its text."""
-    job_type, major, minor, patch, mode, digest, written, created_at, uri = row
-    mark = SchemaMark(job_type, Version(major, minor, patch), mode, digest)
-    return Schema(mark, written, created_at, b"", uri)
+    return Schema(head.mark, head.written, head.created_at, b"", head.uri)

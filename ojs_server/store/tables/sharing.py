@@ -8,9 +8,9 @@ import msgspec
 from ojs_server.domain.pool import Pool
 from ojs_server.domain.sharing import ALONE, Sharing
 from ojs_server.domain.tenant import Tenant, unscoped
-from ojs_server.store.records import Lane, QueueCounts, Stamped
-from ojs_server.store.rows import queue_of
-from ojs_server.store.tables.statements import Statements, Writing
+from ojs_server.store.records import Lane, QueueCounts, QueueSums, Stamped
+from ojs_server.store.tables.queues import queue_of
+from ojs_server.store.tables.statements import Statements, Writing, by_name
 from ojs_wire.codec import encode
 
 _tenant: Final = msgspec.json.Decoder(Tenant)
@@ -75,7 +75,7 @@ class SharingReads(Statements):
 
     def tenants_of(self, ids: Iterable[str]) -> dict[str, str | None]:
         """Whose jobs are."""
-        return {row[0]: row[1] for row in self.of_ids("tenants_of", ids)}
+        return dict(self.all_ids("tenants_of", ids))
 
     def tenants(self) -> list[tuple[str, Tenant | None, Stamped | None]]:
         """All that were configured or seen."""
@@ -100,16 +100,17 @@ class SharingReads(Statements):
         """The types of available jobs, from one entry of an index to the next other one."""
         names = dict.fromkeys(queues)
         if tenant is None:
-            return sorted({row[0] for row in self.of_ids("available_types", names)})
+            return sorted({kind for (kind,) in self.all_ids("available_types", names)})
         if not self.can_hold(tenant):
             return []
-        pairs = self.of_ids("types_of_tenants", names)
-        rows = [(queue, job_type, tenant) for queue, job_type in pairs]
-        return sorted({row[0] for row in self.all_rows("types_of_tenant", rows)})
+        pairs = by_name(self.all_ids("types_of_tenants", names), "queue", "type")
+        tenants = (tenant,) * len(pairs["queue"])
+        found = self.all_columns("types_of_tenant", **pairs, tenant=tenants)
+        return sorted({kind for (kind,) in found})
 
     def queues_of_tenant(self, tenant: str) -> list[QueueCounts]:
         """A tenant's queues, with its own counts."""
-        found = [queue_of(row) for row in self.all("queues_of_tenant", tenant=tenant)]
+        found = map(queue_of, self.read(QueueSums, "queues_of_tenant", tenant=tenant))
         return [
             msgspec.structs.replace(queue, name=unscoped(tenant, queue.name)) for queue in found
         ]

@@ -1,17 +1,21 @@
 """Running named statements: what each store implements, and all tables are built on."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
-from ojs_server.store.base import MAX_POSITIONS
+from ojs_server.store.base import MAX_POSITIONS, StaleWrite
+from ojs_server.store.columns import Row
+from ojs_server.store.queries import Query
 
 Column = Sequence[Any]
-Rows = Sequence[Sequence[Any]]
+Returned = TypeVar("Returned")
 
 
 class Statements:
     """A connection of one store that knows the statements of its `sql` folder."""
+
+    queries: ClassVar[Mapping[str, Query]]
 
     def run(self, name: str, /, **bound: Any) -> int:
         """Run a statement; answers how many rows it touched."""
@@ -21,33 +25,94 @@ class Statements:
         """Run a statement; answers the rows it returns."""
         raise NotImplementedError
 
-    def run_columns(self, name: str, columns: Sequence[Column]) -> int:
-        """Run a statement once for all rows of a table; answers how many rows it touched."""
+    def run_batch(self, name: str, columns: Sequence[Column]) -> int:
+        """Run a statement once for all rows of a table; answers how many rows it touched.
+
+        The columns, each with a value for each row, are in the order of the statement's own.
+        """
         raise NotImplementedError
 
-    def all_columns(self, name: str, columns: Sequence[Column]) -> list[Any]:
+    def all_batch(self, name: str, columns: Sequence[Column]) -> list[Any]:
         """Run a statement once for all rows of a table; answers the rows it returns."""
         raise NotImplementedError
-
-    def run_rows(self, name: str, rows: Rows) -> int:
-        """The same from rows; answers how many rows it touched."""
-        return self.run_columns(name, list(zip(*rows, strict=True))) if rows else 0
-
-    def all_rows(self, name: str, rows: Rows) -> list[Any]:
-        """The same from rows; answers the rows it returns."""
-        return self.all_columns(name, list(zip(*rows, strict=True))) if rows else []
 
     def can_hold(self, *texts: str | None) -> bool:
         """Whether these texts can be in the database at all."""
         raise NotImplementedError
 
-    def of_ids(self, name: str, ids: Iterable[str]) -> list[Any]:
-        """The rows that a statement returns for these ids."""
-        return self.all_rows(name, self.rows_of(ids))
+    def run_records(self, name: str, records: Sequence[Any]) -> int:
+        """Run a statement for records; answers how many rows it touched."""
+        return self.run_batch(name, self.columns_of(name, records)) if records else 0
 
-    def rows_of(self, ids: Iterable[str]) -> list[tuple[str]]:
-        """What is bound for ids: those that can be in the database at all."""
-        return [(item,) for item in ids if self.can_hold(item)]
+    def all_records(self, name: str, records: Sequence[Any]) -> list[Any]:
+        """Run a statement for records; answers the rows it returns."""
+        return self.all_batch(name, self.columns_of(name, records)) if records else []
+
+    def run_columns(self, name: str, /, **columns: Column) -> int:
+        """Run a statement for rows, of which each column is named; answers how many it touched."""
+        given = self.in_order(name, columns)
+        return self.run_batch(name, given) if given[0] else 0
+
+    def all_columns(self, name: str, /, **columns: Column) -> list[Any]:
+        """Run a statement for rows, of which each column is named; answers the rows it returns."""
+        given = self.in_order(name, columns)
+        return self.all_batch(name, given) if given[0] else []
+
+    def run_ids(self, name: str, ids: Iterable[str]) -> int:
+        """Run a statement for ids; answers how many rows it touched."""
+        column = self.holdable(ids)
+        return self.run_batch(name, [column]) if column else 0
+
+    def all_ids(self, name: str, ids: Iterable[str]) -> list[Any]:
+        """Run a statement for ids; answers the rows it returns."""
+        column = self.holdable(ids)
+        return self.all_batch(name, [column]) if column else []
+
+    def read(self, record: type[Returned], name: str, /, **bound: Any) -> list[Returned]:
+        """Run a statement; answers the records that it returns."""
+        return self.made(record, name, self.all(name, **bound))
+
+    def read_ids(self, record: type[Returned], name: str, ids: Iterable[str]) -> list[Returned]:
+        """Run a statement for ids; answers the records that it returns."""
+        return self.made(record, name, self.all_ids(name, ids))
+
+    def made(self, record: type[Returned], name: str, rows: Sequence[Row]) -> list[Returned]:
+        """The records that a statement has returned as rows."""
+        query = self.queries[name]
+        if query.returns is not record or query.read is None:
+            raise TypeError(f"{name} does not return a {record.__name__}")
+        return list(map(query.read, rows))
+
+    def columns_of(self, name: str, records: Sequence[Any]) -> Sequence[Column]:
+        """Records, of which there are some, as the columns of the rows that a statement takes."""
+        rows = self.queries[name].rows
+        if rows is None or rows.of is None:
+            raise TypeError(f"{name} takes no records")
+        return list(zip(*map(rows.of, records), strict=True))
+
+    def in_order(self, name: str, columns: Mapping[str, Column]) -> Sequence[Column]:
+        """Named columns in the order in which a statement takes them."""
+        rows = self.queries[name].rows
+        if rows is None or len(columns) != len(rows.names):
+            raise TypeError(f"{name} does not take the columns {', '.join(columns)}")
+        return [columns[column] for column in rows.names]
+
+    def names_of(self, name: str) -> Sequence[str]:
+        """The names of the columns that a statement takes."""
+        rows = self.queries[name].rows
+        assert rows is not None
+        return rows.names
+
+    def holdable(self, ids: Iterable[str]) -> list[str]:
+        """Those of these ids that can be in the database at all."""
+        return [item for item in ids if self.can_hold(item)]
+
+
+def by_name(rows: Iterable[Row], *names: str) -> dict[str, Column]:
+    """Rows as columns of these names."""
+    listed = list(rows)
+    columns: Iterable[Column] = zip(*listed, strict=True) if listed else [()] * len(names)
+    return dict(zip(names, columns, strict=True))
 
 
 def _no_more() -> Iterator[int]:
@@ -76,3 +141,8 @@ class Writing(Statements):
     def configs_changed(self) -> None:
         """What nodes hold in memory has changed: every transaction after this one knows."""
         raise NotImplementedError
+
+    def update_records(self, name: str, records: Sequence[Any], what: str) -> None:
+        """Change rows, all or none; StaleWrite where one of them is not there any more."""
+        if self.run_records(name, records) != len(records):
+            raise StaleWrite(f"{what} is no longer there")

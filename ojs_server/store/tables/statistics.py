@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from ojs_server.domain.sharing import Sharing
 from ojs_server.domain.statistics import KINDS, Count, by_steps
-from ojs_server.store.tables.statements import Statements, Writing
+from ojs_server.store.tables.statements import Statements, Writing, by_name
 
 
 class StatisticsWrites(Writing):
@@ -18,7 +18,9 @@ class StatisticsWrites(Writing):
         if self.sharing.tenancy:
             of_tenants = self._happenings("what_tenants_did", upto, last)
             sums |= by_steps(of_tenants, totals=False)
-        self.run_rows("add_statistics", [(*key, count) for key, count in sorted(sums.items())])
+        rows = [(*key, count) for key, count in sorted(sums.items())]
+        names = ("step", "queue", "at", "kind", "bucket", "count")
+        self.run_columns("add_statistics", **by_name(rows, *names))
 
     def _happenings(self, name: str, upto: int, last: int) -> list[Count]:
         return [
@@ -39,5 +41,9 @@ class StatisticsReads(Statements):
         self, step: int, queues: Iterable[str], since: int, until: int
     ) -> Sequence[Count]:
         """What happened in queues from one moment to another, by spans of a step."""
-        rows = [(step, queue, since, until) for queue in queues if self.can_hold(queue)]
-        return [Count(*row) for row in self.all_rows("statistics", rows)]
+        named = self.holdable(queues)
+        span = {"step": step, "since": since, "until": until}
+        columns = {name: (value,) * len(named) for name, value in span.items()}
+        return self.made(
+            Count, "statistics", self.all_columns("statistics", queue=named, **columns)
+        )

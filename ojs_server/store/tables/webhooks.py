@@ -3,11 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-import msgspec
-
 from ojs_server.domain.delivery import Delivery
 from ojs_server.domain.webhook import Webhook
-from ojs_server.store.base import StaleWrite
 from ojs_server.store.records import Place
 from ojs_server.store.tables.events import LogSpans
 from ojs_server.store.tables.statements import Statements, Writing
@@ -15,7 +12,6 @@ from ojs_server.store.webhooks import MAX_COUNTED, DeliveryFilter, DeliveryPage,
 
 # What a list begins with: a place before every other.
 _END: Final = Place(1 << 62, "")
-_COLUMNS: Final = len(Webhook.__struct_fields__)
 
 
 class WebhookWrites(LogSpans, Writing):
@@ -23,7 +19,7 @@ class WebhookWrites(LogSpans, Writing):
 
     def insert_webhooks(self, webhooks: Sequence[Webhook]) -> None:
         """Store new subscriptions."""
-        self.run_rows("insert_webhooks", [msgspec.structs.astuple(one) for one in webhooks])
+        self.run_records("insert_webhooks", webhooks)
 
     def count_webhooks(self, tenant: str | None = None) -> int:
         """How many there are, or how many a tenant has."""
@@ -31,50 +27,34 @@ class WebhookWrites(LogSpans, Writing):
 
     def load_webhooks(self, ids: Iterable[str]) -> dict[str, Webhook]:
         """Lock and read subscriptions."""
-        return {row[0]: _webhook(row) for row in self.of_ids("load_webhooks", ids)}
+        return {one.id: one for one in self.read_ids(Webhook, "load_webhooks", ids)}
 
     def update_webhooks(self, webhooks: Sequence[Webhook]) -> None:
         """Changed subscriptions, all or none."""
-        rows = [msgspec.structs.astuple(one) for one in webhooks]
-        if self.run_rows("update_webhooks", rows) != len(rows):
-            raise StaleWrite("a webhook is no longer there")
+        self.update_records("update_webhooks", webhooks, "a webhook")
 
     def delete_webhooks(self, ids: Sequence[str]) -> None:
         """Forget subscriptions."""
         for webhook_id in ids:
             self.run("cancel_deliveries", webhook_id=webhook_id, now=self.now)
-        self.run_rows("delete_webhooks", [(webhook_id,) for webhook_id in ids])
+        self.run_ids("delete_webhooks", ids)
 
     def insert_deliveries(self, deliveries: Sequence[Delivery]) -> None:
         """Store new deliveries."""
-        self.run_rows("insert_deliveries", [msgspec.structs.astuple(one) for one in deliveries])
+        self.run_records("insert_deliveries", deliveries)
 
     def load_deliveries(self, ids: Iterable[str]) -> dict[str, Delivery]:
         """Lock and read deliveries."""
-        return {row[0]: Delivery(*row) for row in self.of_ids("load_deliveries", ids)}
+        return {one.id: one for one in self.read_ids(Delivery, "load_deliveries", ids)}
 
     def load_due_deliveries(self, webhook_id: str, limit: int) -> list[Delivery]:
         """Lock what is due."""
         bound = {"webhook_id": webhook_id, "now": self.now, "limit": limit}
-        return [Delivery(*row) for row in self.all("load_due_deliveries", **bound)]
+        return self.read(Delivery, "load_due_deliveries", **bound)
 
     def update_deliveries(self, deliveries: Sequence[Delivery]) -> None:
         """How far deliveries are, all or none."""
-        rows = [
-            (
-                one.id,
-                one.status,
-                one.attempt,
-                one.due_at,
-                one.finished_at,
-                one.answer,
-                one.error,
-                one.took_ms,
-            )
-            for one in deliveries
-        ]
-        if self.run_rows("update_deliveries", rows) != len(rows):
-            raise StaleWrite("a delivery is no longer there")
+        self.update_records("update_deliveries", deliveries, "a delivery")
 
     def prune_deliveries(self, before: int, limit: int) -> int:
         """Remove old deliveries."""
@@ -86,20 +66,17 @@ class WebhookReads(Statements):
 
     def webhooks(self, ids: Sequence[str] | None = None) -> list[Webhook]:
         """All subscriptions, or some."""
-        rows = self.all("list_webhooks") if ids is None else self.of_ids("some_webhooks", ids)
-        return [_webhook(row) for row in rows]
+        if ids is None:
+            return self.read(Webhook, "list_webhooks")
+        return self.read_ids(Webhook, "some_webhooks", ids)
 
     def webhook_loads(self, most: int) -> list[WebhookLoad]:
         """What there is to do."""
-        return [
-            WebhookLoad(_webhook(row[:_COLUMNS]), *row[_COLUMNS:])
-            for row in self.all("webhook_loads", most=most)
-        ]
+        return self.read(WebhookLoad, "webhook_loads", most=most)
 
     def delivery(self, delivery_id: str) -> Delivery | None:
         """One delivery."""
-        rows = self.of_ids("some_deliveries", [delivery_id])
-        return Delivery(*rows[0]) if rows else None
+        return next(iter(self.read_ids(Delivery, "some_deliveries", [delivery_id])), None)
 
     def deliveries(
         self, wanted: DeliveryFilter, limit: int, offset: int, after: Place | None
@@ -116,11 +93,7 @@ class WebhookReads(Statements):
             lead, bound = "deliveries_of_webhook", narrowed
         elif wanted.status is not None:
             lead, bound = "deliveries_of_status", {"status": wanted.status}
-        rows = self.all(lead, **bound, moment=moment, after=last, limit=limit + 1, offset=offset)
+        place = {"moment": moment, "after": last, "limit": limit + 1, "offset": offset}
+        found = self.read(Delivery, lead, **bound, **place)
         total = self.all(f"count_{lead}", **bound, most=MAX_COUNTED)[0][0]
-        return DeliveryPage([Delivery(*row) for row in rows[:limit]], total, len(rows) > limit)
-
-
-def _webhook(row: Sequence[Any]) -> Webhook:
-    webhook_id, url, wish, active, *rest = row
-    return Webhook(webhook_id, url, wish, bool(active), *rest)
+        return DeliveryPage(found[:limit], total, len(found) > limit)

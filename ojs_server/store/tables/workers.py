@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 
 from ojs_server.domain.workers import Worker
 from ojs_server.store.records import WorkerLoad
-from ojs_server.store.rows import worker_of, worker_row
 from ojs_server.store.tables.statements import Statements, Writing
 
 
@@ -13,45 +12,34 @@ class WorkerWrites(Writing):
 
     def load_workers(self, ids: Iterable[str]) -> dict[str, Worker]:
         """Lock and read workers."""
-        return {row[0]: worker_of(row) for row in self.of_ids("load_workers", ids)}
+        return {one.id: one for one in self.read_ids(Worker, "load_workers", ids)}
 
     def load_all_workers(self) -> list[Worker]:
         """Lock and read the workers that are not gone."""
-        return [worker_of(row) for row in self.all("load_all_workers")]
+        return self.read(Worker, "load_all_workers")
 
     def load_silent_workers(self, before: int, limit: int) -> list[Worker]:
         """Lock the workers without a recent sign of life."""
-        return [
-            worker_of(row) for row in self.all("load_silent_workers", before=before, limit=limit)
-        ]
+        return self.read(Worker, "load_silent_workers", before=before, limit=limit)
 
     def load_dropped_workers(self, before: int, limit: int) -> list[Worker]:
         """Lock the workers without their session and without a sign of life since."""
-        rows = self.all("load_dropped_workers", before=before, limit=limit)
-        return [worker_of(row) for row in rows]
+        return self.read(Worker, "load_dropped_workers", before=before, limit=limit)
 
     def load_changed_workers(
         self, unreachable: int, offline: int, deleted: int, limit: int
     ) -> list[Worker]:
         """Lock workers whose presence is not what was last told of it."""
-        rows = self.all(
-            "load_changed_workers",
-            unreachable=unreachable,
-            offline=offline,
-            deleted=deleted,
-            limit=limit,
-        )
-        return [worker_of(row) for row in rows]
+        since = {"unreachable": unreachable, "offline": offline, "deleted": deleted}
+        return self.read(Worker, "load_changed_workers", **since, limit=limit)
 
     def load_offline_workers(self, silent: int, gone: int, limit: int) -> list[Worker]:
         """Lock workers that are not deleted and silent, or gone, since a moment."""
-        rows = self.all("load_offline_workers", silent=silent, gone=gone, limit=limit)
-        return [worker_of(row) for row in rows]
+        return self.read(Worker, "load_offline_workers", silent=silent, gone=gone, limit=limit)
 
     def save_workers(self, workers: Sequence[Worker]) -> None:
         """Insert or replace workers, in the order of ids, in which rows are locked."""
-        ordered = sorted(workers, key=lambda worker: worker.id)
-        self.run_rows("save_workers", [worker_row(worker) for worker in ordered])
+        self.run_records("save_workers", sorted(workers, key=lambda worker: worker.id))
 
     def delete_workers(self, before: int, limit: int) -> int:
         """Remove workers that were deleted or went long ago."""
@@ -63,9 +51,11 @@ class WorkerReads(Statements):
 
     def workers(self, ids: Sequence[str] | None = None) -> list[WorkerLoad]:
         """All workers, or some, with the jobs they hold."""
-        rows = self.all("list_workers") if ids is None else self.of_ids("some_workers", ids)
-        workers = [worker_of(row) for row in rows]
+        if ids is None:
+            workers = self.read(Worker, "list_workers")
+        else:
+            workers = self.read_ids(Worker, "some_workers", ids)
         held: dict[str, list[str]] = {}
-        for worker_id, job_id in self.of_ids("held_by", [worker.id for worker in workers]):
+        for worker_id, job_id in self.all_ids("held_by", [worker.id for worker in workers]):
             held.setdefault(worker_id, []).append(job_id)
         return [WorkerLoad(worker, tuple(held.get(worker.id, ()))) for worker in workers]

@@ -10,10 +10,8 @@ from ojs_server.domain.workflow_record import (
     WorkflowJob,
     WorkflowView,
 )
-from ojs_server.store.base import StaleWrite
-from ojs_server.store.records import Place
-from ojs_server.store.rows import workflow_job_row, workflow_of, workflow_row
-from ojs_server.store.tables.statements import Statements, Writing
+from ojs_server.store.records import Place, WaitingNode
+from ojs_server.store.tables.statements import Statements, Writing, by_name
 from ojs_server.store.workflows import NodePlace, WorkflowFilter, WorkflowPage
 
 
@@ -22,56 +20,51 @@ class WorkflowWrites(Writing):
 
     def insert_workflows(self, workflows: Sequence[Workflow]) -> set[str]:
         """Store new workflows; answers the ids that were there before."""
-        rows = [workflow_row(one) for one in sorted(workflows, key=lambda one: one.id)]
-        stored = {row[0] for row in self.all_rows("insert_workflows", rows)}
+        ordered = sorted(workflows, key=lambda one: one.id)
+        stored = {one for (one,) in self.all_records("insert_workflows", ordered)}
         return {one.id for one in workflows} - stored
 
     def load_workflow_requests(self, ids: Iterable[str]) -> dict[str, bytes | None]:
         """The request hash of each id that exists."""
-        return {row[0]: row[1] for row in self.of_ids("known_workflows", ids)}
+        return dict(self.all_ids("known_workflows", ids))
 
     def load_workflows(self, ids: Iterable[str]) -> dict[str, Workflow]:
         """Lock and read workflows."""
-        return {row[0]: workflow_of(row) for row in self.of_ids("load_workflows", ids)}
+        return {one.id: one for one in self.read_ids(Workflow, "load_workflows", ids)}
 
     def look_at_workflows(self, ids: Iterable[str]) -> dict[str, Workflow]:
         """Read workflows without a lock."""
-        return {row[0]: workflow_of(row) for row in self.of_ids("look_at_workflows", ids)}
+        return {one.id: one for one in self.read_ids(Workflow, "look_at_workflows", ids)}
 
     def update_workflows(self, workflows: Sequence[Workflow]) -> None:
         """Store what the last step made of locked workflows."""
-        rows = [(w.id, w.state, w.progress, w.finished_at, w.due_at) for w in workflows]
-        if self.run_rows("update_workflows", rows) != len(rows):
-            raise StaleWrite("a workflow is no longer there")
+        self.update_records("update_workflows", workflows, "a workflow")
 
     def insert_workflow_jobs(self, jobs: Sequence[WorkflowJob]) -> None:
         """The jobs of new workflows, most of them still waiting."""
-        self.run_rows("insert_workflow_jobs", [workflow_job_row(job) for job in jobs])
+        self.run_records("insert_workflow_jobs", jobs)
 
     def update_workflow_jobs(self, jobs: Sequence[WorkflowJob]) -> None:
         """Nodes that were enqueued, dropped, or have ended; what is None stays as it is."""
-        rows = [
-            (job.workflow_id, job.node, job.job_id, job.result, job.error, job.ended_at)
-            for job in jobs
-        ]
-        self.run_rows("update_workflow_jobs", rows)
+        self.run_records("update_workflow_jobs", jobs)
 
     def load_workflow_jobs(self, places: Iterable[NodePlace]) -> dict[NodePlace, WaitingJob]:
         """The requests of nodes, and how large their results are."""
-        rows = self.all_rows("load_workflow_jobs", list(places))
-        return {(row[0], row[1]): WaitingJob(*row[2:]) for row in rows}
+        rows = self.all_columns("load_workflow_jobs", **by_name(places, "workflow_id", "node"))
+        found = self.made(WaitingNode, "load_workflow_jobs", rows)
+        return {(one.workflow_id, one.node): one.job for one in found}
 
     def load_workflow_results(
         self, places: Iterable[NodePlace]
     ) -> dict[NodePlace, tuple[bytes | None, bytes | None]]:
         """The results and errors that are kept of nodes."""
-        rows = self.all_rows("load_workflow_results", list(places))
-        return {(row[0], row[1]): (row[2], row[3]) for row in rows}
+        rows = self.all_columns("load_workflow_results", **by_name(places, "workflow_id", "node"))
+        return {(one, node): (result, error) for one, node, result, error in rows}
 
     def load_open_jobs(self, ids: Iterable[str]) -> dict[str, dict[int, str]]:
         """The jobs of workflows that were enqueued and have not ended."""
         found: dict[str, dict[int, str]] = {}
-        for workflow_id, node, job_id in self.of_ids("load_open_jobs", ids):
+        for workflow_id, node, job_id in self.all_ids("load_open_jobs", ids):
             found.setdefault(workflow_id, {})[node] = job_id
         return found
 
@@ -81,8 +74,8 @@ class WorkflowWrites(Writing):
 
     def delete_workflows(self, ids: Sequence[str]) -> None:
         """Forget workflows; their jobs stay."""
-        self.run_rows("delete_workflow_jobs", [(one,) for one in ids])
-        self.run_rows("delete_workflows", [(one,) for one in ids])
+        self.run_ids("delete_workflow_jobs", ids)
+        self.run_ids("delete_workflows", ids)
 
 
 class WorkflowReads(Statements):
@@ -90,21 +83,21 @@ class WorkflowReads(Statements):
 
     def workflow(self, workflow_id: str) -> WorkflowView | None:
         """One workflow with its jobs."""
-        rows = self.of_ids("look_at_workflows", [workflow_id])
-        if not rows:
+        found = self.read_ids(Workflow, "look_at_workflows", [workflow_id])
+        if not found:
             return None
-        members = self.all("list_workflow_jobs", id=workflow_id)
-        return WorkflowView(workflow_of(rows[0]), tuple(MemberJob(*row) for row in members))
+        members = self.read(MemberJob, "list_workflow_jobs", id=workflow_id)
+        return WorkflowView(found[0], tuple(members))
 
     def job_results(self, ids: Iterable[str]) -> dict[str, bytes]:
         """Return the results of jobs that have one."""
-        return dict(self.of_ids("job_results", ids))
+        return dict(self.all_ids("job_results", ids))
 
     def member_progress(self, workflow_id: str) -> list[MemberProgress]:
         """What jobs under way have reported."""
         if not self.can_hold(workflow_id):
             return []
-        return [MemberProgress(*row) for row in self.all("member_progress", id=workflow_id)]
+        return self.read(MemberProgress, "member_progress", id=workflow_id)
 
     def workflows(
         self, wanted: WorkflowFilter, limit: int, offset: int, after: Place | None
@@ -117,13 +110,7 @@ class WorkflowReads(Statements):
             lead, bound["tenant"] = "_of_tenant", wanted.tenant
         if not self.can_hold(wanted.name):
             return WorkflowPage([], 0, False)
-        rows = self.all(
-            f"list_workflows{lead}",
-            **bound,
-            after_start=start,
-            after_id=last,
-            limit=limit + 1,
-            offset=offset,
-        )
+        place = {"after_start": start, "after_id": last, "limit": limit + 1, "offset": offset}
+        found = self.read(Workflow, f"list_workflows{lead}", **bound, **place)
         total = self.all(f"count_workflows{lead}", **bound)[0][0]
-        return WorkflowPage([workflow_of(row) for row in rows[:limit]], total, len(rows) > limit)
+        return WorkflowPage(found[:limit], total, len(found) > limit)

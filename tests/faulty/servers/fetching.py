@@ -84,8 +84,8 @@ def low_priority_goes_first() -> None:
     """Jobs of lower priority are handed out before those of higher."""
     for name in ("claim", "claim_types"):
         query = QUERIES[name]
-        row, sql = (text.replace("priority DESC", "priority") for text in (query.row, query.sql))
-        QUERIES[name] = msgspec.structs.replace(query, row=row, sql=sql)
+        lane, sql = (text.replace("priority DESC", "priority") for text in (query.lane, query.sql))
+        QUERIES[name] = msgspec.structs.replace(query, lane=lane, sql=sql)
 
 
 @fault("OJS-FET-008")

@@ -10,7 +10,6 @@ from ojs_server.domain.job import StoredJob
 from ojs_server.store.base import OutcomeUnknown, StaleWrite, StoreUnavailable
 from ojs_server.store.postgres.store import PostgresStore
 from ojs_server.store.records import Foreseen
-from ojs_server.store.rows import lease_row
 from tests.postgres import Server
 from tests.store.postgres.server import end_connections, query, wait_until
 from tests.store.records import a_job, a_lease, put, whole
@@ -65,7 +64,7 @@ def test_a_statement_that_failed_unnoticed_does_not_pass_for_a_commit(
         with store.transaction() as tx:
             tx.insert_jobs([a_job("j1")])
             with suppress(psycopg.IntegrityError):
-                tx.run_rows("insert_leases", [lease_row(a_lease("j1"))] * 2)
+                tx.run_records("insert_leases", [a_lease("j1")] * 2)
 
     with pytest.raises(StaleWrite):
         work()

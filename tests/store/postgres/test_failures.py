@@ -26,8 +26,8 @@ MIGRATE = "ALTER TABLE jobs ALTER COLUMN releases TYPE int4"
 
 @pytest.fixture
 def store(postgres_store: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[PostgresStore]:
-    monkeypatch.setitem(STATEMENTS, "backend", Statement("SELECT pg_backend_pid()"))
-    monkeypatch.setitem(STATEMENTS, "forget_names", Statement("DEALLOCATE ALL"))
+    monkeypatch.setitem(STATEMENTS, "backend", Statement("backend", "SELECT pg_backend_pid()"))
+    monkeypatch.setitem(STATEMENTS, "forget_names", Statement("forget_names", "DEALLOCATE ALL"))
     with closing(PostgresStore(postgres_store, clock=HandClock(), node="a", readers=1)) as store:
         put(store, a_job("before"))
         yield store
@@ -83,7 +83,9 @@ def test_names_that_were_forgotten_between_two_transactions_are_not_missed(
         "CREATE FUNCTION forget_names() RETURNS void LANGUAGE plpgsql"
         " AS $$ BEGIN EXECUTE 'DEALLOCATE ALL'; END $$",
     )
-    monkeypatch.setitem(STATEMENTS, "forget_names", Statement("SELECT forget_names()"))
+    monkeypatch.setitem(
+        STATEMENTS, "forget_names", Statement("forget_names", "SELECT forget_names()")
+    )
     load(store)
     with store.transaction() as tx:
         tx.run("forget_names")

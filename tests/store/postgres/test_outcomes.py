@@ -163,7 +163,7 @@ def test_it_may_be_too_late_to_ask(
         add(tx, "j1")
     ask = STATEMENTS["ask_outcome"].sql
     later = ask.replace("clock_timestamp()", "clock_timestamp() + interval '1 hour'")
-    monkeypatch.setitem(STATEMENTS, "ask_outcome", Statement(later))
+    monkeypatch.setitem(STATEMENTS, "ask_outcome", Statement("ask_outcome", later))
     with pytest.raises(OutcomeUnknown, match="too late to ask"):
         lost.value.carried_out()
 

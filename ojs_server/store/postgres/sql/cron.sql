@@ -1,37 +1,27 @@
--- fragment: cron_entry
--- A CronEntry, in the order of its fields.
-cron.name, cron.expression, cron.timezone, cron.overlap, cron.enabled, cron.definition,
-cron.created_at, cron.updated_at, cron.counted_from, cron.next_run_at, cron.last_run_at,
-cron.last_job_id, cron.run_count, cron.held
-
--- fragment: cron_run
--- A CronRun, in the order of its fields.
-pos, name, scheduled_at, at, outcome, reason, job_id, manual, held
-
 -- name: insert_cron
 -- New entries; a name that exists is left alone and not answered.
--- row: text, text, text, text, bool, bytea, int8, int8, int8, int8, int8, text, int8, int8
-INSERT INTO cron (
-    name, expression, timezone, overlap, enabled, definition, created_at, updated_at,
-    counted_from, next_run_at, last_run_at, last_job_id, run_count, held
-)
-SELECT * FROM unnest({rows})
+-- row: CronEntry
+INSERT INTO cron ({columns})
+{rows}
 ON CONFLICT (name) DO NOTHING RETURNING name
 
 -- name: load_cron
 -- Lock entries by name.
--- row: text
-SELECT {cron_entry} FROM cron WHERE name = ANY ({rows}) ORDER BY name FOR UPDATE
+-- row: name text
+-- returns: CronEntry
+SELECT {CronEntry} FROM cron WHERE name = ANY ({list}) ORDER BY name FOR UPDATE
 
 -- name: load_due_cron
 -- Those whose time has come, without those that another node is firing.
-SELECT {cron_entry} FROM cron WHERE next_run_at <= %(now)s::int8
+-- returns: CronEntry
+SELECT {CronEntry} FROM cron WHERE next_run_at <= %(now)s::int8
 ORDER BY next_run_at LIMIT %(limit)s::int8
 FOR UPDATE SKIP LOCKED
 
 -- name: load_held_cron
 -- Those with a run that may go on, since the one before has ended.
-SELECT {cron_entry} FROM cron WHERE held > 0 AND {free} ORDER BY name LIMIT %(limit)s::int8
+-- returns: CronEntry
+SELECT {CronEntry} FROM cron WHERE held > 0 AND {free} ORDER BY name LIMIT %(limit)s::int8
 FOR UPDATE SKIP LOCKED
 
 -- fragment: free
@@ -43,29 +33,26 @@ NOT EXISTS (
 
 -- name: update_cron
 -- Changed entries, which this transaction has locked.
--- row: text, text, text, text, bool, bytea, int8, int8, int8, int8, int8, text, int8, int8
+-- row: CronEntry
 UPDATE cron SET
     expression = entry.expression, timezone = entry.timezone, overlap = entry.overlap,
     enabled = entry.enabled, definition = entry.definition, created_at = entry.created_at,
     updated_at = entry.updated_at, counted_from = entry.counted_from,
     next_run_at = entry.next_run_at, last_run_at = entry.last_run_at,
     last_job_id = entry.last_job_id, run_count = entry.run_count, held = entry.held
-FROM unnest({rows}) AS entry (
-    name, expression, timezone, overlap, enabled, definition, created_at, updated_at,
-    counted_from, next_run_at, last_run_at, last_job_id, run_count, held
-)
+FROM ({rows}) AS entry
 WHERE cron.name = entry.name
 
 -- name: delete_cron
 -- Forget entries.
--- row: text
-DELETE FROM cron WHERE name = ANY ({rows})
+-- row: name text
+DELETE FROM cron WHERE name = ANY ({list})
 
 -- name: insert_cron_runs
 -- What became of due times.
--- row: int8, text, int8, int8, text, text, text, bool, bool
-INSERT INTO cron_runs (pos, name, scheduled_at, at, outcome, reason, job_id, manual, held)
-SELECT * FROM unnest({rows})
+-- row: CronRun
+INSERT INTO cron_runs ({columns})
+{rows}
 
 -- name: trim_cron_runs
 -- All but the newest runs of an entry; one that still waits stays.
@@ -76,27 +63,31 @@ DELETE FROM cron_runs WHERE NOT held AND name = %(name)s::text AND pos <= (
 
 -- name: load_held_runs
 -- The runs of an entry that wait, oldest first.
-SELECT {cron_run} FROM cron_runs WHERE name = %(name)s::text AND held ORDER BY pos
+-- returns: CronRun
+SELECT {CronRun} FROM cron_runs WHERE name = %(name)s::text AND held ORDER BY pos
 
 -- name: release_cron_runs
 -- These wait no longer.
--- row: int8
-UPDATE cron_runs SET held = false WHERE pos = ANY ({rows})
+-- row: pos int8
+UPDATE cron_runs SET held = false WHERE pos = ANY ({list})
 
 -- name: delete_cron_runs
 -- Forget the runs of entries.
--- row: text
-DELETE FROM cron_runs WHERE name = ANY ({rows})
+-- row: name text
+DELETE FROM cron_runs WHERE name = ANY ({list})
 
 -- name: list_cron
 -- All entries, newest first.
-SELECT {cron_entry} FROM cron ORDER BY created_at DESC, name
+-- returns: CronEntry
+SELECT {CronEntry} FROM cron ORDER BY created_at DESC, name
 
 -- name: some_cron
 -- These entries.
--- row: text
-SELECT {cron_entry} FROM cron WHERE name = ANY ({rows}) ORDER BY created_at DESC, name
+-- row: name text
+-- returns: CronEntry
+SELECT {CronEntry} FROM cron WHERE name = ANY ({list}) ORDER BY created_at DESC, name
 
 -- name: list_cron_runs
 -- The runs of an entry, newest first.
-SELECT {cron_run} FROM cron_runs WHERE name = %(name)s::text ORDER BY pos DESC
+-- returns: CronRun
+SELECT {CronRun} FROM cron_runs WHERE name = %(name)s::text ORDER BY pos DESC

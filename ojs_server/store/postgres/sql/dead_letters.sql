@@ -1,16 +1,18 @@
 -- name: mark_dead
 -- What discarded jobs are found and counted by.
--- row: text, text, bool
+-- row: Mark
 UPDATE jobs SET error_type = mark.error_type, kept = mark.kept
-FROM unnest({rows}) AS mark (id, error_type, kept) WHERE jobs.id = mark.id
+FROM ({rows}) AS mark WHERE jobs.id = mark.job_id
 
 -- name: override_jobs
 -- What a retry changes about jobs.
--- row: text, text, int8, bytea, bytea, bytea, bytea, text
+-- row: StoredJob(
+--     job.id, job.queue, job.max_attempts, job.spec, args, meta, unique_key, job.demand
+-- )
 UPDATE jobs SET
     queue = job.queue, max_attempts = job.max_attempts, spec = job.spec, args = job.args,
     meta = job.meta, unique_key = job.unique_key, demand = job.demand
-FROM unnest({rows}) AS job (id, queue, max_attempts, spec, args, meta, unique_key, demand)
+FROM ({rows}) AS job
 WHERE jobs.id = job.id
 
 -- name: full_queues
@@ -26,7 +28,8 @@ ORDER BY finished_at DESC, id DESC LIMIT 1 OFFSET %(most)s::int8
 
 -- name: load_surplus
 -- The oldest of a queue, up to that one, without what another node is busy with.
-SELECT {job} FROM jobs
+-- returns: Job
+SELECT {Job} FROM jobs
 WHERE state = 'discarded' AND kept AND queue = %(queue)s::text AND (finished_at, id) <= (%(end)s::int8, %(last)s::text)
 ORDER BY finished_at, id LIMIT %(limit)s::int8
 FOR UPDATE SKIP LOCKED
@@ -50,20 +53,24 @@ ORDER BY finished_at DESC, id DESC LIMIT %(limit)s::int8 OFFSET %(offset)s::int8
 
 -- name: dead_letters
 -- Discarded jobs, newest first.
-SELECT {job}, {payload} FROM jobs WHERE state = 'discarded' AND {dead_page}
+-- returns: StoredJob
+SELECT {StoredJob} FROM jobs WHERE state = 'discarded' AND {dead_page}
 
 -- name: dead_letters_of_queue
 -- The same of one queue.
-SELECT {job}, {payload} FROM jobs WHERE state = 'discarded' AND queue = %(queue)s::text AND {dead_page}
+-- returns: StoredJob
+SELECT {StoredJob} FROM jobs WHERE state = 'discarded' AND queue = %(queue)s::text AND {dead_page}
 
 -- name: dead_letters_of_error
 -- The same of one type of error.
-SELECT {job}, {payload} FROM jobs
+-- returns: StoredJob
+SELECT {StoredJob} FROM jobs
 WHERE state = 'discarded' AND error_type = %(error_type)s::text AND {dead_page}
 
 -- name: dead_letters_of_tenant
 -- The same of one tenant.
-SELECT {job}, {payload} FROM jobs
+-- returns: StoredJob
+SELECT {StoredJob} FROM jobs
 WHERE state = 'discarded' AND tenant = %(tenant)s::text AND {dead_page}
 
 -- name: count_dead_letters

@@ -3,14 +3,14 @@
 
 -- name: demands
 -- What the available jobs of queues ask for: from one entry of the index to the next other one.
--- row: text
+-- row: queue text
 WITH RECURSIVE steps (queue, demand) AS (
     SELECT wanted.queue, (
         SELECT min(first.demand) FROM jobs AS first
         WHERE first.state = 'available' AND NOT first.gated AND first.queue = wanted.queue
             AND first.demand IS NOT NULL
     )
-    FROM unnest({rows}) AS wanted (queue)
+    FROM ({rows}) AS wanted
     UNION ALL
     SELECT steps.queue, (
         SELECT min(next.demand) FROM jobs AS next

@@ -1,8 +1,8 @@
 -- name: insert_events
 -- What this transaction did, in order.
--- row: int8, int8, text, text, text, text, bytea
-INSERT INTO events (pos, at, type, subject, queue, job_type, data)
-SELECT * FROM unnest({rows})
+-- row: pos int8, at int8, type text, subject text, queue text, job_type text, data json
+INSERT INTO events ({columns})
+{rows}
 
 -- fragment: settled_places
 -- The place of the oldest transaction that still runs: what it writes will lie behind it, and a
@@ -65,9 +65,10 @@ UPDATE event_tally SET total = total - %(removed)s::int8
 
 -- name: log_span
 -- The oldest place, and the newest that `events_after` would give.
+-- returns: LogSpan
 SELECT
-    COALESCE((SELECT min(pos) FROM events), 0),
-    COALESCE((SELECT max(pos) FROM events WHERE pos < {settled_places}), 0)
+    COALESCE((SELECT min(pos) FROM events), 0) AS first,
+    COALESCE((SELECT max(pos) FROM events WHERE pos < {settled_places}), 0) AS last
 
 -- name: delete_events
 -- The oldest that were counted, as far as they lie before a moment or are too many.
@@ -91,24 +92,24 @@ SELECT greatest(
 
 -- name: insert_receipts
 -- Idempotency keys; one that exists is left alone and not answered.
--- row: text, text, text, bytea, text, int8
-INSERT INTO receipts (principal, operation, key, body_hash, job_ids, created_at)
-SELECT * FROM unnest({rows})
+-- row: principal text, operation text, key text, body_hash bytea, job_ids text, created_at int8
+INSERT INTO receipts ({columns})
+{rows}
 ON CONFLICT DO NOTHING
 RETURNING principal, operation, key
 
 -- name: load_receipts
 -- What was stored under keys.
--- row: text, text, text
+-- row: principal text, operation text, key text
 SELECT principal, operation, key, body_hash, job_ids
-FROM unnest({rows}) AS wanted (principal, operation, key)
+FROM ({rows}) AS wanted
 JOIN receipts USING (principal, operation, key)
 
 -- name: delete_receipts
 -- Take keys back.
--- row: text, text, text
+-- row: principal text, operation text, key text
 DELETE FROM receipts
-USING unnest({rows}) AS gone (principal, operation, key)
+USING ({rows}) AS gone
 WHERE receipts.principal = gone.principal AND receipts.operation = gone.operation
     AND receipts.key = gone.key
 

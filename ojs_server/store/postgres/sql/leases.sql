@@ -1,52 +1,46 @@
--- fragment: lease
--- A Lease, in the order of its fields.
-leases.job_id, leases.queue, leases.job_type, leases.worker_id, leases.attempt,
-leases.duration_ms, leases.expires_at, leases.deadline_at, leases.fetch_id, leases.stall_ms,
-leases.trace_id, leases.late_ack, leases.running_at
-
 -- name: insert_leases
 -- Who holds what was just claimed.
--- row: text, text, text, text, int8, int8, int8, int8, text, int8, text, bool
-INSERT INTO leases (
-    job_id, queue, job_type, worker_id, attempt, duration_ms, expires_at, deadline_at, fetch_id,
-    stall_ms, trace_id, late_ack
-)
-SELECT * FROM unnest({rows})
+-- row: Lease
+INSERT INTO leases ({columns})
+{rows}
 
 -- name: move_leases
 -- Their jobs stand in other queues now.
--- row: text, text
+-- row: job_id text, queue text
 UPDATE leases SET queue = moved.queue
-FROM unnest({rows}) AS moved (job_id, queue) WHERE leases.job_id = moved.job_id
+FROM ({rows}) AS moved WHERE leases.job_id = moved.job_id
 
 -- name: drop_leases
 -- The hold is over. Locked in order first: a heartbeat may be at the same leases.
--- row: text
+-- row: job_id text
 WITH ended AS MATERIALIZED (
-    SELECT job_id FROM leases WHERE job_id = ANY ({rows}) ORDER BY job_id FOR UPDATE
+    SELECT job_id FROM leases WHERE job_id = ANY ({list}) ORDER BY job_id FOR UPDATE
 )
 DELETE FROM leases USING ended WHERE leases.job_id = ended.job_id
 
 -- name: load_leases
 -- Lock leases by job.
--- row: text
-SELECT {lease} FROM leases WHERE job_id = ANY ({rows}) ORDER BY job_id FOR UPDATE
+-- row: job_id text
+-- returns: Lease
+SELECT {Lease} FROM leases WHERE job_id = ANY ({list}) ORDER BY job_id FOR UPDATE
 
 -- name: leases_of
 -- The leases of jobs that this transaction has locked.
--- row: text
-SELECT {lease} FROM leases WHERE job_id = ANY ({rows})
+-- row: job_id text
+-- returns: Lease
+SELECT {Lease} FROM leases WHERE job_id = ANY ({list})
 
 -- name: load_fetches
 -- Lock leases by the fetch that was answered with them.
--- row: text
-SELECT {lease} FROM leases WHERE fetch_id = ANY ({rows}) ORDER BY job_id FOR UPDATE
+-- row: fetch_id text
+-- returns: Lease
+SELECT {Lease} FROM leases WHERE fetch_id = ANY ({list}) ORDER BY job_id FOR UPDATE
 
 -- name: extend_leases
 -- New ends.
--- row: text, int8
+-- row: Lease(job_id, expires_at)
 UPDATE leases SET expires_at = extension.expires_at
-FROM unnest({rows}) AS extension (job_id, expires_at)
+FROM ({rows}) AS extension
 WHERE leases.job_id = extension.job_id
 
 -- fragment: judged
@@ -60,6 +54,7 @@ WHERE leases.job_id = extension.job_id
 -- name: load_lapsed
 -- Leases whose time is over, as far as the store was reachable to hear from their holders.
 -- Whatever another node is busy with is left to it: a heartbeat may be renewing the lease.
+-- returns: Held
 WITH late AS MATERIALIZED (
     (
         SELECT leases.job_id FROM leases JOIN jobs AS run ON run.id = leases.job_id
@@ -74,29 +69,30 @@ WITH late AS MATERIALIZED (
     )
     LIMIT %(limit)s::int8
 ), jobs AS MATERIALIZED (
-    SELECT {job} FROM jobs
+    SELECT {Job} FROM jobs
     WHERE id = ANY (ARRAY(SELECT job_id FROM late)) AND state = 'active'
     ORDER BY id FOR UPDATE SKIP LOCKED
 )
-SELECT {job}, {lease}
+SELECT {Held}
 FROM jobs JOIN leases ON leases.job_id = jobs.id
 WHERE leases.expires_at <= %(until)s::int8 OR leases.deadline_at <= %(until)s::int8
 ORDER BY leases.job_id FOR UPDATE OF leases SKIP LOCKED
 
 -- name: load_held
 -- Lock what workers hold: the jobs in order, then the leases in order.
--- row: text
+-- row: worker_id text
+-- returns: Held
 WITH jobs AS MATERIALIZED (
-    SELECT {job} FROM jobs
-    WHERE id = ANY (ARRAY(SELECT job_id FROM leases WHERE worker_id = ANY ({rows})))
+    SELECT {Job} FROM jobs
+    WHERE id = ANY (ARRAY(SELECT job_id FROM leases WHERE worker_id = ANY ({list})))
     ORDER BY id FOR UPDATE
 )
-SELECT {job}, {lease}
+SELECT {Held}
 FROM jobs JOIN leases ON leases.job_id = jobs.id
-WHERE leases.worker_id = ANY ({rows})
+WHERE leases.worker_id = ANY ({list})
 ORDER BY leases.job_id FOR UPDATE OF leases
 
 -- name: lock_leases
 -- Only lock, for a batch that will come back to them.
--- row: text
-SELECT 1 FROM leases WHERE job_id = ANY ({rows}) ORDER BY job_id FOR UPDATE
+-- row: job_id text
+SELECT 1 FROM leases WHERE job_id = ANY ({list}) ORDER BY job_id FOR UPDATE

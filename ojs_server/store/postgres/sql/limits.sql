@@ -1,47 +1,39 @@
--- fragment: limit
--- A Limit, in the order of its fields.
-limits.name, limits.policy, limits.active, limits.starts, limits.next_us, limits.held_until,
-limits.override, limits.override_until, limits.waits_since, limits.opens_at, limits.used_at
-
 -- name: insert_limits
 -- New limits; one that exists is left alone.
--- row: text, bytea, int8, bytea, int8, int8, bytea, int8, int8, int8, int8
-INSERT INTO limits (
-    name, policy, active, starts, next_us, held_until, override, override_until, waits_since,
-    opens_at, used_at
-)
-SELECT * FROM unnest({rows}) ON CONFLICT DO NOTHING
+-- row: Limit
+INSERT INTO limits ({columns})
+{rows} ON CONFLICT DO NOTHING
 
 -- name: load_limits
 -- Lock limits by name: all that take several do so in this order.
--- row: text
-SELECT {limit} FROM limits WHERE name = ANY ({rows}) ORDER BY name FOR UPDATE
+-- row: name text
+-- returns: Limit
+SELECT {Limit} FROM limits WHERE name = ANY ({list}) ORDER BY name FOR UPDATE
 
 -- name: load_opening
 -- Lock limits that time has opened, without those that another node is busy with.
-SELECT {limit} FROM limits WHERE opens_at <= %(now)s::int8 ORDER BY opens_at LIMIT %(limit)s::int8
+-- returns: Limit
+SELECT {Limit} FROM limits WHERE opens_at <= %(now)s::int8 ORDER BY opens_at LIMIT %(limit)s::int8
 FOR UPDATE SKIP LOCKED
 
 -- name: save_limits
 -- Limits as they are now.
--- row: text, bytea, int8, bytea, int8, int8, bytea, int8, int8, int8, int8
+-- row: Limit
 UPDATE limits SET
     policy = changed.policy, active = changed.active, starts = changed.starts,
     next_us = changed.next_us, held_until = changed.held_until, override = changed.override,
     override_until = changed.override_until, waits_since = changed.waits_since,
     opens_at = changed.opens_at, used_at = changed.used_at
-FROM unnest({rows}) AS changed (
-    name, policy, active, starts, next_us, held_until, override, override_until, waits_since,
-    opens_at, used_at
-)
+FROM ({rows}) AS changed
 WHERE limits.name = changed.name
 
 -- name: open_gates
 -- Let the next jobs of keys into the claim's index: so many of each queue and type. It waits for
 -- nobody who has one of them locked, since he may wait for the key; the answer names what is left.
--- row: text, int8
-WITH RECURSIVE wanted (name, count) AS (
-    SELECT * FROM unnest({rows})
+-- row: name text, count int8
+-- returns: Opened
+WITH RECURSIVE wanted AS (
+    {rows}
 ), lanes AS (
     SELECT wanted.name, wanted.count, head.queue, head.type
     FROM wanted CROSS JOIN LATERAL (
@@ -73,28 +65,28 @@ WITH RECURSIVE wanted (name, count) AS (
     UPDATE jobs SET gated = false FROM held
     WHERE jobs.id = held.id AND jobs.state = 'available' RETURNING jobs.id
 )
-SELECT shut.name, shut.id, shut.queue, opened.id IS NOT NULL
+SELECT shut.name, shut.id AS job_id, shut.queue, opened.id IS NOT NULL AS done
 FROM shut LEFT JOIN opened ON opened.id = shut.id
 
 -- name: gated_keys
 -- Which of these keys jobs wait for.
--- row: text
-SELECT wanted.name FROM unnest({rows}) AS wanted (name)
+-- row: name text
+SELECT wanted.name FROM ({rows}) AS wanted
 WHERE EXISTS (
     SELECT FROM jobs WHERE rate_key = wanted.name AND state = 'available' AND gated
 )
 
 -- name: keep_taken
 -- Jobs that were taken on trial and stay taken.
--- row: text, int8
+-- row: id text, started_at int8
 UPDATE jobs SET started_at = kept.started_at, due_at = NULL
-FROM unnest({rows}) AS kept (id, started_at) WHERE jobs.id = kept.id
+FROM ({rows}) AS kept WHERE jobs.id = kept.id
 
 -- name: send_back
 -- Jobs that were taken on trial and wait again, before a gate or not.
--- row: text, bool
+-- row: id text, gated bool
 UPDATE jobs SET state = 'available', attempt = attempt - 1, gated = sent.gated
-FROM unnest({rows}) AS sent (id, gated) WHERE jobs.id = sent.id
+FROM ({rows}) AS sent WHERE jobs.id = sent.id
 
 -- name: prune_limits
 -- Keys without an operator's word that no job names any more.
@@ -116,9 +108,10 @@ UPDATE limits SET used_at = %(now)s::int8 WHERE name = ANY (ARRAY(
 
 -- name: list_limits
 -- The limits of keys, by name.
-SELECT {limit}, (
+-- returns: LimitLoad
+SELECT {Limit}, (
     SELECT count(*) FROM jobs WHERE rate_key = limits.name AND state = 'available'
-)
+) AS waiting
 FROM limits WHERE name >= %(low)s::text AND name < %(high)s::text ORDER BY name LIMIT %(limit)s::int8 OFFSET %(offset)s::int8
 
 -- name: count_limits
@@ -127,7 +120,8 @@ SELECT count(*) FROM limits WHERE name >= %(low)s::text AND name < %(high)s::tex
 
 -- name: one_limit
 -- One of them.
-SELECT {limit}, (
+-- returns: LimitLoad
+SELECT {Limit}, (
     SELECT count(*) FROM jobs WHERE rate_key = limits.name AND state = 'available'
-)
+) AS waiting
 FROM limits WHERE name = %(name)s::text

@@ -1,5 +1,6 @@
 -- name: load_maintenance
 -- The maintenance that is on.
+-- returns: Maintenance
 SELECT since, reason, until FROM maintenance
 
 -- name: begin_maintenance

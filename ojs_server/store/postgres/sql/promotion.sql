@@ -4,17 +4,18 @@ state IN ('scheduled', 'retryable')
 
 -- name: next_due_in
 -- When the first scheduled job or retry of each of these queues is due.
--- row: text
+-- row: queue text
 SELECT wanted.queue, (
     SELECT due_at FROM jobs
     WHERE queue = wanted.queue AND {waits_for_time} ORDER BY due_at LIMIT 1
 )
-FROM (SELECT DISTINCT * FROM unnest({rows}) AS named (queue)) AS wanted
+FROM (SELECT DISTINCT * FROM ({rows}) AS named) AS wanted
 
 -- name: load_due_in
 -- Lock the scheduled jobs and retries of queues that are due and have not expired, so many of each
 -- queue, earliest first, without those that another node is busy with.
-SELECT {job}
+-- returns: Job
+SELECT {Job}
 FROM unnest(%(queues)s::text[]) AS wanted (queue)
 CROSS JOIN LATERAL (
     SELECT * FROM jobs

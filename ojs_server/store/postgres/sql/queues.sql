@@ -6,12 +6,10 @@ ON CONFLICT (name) DO UPDATE SET paused = excluded.paused, changed_at = excluded
 
 -- name: add_counts
 -- Move the counters of queues by what this transaction did.
--- row: text, text, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8
-INSERT INTO queue_counts AS kept (
-    queue, node, created_at, scheduled, available, pending, active, completed, retryable,
-    cancelled, discarded, bytes
-)
-SELECT * FROM unnest({rows})
+-- row: queue text, node text, created_at int8, scheduled int8, available int8, pending int8,
+--     active int8, completed int8, retryable int8, cancelled int8, discarded int8, bytes int8
+INSERT INTO queue_counts AS kept ({columns})
+{rows}
 ON CONFLICT (queue, node) DO UPDATE SET
     {added_counts}
 
@@ -28,14 +26,15 @@ bytes = kept.bytes + excluded.bytes
 
 -- fragment: queue
 -- A queue that was ever used or configured, with the sums of its counters.
-name, COALESCE(bool_or(paused), false), min(created_at), max(changed_at),
-COALESCE(sum(scheduled), 0)::int8, COALESCE(sum(available), 0)::int8,
-COALESCE(sum(pending), 0)::int8, COALESCE(sum(active), 0)::int8,
-COALESCE(sum(completed), 0)::int8, COALESCE(sum(retryable), 0)::int8,
-COALESCE(sum(cancelled), 0)::int8, COALESCE(sum(discarded), 0)::int8,
-COALESCE(sum(bytes), 0)::int8,
-(SELECT config FROM queues WHERE queues.name = parts.name),
-(SELECT configured_at FROM queues WHERE queues.name = parts.name)
+name, COALESCE(bool_or(paused), false) AS paused, min(created_at) AS created_at,
+max(changed_at) AS changed_at,
+COALESCE(sum(scheduled), 0)::int8 AS scheduled, COALESCE(sum(available), 0)::int8 AS available,
+COALESCE(sum(pending), 0)::int8 AS pending, COALESCE(sum(active), 0)::int8 AS active,
+COALESCE(sum(completed), 0)::int8 AS completed, COALESCE(sum(retryable), 0)::int8 AS retryable,
+COALESCE(sum(cancelled), 0)::int8 AS cancelled, COALESCE(sum(discarded), 0)::int8 AS discarded,
+COALESCE(sum(bytes), 0)::int8 AS bytes,
+(SELECT config FROM queues WHERE queues.name = parts.name) AS config,
+(SELECT configured_at FROM queues WHERE queues.name = parts.name) AS configured_at
 
 -- fragment: queue_rows
 -- The configuration and the counters of queues, under one another.
@@ -53,18 +52,21 @@ FROM queue_counts
 
 -- name: queues
 -- Every queue; counters with a slash in their name are about tenants.
+-- returns: QueueSums
 SELECT {queue} FROM ({queue_rows}) AS parts WHERE position('/' IN name) = 0
 GROUP BY name ORDER BY name
 
 -- name: queues_of_tenant
 -- The queues of a tenant, under the names of its counters.
+-- returns: QueueSums
 SELECT {queue} FROM ({queue_rows}) AS parts
 WHERE name > %(tenant)s::text || '/' AND name < %(tenant)s::text || '0' GROUP BY name ORDER BY name
 
 -- name: some_queues
 -- The same for these names.
--- row: text
-SELECT {queue} FROM ({queue_rows}) AS parts WHERE name = ANY ({rows}) GROUP BY name ORDER BY name
+-- row: name text
+-- returns: QueueSums
+SELECT {queue} FROM ({queue_rows}) AS parts WHERE name = ANY ({list}) GROUP BY name ORDER BY name
 
 -- name: set_config
 -- Configure a queue, whether it was ever used or not.
@@ -89,11 +91,11 @@ SELECT name, config FROM queues WHERE config IS NOT NULL
 
 -- name: queue_loads
 -- What runs in queues, what waits, and how many bytes that is.
--- row: text
+-- row: queue text
 SELECT
     queue, sum(active)::int8, sum(available + scheduled + retryable)::int8, sum(bytes)::int8,
     sum(scheduled)::int8
-FROM queue_counts WHERE queue = ANY ({rows}) GROUP BY queue
+FROM queue_counts WHERE queue = ANY ({list}) GROUP BY queue
 
 -- fragment: steps
 -- The priorities that available jobs of a queue have.
@@ -134,8 +136,9 @@ WITH RECURSIVE steps (priority) AS (
 -- name: oldest_waiting
 -- Lock the jobs that were available first: of each priority the first, and the first that are
 -- gated. What another node is busy with is passed over; it is about to leave anyhow.
+-- returns: Job
 {oldest}
-SELECT {job} FROM jobs
+SELECT {Job} FROM jobs
 WHERE id = ANY (ARRAY(SELECT id FROM oldest)) AND state = 'available'
 ORDER BY id FOR UPDATE SKIP LOCKED
 
@@ -178,11 +181,11 @@ WHERE id > %(after)s::text AND id <= %(last)s::text AND queue = %(queue)s::text
 
 -- name: count_jobs
 -- All jobs of queues, whatever their state.
--- row: text
+-- row: queue text
 SELECT queue, sum(
     scheduled + available + pending + active + completed + retryable + cancelled + discarded
 )::int8
-FROM queue_counts WHERE queue = ANY ({rows}) GROUP BY queue
+FROM queue_counts WHERE queue = ANY ({list}) GROUP BY queue
 
 -- name: queue_names
 -- The names of all queues.

@@ -29,14 +29,14 @@ ORDER BY head.seq
 
 -- name: linked
 -- What workers run.
--- row: text
-SELECT DISTINCT room, name FROM worker_kinds WHERE worker_id = ANY ({rows})
+-- row: worker_id text
+SELECT DISTINCT room, name FROM worker_kinds WHERE worker_id = ANY ({list})
 
 -- name: retire_kinds
 -- Kinds of rooms that nobody runs and nobody waits for, in a tenant's rooms none of its own jobs.
--- row: int8, text, text, text
+-- row: at int8, room text, name text, tenant text
 UPDATE job_kinds SET deleted_at = gone.at
-FROM unnest({rows}) AS gone (at, room, name, tenant)
+FROM ({rows}) AS gone
 WHERE job_kinds.room = gone.room AND job_kinds.name = gone.name
     AND job_kinds.queue IS NOT NULL AND job_kinds.deleted_at IS NULL
     AND NOT EXISTS (
@@ -53,12 +53,14 @@ WHERE job_id = %(job_id)s::text
 
 -- name: kinds_in
 -- The kinds of a room, a row for each worker that runs one.
-SELECT {kind}, worker_kinds.worker_id
+-- returns: KindRun
+SELECT {Kind}, worker_kinds.worker_id
 FROM job_kinds LEFT JOIN worker_kinds USING (room, name)
 WHERE job_kinds.room = %(room)s::text AND job_kinds.deleted_at IS NULL
 ORDER BY job_kinds.name, worker_kinds.worker_id
 
 -- name: kind_named
 -- One of them.
-SELECT {kind} FROM job_kinds
+-- returns: Kind
+SELECT {Kind} FROM job_kinds
 WHERE room = %(room)s::text AND name = %(name)s::text AND deleted_at IS NULL

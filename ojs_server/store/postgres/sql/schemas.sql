@@ -1,7 +1,3 @@
--- fragment: schema
--- A Schema without its text.
-type, major, minor, patch, mode, digest, written, created_at, uri
-
 -- name: insert_schema
 -- Store a schema, unless its version or its URI is there.
 INSERT INTO schemas (
@@ -27,12 +23,15 @@ WHERE type = %(type)s::text AND major = %(major)s::int8 AND minor = %(minor)s::i
 
 -- name: schemas
 -- Every schema, the newest version of each type first.
-SELECT {schema} FROM schemas ORDER BY type, major DESC, minor DESC, patch DESC
+-- returns: SchemaHead
+SELECT {SchemaHead} FROM schemas ORDER BY type, major DESC, minor DESC, patch DESC
 
 -- name: schema_of_uri
 -- The schema of a URI that its client chose.
-SELECT {schema} FROM schemas WHERE uri = %(uri)s::text
+-- returns: SchemaHead
+SELECT {SchemaHead} FROM schemas WHERE uri = %(uri)s::text
 
 -- name: schemas_of
 -- The same of one type.
-SELECT {schema} FROM schemas WHERE type = %(type)s::text ORDER BY major DESC, minor DESC, patch DESC
+-- returns: SchemaHead
+SELECT {SchemaHead} FROM schemas WHERE type = %(type)s::text ORDER BY major DESC, minor DESC, patch DESC

@@ -37,6 +37,7 @@ SELECT queue, tenant FROM shares
 
 -- name: waiting
 -- The first of queues.
+-- returns: Candidate
 SELECT {candidate}
 FROM unnest(%(queues)s::text[]) AS lane (queue) CROSS JOIN LATERAL (
     SELECT * FROM jobs WHERE {waits} {first_of_lane}
@@ -44,6 +45,7 @@ FROM unnest(%(queues)s::text[]) AS lane (queue) CROSS JOIN LATERAL (
 
 -- name: waiting_of_type
 -- The same of one type each.
+-- returns: Candidate
 SELECT {candidate}
 FROM unnest(%(queues)s::text[], %(types)s::text[]) AS lane (queue, type) CROSS JOIN LATERAL (
     SELECT * FROM jobs WHERE {waits} AND type = lane.type {first_of_lane}
@@ -51,6 +53,7 @@ FROM unnest(%(queues)s::text[], %(types)s::text[]) AS lane (queue, type) CROSS J
 
 -- name: waiting_of_tenant
 -- The same of one tenant each.
+-- returns: Candidate
 SELECT {candidate}
 FROM unnest(%(queues)s::text[], %(tenants)s::text[]) AS lane (queue, tenant) CROSS JOIN LATERAL (
     SELECT * FROM jobs WHERE {waits} AND tenant = lane.tenant {first_of_lane}
@@ -58,6 +61,7 @@ FROM unnest(%(queues)s::text[], %(tenants)s::text[]) AS lane (queue, tenant) CRO
 
 -- name: waiting_of_tenant_and_type
 -- The same of one tenant and type each.
+-- returns: Candidate
 SELECT {candidate}
 FROM unnest(%(queues)s::text[], %(tenants)s::text[], %(types)s::text[])
     AS lane (queue, tenant, type)
@@ -68,6 +72,7 @@ CROSS JOIN LATERAL (
 
 -- name: claim_chosen
 -- Hand out those of these jobs that are still available and that no other node is busy with.
+-- returns: Claimed
 WITH picked AS MATERIALIZED (
     SELECT id FROM jobs WHERE id = ANY (%(ids)s::text[]) AND state = 'available'
     ORDER BY id FOR UPDATE SKIP LOCKED
@@ -75,12 +80,12 @@ WITH picked AS MATERIALIZED (
 UPDATE jobs
 SET state = 'active', attempt = attempt + 1, {taken}
 FROM picked WHERE jobs.id = picked.id
-RETURNING {job}, jobs.args, jobs.meta, jobs.parent_results
+RETURNING {Claimed}
 
 -- name: tenants_of
 -- Whose jobs are.
--- row: text
-SELECT id, tenant FROM jobs WHERE id = ANY ({rows})
+-- row: id text
+SELECT id, tenant FROM jobs WHERE id = ANY ({list})
 
 -- name: tenants_seen
 -- The tenants that ever had jobs, by the counters of all their queues.
@@ -131,13 +136,13 @@ GROUP BY running.queue
 
 -- name: available_types
 -- The types of the available jobs of queues: from one entry of the index to the next other one.
--- row: text
+-- row: queue text
 WITH RECURSIVE steps (queue, type) AS (
     SELECT wanted.queue, (
         SELECT min(first.type) FROM jobs AS first
         WHERE first.state = 'available' AND NOT first.gated AND first.queue = wanted.queue
     )
-    FROM unnest({rows}) AS wanted (queue)
+    FROM ({rows}) AS wanted
     UNION ALL
     SELECT steps.queue, (
         SELECT min(next.type) FROM jobs AS next
@@ -150,13 +155,13 @@ SELECT type FROM steps WHERE type IS NOT NULL LIMIT 1000
 
 -- name: types_of_tenants
 -- The queues and types in which available jobs of tenants are.
--- row: text
+-- row: queue text
 WITH RECURSIVE steps (queue, type) AS (
     SELECT wanted.queue, (
         SELECT min(first.type) FROM jobs AS first
         WHERE first.state = 'available' AND NOT first.gated AND first.tenant IS NOT NULL AND first.queue = wanted.queue
     )
-    FROM unnest({rows}) AS wanted (queue)
+    FROM ({rows}) AS wanted
     UNION ALL
     SELECT steps.queue, (
         SELECT min(next.type) FROM jobs AS next
@@ -169,8 +174,8 @@ SELECT queue, type FROM steps WHERE type IS NOT NULL LIMIT 1000
 
 -- name: types_of_tenant
 -- Those of these types of which a tenant has available jobs in the queue beside it.
--- row: text, text, text
-SELECT wanted.type FROM unnest({rows}) AS wanted (queue, type, tenant)
+-- row: queue text, type text, tenant text
+SELECT wanted.type FROM ({rows}) AS wanted
 WHERE EXISTS (
     SELECT 1 FROM jobs WHERE state = 'available' AND NOT gated AND jobs.queue = wanted.queue
         AND jobs.type = wanted.type AND jobs.tenant = wanted.tenant

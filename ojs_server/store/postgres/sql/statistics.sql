@@ -35,16 +35,17 @@ ELSE 0 END
 
 -- name: add_statistics
 -- Add to what is known of spans.
--- row: int8, text, int8, text, int8, int8
-INSERT INTO statistics AS known (step, queue, at, kind, bucket, count)
-SELECT * FROM unnest({rows})
+-- row: step int8, queue text, at int8, kind text, bucket int8, count int8
+INSERT INTO statistics AS known ({columns})
+{rows}
 ON CONFLICT (step, queue, at, kind, bucket) DO UPDATE SET count = known.count + excluded.count
 
 -- name: statistics
 -- What happened in queues, each in a stretch of spans.
--- row: int8, text, int8, int8
+-- row: step int8, queue text, since int8, until int8
+-- returns: Count
 SELECT known.queue, known.at, known.kind, known.bucket, known.count
-FROM unnest({rows}) AS wanted (step, queue, since, until)
+FROM ({rows}) AS wanted
 JOIN statistics AS known ON known.step = wanted.step
     AND known.queue = wanted.queue AND known.at >= wanted.since AND known.at < wanted.until
 ORDER BY known.at

@@ -1,21 +1,8 @@
--- fragment: webhook
--- A Webhook, in the order of its fields.
-webhooks.id, webhooks.url, webhooks.wish, webhooks.active, webhooks.secret,
-webhooks.old_secret, webhooks.old_until, webhooks.cursor, webhooks.created_at, webhooks.updated_at,
-webhooks.tenant
-
--- fragment: delivery
--- A Delivery, in the order of its fields.
-id, webhook_id, event_id, event_type, body, status, attempt, due_at, created_at,
-finished_at, answer, error, took_ms, tenant
-
 -- name: insert_webhooks
 -- New subscriptions.
--- row: text, text, bytea, bool, text, text, int8, int8, int8, int8, text
-INSERT INTO webhooks (
-    id, url, wish, active, secret, old_secret, old_until, cursor, created_at, updated_at, tenant
-)
-SELECT * FROM unnest({rows})
+-- row: Webhook
+INSERT INTO webhooks ({columns})
+{rows}
 
 -- name: count_webhooks
 -- How many there are.
@@ -23,25 +10,24 @@ SELECT count(*) FROM webhooks WHERE %(tenant)s::text IS NULL OR tenant = %(tenan
 
 -- name: load_webhooks
 -- Lock subscriptions by id.
--- row: text
-SELECT {webhook} FROM webhooks WHERE id = ANY ({rows}) ORDER BY id FOR UPDATE
+-- row: id text
+-- returns: Webhook
+SELECT {Webhook} FROM webhooks WHERE id = ANY ({list}) ORDER BY id FOR UPDATE
 
 -- name: update_webhooks
 -- Changed subscriptions, which this transaction has locked.
--- row: text, text, bytea, bool, text, text, int8, int8, int8, int8, text
+-- row: Webhook
 UPDATE webhooks SET
     url = changed.url, wish = changed.wish, active = changed.active, secret = changed.secret,
     old_secret = changed.old_secret, old_until = changed.old_until, cursor = changed.cursor,
     updated_at = changed.updated_at
-FROM unnest({rows}) AS changed (
-    id, url, wish, active, secret, old_secret, old_until, cursor, created_at, updated_at, tenant
-)
+FROM ({rows}) AS changed
 WHERE webhooks.id = changed.id
 
 -- name: delete_webhooks
 -- Forget subscriptions.
--- row: text
-DELETE FROM webhooks WHERE id = ANY ({rows})
+-- row: id text
+DELETE FROM webhooks WHERE id = ANY ({list})
 
 -- name: cancel_deliveries
 -- What was on its way to a target.
@@ -54,35 +40,32 @@ FROM waiting WHERE deliveries.id = waiting.id AND deliveries.due_at IS NOT NULL
 
 -- name: insert_deliveries
 -- New deliveries.
--- row: text, text, text, text, bytea, text, int8, int8, int8, int8, int8, text, int8, text
-INSERT INTO deliveries (
-    id, webhook_id, event_id, event_type, body, status, attempt, due_at, created_at,
-    finished_at, answer, error, took_ms, tenant
-)
-SELECT * FROM unnest({rows})
+-- row: Delivery
+INSERT INTO deliveries ({columns})
+{rows}
 
 -- name: load_deliveries
 -- Lock deliveries by id.
--- row: text
-SELECT {delivery} FROM deliveries WHERE id = ANY ({rows}) ORDER BY id FOR UPDATE
+-- row: id text
+-- returns: Delivery
+SELECT {Delivery} FROM deliveries WHERE id = ANY ({list}) ORDER BY id FOR UPDATE
 
 -- name: load_due_deliveries
 -- Those of a subscription whose time has come, without those that another node is taking.
-SELECT {delivery} FROM deliveries
+-- returns: Delivery
+SELECT {Delivery} FROM deliveries
 WHERE webhook_id = %(webhook_id)s::text AND due_at <= %(now)s::int8
 ORDER BY due_at, event_id LIMIT %(limit)s::int8
 FOR UPDATE SKIP LOCKED
 
 -- name: update_deliveries
 -- How far deliveries are, which this transaction has locked.
--- row: text, text, int8, int8, int8, int8, text, int8
+-- row: Delivery(id, status, attempt, due_at, finished_at, answer, error, took_ms)
 UPDATE deliveries SET
     status = changed.status, attempt = changed.attempt, due_at = changed.due_at,
     finished_at = changed.finished_at, answer = changed.answer, error = changed.error,
     took_ms = changed.took_ms
-FROM unnest({rows}) AS changed (
-    id, status, attempt, due_at, finished_at, answer, error, took_ms
-)
+FROM ({rows}) AS changed
 WHERE deliveries.id = changed.id
 
 -- name: prune_deliveries
@@ -94,32 +77,36 @@ DELETE FROM deliveries WHERE ctid = ANY (ARRAY(
 
 -- name: list_webhooks
 -- All subscriptions, newest first.
-SELECT {webhook} FROM webhooks ORDER BY created_at DESC, id
+-- returns: Webhook
+SELECT {Webhook} FROM webhooks ORDER BY created_at DESC, id
 
 -- name: some_webhooks
 -- These subscriptions.
--- row: text
-SELECT {webhook} FROM webhooks WHERE id = ANY ({rows}) ORDER BY created_at DESC, id
+-- row: id text
+-- returns: Webhook
+SELECT {Webhook} FROM webhooks WHERE id = ANY ({list}) ORDER BY created_at DESC, id
 
 -- name: webhook_loads
 -- What there is to do for each active subscription: its next moment, and how much waits.
-SELECT {webhook},
+-- returns: WebhookLoad
+SELECT {Webhook},
     (
         SELECT min(due_at) FROM deliveries
         WHERE webhook_id = webhooks.id AND due_at IS NOT NULL
-    ),
+    ) AS due_at,
     (
         SELECT count(*) FROM (
             SELECT 1 FROM deliveries
             WHERE webhook_id = webhooks.id AND due_at IS NOT NULL LIMIT %(most)s::int8
         ) AS waiting
-    )
+    ) AS waiting
 FROM webhooks WHERE active ORDER BY id
 
 -- name: some_deliveries
 -- These deliveries.
--- row: text
-SELECT {delivery} FROM deliveries WHERE id = ANY ({rows})
+-- row: id text
+-- returns: Delivery
+SELECT {Delivery} FROM deliveries WHERE id = ANY ({list})
 
 -- fragment: newest_deliveries
 -- A page, newest first, from a place on.
@@ -138,20 +125,24 @@ tenant = %(tenant)s::text AND (%(webhook_id)s::text IS NULL OR webhook_id = %(we
 
 -- name: deliveries
 -- All of them.
-SELECT {delivery} FROM deliveries WHERE {newest_deliveries}
+-- returns: Delivery
+SELECT {Delivery} FROM deliveries WHERE {newest_deliveries}
 
 -- name: deliveries_of_webhook
 -- Those of a subscription.
-SELECT {delivery} FROM deliveries WHERE {of_webhook} AND {newest_deliveries}
+-- returns: Delivery
+SELECT {Delivery} FROM deliveries WHERE {of_webhook} AND {newest_deliveries}
 
 -- name: deliveries_of_status
 -- Those of a status.
-SELECT {delivery} FROM deliveries
+-- returns: Delivery
+SELECT {Delivery} FROM deliveries
 WHERE status = %(status)s::text AND {newest_deliveries}
 
 -- name: deliveries_of_tenant
 -- Those of a tenant.
-SELECT {delivery} FROM deliveries WHERE {of_tenant} AND {newest_deliveries}
+-- returns: Delivery
+SELECT {Delivery} FROM deliveries WHERE {of_tenant} AND {newest_deliveries}
 
 -- name: count_deliveries
 -- How many there are, no more than are worth counting.

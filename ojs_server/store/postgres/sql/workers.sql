@@ -1,22 +1,18 @@
--- fragment: worker
--- A Worker, in the order of its fields.
-workers.id, workers.state, workers.draining, workers.directive, workers.incarnation,
-workers.alive_at, workers.beat_at, workers.seen_at, workers.created_at, workers.gone_at,
-workers.profile, workers.presence, workers.deleted_at, workers.principal,
-workers.session, workers.dropped_at, workers.died
-
 -- name: load_workers
 -- Lock workers by id.
--- row: text
-SELECT {worker} FROM workers WHERE id = ANY ({rows}) ORDER BY id FOR UPDATE
+-- row: id text
+-- returns: Worker
+SELECT {Worker} FROM workers WHERE id = ANY ({list}) ORDER BY id FOR UPDATE
 
 -- name: load_all_workers
 -- Lock everyone who is not gone.
-SELECT {worker} FROM workers WHERE gone_at IS NULL ORDER BY id FOR UPDATE
+-- returns: Worker
+SELECT {Worker} FROM workers WHERE gone_at IS NULL ORDER BY id FOR UPDATE
 
 -- name: load_silent_workers
 -- Those who have not been heard of since a moment, without those that another node is busy with.
-SELECT {worker} FROM workers
+-- returns: Worker
+SELECT {Worker} FROM workers
 WHERE gone_at IS NULL AND alive_at IS NOT NULL AND alive_at <= %(before)s::int8
 ORDER BY alive_at LIMIT %(limit)s::int8
 FOR UPDATE SKIP LOCKED
@@ -24,19 +20,17 @@ FOR UPDATE SKIP LOCKED
 -- name: load_dropped_workers
 -- Those who lack a session since a moment and have not been heard of after it, but for those that
 -- another node is busy with.
-SELECT {worker} FROM workers
+-- returns: Worker
+SELECT {Worker} FROM workers
 WHERE gone_at IS NULL AND dropped_at <= %(before)s::int8 AND dropped_at >= alive_at
 ORDER BY dropped_at LIMIT %(limit)s::int8
 FOR UPDATE SKIP LOCKED
 
 -- name: save_workers
 -- New or changed workers.
--- row: text, text, bool, text, int8, int8, int8, int8, int8, int8, bytea, text, int8, text, int8, int8, bool
-INSERT INTO workers (
-    id, state, draining, directive, incarnation, alive_at, beat_at, seen_at, created_at, gone_at,
-    profile, presence, deleted_at, principal, session, dropped_at, died
-)
-SELECT * FROM unnest({rows})
+-- row: Worker
+INSERT INTO workers ({columns})
+{rows}
 ON CONFLICT (id) DO UPDATE SET
     state = excluded.state, draining = excluded.draining, directive = excluded.directive,
     incarnation = excluded.incarnation, alive_at = excluded.alive_at,
@@ -58,7 +52,8 @@ DELETE FROM workers WHERE id = ANY (ARRAY(
 
 -- name: load_changed_workers
 -- Those of whom less was told than has become of them, without those that another node is busy with.
-SELECT {worker} FROM workers
+-- returns: Worker
+SELECT {Worker} FROM workers
 WHERE deleted_at IS NULL AND (
     (presence = 'online' AND COALESCE(alive_at, seen_at) <= %(unreachable)s::int8)
     OR (presence <> 'offline' AND COALESCE(alive_at, seen_at) <= %(offline)s::int8)
@@ -69,7 +64,8 @@ FOR UPDATE SKIP LOCKED
 
 -- name: load_offline_workers
 -- Those who have been silent or gone since a moment, without those that another node is busy with.
-SELECT {worker} FROM workers
+-- returns: Worker
+SELECT {Worker} FROM workers
 WHERE deleted_at IS NULL
     AND (COALESCE(alive_at, seen_at) <= %(silent)s::int8 OR gone_at <= %(gone)s::int8)
 ORDER BY id LIMIT %(limit)s::int8
@@ -77,14 +73,16 @@ FOR UPDATE SKIP LOCKED
 
 -- name: list_workers
 -- All workers, newest first.
-SELECT {worker} FROM workers ORDER BY created_at DESC, id
+-- returns: Worker
+SELECT {Worker} FROM workers ORDER BY created_at DESC, id
 
 -- name: some_workers
 -- These workers.
--- row: text
-SELECT {worker} FROM workers WHERE id = ANY ({rows}) ORDER BY created_at DESC, id
+-- row: id text
+-- returns: Worker
+SELECT {Worker} FROM workers WHERE id = ANY ({list}) ORDER BY created_at DESC, id
 
 -- name: held_by
 -- Which jobs each of these workers holds.
--- row: text
-SELECT worker_id, job_id FROM leases WHERE worker_id = ANY ({rows}) ORDER BY job_id
+-- row: worker_id text
+SELECT worker_id, job_id FROM leases WHERE worker_id = ANY ({list}) ORDER BY job_id

@@ -1,27 +1,20 @@
--- fragment: workflow
--- A Workflow, in the order of its fields.
-workflows.id, workflows.name, workflows.type, workflows.state, workflows.plan,
-workflows.progress, workflows.created_at, workflows.finished_at, workflows.due_at,
-workflows.request_hash, workflows.tenant
-
 -- name: insert_workflows
 -- New workflows; an id that exists is left alone and not answered.
--- row: text, text, text, text, bytea, text, int8, int8, int8, bytea, text
-INSERT INTO workflows (
-    id, name, type, state, plan, progress, created_at, finished_at, due_at, request_hash, tenant
-)
-SELECT * FROM unnest({rows})
+-- row: Workflow
+INSERT INTO workflows ({columns})
+{rows}
 ON CONFLICT (id) DO NOTHING RETURNING id
 
 -- name: known_workflows
 -- Which of these ids exist, and the hash of the request that made each.
--- row: text
-SELECT id, request_hash FROM workflows WHERE id = ANY ({rows})
+-- row: id text
+SELECT id, request_hash FROM workflows WHERE id = ANY ({list})
 
 -- name: load_workflows
 -- Lock workflows by id.
--- row: text
-SELECT {workflow} FROM workflows WHERE id = ANY ({rows}) ORDER BY id FOR UPDATE
+-- row: id text
+-- returns: Workflow
+SELECT {Workflow} FROM workflows WHERE id = ANY ({list}) ORDER BY id FOR UPDATE
 
 -- name: lock_workflows
 -- Only lock: these, and those that these jobs are of.
@@ -32,49 +25,51 @@ SELECT 1 FROM workflows WHERE id = ANY (
 
 -- name: update_workflows
 -- What a step has made of them.
--- row: text, text, text, int8, int8
+-- row: Workflow(id, state, progress, finished_at, due_at)
 UPDATE workflows SET
     state = step.state, progress = step.progress, finished_at = step.finished_at,
     due_at = step.due_at
-FROM unnest({rows}) AS step (id, state, progress, finished_at, due_at)
+FROM ({rows}) AS step
 WHERE workflows.id = step.id
 
 -- name: insert_workflow_jobs
 -- The jobs of a new workflow.
--- row: text, int8, bytea, text, bytea, bytea, int8
-INSERT INTO workflow_jobs (workflow_id, node, request, job_id, result, error, ended_at)
-SELECT * FROM unnest({rows})
+-- row: WorkflowJob
+INSERT INTO workflow_jobs ({columns})
+{rows}
 
 -- name: update_workflow_jobs
 -- Enqueued, dropped or ended: in each case the request has served.
--- row: text, int8, text, bytea, bytea, int8
+-- row: WorkflowJob(workflow_id, node, job_id, result, error, ended_at)
 UPDATE workflow_jobs SET
     request = NULL,
     job_id = COALESCE(step.job_id, workflow_jobs.job_id),
     result = COALESCE(step.result, workflow_jobs.result),
     error = COALESCE(step.error, workflow_jobs.error),
     ended_at = COALESCE(step.ended_at, workflow_jobs.ended_at)
-FROM unnest({rows}) AS step (workflow_id, node, job_id, result, error, ended_at)
+FROM ({rows}) AS step
 WHERE workflow_jobs.workflow_id = step.workflow_id AND workflow_jobs.node = step.node
 
 -- name: load_workflow_jobs
 -- What is to be enqueued, and how much there is to hand on.
--- row: text, int8
+-- row: workflow_id text, node int8
+-- returns: WaitingNode
 SELECT
-    workflow_id, node, request, job_id, octet_length(result)::int8, octet_length(error)::int8
-FROM workflow_jobs JOIN unnest({rows}) AS wanted (workflow_id, node) USING (workflow_id, node)
+    request, job_id, octet_length(result)::int8 AS result_size,
+    octet_length(error)::int8 AS error_size, workflow_id, node
+FROM workflow_jobs JOIN ({rows}) AS wanted USING (workflow_id, node)
 
 -- name: load_workflow_results
 -- What is handed on.
--- row: text, int8
+-- row: workflow_id text, node int8
 SELECT workflow_id, node, result, error
-FROM workflow_jobs JOIN unnest({rows}) AS wanted (workflow_id, node) USING (workflow_id, node)
+FROM workflow_jobs JOIN ({rows}) AS wanted USING (workflow_id, node)
 
 -- name: load_open_jobs
 -- Jobs that were enqueued and have not ended.
--- row: text
+-- row: workflow_id text
 SELECT workflow_id, node, job_id FROM workflow_jobs
-WHERE workflow_id = ANY ({rows}) AND job_id IS NOT NULL AND ended_at IS NULL
+WHERE workflow_id = ANY ({list}) AND job_id IS NOT NULL AND ended_at IS NULL
 
 -- name: load_aged_workflows
 -- Those that need not be kept any longer, without what another node is removing.
@@ -83,35 +78,38 @@ FOR UPDATE SKIP LOCKED
 
 -- name: delete_workflow_jobs
 -- What workflows know of their jobs.
--- row: text
-DELETE FROM workflow_jobs WHERE workflow_id = ANY ({rows})
+-- row: workflow_id text
+DELETE FROM workflow_jobs WHERE workflow_id = ANY ({list})
 
 -- name: delete_workflows
 -- Forget workflows.
--- row: text
-DELETE FROM workflows WHERE id = ANY ({rows})
+-- row: id text
+DELETE FROM workflows WHERE id = ANY ({list})
 
 -- name: look_at_workflows
 -- Workflows by id, as they are committed.
--- row: text
-SELECT {workflow} FROM workflows WHERE id = ANY ({rows})
+-- row: id text
+-- returns: Workflow
+SELECT {Workflow} FROM workflows WHERE id = ANY ({list})
 
 -- name: list_workflow_jobs
 -- Its jobs that were enqueued, with the state of each that is still there.
+-- returns: MemberJob
 SELECT
     member.node, member.job_id, member.ended_at, member.error, jobs.state, jobs.started_at,
-    octet_length(jobs.result)::int8
+    octet_length(jobs.result)::int8 AS result_size
 FROM workflow_jobs AS member LEFT JOIN jobs ON jobs.id = member.job_id
 WHERE member.workflow_id = %(id)s::text AND member.job_id IS NOT NULL
 ORDER BY member.node
 
 -- name: job_results
 -- Results of jobs by id.
--- row: text
-SELECT id, result FROM jobs WHERE id = ANY ({rows}) AND result IS NOT NULL
+-- row: id text
+SELECT id, result FROM jobs WHERE id = ANY ({list}) AND result IS NOT NULL
 
 -- name: member_progress
 -- What the jobs that are under way have reported in their present attempts.
+-- returns: MemberProgress
 SELECT member.node, progress.value, progress.data
 FROM workflow_jobs AS member
 JOIN jobs ON jobs.id = member.job_id
@@ -136,11 +134,13 @@ LIMIT %(limit)s::int8 OFFSET %(offset)s::int8
 
 -- name: list_workflows
 -- A page of workflows.
-SELECT {workflow} FROM workflows WHERE {workflow_page}
+-- returns: Workflow
+SELECT {Workflow} FROM workflows WHERE {workflow_page}
 
 -- name: list_workflows_of_tenant
 -- The same of one tenant.
-SELECT {workflow} FROM workflows WHERE tenant = %(tenant)s::text AND {workflow_page}
+-- returns: Workflow
+SELECT {Workflow} FROM workflows WHERE tenant = %(tenant)s::text AND {workflow_page}
 
 -- name: count_workflows
 -- How many of them there are.

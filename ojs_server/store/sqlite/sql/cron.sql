@@ -1,34 +1,24 @@
--- fragment: cron_entry
--- A CronEntry, in the order of its fields.
-cron.name, cron.expression, cron.timezone, cron.overlap, cron.enabled,
-CAST(cron.definition AS BLOB), cron.created_at, cron.updated_at, cron.counted_from,
-cron.next_run_at, cron.last_run_at, cron.last_job_id, cron.run_count, cron.held
-
--- fragment: cron_run
--- A CronRun, in the order of its fields.
-pos, name, scheduled_at, at, outcome, reason, job_id, manual, held
-
 -- name: insert_cron
 -- New entries; a name that exists is left alone and not answered.
--- row: (?,?,?,?,?,CAST(? AS TEXT),?,?,?,?,?,?,?,?)
-INSERT INTO cron (
-    name, expression, timezone, overlap, enabled, definition, created_at, updated_at,
-    counted_from, next_run_at, last_run_at, last_job_id, run_count, held
-)
+-- row: CronEntry
+INSERT INTO cron ({columns})
 {rows} ON CONFLICT (name) DO NOTHING RETURNING name
 
 -- name: load_cron
 -- Entries by name.
--- row: ?
-SELECT {cron_entry} FROM cron WHERE name IN ({rows})
+-- row: name text
+-- returns: CronEntry
+SELECT {CronEntry} FROM cron WHERE name IN ({list})
 
 -- name: load_due_cron
 -- Those whose time has come.
-SELECT {cron_entry} FROM cron WHERE next_run_at <= :now ORDER BY next_run_at LIMIT :limit
+-- returns: CronEntry
+SELECT {CronEntry} FROM cron WHERE next_run_at <= :now ORDER BY next_run_at LIMIT :limit
 
 -- name: load_held_cron
 -- Those with a run that may go on, since the one before has ended.
-SELECT {cron_entry} FROM cron WHERE held > 0 AND {free} ORDER BY name LIMIT :limit
+-- returns: CronEntry
+SELECT {CronEntry} FROM cron WHERE held > 0 AND {free} ORDER BY name LIMIT :limit
 
 -- fragment: free
 -- No run of the entry is on.
@@ -39,24 +29,24 @@ NOT EXISTS (
 
 -- name: update_cron
 -- Changed entries.
--- row: (?,?,?,?,?,?,?,?,?,?,?,?,?,?)
+-- row: CronEntry
 UPDATE cron SET
-    expression = entry.column2, timezone = entry.column3, overlap = entry.column4,
-    enabled = entry.column5, definition = CAST(entry.column6 AS TEXT),
-    created_at = entry.column7, updated_at = entry.column8, counted_from = entry.column9,
-    next_run_at = entry.column10, last_run_at = entry.column11, last_job_id = entry.column12,
-    run_count = entry.column13, held = entry.column14
-FROM ({rows}) AS entry WHERE cron.name = entry.column1
+    expression = entry.expression, timezone = entry.timezone, overlap = entry.overlap,
+    enabled = entry.enabled, definition = entry.definition,
+    created_at = entry.created_at, updated_at = entry.updated_at, counted_from = entry.counted_from,
+    next_run_at = entry.next_run_at, last_run_at = entry.last_run_at, last_job_id = entry.last_job_id,
+    run_count = entry.run_count, held = entry.held
+FROM ({rows}) AS entry WHERE cron.name = entry.name
 
 -- name: delete_cron
 -- Forget entries.
--- row: ?
-DELETE FROM cron WHERE name IN ({rows})
+-- row: name text
+DELETE FROM cron WHERE name IN ({list})
 
 -- name: insert_cron_runs
 -- What became of due times.
--- row: (?,?,?,?,?,?,?,?,?)
-INSERT INTO cron_runs (pos, name, scheduled_at, at, outcome, reason, job_id, manual, held)
+-- row: CronRun
+INSERT INTO cron_runs ({columns})
 {rows}
 
 -- name: trim_cron_runs
@@ -67,27 +57,31 @@ DELETE FROM cron_runs WHERE held = 0 AND name = :name AND pos <= (
 
 -- name: load_held_runs
 -- The runs of an entry that wait, oldest first.
-SELECT {cron_run} FROM cron_runs WHERE name = :name AND held = 1 ORDER BY pos
+-- returns: CronRun
+SELECT {CronRun} FROM cron_runs WHERE name = :name AND held = 1 ORDER BY pos
 
 -- name: release_cron_runs
 -- These wait no longer.
--- row: ?
-UPDATE cron_runs SET held = 0 WHERE pos IN ({rows})
+-- row: pos int8
+UPDATE cron_runs SET held = 0 WHERE pos IN ({list})
 
 -- name: delete_cron_runs
 -- Forget the runs of entries.
--- row: ?
-DELETE FROM cron_runs WHERE name IN ({rows})
+-- row: name text
+DELETE FROM cron_runs WHERE name IN ({list})
 
 -- name: list_cron
 -- All entries, newest first.
-SELECT {cron_entry} FROM cron ORDER BY created_at DESC, name
+-- returns: CronEntry
+SELECT {CronEntry} FROM cron ORDER BY created_at DESC, name
 
 -- name: some_cron
 -- These entries.
--- row: ?
-SELECT {cron_entry} FROM cron WHERE name IN ({rows}) ORDER BY created_at DESC, name
+-- row: name text
+-- returns: CronEntry
+SELECT {CronEntry} FROM cron WHERE name IN ({list}) ORDER BY created_at DESC, name
 
 -- name: list_cron_runs
 -- The runs of an entry, newest first.
-SELECT {cron_run} FROM cron_runs WHERE name = :name ORDER BY pos DESC
+-- returns: CronRun
+SELECT {CronRun} FROM cron_runs WHERE name = :name ORDER BY pos DESC

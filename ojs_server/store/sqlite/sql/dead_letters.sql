@@ -1,17 +1,19 @@
 -- name: mark_dead
 -- What discarded jobs are found and counted by.
--- row: (?,?,?)
-UPDATE jobs SET error_type = mark.column2, kept = mark.column3
-FROM ({rows}) AS mark WHERE jobs.id = mark.column1
+-- row: Mark
+UPDATE jobs SET error_type = mark.error_type, kept = mark.kept
+FROM ({rows}) AS mark WHERE jobs.id = mark.job_id
 
 -- name: override_jobs
 -- What a retry changes about jobs.
--- row: (?,?,?,?,?,?,?,?)
+-- row: StoredJob(
+--     job.id, job.queue, job.max_attempts, job.spec, args, meta, unique_key, job.demand
+-- )
 UPDATE jobs SET
-    queue = job.column2, max_attempts = job.column3, spec = CAST(job.column4 AS TEXT),
-    args = CAST(job.column5 AS TEXT), meta = CAST(job.column6 AS TEXT), unique_key = job.column7,
-    demand = job.column8
-FROM ({rows}) AS job WHERE jobs.id = job.column1
+    queue = job.queue, max_attempts = job.max_attempts, spec = job.spec,
+    args = job.args, meta = job.meta, unique_key = job.unique_key,
+    demand = job.demand
+FROM ({rows}) AS job WHERE jobs.id = job.id
 
 -- name: full_queues
 -- Queues that may keep too many: the counters count those as well that no limit does.
@@ -26,7 +28,8 @@ ORDER BY finished_at DESC, id DESC LIMIT 1 OFFSET :most
 
 -- name: load_surplus
 -- The oldest of a queue, up to that one.
-SELECT {job} FROM jobs
+-- returns: Job
+SELECT {Job} FROM jobs
 WHERE state = 'discarded' AND kept AND queue = :queue AND (finished_at, id) <= (:end, :last)
 ORDER BY finished_at, id LIMIT :limit
 
@@ -49,20 +52,24 @@ ORDER BY finished_at DESC, id DESC LIMIT :limit OFFSET :offset
 
 -- name: dead_letters
 -- Discarded jobs, newest first.
-SELECT {job}, {payload} FROM jobs WHERE state = 'discarded' AND {dead_page}
+-- returns: StoredJob
+SELECT {StoredJob} FROM jobs WHERE state = 'discarded' AND {dead_page}
 
 -- name: dead_letters_of_queue
 -- The same of one queue.
-SELECT {job}, {payload} FROM jobs WHERE state = 'discarded' AND queue = :queue AND {dead_page}
+-- returns: StoredJob
+SELECT {StoredJob} FROM jobs WHERE state = 'discarded' AND queue = :queue AND {dead_page}
 
 -- name: dead_letters_of_error
 -- The same of one type of error.
-SELECT {job}, {payload} FROM jobs
+-- returns: StoredJob
+SELECT {StoredJob} FROM jobs
 WHERE state = 'discarded' AND error_type = :error_type AND {dead_page}
 
 -- name: dead_letters_of_tenant
 -- The same of one tenant.
-SELECT {job}, {payload} FROM jobs
+-- returns: StoredJob
+SELECT {StoredJob} FROM jobs
 WHERE state = 'discarded' AND tenant = :tenant AND {dead_page}
 
 -- name: count_dead_letters

@@ -3,11 +3,11 @@
 
 -- name: demands
 -- What the available jobs of queues ask for: from one entry of the index to the next other one.
--- row: (?)
+-- row: queue text
 WITH RECURSIVE steps (queue, demand) AS (
-    SELECT wanted.column1, (
+    SELECT wanted.queue, (
         SELECT min(first.demand) FROM jobs AS first
-        WHERE first.state = 'available' AND first.gated = 0 AND first.queue = wanted.column1
+        WHERE first.state = 'available' AND first.gated = 0 AND first.queue = wanted.queue
             AND first.demand IS NOT NULL
     )
     FROM ({rows}) AS wanted

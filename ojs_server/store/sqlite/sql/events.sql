@@ -1,7 +1,8 @@
 -- name: insert_events
 -- What this transaction did, in order; undone with all of it, as new jobs are.
--- row: (?,?,?,?,?,?,CAST(? AS TEXT))
-INSERT OR ROLLBACK INTO events (pos, at, type, subject, queue, job_type, data) {rows}
+-- row: pos int8, at int8, type text, subject text, queue text, job_type text, data json
+INSERT OR ROLLBACK INTO events ({columns})
+{rows}
 
 -- name: events_after
 -- The next stretch of the log.
@@ -41,9 +42,10 @@ UPDATE event_tally SET total = total - :removed
 
 -- name: log_span
 -- The oldest and the newest place. Two searches of the key; one with both would read all of it.
+-- returns: LogSpan
 SELECT
-    COALESCE((SELECT min(pos) FROM events), 0),
-    COALESCE((SELECT max(pos) FROM events), 0)
+    COALESCE((SELECT min(pos) FROM events), 0) AS first,
+    COALESCE((SELECT max(pos) FROM events), 0) AS last
 
 -- name: delete_events
 -- The oldest that were counted, as far as they lie before a moment or are too many.
@@ -67,23 +69,23 @@ SELECT max(
 
 -- name: insert_receipts
 -- Idempotency keys; one that exists is left alone and not answered.
--- row: (?,?,?,?,?,?)
-INSERT INTO receipts (principal, operation, key, body_hash, job_ids, created_at)
+-- row: principal text, operation text, key text, body_hash bytea, job_ids text, created_at int8
+INSERT INTO receipts ({columns})
 {rows} ON CONFLICT DO NOTHING
 RETURNING principal, operation, key
 
 -- name: load_receipts
 -- What was stored under keys.
--- row: (?,?,?)
-WITH wanted (principal, operation, key) AS ({rows})
+-- row: principal text, operation text, key text
+WITH wanted AS ({rows})
 SELECT principal, operation, key, body_hash, job_ids
 FROM wanted CROSS JOIN receipts USING (principal, operation, key)
 
 -- name: delete_receipts
 -- Take keys back.
--- row: (?,?,?)
+-- row: principal text, operation text, key text
 DELETE FROM receipts WHERE rowid IN (
-    WITH gone (principal, operation, key) AS ({rows})
+    WITH gone AS ({rows})
     SELECT receipts.rowid FROM gone CROSS JOIN receipts USING (principal, operation, key)
 )
 

@@ -1,15 +1,7 @@
--- fragment: kind
--- A Kind, in the order of its fields.
-job_kinds.room, job_kinds.name, job_kinds.type, job_kinds.queue, CAST(job_kinds.schema AS BLOB),
-CAST(job_kinds.result_schema AS BLOB),
-job_kinds.created_at, job_kinds.updated_at, job_kinds.deleted_at
-
 -- name: save_kinds
 -- New kinds; one that exists keeps what the new one does not say.
--- row: (?,?,?,?,CAST(? AS TEXT),CAST(? AS TEXT),?,?,?)
-INSERT INTO job_kinds (
-    room, name, type, queue, schema, result_schema, created_at, updated_at, deleted_at
-)
+-- row: Kind
+INSERT INTO job_kinds ({columns})
 {rows}
 ON CONFLICT (room, name) DO UPDATE SET
     queue = COALESCE(excluded.queue, job_kinds.queue),
@@ -19,39 +11,40 @@ ON CONFLICT (room, name) DO UPDATE SET
 
 -- name: link_kinds
 -- Which worker runs which kind.
--- row: (?,?,?)
-INSERT INTO worker_kinds (worker_id, room, name)
+-- row: worker_id text, room text, name text
+INSERT INTO worker_kinds ({columns})
 {rows}
 ON CONFLICT DO NOTHING
 
 -- name: unlink_kinds
 -- Workers that run nothing any more.
--- row: ?
-DELETE FROM worker_kinds WHERE worker_id IN ({rows})
+-- row: worker_id text
+DELETE FROM worker_kinds WHERE worker_id IN ({list})
 
 -- name: kinds_of
 -- What a worker runs.
-SELECT {kind} FROM worker_kinds JOIN job_kinds USING (room, name)
+-- returns: Kind
+SELECT {Kind} FROM worker_kinds JOIN job_kinds USING (room, name)
 WHERE worker_kinds.worker_id = :worker_id AND job_kinds.deleted_at IS NULL
 ORDER BY job_kinds.room, job_kinds.name
 
 -- name: kind_of_type
 -- The kind that a type stands for.
-SELECT {kind} FROM job_kinds
+-- returns: Kind
+SELECT {Kind} FROM job_kinds
 WHERE room = :room AND type = :type AND deleted_at IS NULL
 
 -- name: add_kinds
 -- New kinds; those that exist stay as they are.
--- row: (?,?,?,?,CAST(? AS TEXT),CAST(? AS TEXT),?,?,?)
-INSERT INTO job_kinds (
-    room, name, type, queue, schema, result_schema, created_at, updated_at, deleted_at
-)
+-- row: Kind
+INSERT INTO job_kinds ({columns})
 {rows}
 ON CONFLICT (room, name) DO NOTHING
 
 -- name: lock_kind
 -- A kind, deleted or not.
-SELECT {kind} FROM job_kinds WHERE room = :room AND name = :name
+-- returns: Kind
+SELECT {Kind} FROM job_kinds WHERE room = :room AND name = :name
 
 -- name: kind_counts
 -- How many kinds each worker runs.

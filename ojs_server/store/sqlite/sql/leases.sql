@@ -1,41 +1,37 @@
--- fragment: lease
--- A Lease, in the order of its fields.
-leases.job_id, leases.queue, leases.job_type, leases.worker_id, leases.attempt,
-leases.duration_ms, leases.expires_at, leases.deadline_at, leases.fetch_id, leases.stall_ms,
-leases.trace_id, leases.late_ack, leases.running_at
-
 -- name: insert_leases
 -- Who holds what was just claimed.
--- row: (?,?,?,?,?,?,?,?,?,?,?,?)
--- columns: job_id, queue, job_type, worker_id, attempt, duration_ms, expires_at, deadline_at, fetch_id, stall_ms, trace_id, late_ack
-INSERT INTO leases {rows}
+-- row: Lease
+INSERT INTO leases ({columns})
+{rows}
 
 -- name: move_leases
 -- Their jobs stand in other queues now.
--- row: (?,?)
-UPDATE leases SET queue = moved.column2
-FROM ({rows}) AS moved WHERE leases.job_id = moved.column1
+-- row: job_id text, queue text
+UPDATE leases SET queue = moved.queue
+FROM ({rows}) AS moved WHERE leases.job_id = moved.job_id
 
 -- name: drop_leases
 -- The hold is over.
--- row: ?
-DELETE FROM leases WHERE job_id IN ({rows})
+-- row: job_id text
+DELETE FROM leases WHERE job_id IN ({list})
 
 -- name: load_leases
 -- Leases by job.
--- row: ?
-SELECT {lease} FROM leases WHERE job_id IN ({rows})
+-- row: job_id text
+-- returns: Lease
+SELECT {Lease} FROM leases WHERE job_id IN ({list})
 
 -- name: load_fetches
 -- Leases by the fetch that was answered with them.
--- row: ?
-SELECT {lease} FROM leases WHERE fetch_id IN ({rows})
+-- row: fetch_id text
+-- returns: Lease
+SELECT {Lease} FROM leases WHERE fetch_id IN ({list})
 
 -- name: extend_leases
 -- New ends.
--- row: (?,?)
-UPDATE leases SET expires_at = extension.column2
-FROM ({rows}) AS extension WHERE leases.job_id = extension.column1
+-- row: Lease(job_id, expires_at)
+UPDATE leases SET expires_at = extension.expires_at
+FROM ({rows}) AS extension WHERE leases.job_id = extension.job_id
 
 -- fragment: judged
 -- Whether a lease may be judged: handed out since the store has been reachable, so that its holder
@@ -44,7 +40,8 @@ FROM ({rows}) AS extension WHERE leases.job_id = extension.column1
 
 -- name: load_lapsed
 -- Leases whose time is over, as far as the store was reachable to hear from their holders.
-SELECT {job}, {lease}
+-- returns: Held
+SELECT {Held}
 FROM (
     SELECT job_id FROM (
         SELECT leases.job_id FROM leases CROSS JOIN jobs AS run ON run.id = leases.job_id
@@ -64,7 +61,8 @@ CROSS JOIN leases ON leases.job_id = lapsed.job_id
 
 -- name: load_held
 -- What workers hold.
--- row: ?
-SELECT {job}, {lease}
+-- row: worker_id text
+-- returns: Held
+SELECT {Held}
 FROM leases CROSS JOIN jobs ON jobs.id = leases.job_id
-WHERE leases.worker_id IN ({rows})
+WHERE leases.worker_id IN ({list})

@@ -1,39 +1,33 @@
--- fragment: limit
--- A Limit, in the order of its fields.
-limits.name, CAST(limits.policy AS BLOB), limits.active, CAST(limits.starts AS BLOB),
-limits.next_us, limits.held_until, CAST(limits.override AS BLOB), limits.override_until,
-limits.waits_since, limits.opens_at, limits.used_at
-
 -- name: insert_limits
 -- New limits; one that exists is left alone.
--- row: (?,CAST(? AS TEXT),?,CAST(? AS TEXT),?,?,CAST(? AS TEXT),?,?,?,?)
-INSERT INTO limits (
-    name, policy, active, starts, next_us, held_until, override, override_until, waits_since,
-    opens_at, used_at
-)
+-- row: Limit
+INSERT INTO limits ({columns})
 {rows} ON CONFLICT DO NOTHING
 
 -- name: load_limits
 -- Limits by name.
--- row: ?
-SELECT {limit} FROM limits WHERE name IN ({rows}) ORDER BY name
+-- row: name text
+-- returns: Limit
+SELECT {Limit} FROM limits WHERE name IN ({list}) ORDER BY name
 
 -- name: load_opening
 -- Limits that time has opened, longest ago first.
-SELECT {limit} FROM limits WHERE opens_at <= :now ORDER BY opens_at LIMIT :limit
+-- returns: Limit
+SELECT {Limit} FROM limits WHERE opens_at <= :now ORDER BY opens_at LIMIT :limit
 
 -- name: save_limits
 -- Limits as they are now.
--- row: (?,CAST(? AS TEXT),?,CAST(? AS TEXT),?,?,CAST(? AS TEXT),?,?,?,?)
+-- row: Limit
 UPDATE limits SET
-    policy = changed.column2, active = changed.column3, starts = changed.column4,
-    next_us = changed.column5, held_until = changed.column6, override = changed.column7,
-    override_until = changed.column8, waits_since = changed.column9,
-    opens_at = changed.column10, used_at = changed.column11
-FROM ({rows}) AS changed WHERE limits.name = changed.column1
+    policy = changed.policy, active = changed.active, starts = changed.starts,
+    next_us = changed.next_us, held_until = changed.held_until, override = changed.override,
+    override_until = changed.override_until, waits_since = changed.waits_since,
+    opens_at = changed.opens_at, used_at = changed.used_at
+FROM ({rows}) AS changed WHERE limits.name = changed.name
 
 -- name: open_gates
 -- Let the next jobs of a key into the claim's index: so many of each queue and type.
+-- returns: Opened
 WITH RECURSIVE heads (head) AS (
     SELECT (
         SELECT id FROM jobs WHERE rate_key = :name AND state = 'available'
@@ -59,28 +53,28 @@ WHERE gated = 1 AND id IN (
         ORDER BY same.priority DESC, same.seq LIMIT :limit
     )
 )
-RETURNING rate_key, id, queue, 1
+RETURNING rate_key AS name, id AS job_id, queue, 1 AS done
 
 -- name: gated_keys
 -- Which of these keys jobs wait for.
--- row: (?)
-SELECT wanted.column1 FROM ({rows}) AS wanted
+-- row: name text
+SELECT wanted.name FROM ({rows}) AS wanted
 WHERE EXISTS (
     SELECT 1 FROM jobs
-    WHERE rate_key = wanted.column1 AND state = 'available' AND gated = 1
+    WHERE rate_key = wanted.name AND state = 'available' AND gated = 1
 )
 
 -- name: keep_taken
 -- Jobs that were taken on trial and stay taken.
--- row: (?,?)
-UPDATE jobs SET started_at = kept.column2, due_at = NULL
-FROM ({rows}) AS kept WHERE jobs.id = kept.column1
+-- row: id text, started_at int8
+UPDATE jobs SET started_at = kept.started_at, due_at = NULL
+FROM ({rows}) AS kept WHERE jobs.id = kept.id
 
 -- name: send_back
 -- Jobs that were taken on trial and wait again, before a gate or not.
--- row: (?,?)
-UPDATE jobs SET state = 'available', attempt = attempt - 1, gated = sent.column2
-FROM ({rows}) AS sent WHERE jobs.id = sent.column1
+-- row: id text, gated bool
+UPDATE jobs SET state = 'available', attempt = attempt - 1, gated = sent.gated
+FROM ({rows}) AS sent WHERE jobs.id = sent.id
 
 -- name: prune_limits
 -- Keys without an operator's word that no job names any more.
@@ -101,9 +95,10 @@ UPDATE limits SET used_at = :now WHERE name IN (
 
 -- name: list_limits
 -- The limits of keys, by name.
-SELECT {limit}, (
+-- returns: LimitLoad
+SELECT {Limit}, (
     SELECT count(*) FROM jobs WHERE rate_key = limits.name AND state = 'available'
-)
+) AS waiting
 FROM limits WHERE name >= :low AND name < :high ORDER BY name LIMIT :limit OFFSET :offset
 
 -- name: count_limits
@@ -112,7 +107,8 @@ SELECT count(*) FROM limits WHERE name >= :low AND name < :high
 
 -- name: one_limit
 -- One of them.
-SELECT {limit}, (
+-- returns: LimitLoad
+SELECT {Limit}, (
     SELECT count(*) FROM jobs WHERE rate_key = limits.name AND state = 'available'
-)
+) AS waiting
 FROM limits WHERE name = :name

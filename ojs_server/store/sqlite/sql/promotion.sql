@@ -8,7 +8,8 @@ SELECT 1 FROM jobs WHERE queue = :queue AND {waits_for_time} AND due_at <= :now 
 
 -- name: load_due_in
 -- The scheduled jobs and retries of a queue that are due and have not expired, earliest first.
-SELECT {job} FROM jobs
+-- returns: Job
+SELECT {Job} FROM jobs
 WHERE queue = :queue AND {waits_for_time} AND due_at <= :now
     AND (expires_at IS NULL OR expires_at > :now)
 ORDER BY due_at LIMIT :limit

@@ -5,11 +5,9 @@ ON CONFLICT (name) DO UPDATE SET paused = excluded.paused, changed_at = excluded
 
 -- name: add_counts
 -- Move the counters of queues by what this transaction did.
--- row: (?,?,?,?,?,?,?,?,?,?,?,?)
-INSERT INTO queue_counts (
-    queue, node, created_at, scheduled, available, pending, active, completed, retryable,
-    cancelled, discarded, bytes
-)
+-- row: queue text, node text, created_at int8, scheduled int8, available int8, pending int8,
+--     active int8, completed int8, retryable int8, cancelled int8, discarded int8, bytes int8
+INSERT INTO queue_counts ({columns})
 {rows}
 ON CONFLICT (queue, node) DO UPDATE SET
     scheduled = scheduled + excluded.scheduled, available = available + excluded.available,
@@ -20,12 +18,13 @@ ON CONFLICT (queue, node) DO UPDATE SET
 
 -- fragment: queue
 -- A queue that was ever used or configured, with the sums of its counters.
-name, COALESCE(max(paused), 0), min(created_at), max(changed_at),
-COALESCE(sum(scheduled), 0), COALESCE(sum(available), 0), COALESCE(sum(pending), 0),
-COALESCE(sum(active), 0), COALESCE(sum(completed), 0), COALESCE(sum(retryable), 0),
-COALESCE(sum(cancelled), 0), COALESCE(sum(discarded), 0), COALESCE(sum(bytes), 0),
-(SELECT CAST(config AS BLOB) FROM queues WHERE queues.name = parts.name),
-(SELECT configured_at FROM queues WHERE queues.name = parts.name)
+name, COALESCE(max(paused), 0) AS paused, min(created_at) AS created_at,
+max(changed_at) AS changed_at,
+COALESCE(sum(scheduled), 0) AS scheduled, COALESCE(sum(available), 0) AS available, COALESCE(sum(pending), 0) AS pending,
+COALESCE(sum(active), 0) AS active, COALESCE(sum(completed), 0) AS completed, COALESCE(sum(retryable), 0) AS retryable,
+COALESCE(sum(cancelled), 0) AS cancelled, COALESCE(sum(discarded), 0) AS discarded, COALESCE(sum(bytes), 0) AS bytes,
+(SELECT CAST(config AS BLOB) FROM queues WHERE queues.name = parts.name) AS config,
+(SELECT configured_at FROM queues WHERE queues.name = parts.name) AS configured_at
 
 -- fragment: queue_rows
 -- The configuration and the counters of queues, under one another.
@@ -42,18 +41,21 @@ FROM queue_counts
 
 -- name: queues
 -- Every queue; counters with a slash in their name are about tenants.
+-- returns: QueueSums
 SELECT {queue} FROM ({queue_rows}) AS parts WHERE instr(name, '/') = 0
 GROUP BY name ORDER BY name
 
 -- name: queues_of_tenant
 -- The queues of a tenant, under the names of its counters.
+-- returns: QueueSums
 SELECT {queue} FROM ({queue_rows}) AS parts
 WHERE name > :tenant || '/' AND name < :tenant || '0' GROUP BY name ORDER BY name
 
 -- name: some_queues
 -- The same for these names.
--- row: ?
-SELECT {queue} FROM ({queue_rows}) AS parts WHERE name IN ({rows}) GROUP BY name ORDER BY name
+-- row: name text
+-- returns: QueueSums
+SELECT {queue} FROM ({queue_rows}) AS parts WHERE name IN ({list}) GROUP BY name ORDER BY name
 
 -- name: set_config
 -- Configure a queue, whether it was ever used or not.
@@ -68,10 +70,10 @@ SELECT name, CAST(config AS BLOB) FROM queues WHERE config IS NOT NULL
 
 -- name: queue_loads
 -- What runs in queues, what waits, and how many bytes that is.
--- row: ?
+-- row: queue text
 SELECT queue, sum(active), sum(available + scheduled + retryable), sum(bytes),
     sum(scheduled)
-FROM queue_counts WHERE queue IN ({rows}) GROUP BY queue
+FROM queue_counts WHERE queue IN ({list}) GROUP BY queue
 
 -- fragment: oldest
 -- The priorities that available jobs of a queue have.
@@ -105,8 +107,9 @@ WITH RECURSIVE steps (priority) AS (
 
 -- name: oldest_waiting
 -- The jobs that were available first: of each priority the first, and the first that are gated.
+-- returns: Job
 {oldest}
-SELECT {job} FROM jobs WHERE id IN (
+SELECT {Job} FROM jobs WHERE id IN (
 {oldest_ids}
 )
 
@@ -149,11 +152,11 @@ WHERE id > :after AND id <= :last AND queue = :queue
 
 -- name: count_jobs
 -- All jobs of queues, whatever their state.
--- row: ?
+-- row: queue text
 SELECT queue, sum(
     scheduled + available + pending + active + completed + retryable + cancelled + discarded
 )
-FROM queue_counts WHERE queue IN ({rows}) GROUP BY queue
+FROM queue_counts WHERE queue IN ({list}) GROUP BY queue
 
 -- name: queue_names
 -- The names of all queues.

@@ -1,7 +1,3 @@
--- fragment: schema
--- A Schema without its text.
-type, major, minor, patch, mode, digest, CAST(written AS BLOB), created_at, uri
-
 -- name: insert_schema
 -- Store a schema, unless its version or its URI is there.
 INSERT INTO schemas (
@@ -27,12 +23,15 @@ WHERE type = :type AND major = :major AND minor = :minor
 
 -- name: schemas
 -- Every schema, the newest version of each type first.
-SELECT {schema} FROM schemas ORDER BY type, major DESC, minor DESC, patch DESC
+-- returns: SchemaHead
+SELECT {SchemaHead} FROM schemas ORDER BY type, major DESC, minor DESC, patch DESC
 
 -- name: schema_of_uri
 -- The schema of a URI that its client chose.
-SELECT {schema} FROM schemas WHERE uri = :uri
+-- returns: SchemaHead
+SELECT {SchemaHead} FROM schemas WHERE uri = :uri
 
 -- name: schemas_of
 -- The same of one type.
-SELECT {schema} FROM schemas WHERE type = :type ORDER BY major DESC, minor DESC, patch DESC
+-- returns: SchemaHead
+SELECT {SchemaHead} FROM schemas WHERE type = :type ORDER BY major DESC, minor DESC, patch DESC

@@ -31,33 +31,38 @@ SELECT tenant FROM shares WHERE tenant IS NOT NULL
 
 -- name: waiting
 -- The first of a queue.
+-- returns: Candidate
 SELECT {candidate} FROM jobs WHERE {waits} {first_of_lane}
 
 -- name: waiting_of_type
 -- The same of one type.
+-- returns: Candidate
 SELECT {candidate} FROM jobs WHERE {waits} AND type = :type {first_of_lane}
 
 -- name: waiting_of_tenant
 -- The same of one tenant.
+-- returns: Candidate
 SELECT {candidate} FROM jobs WHERE {waits} AND tenant = :tenant {first_of_lane}
 
 -- name: waiting_of_tenant_and_type
 -- The same of one tenant and type.
+-- returns: Candidate
 SELECT {candidate} FROM jobs
 WHERE {waits} AND tenant = :tenant AND type = :type {first_of_lane}
 
 -- name: claim_chosen
 -- Hand out those of these jobs that are still available.
--- row: ?
+-- row: id text
+-- returns: Claimed
 UPDATE jobs
 SET state = 'active', attempt = attempt + 1, {taken}
-WHERE state = 'available' AND id IN ({rows})
-RETURNING {job}, CAST(args AS BLOB), CAST(meta AS BLOB), CAST(parent_results AS BLOB)
+WHERE state = 'available' AND id IN ({list})
+RETURNING {Claimed}
 
 -- name: tenants_of
 -- Whose jobs are.
--- row: ?
-SELECT id, tenant FROM jobs WHERE id IN ({rows})
+-- row: id text
+SELECT id, tenant FROM jobs WHERE id IN ({list})
 
 -- name: tenants_seen
 -- The tenants that ever had jobs, by the counters of all their queues.
@@ -104,11 +109,11 @@ FROM leases JOIN jobs ON jobs.id = leases.job_id GROUP BY jobs.queue
 
 -- name: available_types
 -- The types of the available jobs of queues: from one entry of the index to the next other one.
--- row: (?)
+-- row: queue text
 WITH RECURSIVE steps (queue, type) AS (
-    SELECT wanted.column1, (
+    SELECT wanted.queue, (
         SELECT min(first.type) FROM jobs AS first
-        WHERE first.state = 'available' AND first.gated = 0 AND first.queue = wanted.column1
+        WHERE first.state = 'available' AND first.gated = 0 AND first.queue = wanted.queue
     )
     FROM ({rows}) AS wanted
     UNION ALL
@@ -123,11 +128,11 @@ SELECT type FROM steps WHERE type IS NOT NULL LIMIT 1000
 
 -- name: types_of_tenants
 -- The queues and types in which available jobs of tenants are.
--- row: (?)
+-- row: queue text
 WITH RECURSIVE steps (queue, type) AS (
-    SELECT wanted.column1, (
+    SELECT wanted.queue, (
         SELECT min(first.type) FROM jobs AS first
-        WHERE first.state = 'available' AND first.gated = 0 AND first.tenant IS NOT NULL AND first.queue = wanted.column1
+        WHERE first.state = 'available' AND first.gated = 0 AND first.tenant IS NOT NULL AND first.queue = wanted.queue
     )
     FROM ({rows}) AS wanted
     UNION ALL
@@ -142,9 +147,9 @@ SELECT queue, type FROM steps WHERE type IS NOT NULL LIMIT 1000
 
 -- name: types_of_tenant
 -- Those of these types of which a tenant has available jobs in the queue beside it.
--- row: (?,?,?)
-SELECT wanted.column2 FROM ({rows}) AS wanted
+-- row: queue text, type text, tenant text
+SELECT wanted.type FROM ({rows}) AS wanted
 WHERE EXISTS (
-    SELECT 1 FROM jobs WHERE state = 'available' AND gated = 0 AND jobs.queue = wanted.column1
-        AND jobs.type = wanted.column2 AND jobs.tenant = wanted.column3
+    SELECT 1 FROM jobs WHERE state = 'available' AND gated = 0 AND jobs.queue = wanted.queue
+        AND jobs.type = wanted.type AND jobs.tenant = wanted.tenant
 )

@@ -36,14 +36,16 @@ FROM happened GROUP BY tenant, minute, type, bucket
 
 -- name: add_statistics
 -- Add to what is known of spans.
--- row: (?,?,?,?,?,?)
-INSERT INTO statistics (step, queue, at, kind, bucket, count) {rows}
+-- row: step int8, queue text, at int8, kind text, bucket int8, count int8
+INSERT INTO statistics ({columns})
+{rows}
 ON CONFLICT (step, queue, at, kind, bucket) DO UPDATE SET count = count + excluded.count
 
 -- name: statistics
 -- What happened in queues, each in a stretch of spans.
--- row: (?,?,?,?)
-WITH wanted (step, queue, since, until) AS ({rows})
+-- row: step int8, queue text, since int8, until int8
+-- returns: Count
+WITH wanted AS ({rows})
 SELECT known.queue, known.at, known.kind, known.bucket, known.count
 FROM wanted CROSS JOIN statistics AS known ON known.step = wanted.step
     AND known.queue = wanted.queue AND known.at >= wanted.since AND known.at < wanted.until

@@ -1,20 +1,7 @@
--- fragment: webhook
--- A Webhook, in the order of its fields.
-webhooks.id, webhooks.url, CAST(webhooks.wish AS BLOB), webhooks.active, webhooks.secret,
-webhooks.old_secret, webhooks.old_until, webhooks.cursor, webhooks.created_at, webhooks.updated_at,
-webhooks.tenant
-
--- fragment: delivery
--- A Delivery, in the order of its fields.
-id, webhook_id, event_id, event_type, CAST(body AS BLOB), status, attempt, due_at, created_at,
-finished_at, answer, error, took_ms, tenant
-
 -- name: insert_webhooks
 -- New subscriptions.
--- row: (?,?,CAST(? AS TEXT),?,?,?,?,?,?,?,?)
-INSERT INTO webhooks (
-    id, url, wish, active, secret, old_secret, old_until, cursor, created_at, updated_at, tenant
-)
+-- row: Webhook
+INSERT INTO webhooks ({columns})
 {rows}
 
 -- name: count_webhooks
@@ -23,30 +10,24 @@ SELECT count(*) FROM webhooks WHERE :tenant IS NULL OR tenant = :tenant
 
 -- name: load_webhooks
 -- Subscriptions by id.
--- row: ?
-SELECT {webhook} FROM webhooks WHERE id IN ({rows})
+-- row: id text
+-- returns: Webhook
+SELECT {Webhook} FROM webhooks WHERE id IN ({list})
 
 -- name: update_webhooks
 -- Changed subscriptions.
--- row: (?,?,CAST(? AS TEXT),?,?,?,?,?,?,?,?)
+-- row: Webhook
 UPDATE webhooks SET
     url = changed.url, wish = changed.wish, active = changed.active, secret = changed.secret,
     old_secret = changed.old_secret, old_until = changed.old_until, cursor = changed.cursor,
     updated_at = changed.updated_at
-FROM (
-    WITH changed (
-        id, url, wish, active, secret, old_secret, old_until, cursor, created_at, updated_at, tenant
-    ) AS (
-        {rows}
-    )
-    SELECT * FROM changed
-) AS changed
+FROM ({rows}) AS changed
 WHERE webhooks.id = changed.id
 
 -- name: delete_webhooks
 -- Forget subscriptions.
--- row: ?
-DELETE FROM webhooks WHERE id IN ({rows})
+-- row: id text
+DELETE FROM webhooks WHERE id IN ({list})
 
 -- name: cancel_deliveries
 -- What was on its way to a target.
@@ -55,26 +36,25 @@ WHERE webhook_id = :webhook_id AND due_at IS NOT NULL
 
 -- name: insert_deliveries
 -- New deliveries.
--- row: (?,?,?,?,CAST(? AS TEXT),?,?,?,?,?,?,?,?,?)
-INSERT INTO deliveries (
-    id, webhook_id, event_id, event_type, body, status, attempt, due_at, created_at,
-    finished_at, answer, error, took_ms, tenant
-)
+-- row: Delivery
+INSERT INTO deliveries ({columns})
 {rows}
 
 -- name: load_deliveries
 -- Deliveries by id.
--- row: ?
-SELECT {delivery} FROM deliveries WHERE id IN ({rows})
+-- row: id text
+-- returns: Delivery
+SELECT {Delivery} FROM deliveries WHERE id IN ({list})
 
 -- name: load_due_deliveries
 -- Those of a subscription whose time has come, in the order in which it came.
-SELECT {delivery} FROM deliveries
+-- returns: Delivery
+SELECT {Delivery} FROM deliveries
 WHERE webhook_id = :webhook_id AND due_at <= :now ORDER BY due_at, event_id LIMIT :limit
 
 -- name: update_deliveries
 -- How far deliveries are.
--- row: (?,?,?,?,?,?,?,?)
+-- row: Delivery(id, status, attempt, due_at, finished_at, answer, error, took_ms)
 UPDATE deliveries SET
     status = changed.status, attempt = changed.attempt, due_at = changed.due_at,
     finished_at = changed.finished_at, answer = changed.answer, error = changed.error,
@@ -95,32 +75,36 @@ DELETE FROM deliveries WHERE rowid IN (
 
 -- name: list_webhooks
 -- All subscriptions, newest first.
-SELECT {webhook} FROM webhooks ORDER BY created_at DESC, id
+-- returns: Webhook
+SELECT {Webhook} FROM webhooks ORDER BY created_at DESC, id
 
 -- name: some_webhooks
 -- These subscriptions.
--- row: ?
-SELECT {webhook} FROM webhooks WHERE id IN ({rows}) ORDER BY created_at DESC, id
+-- row: id text
+-- returns: Webhook
+SELECT {Webhook} FROM webhooks WHERE id IN ({list}) ORDER BY created_at DESC, id
 
 -- name: webhook_loads
 -- What there is to do for each active subscription: its next moment, and how much waits.
-SELECT {webhook},
+-- returns: WebhookLoad
+SELECT {Webhook},
     (
         SELECT min(due_at) FROM deliveries
         WHERE webhook_id = webhooks.id AND due_at IS NOT NULL
-    ),
+    ) AS due_at,
     (
         SELECT count(*) FROM (
             SELECT 1 FROM deliveries
             WHERE webhook_id = webhooks.id AND due_at IS NOT NULL LIMIT :most
         ) AS waiting
-    )
+    ) AS waiting
 FROM webhooks WHERE active ORDER BY id
 
 -- name: some_deliveries
 -- These deliveries.
--- row: ?
-SELECT {delivery} FROM deliveries WHERE id IN ({rows})
+-- row: id text
+-- returns: Delivery
+SELECT {Delivery} FROM deliveries WHERE id IN ({list})
 
 -- fragment: newest_deliveries
 -- A page, newest first, from a place on.
@@ -139,20 +123,24 @@ tenant = :tenant AND (:webhook_id IS NULL OR webhook_id = :webhook_id)
 
 -- name: deliveries
 -- All of them.
-SELECT {delivery} FROM deliveries WHERE {newest_deliveries}
+-- returns: Delivery
+SELECT {Delivery} FROM deliveries WHERE {newest_deliveries}
 
 -- name: deliveries_of_webhook
 -- Those of a subscription.
-SELECT {delivery} FROM deliveries WHERE {of_webhook} AND {newest_deliveries}
+-- returns: Delivery
+SELECT {Delivery} FROM deliveries WHERE {of_webhook} AND {newest_deliveries}
 
 -- name: deliveries_of_status
 -- Those of a status.
-SELECT {delivery} FROM deliveries
+-- returns: Delivery
+SELECT {Delivery} FROM deliveries
 WHERE status = :status AND {newest_deliveries}
 
 -- name: deliveries_of_tenant
 -- Those of a tenant.
-SELECT {delivery} FROM deliveries WHERE {of_tenant} AND {newest_deliveries}
+-- returns: Delivery
+SELECT {Delivery} FROM deliveries WHERE {of_tenant} AND {newest_deliveries}
 
 -- name: count_deliveries
 -- How many there are, no more than are worth counting.

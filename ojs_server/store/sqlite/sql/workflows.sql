@@ -1,73 +1,67 @@
--- fragment: workflow
--- A Workflow, in the order of its fields.
-workflows.id, workflows.name, workflows.type, workflows.state, CAST(workflows.plan AS BLOB),
-workflows.progress, workflows.created_at, workflows.finished_at, workflows.due_at,
-workflows.request_hash, workflows.tenant
-
 -- name: insert_workflows
 -- New workflows; an id that exists is left alone and not answered.
--- row: (?,?,?,?,CAST(? AS TEXT),?,?,?,?,?,?)
-INSERT INTO workflows (
-    id, name, type, state, plan, progress, created_at, finished_at, due_at, request_hash, tenant
-)
+-- row: Workflow
+INSERT INTO workflows ({columns})
 {rows} ON CONFLICT (id) DO NOTHING RETURNING id
 
 -- name: known_workflows
 -- Which of these ids exist, and the hash of the request that made each.
--- row: ?
-SELECT id, request_hash FROM workflows WHERE id IN ({rows})
+-- row: id text
+SELECT id, request_hash FROM workflows WHERE id IN ({list})
 
 -- name: load_workflows
 -- Workflows by id.
--- row: ?
-SELECT {workflow} FROM workflows WHERE id IN ({rows})
+-- row: id text
+-- returns: Workflow
+SELECT {Workflow} FROM workflows WHERE id IN ({list})
 
 -- name: update_workflows
 -- What a step has made of them.
--- row: (?,?,?,?,?)
+-- row: Workflow(id, state, progress, finished_at, due_at)
 UPDATE workflows SET
-    state = step.column2, progress = step.column3, finished_at = step.column4,
-    due_at = step.column5
+    state = step.state, progress = step.progress, finished_at = step.finished_at,
+    due_at = step.due_at
 FROM ({rows}) AS step
-WHERE workflows.id = step.column1
+WHERE workflows.id = step.id
 
 -- name: insert_workflow_jobs
 -- The jobs of a new workflow.
--- row: (?,?,CAST(? AS TEXT),?,CAST(? AS TEXT),CAST(? AS TEXT),?)
-INSERT INTO workflow_jobs (workflow_id, node, request, job_id, result, error, ended_at)
+-- row: WorkflowJob
+INSERT INTO workflow_jobs ({columns})
 {rows}
 
 -- name: update_workflow_jobs
 -- Enqueued, dropped or ended: in each case the request has served.
--- row: (?,?,?,?,?,?)
+-- row: WorkflowJob(workflow_id, node, job_id, result, error, ended_at)
 UPDATE workflow_jobs SET
     request = NULL,
-    job_id = COALESCE(step.column3, workflow_jobs.job_id),
-    result = COALESCE(CAST(step.column4 AS TEXT), workflow_jobs.result),
-    error = COALESCE(CAST(step.column5 AS TEXT), workflow_jobs.error),
-    ended_at = COALESCE(step.column6, workflow_jobs.ended_at)
+    job_id = COALESCE(step.job_id, workflow_jobs.job_id),
+    result = COALESCE(step.result, workflow_jobs.result),
+    error = COALESCE(step.error, workflow_jobs.error),
+    ended_at = COALESCE(step.ended_at, workflow_jobs.ended_at)
 FROM ({rows}) AS step
-WHERE workflow_jobs.workflow_id = step.column1 AND workflow_jobs.node = step.column2
+WHERE workflow_jobs.workflow_id = step.workflow_id AND workflow_jobs.node = step.node
 
 -- name: load_workflow_jobs
 -- What is to be enqueued, and how much there is to hand on.
--- row: (?,?)
+-- row: workflow_id text, node int8
+-- returns: WaitingNode
 SELECT
-    workflow_id, node, CAST(request AS BLOB), job_id, length(CAST(result AS BLOB)),
-    length(CAST(error AS BLOB))
+    CAST(request AS BLOB) AS request, job_id, length(CAST(result AS BLOB)) AS result_size,
+    length(CAST(error AS BLOB)) AS error_size, workflow_id, node
 FROM workflow_jobs WHERE (workflow_id, node) IN ({rows})
 
 -- name: load_workflow_results
 -- What is handed on.
--- row: (?,?)
+-- row: workflow_id text, node int8
 SELECT workflow_id, node, CAST(result AS BLOB), CAST(error AS BLOB)
 FROM workflow_jobs WHERE (workflow_id, node) IN ({rows})
 
 -- name: load_open_jobs
 -- Jobs that were enqueued and have not ended.
--- row: ?
+-- row: workflow_id text
 SELECT workflow_id, node, job_id FROM workflow_jobs
-WHERE workflow_id IN ({rows}) AND job_id IS NOT NULL AND ended_at IS NULL
+WHERE workflow_id IN ({list}) AND job_id IS NOT NULL AND ended_at IS NULL
 
 -- name: load_aged_workflows
 -- Those that need not be kept any longer.
@@ -75,36 +69,39 @@ SELECT id FROM workflows WHERE due_at <= :now ORDER BY due_at LIMIT :limit
 
 -- name: delete_workflow_jobs
 -- What workflows know of their jobs.
--- row: ?
-DELETE FROM workflow_jobs WHERE workflow_id IN ({rows})
+-- row: workflow_id text
+DELETE FROM workflow_jobs WHERE workflow_id IN ({list})
 
 -- name: delete_workflows
 -- Forget workflows.
--- row: ?
-DELETE FROM workflows WHERE id IN ({rows})
+-- row: id text
+DELETE FROM workflows WHERE id IN ({list})
 
 -- name: look_at_workflows
 -- Workflows by id, as they are committed.
--- row: ?
-SELECT {workflow} FROM workflows WHERE id IN ({rows})
+-- row: id text
+-- returns: Workflow
+SELECT {Workflow} FROM workflows WHERE id IN ({list})
 
 -- name: list_workflow_jobs
 -- Its jobs that were enqueued, with the state of each that is still there.
+-- returns: MemberJob
 SELECT
-    member.node, member.job_id, member.ended_at, CAST(member.error AS BLOB), jobs.state,
-    jobs.started_at, length(CAST(jobs.result AS BLOB))
+    member.node, member.job_id, member.ended_at, CAST(member.error AS BLOB) AS error, jobs.state,
+    jobs.started_at, length(CAST(jobs.result AS BLOB)) AS result_size
 FROM workflow_jobs AS member LEFT JOIN jobs ON jobs.id = member.job_id
 WHERE member.workflow_id = :id AND member.job_id IS NOT NULL
 ORDER BY member.node
 
 -- name: job_results
 -- Results of jobs by id.
--- row: ?
-SELECT id, CAST(result AS BLOB) FROM jobs WHERE id IN ({rows}) AND result IS NOT NULL
+-- row: id text
+SELECT id, CAST(result AS BLOB) FROM jobs WHERE id IN ({list}) AND result IS NOT NULL
 
 -- name: member_progress
 -- What the jobs that are under way have reported in their present attempts.
-SELECT member.node, progress.value, CAST(progress.data AS BLOB)
+-- returns: MemberProgress
+SELECT member.node, progress.value, CAST(progress.data AS BLOB) AS data
 FROM workflow_jobs AS member
 JOIN jobs ON jobs.id = member.job_id
 JOIN progress ON progress.job_id = jobs.id AND progress.attempt = jobs.attempt
@@ -124,11 +121,13 @@ LIMIT :limit OFFSET :offset
 
 -- name: list_workflows
 -- A page of workflows.
-SELECT {workflow} FROM workflows WHERE {workflow_page}
+-- returns: Workflow
+SELECT {Workflow} FROM workflows WHERE {workflow_page}
 
 -- name: list_workflows_of_tenant
 -- The same of one tenant.
-SELECT {workflow} FROM workflows WHERE tenant = :tenant AND {workflow_page}
+-- returns: Workflow
+SELECT {Workflow} FROM workflows WHERE tenant = :tenant AND {workflow_page}
 
 -- name: count_workflows
 -- How many of them there are.
