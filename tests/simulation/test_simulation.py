@@ -3,7 +3,10 @@
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
+
+import pytest
 
 from tests.simulation.world import simulated
 
@@ -42,3 +45,11 @@ def test_a_play_has_what_it_is_about(tmp_path: Path) -> None:
 def test_another_seed_makes_another_play(tmp_path: Path) -> None:
     one, other = (simulated(tmp_path / f"{seed}.db", seed) for seed in (3, 4))
     assert one != other
+
+
+def test_a_play_has_no_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise AssertionError(f"{thread.name} would run beside the simulation")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    assert simulated(tmp_path / "ojs.db", 5)
