@@ -6,11 +6,11 @@ that one; a value that no column has as it is, such as a policy, is stored as JS
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from operator import attrgetter
 from types import NoneType, UnionType
 from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
 import msgspec
+from msgspec.structs import astuple
 
 from ojs_server.domain.beside import Checkpoint, Progress
 from ojs_server.domain.choice import Candidate
@@ -59,13 +59,11 @@ _TYPES: Final = {str: "text", int: "int8", float: "float8", bool: "bool", bytes:
 
 
 class Column(msgspec.Struct, frozen=True):
-    """A column: its name and type, and the attribute of a record whose value it has."""
+    """A column: its name and its type."""
 
     name: str
     type: str
-    path: str = ""
-    # How a value becomes JSON and a JSON text becomes one, where the column holds no text of its
-    # own.
+    # Makes a value of the JSON as which it is stored.
     decode: Callable[[bytes], Any] | None = None
 
 
@@ -139,24 +137,23 @@ def _present(hint: Any) -> tuple[Any, bool]:
     return hint, False
 
 
-def _column(name: str, hint: Any, path: str) -> Column:
+def _column(name: str, hint: Any) -> Column:
     if hint == Json:
-        return Column(name, "json", path)
+        return Column(name, "json")
     if hint in _TYPES:
-        return Column(name, _TYPES[hint], path)
-    return Column(name, "json", path, msgspec.json.Decoder(hint).decode)
+        return Column(name, _TYPES[hint])
+    return Column(name, "json", msgspec.json.Decoder(hint).decode)
 
 
 @cache
-def columns_of(record: Record, prefix: str = "") -> tuple[Column, ...]:
+def columns_of(record: Record) -> tuple[Column, ...]:
     """All columns of a record, in the order of its fields."""
     found: list[Column] = []
     for field, (hint, _) in _fields(record.type).items():
         if (nested := _OF_TYPE.get(hint)) is not None:
-            found += columns_of(nested, f"{prefix}{field}.")
+            found += columns_of(nested)
         else:
-            name = record.renamed.get(field, field)
-            found.append(_column(name, hint, prefix + field))
+            found.append(_column(record.renamed.get(field, field), hint))
     return tuple(found)
 
 
@@ -169,7 +166,7 @@ def selected(record: Record, written: Mapping[str, str]) -> str:
             continue
         name = record.renamed.get(field, field)
         given = f"{record.table}.{name}"
-        form = written.get(_column(name, hint, field).type)
+        form = written.get(_column(name, hint).type)
         own.append(f"{form.format(given)} AS {name}" if form else given)
     return ", ".join(own)
 
@@ -180,8 +177,22 @@ def rows_of(text: str) -> Rows:
     if name in RECORDS:
         record = RECORDS[name]
         items = [item.strip() for item in listed.rstrip(")").split(",")] if opened else ["*"]
-        columns = [column for item in items for column in _attributes(record, item)]
-        return Rows(tuple(columns), _names(text, columns), _values(columns))
+        columns: list[Column] = []
+        values: list[str] = []
+        for item in items:
+            if item == "*":
+                columns += columns_of(record)
+                values += _values(record, "record")
+            else:
+                path, _, name = item.partition(" AS ")
+                columns.append(column := _attribute(record.type, path, name))
+                values.append(_value(column, f"record.{path}"))
+        # What is done for each row is compiled once, as `dataclass` does: to look the record over
+        # for each of them would cost as much as to make it.
+        made = eval(
+            f"lambda record: ({', '.join(values)},)", {"astuple": astuple, "encode": encode}
+        )
+        return Rows(tuple(columns), _names(text, columns), made)
     columns = []
     for item in text.split(","):
         name, _, kind = item.strip().partition(" ")
@@ -198,89 +209,74 @@ def _names(text: str, columns: Sequence[Column]) -> tuple[str, ...]:
     return names
 
 
-def _attributes(record: Record, item: str) -> Sequence[Column]:
-    """The columns of `*`, of an attribute, or of an attribute under a name of its own."""
-    if item == "*":
-        return columns_of(record)
-    path, _, name = item.partition(" AS ")
-    *parents, field = path.split(".")
-    owner = record.type
-    for parent in parents:
-        owner, _ = _attribute(owner, parent)
-    hint, _ = _attribute(owner, field)
-    known = _OF_TYPE.get(owner)
-    return [_column(name or (known.renamed.get(field, field) if known else field), hint, path)]
-
-
-def _attribute(owner: type, name: str) -> tuple[Any, bool]:
-    """The type of a field or property."""
-    computed = getattr(owner, name, None)
+def _attribute(owner: Any, path: str, name: str) -> Column:
+    """The column of a field or property, which may be one of a record in a field."""
+    parent, _, rest = path.partition(".")
+    computed = getattr(owner, parent, None)
     if isinstance(computed, property):
-        return _present(get_type_hints(computed.fget)["return"])
-    if name not in _fields(owner):
-        raise ValueError(f"{owner.__name__} has no {name}")
-    return _fields(owner)[name]
+        hint, _ = _present(get_type_hints(computed.fget)["return"])
+    elif parent in _fields(owner):
+        hint, _ = _fields(owner)[parent]
+    else:
+        raise ValueError(f"{owner.__name__} has no {parent}")
+    if rest:
+        return _attribute(hint, rest, name)
+    known = _OF_TYPE.get(owner)
+    return _column(name or (known.renamed.get(parent, parent) if known else parent), hint)
 
 
-def _values(columns: Sequence[Column]) -> Callable[[Any], Row]:
-    paths = [column.path for column in columns]
-    get = attrgetter(*paths)
-    if len(paths) == 1:
-        return lambda record: (get(record),)
-    encoded = [place for place, column in enumerate(columns) if column.decode is not None]
-    if not encoded:
-        return get
+def _value(column: Column, value: str) -> str:
+    return value if column.decode is None else f"None if {value} is None else encode({value})"
 
-    def values(record: Any) -> Row:
-        row = list(get(record))
-        for place in encoded:
-            row[place] = None if row[place] is None else encode(row[place])
-        return row
 
+def _values(record: Record, given: str) -> list[str]:
+    """The values of all columns of a record."""
+    fields = _fields(record.type)
+    columns = columns_of(record)
+    is_flat = len(columns) == len(fields) and all(one.decode is None for one in columns)
+    if is_flat and issubclass(record.type, msgspec.Struct):
+        return [f"*astuple({given})"]
+    values: list[str] = []
+    for field, (hint, _) in fields.items():
+        if (nested := _OF_TYPE.get(hint)) is not None:
+            values += _values(nested, f"{given}.{field}")
+        else:
+            values.append(_value(_column(field, hint), f"{given}.{field}"))
     return values
 
 
 def reader_of(record: Record, read: Mapping[str, Callable[[Any], Any]]) -> Callable[[Row], Any]:
     """Makes a record of a row; `read` says how a database's values of types become ours."""
-    make: Any = record.type
-    # Stretches of columns that are read together, and those that are taken as they are.
-    parts: list[tuple[Callable[[Row], Any] | None, int, int]] = []
-    end = 0
-    for field, (hint, optional) in _fields(make).items():
-        start, one = end, _reader(field, hint, read)
-        end += len(columns_of(nested)) if (nested := _OF_TYPE.get(hint)) else 1
-        if one is not None:
-            parts.append((_unless_missing(one) if optional else one, start, end))
-        elif parts and parts[-1][0] is None:
-            parts[-1] = (None, parts[-1][1], end)
+    known: dict[str, Any] = {}
+    made: Callable[[Row], Any] = eval(f"lambda row: {_made(record, read, 0, known)}", known)
+    return made
+
+
+def _made(
+    record: Record, read: Mapping[str, Callable[[Any], Any]], place: int, known: dict[str, Any]
+) -> str:
+    """The call that makes a record of the columns of a row from a place on."""
+    name = record.type.__name__
+    known[name] = record.type
+    given: list[str] = []
+    # Where the values begin that are taken as they are.
+    plain = place
+    for field, (hint, optional) in _fields(record.type).items():
+        nested, column = _OF_TYPE.get(hint), _column(field, hint)
+        convert = column.decode or read.get(column.type)
+        if nested is None and convert is None:
+            place += 1
+            continue
+        if plain < place:
+            given.append(f"*row[{plain}:{place}]")
+        if nested is not None:
+            made, plain = _made(nested, read, place, known), place + len(columns_of(nested))
         else:
-            parts.append((None, start, end))
-    if all(one is None for one, *_ in parts):
-        return lambda row: make(*row)
-
-    def composed(row: Row) -> Any:
-        values: list[Any] = []
-        for one, start, stop in parts:
-            if one is None:
-                values += row[start:stop]
-            else:
-                values.append(one(row[start:stop]))
-        return make(*values)
-
-    return composed
-
-
-def _reader(
-    field: str, hint: Any, read: Mapping[str, Callable[[Any], Any]]
-) -> Callable[[Row], Any] | None:
-    if (nested := _OF_TYPE.get(hint)) is not None:
-        return reader_of(nested, read)
-    column = _column(field, hint, field)
-    convert = column.decode or read.get(column.type)
-    return None if convert is None else lambda row: convert(row[0])
-
-
-def _unless_missing(one: Callable[[Row], Any]) -> Callable[[Row], Any]:
-    """None for a value that is missing, and for a record that an outer join has not found, of
-    which the key is missing, too."""
-    return lambda row: None if row[0] is None else one(row)
+            known[f"read_{name}_{field}"] = convert
+            made, plain = f"read_{name}_{field}(row[{place}])", place + 1
+        # Of a record that an outer join has not found, the key is missing like all else.
+        given.append(f"None if row[{place}] is None else {made}" if optional else made)
+        place = plain
+    if plain < place:
+        given.append(f"*row[{plain}:{place}]")
+    return f"{name}({', '.join(given)})"

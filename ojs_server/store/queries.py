@@ -46,6 +46,8 @@ class Query(msgspec.Struct, frozen=True, eq=False):
     rows: Rows | None = None
     returns: type | None = None
     lane: str = ""
+    # Whether it takes the values of one column as a list, and not as the rows of a table.
+    is_list: bool = False
     # Makes what it returns of a row.
     read: Callable[[Row], Any] | None = None
 
@@ -104,7 +106,13 @@ def _query(part: Part, put_in: Mapping[str, str], dialect: Dialect) -> Query:
         raise ValueError("it takes rows, or says so, but not both")
     if rows is not None and "{list}" in sql and len(rows.columns) > 1:
         raise ValueError("a list has but one column")
-    query = Query(part.name, sql, rows, lane=_filled(part.said.get("lane", ""), put_in))
+    query = Query(
+        part.name,
+        sql,
+        rows,
+        lane=_filled(part.said.get("lane", ""), put_in),
+        is_list="{list}" in sql,
+    )
     if "returns" not in part.said:
         return query
     record = RECORDS.get(part.said["returns"])

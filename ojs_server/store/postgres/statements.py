@@ -63,6 +63,7 @@ def statement_of(query: Query) -> Statement:
         query.rows,
         query.returns,
         query.lane,
+        query.is_list,
         query.read,
         types=types,
         repeatable=bool(columns) and repeatable,

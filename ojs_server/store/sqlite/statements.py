@@ -61,7 +61,7 @@ class SqliteStatements(Statements):
         query = QUERIES[name]
         for part in parts(len(columns[0])):
             own = [column[part] for column in columns]
-            if "{list}" in query.sql:
+            if query.is_list:
                 named = filled_up(own[0])
                 yield self._connection.execute(of_list(query, len(named)), named)
             else:
@@ -69,6 +69,7 @@ class SqliteStatements(Statements):
                 yield self._connection.execute(bound.of(query), bound.values)
 
 
+@lru_cache(maxsize=2048)
 def of_list(query: Query, count: int) -> str:
     """A statement for a list of so many values."""
     return query.sql.replace("{list}", ",".join("?" * count))

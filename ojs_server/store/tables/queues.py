@@ -10,9 +10,10 @@ from ojs_server.domain.maintenance import Maintenance
 from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.store.base import BYTES
 from ojs_server.store.records import QueueCounts, QueueLoad, QueueSums, Span
-from ojs_server.store.tables.statements import Column, Statements, Writing
+from ojs_server.store.tables.statements import Column, Statements, Writing, by_name
 from ojs_wire.codec import encode
 
+_COUNTED: Final = (*STATES, BYTES)
 _config: Final = msgspec.json.Decoder(QueueConfig)
 
 
@@ -32,13 +33,11 @@ class QueueWrites(Writing):
 
     def count_columns(self, deltas: Mapping[str, Mapping[str, int]]) -> dict[str, Column]:
         """What counters move by, as it is bound."""
-        moved = sorted(deltas.items())
-        return {
-            "queue": [queue for queue, _ in moved],
-            "node": (self.node,) * len(moved),
-            "created_at": (self.now,) * len(moved),
-            **{name: [by.get(name, 0) for _, by in moved] for name in (*STATES, BYTES)},
-        }
+        rows = [
+            (queue, self.node, self.now, *[by.get(name, 0) for name in _COUNTED])
+            for queue, by in sorted(deltas.items())
+        ]
+        return by_name(rows, "queue", "node", "created_at", *_COUNTED)
 
     def save_config(self, queue: str, config: QueueConfig) -> None:
         """Configure a queue; what runs in this transaction goes by it from here on."""
