@@ -4,24 +4,34 @@ import asyncio
 import json
 from pathlib import Path
 
+import httpx
 import pytest
 
-from tests.e2e.node import running
+from tests.e2e.node import Node, running
 
 ROOT = Path(__file__).parents[3]
 PYTHON = ROOT / "build" / "clients" / "jobmanager" / "bin" / "python"
 PROGRAM = Path(__file__).parent / "program"
 LEAST = 25
+JOB = "@global:modifiers:Rotate"
+TASKS = 60
+# How long a task runs at most, and how long it may then be until each has ended.
+RUN_S, ENDED_S = 4, 40
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(300)]
 
 
+async def started(program: str, *arguments: str) -> asyncio.subprocess.Process:
+    """A program in the environment of the published client."""
+    assert PYTHON.exists(), "the published client is not installed: run `make clients`"
+    return await asyncio.create_subprocess_exec(
+        str(PYTHON), program, *arguments, cwd=PROGRAM, stdout=asyncio.subprocess.PIPE
+    )
+
+
 async def played(url: str, mode: str) -> dict[str, str]:
     """What came of each scenario: nothing where it passed, else why not."""
-    assert PYTHON.exists(), "the published client is not installed: run `make clients`"
-    process = await asyncio.create_subprocess_exec(
-        str(PYTHON), "scenarios.py", url, mode, cwd=PROGRAM, stdout=asyncio.subprocess.PIPE
-    )
+    process = await started("scenarios.py", url, mode)
     told, _ = await process.communicate()
     assert process.returncode == 0
     results = map(json.loads, told.splitlines())
@@ -36,3 +46,47 @@ async def test_every_scenario_passes(store_url: str, mode: str) -> None:
         results = await played(node.url, mode)
     assert {name: why for name, why in results.items() if why} == {}
     assert len(results) >= LEAST
+
+
+@pytest.mark.parametrize("mode", ["rest", "socketio"])
+async def test_nothing_is_lost_with_a_server_that_is_killed(store_url: str, mode: str) -> None:
+    options = ("--profile", "jobmanager", "--default-execution-timeout", str(RUN_S))
+    async with running(store_url, *options) as node:
+        worker = await started("worker.py", node.url, mode)
+        try:
+            assert worker.stdout is not None
+            assert await worker.stdout.readline() == b"ready\n"
+            ids = await submitted(node)
+            done = []
+            while len(done) < TASKS // 2:
+                done.append((await worker.stdout.readline()).decode().strip())
+                if len(done) % 10 == 0:
+                    await node.kill()
+                    await node.start()
+            statuses = await ended(node, ids)
+            assert statuses <= {"completed", "failed"}
+        finally:
+            worker.terminate()
+            rest, _ = await worker.communicate()
+    assert {*done, *rest.decode().split()} == set(ids)
+
+
+async def submitted(node: Node) -> list[str]:
+    """Tasks for the worker."""
+    path = f"/v1/joblib/rooms/mine/tasks/{JOB}"
+    async with httpx.AsyncClient(base_url=node.url, trust_env=False) as client:
+        answers = [await client.post(path, json={"payload": {}}) for _ in range(TASKS)]
+    return [answer.raise_for_status().json()["id"] for answer in answers]
+
+
+async def ended(node: Node, ids: list[str]) -> set[str]:
+    """What the tasks have become, once each of them has become something."""
+    statuses = set()
+    async with (
+        asyncio.timeout(ENDED_S),
+        httpx.AsyncClient(base_url=node.url, trust_env=False, timeout=60) as client,
+    ):
+        for task_id in ids:
+            answer = await client.get(f"/v1/joblib/tasks/{task_id}", headers={"Prefer": "wait=60"})
+            statuses.add(answer.raise_for_status().json()["status"])
+    return statuses
