@@ -1,0 +1,106 @@
+"""From the submission of a task to its announcement by Socket.IO, on both stores.
+
+python -m benchmarks.announce [--tasks N]
+"""
+
+import argparse
+import asyncio
+import json
+import statistics
+import sys
+import time
+from collections.abc import Sequence
+from typing import Final
+
+import httpx
+import msgspec
+
+from benchmarks.stand import STORES, StoreKind, database, running, write_down
+
+BASE: Final = "/v1/joblib"
+ROOM: Final = "bench"
+# What half of all announcements have to keep.
+MOST_P50_MS: Final = 50.0
+
+
+class Figures(msgspec.Struct, frozen=True):
+    """How late announcements came, from before the request that submitted."""
+
+    store: StoreKind
+    tasks: int
+    p50_ms: float
+    p99_ms: float
+
+
+class Poller:
+    """A worker's client of Socket.IO that polls."""
+
+    def __init__(self, client: httpx.AsyncClient, sid: str) -> None:
+        self._client = client
+        self._path = f"/socket.io/?EIO=4&transport=polling&sid={sid}"
+
+    async def say(self, packet: str) -> None:
+        """Send a packet."""
+        (await self._client.post(self._path, content=packet)).raise_for_status()
+
+    async def hear(self) -> str:
+        """The packets that have come, but for signs of life."""
+        while (answer := (await self._client.get(self._path)).raise_for_status()).text == "2":
+            pass
+        return answer.text
+
+
+async def joined(client: httpx.AsyncClient) -> tuple[Poller, str]:
+    """A worker that hears of the tasks of a job, and the path where they are submitted."""
+    body = {"category": "modifiers", "name": "Turn", "schema": {}}
+    made = (await client.put(f"{BASE}/rooms/{ROOM}/jobs", json=body)).raise_for_status().json()
+    opening = (await client.get("/socket.io/?EIO=4&transport=polling")).raise_for_status()
+    poller = Poller(client, json.loads(opening.text[1:])["sid"])
+    await poller.say("40")
+    await poller.hear()
+    order = {"job_name": made["full_name"], "worker_id": made["worker_id"]}
+    await poller.say("420" + json.dumps(["join_job_room", order]))
+    await poller.hear()
+    return poller, f"{BASE}/rooms/{ROOM}/tasks/{made['full_name']}"
+
+
+async def late_ms(port: int, tasks: int) -> list[float]:
+    """How late each announcement came."""
+    url = f"http://127.0.0.1:{port}"
+    async with httpx.AsyncClient(base_url=url, timeout=60, trust_env=False) as client:
+        poller, path = await joined(client)
+        found = []
+        for _ in range(tasks):
+            hearing = asyncio.create_task(poller.hear())
+            began = time.perf_counter()
+            answer = await client.post(path, json={"payload": {}})
+            told = await hearing
+            found.append((time.perf_counter() - began) * 1000)
+            assert answer.json()["id"] in told, f"another announcement: {told}"
+        return found
+
+
+def measure(store: StoreKind, tasks: int) -> Figures:
+    """One run on a fresh store."""
+    options = ("--profile", "jobmanager")
+    with database(store) as address, running("ojs_server", address, *options) as served:
+        found = asyncio.run(late_ms(served.port, tasks))
+    return Figures(store, tasks, statistics.median(found), statistics.quantiles(found, n=100)[98])
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print a table, write the figures down; 1 where announcements are late."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.announce", description=__doc__)
+    parser.add_argument("--tasks", type=int, default=300, help="in each run")
+    given = parser.parse_args(arguments)
+    found = [measure(store, given.tasks) for store in STORES]
+    for one in found:
+        print(
+            f"{one.store:<10}{one.tasks:>5} tasks  p50 {one.p50_ms:.1f} ms  p99 {one.p99_ms:.1f} ms"
+        )
+    write_down("announce", found)
+    return 0 if all(one.p50_ms < MOST_P50_MS for one in found) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
