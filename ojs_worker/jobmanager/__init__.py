@@ -6,7 +6,7 @@ See docs/systems.md for what is alike and what is not.
 from ojs_worker.jobmanager.calls import Task
 from ojs_worker.jobmanager.claimed import ClaimedTask
 from ojs_worker.jobmanager.client import JobManagerClient
-from ojs_worker.jobmanager.extension import Extension
+from ojs_worker.jobmanager.extension import Category, Extension
 from ojs_worker.jobmanager.manager import JobManager
 
-__all__ = ["ClaimedTask", "Extension", "JobManager", "JobManagerClient", "Task"]
+__all__ = ["Category", "ClaimedTask", "Extension", "JobManager", "JobManagerClient", "Task"]

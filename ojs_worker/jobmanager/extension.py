@@ -4,6 +4,7 @@ payloads."""
 import dataclasses
 import inspect
 from collections.abc import Callable
+from enum import StrEnum
 from typing import Any, ClassVar, Final, dataclass_transform, get_type_hints
 
 import msgspec
@@ -11,6 +12,14 @@ import msgspec
 from ojs_worker.binding import Binding
 
 Json = dict[str, Any]
+
+
+class Category(StrEnum):
+    """The categories of jobs that a server allows by default; any text will do."""
+
+    MODIFIER = "modifiers"
+    SELECTION = "selections"
+    ANALYSIS = "analysis"
 
 
 @dataclass_transform()

@@ -11,6 +11,7 @@ from ojs_worker.environment import Environment, machine
 from ojs_worker.jobmanager.calls import RoomJob, Task
 from ojs_worker.jobmanager.claimed import ClaimedTask
 from ojs_worker.jobmanager.extension import Registered
+from ojs_worker.jobmanager.rooms import JobRooms
 from ojs_worker.jobmanager.service import USUAL, Execute, Service
 from ojs_worker.settings import TlsFiles
 from ojs_worker.signals import on_ending
@@ -18,7 +19,7 @@ from ojs_worker.tls import tls_for
 from ojs_worker.transport import Transport
 
 Target = TypeVar("Target", bound=Callable[..., Any])
-GLOBAL: Final = "global"
+GLOBAL: Final = "@global"
 
 
 class JobManager:
@@ -36,13 +37,15 @@ class JobManager:
             manager.wait()
 
     Without `execute` the program claims by hand, by `claim` or `listen`. `api` is a URL, a
-    transport, or an object with `http`, `base_url`, `get_headers` and `raise_for_status`. With an
+    transport, or an object with `http`, `base_url`, `get_headers` and `raise_for_status`; `tsio` is
+    the program's client of Socket.IO, by which the worker then hears of its tasks. With an
     `https` URL the files of TLS may be named: `tls_ca_file`, `tls_cert_file`, `tls_key_file`.
     """
 
     def __init__(
         self,
         api: Any = "http://127.0.0.1:8080",
+        tsio: Any = None,
         *,
         auth: Auth | None = None,
         execute: Execute | None = None,
@@ -53,6 +56,7 @@ class JobManager:
         **tls: Unpack[TlsFiles],
     ) -> None:
         transport = _way(api, auth, tls)
+        rooms = None if tsio is None else JobRooms(tsio)
         self._polling_s = polling_interval
         self._thread = LoopThread()
         self._thread.start()
@@ -65,7 +69,8 @@ class JobManager:
                 execute=execute,
                 heartbeat_s=heartbeat_interval,
                 polling_s=polling_interval,
-                push=push,
+                push=push and tsio is None,
+                rooms=rooms,
             )
 
         self._service = self._thread.call(make())

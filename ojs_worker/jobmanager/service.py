@@ -22,6 +22,7 @@ from ojs_worker.jobmanager.calls import Task
 from ojs_worker.jobmanager.claimed import ClaimedTask
 from ojs_worker.jobmanager.client import JobManagerClient
 from ojs_worker.jobmanager.extension import Registered
+from ojs_worker.jobmanager.rooms import JobRooms
 from ojs_worker.offers import Manifest
 from ojs_worker.settings import PROFILES
 from ojs_worker.streams import again_and_again, offers_of
@@ -46,6 +47,7 @@ class Service:
         heartbeat_s: float,
         polling_s: float,
         push: bool,
+        rooms: JobRooms | None,
     ) -> None:
         self.client: Final = JobManagerClient(transport=transport, environment=environment)
         self._environment = environment
@@ -69,6 +71,12 @@ class Service:
         self._holding: asyncio.Task[None] | None = None
         self._waker: StreamWaker | None = None
         self._registering = asyncio.Lock()
+        self._rooms = rooms
+        # A task was announced by Socket.IO, whose client has threads of its own.
+        self._announced = asyncio.Event()
+        if rooms is not None:
+            loop = asyncio.get_running_loop()
+            rooms.on_task = lambda: loop.call_soon_threadsafe(self._announced.set)
         self.stopping = asyncio.Event()
 
     async def register(self, room: str, job: Registered) -> None:
@@ -108,7 +116,9 @@ class Service:
 
     async def news(self, seconds: float) -> None:
         """Wait so long, or until a task was announced."""
-        waiting: list[asyncio.Future[Any]] = [asyncio.ensure_future(self.stopping.wait())]
+        waiting: list[asyncio.Future[Any]] = [
+            asyncio.ensure_future(event.wait()) for event in (self.stopping, self._announced)
+        ]
         if self._waker is not None:
             waiting.append(asyncio.ensure_future(self._waker(seconds)))
         try:
@@ -116,6 +126,8 @@ class Service:
         finally:
             for one in waiting:
                 one.cancel()
+            # What is announced from now on comes after the next claim, or wakes the next wait.
+            self._announced.clear()
 
     async def move(
         self, task: Task, status: str, *, result: Any = None, error: str | None = None
@@ -134,6 +146,9 @@ class Service:
                 loop.cancel()
                 await asyncio.gather(loop, return_exceptions=True)
         worker_id, self.worker_id = self.worker_id, None
+        if self._rooms is not None:
+            self._rooms.on_task = lambda: None
+            self._rooms.leave()
         if worker_id is not None:
             with contextlib.suppress(OjsError):
                 await self.client.leave(worker_id)
@@ -146,6 +161,8 @@ class Service:
         made = await self.client.put_job(room, job.name, job.category, job.schema, worker_id)
         self._jobs[made.full_name] = job
         self._places.add((made.queue, made.job_type))
+        if self._rooms is not None and made.worker_id is not None:
+            self._rooms.join(made.full_name, made.worker_id)
         return made.worker_id
 
     async def _return(self, worker_id: str) -> None:

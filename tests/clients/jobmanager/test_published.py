@@ -57,7 +57,7 @@ async def test_nothing_is_lost_with_a_server_that_is_killed(store_url: str, mode
             assert worker.stdout is not None
             assert await worker.stdout.readline() == b"ready\n"
             ids = await submitted(node)
-            done = []
+            done: list[str] = []
             while len(done) < TASKS // 2:
                 done.append((await worker.stdout.readline()).decode().strip())
                 if len(done) % 10 == 0:
@@ -90,3 +90,22 @@ async def ended(node: Node, ids: list[str]) -> set[str]:
             answer = await client.get(f"/v1/joblib/tasks/{task_id}", headers={"Prefer": "wait=60"})
             statuses.add(answer.raise_for_status().json()["status"])
     return statuses
+
+
+@pytest.mark.parametrize("program", ["automatic.py", "by_hand.py"])
+async def test_the_programs_of_its_page_run(store_url: str, program: str) -> None:
+    async with (
+        running(store_url, "--profile", "jobmanager") as node,
+        httpx.AsyncClient(base_url=node.url, timeout=60, trust_env=False) as client,
+    ):
+        worker = await started(program, node.url)
+        try:
+            assert worker.stdout is not None
+            assert await worker.stdout.readline() == b"ready\n"
+            path = f"/v1/joblib/rooms/mine/tasks/{JOB}"
+            answer = await client.post(path, json={"payload": {"angle": 4.0}})
+            assert await worker.stdout.readline() == b"0.25\n"
+            assert await ended(node, [answer.json()["id"]]) == {"completed"}
+        finally:
+            worker.terminate()
+            await worker.communicate()

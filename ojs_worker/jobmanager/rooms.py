@@ -1,0 +1,45 @@
+"""The rooms of Socket.IO in which a worker hears of its tasks, by the program's own client."""
+
+import logging
+from collections.abc import Callable
+from typing import Any, Final
+
+log = logging.getLogger("ojs.worker")
+
+
+class JobRooms:
+    """What a program's client of Socket.IO is told to say and to hear. It joins again whenever it
+    has connected anew; without it, polling finds every task."""
+
+    def __init__(self, tsio: Any) -> None:
+        self.on_task: Callable[[], object] = lambda: None
+        self._tsio: Final = tsio
+        self._joined: dict[str, str] = {}
+        tsio.on("task_available", self._available)
+        tsio.on("connect", self._connected)
+
+    def join(self, job_name: str, worker_id: str) -> None:
+        """Hear of the tasks of a job from now on."""
+        self._joined[job_name] = worker_id
+        self._say("join_job_room", job_name, worker_id)
+
+    def leave(self) -> None:
+        """Hear of none any more."""
+        for job_name, worker_id in self._joined.items():
+            self._say("leave_job_room", job_name, worker_id)
+        self._joined.clear()
+
+    def _available(self, _event: Any = None) -> None:
+        self.on_task()
+
+    def _connected(self) -> None:
+        for job_name, worker_id in list(self._joined.items()):
+            self._say("join_job_room", job_name, worker_id)
+        # Announcements may have been missed.
+        self.on_task()
+
+    def _say(self, event: str, job_name: str, worker_id: str) -> None:
+        try:
+            self._tsio.emit(event, {"job_name": job_name, "worker_id": worker_id})
+        except Exception as error:
+            log.warning("Socket.IO took no %s of %s, polling goes on: %s", event, job_name, error)
