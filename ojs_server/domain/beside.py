@@ -13,6 +13,7 @@ from ojs_wire.codec import Json
 CHECKPOINT: Final = 1
 PROGRESS: Final = 2
 HOLDERS: Final = 4
+NUMBER: Final = 8
 
 
 class Checkpoint(msgspec.Struct, frozen=True):

@@ -18,11 +18,12 @@ def earlier_of(job: Job, lease: Lease) -> Earlier | None:
     return Earlier(job.id, lease.attempt, lease.worker_id, job.started_at)
 
 
-def meant(noted: Iterable[Earlier], worker_id: str, attempt: int | None) -> Earlier | None:
-    """The delivery that an ACK is about: the newest of this worker, or the one that it names."""
+def meant(noted: Iterable[Earlier], worker_id: str | None, attempt: int | None) -> Earlier | None:
+    """The delivery that an ACK is about: the newest of this worker, or of any where it names none,
+    or the one whose attempt it names."""
     mine = [
         one
         for one in noted
-        if one.worker_id == worker_id and (attempt is None or one.attempt == attempt)
+        if worker_id in (None, one.worker_id) and attempt in (None, one.attempt)
     ]
     return max(mine, key=lambda one: one.attempt, default=None)

@@ -13,6 +13,7 @@ from google.protobuf.message_factory import GetMessageClass
 from grpc import (
     GenericRpcHandler,
     RpcMethodHandler,
+    StatusCode,
     aio,
     method_handlers_generic_handler,
     unary_stream_rpc_method_handler,
@@ -265,3 +266,24 @@ def _handler(
         handle,
         response_serializer=GetMessageClass(method.output_type).SerializeToString,
     )
+
+
+class Unserved(GenericRpcHandler):
+    """Refuses calls of a service that are not served, each with a sentence."""
+
+    def __init__(self, service: str, sentences: Mapping[str, str]) -> None:
+        self._handlers: dict[str, RpcMethodHandler[Any, Any]] = {
+            f"/{service}/{name}": unary_unary_rpc_method_handler(_refusing(sentence))
+            for name, sentence in sentences.items()
+        }
+
+    def service(self, handler_call_details: Any) -> "RpcMethodHandler[Any, Any] | None":
+        """The handler of a call; None where it is none of these."""
+        return self._handlers.get(handler_call_details.method)
+
+
+def _refusing(sentence: str) -> Callable[[bytes, Context], Awaitable[None]]:
+    async def handle(request: bytes, context: Context) -> None:
+        await context.abort(StatusCode.UNIMPLEMENTED, sentence)
+
+    return handle

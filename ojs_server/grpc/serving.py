@@ -6,8 +6,8 @@ from typing import Final
 
 from grpc import aio
 
-from ojs_server.grpc import ojs_v1
-from ojs_server.grpc.calls import Desk, handlers
+from ojs_server.grpc import ojs_v1, zeebe
+from ojs_server.grpc.calls import Desk, Unserved, handlers
 from ojs_server.http.routes import Route
 from ojs_server.http.services import Services
 
@@ -19,7 +19,7 @@ _PING_LEAST_S: Final = 10
 
 
 class GrpcServer:
-    """Serves `ojs.v1` beside HTTP, in the same process and event loop."""
+    """Serves `ojs.v1` and Zeebe's gateway beside HTTP, in the same process and event loop."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -45,7 +45,13 @@ class GrpcServer:
             maximum_concurrent_rpcs=settings.max_waiting,
         )
         desk = Desk(services, routes)
-        serving.add_generic_rpc_handlers((handlers(desk, ojs_v1.SERVICE, ojs_v1.BEHAVIOURS),))
+        serving.add_generic_rpc_handlers(
+            (
+                handlers(desk, ojs_v1.SERVICE, ojs_v1.BEHAVIOURS),
+                handlers(desk, zeebe.SERVICE, zeebe.BEHAVIOURS),
+                Unserved(zeebe.SERVICE.full_name, zeebe.UNSERVED),
+            )
+        )
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         place = f"{host}:{self._port}"
         try:

@@ -73,3 +73,4 @@ def remove(tx: Tx, jobs: Iterable[Job]) -> None:
         tx.drop_checkpoints(marked)
         tx.drop_progress(marked)
         tx.drop_earlier(marked)
+        tx.drop_numbers(marked)

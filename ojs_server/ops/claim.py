@@ -17,6 +17,7 @@ from ojs_server.domain.tenant import apart
 from ojs_server.ops.admission import Admission
 from ojs_server.ops.askers import look_at
 from ojs_server.ops.beside import NOTHING_LEFT, Left, left_for
+from ojs_server.ops.numbers import numbers_of
 from ojs_server.ops.operation import Locks, Operation, Stage, handles
 from ojs_server.ops.promotion import promote
 from ojs_server.ops.sharing import Way, Wish, wish_of
@@ -32,6 +33,7 @@ class Delivery(msgspec.Struct, frozen=True):
     lease: Lease
     left: Left = NOTHING_LEFT
     again: bool = False
+    number: int | None = None
 
 
 class Deliveries(tuple[Delivery, ...]):
@@ -75,6 +77,8 @@ class Claim(Operation[Deliveries], frozen=True):
     known: bool = False
     # What the FETCH says of the worker's runtime; None where it says nothing.
     tags: tuple[str, ...] | None = None
+    # The jobs are handed out with their numbers.
+    numbered: bool = False
 
     @property
     def keys(self) -> tuple[object, ...]:
@@ -146,7 +150,9 @@ def run(work: Work, ops: Sequence[Claim]) -> list[Deliveries | OjsError]:
     given = [answers.get(index) or Deliveries() for index in range(len(ops))]
     return [
         _answered(deliveries, reason)
-        for deliveries, reason in zip(_with_left(work, given), reasons, strict=True)
+        for deliveries, reason in zip(
+            _numbered(work, ops, _with_left(work, given)), reasons, strict=True
+        )
     ]
 
 
@@ -230,6 +236,24 @@ def _with_left(work: Work, answers: list[Deliveries]) -> list[Deliveries]:
         )
         for answer in answers
     ]
+
+
+def _numbered(
+    work: Work, ops: Sequence[Claim], answers: Sequence[Deliveries]
+) -> Sequence[Deliveries]:
+    """The answers with the numbers of jobs, where these were asked for."""
+    wanted = [index for index, op in enumerate(ops) if op.numbered and answers[index]]
+    if not wanted:
+        return answers
+    jobs = {one.claimed.job.id: one.claimed.job for index in wanted for one in answers[index]}
+    numbers = numbers_of(work, list(jobs.values()))
+    told = list(answers)
+    for index in wanted:
+        told[index] = Deliveries(
+            msgspec.structs.replace(one, number=numbers[one.claimed.job.id])
+            for one in answers[index]
+        )
+    return told
 
 
 def _repeated(work: Work, ops: Sequence[Claim]) -> dict[int, Deliveries]:

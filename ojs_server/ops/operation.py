@@ -45,6 +45,8 @@ class Stage(IntEnum):
     CHECKPOINT = auto()
     PROGRESS = auto()
     PRIORITY = auto()
+    AMEND = auto()
+    NUMBER = auto()
     PURGE = auto()
     MOVE = auto()
     BULK = auto()

@@ -1,7 +1,7 @@
 """Calls on one job: ACK, FAIL, CANCEL, ACTIVATE, dead-letter retry and removal."""
 
-from collections.abc import Sequence
-from typing import Generic
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic
 
 import msgspec
 
@@ -14,6 +14,7 @@ from ojs_server.domain.job import TERMINAL, Change, Earlier, Job, Lease, State
 from ojs_server.domain.late import meant
 from ojs_server.domain.queue_config import NO_CONFIG, require_type
 from ojs_server.domain.repetition import acknowledged_before
+from ojs_server.domain.variables import with_variables
 from ojs_server.ops.operation import OnJob, Result, Stage, handles
 from ojs_server.ops.work import Work
 from ojs_server.store.records import Leased
@@ -45,6 +46,8 @@ class Ack(Transition[Change | Repeated], frozen=True):
     worker_id: str | None = None
     attempt: int | None = None
     result: bytes | None = None
+    # Whoever had the job may complete it late; the client does not say who it is.
+    anybody: bool = False
 
     def is_foreseen(self) -> bool:
         return True
@@ -78,7 +81,9 @@ class Ack(Transition[Change | Repeated], frozen=True):
 
     def _earlier(self, work: Work, job: Job) -> Earlier | None:
         """The lost delivery that this is about."""
-        if self.worker_id is None or not job.beside & HOLDERS or job.state in TERMINAL:
+        if not (self.worker_id or self.anybody):
+            return None
+        if not job.beside & HOLDERS or job.state in TERMINAL:
             return None
         return meant(work.tx.load_earlier(job.id), self.worker_id, self.attempt)
 
@@ -93,6 +98,8 @@ class Failing(Transition[Result], Generic[Result], frozen=True):
     worker_id: str | None = None
     attempt: int | None = None
     requeue: bool = False
+    # What the next delivery finds among the variables of the job.
+    variables: Mapping[str, Any] | None = None
 
     def is_foreseen(self) -> bool:
         return True
@@ -115,9 +122,11 @@ class Failing(Transition[Result], Generic[Result], frozen=True):
             position=work.tx.position,
             keep=work.keep(job.queue),
         )
-        if left is not None:
+        if left is not None or self.variables:
             whole = work.tx.load_whole([job.id])[job.id]
-            work.tx.override_jobs([limited(whole, job.max_attempts)])
+            if left is not None:
+                whole = limited(whole, job.max_attempts)
+            work.tx.override_jobs([with_variables(whole, self.variables)])
         if self.fault.rate_limit_until is not None:
             work.gates.hold(job, self.fault.rate_limit_until)
         return change

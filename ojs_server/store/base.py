@@ -87,6 +87,7 @@ WIPED = (
     "checkpoints",
     "progress",
     "earlier_holders",
+    "job_numbers",
     "workflows",
     "workflow_jobs",
     "limits",

@@ -1,7 +1,7 @@
 """The store contract's part about what stands beside jobs: checkpoints, progress, earlier holders.
 `base.py` takes it in."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from ojs_server.domain.beside import Checkpoint, Progress
@@ -41,6 +41,15 @@ class BesideTx(Protocol):
     def drop_earlier(self, ids: Sequence[str]) -> None:
         """Forget the lost deliveries of jobs."""
 
+    def insert_numbers(self, numbers: Mapping[str, int]) -> None:
+        """Give locked jobs their numbers."""
+
+    def load_numbers(self, ids: Iterable[str]) -> dict[str, int]:
+        """The numbers of those of these jobs that have one."""
+
+    def drop_numbers(self, ids: Sequence[str]) -> None:
+        """Take the numbers of jobs away; nobody else is given them."""
+
 
 class BesideReader(Protocol):
     """Outside of a transaction."""
@@ -50,3 +59,6 @@ class BesideReader(Protocol):
 
     def progress(self, job_id: str) -> Progress | None:
         """A job's progress."""
+
+    def job_numbered(self, number: int) -> str | None:
+        """The job that has a number."""

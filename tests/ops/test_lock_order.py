@@ -23,6 +23,7 @@ from ojs_server.domain.version import Version
 from ojs_server.domain.webhook_request import parse_changes as webhook_changes
 from ojs_server.domain.workers import Directive, WorkerState
 from ojs_server.ops import batch, cron, presence, workflow
+from ojs_server.ops.amend import Amend
 from ojs_server.ops.beat import Beat
 from ojs_server.ops.bulk import Bulk
 from ojs_server.ops.bulk_enqueue import BulkEnqueue
@@ -32,6 +33,7 @@ from ojs_server.ops.control import Collect, Drop, Maintain, Purge, Reset, SetPau
 from ojs_server.ops.deliveries import Report, Spread, Take, look
 from ojs_server.ops.exchange import RepeatableAck, RepeatableFail
 from ojs_server.ops.move import Move
+from ojs_server.ops.numbers import Number
 from ojs_server.ops.opening import Open, Override
 from ojs_server.ops.operation import Operation
 from ojs_server.ops.priority import Prioritize
@@ -146,6 +148,8 @@ class World:
         yield Clear(active)
         yield Advance(active, Progress(0.5))
         yield Prioritize(self.available, 7)
+        yield Amend(active, retries=5, variables={"a": 1}, lease_ms=60_000)
+        yield Number(active)
         yield Purge(self.queue, (self.available, self.second), ("available", "active"), cancel=True)
         yield Drop(self.queue)
         yield Move(self.queue, (self.moved, self.second), f"other.{name}")

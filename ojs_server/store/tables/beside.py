@@ -1,6 +1,6 @@
-"""What lies beside jobs: checkpoints, progress, and who held them before."""
+"""What lies beside jobs: checkpoints, progress, who held them before, and their numbers."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ojs_server.domain.beside import Checkpoint, Progress
 from ojs_server.domain.job import Earlier
@@ -53,6 +53,18 @@ class BesideWrites(Writing):
         """Delete what was noted of lost deliveries."""
         self.run_ids("drop_earlier", ids)
 
+    def insert_numbers(self, numbers: Mapping[str, int]) -> None:
+        """Give jobs their numbers."""
+        self.run_columns("insert_numbers", number=[*numbers.values()], job_id=[*numbers])
+
+    def load_numbers(self, ids: Iterable[str]) -> dict[str, int]:
+        """Numbers by job."""
+        return dict(self.all_ids("load_numbers", ids))
+
+    def drop_numbers(self, ids: Sequence[str]) -> None:
+        """Delete numbers."""
+        self.run_ids("drop_numbers", ids)
+
 
 class BesideReads(Statements):
     """Checkpoints and progress outside of a transaction."""
@@ -64,3 +76,8 @@ class BesideReads(Statements):
     def progress(self, job_id: str) -> Progress | None:
         """The progress of a job."""
         return next(iter(self.read_ids(Progress, "load_progress", [job_id])), None)
+
+    def job_numbered(self, number: int) -> str | None:
+        """The job that has a number."""
+        rows = self.all("job_numbered", number=number)
+        return rows[0][0] if rows else None

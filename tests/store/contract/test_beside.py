@@ -173,3 +173,18 @@ def test_a_lease_says_whether_it_may_be_completed_late(store: Store) -> None:
     with store.transaction() as tx:
         leases = tx.load_leases(["j1", "j2"])
     assert (bool(leases["j1"].late_ack), bool(leases["j2"].late_ack)) == (True, False)
+
+
+@ON_ALL_VERSIONS
+def test_numbers_are_found_by_job_and_jobs_by_number(store: Store) -> None:
+    put(store, a_job("j1"), a_job("j2"))
+    with store.transaction() as tx:
+        assert tx.load_numbers(["j1"]) == {}
+        tx.insert_numbers({"j1": 7, "j2": 2**62})
+        assert tx.load_numbers(["j1", "j2", "none"]) == {"j1": 7, "j2": 2**62}
+    with store.reader() as reader:
+        assert [reader.job_numbered(number) for number in (7, 2**62, 8)] == ["j1", "j2", None]
+    with store.transaction() as tx:
+        tx.drop_numbers(["j1", "none"])
+    with store.reader() as reader:
+        assert [reader.job_numbered(number) for number in (7, 2**62)] == [None, "j2"]

@@ -65,3 +65,23 @@ SELECT {Earlier} FROM earlier_holders WHERE job_id = %(job_id)s::text
 -- Gone for good.
 -- row: job_id text
 DELETE FROM earlier_holders WHERE job_id = ANY ({list})
+
+-- name: insert_numbers
+-- Numbers that jobs are given.
+-- row: number int8, job_id text
+INSERT INTO job_numbers ({columns})
+{rows}
+
+-- name: load_numbers
+-- The numbers of jobs.
+-- row: job_id text
+SELECT job_id, number FROM job_numbers WHERE job_id = ANY ({list})
+
+-- name: job_numbered
+-- The job that has a number.
+SELECT job_id FROM job_numbers WHERE number = %(number)s::int8
+
+-- name: drop_numbers
+-- Gone for good.
+-- row: job_id text
+DELETE FROM job_numbers WHERE job_id = ANY ({list})

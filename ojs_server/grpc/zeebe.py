@@ -1,0 +1,255 @@
+"""`gateway_protocol.Gateway`: the calls of Zeebe's clients.
+
+Each is admitted as the call of HTTP that does the same.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ojs_server import __version__
+from ojs_server.domain.errors import Unavailable
+from ojs_server.domain.variables import parse_variables
+from ojs_server.grpc.calls import Behaviour, Rpc
+from ojs_server.grpc.proto import zeebe_pb2 as pb
+from ojs_server.http import zeebe
+from ojs_server.http.routes import V1
+from ojs_server.http.zeebe import TENANT, VERSION, Activated, Created, Wish
+from ojs_server.ops.fetch import give_back
+from ojs_wire.codec import encode
+
+SERVICE: Final = pb.DESCRIPTOR.services_by_name["Gateway"]
+# What is said of the cluster: clients want a version of their own system.
+GATEWAY_VERSION: Final = "8.8.0"
+# A stream takes so many jobs at a time, so that few wait for a client that does not read.
+_PUSHED: Final = 16
+
+_FETCH: Final = ("POST", f"{V1}/workers/fetch")
+_ACK: Final = ("POST", f"{V1}/workers/ack")
+_NACK: Final = ("POST", f"{V1}/workers/nack")
+_BEAT: Final = ("POST", f"{V1}/workers/heartbeat")
+_ENQUEUE: Final = ("POST", f"{V1}/jobs")
+_CANCEL: Final = ("DELETE", f"{V1}/jobs/{{id}}")
+_REVIVE: Final = ("POST", f"{V1}/dead-letter/{{id}}/retry")
+_LOOK: Final = ("GET", f"{V1}/jobs/{{id}}")
+
+_ENGINE: Final = "needs a BPMN engine, which this server has not; "
+_DEPLOY: Final = _ENGINE + "processes need no deployment: start one job by CreateProcessInstance"
+UNSERVED: Final[Mapping[str, str]] = {
+    "DeployProcess": _DEPLOY,
+    "DeployResource": _DEPLOY,
+    "DeleteResource": _DEPLOY,
+    "PublishMessage": _ENGINE + "enqueue a job by CreateProcessInstance",
+    "BroadcastSignal": _ENGINE + "enqueue jobs by CreateProcessInstance",
+    "EvaluateDecision": _ENGINE + "decide in a worker",
+    "ModifyProcessInstance": _ENGINE + "cancel the instance, and start another",
+    "MigrateProcessInstance": _ENGINE + "cancel the instance, and start another",
+}
+
+
+async def _topology(rpc: Rpc, message: pb.TopologyRequest) -> pb.TopologyResponse:
+    settings, ports = rpc.server.settings, rpc.server.ports
+    partition = pb.Partition(partitionId=1, role=pb.Partition.LEADER, health=pb.Partition.HEALTHY)
+    return pb.TopologyResponse(
+        brokers=[
+            pb.BrokerInfo(
+                nodeId=0,
+                host=settings.host,
+                port=ports.grpc or 0,
+                partitions=[partition],
+                version=__version__,
+            )
+        ],
+        clusterSize=1,
+        partitionsCount=1,
+        replicationFactor=1,
+        gatewayVersion=GATEWAY_VERSION,
+    )
+
+
+async def _activate(rpc: Rpc, message: pb.ActivateJobsRequest) -> None:
+    """One batch, as soon as there is one; the stream ends behind it, or empty."""
+    call = rpc.call(*_FETCH)
+    zeebe.require_tenants(message.tenantIds)
+    wish = Wish(
+        message.type,
+        message.worker,
+        message.timeout,
+        message.maxJobsToActivate,
+        message.requestTimeout or zeebe.USUAL_WAIT_MS,
+        tuple(message.fetchVariable),
+    )
+    with rpc.place():
+        jobs = await zeebe.activate(call, wish)
+    if jobs and not await rpc.write(pb.ActivateJobsResponse(jobs=map(_job, jobs))):
+        await give_back(rpc.server.engine, [one.lease for one in jobs])
+
+
+async def _stream(rpc: Rpc, message: pb.StreamActivatedJobsRequest) -> None:
+    """Push jobs as fast as the client reads them, until it leaves."""
+    call = rpc.call(*_FETCH)
+    zeebe.require_tenants(message.tenantIds)
+    engine = rpc.server.engine
+    wish = Wish(
+        message.type,
+        message.worker,
+        message.timeout,
+        _PUSHED,
+        engine.rules.profile.max_wait_ms,
+        tuple(message.fetchVariable),
+    )
+    with rpc.place():
+        while not rpc.left.is_set():
+            jobs = await zeebe.activate(call, wish)
+            for place, job in enumerate(jobs):
+                if not await rpc.write(_job(job)):
+                    await give_back(engine, [one.lease for one in jobs[place:]])
+                    return
+            if engine.wakeups.closed:
+                raise Unavailable("the server is stopping", headers={"Retry-After": "1"})
+
+
+def _job(job: Activated) -> pb.ActivatedJob:
+    return pb.ActivatedJob(
+        key=job.key,
+        type=job.type,
+        processInstanceKey=job.key,
+        bpmnProcessId=job.process,
+        processDefinitionVersion=VERSION,
+        processDefinitionKey=definition_key(job.process),
+        elementId=job.type,
+        elementInstanceKey=job.key,
+        customHeaders=encode(job.headers).decode(),
+        worker=job.worker,
+        retries=job.retries,
+        deadline=job.deadline,
+        variables=encode(job.variables).decode(),
+        tenantId=TENANT,
+    )
+
+
+def definition_key(process: str) -> int:
+    """A key for a process, the same each time: there are no definitions that could have one."""
+    return int.from_bytes(hashlib.sha256(process.encode()).digest()[:6])
+
+
+async def _complete(rpc: Rpc, message: pb.CompleteJobRequest) -> pb.CompleteJobResponse:
+    variables = parse_variables(message.variables)
+    await zeebe.complete(rpc.call(*_ACK), message.jobKey, variables)
+    return pb.CompleteJobResponse()
+
+
+async def _fail(rpc: Rpc, message: pb.FailJobRequest) -> pb.FailJobResponse:
+    await zeebe.fail(
+        rpc.call(*_NACK),
+        message.jobKey,
+        message.retries,
+        message.errorMessage,
+        message.retryBackOff,
+        parse_variables(message.variables),
+    )
+    return pb.FailJobResponse()
+
+
+async def _throw(rpc: Rpc, message: pb.ThrowErrorRequest) -> pb.ThrowErrorResponse:
+    await zeebe.throw(
+        rpc.call(*_NACK),
+        message.jobKey,
+        message.errorCode,
+        message.errorMessage,
+        parse_variables(message.variables),
+    )
+    return pb.ThrowErrorResponse()
+
+
+async def _set_retries(
+    rpc: Rpc, message: pb.UpdateJobRetriesRequest
+) -> pb.UpdateJobRetriesResponse:
+    call = rpc.call(*_NACK)
+    await zeebe.update(call, message.jobKey, retries=message.retries, timeout_ms=None)
+    return pb.UpdateJobRetriesResponse()
+
+
+async def _set_timeout(
+    rpc: Rpc, message: pb.UpdateJobTimeoutRequest
+) -> pb.UpdateJobTimeoutResponse:
+    call = rpc.call(*_BEAT)
+    await zeebe.update(call, message.jobKey, retries=None, timeout_ms=message.timeout)
+    return pb.UpdateJobTimeoutResponse()
+
+
+async def _resolve(rpc: Rpc, message: pb.ResolveIncidentRequest) -> pb.ResolveIncidentResponse:
+    await zeebe.resolve(rpc.call(*_REVIVE), message.incidentKey)
+    return pb.ResolveIncidentResponse()
+
+
+async def _cancel(
+    rpc: Rpc, message: pb.CancelProcessInstanceRequest
+) -> pb.CancelProcessInstanceResponse:
+    await zeebe.cancel(rpc.call(*_CANCEL), message.processInstanceKey)
+    return pb.CancelProcessInstanceResponse()
+
+
+async def _set_variables(rpc: Rpc, message: pb.SetVariablesRequest) -> pb.SetVariablesResponse:
+    variables = parse_variables(message.variables)
+    await zeebe.set_variables(rpc.call(*_NACK), message.elementInstanceKey, variables)
+    return pb.SetVariablesResponse(key=message.elementInstanceKey)
+
+
+async def _start(rpc: Rpc, message: pb.CreateProcessInstanceRequest) -> Created:
+    call = rpc.call(*_ENQUEUE)
+    zeebe.require_tenants([message.tenantId])
+    return await zeebe.create(
+        call,
+        message.bpmnProcessId,
+        parse_variables(message.variables),
+        definition_key=message.processDefinitionKey,
+        version=message.version,
+        starts_at=[one.elementId for one in message.startInstructions],
+    )
+
+
+async def _create(
+    rpc: Rpc, message: pb.CreateProcessInstanceRequest
+) -> pb.CreateProcessInstanceResponse:
+    return pb.CreateProcessInstanceResponse(**_created(await _start(rpc, message)))
+
+
+async def _create_with_result(
+    rpc: Rpc, message: pb.CreateProcessInstanceWithResultRequest
+) -> pb.CreateProcessInstanceWithResultResponse:
+    with rpc.place():
+        created = await _start(rpc, message.request)
+        variables = await zeebe.result(
+            rpc.call(*_LOOK), created, message.requestTimeout, tuple(message.fetchVariables)
+        )
+    return pb.CreateProcessInstanceWithResultResponse(
+        **_created(created), variables=encode(variables).decode()
+    )
+
+
+def _created(created: Created) -> dict[str, Any]:
+    return {
+        "processDefinitionKey": definition_key(created.process),
+        "bpmnProcessId": created.process,
+        "version": VERSION,
+        "processInstanceKey": created.key,
+        "tenantId": TENANT,
+    }
+
+
+BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
+    "Topology": _topology,
+    "ActivateJobs": _activate,
+    "StreamActivatedJobs": _stream,
+    "CompleteJob": _complete,
+    "FailJob": _fail,
+    "ThrowError": _throw,
+    "UpdateJobRetries": _set_retries,
+    "UpdateJobTimeout": _set_timeout,
+    "ResolveIncident": _resolve,
+    "SetVariables": _set_variables,
+    "CancelProcessInstance": _cancel,
+    "CreateProcessInstance": _create,
+    "CreateProcessInstanceWithResult": _create_with_result,
+}
