@@ -54,15 +54,21 @@ browser: ## Install Chromium, where apt-get has it
 test-browser: $(VENV)/.dev browser ## See in Chromium what pages of other origins can do
 	$(BIN)/pytest -m browser tests/browser $(ARGS)
 
-clients: build/clients/jobmanager/.ready ## Install the published clients of other systems, each in an environment of its own
+clients: build/clients/jobmanager/.ready build/clients/pyzeebe/.ready build/clients/node/.ready ## Install the published clients of other systems, each in an environment of its own
 
 test-clients: $(VENV)/.dev postgres clients ## Run the published clients of other systems against the server, on both stores
-	$(BIN)/pytest -m clients tests/clients $(ARGS)
+	$(BIN)/pytest --numprocesses=$(JOBS) -m clients tests/clients $(ARGS)
 
 build/clients/%/.ready: requirements/clients/%.txt $(VENV)/.created
 	$(PYTHON) -m venv --clear build/clients/$*
 	build/clients/$*/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes --requirement $<
 	@touch $@
+
+# Where it cannot be installed, its tests say so.
+build/clients/node/.ready: requirements/clients/package.json requirements/clients/package-lock.json
+	@mkdir -p $(@D)
+	@cp $^ $(@D)
+	-cd $(@D) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && touch .ready
 
 bench: $(VENV)/.dev ## Measure the hot calls beside the floor, a fleet and a flood, on both stores (LOAD=load generator)
 	$(BIN)/python -m benchmarks.throughput --load "$(LOAD)" --peer $(ARGS)
@@ -128,6 +134,9 @@ lock: ## Renew the locks within pyproject.toml's ranges (needs uv; ARGS=--upgrad
 	$(COMPILE) --all-extras pyproject.toml requirements/build.in requirements/dev.in \
 		--constraint requirements/run.txt --output-file requirements/dev.txt
 	$(COMPILE) requirements/clients/jobmanager.in --output-file requirements/clients/jobmanager.txt
+	$(COMPILE) requirements/clients/pyzeebe.in --output-file requirements/clients/pyzeebe.txt
+	cd requirements/clients && npm install --package-lock-only --ignore-scripts --no-audit --no-fund \
+		--omit-lockfile-registry-resolved
 
 clean: ## Remove the environment and all caches
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -8,6 +8,7 @@ from grpc import aio
 
 from ojs_server.grpc import ojs_v1, zeebe
 from ojs_server.grpc.calls import Desk, Unserved, handlers
+from ojs_server.grpc.health import Health
 from ojs_server.http.routes import Route
 from ojs_server.http.services import Services
 
@@ -50,6 +51,7 @@ class GrpcServer:
                 handlers(desk, ojs_v1.SERVICE, ojs_v1.BEHAVIOURS),
                 handlers(desk, zeebe.SERVICE, zeebe.BEHAVIOURS),
                 Unserved(zeebe.SERVICE.full_name, zeebe.UNSERVED),
+                Health(desk),
             )
         )
         host = f"[{settings.host}]" if ":" in settings.host else settings.host

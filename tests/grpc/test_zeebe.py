@@ -11,6 +11,7 @@ from grpc import StatusCode, aio
 
 from ojs_server.app import Server
 from ojs_server.domain.profile import PROFILES
+from ojs_server.grpc.health import NOT_SERVING, SERVING
 from ojs_server.grpc.proto import zeebe_pb2 as pb
 from ojs_server.grpc.zeebe import BEHAVIOURS, SERVICE, UNSERVED
 from ojs_server.http.auth import parse_keys
@@ -441,3 +442,11 @@ async def test_keys_and_tenants_are_those_of_http(serve: Serve) -> None:
             refused = await stub.refused("CancelProcessInstance", processInstanceKey=key)
             assert refused[0] is StatusCode.NOT_FOUND
             assert await Gateway(server, stub, Hands()).take() == []
+
+
+async def test_health_tells_whether_the_server_takes_work(gate: Gateway) -> None:
+    async with aio.insecure_channel(f"127.0.0.1:{gate.server.ports.grpc}") as channel:
+        check: Any = channel.unary_unary("/grpc.health.v1.Health/Check")
+        assert await check(b"") == SERVING
+        gate.server.begin_stop()
+        assert await check(b"\x0a\x01x") == NOT_SERVING

@@ -1,0 +1,31 @@
+"""`grpc.health.v1.Health/Check`: whether the server takes work, as its readiness over HTTP."""
+
+from typing import Any, Final
+
+from grpc import GenericRpcHandler, RpcMethodHandler, unary_unary_rpc_method_handler
+from grpc.aio import ServicerContext
+
+from ojs_server.grpc.calls import NOTHING, Desk, Rpc
+
+# Messages with one number in their one field. No module is made for them: one of this name is
+# loaded already where a program has another library for the same service.
+SERVING: Final = b"\x08\x01"
+NOT_SERVING: Final = b"\x08\x02"
+
+
+class Health(GenericRpcHandler):
+    """Answers for the whole server, whichever service is asked for."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    def service(self, handler_call_details: Any) -> "RpcMethodHandler[Any, Any] | None":
+        """The handler of the one call."""
+        if handler_call_details.method != "/grpc.health.v1.Health/Check":
+            return None
+        return unary_unary_rpc_method_handler(self._check)
+
+    async def _check(self, request: bytes, context: ServicerContext[bytes, bytes]) -> bytes:
+        rpc = Rpc(self._desk, context)
+        shown = await rpc.finish(rpc.ask("GET", "/ready", NOTHING))
+        return SERVING if shown["status"] == "ok" else NOT_SERVING

@@ -1,0 +1,25 @@
+"""What the published clients can do with this server, as they are, on both stores."""
+
+import pytest
+
+from tests.clients.zeebe.published import OJS_V1, PYZEEBE, ZEEBE_NODE, play
+
+pytestmark = [pytest.mark.clients, pytest.mark.long]
+
+# With each client at least so many scenarios are played.
+PLAYED = {
+    "zeebe-node": (ZEEBE_NODE, 30, ("--profile", "zeebe")),
+    "pyzeebe": (PYZEEBE, 12, ("--profile", "zeebe")),
+    "ojs.v1": (OJS_V1, 18, ()),
+}
+
+
+@pytest.mark.parametrize("name", PLAYED)
+async def test_every_scenario_of_a_client_is_played_to_its_end(store_url: str, name: str) -> None:
+    program, least, options = PLAYED[name]
+    program.require()
+    found = await play(program, store_url, *options)
+    failed = {scenario: error for scenario, error in found.items() if error is not None}
+    assert failed == {}
+    assert sorted(found) == sorted(program.scenarios)
+    assert len(found) >= least
