@@ -1,13 +1,19 @@
 """The public clients' exchanges, replayed; and the page that tells of them."""
 
+import re
+
 import pytest
 
 from tests.http.conftest import Serve
+from tests.http.exchanges.kinds import arrays
 from tests.http.exchanges.page import COMMAND, PAGE, written
 from tests.http.exchanges.recording import Recording, recordings
 from tests.http.exchanges.replay import replay
 
 ALL = recordings()
+ITEM = re.compile(r"\.\d+(?=\.|$)")
+# The server runs nothing around the execution of jobs.
+ALWAYS_EMPTY = {"middleware: execution"}
 CLIENTS = pytest.mark.parametrize("recording", ALL, ids=[one.client for one in ALL])
 
 
@@ -34,6 +40,24 @@ def test_every_step_is_one_that_its_call_makes(recording: Recording) -> None:
 def test_every_call_that_works_is_replayed(recording: Recording) -> None:
     working = {name for name, call in recording.calls.items() if not (call.fails or call.ran)}
     assert working - recording.replayed == set()
+
+
+@CLIENTS
+def test_every_array_that_a_client_needs_is_found_with_an_item(recording: Recording) -> None:
+    found = {
+        f"{step.call}: {ITEM.sub('.0', place)}"
+        for exchange in recording.exchanges.values()
+        for step in exchange.steps
+        for place in (*step.finds, *step.keep.values())
+    }
+    empty = [
+        f"{name}: {place}"
+        for name, call in recording.calls.items()
+        for place in arrays(call.reads, recording.shapes)
+        if not (call.fails or call.ran)
+        and not any(one.startswith(f"{name}: {place}.0") for one in found)
+    ]
+    assert set(empty) <= ALWAYS_EMPTY
 
 
 @CLIENTS

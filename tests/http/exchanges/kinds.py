@@ -73,3 +73,17 @@ def _faults_of_members(
             yield from faults(value[name], kind, shapes, f"{place}.{name}")
         elif name == member:
             yield f"{place}.{name} is missing"
+
+
+def arrays(kind: Kind, shapes: Shapes, place: str = "") -> Iterator[str]:
+    """The places of the arrays of shapes that a kind needs."""
+    if isinstance(kind, dict):
+        for member, of in kind.items():
+            if not member.endswith("?"):
+                yield from arrays(of, shapes, f"{place}.{member}".removeprefix("."))
+    elif kind.startswith("["):
+        if kind[1:-1] in shapes:
+            yield place
+        yield from arrays(kind[1:-1], shapes, f"{place}.0")
+    elif isinstance(shape := shapes.get(kind), dict):
+        yield from arrays(shape, shapes, place)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.http.exchanges.kinds import Kind, faults
+from tests.http.exchanges.kinds import Kind, arrays, faults
 from tests.http.exchanges.recording import Recording, recordings
 from tests.http.exchanges.spoiling import example, spoilt
 
@@ -50,3 +50,12 @@ def test_a_fault_says_where_it_is() -> None:
         "the answer.jobs.1.id is missing",
         "the answer.jobs.1.tags.1 is not of kind text: 1",
     ]
+
+
+def test_the_arrays_of_a_kind_are_those_that_it_needs() -> None:
+    shapes = {
+        "job": {"id": "text", "errors": "[error]", "tags": "[text]"},
+        "error": {"code": "text"},
+    }
+    kind = {"jobs": "[job]", "items?": "[job]", "page": {"jobs": "[error] or null"}}
+    assert list(arrays(kind, shapes)) == ["jobs", "jobs.0.errors"]
