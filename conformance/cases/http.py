@@ -424,3 +424,21 @@ async def preferences(stage: Stage) -> None:
         reply = await stage.call("GET", path + query, headers={"Prefer": prefer})
         reply.expect(202, {"state": "active"})
         stage.equal(told(reply), wanted, f"an answer to Prefer: {prefer}")
+
+
+@case("OJS-HTP-031", level=1)
+async def second_names(stage: Stage) -> None:
+    """Clients find some members under names of their own."""
+    queue = stage.name()
+    jobs = [{"type": "test.case", "args": [], "options": {"queue": queue}} for _ in range(2)]
+    batch = await stage.post("jobs/batch", {"jobs": jobs})
+    batch.expect(201, {"enqueued": {"$eq": 2}, "failed": {"$eq": 0}})
+    for path in ("jobs", "dead-letter"):
+        listed = (await stage.get(path, limit=1)).expect(200)
+        stage.equal(listed["total"], listed["pagination.total"], f"the total of {path}")
+    (await stage.get(f"queues/{queue}")).expect(200, {"depth": 2, "running": 0, "paused": False})
+    (await stage.get(f"queues/{queue}/stats")).expect(200, {"stats.dead": {"$eq": 0}})
+    job = batch["jobs"][0]["id"]
+    (await stage.get(f"jobs/{job}/retries")).expect(200, {"policy.max_attempts": {"$exists": True}})
+    for event in (await stage.get(f"jobs/{job}/history")).expect(200)["events"]:
+        stage.equal(event["timestamp"], event["time"], "the time of an event")

@@ -117,7 +117,7 @@ async def _listing(call: Call, name: str) -> Answer:
 
 
 def _page(name: str, found: JobPage, pagination: dict[str, Any]) -> Answer:
-    return Answer(array(name, map(envelope, found.jobs), pagination=pagination))
+    return Answer(array(name, map(envelope, found.jobs), **dialects.job_page(name, pagination)))
 
 
 def _cursor_of(found: JobPage) -> str | None:

@@ -179,10 +179,58 @@ def queue_stats(call: Call, answer: dict[str, Any]) -> dict[str, Any]:
     The public Go SDK fails on an object there, the conformance cases fail on a string, and the
     header is what tells them apart. Its counts stand nested and flat.
     """
-    if not flat(call):
-        return answer
     queue: dict[str, Any] = answer["queue"]
-    return {**queue, **answer, "queue": queue["name"]}
+    dead = queue["discarded"]
+    named = {**answer, "stats": {**answer["stats"], "dead": dead}}
+    if not flat(call):
+        return named
+    return {**queue, **named, "dead_letter": dead, "queue": queue["name"]}
+
+
+def queue_detail(answer: dict[str, Any], depth: int) -> dict[str, Any]:
+    """One queue, with what the command line reads at the top."""
+    queue: dict[str, Any] = answer["queue"]
+    running = queue["counts"]["active"]
+    return {**answer, "depth": depth, "running": running, "paused": queue["paused"]}
+
+
+def counted(pagination: dict[str, Any]) -> dict[str, Any]:
+    """The place of a page in its list, with the total that the command line reads at the top."""
+    return {"pagination": pagination, "total": pagination["total"]}
+
+
+def job_page(name: str, pagination: dict[str, Any]) -> dict[str, Any]:
+    """The place of a page of jobs; who reads `items` finds the total in it."""
+    return counted(pagination) if name == "jobs" else {"pagination": pagination}
+
+
+def batch_counts(stored: int) -> dict[str, int]:
+    """What became of a batch, which is stored whole or not at all, as the command line reads it."""
+    return {"enqueued": stored, "failed": 0}
+
+
+def cancelled_steps(cancelled: int, completed: int) -> dict[str, int]:
+    """What the end of a workflow met, under the names of the binding, the CLI and the Rust SDK."""
+    return {
+        "steps_cancelled": cancelled,
+        "cancelled_steps": cancelled,
+        "steps_already_completed": completed,
+        "steps_already_complete": completed,
+    }
+
+
+def last_heartbeat(moment: str | None) -> dict[str, str | None]:
+    """A worker's last heartbeat, under its own name and the command line's."""
+    return {"last_heartbeat_at": moment, "last_heartbeat": moment}
+
+
+def failed_attempts(failures: list[dict[str, Any]], policy: dict[str, Any]) -> dict[str, Any]:
+    """The attempts of a job that failed, each with what the command line shows of it."""
+    retries = [
+        {**one, "error": one.get("message"), "failed_at": one.get("occurred_at")}
+        for one in failures
+    ]
+    return {"retries": retries, "policy": policy}
 
 
 def cron_entry(entry: dict[str, Any]) -> dict[str, Any]:
@@ -239,6 +287,7 @@ def workflow(shown: dict[str, Any]) -> dict[str, Any]:
         **shown,
         "jobs_total": shown["steps_total"],
         "jobs_completed": shown["steps_completed"],
+        "step_count": shown["steps_total"],
     }
     if "steps" not in shown:
         return named
@@ -254,7 +303,7 @@ def workflow_answer(shown: dict[str, Any]) -> dict[str, Any]:
 def workflow_list(shown: list[dict[str, Any]], pagination: dict[str, Any]) -> dict[str, Any]:
     """A page of workflows, under the names that the SDKs and the admin UI read."""
     named = [workflow(one) for one in shown]
-    return {"workflows": named, "items": named, "count": len(named), "pagination": pagination}
+    return {"workflows": named, "items": named, "count": len(named), **counted(pagination)}
 
 
 def statistics(period: str, spans: list[dict[str, Any]]) -> dict[str, Any]:

@@ -17,6 +17,8 @@ from ojs_wire.values import format_timestamp
 class _Item(msgspec.Struct):
     type: str
     time: str
+    # The command line's name.
+    timestamp: str
     attempt: int | UnsetType = UNSET
     worker_id: str | UnsetType = UNSET
     error: Raw | UnsetType = UNSET
@@ -47,7 +49,8 @@ async def read(call: Call) -> Answer:
 
 
 def _shown(one: Happening, tenant: str | None) -> _Item:
-    item = _Item(one.type, format_timestamp(one.at))
+    moment = format_timestamp(one.at)
+    item = _Item(one.type, moment, moment)
     if one.attempt is not None:
         item.attempt = one.attempt
     if one.worker_id is not None:

@@ -7,6 +7,7 @@ from ojs_server.domain.errors import invalid
 from ojs_server.domain.job import StoredJob
 from ojs_server.domain.job_filter import MEMBERS, JobFilter, from_query, parse_filter
 from ojs_server.domain.tenant import scoped
+from ojs_server.http import dialects
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import Page, page_of
 from ojs_server.http.views import array, envelope
@@ -63,7 +64,7 @@ def jobs_answer(
     pagination = page.describe(
         least if total is None else total, next_cursor, total_is_exact=total is not None
     )
-    return Answer(array(name, map(show, jobs), pagination=pagination))
+    return Answer(array(name, map(show, jobs), **dialects.job_page(name, pagination)))
 
 
 def check_place(page: Page, query: Mapping[str, str]) -> None:

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from ojs_server.domain.alike import parse_alike
 from ojs_server.domain.errors import InvalidRequest, NotReady, OjsError, invalid
 from ojs_server.domain.job import TERMINAL, Lease, StoredJob
+from ojs_server.domain.lifecycle import policy_of
 from ojs_server.domain.progress import shown
 from ojs_server.domain.validate import Draft, hash_of, parse_draft
 from ojs_server.http import dialects, rate_limits
@@ -31,7 +32,7 @@ from ojs_server.ops.intake import BLOCK_MS
 from ojs_server.ops.intake import enqueue as enqueue_or_wait
 from ojs_server.ops.settle import Activate, Cancel, missing
 from ojs_wire.calls import BatchRequest, EmptyRequest
-from ojs_wire.codec import encode
+from ojs_wire.codec import decode, encode
 
 MAX_TIMEOUT_S = 1_000_000
 _PATIENCE: Final = b"ojs-block-timeout"
@@ -101,6 +102,7 @@ async def enqueue_batch(call: Call) -> Answer:
             "jobs",
             envelopes(done.jobs, done.earlier),
             count=len(done.jobs),
+            **dialects.batch_counts(len(done.jobs)),
             **warnings(done.complaints, many=True),
         ),
         201 if done.created else 200,
@@ -174,8 +176,9 @@ async def retries(call: Call) -> Answer:
     """The attempts that failed so far, and how many there may be."""
     stored, _ = await load_job(call)
     job = stored.job
+    failures: list[dict[str, Any]] = decode(job.errors or b"[]")
     counts = {"job_id": job.id, "attempt": job.attempt, "max_attempts": job.max_attempts}
-    return Answer(b'{"retries":' + (job.errors or b"[]") + b"," + encode(counts)[1:])
+    return Answer(dialects.failed_attempts(failures, policy_of(job).as_wire()) | counts)
 
 
 async def result(call: Call) -> Answer:

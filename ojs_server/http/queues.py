@@ -34,7 +34,8 @@ async def listing(call: Call) -> Answer:
 async def detail(call: Call) -> Answer:
     """One queue."""
     queue, _ = await _known(call)
-    return Answer({"queue": {**_shown(queue), "configuration": shown(queue.config)}})
+    answer = {"queue": {**_shown(queue), "configuration": shown(queue.config)}}
+    return Answer(dialects.queue_detail(answer, _depth(queue)))
 
 
 async def stats(call: Call) -> Answer:

@@ -60,7 +60,7 @@ async def listing(call: Call) -> Answer:
         found = [webhook for webhook in found if webhook.tenant == call.tenant]
     part, pagination = page.follow(found, lambda webhook: (webhook.created_at, webhook.id))
     items = [_shown(webhook) for webhook in part]
-    return Answer({"subscriptions": items, "items": items, "pagination": pagination})
+    return Answer({"subscriptions": items, "items": items, **dialects.counted(pagination)})
 
 
 async def detail(call: Call) -> Answer:

@@ -22,6 +22,7 @@ from ojs_server.domain.workers import (
     presence,
     profile_of,
 )
+from ojs_server.http import dialects
 from ojs_server.http.blocks import parse_blocks
 from ojs_server.http.call import Answer, Call, parsed
 from ojs_server.http.dialects import fetch_answer
@@ -30,7 +31,7 @@ from ojs_server.http.ids import holder_of, job_id_in, worker_id_of
 from ojs_server.http.paging import Page, page_of
 from ojs_server.http.preference import HEADER, applied, preference
 from ojs_server.http.tenancy import require_own, strangers
-from ojs_server.http.views import envelope, left_members, settled
+from ojs_server.http.views import envelope, left_members, settled, timestamp
 from ojs_server.ops.beat import Beat, Beaten
 from ojs_server.ops.claim import Claim, Deliveries
 from ojs_server.ops.fetch import fetch as fetch_or_wait
@@ -447,7 +448,7 @@ def _shown(call: Call, load: WorkerLoad, now: int) -> dict[str, Any]:
         "active_job_ids": load.job_ids,
         "created_at": format_timestamp(worker.created_at),
         "last_seen_at": format_timestamp(worker.seen_at),
-        "last_heartbeat_at": None if worker.beat_at is None else format_timestamp(worker.beat_at),
+        **dialects.last_heartbeat(timestamp(worker.beat_at)),
         "terminated_at": None if worker.gone_at is None else format_timestamp(worker.gone_at),
         "deleted_at": None if worker.deleted_at is None else format_timestamp(worker.deleted_at),
     }

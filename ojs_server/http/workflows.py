@@ -77,8 +77,7 @@ async def cancel(call: Call) -> Answer:
         dialects.workflow_answer(
             {
                 **await _shown(call, workflow_id),
-                "steps_cancelled": done.cancelled,
-                "steps_already_completed": done.completed,
+                **dialects.cancelled_steps(done.cancelled, done.completed),
             }
         )
     )

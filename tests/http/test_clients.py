@@ -93,7 +93,7 @@ async def test_a_copy_hides_nothing_that_means_something_else(client: httpx.Asyn
 async def test_lists_batches_and_fetch_have_no_copy(client: httpx.AsyncClient) -> None:
     jobs = [{"type": "a", "args": []}]
     batch = body(await client.post(f"{JOBS}/batch", json={"jobs": jobs}, headers=SDK))
-    assert batch.keys() == {"jobs", "count"}
+    assert batch.keys() == {"jobs", "count", "enqueued", "failed"}
     fetched = await client.post(f"{WORKERS}/fetch", json={"queues": ["default"]}, headers=SDK)
     assert body(fetched).keys() == {"jobs"}
 

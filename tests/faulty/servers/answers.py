@@ -256,6 +256,12 @@ def copies_are_always_whole() -> None:
     put(dialects, "flat", lambda call: True)
 
 
+@fault("OJS-HTP-031")
+def second_names_are_missing() -> None:
+    """The total of a list stands in its pagination only."""
+    put(dialects, "counted", lambda pagination: {"pagination": pagination})
+
+
 @fault("OJS-QUE-014")
 def failures_of_the_last_hour_are_not_counted() -> None:
     """The statistics of a queue know no failed attempts."""
