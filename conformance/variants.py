@@ -21,8 +21,8 @@ VARIANTS: Final[dict[str, str]] = {
     "zones": "takes time zones from files below {dir}/zones too, as they are when it starts",
     "blackboard": f"has the profile blackboard; {_TIMES}; no other time is set",
     "jobmanager": f"has the profile jobmanager; {_TIMES}; no other time is set",
-    "jobmanager-keys": "has the profile jobmanager, and one key for each role as with keys",
-    "jobmanager-sessions": "has the profile jobmanager, and session_grace of 1 s",
+    "jobmanager_keys": "has the profile jobmanager, and one key for each role as with keys",
+    "jobmanager_sessions": "has the profile jobmanager, and session_grace of 1 s",
     "disordered": "is told that workers are unreachable after 2 s and offline after 1 s, so that "
     "it must not start",
 }

@@ -49,8 +49,10 @@ class Forked:
 
     def send_signal(self, sig: signal.Signals) -> None:
         """Send a signal, unless its end is known."""
+        # It may have ended and been reaped, of which the news is still on its way.
         if not self._end.done():
-            os.kill(self.pid, sig)
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, sig)
 
     async def wait(self) -> int:
         """Wait for its end; answers the exit code, or the negated signal."""

@@ -169,7 +169,7 @@ async def a_lost_claim_is_repeated(stage: Stage) -> None:
     stage.equal(await claimed(stage, worker), None, "a claim while it runs")
 
 
-@case("OJS-JLB-005", "OJS-JLB-006", own_server="jobmanager-keys")
+@case("OJS-JLB-005", "OJS-JLB-006", own_server="jobmanager_keys")
 async def principals(stage: Stage) -> None:
     """A worker and its tasks belong to the key that made them; shared rooms to administrators."""
 

@@ -112,7 +112,7 @@ async def rooms_hear_what_happens(stage: Stage) -> None:
     stage.equal(await client.event(), ["jobs_invalidate", {}], "what is told of its worker's end")
 
 
-@case("OJS-JLB-013", own_server="jobmanager-keys")
+@case("OJS-JLB-013", own_server="jobmanager_keys")
 async def keys_and_bounds(stage: Stage) -> None:
     """A client shows a key as it connects, and says no more than it may."""
     for auth, answer in (
@@ -129,7 +129,7 @@ async def keys_and_bounds(stage: Stage) -> None:
     stage.equal(await client.call("join_room", room_id="mine"), {"ok": True}, "the answer")
 
 
-@case("OJS-JLB-016", own_server="jobmanager-sessions")
+@case("OJS-JLB-016", own_server="jobmanager_sessions")
 async def connections_are_sessions(stage: Stage) -> None:
     """A worker that joined by a connection is dead soon after that has ended."""
     made = (await registered(stage, "mine")).expect(201)

@@ -59,7 +59,7 @@ async def of_room(call: Call) -> Answer:
 def _workers(reader: Reader) -> list[dict[str, Any]]:
     there = [one.worker for one in reader.workers() if not is_deleted(one.worker)]
     there.sort(key=lambda worker: (worker.created_at, worker.id), reverse=True)
-    counts = reader.kind_counts()
+    counts = reader.kind_counts([worker.id for worker in there])
     return [
         {**_heard(worker.id, _heard_at(worker)), "job_count": counts.get(worker.id, 0)}
         for worker in there

@@ -45,8 +45,8 @@ class KindReader(Protocol):
     def kind_named(self, room: str, name: str) -> Kind | None:
         """A kind of a room."""
 
-    def kind_counts(self) -> dict[str, int]:
-        """How many kinds each worker runs that runs any."""
+    def kind_counts(self, worker_ids: Iterable[str]) -> dict[str, int]:
+        """Return how many kinds each of these workers runs that runs any."""
 
     def waiting_before(self, job: Job, most: int) -> int:
         """How many waiting jobs of its queue and type a claim takes before a job; it is counted

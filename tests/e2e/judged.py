@@ -102,8 +102,8 @@ def variants(start: str) -> dict[str, str]:
         "zones": f"env PYTHONTZPATH={{dir}}/zones {start}",
         "blackboard": f"{start} --profile blackboard {TIMES}",
         "jobmanager": f"{start} --profile jobmanager {TIMES}",
-        "jobmanager-keys": f"env OJS_KEYS={keys} {start} --profile jobmanager",
-        "jobmanager-sessions": f"{start} --profile jobmanager --session-grace 1s",
+        "jobmanager_keys": f"env OJS_KEYS={keys} {start} --profile jobmanager",
+        "jobmanager_sessions": f"{start} --profile jobmanager --session-grace 1s",
         "disordered": f"{start} {DISORDERED}",
     }
 

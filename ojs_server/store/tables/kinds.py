@@ -40,9 +40,10 @@ class KindReads(Statements):
             return []
         return self.read(Kind, "kinds_of", worker_id=worker_id)
 
-    def kind_counts(self) -> dict[str, int]:
-        """How many kinds each worker runs."""
-        return {worker_id: int(count) for worker_id, count in self.all("kind_counts")}
+    def kind_counts(self, worker_ids: Iterable[str]) -> dict[str, int]:
+        """Return how many kinds each of these workers runs that runs any."""
+        counts = self.all_ids("kind_counts", worker_ids)
+        return {worker_id: int(count) for worker_id, count in counts}
 
     def waiting_before(self, job: Job, most: int) -> int:
         """How many jobs of its queue and type are claimed before a job."""

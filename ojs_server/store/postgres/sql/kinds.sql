@@ -48,8 +48,9 @@ SELECT {Kind} FROM job_kinds WHERE room = %(room)s::text AND name = %(name)s::te
 
 -- name: kind_counts
 -- How many kinds each worker runs.
+-- row: worker_id text
 SELECT worker_kinds.worker_id, count(*) FROM worker_kinds JOIN job_kinds USING (room, name)
-WHERE job_kinds.deleted_at IS NULL
+WHERE worker_kinds.worker_id = ANY ({list}) AND job_kinds.deleted_at IS NULL
 GROUP BY worker_kinds.worker_id
 
 -- name: waiting_before
