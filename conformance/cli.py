@@ -95,7 +95,7 @@ def _parser() -> argparse.ArgumentParser:
 def _variants() -> str:
     """What each variant of a server must be, below the options."""
     lines = (
-        textwrap.fill(must, 100, initial_indent=f"  {name:12}", subsequent_indent=" " * 14)
+        textwrap.fill(must, 100, initial_indent=f"  {name:21}", subsequent_indent=" " * 23)
         for name, must in VARIANTS.items()
     )
     return "\n".join(("variants, without which the cases that need them are skipped:", *lines))

@@ -49,8 +49,14 @@ SELECT {Kind} FROM job_kinds WHERE room = %(room)s::text AND name = %(name)s::te
 -- name: kind_counts
 -- How many kinds each worker runs.
 -- row: worker_id text
-SELECT worker_kinds.worker_id, count(*) FROM worker_kinds JOIN job_kinds USING (room, name)
-WHERE worker_kinds.worker_id = ANY ({list}) AND job_kinds.deleted_at IS NULL
+SELECT worker_kinds.worker_id, count(*) FROM worker_kinds
+CROSS JOIN LATERAL (
+    SELECT 1 FROM job_kinds
+    WHERE job_kinds.room = worker_kinds.room AND job_kinds.name = worker_kinds.name
+        AND job_kinds.deleted_at IS NULL
+    LIMIT 1
+) AS kind
+WHERE worker_kinds.worker_id = ANY ({list})
 GROUP BY worker_kinds.worker_id
 
 -- name: waiting_before
