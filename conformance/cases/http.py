@@ -332,6 +332,7 @@ async def flat_answers(stage: Stage) -> None:
     cancelled = (await stage.call("DELETE", path, headers=versioned)).expect(200)
     for member, value in cancelled["job"].items():
         stage.equal(cancelled.json.get(member), value, member)
+    stage.equal(cancelled.json.get("args"), [{"x": 1}], "args of the cancelled job")
     entry = {"name": name, "cron": "0 0 1 1 *", "type": "test.case", "args": [3]}
     try:
         made = (await stage.call("POST", "cron", entry, headers=versioned)).expect(201)

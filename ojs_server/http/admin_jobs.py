@@ -11,9 +11,9 @@ from ojs_server.http.admin_lists import admin_page
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import job_id_of
 from ojs_server.http.job_lists import FILTERS, list_jobs
-from ojs_server.http.jobs import load_job
+from ojs_server.http.jobs import changed, load_job
 from ojs_server.http.scheduled_jobs import list_scheduled
-from ojs_server.http.views import changed_answer, enqueued_at, envelope, job_answer, times
+from ojs_server.http.views import enqueued_at, envelope, job_answer, times
 from ojs_server.ops.priority import Prioritize
 from ojs_server.ops.settle import Rerun
 from ojs_wire.calls import EmptyRequest
@@ -56,9 +56,7 @@ async def retry(call: Call) -> Answer:
     """Fresh attempts for a discarded job; one that waits for its retry waits no longer."""
     await call.read(EmptyRequest, optional=True)
     change = await call.server.engine.run(Rerun(await job_id_of(call)))
-    return Answer(
-        changed_answer(change, flat=dialects.flat(call), re_enqueued_at=enqueued_at(change))
-    )
+    return await changed(call, change, re_enqueued_at=enqueued_at(change))
 
 
 async def amend(call: Call) -> Answer:

@@ -7,11 +7,11 @@ from ojs_server.domain.job import State
 from ojs_server.domain.job_filter import MEMBERS, from_query, parse_filter
 from ojs_server.http import bulk, dialects
 from ojs_server.http.call import Answer, Call
+from ojs_server.http.jobs import changed
 from ojs_server.http.paging import cursor_at, page_of, place_of
 from ojs_server.http.tenancy import require_own
 from ojs_server.http.views import (
     array,
-    changed_answer,
     enqueued_at,
     envelope,
     job_answer,
@@ -73,9 +73,7 @@ async def retry(call: Call) -> Answer:
     request = await call.read(ReviveRequest, optional=True)
     override = parse_override(request.override)
     change = await call.server.engine.run(Revive(await _job_id(call), override))
-    return Answer(
-        changed_answer(change, flat=dialects.flat(call), re_enqueued_at=enqueued_at(change))
-    )
+    return await changed(call, change, re_enqueued_at=enqueued_at(change))
 
 
 async def delete(call: Call) -> Answer:

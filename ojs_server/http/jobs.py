@@ -4,9 +4,11 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from ojs_server.domain.alike import parse_alike
 from ojs_server.domain.errors import InvalidRequest, NotReady, OjsError, invalid
-from ojs_server.domain.job import TERMINAL, Lease, StoredJob
+from ojs_server.domain.job import TERMINAL, Change, Lease, StoredJob
 from ojs_server.domain.lifecycle import policy_of
 from ojs_server.domain.progress import shown
 from ojs_server.domain.validate import Draft, hash_of, parse_draft
@@ -160,16 +162,28 @@ async def cancel(call: Call) -> Answer:
     if call.scope["method"] == "POST":
         await call.read(EmptyRequest, optional=True)
     change = await call.server.engine.run(Cancel(await job_id_of(call)))
-    return Answer(changed_answer(change, flat=dialects.flat(call)))
+    return await changed(call, change)
 
 
 async def activate(call: Call) -> Answer:
     """Put a pending job into its queue."""
     await call.read(EmptyRequest, optional=True)
     change = await call.server.engine.run(Activate(await job_id_of(call)))
-    return Answer(
-        changed_answer(change, flat=dialects.flat(call), activated_at=enqueued_at(change))
-    )
+    return await changed(call, change, activated_at=enqueued_at(change))
+
+
+async def changed(call: Call, change: Change, **more: Any) -> Answer:
+    """Answer a job after a transition: a summary, or the whole job where an SDK reads one."""
+    found = None
+    if dialects.flat(call):
+        found = await call.server.engine.read(lambda reader: reader.job(change.after.id))
+    if found is None:
+        # Without the header, or removed in between.
+        return Answer(changed_answer(change, **more))
+    # What happened since the transition is left out, and none of these has a result.
+    whole = replace(found[0], job=change.after, result=None)
+    beside = encode({"previous_state": change.before.state, **more})[1:-1]
+    return Answer(job_answer(whole, None, beside, flat=True))
 
 
 async def retries(call: Call) -> Answer:

@@ -224,10 +224,10 @@ def warnings(complaints: Sequence[Complaint], *, many: bool = False) -> dict[str
     return {"warnings": shown} if shown else {}
 
 
-def changed_answer(change: Change, *, flat: bool = False, **more: Any) -> dict[str, Any]:
+def changed_answer(change: Change, **more: Any) -> dict[str, Any]:
     """Answer a job after a transition the same way, without its payload."""
     shown = {**msgspec.to_builtins(summary(change)), **more}
-    return {"job": shown, **(shown if flat else _top(change.after))}
+    return {"job": shown, **_top(change.after)}
 
 
 _MOMENTS: Final = ("created_at", "enqueued_at", "scheduled_at", "started_at", "completed_at")

@@ -74,7 +74,12 @@ async def test_sdks_find_a_whole_job_at_the_top(client: httpx.AsyncClient) -> No
     assert copied(await ask("GET", f"{V1}/dead-letter/{first['id']}"))["errors"]
     revived = await ask("POST", f"{V1}/dead-letter/{first['id']}/retry")
     assert copied(revived)["max_attempts"] == 3
-    assert copied(await ask("DELETE", path))["previous_state"] == "available"
+    assert revived["job"]["re_enqueued_at"] == revived["job"]["enqueued_at"]
+    cancelled = await ask("DELETE", path)
+    assert copied(cancelled)["previous_state"] == "available"
+    for answer in (revived, cancelled):
+        assert (answer["args"], answer["meta"]["m"]) == ([1, {"x": 2}], 1)
+        assert "result" not in answer
 
 
 async def test_a_copy_hides_nothing_that_means_something_else(client: httpx.AsyncClient) -> None:
