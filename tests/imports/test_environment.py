@@ -29,6 +29,26 @@ MACHINE = frozenset(
     }
 )
 ASKED_FOR_IN = frozenset({"ojs_server/environment.py", "ojs_worker/environment.py"})
+# Where it begins: what a program makes by itself, and may give another environment.
+ROOTS = {
+    "ojs_server/app.py",
+    "ojs_server/cli.py",
+    "ojs_server/store/postgres/store.py",
+    "ojs_server/store/sqlite/store.py",
+    "ojs_worker/blackboard/worker.py",
+    "ojs_worker/blackboard/workflow.py",
+    "ojs_worker/client/asynchronous.py",
+    "ojs_worker/jobmanager/manager.py",
+    "ojs_worker/worker.py",
+    "ojs_worker/zeebe/client.py",
+}
+MADE_BY = frozenset(
+    {
+        "ojs_server.environment.chance",
+        "ojs_server.environment.machine",
+        "ojs_worker.environment.machine",
+    }
+)
 REAL_TIME = "PostgreSQL is another process, and answers in real time"
 PROCESSES = "signals and child processes are the machine's own"
 NO_LOOP = "programs without an event loop wait in threads"
@@ -59,10 +79,7 @@ STATEFUL = frozenset(
         "collections.deque",
         "itertools.count",
         "itertools.cycle",
-        "ojs_server.environment.chance",
-        "ojs_server.environment.machine",
         "ojs_wire.values.RisingIds",
-        "ojs_worker.environment.machine",
         "random.Random",
         "threading.local",
     }
@@ -78,6 +95,10 @@ def test_only_the_environment_asks_the_machine() -> None:
     }
     assert asking - excepted.keys() == set()
     assert set(EXCEPTIONS) - set(excepted.values()) == set(), "these ask for nothing any more"
+
+
+def test_environments_are_made_at_the_roots_alone() -> None:
+    assert {path for path, tree in _files(ROOT) if _used(tree, MADE_BY)} == ROOTS
 
 
 def test_no_module_remembers_earlier_runs() -> None:
@@ -150,7 +171,7 @@ def _used(tree: ast.AST, names: frozenset[str]) -> bool:
 def _remembers(tree: ast.Module) -> bool:
     imported = _imported(tree)
     return any(
-        isinstance(node, ast.Call) and _full(node.func, imported) in STATEFUL
+        isinstance(node, ast.Call) and _full(node.func, imported) in STATEFUL | MADE_BY
         for node in _run_at_import(tree)
     ) or any(isinstance(node, ast.Global) for node in ast.walk(tree))
 
