@@ -23,8 +23,7 @@ from ojs_server.ops.webhooks import (
     missing,
 )
 from ojs_server.outbound import MAX_TESTS, message_of
-from ojs_server.store.records import Place, PlacedEvent
-from ojs_server.store.webhooks import DeliveryFilter
+from ojs_server.store.records import DeliveryFilter, Place, PlacedEvent
 from ojs_wire import codec, codes
 from ojs_wire.calls import EmptyRequest, SecretRequest, WebhookRequest
 from ojs_wire.values import format_timestamp

@@ -15,8 +15,7 @@ from ojs_server.http.paging import cursor_at, page_of, place_of
 from ojs_server.http.workflow_views import progress_shown, shown, shown_briefly
 from ojs_server.ops.workflow import Cancel, missing, start
 from ojs_server.ops.workflow_results import shown_results
-from ojs_server.store.records import Place
-from ojs_server.store.workflows import WorkflowFilter
+from ojs_server.store.records import Place, WorkflowFilter
 from ojs_wire.calls import EmptyRequest
 from ojs_wire.values import MAX_NAME, UUID7
 

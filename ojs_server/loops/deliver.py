@@ -18,7 +18,7 @@ from ojs_server.ops.engine import Engine
 from ojs_server.ops.patience import at_most
 from ojs_server.outbound import message_of
 from ojs_server.store.base import Clock
-from ojs_server.store.webhooks import WebhookLoad
+from ojs_server.store.records import WebhookLoad
 
 # Another node's events and subscriptions are not announced here.
 SLOW_POLL_S: Final = 1.0

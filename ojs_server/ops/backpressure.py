@@ -17,7 +17,8 @@ from ojs_server.domain.job import WAITING, Change, Job, StoredJob
 from ojs_server.domain.queue_config import Bounds
 from ojs_server.domain.rate_limit import OF_QUEUE
 from ojs_server.ops.work import Work
-from ojs_server.store.base import BYTES, StaleWrite
+from ojs_server.store.base import StaleWrite
+from ojs_server.store.records import BYTES
 
 # When a producer that was turned away may try again.
 RETRY_AFTER_S: Final = 1

@@ -17,7 +17,8 @@ from ojs_server.domain.turns import Rota
 from ojs_server.environment import Chance
 from ojs_server.ops import beside
 from ojs_server.ops.rules import Rules
-from ojs_server.store.base import BYTES, Tx
+from ojs_server.store.base import Tx
+from ojs_server.store.records import BYTES
 
 # Every node looks this often what falls due; of what falls due sooner the others are told.
 NEAR_MS: Final = 500

@@ -10,7 +10,7 @@ from ojs_server.domain.queue_config import Bounds
 from ojs_server.domain.rate_limit import OF_QUEUE
 from ojs_server.ops.gates import Gates
 from ojs_server.ops.ledger import Ledger
-from ojs_server.store.base import BYTES
+from ojs_server.store.records import BYTES
 
 
 class Limits:

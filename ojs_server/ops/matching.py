@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from ojs_server.domain.demand import Ability, may_run, read_demand
-from ojs_server.store.base import MAX_DEMANDS, Tx
-from ojs_server.store.records import Claimed
+from ojs_server.store.base import Tx
+from ojs_server.store.records import MAX_DEMANDS, Claimed
 
 
 def claim(

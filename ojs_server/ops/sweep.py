@@ -13,7 +13,7 @@ from ojs_server.ops.operation import Locks, Operation, Stage
 from ojs_server.ops.presence import DEATH, DROPPED, bury, noticed
 from ojs_server.ops.prune import STEP, Pruned, prune
 from ojs_server.ops.work import Work
-from ojs_server.store.base import JUDGED_AFTER_MS
+from ojs_server.store.records import JUDGED_AFTER_MS
 
 # Fetches wait for the transaction that promotes others: small steps cost them less.
 MATURE_STEP = 200

@@ -36,7 +36,7 @@ from ojs_server.ops.enqueue import entered
 from ojs_server.ops.unique import judge
 from ojs_server.ops.work import Work
 from ojs_server.ops.workflow_results import hand_on
-from ojs_server.store.workflows import NodePlace
+from ojs_server.store.records import NodePlace
 from ojs_wire import codec
 
 

@@ -7,7 +7,7 @@ from ojs_server.domain.workflow_plan import Launch, Plan, Progress
 from ojs_server.domain.workflow_record import MemberJob, WaitingJob
 from ojs_server.domain.workflow_results import gather, sources
 from ojs_server.store.base import Reader, Tx
-from ojs_server.store.workflows import NodePlace
+from ojs_server.store.records import NodePlace
 from ojs_wire import codec
 
 # A job is given at most this much of what those before it left; the rest by reference.

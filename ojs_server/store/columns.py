@@ -47,9 +47,9 @@ from ojs_server.store.records import (
     QueueSums,
     SchemaHead,
     WaitingNode,
+    WebhookLoad,
     WholeJob,
 )
-from ojs_server.store.webhooks import WebhookLoad
 from ojs_wire.codec import Json, encode
 
 Row = Sequence[Any]

@@ -5,7 +5,7 @@ from importlib import resources
 
 import msgspec
 
-from ojs_server.store.base import SchemaError
+from ojs_server.store.errors import SchemaError
 
 _FILE = re.compile(r"(\d{4})_(\w+)\.sql")
 

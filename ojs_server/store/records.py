@@ -5,14 +5,39 @@ from typing import NamedTuple
 
 import msgspec
 
+from ojs_server.domain.delivery import Delivery
 from ojs_server.domain.job import Event, Job, Lease, StoredJob
 from ojs_server.domain.kind import Kind
 from ojs_server.domain.limit import Limit
 from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.domain.schema import SchemaMark
+from ojs_server.domain.webhook import Webhook
 from ojs_server.domain.workers import Worker
-from ojs_server.domain.workflow_record import WaitingJob
+from ojs_server.domain.workflow_record import WaitingJob, Workflow
 from ojs_wire.codec import Json
+
+# A position is a transaction's number and a running number inside it: rising with every
+# commit, unique, and therefore both the FIFO sequence of jobs and the cursor of events.
+POSITION_BITS = 18
+MAX_POSITIONS = 1 << POSITION_BITS
+
+# After a start or a stall a lease is judged when its holder could be heard for this long.
+JUDGED_AFTER_MS = 30_000
+
+# How many demands of the jobs in a transaction's queues are told apart.
+MAX_DEMANDS = 1000
+
+# Further than this nobody counts how many deliveries there are.
+MAX_COUNTED = 10_000
+
+# Beside the states, the counters of a queue hold how many bytes wait.
+BYTES = "bytes"
+
+# A workflow's id and a place in its plan.
+NodePlace = tuple[str, int]
+
+# Schemas by type, newest first.
+Marks = Mapping[str, Sequence[SchemaMark]]
 
 
 class Contended(msgspec.Struct, frozen=True):
@@ -299,3 +324,44 @@ class EventTally(msgspec.Struct, frozen=True):
 
     total: int
     behind: bool
+
+
+class WorkflowFilter(msgspec.Struct, frozen=True):
+    """Which workflows a reader wants; None means all."""
+
+    state: str | None = None
+    kind: str | None = None
+    name: str | None = None
+    tenant: str | None = None
+
+
+class WorkflowPage(msgspec.Struct, frozen=True):
+    """Workflows of a list, newest first, and how many there are in all."""
+
+    workflows: Sequence[Workflow]
+    total: int
+    has_more: bool
+
+
+class DeliveryFilter(msgspec.Struct, frozen=True):
+    """Which deliveries a reader wants; None means all."""
+
+    webhook_id: str | None = None
+    status: str | None = None
+    tenant: str | None = None
+
+
+class DeliveryPage(msgspec.Struct, frozen=True):
+    """Deliveries of a list, newest first, and how many there are, counted to `MAX_COUNTED`."""
+
+    deliveries: Sequence[Delivery]
+    total: int
+    has_more: bool
+
+
+class WebhookLoad(NamedTuple):
+    """An active subscription, when one of its deliveries is due next, and how many wait."""
+
+    webhook: Webhook
+    due_at: int | None
+    waiting: int

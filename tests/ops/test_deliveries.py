@@ -20,8 +20,7 @@ from ojs_server.ops import webhooks
 from ojs_server.ops.deliveries import Report, Spread, Take, look
 from ojs_server.ops.engine import Engine
 from ojs_server.ops.webhooks import AmendWebhook, Replay, RotateSecret, Subscribe, Unsubscribe
-from ojs_server.store.records import EventFilter
-from ojs_server.store.webhooks import DeliveryFilter
+from ojs_server.store.records import DeliveryFilter, EventFilter
 from tests.ops.bench import START, Bench, HandClock
 
 LEASE = 60_000

@@ -12,10 +12,11 @@ import msgspec
 import psycopg
 import pytest
 
-from ojs_server.store.base import POSITION_BITS, Store
+from ojs_server.store.base import Store
 from ojs_server.store.open import open_store
 from ojs_server.store.postgres.arrays import TextArray, register, texts
 from ojs_server.store.postgres.statements import STATEMENTS, claim_of
+from ojs_server.store.records import POSITION_BITS
 from ojs_server.store.sqlite.statements import QUERIES, of_lanes, of_rows
 from ojs_server.store.sqlite.store import SqliteStore
 from tests.postgres import Database, uncounted

@@ -8,7 +8,7 @@ import msgspec
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, timeout_from_conninfo
 
-from ojs_server.store.base import StoreUnavailable
+from ojs_server.store.errors import StoreUnavailable
 from ojs_server.store.postgres import arrays
 from ojs_server.store.postgres.bounded import ANSWER_S, BoundedConnection
 from ojs_server.store.postgres.statements import STATEMENTS

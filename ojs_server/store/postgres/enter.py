@@ -2,11 +2,11 @@
 
 from typing import Final
 
-from ojs_server.store.base import POSITION_BITS
 from ojs_server.store.postgres.bounded import BoundedConnection
 from ojs_server.store.postgres.connect import plan_by_index
 from ojs_server.store.postgres.migrate import alone
 from ojs_server.store.postgres.statements import STATEMENTS
+from ojs_server.store.records import POSITION_BITS
 
 # A node that has not been seen for this long is taken for gone; if it is not, nothing is lost.
 GONE_MS: Final = 86_400_000

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import psycopg
 from psycopg import errors
 
-from ojs_server.store.base import StaleWrite, StoreBusy, StoreUnavailable
+from ojs_server.store.errors import StaleWrite, StoreBusy, StoreUnavailable
 
 # The server lost a race against itself and rolled back: decided anew, the work will go through.
 _COLLISIONS = (errors.DeadlockDetected, errors.SerializationFailure)

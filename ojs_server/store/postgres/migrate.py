@@ -7,7 +7,7 @@ from typing import Final
 import psycopg
 from psycopg import errors
 
-from ojs_server.store.base import SchemaError
+from ojs_server.store.errors import SchemaError
 from ojs_server.store.migrations import load_migrations, pending
 from ojs_server.store.postgres.bounded import MIGRATION_S, BoundedConnection
 

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 import psycopg
 
-from ojs_server.store.base import OutcomeUnknown, StoreUnavailable
+from ojs_server.store.errors import OutcomeUnknown, StoreUnavailable
 from ojs_server.store.postgres.connect import Address
 from ojs_server.store.postgres.failures import first_line
 from ojs_server.store.postgres.pipe import Pipe

@@ -11,11 +11,11 @@ from ojs_server.store.postgres.connect import plan_by_index
 from ojs_server.store.postgres.silence import Silence
 from ojs_server.store.postgres.statements import STATEMENTS, PostgresStatements, can_hold
 from ojs_server.store.records import Contended
-from ojs_server.store.tables.contract import TableReads
+from ojs_server.store.tables.contract import Reader
 from ojs_server.store.tables.statements import Column
 
 
-class PostgresReader(PostgresStatements, TableReads):
+class PostgresReader(PostgresStatements, Reader):
     """The read operations of the store contract."""
 
     def __init__(

@@ -1,5 +1,6 @@
 """This store's statements, with a typed array for each column of a batch, and how they are run."""
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any, Final
@@ -102,13 +103,13 @@ class PostgresStatements(Statements):
 
     queries = STATEMENTS
 
+    @abstractmethod
     def _rows(self, sql: str, bound: Mapping[str, Any]) -> list[Any]:
         """Run a statement; answers the rows it returns."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _touched(self, sql: str, bound: Mapping[str, Any]) -> int:
         """Run a statement; answers how many rows it touched."""
-        raise NotImplementedError
 
     def run(self, name: str, /, **bound: Any) -> int:
         """Run a statement; answers how many rows it touched."""

@@ -15,7 +15,8 @@ from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.domain.routing import Routings
 from ojs_server.domain.sharing import ALONE
 from ojs_server.environment import Environment, machine
-from ojs_server.store.base import Clock, OnDue, OnLog, OnWake, StoreUnavailable, unheard
+from ojs_server.store.base import Clock, OnDue, OnLog, OnWake, unheard
+from ojs_server.store.errors import StoreUnavailable
 from ojs_server.store.postgres import connect
 from ojs_server.store.postgres.bounded import ANSWER_S, PING_S, BoundedConnection
 from ojs_server.store.postgres.enter import enter
@@ -29,8 +30,7 @@ from ojs_server.store.postgres.silence import Silences
 from ojs_server.store.postgres.statements import PACKAGE, STATEMENTS
 from ojs_server.store.postgres.transaction import Place, PostgresTx
 from ojs_server.store.postgres.writer import Writer
-from ojs_server.store.records import Contended, Foreseen
-from ojs_server.store.schemas import Marks
+from ojs_server.store.records import Contended, Foreseen, Marks
 from ojs_wire.codec import encode
 
 log = logging.getLogger("ojs.store")

@@ -25,7 +25,6 @@ from ojs_server.domain.job import Change, Job, Lease, StoredJob
 from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.domain.sharing import ALONE
 from ojs_server.domain.workers import Worker
-from ojs_server.store.base import WIPED
 from ojs_server.store.postgres.arrays import texts
 from ojs_server.store.postgres.followers import Followers
 from ojs_server.store.postgres.pipe import Look, touched
@@ -37,7 +36,7 @@ from ojs_server.store.postgres.statements import (
 )
 from ojs_server.store.postgres.writer import Begun
 from ojs_server.store.records import Claimed, Lane, Leased, Opened
-from ojs_server.store.tables.contract import TableWrites
+from ojs_server.store.tables.contract import WIPED, Tx
 from ojs_server.store.tables.events import Events
 from ojs_server.store.tables.jobs import check_written, in_turn
 from ojs_server.store.tables.sharing import waiting_in
@@ -56,7 +55,7 @@ class Place(msgspec.Struct, frozen=True):
     followers: Followers
 
 
-class PostgresTx(PostgresStatements, TableWrites):
+class PostgresTx(PostgresStatements, Tx):
     """The write operations of the store contract."""
 
     def __init__(

@@ -8,13 +8,7 @@ from typing import Final
 import msgspec
 import psycopg
 
-from ojs_server.store.base import (
-    POSITION_BITS,
-    OutcomeUnknown,
-    StaleWrite,
-    StoreBusy,
-    StoreUnavailable,
-)
+from ojs_server.store.errors import OutcomeUnknown, StaleWrite, StoreBusy, StoreUnavailable
 from ojs_server.store.postgres import outcome
 from ojs_server.store.postgres.bounded import BoundedConnection
 from ojs_server.store.postgres.connect import Address
@@ -23,7 +17,7 @@ from ojs_server.store.postgres.outcome import PATIENCE_S, Token
 from ojs_server.store.postgres.pipe import Pipe
 from ojs_server.store.postgres.reads import Reads
 from ojs_server.store.postgres.statements import STATEMENTS
-from ojs_server.store.records import Foreseen
+from ojs_server.store.records import POSITION_BITS, Foreseen
 from ojs_wire.values import RandomBits
 
 # The first version that knows a time-out of transactions.

@@ -4,7 +4,7 @@ import fcntl
 import os
 from pathlib import Path
 
-from ojs_server.store.base import StoreUnavailable
+from ojs_server.store.errors import StoreUnavailable
 
 
 def private(path: Path, flags: int) -> int:

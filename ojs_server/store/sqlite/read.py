@@ -4,10 +4,10 @@ import apsw
 
 from ojs_server.store.base import Clock
 from ojs_server.store.sqlite.statements import SqliteStatements
-from ojs_server.store.tables.contract import TableReads
+from ojs_server.store.tables.contract import Reader
 
 
-class SqliteReader(SqliteStatements, TableReads):
+class SqliteReader(SqliteStatements, Reader):
     """The read operations of the store contract."""
 
     def __init__(self, connection: apsw.Connection, clock: Clock) -> None:

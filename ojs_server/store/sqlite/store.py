@@ -14,19 +14,10 @@ from ojs_server.domain.maintenance import Maintenance
 from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.domain.sharing import Sharing
 from ojs_server.environment import Environment, machine
-from ojs_server.store.base import (
-    POSITION_BITS,
-    Clock,
-    OnDue,
-    OnLog,
-    OnWake,
-    SchemaError,
-    StoreBusy,
-    StoreUnavailable,
-    unheard,
-)
+from ojs_server.store.base import Clock, OnDue, OnLog, OnWake, unheard
 from ojs_server.store.clock import RisingClock
-from ojs_server.store.records import Contended, Foreseen
+from ojs_server.store.errors import SchemaError, StoreBusy, StoreUnavailable
+from ojs_server.store.records import POSITION_BITS, Contended, Foreseen
 from ojs_server.store.sqlite.backfill import Backfill
 from ojs_server.store.sqlite.lock import FileLock, private
 from ojs_server.store.sqlite.migrate import migrate

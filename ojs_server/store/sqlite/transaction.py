@@ -9,7 +9,6 @@ from ojs_server.domain.choice import Candidate
 from ojs_server.domain.job import Job, StoredJob
 from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.domain.sharing import ALONE
-from ojs_server.store.base import WIPED
 from ojs_server.store.columns import Row
 from ojs_server.store.records import Claimed, Lane, Leased, Opened
 from ojs_server.store.sqlite.statements import (
@@ -20,7 +19,7 @@ from ojs_server.store.sqlite.statements import (
     of_list,
     parts,
 )
-from ojs_server.store.tables.contract import TableWrites
+from ojs_server.store.tables.contract import WIPED, Tx
 from ojs_server.store.tables.jobs import in_turn
 from ojs_server.store.tables.sharing import waiting_in
 from ojs_server.store.tables.statements import Writing
@@ -29,7 +28,7 @@ from ojs_server.store.tables.statements import Writing
 LANES: Final = 400
 
 
-class SqliteTx(SqliteStatements, TableWrites):
+class SqliteTx(SqliteStatements, Tx):
     """The write operations of the store contract."""
 
     def __init__(

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ojs_server.domain.beside import Checkpoint, Progress
 from ojs_server.domain.job import Earlier
-from ojs_server.store.base import StaleWrite
+from ojs_server.store.errors import StaleWrite
 from ojs_server.store.tables.statements import Statements, Writing, by_name
 
 
@@ -12,57 +12,57 @@ class BesideWrites(Writing):
     """What lies beside jobs, in a write transaction that has locked them."""
 
     def mark_beside(self, marks: Sequence[tuple[str, int, int]]) -> None:
-        """What lies beside jobs: guarded, all or none."""
+        """Set `beside` of jobs, each (id, as it was, as it becomes), guarded by what it was."""
         columns = by_name(marks, "id", "old_beside", "beside")
         if self.run_columns("mark_beside", **columns) != len(marks):
             raise StaleWrite("something else lies beside a job by now")
 
     def load_checkpoints(self, ids: Iterable[str]) -> dict[str, Checkpoint]:
-        """Checkpoints by job."""
+        """The checkpoints of those of these jobs that have one."""
         return {one.job_id: one for one in self.read_ids(Checkpoint, "load_checkpoints", ids)}
 
     def save_checkpoints(self, checkpoints: Sequence[Checkpoint]) -> None:
-        """Replace checkpoints."""
+        """Store checkpoints, each in the place of its job's last one."""
         self.run_records("save_checkpoints", checkpoints)
 
     def drop_checkpoints(self, ids: Sequence[str]) -> None:
-        """Delete checkpoints."""
+        """Remove the checkpoints of jobs."""
         self.run_ids("drop_checkpoints", ids)
 
     def load_progress(self, ids: Iterable[str]) -> dict[str, Progress]:
-        """Progress by job."""
+        """The progress of those of these jobs that have reported."""
         return {one.job_id: one for one in self.read_ids(Progress, "load_progress", ids)}
 
     def save_progress(self, progress: Sequence[Progress]) -> None:
-        """Replace progress."""
+        """Store progress, each in the place of its job's last one."""
         self.run_records("save_progress", progress)
 
     def drop_progress(self, ids: Sequence[str]) -> None:
-        """Delete progress."""
+        """Remove the progress of jobs."""
         self.run_ids("drop_progress", ids)
 
     def insert_earlier(self, earlier: Sequence[Earlier]) -> None:
-        """Note deliveries that were lost."""
+        """Note deliveries that were lost and may still be completed."""
         self.run_records("insert_earlier", earlier)
 
     def load_earlier(self, job_id: str) -> list[Earlier]:
-        """The lost deliveries of a job."""
+        """The lost deliveries of a job that may still be completed."""
         return self.read(Earlier, "load_earlier", job_id=job_id)
 
     def drop_earlier(self, ids: Sequence[str]) -> None:
-        """Delete what was noted of lost deliveries."""
+        """Forget the lost deliveries of jobs."""
         self.run_ids("drop_earlier", ids)
 
     def insert_numbers(self, numbers: Mapping[str, int]) -> None:
-        """Give jobs their numbers."""
+        """Give locked jobs their numbers."""
         self.run_columns("insert_numbers", number=[*numbers.values()], job_id=[*numbers])
 
     def load_numbers(self, ids: Iterable[str]) -> dict[str, int]:
-        """Numbers by job."""
+        """The numbers of those of these jobs that have one."""
         return dict(self.all_ids("load_numbers", ids))
 
     def drop_numbers(self, ids: Sequence[str]) -> None:
-        """Delete numbers."""
+        """Take the numbers of jobs away; nobody else is given them."""
         self.run_ids("drop_numbers", ids)
 
 
@@ -70,11 +70,11 @@ class BesideReads(Statements):
     """Checkpoints and progress outside of a transaction."""
 
     def checkpoint(self, job_id: str) -> Checkpoint | None:
-        """The checkpoint of a job."""
+        """A job's checkpoint."""
         return next(iter(self.read_ids(Checkpoint, "load_checkpoints", [job_id])), None)
 
     def progress(self, job_id: str) -> Progress | None:
-        """The progress of a job."""
+        """A job's progress."""
         return next(iter(self.read_ids(Progress, "load_progress", [job_id])), None)
 
     def job_numbered(self, number: int) -> str | None:

@@ -1,6 +1,16 @@
-"""All tables together: what a store's transaction and its reader begin with."""
+"""The store contract: what a transaction can do, and what can be read without one.
 
-from ojs_server.store.records import DueTimes
+A store decides nothing. `ops/` reads through a `Tx`, lets `domain/` decide, and hands the
+decision back to be written, guarded by the state it leaves. All moments are milliseconds.
+The tables do what both stores do alike; what each does in a way of its own is abstract here.
+"""
+
+from abc import abstractmethod
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from ojs_server.domain.choice import Candidate
+from ojs_server.domain.job import Job, StoredJob
+from ojs_server.store.records import Claimed, DueTimes, Lane, Leased, Opened
 from ojs_server.store.tables.beside import BesideReads, BesideWrites
 from ojs_server.store.tables.cron import CronReads, CronWrites
 from ojs_server.store.tables.dead_letters import DeadLetterReads, DeadLetterWrites
@@ -22,8 +32,39 @@ from ojs_server.store.tables.webhooks import WebhookReads, WebhookWrites
 from ojs_server.store.tables.workers import WorkerReads, WorkerWrites
 from ojs_server.store.tables.workflows import WorkflowReads, WorkflowWrites
 
+# What a wipe empties, in the order of locks.
+WIPED = (
+    "queues",
+    "maintenance",
+    "tenants",
+    "pools",
+    "routings",
+    "schemas",
+    "webhooks",
+    "deliveries",
+    "cron",
+    "cron_runs",
+    "workers",
+    "worker_kinds",
+    "job_kinds",
+    "jobs",
+    "leases",
+    "checkpoints",
+    "progress",
+    "earlier_holders",
+    "job_numbers",
+    "workflows",
+    "workflow_jobs",
+    "limits",
+    "queue_counts",
+    "events",
+    "event_tally",
+    "statistics",
+    "receipts",
+)
 
-class TableWrites(
+
+class Tx(
     JobWrites,
     BesideWrites,
     DeadLetterWrites,
@@ -43,10 +84,97 @@ class TableWrites(
     RoutingWrites,
     SharingWrites,
 ):
-    """The write operations that both stores share."""
+    """One write transaction. Nothing is visible to others before it commits."""
+
+    @abstractmethod
+    def lock_settings(self) -> None:
+        """Wait for every other transaction that changes what all nodes know: settings of queues,
+        tenants, pools, routings, schemas, maintenance."""
+
+    @abstractmethod
+    def lock(
+        self,
+        workers: Iterable[str],
+        jobs: Iterable[str],
+        leases: Iterable[str],
+        leaving: Iterable[str] = (),
+    ) -> None:
+        """Lock workers, then jobs, then leases by job, before anything is read.
+
+        For a batch of several kinds of operations: each kind locks in an order of its own, and
+        two nodes could wait for each other in a circle. What `leaving` workers hold is included.
+        """
+
+    @abstractmethod
+    def insert_jobs(self, jobs: Sequence[StoredJob]) -> set[str]:
+        """Store new jobs; answers the ids that were there before and stay as they were."""
+
+    @abstractmethod
+    def insert_new_jobs(self, jobs: Sequence[StoredJob]) -> None:
+        """Store jobs with ids that were just made: nobody else has them."""
+
+    @abstractmethod
+    def load_jobs(self, ids: Iterable[str]) -> dict[str, Leased]:
+        """Lock and read jobs with their leases."""
+
+    @abstractmethod
+    def due_queues(self, queues: Iterable[str]) -> list[str]:
+        """Those of these queues, in their order, in which a scheduled job or a retry is due."""
+
+    @abstractmethod
+    def load_due_in(self, queues: Sequence[str], each: int) -> list[Job]:
+        """Lock the scheduled jobs and retries of queues that are due and have not expired: so many
+        of each queue at most, earliest first."""
+
+    @abstractmethod
+    def claim(
+        self, queues: Sequence[str], job_types: Sequence[str] | None, limit: int
+    ) -> list[Claimed]:
+        """Make up to `limit` available jobs active: queues in order, priority, then FIFO."""
+
+    @abstractmethod
+    def lock_unique(self, keys: Iterable[bytes]) -> None:
+        """Keep these fingerprints from every other transaction until this one ends."""
+
+    @abstractmethod
+    def open_gates(self, wanted: Mapping[str, int]) -> list[Opened]:
+        """Let the next so many jobs of each key, queue and type be claimed, that were not."""
+
+    @abstractmethod
+    def announce(self, queues: Mapping[str, int]) -> None:
+        """Tell the other nodes, at commit, that jobs became available."""
+
+    @abstractmethod
+    def announce_due(self, moment: int) -> None:
+        """Tell the other nodes, at commit, that something falls due at a moment."""
+
+    @abstractmethod
+    def touch(self) -> str:
+        """Write what changes nothing, so that the commit has to reach the disk; answers who takes
+        it, in words for the log."""
+
+    @abstractmethod
+    def wipe(self) -> None:
+        """Remove everything; for conformance runs only."""
+
+    @abstractmethod
+    def lock_schemas(self) -> None:
+        """Wait for others that change schemas, and know what they have stored."""
+
+    @abstractmethod
+    def tenants_waiting(self, queues: Mapping[str, str], limit: int) -> list[tuple[str, str]]:
+        """Up to `limit` tenants of each queue that wait there, with the queue, after a name."""
+
+    @abstractmethod
+    def waiting(self, lanes: Sequence[Lane], limit: int) -> list[Candidate]:
+        """The first `limit` jobs of each lane that a claim may take, without locking them."""
+
+    @abstractmethod
+    def lock_workflows(self, jobs: Collection[str], ids: Collection[str]) -> None:
+        """Lock these workflows and those that these jobs are members of, before limits."""
 
 
-class TableReads(
+class Reader(
     JobReads,
     JobListReads,
     DeadLetterReads,
@@ -65,7 +193,15 @@ class TableReads(
     RoutingReads,
     SharingReads,
 ):
-    """The read operations that both stores share."""
+    """Reads outside of a transaction; each sees everything that was committed before."""
+
+    @abstractmethod
+    def now(self) -> int:
+        """The store's clock."""
+
+    @abstractmethod
+    def ping(self) -> None:
+        """Touch the database."""
 
     def due(self) -> DueTimes:
         """When housekeeping is needed next."""

@@ -20,15 +20,19 @@ class DeadLetterWrites(Writing):
     """Dead letters in a write transaction."""
 
     def mark_dead(self, marks: Sequence[Mark]) -> None:
-        """Note what discarded jobs are found by."""
+        """Note what jobs that were just discarded are found and counted by."""
         self.run_records("mark_dead", marks)
 
     def override_jobs(self, jobs: Sequence[StoredJob]) -> None:
-        """Store what a retry changes."""
+        """Store the queue, policies, payload and fingerprint of locked jobs as they are now."""
         self.run_records("override_jobs", jobs)
 
     def load_surplus(self, most: int, own: Mapping[str, int], limit: int) -> list[Job]:
-        """Lock what queues keep beyond `most`, or beyond a number of their `own`."""
+        """Lock dead letters that are kept beyond `most` of their queue, each queue's oldest first.
+
+        Queues that are among `own` have a number of their own.
+        Queues are told apart by their counters, so that only full ones are looked at.
+        """
         found: list[Job] = []
         least = min([most, *own.values()])
         for queue, discarded in self.all("full_queues", most=least):
@@ -50,7 +54,7 @@ class DeadLetterReads(Statements):
     def dead_letters(
         self, wanted: JobFilter, limit: int, offset: int, after: Place | None
     ) -> JobPage:
-        """Discarded jobs, newest first, by the index that the filter makes smallest."""
+        """Discarded jobs, newest first; `after` is the place where a page ended."""
         end, last = after or _END
         if not self.can_hold(wanted.queue, wanted.type, wanted.error_type, last):
             return JobPage([], 0, False)
@@ -68,7 +72,7 @@ class DeadLetterReads(Statements):
         return sum(counts.values()) if wanted.queue is None else counts.get(wanted.queue, 0)
 
     def dead_letter_stats(self) -> DeadLetterStats:
-        """Counts of discarded jobs."""
+        """Counts of discarded jobs by queue and by error."""
         oldest, newest = self.all("dead_letter_ages")[0]
         return DeadLetterStats(
             by_queue=dict(self.all("dead_letters_by_queue")),

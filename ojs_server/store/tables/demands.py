@@ -1,5 +1,6 @@
 """Jobs that ask something of their worker: what they ask for, and claims that pass some over."""
 
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -16,7 +17,10 @@ class DemandWrites(Writing):
     """Claims of workers that may not run every job."""
 
     def demands(self, queues: Iterable[str]) -> list[tuple[str, str]]:
-        """What the available jobs of queues ask for, each (queue, demand) once."""
+        """What the available jobs of queues ask of their worker, each (queue, demand) once.
+
+        Of more than `MAX_DEMANDS` some are left out.
+        """
         return self.all_ids("demands", dict.fromkeys(queues))
 
     def claim_meeting(
@@ -26,7 +30,11 @@ class DemandWrites(Writing):
         met: Sequence[tuple[str, str]],
         limit: int,
     ) -> list[Claimed]:
-        """Hand out jobs that ask for nothing, or for one of these."""
+        """Claim jobs that ask for nothing, or for one of `met`.
+
+        Those that ask for nothing are found among the first jobs of a queue and type only, so
+        that many that ask for something else cost no more than that.
+        """
         lanes = {queue: lane for lane, queue in enumerate(dict.fromkeys(queues))}
         found: list[tuple[int, int, int, str]] = []
         for queue, lane in lanes.items():
@@ -38,9 +46,9 @@ class DemandWrites(Writing):
         claimed = self.claim_chosen([job_id for *_, job_id in found[:limit]]) if found else []
         return in_turn(claimed, lanes)
 
+    @abstractmethod
     def claim_chosen(self, ids: Sequence[str]) -> list[Claimed]:
-        """Hand out those of these jobs that are still available."""
-        raise NotImplementedError
+        """Make those of these jobs active that are still available and that nobody has locked."""
 
     def _candidates(
         self,

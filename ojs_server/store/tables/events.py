@@ -6,9 +6,8 @@ from typing import Final
 
 from ojs_server.domain.happened import AlikeEvents, Happened
 from ojs_server.domain.job import Event
-from ojs_server.store.base import POSITION_BITS
 from ojs_server.store.event_log import read_page
-from ojs_server.store.records import EventFilter, EventPage, EventTally, LogSpan
+from ojs_server.store.records import POSITION_BITS, EventFilter, EventPage, EventTally, LogSpan
 from ojs_server.store.tables.statements import Column, Statements
 from ojs_server.store.tables.statistics import StatisticsWrites
 
@@ -24,7 +23,10 @@ class EventWrites(StatisticsWrites):
     """The log in a write transaction."""
 
     def insert_events(self, events: Events) -> int:
-        """Append to the event log."""
+        """Append to the event log, each at the next position; answers the last one.
+
+        Nodes that follow the log are told at commit.
+        """
         if not events:
             return 0
         columns = self.event_columns(events)
@@ -45,7 +47,10 @@ class EventWrites(StatisticsWrites):
         return dict(zip(_COLUMNS, columns, strict=True))
 
     def tally_events(self, limit: int) -> EventTally | None:
-        """Count on from where the last count ended, and what happened there."""
+        """Count up to `limit` events more, also into the statistics.
+
+        None while another node is at it.
+        """
         known = self.all("load_tally")
         if not known:
             return None
@@ -59,7 +64,7 @@ class EventWrites(StatisticsWrites):
         return EventTally(total + counted, counted == limit)
 
     def delete_events(self, before: int, surplus: int, limit: int) -> int:
-        """Remove the oldest events, and take them off the count."""
+        """Remove the oldest events that are counted: those before a moment, and `surplus` more."""
         removed = self.run("delete_events", before=before, surplus=surplus, limit=limit)
         if removed:
             self.run("lower_tally", removed=removed)
@@ -79,7 +84,7 @@ class LogSpans(Statements):
     """How far the log reaches, which readers and writers ask alike."""
 
     def log_span(self) -> LogSpan:
-        """From where to where the log can be read."""
+        """From where to where the event log can be read."""
         return self.read(LogSpan, "log_span", bits=POSITION_BITS)[0]
 
 
@@ -87,7 +92,7 @@ class EventReads(LogSpans):
     """The log outside of a transaction."""
 
     def events(self, after: int, wanted: EventFilter, limit: int) -> EventPage:
-        """Events after a position, as far as nothing can still be written before them."""
+        """Events after a position, oldest first, up to what every node has committed."""
         return read_page(
             lambda start, count: self.all(
                 "events_after", after=start, bits=POSITION_BITS, limit=count
@@ -98,7 +103,7 @@ class EventReads(LogSpans):
         )
 
     def recent_events(self, after: int, wanted: EventFilter, limit: int) -> EventPage:
-        """The same from the end of the log, newest first; the cursor goes backwards."""
+        """The newest events after a position, newest first, as far back as one look goes."""
         return read_page(
             lambda start, count: self.all(
                 "events_before", after=after, before=start, bits=POSITION_BITS, limit=count

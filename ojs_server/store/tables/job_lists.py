@@ -45,7 +45,7 @@ class JobListReads(Statements):
     def find_jobs(
         self, wanted: JobFilter, limit: int, after: str | None = None, offset: int = 0
     ) -> JobIds:
-        """Ids of jobs, by the index that the filter makes smallest."""
+        """The jobs that a filter means, newest first by id, after an id."""
         start = NEWEST if after is None else after
         if not self.can_hold(wanted.queue, wanted.type, wanted.prefix, wanted.error_type, start):
             return JobIds([], None)
@@ -75,7 +75,7 @@ class JobListReads(Statements):
         *,
         latest_first: bool = False,
     ) -> ScheduledIds:
-        """Ids of scheduled jobs, by the index of their times."""
+        """Those of the scheduled jobs that a filter means, by the time that they wait for."""
         name, start, end = (
             ("scheduled_last", LATEST, EARLIEST)
             if latest_first
@@ -102,7 +102,7 @@ class JobListReads(Statements):
         return ScheduledIds(ids, Place(*rows[-1][:2]) if len(rows) == limit else floor)
 
     def jobs_ended_by(self, worker_id: str, states: Collection[str], limit: int) -> list[str]:
-        """Ids of jobs that ended with a worker, newest first, among the newest of all jobs."""
+        """The jobs that ended with a worker, newest first by id, as far back as one look goes."""
         rows = self.all(
             "jobs_ended_by",
             worker=worker_id,
@@ -113,7 +113,7 @@ class JobListReads(Statements):
         return [row[0] for row in rows]
 
     def whole_jobs(self, ids: Sequence[str]) -> list[StoredJob]:
-        """Jobs with their payloads."""
+        """Those of these jobs that exist, newest first by id."""
         found = self.read_ids(StoredJob, "load_whole", ids)
         return sorted(found, key=lambda stored: stored.job.id, reverse=True)
 

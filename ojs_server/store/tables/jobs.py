@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from ojs_server.domain.job import Change, Job, StoredJob
 from ojs_server.domain.siblings import Siblings
-from ojs_server.store.base import StaleWrite
+from ojs_server.store.errors import StaleWrite
 from ojs_server.store.records import Claimed, Keyed, WholeJob
 from ojs_server.store.tables.statements import Column, Statements, Writing, by_name
 
@@ -13,7 +13,7 @@ class JobEnds(Statements):
     """Endings of jobs, read inside of a transaction and outside."""
 
     def ended_by(self, job_id: str) -> str | None:
-        """The worker with which a job ended."""
+        """The worker with which a locked job ended."""
         rows = self.all("ended_by", job_id=job_id) if self.can_hold(job_id) else []
         return rows[0][0] if rows else None
 
@@ -22,31 +22,31 @@ class JobWrites(Writing, JobEnds):
     """Jobs in a write transaction."""
 
     def load_requests(self, ids: Iterable[str]) -> dict[str, bytes | None]:
-        """The request hash of each id that exists."""
+        """The request hash of each of these ids that exists."""
         return dict(self.all_ids("known_requests", ids))
 
     def seize_jobs(self, ids: Iterable[str]) -> dict[str, Job]:
-        """Lock and read jobs, without those that another transaction has."""
+        """Lock and read jobs, without waiting for those that another transaction has."""
         return {job.id: job for job in self.read_ids(Job, "seize_jobs", ids)}
 
     def load_whole(self, ids: Iterable[str]) -> dict[str, StoredJob]:
-        """Jobs with their payloads."""
+        """Read jobs with their payloads."""
         return {one.job.id: one for one in self.read_ids(StoredJob, "load_whole", ids)}
 
     def save_priorities(self, jobs: Sequence[Job]) -> None:
-        """Store the priorities of jobs."""
+        """Store the priorities of locked jobs."""
         self.run_records("save_priorities", jobs)
 
     def load_states(self, ids: Iterable[str]) -> dict[str, str]:
-        """The states of jobs."""
+        """The states of those of these jobs that exist, without locking them."""
         return dict(self.all_ids("load_states", ids))
 
     def load_due(self, limit: int) -> list[Job]:
-        """Jobs whose `due_at` has come."""
+        """Lock the jobs whose `due_at` has come, earliest first."""
         return self.read(Job, "load_due", now=self.now, limit=limit)
 
     def write_changes(self, changes: Sequence[Change]) -> None:
-        """Guarded transitions, all or none."""
+        """Store decided transitions, each guarded by the state and attempt it leaves."""
         check_written(self.run_records("write_changes", changes), changes)
 
     def delete_jobs(self, ids: Sequence[str]) -> None:
@@ -54,7 +54,7 @@ class JobWrites(Writing, JobEnds):
         self.run_ids("delete_jobs", ids)
 
     def find_unique(self, wanted: Iterable[tuple[bytes, str]]) -> dict[bytes, list[Job]]:
-        """The newest job of each fingerprint and state, as the last commit left it."""
+        """The newest job that has each of these fingerprints in each of these states."""
         rows = self.all_columns("find_unique", **by_name(wanted, "unique_key", "state"))
         found: dict[bytes, list[Job]] = {}
         for one in self.made(Keyed, "find_unique", rows):
@@ -103,5 +103,5 @@ class JobReads(JobEnds):
         return found[0] if found else None
 
     def metas(self, ids: Sequence[str]) -> list[bytes]:
-        """The `meta` of jobs."""
+        """The `meta` of these jobs."""
         return [meta for (meta,) in self.all_ids("metas", ids)]

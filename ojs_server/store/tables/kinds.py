@@ -11,12 +11,13 @@ class KindWrites(Writing):
     """Kinds in a write transaction."""
 
     def save_kinds(self, kinds: Sequence[Kind]) -> None:
-        """Store kinds, or change those of the same room and name."""
+        """Store kinds; one that exists keeps its type, and what the new one does not say."""
         ordered = sorted(kinds, key=lambda kind: (kind.room, kind.name))
         self.run_records("save_kinds", ordered)
 
     def reserve_kind(self, kind: Kind) -> tuple[Kind, bool]:
-        """Store a kind unless it is there; answers the stored one, and whether it is new."""
+        """Store a kind unless it is there, and lock it; answers the stored one, deleted or not,
+        and whether it is new."""
         is_new = self.run_records("add_kinds", [kind]) == 1
         (stored,) = self.read(Kind, "lock_kind", room=kind.room, name=kind.name)
         return stored, is_new
@@ -46,7 +47,8 @@ class KindReads(Statements):
         return {worker_id: int(count) for worker_id, count in counts}
 
     def waiting_before(self, job: Job, most: int) -> int:
-        """How many jobs of its queue and type are claimed before a job."""
+        """How many waiting jobs of its queue and type a claim takes before a job; it is counted
+        up to `most`."""
         rows = self.all(
             "waiting_before",
             queue=job.queue,

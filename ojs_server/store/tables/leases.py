@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from ojs_server.domain.job import Lease
-from ojs_server.store.base import JUDGED_AFTER_MS
-from ojs_server.store.records import Held
+from ojs_server.store.records import JUDGED_AFTER_MS, Held
 from ojs_server.store.tables.statements import Writing
 
 
@@ -12,11 +11,11 @@ class LeaseWrites(Writing):
     """Leases in a write transaction."""
 
     def insert_leases(self, leases: Sequence[Lease]) -> None:
-        """Who holds what was just claimed."""
+        """Note who holds the jobs that were just claimed."""
         self.run_records("insert_leases", leases)
 
     def move_leases(self, queue: str, ids: Iterable[str]) -> None:
-        """The jobs of these leases stand in this queue now; the leases are as they were."""
+        """Note another queue for leases of locked jobs. In place: a beat may wait for them."""
         moved = list(ids)
         self.run_columns("move_leases", job_id=moved, queue=(queue,) * len(moved))
 
@@ -29,18 +28,23 @@ class LeaseWrites(Writing):
         return {one.job_id: one for one in self.read_ids(Lease, "load_leases", job_ids)}
 
     def load_fetches(self, fetch_ids: Sequence[str]) -> list[Lease]:
-        """Lock and read leases by fetch."""
+        """The leases still held that these fetches were answered with."""
         return self.read_ids(Lease, "load_fetches", fetch_ids)
 
     def extend_leases(self, leases: Sequence[Lease]) -> None:
-        """New ends of leases; one that has gone stays gone."""
+        """Store the new `expires_at` of leases."""
         self.run_records("extend_leases", leases)
 
     def load_lapsed(self, judged_since: int, until: int, limit: int) -> list[Held]:
-        """Lock the jobs whose lease or run time was over by a moment."""
+        """Lock the jobs whose lease or run time was over by the moment `until`.
+
+        A job that was handed out before `judged_since` (its `started_at`) is judged only when
+        min(lease, 30 s) has passed since then, so that a server that was away robs no live
+        worker; one handed out later could be heard of all along and is judged at once.
+        """
         judged = {"since": judged_since, "until": until, "grace": JUDGED_AFTER_MS}
         return self.read(Held, "load_lapsed", **judged, limit=limit)
 
     def load_held(self, worker_ids: Sequence[str]) -> list[Held]:
-        """Lock the jobs that workers hold."""
+        """Lock the jobs that these workers hold."""
         return self.read_ids(Held, "load_held", worker_ids)

@@ -8,8 +8,7 @@ import msgspec
 from ojs_server.domain.job import STATES, Job
 from ojs_server.domain.maintenance import Maintenance
 from ojs_server.domain.queue_config import QueueConfig
-from ojs_server.store.base import BYTES
-from ojs_server.store.records import QueueCounts, QueueLoad, QueueSums, Span
+from ojs_server.store.records import BYTES, QueueCounts, QueueLoad, QueueSums, Span
 from ojs_server.store.tables.statements import Column, Statements, Writing, by_name
 from ojs_wire.codec import encode
 
@@ -24,11 +23,11 @@ class QueueWrites(Writing):
     maintenance: Maintenance | None = None
 
     def set_paused(self, queue: str, paused: bool) -> None:
-        """Pause or resume a queue."""
+        """Pause or resume a queue, known or not."""
         self.run("set_paused", queue=queue, paused=paused, now=self.now)
 
     def add_counts(self, deltas: Mapping[str, Mapping[str, int]]) -> None:
-        """Move the counters of queues, in the order of names, in which rows are locked."""
+        """Move the counters of queues: jobs by state, and `BYTES`."""
         self.run_columns("add_counts", **self.count_columns(deltas))
 
     def count_columns(self, deltas: Mapping[str, Mapping[str, int]]) -> dict[str, Column]:
@@ -40,20 +39,20 @@ class QueueWrites(Writing):
         return by_name(rows, "queue", "node", "created_at", *_COUNTED)
 
     def save_config(self, queue: str, config: QueueConfig) -> None:
-        """Configure a queue; what runs in this transaction goes by it from here on."""
+        """Configure a queue, known or not."""
         self.run("set_config", queue=queue, config=encode(config), now=self.now)
         self.configs = {**self.configs, queue: config}
         self.configs_changed()
 
     def delete_queue(self, queue: str) -> None:
-        """Forget a queue that has no jobs."""
+        """Forget a queue's configuration and counters; it has no jobs."""
         self.run("delete_queue", queue=queue)
         self.run("delete_counts", queue=queue)
         self.configs = {name: one for name, one in self.configs.items() if name != queue}
         self.configs_changed()
 
     def save_maintenance(self, maintenance: Maintenance | None) -> None:
-        """Begin, change or end maintenance; every transaction after this one knows."""
+        """Begin, change or end maintenance."""
         if maintenance is None:
             self.run("end_maintenance")
         else:
@@ -75,15 +74,15 @@ class QueueWrites(Writing):
         return [name for (name,) in self.all("queue_names")]
 
     def queue_loads(self, names: Iterable[str]) -> dict[str, QueueLoad]:
-        """What runs and waits in queues, as the last commit left it."""
+        """What runs and waits in queues, without what this transaction has not written yet."""
         return {name: QueueLoad(*load) for name, *load in self.all_ids("queue_loads", names)}
 
     def count_jobs(self, names: Iterable[str]) -> dict[str, int]:
-        """How many jobs queues have."""
+        """How many jobs queues have, in all states."""
         return {name: int(count) for name, count in self.all_ids("count_jobs", names)}
 
     def oldest_waiting(self, queue: str, limit: int) -> list[Job]:
-        """Lock the available jobs of a queue that were there first."""
+        """Lock the available jobs of a queue that were there first, oldest first."""
         jobs = self.read(Job, "oldest_waiting", queue=queue, limit=limit)
         return sorted(jobs, key=lambda job: job.seq)
 
@@ -92,18 +91,18 @@ class QueueReads(Statements):
     """Queues outside of a transaction."""
 
     def queues(self, names: Sequence[str] | None = None) -> list[QueueCounts]:
-        """All queues, or some."""
+        """All queues by name, or these."""
         if names is None:
             return list(map(queue_of, self.read(QueueSums, "queues")))
         return list(map(queue_of, self.read_ids(QueueSums, "some_queues", names)))
 
     def oldest_available(self, queue: str) -> int | None:
-        """Since when the first available job of a queue has been in it."""
+        """When the job of a queue that has been available for the longest joined it."""
         rows = self.all("oldest_available", queue=queue, limit=1)
         return rows[0][0] if rows else None
 
     def priorities(self, queue: str, limit: int) -> dict[int, int]:
-        """How many jobs of each priority are available, highest first."""
+        """How many jobs of each priority a claim finds in a queue, each up to a limit."""
         rows = self.all("priorities", queue=queue, limit=limit)
         return {row[0]: row[1] for row in sorted(rows, reverse=True)}
 
@@ -112,7 +111,7 @@ class QueueReads(Statements):
         return _maintenance(self)
 
     def span(self, queue: str, after: str, size: int) -> Span | None:
-        """The jobs of a queue in the next stretch of all jobs; None where there are no more."""
+        """The jobs of a queue among the next `size` jobs after an id, whatever their queue."""
         last = self.all("span_end", after=after, span=size)[0][0]
         if last is None:
             return None

@@ -20,7 +20,7 @@ class ReceiptWrites(Writing):
     """Receipts in a write transaction."""
 
     def insert_receipts(self, receipts: Mapping[ReceiptKey, Receipt]) -> dict[ReceiptKey, Receipt]:
-        """Store receipts; answers those already there."""
+        """Store receipts under (principal, operation, key); answers those already there."""
         told = sorted(receipts.items())
         new = {
             **by_name([key for key, _ in told], *_KEY),
@@ -38,9 +38,9 @@ class ReceiptWrites(Writing):
         }
 
     def delete_receipts(self, keys: Sequence[ReceiptKey]) -> None:
-        """Take receipts back."""
+        """Take back receipts of this transaction."""
         self.run_columns("delete_receipts", **by_name(keys, *_KEY))
 
     def prune_receipts(self, before: int, limit: int) -> int:
-        """Remove old receipts."""
+        """Remove receipts older than a moment."""
         return self.run("prune_receipts", before=before, limit=limit)

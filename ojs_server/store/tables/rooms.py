@@ -12,8 +12,8 @@ class RoomWrites(Writing):
     """Rooms in a write transaction."""
 
     def oldest_lanes(self, worker_id: str, tenant: str | None = None) -> list[tuple[str, str]]:
-        """The queues and types that a worker is linked to and that have a job to hand out: the one
-        with the oldest first."""
+        """The queues and types that a worker is linked to and that have a job to hand out, or one
+        of a tenant: the one whose first job has waited longest comes first."""
         bound = {"worker_id": worker_id, "now": self.now}
         if tenant is None:
             rows = self.all("oldest_lanes", **bound)
@@ -31,7 +31,7 @@ class RoomWrites(Writing):
         self.run_columns("retire_kinds", **by_name(rows, "at", "room", "name", "tenant"))
 
     def start_lease(self, job_id: str) -> None:
-        """The holder of a job has begun."""
+        """The holder of a locked job has begun."""
         self.run("start_lease", job_id=job_id, now=self.now)
 
 
@@ -39,7 +39,7 @@ class RoomReads(Statements):
     """Rooms outside of a transaction."""
 
     def kinds_in(self, room: str) -> list[Staffed]:
-        """The kinds of a room by name."""
+        """The kinds of a room by name, each with the workers that run it."""
         if not self.can_hold(room):
             return []
         found: dict[Kind, list[str]] = {}

@@ -17,7 +17,7 @@ class RoutingWrites(Writing):
     routings: Routings
 
     def save_routing(self, job_type: str, routing: Routing) -> None:
-        """Set the routing of a type; what runs in this transaction goes by it from here on."""
+        """Set or replace the routing of a type."""
         self.run("save_routing", type=job_type, config=encode(routing))
         self.routings = {**self.routings, job_type: routing}
         self.configs_changed()

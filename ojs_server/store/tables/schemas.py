@@ -1,4 +1,7 @@
-"""Schemas of the arguments of jobs."""
+"""Schemas of the arguments of jobs.
+
+Every transaction knows which there are; their texts are read when they are needed.
+"""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -7,8 +10,7 @@ import msgspec
 
 from ojs_server.domain.schema import Schema
 from ojs_server.domain.version import Version
-from ojs_server.store.records import SchemaHead
-from ojs_server.store.schemas import Marks
+from ojs_server.store.records import Marks, SchemaHead
 from ojs_server.store.tables.statements import Statements, Writing
 
 
@@ -18,7 +20,7 @@ class SchemaWrites(Writing):
     schemas: Marks
 
     def insert_schema(self, schema: Schema) -> bool:
-        """Store a schema; this transaction knows it from here on."""
+        """Store a schema; False where its version or its chosen URI is there already."""
         mark = schema.mark
         stored = self.run(
             "insert_schema",
@@ -35,7 +37,7 @@ class SchemaWrites(Writing):
         return stored == 1
 
     def delete_schema(self, job_type: str, version: Version) -> bool:
-        """Forget a version."""
+        """Forget a version of a type's schema; False where there is none."""
         deleted = self.run("delete_schema", type=job_type, **version._asdict())
         self._schemas_changed()
         return deleted == 1
@@ -54,16 +56,12 @@ class SchemaWrites(Writing):
         self.schemas = self.all_schemas()
         self.configs_changed()
 
-    def configs_changed(self) -> None:
-        """Let every transaction after this one know."""
-        raise NotImplementedError
-
 
 class SchemaReads(Statements):
     """Schemas outside of a transaction."""
 
     def schemas(self, job_type: str | None = None) -> list[Schema]:
-        """All schemas, or those of one type, without their texts."""
+        """All schemas by type, or those of one, each type's newest first; all without texts."""
         if job_type is None:
             return list(map(_schema, self.read(SchemaHead, "schemas")))
         if not self.can_hold(job_type):
@@ -71,12 +69,12 @@ class SchemaReads(Statements):
         return list(map(_schema, self.read(SchemaHead, "schemas_of", type=job_type)))
 
     def schema(self, job_type: str, version: Version | None) -> Schema | None:
-        """One schema with its text."""
+        """A version of a type's schema, or the newest."""
         found = self.schemas(job_type)
         return self._whole([one for one in found if version in (None, one.mark.version)][:1])
 
     def schema_of_uri(self, uri: str) -> Schema | None:
-        """The schema that a client gave this URI, with its text."""
+        """Return the schema that a client gave this URI."""
         found = self.read(SchemaHead, "schema_of_uri", uri=uri) if self.can_hold(uri) else []
         return self._whole(list(map(_schema, found)))
 

@@ -30,11 +30,11 @@ class SharingWrites(Writing):
     sharing: Sharing = ALONE
 
     def begin_tenancy(self) -> None:
-        """The counters of the first tenant are about to be stored."""
+        """The first job of a tenant is being stored; every transaction after this one knows."""
         self._known(msgspec.structs.replace(self.sharing, tenancy=True))
 
     def save_tenant(self, name: str, tenant: Tenant) -> None:
-        """Configure a tenant; what runs in this transaction goes by it from here on."""
+        """Configure a tenant."""
         self.run("save_tenant", name=name, config=encode(tenant), now=self.now)
         tenants = {**self.sharing.tenants, name: tenant}
         self._known(msgspec.structs.replace(self.sharing, tenants=tenants, tenancy=True))
@@ -46,7 +46,7 @@ class SharingWrites(Writing):
         self._known(msgspec.structs.replace(self.sharing, tenants=tenants))
 
     def save_pool(self, name: str, pool: Pool) -> None:
-        """Make or change a pool; what runs in this transaction goes by it from here on."""
+        """Make or change a pool."""
         self.run("save_pool", name=name, config=encode(pool), now=self.now)
         pools = {**self.sharing.pools, name: pool}
         self._known(msgspec.structs.replace(self.sharing, pools=pools))
@@ -74,11 +74,11 @@ class SharingReads(Statements):
     """Tenants and pools outside of a transaction."""
 
     def tenants_of(self, ids: Iterable[str]) -> dict[str, str | None]:
-        """Whose jobs are."""
+        """Whose those of these jobs are that exist."""
         return dict(self.all_ids("tenants_of", ids))
 
     def tenants(self) -> list[tuple[str, Tenant | None, Stamped | None]]:
-        """All that were configured or seen."""
+        """Every tenant that was configured or ever had jobs, by name."""
         configured = {row[0]: row for row in self.all("tenant_configs")}
         seen = {row[0] for row in self.all("tenants_seen")}
         return [
@@ -88,16 +88,19 @@ class SharingReads(Statements):
         ]
 
     def waits(self) -> dict[str, int]:
-        """How long the jobs of each queue that run now had waited."""
+        """How many milliseconds the jobs of each queue that run now had waited, on average."""
         return {row[0]: max(0, row[1]) for row in self.all("waits")}
 
     def pools(self) -> list[tuple[str, Pool, Stamped]]:
-        """All pools."""
+        """Every pool, by name."""
         rows = self.all("pool_configs")
         return [(row[0], _pool.decode(row[1]), Stamped(*row[2:])) for row in rows]
 
     def available_types(self, queues: Iterable[str], tenant: str | None) -> list[str]:
-        """The types of available jobs, from one entry of an index to the next other one."""
+        """The types of the jobs in queues that can be handed out, or of a tenant's.
+
+        Of more than 1000 pairs of queue and type some are left out.
+        """
         names = dict.fromkeys(queues)
         if tenant is None:
             return sorted({kind for (kind,) in self.all_ids("available_types", names)})
@@ -109,7 +112,7 @@ class SharingReads(Statements):
         return sorted({kind for (kind,) in found})
 
     def queues_of_tenant(self, tenant: str) -> list[QueueCounts]:
-        """A tenant's queues, with its own counts."""
+        """The queues in which a tenant has ever had jobs, each with what is its own."""
         found = map(queue_of, self.read(QueueSums, "queues_of_tenant", tenant=tenant))
         return [
             msgspec.structs.replace(queue, name=unscoped(tenant, queue.name)) for queue in found

@@ -1,44 +1,46 @@
 """Running named statements: what each store implements, and all tables are built on."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any, ClassVar, TypeVar
 
-from ojs_server.store.base import MAX_POSITIONS, StaleWrite
 from ojs_server.store.columns import Row
+from ojs_server.store.errors import StaleWrite
 from ojs_server.store.queries import Query
+from ojs_server.store.records import MAX_POSITIONS
 
 Column = Sequence[Any]
 Returned = TypeVar("Returned")
 
 
-class Statements:
+class Statements(ABC):
     """A connection of one store that knows the statements of its `sql` folder."""
 
     queries: ClassVar[Mapping[str, Query]]
 
+    @abstractmethod
     def run(self, name: str, /, **bound: Any) -> int:
         """Run a statement; answers how many rows it touched."""
-        raise NotImplementedError
 
+    @abstractmethod
     def all(self, name: str, /, **bound: Any) -> list[Any]:
         """Run a statement; answers the rows it returns."""
-        raise NotImplementedError
 
+    @abstractmethod
     def run_batch(self, name: str, columns: Sequence[Column]) -> int:
         """Run a statement once for all rows of a table; answers how many rows it touched.
 
         The columns, each with a value for each row, are in the order of the statement's own.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def all_batch(self, name: str, columns: Sequence[Column]) -> list[Any]:
         """Run a statement once for all rows of a table; answers the rows it returns."""
-        raise NotImplementedError
 
+    @abstractmethod
     def can_hold(self, *texts: str | None) -> bool:
         """Whether these texts can be in the database at all."""
-        raise NotImplementedError
 
     def run_records(self, name: str, records: Sequence[Any]) -> int:
         """Run a statement for records; answers how many rows it touched."""
@@ -138,9 +140,9 @@ class Writing(Statements):
         """So many of them, each above the one before it."""
         return list(islice(self._places, count))
 
+    @abstractmethod
     def configs_changed(self) -> None:
         """What nodes hold in memory has changed: every transaction after this one knows."""
-        raise NotImplementedError
 
     def update_records(self, name: str, records: Sequence[Any], what: str) -> None:
         """Change rows, all or none; StaleWrite where one of them is not there any more."""

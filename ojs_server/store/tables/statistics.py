@@ -30,7 +30,7 @@ class StatisticsWrites(Writing):
         ]
 
     def prune_statistics(self, step: int, before: int, limit: int) -> int:
-        """Remove spans from before a moment."""
+        """Remove the statistics of spans from before a moment."""
         return self.run("prune_statistics", step=step, before=before, limit=limit)
 
 
@@ -40,7 +40,7 @@ class StatisticsReads(Statements):
     def statistics(
         self, step: int, queues: Iterable[str], since: int, until: int
     ) -> Sequence[Count]:
-        """What happened in queues from one moment to another, by spans of a step."""
+        """What happened in queues by spans of a step, each at its beginning, oldest first."""
         named = self.holdable(queues)
         span = {"step": step, "since": since, "until": until}
         columns = {name: (value,) * len(named) for name, value in span.items()}

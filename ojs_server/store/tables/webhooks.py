@@ -1,14 +1,16 @@
-"""Webhooks and their deliveries."""
+"""Webhooks and their deliveries.
+
+Subscriptions are locked before deliveries, and neither together with jobs.
+"""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from ojs_server.domain.delivery import Delivery
 from ojs_server.domain.webhook import Webhook
-from ojs_server.store.records import Place
+from ojs_server.store.records import MAX_COUNTED, DeliveryFilter, DeliveryPage, Place, WebhookLoad
 from ojs_server.store.tables.events import LogSpans
 from ojs_server.store.tables.statements import Statements, Writing
-from ojs_server.store.webhooks import MAX_COUNTED, DeliveryFilter, DeliveryPage, WebhookLoad
 
 # What a list begins with: a place before every other.
 _END: Final = Place(1 << 62, "")
@@ -22,7 +24,7 @@ class WebhookWrites(LogSpans, Writing):
         self.run_records("insert_webhooks", webhooks)
 
     def count_webhooks(self, tenant: str | None = None) -> int:
-        """How many there are, or how many a tenant has."""
+        """How many subscriptions there are, or how many a tenant has."""
         return int(self.all("count_webhooks", tenant=tenant)[0][0])
 
     def load_webhooks(self, ids: Iterable[str]) -> dict[str, Webhook]:
@@ -30,11 +32,11 @@ class WebhookWrites(LogSpans, Writing):
         return {one.id: one for one in self.read_ids(Webhook, "load_webhooks", ids)}
 
     def update_webhooks(self, webhooks: Sequence[Webhook]) -> None:
-        """Changed subscriptions, all or none."""
+        """Store locked subscriptions as they are now."""
         self.update_records("update_webhooks", webhooks, "a webhook")
 
     def delete_webhooks(self, ids: Sequence[str]) -> None:
-        """Forget subscriptions."""
+        """Forget subscriptions; what waits for them is cancelled."""
         for webhook_id in ids:
             self.run("cancel_deliveries", webhook_id=webhook_id, now=self.now)
         self.run_ids("delete_webhooks", ids)
@@ -48,16 +50,19 @@ class WebhookWrites(LogSpans, Writing):
         return {one.id: one for one in self.read_ids(Delivery, "load_deliveries", ids)}
 
     def load_due_deliveries(self, webhook_id: str, limit: int) -> list[Delivery]:
-        """Lock what is due."""
+        """Lock the deliveries of a subscription whose time has come, longest due first.
+
+        Those that another transaction has locked are passed over.
+        """
         bound = {"webhook_id": webhook_id, "now": self.now, "limit": limit}
         return self.read(Delivery, "load_due_deliveries", **bound)
 
     def update_deliveries(self, deliveries: Sequence[Delivery]) -> None:
-        """How far deliveries are, all or none."""
+        """Store how far locked deliveries are now."""
         self.update_records("update_deliveries", deliveries, "a delivery")
 
     def prune_deliveries(self, before: int, limit: int) -> int:
-        """Remove old deliveries."""
+        """Remove deliveries that ended before a moment."""
         return self.run("prune_deliveries", before=before, limit=limit)
 
 
@@ -65,13 +70,13 @@ class WebhookReads(Statements):
     """Webhooks outside of a transaction."""
 
     def webhooks(self, ids: Sequence[str] | None = None) -> list[Webhook]:
-        """All subscriptions, or some."""
+        """All subscriptions, newest first, or these."""
         if ids is None:
             return self.read(Webhook, "list_webhooks")
         return self.read_ids(Webhook, "some_webhooks", ids)
 
     def webhook_loads(self, most: int) -> list[WebhookLoad]:
-        """What there is to do."""
+        """What there is to do for each active subscription, counted to `most`."""
         return self.read(WebhookLoad, "webhook_loads", most=most)
 
     def delivery(self, delivery_id: str) -> Delivery | None:
@@ -81,7 +86,7 @@ class WebhookReads(Statements):
     def deliveries(
         self, wanted: DeliveryFilter, limit: int, offset: int, after: Place | None
     ) -> DeliveryPage:
-        """Deliveries, newest first, by the index that the filter makes smallest."""
+        """Deliveries, newest first; `after` is the place where a page ended."""
         moment, last = after or _END
         if not self.can_hold(wanted.webhook_id, wanted.status, last):
             return DeliveryPage([], 0, False)

@@ -15,34 +15,35 @@ class WorkerWrites(Writing):
         return {one.id: one for one in self.read_ids(Worker, "load_workers", ids)}
 
     def load_all_workers(self) -> list[Worker]:
-        """Lock and read the workers that are not gone."""
+        """Lock and read every worker that is not gone."""
         return self.read(Worker, "load_all_workers")
 
     def load_silent_workers(self, before: int, limit: int) -> list[Worker]:
-        """Lock the workers without a recent sign of life."""
+        """Lock those not gone, not heard of after `before`, longest first; fetch-only never."""
         return self.read(Worker, "load_silent_workers", before=before, limit=limit)
 
     def load_dropped_workers(self, before: int, limit: int) -> list[Worker]:
-        """Lock the workers without their session and without a sign of life since."""
+        """Lock those not gone that lost their session by `before`, and were not heard of since."""
         return self.read(Worker, "load_dropped_workers", before=before, limit=limit)
 
     def load_changed_workers(
         self, unreachable: int, offline: int, deleted: int, limit: int
     ) -> list[Worker]:
-        """Lock workers whose presence is not what was last told of it."""
+        """Lock those whose last sign of life is from before one of these moments, and of whom
+        that has not been told yet."""
         since = {"unreachable": unreachable, "offline": offline, "deleted": deleted}
         return self.read(Worker, "load_changed_workers", **since, limit=limit)
 
     def load_offline_workers(self, silent: int, gone: int, limit: int) -> list[Worker]:
-        """Lock workers that are not deleted and silent, or gone, since a moment."""
+        """Lock those not deleted, not heard of after `silent` or gone by `gone`."""
         return self.read(Worker, "load_offline_workers", silent=silent, gone=gone, limit=limit)
 
     def save_workers(self, workers: Sequence[Worker]) -> None:
-        """Insert or replace workers, in the order of ids, in which rows are locked."""
+        """Insert or replace workers."""
         self.run_records("save_workers", sorted(workers, key=lambda worker: worker.id))
 
     def delete_workers(self, before: int, limit: int) -> int:
-        """Remove workers that were deleted or went long ago."""
+        """Remove workers that were deleted before a moment, or went and were not."""
         return self.run("delete_workers", before=before, limit=limit)
 
 
@@ -50,7 +51,7 @@ class WorkerReads(Statements):
     """Workers outside of a transaction."""
 
     def workers(self, ids: Sequence[str] | None = None) -> list[WorkerLoad]:
-        """All workers, or some, with the jobs they hold."""
+        """All workers by age, or these, each with the jobs it holds."""
         if ids is None:
             workers = self.read(Worker, "list_workers")
         else:

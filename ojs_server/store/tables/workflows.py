@@ -1,4 +1,7 @@
-"""Workflows and the jobs that each is made of."""
+"""Workflows and the jobs that each is made of.
+
+They are locked after the jobs that lead to them: only a job's end says which it concerns.
+"""
 
 from collections.abc import Iterable, Sequence
 
@@ -10,22 +13,21 @@ from ojs_server.domain.workflow_record import (
     WorkflowJob,
     WorkflowView,
 )
-from ojs_server.store.records import Place, WaitingNode
+from ojs_server.store.records import NodePlace, Place, WaitingNode, WorkflowFilter, WorkflowPage
 from ojs_server.store.tables.statements import Statements, Writing, by_name
-from ojs_server.store.workflows import NodePlace, WorkflowFilter, WorkflowPage
 
 
 class WorkflowWrites(Writing):
     """Workflows in a write transaction."""
 
     def insert_workflows(self, workflows: Sequence[Workflow]) -> set[str]:
-        """Store new workflows; answers the ids that were there before."""
+        """Store new workflows; answers the ids that were there before and stay as they were."""
         ordered = sorted(workflows, key=lambda one: one.id)
         stored = {one for (one,) in self.all_records("insert_workflows", ordered)}
         return {one.id for one in workflows} - stored
 
     def load_workflow_requests(self, ids: Iterable[str]) -> dict[str, bytes | None]:
-        """The request hash of each id that exists."""
+        """The request hash of each of these ids that exists."""
         return dict(self.all_ids("known_workflows", ids))
 
     def load_workflows(self, ids: Iterable[str]) -> dict[str, Workflow]:
@@ -33,7 +35,7 @@ class WorkflowWrites(Writing):
         return {one.id: one for one in self.read_ids(Workflow, "load_workflows", ids)}
 
     def look_at_workflows(self, ids: Iterable[str]) -> dict[str, Workflow]:
-        """Read workflows without a lock."""
+        """Read workflows without a lock: one that has ended stays so, others may move on."""
         return {one.id: one for one in self.read_ids(Workflow, "look_at_workflows", ids)}
 
     def update_workflows(self, workflows: Sequence[Workflow]) -> None:
@@ -41,15 +43,18 @@ class WorkflowWrites(Writing):
         self.update_records("update_workflows", workflows, "a workflow")
 
     def insert_workflow_jobs(self, jobs: Sequence[WorkflowJob]) -> None:
-        """The jobs of new workflows, most of them still waiting."""
+        """Store the jobs of new workflows, those that wait and those that do not."""
         self.run_records("insert_workflow_jobs", jobs)
 
     def update_workflow_jobs(self, jobs: Sequence[WorkflowJob]) -> None:
-        """Nodes that were enqueued, dropped, or have ended; what is None stays as it is."""
+        """Nodes that were enqueued, dropped, or have ended.
+
+        Their requests have served and go; of the rest, what is None stays as it is.
+        """
         self.run_records("update_workflow_jobs", jobs)
 
     def load_workflow_jobs(self, places: Iterable[NodePlace]) -> dict[NodePlace, WaitingJob]:
-        """The requests of nodes, and how large their results are."""
+        """The requests of nodes of locked workflows, and how large their results are."""
         rows = self.all_columns("load_workflow_jobs", **by_name(places, "workflow_id", "node"))
         found = self.made(WaitingNode, "load_workflow_jobs", rows)
         return {(one.workflow_id, one.node): one.job for one in found}
@@ -62,14 +67,14 @@ class WorkflowWrites(Writing):
         return {(one, node): (result, error) for one, node, result, error in rows}
 
     def load_open_jobs(self, ids: Iterable[str]) -> dict[str, dict[int, str]]:
-        """The jobs of workflows that were enqueued and have not ended."""
+        """By workflow and node, the jobs that were enqueued and have not ended."""
         found: dict[str, dict[int, str]] = {}
         for workflow_id, node, job_id in self.all_ids("load_open_jobs", ids):
             found.setdefault(workflow_id, {})[node] = job_id
         return found
 
     def load_aged_workflows(self, limit: int) -> list[str]:
-        """Lock the workflows that need not be kept any longer."""
+        """Lock workflows whose `due_at` has come, earliest first."""
         return [row[0] for row in self.all("load_aged_workflows", now=self.now, limit=limit)]
 
     def delete_workflows(self, ids: Sequence[str]) -> None:
@@ -82,7 +87,7 @@ class WorkflowReads(Statements):
     """Workflows outside of a transaction."""
 
     def workflow(self, workflow_id: str) -> WorkflowView | None:
-        """One workflow with its jobs."""
+        """One workflow with its jobs that were enqueued."""
         found = self.read_ids(Workflow, "look_at_workflows", [workflow_id])
         if not found:
             return None
@@ -90,11 +95,11 @@ class WorkflowReads(Statements):
         return WorkflowView(found[0], tuple(members))
 
     def job_results(self, ids: Iterable[str]) -> dict[str, bytes]:
-        """Return the results of jobs that have one."""
+        """Return the results, as JSON, of jobs that have one."""
         return dict(self.all_ids("job_results", ids))
 
     def member_progress(self, workflow_id: str) -> list[MemberProgress]:
-        """What jobs under way have reported."""
+        """What the jobs of a workflow that have not ended reported in their present attempts."""
         if not self.can_hold(workflow_id):
             return []
         return self.read(MemberProgress, "member_progress", id=workflow_id)
@@ -102,7 +107,7 @@ class WorkflowReads(Statements):
     def workflows(
         self, wanted: WorkflowFilter, limit: int, offset: int, after: Place | None
     ) -> WorkflowPage:
-        """Workflows, newest first."""
+        """Workflows, newest first; `after` is the place where a page ended."""
         start, last = after or (None, None)
         bound = {"state": wanted.state, "type": wanted.kind, "workflow_name": wanted.name}
         lead = ""

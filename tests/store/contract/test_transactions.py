@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ojs_server.store.base import MAX_POSITIONS, POSITION_BITS, Store, StoreUnavailable
-from ojs_server.store.records import Foreseen
+from ojs_server.store.base import Store, StoreUnavailable
+from ojs_server.store.records import MAX_POSITIONS, POSITION_BITS, Foreseen
 from tests.store.postgres.server import query
 from tests.store.records import (
     EVERYTHING,

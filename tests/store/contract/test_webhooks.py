@@ -8,8 +8,7 @@ import pytest
 from ojs_server.domain.delivery import Delivery
 from ojs_server.domain.webhook import Webhook
 from ojs_server.store.base import StaleWrite, Store
-from ojs_server.store.records import Place
-from ojs_server.store.webhooks import DeliveryFilter
+from ojs_server.store.records import DeliveryFilter, Place
 from tests.store.records import ON_ALL_VERSIONS, START, HandClock
 
 HOOK = Webhook(

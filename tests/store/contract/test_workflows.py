@@ -14,8 +14,7 @@ from ojs_server.domain.workflow_record import (
     WorkflowJob,
 )
 from ojs_server.store.base import StaleWrite, Store
-from ojs_server.store.records import Place
-from ojs_server.store.workflows import WorkflowFilter, WorkflowPage
+from ojs_server.store.records import Place, WorkflowFilter, WorkflowPage
 from tests.store.records import (
     ON_ALL_VERSIONS,
     START,

@@ -6,8 +6,8 @@ from urllib.parse import urlsplit
 import psycopg
 
 from ojs_server.domain.job import State
-from ojs_server.store.base import POSITION_BITS, Store
-from ojs_server.store.records import EventTally
+from ojs_server.store.base import Store
+from ojs_server.store.records import POSITION_BITS, EventTally
 from tests.store.conftest import OpenNode
 from tests.store.postgres.conftest import Apart
 from tests.store.postgres.server import query

@@ -13,8 +13,9 @@ from pathlib import Path
 import apsw
 import pytest
 
-from ojs_server.store.base import POSITION_BITS, SchemaError, StoreBusy, StoreUnavailable
+from ojs_server.store.base import SchemaError, StoreBusy, StoreUnavailable
 from ojs_server.store.migrations import load_migrations
+from ojs_server.store.records import POSITION_BITS
 from ojs_server.store.sqlite.statements import PACKAGE
 from ojs_server.store.sqlite.store import SqliteStore
 from tests.store.records import EVERYTHING, START, HandClock, a_job, an_event, log, put, whole

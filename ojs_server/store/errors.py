@@ -1,0 +1,36 @@
+"""What a store raises."""
+
+from collections.abc import Callable
+
+
+class StoreUnavailable(Exception):
+    """The database cannot be reached or refuses to work; nothing was committed."""
+
+
+class StoreBusy(StoreUnavailable):
+    """Somebody else held what was asked for, for longer than it is waited for."""
+
+
+class OutcomeUnknown(Exception):
+    """The database did not say what became of a COMMIT: it may have been carried out, or not."""
+
+    def __init__(self, message: str, ask: Callable[[], bool] | None = None) -> None:
+        super().__init__(message)
+        self._ask = ask
+
+    def carried_out(self) -> bool:
+        """Ask the database, which may take seconds; raises OutcomeUnknown if it cannot say.
+
+        Any thread may ask. Where the transaction was not carried out, it cannot be any more.
+        """
+        if self._ask is None:
+            raise self
+        return self._ask()
+
+
+class StaleWrite(Exception):
+    """A guarded write found another state than the one it was decided on."""
+
+
+class SchemaError(Exception):
+    """The database's schema is newer than this program, or missing."""
