@@ -13,10 +13,11 @@ import psycopg
 import pytest
 
 from ojs_server.store.base import Store
+from ojs_server.store.columns import RECORDS, columns_of
 from ojs_server.store.open import open_store
 from ojs_server.store.postgres.arrays import TextArray, register, texts
 from ojs_server.store.postgres.statements import STATEMENTS, claim_of
-from ojs_server.store.records import POSITION_BITS
+from ojs_server.store.records import POSITION_BITS, Held, Leased, WholeJob
 from ojs_server.store.sqlite.statements import QUERIES, of_lanes, of_rows
 from ojs_server.store.sqlite.store import SqliteStore
 from tests.postgres import Database, uncounted
@@ -24,6 +25,7 @@ from tests.store.postgres.server import query
 from tests.store.records import START, a_job, a_lease, hold, put
 
 LIMIT = 5
+OF_SEVERAL_TABLES = (Held, Leased, WholeJob)
 
 
 class Scan(msgspec.Struct, frozen=True):
@@ -530,6 +532,16 @@ def test_both_stores_have_the_same_tables_and_columns(postgres_url: str, sqlite_
             for _, column, _, not_null, *_ in connection.execute(f"PRAGMA table_info({table})")
         }
     assert set(rows) == embedded
+
+
+def test_each_field_of_a_record_has_a_column(sqlite_path: Path) -> None:
+    open_store(str(sqlite_path)).close()
+    with closing(apsw.Connection(str(sqlite_path))) as connection:
+        for record in RECORDS.values():
+            if record.table is not None and record.type not in OF_SEVERAL_TABLES:
+                found = connection.execute(f"PRAGMA table_info({record.table})")
+                named = {column.name for column in columns_of(record)}
+                assert named <= {column for _, column, *_ in found}, record.type.__name__
 
 
 def test_text_compares_bytewise_on_postgres(postgres_url: str) -> None:
