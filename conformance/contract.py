@@ -34,7 +34,7 @@ class BadPointer(ContractError):
 
 
 # What OJS says, and what the bindings of other systems add to it.
-_OWN: Final = ("openapi.yaml", "openapi-joblib.yaml")
+_OWN: Final = ("openapi.yaml", "openapi-joblib.yaml", "openapi-camunda.yaml")
 
 
 @cache

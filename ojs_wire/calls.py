@@ -10,6 +10,7 @@ from ojs_wire.values import MAX_DURATION, MAX_NAME
 MAX_RESULTS: Final = 1000
 
 Milliseconds = Annotated[int, Meta(ge=0, le=MAX_DURATION)]
+Whole = Annotated[int, Meta(ge=-(2**53), le=2**53)]
 JobIds = Annotated[list[str], Meta(max_length=10_000)]
 Names = Annotated[list[str], Meta(min_length=1, max_length=100)]
 Text = Annotated[str, Meta(max_length=MAX_NAME)]
@@ -241,6 +242,74 @@ class TaskMove(msgspec.Struct):
     worker_id: str | None = None
     result: Any = msgspec.UNSET
     error: str | dict[str, Any] | None = None
+
+
+class ActivationRequest(msgspec.Struct):
+    """Jobs are wanted, in the words of Camunda's REST API, as the requests after it."""
+
+    type: str
+    timeout: Whole
+    maxJobsToActivate: Whole
+    worker: str | None = None
+    requestTimeout: Whole | None = None
+    fetchVariable: list[str] | None = None
+    tenantIds: list[str] | None = None
+
+
+class CompletionRequest(msgspec.Struct):
+    """A job is done."""
+
+    variables: dict[str, Any] | None = None
+
+
+class FailureRequest(msgspec.Struct):
+    """A job has failed."""
+
+    retries: Whole | None = None
+    errorMessage: str | None = None
+    retryBackOff: Whole | None = None
+    variables: dict[str, Any] | None = None
+
+
+class ErrorRequest(msgspec.Struct):
+    """A job has ended with an error of the business."""
+
+    errorCode: str
+    errorMessage: str | None = None
+    variables: dict[str, Any] | None = None
+
+
+class JobChangeset(msgspec.Struct):
+    """What of a job is changed."""
+
+    retries: Whole | None = None
+    timeout: Whole | None = None
+
+
+class JobUpdateRequest(msgspec.Struct):
+    """A job is changed."""
+
+    changeset: JobChangeset
+
+
+class ProcessRequest(msgspec.Struct):
+    """A process is started."""
+
+    processDefinitionId: str | None = None
+    processDefinitionKey: str | int | None = None
+    processDefinitionVersion: Whole | None = None
+    variables: dict[str, Any] | None = None
+    awaitCompletion: bool | None = None
+    requestTimeout: Whole | None = None
+    fetchVariables: list[str] | None = None
+    startInstructions: list[Any] | None = None
+    tenantId: str | None = None
+
+
+class VariablesRequest(msgspec.Struct):
+    """Variables of a job are set."""
+
+    variables: dict[str, Any]
 
 
 class BatchRequest(msgspec.Struct):

@@ -42,6 +42,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     at_root             the parts of the API that are served without its prefix, too
     grpc_port           where its clients look for gRPC; None: they know none
     serves_joblib       the calls of the job manager's own clients are served, too
+    serves_camunda      the calls of Camunda's REST API for jobs are served, too
     """
 
     heartbeat_interval_ms: int = 5_000
@@ -68,6 +69,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     at_root: tuple[str, ...] = ()
     grpc_port: int | None = None
     serves_joblib: bool = False
+    serves_camunda: bool = False
 
     @property
     def dies_offline(self) -> bool:
@@ -125,6 +127,7 @@ PROFILES: Final[Mapping[str, Profile]] = {
         late_ack="accept_unfinished",
         max_wait_ms=600_000,
         grpc_port=26_500,
+        serves_camunda=True,
     ),
 }
 

@@ -3,7 +3,6 @@
 Each is admitted as the call of HTTP that does the same.
 """
 
-import hashlib
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -14,13 +13,11 @@ from ojs_server.grpc.calls import Behaviour, Rpc
 from ojs_server.grpc.proto import zeebe_pb2 as pb
 from ojs_server.http import zeebe
 from ojs_server.http.routes import V1
-from ojs_server.http.zeebe import TENANT, VERSION, Activated, Created, Wish
+from ojs_server.http.zeebe import TENANT, VERSION, Activated, Created, Wish, definition_key
 from ojs_server.ops.fetch import give_back
 from ojs_wire.codec import encode
 
 SERVICE: Final = pb.DESCRIPTOR.services_by_name["Gateway"]
-# What is said of the cluster: clients want a version of their own system.
-GATEWAY_VERSION: Final = "8.8.0"
 # A stream takes so many jobs at a time, so that few wait for a client that does not read.
 _PUSHED: Final = 16
 
@@ -63,7 +60,7 @@ async def _topology(rpc: Rpc, message: pb.TopologyRequest) -> pb.TopologyRespons
         clusterSize=1,
         partitionsCount=1,
         replicationFactor=1,
-        gatewayVersion=GATEWAY_VERSION,
+        gatewayVersion=zeebe.GATEWAY_VERSION,
     )
 
 
@@ -126,11 +123,6 @@ def _job(job: Activated) -> pb.ActivatedJob:
         variables=encode(job.variables).decode(),
         tenantId=TENANT,
     )
-
-
-def definition_key(process: str) -> int:
-    """A key for a process, the same each time: there are no definitions that could have one."""
-    return int.from_bytes(hashlib.sha256(process.encode()).digest()[:6])
 
 
 async def _complete(rpc: Rpc, message: pb.CompleteJobRequest) -> pb.CompleteJobResponse:

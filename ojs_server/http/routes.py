@@ -16,6 +16,7 @@ from ojs_server.http import (
     blackboard,
     bulk,
     bulk_enqueue,
+    camunda,
     checkpoints,
     cron,
     dead_letter,
@@ -314,6 +315,9 @@ TENANTED: Final[frozenset[Handler]] = frozenset(
         *(webhooks.deliveries, webhooks.delivery, webhooks.replay),
         *(workflows.create, workflows.listing, workflows.detail, workflows.cancel),
         workflows.progress,
+        *(camunda.activate, camunda.complete, camunda.fail, camunda.throw, camunda.update),
+        *(camunda.resolve, camunda.create, camunda.cancel, camunda.set_variables),
+        camunda.topology,
         *(schemas.named, schemas.versions, schemas.detail),
         *(schema_trials.validate, schema_trials.compatibility),
         *(tenants.detail, tenants.stats, tenants.jobs),
@@ -369,9 +373,32 @@ JOBLIB: Final[tuple[Route, ...]] = (
 )
 
 
+def _camunda(
+    method: str, path: str, handler: Handler, roles: frozenset[Role], *, waits: bool = False
+) -> Route:
+    return Route(method, f"/v2{path}", handler, roles, plain=True, problems=True, waits=waits)
+
+
+# The calls of Camunda's REST API for jobs.
+CAMUNDA: Final[tuple[Route, ...]] = (
+    _camunda("POST", "/jobs/activation", camunda.activate, _WORK, waits=True),
+    _camunda("POST", "/jobs/{key}/completion", camunda.complete, _WORK),
+    _camunda("POST", "/jobs/{key}/failure", camunda.fail, _WORK),
+    _camunda("POST", "/jobs/{key}/error", camunda.throw, _WORK),
+    _camunda("PATCH", "/jobs/{key}", camunda.update, _WORK),
+    _camunda("POST", "/incidents/{key}/resolution", camunda.resolve, _OPERATE),
+    _camunda("POST", "/process-instances", camunda.create, _ENQUEUE, waits=True),
+    _camunda("POST", "/process-instances/{key}/cancellation", camunda.cancel, _ENQUEUE),
+    _camunda("PUT", "/element-instances/{key}/variables", camunda.set_variables, _WORK),
+    _camunda("GET", "/topology", camunda.topology, _ANYONE),
+)
+
+
 def routes_of(profile: Profile) -> tuple[Route, ...]:
     """The routes that are served under a profile."""
-    return ROUTES + at_root(profile.at_root) + (JOBLIB if profile.serves_joblib else ())
+    routes = ROUTES + at_root(profile.at_root)
+    routes += JOBLIB if profile.serves_joblib else ()
+    return routes + (CAMUNDA if profile.serves_camunda else ())
 
 
 class Router:

@@ -43,6 +43,8 @@ MOST_AT_ONCE: Final = 1000
 USUAL_WAIT_MS: Final = 10_000
 VERSION: Final = 1
 TENANT: Final = "<default>"
+# What is said of the cluster: clients want a version of their own system.
+GATEWAY_VERSION: Final = "8.8.0"
 _PROCESS: Final = "bpmn_process_id"
 _RETRIES: Final = 3
 
@@ -154,6 +156,11 @@ def process_of(meta: bytes) -> str | None:
     """The id of the process that a job was started as."""
     given = _meta.decode(meta).bpmn_process_id
     return given if isinstance(given, str) else None
+
+
+def definition_key(process: str) -> int:
+    """A key for a process, the same each time: there are no definitions that could have one."""
+    return int.from_bytes(hashlib.sha256(process.encode()).digest()[:6])
 
 
 async def complete(call: Call, key: int, variables: Mapping[str, Any]) -> None:

@@ -151,7 +151,7 @@ def test_the_data_files_are_found_as_resources(installed: Installed) -> None:
     }
     # The judge brings copies of its own: it must not read those of what it judges.
     for package in ("ojs_server", "conformance"):
-        for name in ("openapi.yaml", "openapi-joblib.yaml"):
+        for name in ("openapi.yaml", "openapi-joblib.yaml", "openapi-camunda.yaml"):
             sources[f"{package}/data/{name}"] = ROOT / name
         spec = _files(ROOT / "spec")
         sources |= {f"{package}/data/{file.relative_to(ROOT)}": file for file in spec}

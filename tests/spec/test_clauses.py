@@ -9,7 +9,7 @@ from ojs_server.domain.job import STATES
 from ojs_server.domain.retry import DEFAULT
 from ojs_server.domain.retry import MEMBERS as RETRY_MEMBERS
 from ojs_server.http.dialects import ALIASES
-from ojs_server.http.routes import CANONICAL, JOBLIB, ROUTES
+from ojs_server.http.routes import CAMUNDA, CANONICAL, JOBLIB, ROUTES
 from ojs_wire import codes
 from tests.spec.clauses import (
     FILE,
@@ -110,14 +110,14 @@ def test_the_introduction_lists_every_file() -> None:
 
 
 def test_every_path_is_one_of_the_servers() -> None:
-    known = {(route.method, route.path) for route in ROUTES + JOBLIB}
+    known = {(route.method, route.path) for route in ROUTES + JOBLIB + CAMUNDA}
     for name, text in texts().items():
         assert set(CALL.findall(text)) <= known, name
 
 
 def test_every_path_of_the_server_is_in_a_clause() -> None:
     named = {call for path in files() for call in CALL.findall(path.read_text(encoding="utf-8"))}
-    assert {(route.method, route.path) for route in CANONICAL + JOBLIB} <= named
+    assert {(route.method, route.path) for route in CANONICAL + JOBLIB + CAMUNDA} <= named
 
 
 def test_the_other_spellings_are_those_of_the_server() -> None:

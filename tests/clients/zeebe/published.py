@@ -53,6 +53,7 @@ class Program(msgspec.Struct, frozen=True):
 
 ZEEBE_NODE = Program("zeebe_node.js", NODE_MODULES / "zeebe-node")
 PYZEEBE = Program("pyzeebe_scenarios.py", PYTHON)
+CAMUNDA_SDK = Program("camunda_sdk.js", NODE_MODULES / "@camunda8" / "sdk")
 OJS_V1 = Program("ojs_v1.js", NODE_MODULES / "@grpc" / "grpc-js")
 
 

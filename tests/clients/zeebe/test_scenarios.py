@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.clients.zeebe.published import OJS_V1, PYZEEBE, ZEEBE_NODE, play
+from tests.clients.zeebe.published import CAMUNDA_SDK, OJS_V1, PYZEEBE, ZEEBE_NODE, play
 
 pytestmark = [pytest.mark.clients, pytest.mark.long]
 
@@ -10,6 +10,7 @@ pytestmark = [pytest.mark.clients, pytest.mark.long]
 PLAYED = {
     "zeebe-node": (ZEEBE_NODE, 30, ("--profile", "zeebe")),
     "pyzeebe": (PYZEEBE, 12, ("--profile", "zeebe")),
+    "@camunda8/sdk": (CAMUNDA_SDK, 8, ("--profile", "zeebe")),
     "ojs.v1": (OJS_V1, 18, ()),
 }
 
