@@ -19,7 +19,7 @@ COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-h
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup postgres run demo test test-distribution browser test-browser clients test-clients bench bench-long bench-check bench-scheduled bench-worker bench-streams bench-announce bench-bloat bench-jit proto lint format check conformance faults chaos fuzz lock clean again
+.PHONY: help setup postgres run demo test test-distribution browser test-browser clients test-clients bench bench-long bench-check bench-scheduled bench-worker bench-streams bench-announce bench-gateway bench-bloat bench-jit proto lint format check conformance faults chaos fuzz lock clean again
 .DELETE_ON_ERROR:
 
 help: ## List the targets
@@ -94,6 +94,9 @@ bench-streams: $(VENV)/.dev ## Measure 500 event streams and 50 WebSockets under
 
 bench-announce: $(VENV)/.dev ## Fail where tasks are announced late by Socket.IO, on both stores (1 minute)
 	$(BIN)/python -m benchmarks.announce $(ARGS)
+
+bench-gateway: $(VENV)/.dev ## Fail where workers of Zeebe that wait cost much, or are handed jobs late, on both stores (1 minute)
+	$(BIN)/python -m benchmarks.gateway $(ARGS)
 
 bench-bloat: $(VENV)/.dev ## Fail where a store has grown after 2 million jobs that are gone again, on both stores (20 minutes)
 	$(BIN)/python -m benchmarks.bloat $(ARGS)

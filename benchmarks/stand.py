@@ -24,6 +24,7 @@ STORES: Final[tuple[StoreKind, ...]] = ("sqlite", "postgres")
 
 REPORTS: Final = Path("build/benchmarks")
 _LISTENS = re.compile(r"listens on http://[^:]+:(\d+)")
+_GRPC = re.compile(r"serves gRPC on [^:]+:(\d+)")
 _JSON: Final = {"Content-Type": "application/json"}
 
 
@@ -71,6 +72,8 @@ class Served(msgspec.Struct, frozen=True):
 
     port: int
     process: int
+    # Where it serves gRPC; 0 where it does not.
+    grpc: int = 0
 
     def cpu_s(self) -> float:
         """Seconds of processor time that it has used; as Linux tells it."""
@@ -111,9 +114,12 @@ def running(module: str, address: str, *options: str, core: int | None = None) -
         if core is not None:
             # Its threads, which it has not begun yet, will be there too.
             os.sched_setaffinity(process.pid, {core})
+        grpc = 0
         for line in process.stdout:
+            if serves := _GRPC.search(line):
+                grpc = int(serves[1])
             if listens := _LISTENS.search(line):
-                yield Served(int(listens[1]), process.pid)
+                yield Served(int(listens[1]), process.pid, grpc)
                 return
         raise RuntimeError(f"the server did not start; it exited {process.wait()}")
     finally:
