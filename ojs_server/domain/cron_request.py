@@ -76,7 +76,10 @@ def parse_changes(body: Mapping[str, Any], *, tenant: str | None = None) -> Cron
         enabled=_enabled(body),
         description=_description(body.get("description")),
         template=template,
-        parts={key: body[key] for key in _JOB_MEMBERS.intersection(body) if body[key] is not None},
+        # Not by way of the set, whose order differs between processes.
+        parts={
+            key: value for key, value in body.items() if value is not None and key in _JOB_MEMBERS
+        },
     )
 
 

@@ -70,7 +70,7 @@ KNOWN: Final = OPTIONS | _ENVELOPE | _MANAGED
 
 def merge(body: dict[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
     """Collect the options that a body gives at either place; those in `options` win."""
-    given = {name: body[name] for name in OPTIONS.intersection(body) if body[name] is not None}
+    given = {name: value for name, value in body.items() if value is not None and name in OPTIONS}
     for name, value in options.items():
         if value is not None:
             # Also where the option has another name than the field it outranks.

@@ -144,7 +144,7 @@ async def _by_filter(call: Call, action: Action, body: dict[str, Any], meant: Me
 
 def _flat(body: Mapping[str, Any]) -> dict[str, Any]:
     """The members of a filter that stand in the body itself."""
-    return {name: body[name] for name in MEMBERS.intersection(body) if body[name] is not None}
+    return {name: value for name, value in body.items() if value is not None and name in MEMBERS}
 
 
 def _unconfirmed() -> InvalidRequest:

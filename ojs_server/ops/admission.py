@@ -106,7 +106,7 @@ class Admission:
                 limit = max(0, min(limit, pool.concurrency - sum(active.values())))
             order = order_of(work, wish, pool, active)
         room = {name: max(0, most - self._active(name)) for name, most in self._tenants.items()}
-        limited = self._limited.intersection(wish.queues)
+        limited = sorted(self._limited.intersection(wish.queues))
         for queue in limited:
             free = limits.room(self._row(queue), work.now)
             if free.count is not None:
@@ -114,7 +114,7 @@ class Admission:
         taken = self._admitted(
             wish, limit, lambda count, kept: claim_shared(work, wish, count, room, kept, order)
         )
-        for queue in sorted(limited):
+        for queue in limited:
             self._started(queue, sum(one.job.queue == queue for one in taken))
         return taken
 

@@ -91,6 +91,16 @@ def test_the_job_may_stand_apart_or_beside() -> None:
         "args": [1],
         "queue": "q",
     }
+    # In the order in which it was written, on every server.
+    many = {
+        "retry": {},
+        "queue": "q",
+        "args": [],
+        "timeout": 1,
+        "priority": 1,
+        "type": "t",
+    }
+    assert list(template_from(**many)) == list(many)
     # An entry that is sent back as it was read says everything twice.
     assert template_from(job_template=job, type="other", queue="r", id="a") == job
 
