@@ -37,6 +37,8 @@ def test_a_play_has_what_it_is_about(tmp_path: Path) -> None:
         b"> /ojs/v1/events/stream",
         b"at last",
         b'"outcome":"fail"',
+        b"by the clock",
+        b'"steps_completed":3',
         b"\nqueue_counts ",
     ):
         assert part in said

@@ -14,7 +14,7 @@ from ojs_server.app import Application, Server
 from ojs_server.settings import Settings
 from ojs_server.store.open import open_store
 from ojs_wire.values import RisingIds
-from ojs_worker import Client, Context, Retry, Worker
+from ojs_worker import Client, Context, Retry, Worker, chain, group
 from ojs_worker import environment as of_worker
 from ojs_worker.testing.asgi import AsgiTransport
 from ojs_worker.transport import Reply, Request
@@ -118,13 +118,16 @@ async def running(path: Path, seed: int, hands: Hands) -> AsyncIterator[Heard]:
 
 
 async def play(path: Path, seed: int, hands: Hands) -> list[bytes]:
-    """Run jobs of all kinds, some of them late, from their enqueue to their end."""
+    """Run jobs, a workflow and a cron entry, from their enqueue to their end."""
     async with running(path, seed, hands) as heard:
         environment = worker_environment(seed + 1, hands)
         chance = random.Random(seed + 2)
         client = Client(transport=heard, environment=environment)
         async with make_worker(heard, environment):
             jobs = []
+            steps = client.request("slow", [1.5]), client.request("fails", [1])
+            flow = await client.start(chain(*steps, group(*steps)))
+            await client.put_cron("often", "*/10 * * * * *", "blocks", ["by the clock"])
             for number in range(JOBS):
                 job = await client.enqueue(
                     *chance.choice(
@@ -141,6 +144,9 @@ async def play(path: Path, seed: int, hands: Hands) -> list[bytes]:
                 await asyncio.sleep(chance.random())
             for job in jobs:
                 await client.result(job)
+            await client.delete_cron("often")
+            await asyncio.sleep(60)
+            await client.get_workflow(flow["id"])
         return heard.lines
 
 
