@@ -19,7 +19,9 @@ _config: Final = msgspec.json.Decoder(QueueConfig)
 class QueueWrites(Writing):
     """Queues in a write transaction."""
 
+    # The configured queues, as they were when the transaction began.
     configs: Mapping[str, QueueConfig]
+    # The maintenance that was on then.
     maintenance: Maintenance | None = None
 
     def set_paused(self, queue: str, paused: bool) -> None:

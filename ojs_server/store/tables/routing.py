@@ -14,6 +14,7 @@ _routing: Final = msgspec.json.Decoder(Routing)
 class RoutingWrites(Writing):
     """Routing in a write transaction."""
 
+    # By type, as it was when the transaction began.
     routings: Routings
 
     def save_routing(self, job_type: str, routing: Routing) -> None:

@@ -17,6 +17,7 @@ from ojs_server.store.tables.statements import Statements, Writing
 class SchemaWrites(Writing):
     """Schemas in a write transaction."""
 
+    # As they were when the transaction began.
     schemas: Marks
 
     def insert_schema(self, schema: Schema) -> bool:
