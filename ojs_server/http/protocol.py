@@ -23,6 +23,8 @@ from ojs_server.http.cycle import WholeCycle, answer, expecting, reply
 from ojs_server.http.framing import FramedHttp
 from ojs_server.http.heads import MOST, Head, head_of, length_after
 from ojs_server.http.lingering import linger
+from ojs_server.http.preface import PREFACE, wrong_port
+from ojs_server.http.services import Ports
 from ojs_server.http.unfinished import crowded, give_up, refusal, stopping, too_slow
 
 if TYPE_CHECKING:
@@ -81,9 +83,12 @@ class BoundedHttp(FramedHttp):
     # It was told to end.
     _leaves = False
 
-    def __init__(self, *given: Any, crowd: Crowd | None = None, **named: Any) -> None:
+    def __init__(
+        self, *given: Any, crowd: Crowd | None = None, ports: Ports | None = None, **named: Any
+    ) -> None:
         super().__init__(*given, **named)
         self._crowd = crowd
+        self._ports = ports or Ports()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A client is there."""
@@ -119,6 +124,11 @@ class BoundedHttp(FramedHttp):
                 self._begin(known, data[len(head) :])
                 return
         self._given = head
+        # None before the first request.
+        cycle: Any = self.cycle
+        if cycle is None and self._between and data.startswith(PREFACE):
+            self._end_with(wrong_port(self._ports))
+            return
         self.parse(data)
         if not (self._between or self._ended) and self.transport.get_protocol() is self:
             # To parse takes the alarm back.

@@ -43,6 +43,26 @@ async def test_a_kill_loses_nothing(store_url: str) -> None:
         assert (await ojs.Ack(job_id=held.id)).acknowledged
 
 
+async def test_a_client_at_the_port_of_http_is_told_the_right_one(sqlite_store: Path) -> None:
+    async with running(f"sqlite:///{sqlite_store}", *ANY) as node:
+        where = f"gRPC is served on port {node.grpc.rpartition(':')[2]}"
+        async with aio.insecure_channel(node.url.removeprefix("http://")) as channel:
+            with pytest.raises(aio.AioRpcError) as caught:
+                await stub(channel).Health()
+        assert caught.value.code() is StatusCode.UNAVAILABLE
+        # That client says itself only what it has met.
+        assert "http1.x" in (caught.value.details() or "")
+        host, port = node.url.removeprefix("http://").split(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+        answer = (await reader.read()).decode()
+        assert answer.startswith("HTTP/1.1 400 ")
+        assert where in answer
+        writer.close()
+        assert await node.stop() == 0
+    assert any(where in line for line in node.output)
+
+
 async def test_a_port_that_is_taken_refuses_the_start(sqlite_store: Path, tmp_path: Path) -> None:
     async with running(f"sqlite:///{sqlite_store}", *ANY) as node:
         taken = node.grpc.rpartition(":")[2]
