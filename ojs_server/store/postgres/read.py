@@ -12,7 +12,7 @@ from ojs_server.store.postgres.silence import Silence
 from ojs_server.store.postgres.statements import STATEMENTS, PostgresStatements, can_hold
 from ojs_server.store.records import Contended
 from ojs_server.store.tables.contract import Reader
-from ojs_server.store.tables.statements import Column
+from ojs_server.store.tables.statements import Values
 
 
 class PostgresReader(PostgresStatements, Reader):
@@ -50,12 +50,12 @@ class PostgresReader(PostgresStatements, Reader):
             plan_by_index(connection, local=True)
             yield
 
-    def run_batch(self, name: str, columns: Sequence[Column]) -> int:
+    def run_batch(self, name: str, columns: Sequence[Values]) -> int:
         """Run a statement for all rows of a table; answers how many rows it touched."""
         statement = STATEMENTS[name]
         return self._touched(statement.sql, statement.bound(columns))
 
-    def all_batch(self, name: str, columns: Sequence[Column]) -> list[Any]:
+    def all_batch(self, name: str, columns: Sequence[Values]) -> list[Any]:
         """Run a statement for all rows of a table; answers the rows it returns."""
         statement = STATEMENTS[name]
         return self._rows(statement.sql, statement.bound(columns))

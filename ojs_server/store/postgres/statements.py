@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ojs_server.store.postgres.arrays import TYPES, Array, Packer
 from ojs_server.store.queries import Dialect, Query, load_queries
-from ojs_server.store.tables.statements import Column, Statements
+from ojs_server.store.tables.statements import Statements, Values
 
 PACKAGE: Final = "ojs_server.store.postgres"
 
@@ -23,7 +23,7 @@ class Statement(Query, frozen=True, eq=False):
     # Whether the same row twice does what it does once.
     repeatable: bool = False
 
-    def packed(self, columns: Sequence[Column]) -> list[bytes]:
+    def packed(self, columns: Sequence[Values]) -> list[bytes]:
         """The columns of a table, each as a packed array."""
         count = len(columns[0])
         if self.repeatable and 0 < count < PLANNED_FOR:
@@ -32,7 +32,7 @@ class Statement(Query, frozen=True, eq=False):
         packers = _packers(self.types)
         return [pack(column) for pack, column in zip(packers, columns, strict=True)]
 
-    def bound(self, columns: Sequence[Column]) -> dict[str, Array]:
+    def bound(self, columns: Sequence[Values]) -> dict[str, Array]:
         """The same by the names of the columns, for the driver."""
         assert self.rows is not None
         arrays = zip(self.types, self.packed(columns), strict=True)

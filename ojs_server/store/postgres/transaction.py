@@ -40,7 +40,7 @@ from ojs_server.store.tables.contract import WIPED, Tx
 from ojs_server.store.tables.events import Events
 from ojs_server.store.tables.jobs import check_written, in_turn
 from ojs_server.store.tables.sharing import waiting_in
-from ojs_server.store.tables.statements import Column, Writing
+from ojs_server.store.tables.statements import Values, Writing
 from ojs_wire.codec import encode
 
 # A notice of more than 8000 bytes is refused by the database.
@@ -77,17 +77,17 @@ class PostgresTx(PostgresStatements, Tx):
     def _touched(self, sql: str, bound: Mapping[str, Any]) -> int:
         return self._pipe.touched(sql, bound)
 
-    def run_batch(self, name: str, columns: Sequence[Column]) -> int:
+    def run_batch(self, name: str, columns: Sequence[Values]) -> int:
         """Run a statement for all rows of a table; answers how many rows it touched."""
         statement = STATEMENTS[name]
         return self._pipe.touched(statement.sql, statement.packed(columns))
 
-    def all_batch(self, name: str, columns: Sequence[Column]) -> list[Any]:
+    def all_batch(self, name: str, columns: Sequence[Values]) -> list[Any]:
         """Run a statement for all rows of a table; answers the rows it returns."""
         statement = STATEMENTS[name]
         return self._pipe.rows(statement.sql, statement.packed(columns))
 
-    def _send(self, name: str, columns: Sequence[Column], look: Look | None = None) -> None:
+    def _send(self, name: str, columns: Sequence[Values], look: Look | None = None) -> None:
         """Run a statement for all rows, whose answer nobody waits for; its errors come later."""
         if columns[0]:
             statement = STATEMENTS[name]

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import apsw
 
 from ojs_server.store.queries import Dialect, Query, load_queries
-from ojs_server.store.tables.statements import Column, Statements
+from ojs_server.store.tables.statements import Statements, Values
 
 PACKAGE: Final = "ojs_server.store.sqlite"
 # JSON lies in columns of text.
@@ -45,11 +45,11 @@ class SqliteStatements(Statements):
         """Run a statement; answers the rows it returns."""
         return self._connection.execute(QUERIES[name].sql, bound).fetchall()
 
-    def run_batch(self, name: str, columns: Sequence[Column]) -> int:
+    def run_batch(self, name: str, columns: Sequence[Values]) -> int:
         """Run a statement for all rows of a table; answers how many rows it touched."""
         return sum(self._connection.changes() for _ in self._parts(name, columns))
 
-    def all_batch(self, name: str, columns: Sequence[Column]) -> list[Any]:
+    def all_batch(self, name: str, columns: Sequence[Values]) -> list[Any]:
         """Run a statement for all rows of a table; answers the rows it returns."""
         return [row for part in self._parts(name, columns) for row in part.fetchall()]
 
@@ -57,7 +57,7 @@ class SqliteStatements(Statements):
         """This store takes every text."""
         return True
 
-    def _parts(self, name: str, columns: Sequence[Column]) -> Iterator[apsw.Cursor]:
+    def _parts(self, name: str, columns: Sequence[Values]) -> Iterator[apsw.Cursor]:
         query = QUERIES[name]
         for part in parts(len(columns[0])):
             own = [column[part] for column in columns]
@@ -142,7 +142,7 @@ class Binding(NamedTuple):
         return of_rows(query, self.rows, self.empty, self.alike, filled=self.filled)
 
 
-def binding(columns: Sequence[Column]) -> Binding:
+def binding(columns: Sequence[Values]) -> Binding:
     """What is to be bound for rows, of which most say little of their own.
 
     Most columns of most rows are empty, and those of a large set say the same of each job.

@@ -8,7 +8,7 @@ from ojs_server.domain.happened import AlikeEvents, Happened
 from ojs_server.domain.job import Event
 from ojs_server.store.event_log import read_page
 from ojs_server.store.records import POSITION_BITS, EventFilter, EventPage, EventTally, LogSpan
-from ojs_server.store.tables.statements import Column, Statements
+from ojs_server.store.tables.statements import Statements, Values
 from ojs_server.store.tables.statistics import StatisticsWrites
 
 # Behind every place in the log.
@@ -33,7 +33,7 @@ class EventWrites(StatisticsWrites):
         self.run_columns("insert_events", **columns)
         return int(columns["pos"][-1])
 
-    def event_columns(self, events: Events) -> dict[str, Column]:
+    def event_columns(self, events: Events) -> dict[str, Values]:
         """Events, of which there are some, as they are bound, each at the next position."""
         count = len(events)
         runs = events.runs if isinstance(events, Happened) else (events,)
@@ -71,7 +71,7 @@ class EventWrites(StatisticsWrites):
         return removed
 
 
-def _columns_of(events: Sequence[Event]) -> Sequence[Column]:
+def _columns_of(events: Sequence[Event]) -> Sequence[Values]:
     if not isinstance(events, AlikeEvents):
         rows = [(one.type, one.subject, one.queue, one.job_type, one.own) for one in events]
         return list(zip(*rows, strict=True))

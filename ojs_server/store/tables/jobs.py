@@ -6,7 +6,7 @@ from ojs_server.domain.job import Change, Job, StoredJob
 from ojs_server.domain.siblings import Siblings
 from ojs_server.store.errors import StaleWrite
 from ojs_server.store.records import Claimed, Keyed, WholeJob
-from ojs_server.store.tables.statements import Column, Statements, Writing, by_name
+from ojs_server.store.tables.statements import Statements, Values, Writing, by_name
 
 
 class JobEnds(Statements):
@@ -61,13 +61,13 @@ class JobWrites(Writing, JobEnds):
             found.setdefault(one.unique_key, []).append(one.job)
         return found
 
-    def new_jobs(self, name: str, jobs: Sequence[StoredJob]) -> Sequence[Column]:
+    def new_jobs(self, name: str, jobs: Sequence[StoredJob]) -> Sequence[Values]:
         """New jobs, of which there are some, as the columns that a statement takes."""
         if not isinstance(jobs, Siblings):
             return self.columns_of(name, jobs)
         count = len(jobs)
         alike = self.columns_of(name, [StoredJob(jobs.like, b"", b"")])
-        own: dict[str, Column] = {
+        own: dict[str, Values] = {
             "id": jobs.ids,
             "seq": jobs.places,
             "size": jobs.sizes,

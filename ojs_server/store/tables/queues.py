@@ -9,7 +9,7 @@ from ojs_server.domain.job import STATES, Job
 from ojs_server.domain.maintenance import Maintenance
 from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.store.records import BYTES, QueueCounts, QueueLoad, QueueSums, Span
-from ojs_server.store.tables.statements import Column, Statements, Writing, by_name
+from ojs_server.store.tables.statements import Statements, Values, Writing, by_name
 from ojs_wire.codec import encode
 
 _COUNTED: Final = (*STATES, BYTES)
@@ -32,7 +32,7 @@ class QueueWrites(Writing):
         """Move the counters of queues: jobs by state, and `BYTES`."""
         self.run_columns("add_counts", **self.count_columns(deltas))
 
-    def count_columns(self, deltas: Mapping[str, Mapping[str, int]]) -> dict[str, Column]:
+    def count_columns(self, deltas: Mapping[str, Mapping[str, int]]) -> dict[str, Values]:
         """What counters move by, as it is bound."""
         rows = [
             (queue, self.node, self.now, *[by.get(name, 0) for name in _COUNTED])

@@ -10,7 +10,8 @@ from ojs_server.store.errors import StaleWrite
 from ojs_server.store.queries import Query
 from ojs_server.store.records import MAX_POSITIONS
 
-Column = Sequence[Any]
+# The values of a column, one for each row.
+Values = Sequence[Any]
 Returned = TypeVar("Returned")
 
 
@@ -28,14 +29,14 @@ class Statements(ABC):
         """Run a statement; answers the rows it returns."""
 
     @abstractmethod
-    def run_batch(self, name: str, columns: Sequence[Column]) -> int:
+    def run_batch(self, name: str, columns: Sequence[Values]) -> int:
         """Run a statement once for all rows of a table; answers how many rows it touched.
 
         The columns, each with a value for each row, are in the order of the statement's own.
         """
 
     @abstractmethod
-    def all_batch(self, name: str, columns: Sequence[Column]) -> list[Any]:
+    def all_batch(self, name: str, columns: Sequence[Values]) -> list[Any]:
         """Run a statement once for all rows of a table; answers the rows it returns."""
 
     @abstractmethod
@@ -50,12 +51,12 @@ class Statements(ABC):
         """Run a statement for records; answers the rows it returns."""
         return self.all_batch(name, self.columns_of(name, records)) if records else []
 
-    def run_columns(self, name: str, /, **columns: Column) -> int:
+    def run_columns(self, name: str, /, **columns: Values) -> int:
         """Run a statement for rows, of which each column is named; answers how many it touched."""
         given = self.in_order(name, columns)
         return self.run_batch(name, given) if given[0] else 0
 
-    def all_columns(self, name: str, /, **columns: Column) -> list[Any]:
+    def all_columns(self, name: str, /, **columns: Values) -> list[Any]:
         """Run a statement for rows, of which each column is named; answers the rows it returns."""
         given = self.in_order(name, columns)
         return self.all_batch(name, given) if given[0] else []
@@ -85,14 +86,14 @@ class Statements(ABC):
             raise TypeError(f"{name} does not return a {record.__name__}")
         return list(map(query.read, rows))
 
-    def columns_of(self, name: str, records: Sequence[Any]) -> Sequence[Column]:
+    def columns_of(self, name: str, records: Sequence[Any]) -> Sequence[Values]:
         """Records, of which there are some, as the columns of the rows that a statement takes."""
         rows = self.queries[name].rows
         if rows is None or rows.of is None:
             raise TypeError(f"{name} takes no records")
         return list(zip(*map(rows.of, records), strict=True))
 
-    def in_order(self, name: str, columns: Mapping[str, Column]) -> Sequence[Column]:
+    def in_order(self, name: str, columns: Mapping[str, Values]) -> Sequence[Values]:
         """Named columns in the order in which a statement takes them."""
         rows = self.queries[name].rows
         if rows is None or len(columns) != len(rows.names):
@@ -110,10 +111,10 @@ class Statements(ABC):
         return [item for item in ids if self.can_hold(item)]
 
 
-def by_name(rows: Iterable[Row], *names: str) -> dict[str, Column]:
+def by_name(rows: Iterable[Row], *names: str) -> dict[str, Values]:
     """Rows as columns of these names."""
     listed = list(rows)
-    columns: Iterable[Column] = zip(*listed, strict=True) if listed else [()] * len(names)
+    columns: Iterable[Values] = zip(*listed, strict=True) if listed else [()] * len(names)
     return dict(zip(names, columns, strict=True))
 
 
