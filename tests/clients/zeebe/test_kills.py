@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.clients.zeebe.published import PYZEEBE, ZEEBE_NODE, begin, end
+from tests.clients.zeebe.published import CAMUNDA_SDK, PYZEEBE, ZEEBE_NODE, begin, end
 from tests.e2e.node import Node, insist, running, until
 
 pytestmark = [pytest.mark.clients, pytest.mark.long]
@@ -17,6 +17,7 @@ JOBS = 60
 WORKERS = {
     "zeebe-node": (ZEEBE_NODE, "zeebe_node_worker.js"),
     "pyzeebe": (PYZEEBE, "pyzeebe_worker.py"),
+    "@camunda8/sdk": (CAMUNDA_SDK, "camunda_sdk_worker.js"),
 }
 
 
@@ -36,7 +37,8 @@ async def test_a_killed_server_loses_no_job(store_url: str, name: str) -> None:
     ):
         for number in range(JOBS):
             await insist(client, node, "/ojs/v1/jobs", {"type": "slow", "args": [{"n": number}]})
-        process = await begin(program.command(worker), [node.grpc, "slow"])
+        address = node.url if program is CAMUNDA_SDK else node.grpc
+        process = await begin(program.command(worker), [address, "slow"])
         done: Counter[str] = Counter()
         assert process.stdout is not None
         try:
