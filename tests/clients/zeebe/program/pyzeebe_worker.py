@@ -10,10 +10,13 @@ async def main() -> None:
     """Work until the end of the standard input."""
     address, task_type = sys.argv[1:3]
     worker = ZeebeWorker(
-        create_insecure_channel(address), request_timeout=2000, max_connection_retries=-1
+        create_insecure_channel(address),
+        request_timeout=2000,
+        max_connection_retries=-1,
+        poll_retry_delay=1,
     )
 
-    @worker.task(task_type=task_type, timeout_ms=2000, max_jobs_to_activate=4, max_running_jobs=4)
+    @worker.task(task_type=task_type, timeout_ms=2000, max_jobs_to_activate=4, max_running_jobs=8)
     async def task(job: Job) -> None:
         await asyncio.sleep(0.05)
         print(job.key, flush=True)
