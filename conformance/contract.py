@@ -227,8 +227,9 @@ class Contract:
             place = f"{pointer}/content"
             yield Finding(operation=label, pointer=place, message=told, side="request")
             return
-        schema = f"{pointer}/content/{escaped(media)}/schema"
-        yield from self._body(label, schema, sent.content, "request")
+        if media.endswith("json") and "schema" in body["content"][media]:
+            schema = f"{pointer}/content/{escaped(media)}/schema"
+            yield from self._body(label, schema, sent.content, "request")
 
     def _parameter(
         self, label: str, where: str, sent: httpx.Request, though: str

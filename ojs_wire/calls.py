@@ -215,6 +215,17 @@ class JoblibJobRequest(msgspec.Struct):
     worker_id: str | None = None
 
 
+class ProviderRequest(msgspec.Struct):
+    """A client of the job manager registers a provider. The published one writes `schema_`."""
+
+    category: str
+    name: str
+    content_type: str = "application/json"
+    schema: dict[str, Any] | None = None
+    schema_: dict[str, Any] | None = None
+    worker_id: str | None = None
+
+
 class PayloadRequest(msgspec.Struct):
     """The payload of a task whose job stands in the path."""
 

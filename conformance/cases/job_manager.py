@@ -78,14 +78,14 @@ async def workers_come_and_go(stage: Stage) -> None:
     worker = (await stage.post(path)).expect(201, {"last_heartbeat": "string:nonempty"})["id"]
     (await stage.call("PATCH", f"{path}/{worker}")).expect(200, {"id": worker})
     job = (await registered(stage, "mine", worker_id=worker)).expect(201)["full_name"]
-    page = {"total": 1, "limit": 50, "offset": 0, "items.0.id": worker, "items.0.job_count": 1}
+    page = {"total": 1, "limit": 50, "offset": 0, "items[0].id": worker, "items[0].job_count": 1}
     for place in (path, f"{BASE}/rooms/mine/workers"):
         (await stage.get(place)).expect(200, page)
         (await stage.get(place, limit=0)).expect(200, {"items": [], "total": 1})
     tasks = [(await submitted(stage, "mine", job)).expect(202)["id"] for _ in range(2)]
     listed = f"{BASE}/rooms/mine/tasks"
-    (await stage.get(listed, limit=1)).expect(200, {"total": 2, "items.0.id": tasks[1]})
-    (await stage.get(listed, limit=1, offset=1)).expect(200, {"items.0.id": tasks[0]})
+    (await stage.get(listed, limit=1)).expect(200, {"total": 2, "items[0].id": tasks[1]})
+    (await stage.get(listed, limit=1, offset=1)).expect(200, {"items[0].id": tasks[0]})
     await claimed(stage, worker)
     (await stage.delete(f"{path}/{worker}")).expect(204)
     lost = {"status": "failed", "error": "Worker disconnected"}

@@ -5,7 +5,15 @@ from typing import Any
 
 from conformance.case import case
 from conformance.cases.access import key_of
-from conformance.cases.job_manager import BASE, OWN, claimed, moved, registered, submitted
+from conformance.cases.job_manager import (
+    BASE,
+    OWN,
+    claimed,
+    moved,
+    problem,
+    registered,
+    submitted,
+)
 from conformance.reply import Reply
 from conformance.stage import Stage
 
@@ -110,6 +118,64 @@ async def rooms_hear_what_happens(stage: Stage) -> None:
         stage.equal([name, *seen], ["task_status_event", *wanted], "what is told of a task")
     (await stage.delete(f"{BASE}/workers/{made['worker_id']}")).expect(204)
     stage.equal(await client.event(), ["jobs_invalidate", {}], "what is told of its worker's end")
+
+
+async def provided(stage: Stage, room: str, name: str = "disk", **more: Any) -> Reply:
+    """Register a provider of a room; any answer is returned."""
+    body = {"category": "files", "name": name, "schema": {}, **more}
+    return await stage.call("PUT", f"{BASE}/rooms/{room}/providers", body)
+
+
+@case("OJS-JLB-017", "OJS-JLB-019", own_server=OWN)
+async def providers_of_rooms(stage: Stage) -> None:
+    """Providers are registered, seen from their room, silent without an answer, and go."""
+    first = (await provided(stage, "mine")).expect(201, {"full_name": "mine:files:disk"})
+    worker = first["worker_id"]
+    (await provided(stage, "mine", worker_id=worker)).expect(200, {"id": first["id"]})
+    (await provided(stage, "@global", "cloud")).expect(201)
+    problem(await provided(stage, "mine", "x", worker_id=stage.new_id()), 404, "worker-not-found")
+    path = f"{BASE}/rooms/mine/providers"
+    listed = (await stage.get(path)).expect(200, {"total": 2})["items"]
+    stage.equal(listed[1]["id"], first["id"], "the older one")
+    (await stage.get(f"{BASE}/rooms/other/providers")).expect(200, {"total": 1})
+    (await stage.get(f"{path}/mine:files:disk/info")).expect(200, {"worker_id": worker})
+    headers = {"Prefer": "wait=1"}
+    silent = await stage.call("GET", f"{path}/mine:files:disk", headers=headers)
+    problem(silent, 504, "provider-timeout")
+    stage.check("retry-after" in silent.headers, "Retry-After", "none")
+    for place in (f"{path}/mine:files:tape", f"{BASE}/rooms/other/providers/mine:files:disk"):
+        problem(await stage.get(place), 404, "provider-not-found")
+    (await stage.delete(f"{BASE}/workers/{worker}")).expect(204)
+    problem(await stage.get(f"{path}/mine:files:disk/info"), 404, "provider-not-found")
+    cloud = (await stage.get(f"{path}/@global:files:cloud/info")).expect(200)["id"]
+    (await stage.delete(f"{BASE}/providers/{cloud}")).expect(204)
+    (await stage.get(path)).expect(200, {"total": 0})
+
+
+@case("OJS-JLB-018", "OJS-JLB-020", own_server=OWN)
+async def providers_answer_reads(stage: Stage) -> None:
+    """A worker is asked once, and its answer is that of this read and of later ones."""
+    page = await connected(stage)
+    await page.call("join_room", room_id="mine")
+    made = (await provided(stage, "mine", content_type="text/plain")).expect(201)
+    stage.equal(await page.event(), ["providers_invalidate", {}], "what pages hear first")
+    name, worker = made["full_name"], await connected(stage)
+    order = {"provider_name": name, "worker_id": made["worker_id"]}
+    stage.equal(await worker.call("join_provider_room", **order), {"ok": True}, "the answer")
+    path = f"{BASE}/rooms/mine/providers/{name}"
+    reads = [stage.get(path, b="2", a="1") for _ in range(2)]
+    async with stage.waiting(*reads) as held:
+        event, asked = await worker.event()
+        seen = (event, asked["provider_name"], json.loads(asked["params"]))
+        stage.equal(seen, ("provider_request", name, {"a": "1", "b": "2"}), "what is asked")
+        headers = {"X-Request-Hash": asked["request_id"], "Content-Type": "text/plain"}
+        results = f"{BASE}/providers/{made['id']}/results"
+        (await stage.call("POST", results, raw=b"bytes", headers=headers)).expect(204)
+        for reply in [await one for one in held] + [await stage.get(path, a="1", b="2")]:
+            stage.equal(reply.expect(200).text, "bytes", "what is read")
+            stage.equal(reply.headers.get("content-type"), "text/plain", "its type")
+    told = {"provider_name": name, "request_hash": asked["request_id"]}
+    stage.equal(await page.event(), ["provider_result_ready", told], "what pages hear then")
 
 
 @case("OJS-JLB-013", own_server="jobmanager_keys")

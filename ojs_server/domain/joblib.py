@@ -49,7 +49,6 @@ STATUS_TOLD: Final[Mapping[str, str]] = {
     "job.discarded": "failed",
     "job.cancelled": "cancelled",
 }
-TOLD: Final = (JOBS_CHANGED, *STATUS_TOLD)
 
 
 class FullName(NamedTuple):

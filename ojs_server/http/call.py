@@ -149,14 +149,16 @@ class Call:
         while (await self._receive())["type"] != "http.disconnect":
             pass
 
-    async def body(self, limit: int | None = None) -> bytes:
-        """The body as it came, no larger than `limit`."""
+    async def body(self, limit: int | None = None, *, of_any_type: bool = False) -> bytes:
+        """The body as it came, no larger than `limit`, and JSON by its type unless any type will
+        do."""
         if self._whole is not None and (_FITS, limit) in self.noted:
             return self._whole
         length = self.headers.get(b"content-length", b"0")
         # What is empty is of no type, whatever its head says.
         is_empty = length == b"0" and b"transfer-encoding" not in self.headers
-        if self.headers.get(b"content-type") not in _USUAL_TYPES and not is_empty:
+        any_type = of_any_type or is_empty
+        if self.headers.get(b"content-type") not in _USUAL_TYPES and not any_type:
             self._check_media_type()
         if b"content-encoding" in self.headers:
             self._check_encoding()

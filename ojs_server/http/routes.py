@@ -32,6 +32,7 @@ from ojs_server.http import (
     middleware,
     pools,
     progress,
+    providers,
     queue_config,
     queues,
     rate_limits,
@@ -370,6 +371,14 @@ JOBLIB: Final[tuple[Route, ...]] = (
     _joblib("GET", "/rooms/{room}/workers", joblib_workers.of_room, _READ),
     _joblib("GET", "/rooms/{room}/tasks", joblib.list_tasks, _READ),
     _joblib("POST", "/rooms/{room}/tasks/{name}", joblib.submit, _ENQUEUE),
+    _joblib("PUT", "/rooms/{room}/providers", providers.put, _WORK),
+    _joblib("GET", "/rooms/{room}/providers", providers.listing, _READ),
+    _joblib("GET", "/rooms/{room}/providers/{name}/info", providers.info, _READ),
+    msgspec.structs.replace(
+        _joblib("GET", "/rooms/{room}/providers/{name}", providers.read, _READ), waits=True
+    ),
+    _joblib("POST", "/providers/{id}/results", providers.answer, _WORK),
+    _joblib("DELETE", "/providers/{id}", providers.delete, _WORK),
 )
 
 

@@ -53,6 +53,7 @@ class Stage(IntEnum):
     PRESENCE = auto()
     CLEANUP = auto()
     JOIN = auto()
+    PROVIDERS = auto()
     SESSIONS = auto()
     BEAT = auto()
     SIGNS = auto()

@@ -11,6 +11,7 @@ from ojs_server.domain.faults import Fault
 from ojs_server.domain.job import Event
 from ojs_server.domain.kind import BLOCKS, Kind
 from ojs_server.domain.profile import Recovery
+from ojs_server.domain.provider import changed
 from ojs_server.domain.reception import is_final
 from ojs_server.domain.tenant import apart
 from ojs_server.domain.workers import (
@@ -289,6 +290,15 @@ def unlink(work: Work, worker_ids: Sequence[str]) -> None:
             work.note(events.job_types_changed(room))
 
 
+def _drop_providers(work: Work, worker_id: str) -> None:
+    """Nobody answers any more for what a worker has provided."""
+    dropped = work.tx.load_providers_of([worker_id])
+    if dropped:
+        work.tx.delete_providers([one.id for one in dropped])
+    for room in sorted({one.room for one in dropped}):
+        work.note(changed(room))
+
+
 def arrival(worker: Worker, *, registered: bool) -> Event:
     """`worker.started`: what the worker has said of itself so far."""
     profile = profile_of(worker)
@@ -361,6 +371,7 @@ def noticed(work: Work, worker: Worker, at: int | None = None) -> Worker:
         dead = worker.died and worker.deleted_at is not None
         worker = msgspec.structs.replace(worker, deleted_at=work.now, died=dead)
         unlink(work, [worker.id])
+        _drop_providers(work, worker.id)
     return msgspec.structs.replace(worker, presence=found)
 
 

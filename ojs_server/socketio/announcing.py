@@ -13,16 +13,29 @@ from typing import Any, Final
 import socketio
 
 from ojs_server.domain import joblib
+from ojs_server.domain import provider as providers
 from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.job import Event
 from ojs_server.http.joblib import Shown, task_of
 from ojs_server.http.services import Services
 from ojs_server.ops.tail import Follower
-from ojs_server.socketio.connections import Connections, job_room, plain_room
+from ojs_server.socketio.connections import Connections, job_room, plain_room, provider_room
 from ojs_server.store.base import Reader
 from ojs_server.store.records import EventFilter
+from ojs_wire.codec import decode
 
 NAMESPACE: Final = "/"
+# The events of rooms that have a page ask anew.
+_INVALID: Final = {
+    joblib.JOBS_CHANGED: "jobs_invalidate",
+    providers.CHANGED: "providers_invalidate",
+}
+# The events of providers: what clients call them, and who is told.
+_OF_PROVIDERS: Final = {
+    providers.REQUESTED: ("provider_request", provider_room),
+    providers.ANSWERED: ("provider_result_ready", plain_room),
+}
+TOLD: Final = (*joblib.STATUS_TOLD, *_INVALID, *_OF_PROVIDERS)
 # How often a node whose clients have gone looks whether to follow the log any more.
 IDLE_S: Final = 1.0
 
@@ -45,7 +58,7 @@ class Announcer:
         while not tail.closed:
             await self._connections.anybody.wait()
             try:
-                follower = tail.admit(EventFilter(types=joblib.TOLD))
+                follower = tail.admit(EventFilter(types=TOLD))
             except Unavailable as error:
                 log.warning("clients of Socket.IO are turned away: %s", error.message)
                 self._connections.anybody.clear()
@@ -70,10 +83,18 @@ class Announcer:
     async def _announce(self, events: Sequence[Event]) -> None:
         tasks = await self._services.engine.read(lambda reader: _tasks(reader, events))
         for event in events:
-            if event.type == joblib.JOBS_CHANGED:
-                await self._emit("jobs_invalidate", {}, plain_room(event.subject))
+            if event.type in _INVALID:
+                await self._emit(_INVALID[event.type], {}, plain_room(event.subject))
+            elif event.type in _OF_PROVIDERS:
+                await self._announce_provider(event)
             elif (task := tasks.get(event.subject)) is not None:
                 await self._announce_task(task, joblib.STATUS_TOLD[event.type])
+
+    async def _announce_provider(self, event: Event) -> None:
+        name, place = _OF_PROVIDERS[event.type]
+        told = decode(event.own)
+        room = told.pop("room", None)
+        await self._emit(name, told, place(room or told["provider_name"]))
 
     async def _announce_task(self, task: Shown, status: str) -> None:
         if status == "pending":

@@ -10,7 +10,9 @@ import socketio
 from socketio.exceptions import ConnectionRefusedError as Refused
 
 from ojs_server.domain import joblib
+from ojs_server.domain import provider as providers
 from ojs_server.domain.errors import Denied, InvalidRequest, NotFound, OjsError, Unavailable
+from ojs_server.domain.joblib import FullName
 from ojs_server.domain.workers import is_deleted
 from ojs_server.http.errors import problem_of
 from ojs_server.http.routes import READERS
@@ -31,6 +33,13 @@ class JobRoom(msgspec.Struct, frozen=True):
     """A worker wants to hear of the tasks of a job, or does no more."""
 
     job_name: str
+    worker_id: str
+
+
+class ProviderRoom(msgspec.Struct, frozen=True):
+    """A worker wants to hear what a provider is asked, or does no more."""
+
+    provider_name: str
     worker_id: str
 
 
@@ -63,6 +72,8 @@ class Connections:
         sio.on("disconnect", self._disconnect)
         sio.on("join_job_room", self._join_job)
         sio.on("leave_job_room", self._leave_job)
+        sio.on("join_provider_room", self._join_provider)
+        sio.on("leave_provider_room", self._leave_provider)
         sio.on("join_room", self._join_room)
         sio.on("leave_room", self._leave_room)
 
@@ -118,9 +129,7 @@ class Connections:
     async def _join_job(self, sid: str, data: object = None) -> dict[str, Any]:
         async def enter(order: JobRoom, client: Client) -> None:
             name = joblib.parse_full_name(order.job_name[:MAX_NAME])
-            await self._require_worker(client, order.worker_id)
-            await self._enter(sid, client, job_room(str(name)))
-            await self._hold(client, order.worker_id)
+            await self._enter_as(sid, client, order.worker_id, job_room(str(name)))
 
         return await self._obey(sid, data, JobRoom, enter)
 
@@ -128,6 +137,27 @@ class Connections:
         return await self._obey(
             sid, data, JobRoom, lambda order, _: self._leave(sid, job_room(order.job_name))
         )
+
+    async def _join_provider(self, sid: str, data: object = None) -> dict[str, Any]:
+        async def enter(order: ProviderRoom, client: Client) -> None:
+            name = providers.parse_name(order.provider_name[:MAX_NAME])
+            await self._require_provider(name, order.worker_id)
+            await self._enter_as(sid, client, order.worker_id, provider_room(str(name)))
+
+        return await self._obey(sid, data, ProviderRoom, enter)
+
+    async def _leave_provider(self, sid: str, data: object = None) -> dict[str, Any]:
+        return await self._obey(
+            sid,
+            data,
+            ProviderRoom,
+            lambda order, _: self._leave(sid, provider_room(order.provider_name)),
+        )
+
+    async def _enter_as(self, sid: str, client: Client, worker_id: str, room: str) -> None:
+        await self._require_worker(client, worker_id)
+        await self._enter(sid, client, room)
+        await self._hold(client, worker_id)
 
     async def _join_room(self, sid: str, data: object = None) -> dict[str, Any]:
         async def enter(order: PlainRoom, client: Client) -> None:
@@ -160,6 +190,13 @@ class Connections:
             return {"error": problem_of(error, sid).body}
         return {"ok": True}
 
+    async def _require_provider(self, name: FullName, worker_id: str) -> None:
+        found = await self._services.engine.read(
+            lambda reader: reader.provider(providers.id_of(name))
+        )
+        if found is None or found.worker_id != worker_id:
+            raise providers.unknown(str(name))
+
     async def _require_worker(self, client: Client, worker_id: str) -> None:
         found = await self._services.engine.read(lambda reader: reader.workers([worker_id]))
         if not found or is_deleted(found[0].worker):
@@ -190,6 +227,11 @@ class Connections:
 def job_room(full_name: str) -> str:
     """Where the workers of a job hear of its tasks."""
     return f"jobs:{full_name}"
+
+
+def provider_room(full_name: str) -> str:
+    """Where the worker of a provider hears what that is asked."""
+    return f"providers:{full_name}"
 
 
 def plain_room(room: str) -> str:

@@ -21,6 +21,7 @@ from ojs_server.domain.job import Change, Earlier, Job, Lease, StoredJob
 from ojs_server.domain.kind import Kind
 from ojs_server.domain.limit import Limit
 from ojs_server.domain.maintenance import Maintenance
+from ojs_server.domain.provider import Provider, ProviderResult
 from ojs_server.domain.schema import SchemaMark
 from ojs_server.domain.statistics import Count
 from ojs_server.domain.version import Version
@@ -98,6 +99,8 @@ RECORDS: Final = {
         Record(Lease, "leases"),
         Record(Worker, "workers"),
         Record(Kind, "job_kinds"),
+        Record(Provider, "providers"),
+        Record(ProviderResult, "provider_results"),
         Record(CronEntry, "cron"),
         Record(CronRun, "cron_runs", {"position": "pos"}),
         Record(Workflow, "workflows", {"kind": "type"}),

@@ -21,6 +21,7 @@ from ojs_server.store.tables.jobs import JobReads, JobWrites
 from ojs_server.store.tables.kinds import KindReads, KindWrites
 from ojs_server.store.tables.leases import LeaseWrites
 from ojs_server.store.tables.limits import LimitReads, LimitWrites
+from ojs_server.store.tables.providers import ProviderReads, ProviderWrites
 from ojs_server.store.tables.queues import QueueReads, QueueWrites
 from ojs_server.store.tables.receipts import ReceiptWrites
 from ojs_server.store.tables.rooms import RoomReads, RoomWrites
@@ -47,6 +48,8 @@ WIPED = (
     "workers",
     "worker_kinds",
     "job_kinds",
+    "providers",
+    "provider_results",
     "jobs",
     "leases",
     "checkpoints",
@@ -72,6 +75,7 @@ class Tx(
     LeaseWrites,
     WorkerWrites,
     KindWrites,
+    ProviderWrites,
     RoomWrites,
     QueueWrites,
     EventWrites,
@@ -181,6 +185,7 @@ class Reader(
     BesideReads,
     WorkerReads,
     KindReads,
+    ProviderReads,
     RoomReads,
     QueueReads,
     EventReads,

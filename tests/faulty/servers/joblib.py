@@ -1,10 +1,11 @@
 """Faults of the job manager's own calls."""
 
-from ojs_server.domain import joblib
+from ojs_server.domain import joblib, provider
+from ojs_server.domain.job import Event
 from ojs_server.http import errors
 from ojs_server.http import joblib as handlers
-from ojs_server.ops import claim, rooms
-from ojs_server.socketio import connections, serving
+from ojs_server.ops import claim, presence, rooms
+from ojs_server.socketio import announcing, connections, serving
 from tests.faulty.fault import fault
 from tests.faulty.planting import put
 
@@ -76,7 +77,7 @@ def workers_of_nobody_hear_of_tasks() -> None:
 @fault("OJS-JLB-015")
 def rooms_hear_of_ends_alone() -> None:
     """Nobody is told that a task was claimed, or runs."""
-    put(joblib, "TOLD", (joblib.JOBS_CHANGED, "job.enqueued", "job.discarded"))
+    put(announcing, "TOLD", (joblib.JOBS_CHANGED, "job.enqueued", "job.discarded"))
 
 
 @fault("OJS-JLB-016")
@@ -86,3 +87,27 @@ def dropped_connections_say_nothing() -> None:
     async def nothing(*_: object) -> None: ...
 
     put(connections.Connections, "_hold", nothing)
+
+
+@fault("OJS-JLB-017")
+def providers_outlive_their_workers() -> None:
+    """A provider stays when its worker goes."""
+    put(presence, "_drop_providers", lambda *_: None)
+
+
+@fault("OJS-JLB-018")
+def every_read_asks_anew() -> None:
+    """What a provider has answered is kept for nobody."""
+    put(provider, "KEPT_MS", 0)
+
+
+@fault("OJS-JLB-019")
+def rooms_see_every_provider() -> None:
+    """A provider of one room is read from another."""
+    put(provider, "may_read", lambda *_: True)
+
+
+@fault("OJS-JLB-020")
+def pages_hear_nothing_of_providers() -> None:
+    """Nobody is told that providers have come."""
+    put(provider, "changed", lambda room: Event("providers.other", room, None, None, b"{}"))

@@ -36,7 +36,7 @@ class Api:
             raise ValueError(told)
         response.raise_for_status()
 
-    def get(self, path: str, **query: Any) -> Any:
+    def get(self, path: str, /, **query: Any) -> Any:
         """What a GET below the prefix answers."""
         answer = self.send("GET", path, params=query or None)
         self.raise_for_status(answer)

@@ -21,9 +21,13 @@ from zndraw_joblib import (
     Extension,
     JobManager,
     JobsInvalidate,
+    ProviderResultReady,
+    ProvidersInvalidate,
+    ProviderTimeoutError,
     TaskAvailable,
     TaskStatusEvent,
 )
+from zndraw_joblib.provider import Provider
 
 SOON_S = 20
 
@@ -46,6 +50,32 @@ class Pick(Extension):
 
     def run(self, vis: Any, **kwargs: Any) -> Any:
         vis.append(("pick", self.name, kwargs))
+
+
+class Shelf(dict[str, Any]):
+    """What a provider reads from; it remembers what it was asked for."""
+
+    def __init__(self, things: dict[str, Any]) -> None:
+        super().__init__(things)
+        self.asked: list[str] = []
+
+
+class Files(Provider):
+    """A provider of JSON."""
+
+    category: ClassVar[str] = "files"
+    path: str
+
+    def read(self, handler: Any) -> Any:
+        handler.asked.append(self.path)
+        return handler[self.path]
+
+
+class Frames(Files):
+    """A provider of bytes."""
+
+    category: ClassVar[str] = "frames"
+    content_type: ClassVar[str] = "image/x-frame"
 
 
 class World:
@@ -565,6 +595,79 @@ def a_claim_whose_answer_was_lost_is_repeated(world: World) -> None:
     assert claimed.task_id == task_id
     manager.start(claimed)
     manager.complete(claimed)
+
+
+@scenario
+def a_provider_that_is_silent_is_a_timeout(world: World) -> None:
+    # Nobody is told of the read: this manager has no Socket.IO.
+    manager = JobManager(world.api, max_startup_retries=1)
+    world.managers.append(manager)
+    made = manager.register_provider(Files, name="disk", handler={}, room=world.room)
+    path = f"/rooms/{world.room}/providers/{world.room}:files:disk"
+    answer = world.api.send("GET", path, params={"path": "a"}, headers={"Prefer": "wait=1"})
+    assert (answer.status_code, answer.headers["retry-after"]) == (504, "2")
+    try:
+        world.api.raise_for_status(answer)
+    except ProviderTimeoutError:
+        pass
+    else:
+        raise AssertionError("no ProviderTimeoutError")
+    assert world.api.get(f"{path}/info")["id"] == str(made)
+
+
+@scenario
+def providers_are_listed_and_leave(world: World) -> None:
+    manager = JobManager(world.api, max_startup_retries=1)
+    world.managers.append(manager)
+    manager.register_provider(Files, name="disk", handler={}, room=world.room)
+    first = manager.register_provider(Files, name="cloud", handler={})
+    assert manager.register_provider(Files, name="cloud", handler={}) == first
+    seen = world.api.get(f"/rooms/{world.room}/providers")["items"]
+    names = {one["full_name"]: one for one in seen}
+    assert names.keys() == {f"{world.room}:files:disk", "@global:files:cloud"}
+    assert names["@global:files:cloud"]["worker_id"] == str(manager.worker_id)
+    assert "path" in names["@global:files:cloud"]["schema"]["properties"]
+    manager.unregister_provider("@global:files:cloud")
+    seen = world.api.get(f"/rooms/{world.room}/providers")
+    assert [one["name"] for one in seen["items"]] == ["disk"]
+    manager.disconnect()
+    assert world.api.get(f"/rooms/{world.room}/providers")["total"] == 0
+    path = f"/rooms/{world.room}/providers/{world.room}:files:disk"
+    refused(KeyError, "provider-not-found", lambda: world.api.get(path))
+
+
+@socketio_scenario
+def a_provider_answers_reads(world: World) -> None:
+    page = world.tsio()
+    changed, ready = hear(page, ProvidersInvalidate), hear(page, ProviderResultReady)
+    page.call("join_room", {"room_id": world.room})
+    files = Shelf({"a": [1, 2]})
+    manager = world.manager()
+    manager.register_provider(Files, name="disk", handler=files, room=world.room)
+    until(lambda: changed, "the registration")
+    path = f"/rooms/{world.room}/providers/{world.room}:files:disk"
+    for _ in range(2):
+        assert world.api.get(path, path="a") == [1, 2]
+    # The second answer is the kept one.
+    assert files.asked == ["a"]
+    (told,) = until(lambda: ready, "the result")
+    assert told.provider_name == f"{world.room}:files:disk"
+    refused(
+        KeyError,
+        "provider-not-found",
+        lambda: world.api.get(f"/rooms/elsewhere/providers/{world.room}:files:disk", path="a"),
+    )
+
+
+@socketio_scenario
+def a_provider_answers_bytes_of_its_type(world: World) -> None:
+    manager = world.manager()
+    frames = Shelf({"f": b"\x00\xff"})
+    manager.register_provider(Frames, name="run", handler=frames, room=world.room)
+    path = f"/rooms/{world.room}/providers/{world.room}:frames:run"
+    answer = world.api.send("GET", path, params={"path": "f"}, headers={"Prefer": "wait=20"})
+    assert (answer.content, answer.headers["content-type"]) == (b"\x00\xff", "image/x-frame")
+    assert answer.headers["preference-applied"] == "wait=20"
 
 
 @socketio_scenario

@@ -1,0 +1,62 @@
+"""Providers, and what they answered."""
+
+from collections.abc import Iterable, Sequence
+
+from ojs_server.domain.provider import Provider, ProviderResult
+from ojs_server.store.tables.statements import Statements, Writing
+
+
+class ProviderWrites(Writing):
+    """Providers in a write transaction."""
+
+    def save_providers(self, providers: Sequence[Provider]) -> None:
+        """Store providers; one that exists keeps its moment, and becomes what the new one says."""
+        self.run_records("save_providers", sorted(providers, key=lambda one: one.id))
+
+    def load_providers(self, ids: Iterable[str]) -> dict[str, Provider]:
+        """Lock and read providers."""
+        return {one.id: one for one in self.read_ids(Provider, "load_providers", ids)}
+
+    def load_providers_of(self, worker_ids: Iterable[str]) -> list[Provider]:
+        """Lock and read the providers that these workers answer for."""
+        return self.read_ids(Provider, "load_providers_of", worker_ids)
+
+    def delete_providers(self, ids: Sequence[str]) -> None:
+        """Forget providers, with what they answered."""
+        self.run_ids("delete_provider_results", ids)
+        self.run_ids("delete_providers", ids)
+
+    def load_provider_result(self, provider_id: str, request_hash: str) -> ProviderResult | None:
+        """Read what was asked of a provider, whose row is locked."""
+        bound = {"provider_id": provider_id, "request_hash": request_hash}
+        return next(iter(self.read(ProviderResult, "load_provider_result", **bound)), None)
+
+    def save_provider_results(self, results: Sequence[ProviderResult]) -> None:
+        """Store or replace what was asked and answered."""
+        self.run_records("save_provider_results", results)
+
+    def prune_provider_results(self, limit: int) -> int:
+        """Remove what is over; answers how many."""
+        return self.run("prune_provider_results", now=self.now, limit=limit)
+
+
+class ProviderReads(Statements):
+    """Providers outside of a transaction."""
+
+    def providers_in(self, room: str) -> list[Provider]:
+        """The providers of a room, newest first."""
+        if not self.can_hold(room):
+            return []
+        return self.read(Provider, "providers_in", room=room)
+
+    def provider(self, provider_id: str) -> Provider | None:
+        """A provider."""
+        return next(iter(self.read_ids(Provider, "some_providers", [provider_id])), None)
+
+    def provider_answer(self, provider_id: str, request_hash: str, now: int) -> bytes | None:
+        """What a provider has answered, for as long as that is kept."""
+        if not self.can_hold(provider_id, request_hash):
+            return None
+        bound = {"provider_id": provider_id, "request_hash": request_hash, "now": now}
+        rows = self.all("provider_answer", **bound)
+        return bytes(rows[0][0]) if rows else None

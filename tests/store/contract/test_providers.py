@@ -1,0 +1,75 @@
+"""The store contract: providers, and what they were asked and answered."""
+
+from msgspec.structs import replace
+
+from ojs_server.domain.provider import Provider, ProviderResult
+from ojs_server.store.base import Store
+from tests.store.records import ON_ALL_VERSIONS, START
+
+
+def provider(number: int, room: str = "r", worker: str = "w") -> Provider:
+    """A provider of a room."""
+    return Provider(
+        id=f"p{number}",
+        room=room,
+        category="files",
+        name=f"n{number}",
+        schema=b"{}",
+        content_type="text/plain",
+        worker_id=worker,
+        principal=None,
+        created_at=START + number,
+    )
+
+
+@ON_ALL_VERSIONS
+def test_providers_are_stored_changed_and_listed_by_room(store: Store) -> None:
+    first, second, other = provider(1), provider(2, worker="x"), provider(3, "s")
+    with store.transaction() as tx:
+        tx.save_providers([second, first, other])
+    changed = replace(first, schema=b"[]", worker_id="y", principal="k", created_at=START + 9)
+    with store.transaction() as tx:
+        tx.save_providers([changed])
+        assert tx.load_providers(["p1", "none"]) == {"p1": replace(changed, created_at=START + 1)}
+        assert tx.load_providers_of(["x", "nobody"]) == [second]
+    with store.reader() as reader:
+        assert [one.id for one in reader.providers_in("r")] == ["p2", "p1"]
+        assert reader.providers_in("\0") == []
+        assert reader.provider("p3") == other
+        assert reader.provider("\0") is None
+
+
+@ON_ALL_VERSIONS
+def test_an_answer_is_kept_until_its_end_and_goes_with_its_provider(store: Store) -> None:
+    asked = ProviderResult("p1", "h", START + 10)
+    answered = ProviderResult("p1", "h", START + 20, b"\0\xff")
+    with store.transaction() as tx:
+        tx.save_providers([provider(1), provider(2)])
+        tx.save_provider_results([asked, ProviderResult("p2", "h", START + 20, b"2")])
+    with store.transaction() as tx:
+        assert tx.load_provider_result("p1", "h") == asked
+        assert tx.load_provider_result("p1", "i") is None
+    with store.reader() as reader:
+        assert reader.provider_answer("p1", "h", START) is None
+    with store.transaction() as tx:
+        tx.save_provider_results([answered])
+    with store.reader() as reader:
+        assert reader.provider_answer("p1", "h", START + 19) == b"\0\xff"
+        assert reader.provider_answer("p1", "h", START + 20) is None
+        assert reader.provider_answer("p1", "\0", START) is None
+    with store.transaction() as tx:
+        tx.delete_providers(["p1"])
+        assert tx.load_provider_result("p1", "h") is None
+        assert tx.load_provider_result("p2", "h") is not None
+
+
+@ON_ALL_VERSIONS
+def test_what_is_over_is_removed_step_by_step(store: Store) -> None:
+    with store.transaction() as tx:
+        tx.save_providers([provider(1)])
+        tx.save_provider_results([ProviderResult("p1", f"h{n}", n) for n in range(3)])
+        tx.save_provider_results([ProviderResult("p1", "later", tx.now + 1)])
+    with store.transaction() as tx:
+        assert tx.prune_provider_results(2) == 2
+        assert tx.prune_provider_results(2) == 1
+        assert tx.load_provider_result("p1", "later") is not None
