@@ -7,7 +7,7 @@ PYTHON ?= python3
 JOBS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 2)")
 ARGS ?=
 LOAD ?=
-PACKAGES := ojs_wire ojs_server ojs_worker pytest_ojs conformance benchmarks
+PACKAGES := ojs_wire ojs_server ojs_ui ojs_worker pytest_ojs conformance benchmarks
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
@@ -19,7 +19,7 @@ COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-h
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup postgres run demo test test-distribution browser test-browser clients test-clients bench bench-long bench-check bench-scheduled bench-worker bench-streams bench-announce bench-gateway bench-bloat bench-jit proto lint format check conformance faults chaos fuzz lock clean again
+.PHONY: help setup postgres run demo demo-ui screenshots test test-distribution browser test-browser clients test-clients bench bench-long bench-check bench-scheduled bench-worker bench-streams bench-announce bench-gateway bench-bloat bench-jit proto lint format check conformance faults chaos fuzz lock clean again
 .DELETE_ON_ERROR:
 
 help: ## List the targets
@@ -33,6 +33,12 @@ postgres: $(VENV)/.dev ## Install the distribution's PostgreSQL, which tests sta
 
 run: $(VENV)/.run ## Start the server on the embedded store (ARGS="--help" shows its options)
 	$(BIN)/ojs-server $(ARGS)
+
+demo-ui: $(VENV)/.run ## Run a small shop that moves, and serve its dashboard (ARGS="--port 8080")
+	$(BIN)/python -m demo.dashboard $(ARGS)
+
+screenshots: $(VENV)/.dev browser ## Take the pictures of the documentation from that shop
+	$(BIN)/python -m demo.screenshots $(ARGS)
 
 demo: $(VENV)/.run ## Play a hand-over: a worker ends in the middle of 200 jobs, another one finishes them
 	$(BIN)/python -m demo.handover $(ARGS)
@@ -51,7 +57,7 @@ test-distribution: $(VENV)/.dev postgres ## Run the contract suite and the end-t
 browser: ## Install Chromium, where apt-get has it
 	@command -v chromium >/dev/null || sh requirements/browser.sh
 
-test-browser: $(VENV)/.dev browser ## See in Chromium what pages of other origins can do
+test-browser: $(VENV)/.dev postgres browser ## See the dashboard in Chromium on both stores, and what pages of other origins can do
 	$(BIN)/pytest -m browser tests/browser $(ARGS)
 
 clients: build/clients/jobmanager/.ready build/clients/pyzeebe/.ready build/clients/node/.ready ## Install the published clients of other systems, each in an environment of its own

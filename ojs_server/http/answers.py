@@ -8,6 +8,8 @@ from ojs_server.http.call import Answer, Call
 from ojs_wire.codec import encode
 
 NO_CONTENT: Final = 204
+NOT_MODIFIED: Final = 304
+_BODILESS: Final = (NO_CONTENT, NOT_MODIFIED)
 
 
 def whole(call: Call, answer: Answer) -> tuple[int, bytes, bytes, bool]:
@@ -17,7 +19,7 @@ def whole(call: Call, answer: Answer) -> tuple[int, bytes, bytes, bool]:
     if not isinstance(body, bytes):
         body = encode(body)
     # What has no body has no type and no length either.
-    if answer.status == NO_CONTENT:
+    if answer.status in _BODILESS:
         head = lines(call.request_id, answer, None, call.for_page)
     else:
         media_type = answer.media_type or call.media_type or dialects.media_type(call)

@@ -19,6 +19,7 @@ from ojs_server.http import (
     camunda,
     checkpoints,
     cron,
+    dashboard,
     dead_letter,
     events,
     history,
@@ -402,10 +403,21 @@ CAMUNDA: Final[tuple[Route, ...]] = (
     _camunda("GET", "/topology", camunda.topology, _ANYONE),
 )
 
+# For browsers: a page takes what it shows from its query, since names may hold a slash.
+DASHBOARD: Final[tuple[Route, ...]] = (
+    _route("GET", "/", dashboard.root, _ANYONE),
+    _route("GET", "/ui", dashboard.entrance, _ANYONE),
+    # Where the protocol's own tools look for one.
+    _route("GET", "/ojs/admin/", dashboard.entrance, _ANYONE),
+    _route("GET", "/ui/", dashboard.page, _ANYONE),
+    _route("GET", "/ui/{page}", dashboard.page, _ANYONE),
+    _route("GET", "/ui/assets/{file}", dashboard.asset, _ANYONE),
+)
+
 
 def routes_of(profile: Profile) -> tuple[Route, ...]:
     """The routes that are served under a profile."""
-    routes = ROUTES + at_root(profile.at_root)
+    routes = ROUTES + DASHBOARD + at_root(profile.at_root)
     routes += JOBLIB if profile.serves_joblib else ()
     return routes + (CAMUNDA if profile.serves_camunda else ())
 

@@ -10,6 +10,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = (
     "ojs_wire",
     "ojs_server",
+    "ojs_ui",
     "ojs_worker",
     "pytest_ojs",
     "conformance",

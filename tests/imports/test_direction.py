@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-OURS = frozenset({"ojs_wire", "ojs_server", "ojs_worker", "pytest_ojs", "conformance"})
+OURS = frozenset({"ojs_wire", "ojs_server", "ojs_ui", "ojs_worker", "pytest_ojs", "conformance"})
 STANDARD_LIBRARY = frozenset(sys.stdlib_module_names)
 
 
@@ -82,6 +82,11 @@ RULES = (
         never=OURS - {"ojs_worker", "pytest_ojs"},
     ),
     Rule(
+        "ojs_ui",
+        "the dashboard works before any server, so it shares nothing with ours but the API",
+        never=OURS - {"ojs_ui"},
+    ),
+    Rule(
         "conformance",
         "the judge shares no code with what it judges, or a shared mistake would pass",
         never=OURS - {"conformance"},
@@ -127,6 +132,7 @@ def test_imports_go_one_way(rule: Rule) -> None:
         ("pytest_ojs/__init__.py", "from ojs_worker import Worker"),
         ("pytest_ojs/__init__.py", "import msgspec"),
         ("pytest_ojs/__init__.py", "def f():\n    import ojs_server"),
+        ("ojs_ui/files.py", "from ojs_server.http import answers"),
         ("conformance/match.py", "async def run():\n    from ojs_wire import codec"),
     ],
 )

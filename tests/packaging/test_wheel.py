@@ -20,7 +20,7 @@ import pytest
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("ojs_wire", "ojs_server", "ojs_worker", "conformance")
+PACKAGES = ("ojs_wire", "ojs_server", "ojs_ui", "ojs_worker", "conformance")
 # Loaded by pytest, which no command needs.
 PLUGIN = "pytest_ojs"
 # Run inside the installed environment: every file of the packages named, with its digest.

@@ -1,0 +1,44 @@
+"""The dashboard's files, and the way to them for a browser that opens the server's address."""
+
+from typing import Final
+
+from ojs_server.domain.errors import NotFound
+from ojs_server.http.answers import NOT_MODIFIED
+from ojs_server.http.call import Answer, Call
+from ojs_server.http.manifest import manifest
+from ojs_ui import files
+
+_FOUND: Final = 302
+_AT: Final = "/ui/"
+
+
+async def root(call: Call) -> Answer:
+    """Lead a browser to the dashboard, and tell every other client what this server can do."""
+    if "text/html" in (call.header(b"accept") or ""):
+        return Answer(b"", _FOUND, {"Location": _AT, "Vary": "Accept"}, "text/plain")
+    answer = await manifest(call)
+    return Answer(answer.body, headers={"Vary": "Accept"})
+
+
+async def entrance(call: Call) -> Answer:
+    """Lead to the dashboard from where it is looked for."""
+    return Answer(b"", _FOUND, {"Location": _AT}, "text/plain")
+
+
+async def page(call: Call) -> Answer:
+    """The document of every page."""
+    return _sent(call, files.page())
+
+
+async def asset(call: Call) -> Answer:
+    """A file that the document loads."""
+    found = files.asset(call.params["file"])
+    if found is None:
+        raise NotFound("the dashboard has no such file")
+    return _sent(call, found)
+
+
+def _sent(call: Call, file: files.File) -> Answer:
+    if file.is_known(call.header(b"if-none-match")):
+        return Answer(b"", NOT_MODIFIED, file.headers)
+    return Answer(file.body, headers=file.headers, media_type=file.media_type)

@@ -1,0 +1,26 @@
+// The server's time: the middle of what its last answers said, so that ages are never negative
+// because of the reader's clock.
+
+const offsets = [];
+
+/** Note the moment that an answer says it was made, and when it came. */
+export function heard(date) {
+  const at = Date.parse(date ?? "");
+  if (Number.isNaN(at)) return;
+  // The header has whole seconds.
+  offsets.push(at + 500 - Date.now());
+  if (offsets.length > 5) offsets.shift();
+}
+
+/** Return the difference of the server's clock to the reader's. */
+export function offset() {
+  const sorted = [...offsets].sort((a, b) => a - b);
+  const middle = sorted[sorted.length >> 1] ?? 0;
+  // Below this it is the rounding of the header.
+  return Math.abs(middle) < 1500 ? 0 : middle;
+}
+
+/** Return the present moment by the server's clock. */
+export function serverNow() {
+  return Date.now() + offset();
+}

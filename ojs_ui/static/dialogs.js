@@ -1,0 +1,87 @@
+// Questions before what cannot be undone, forms, and a sentence after every act.
+
+import { h } from "./dom.js";
+
+/** Say in one sentence what happened. */
+export function toast(text, { bad = false, hint = null } = {}) {
+  const close = h("button", { type: "button", class: "small", "aria-label": "Close the message", onclick: () => made.remove() }, "×");
+  const made = h("div", { class: bad ? "toast bad" : "toast", role: bad ? "alert" : "status" }, h("p", null, text, hint && h("span", null, ` — ${hint}`)), close);
+  const place = document.getElementById("toasts");
+  place.append(made);
+  while (place.children.length > 4) place.firstChild.remove();
+  setTimeout(() => made.remove(), bad ? 15000 : 6000);
+}
+
+/** Say what was refused, in the server's words. */
+export function refused(error) {
+  if (error.name === "AbortError") return;
+  toast(error.message, { bad: true, hint: error.hint });
+}
+
+/** Show a dialog; `content` is given a function that closes it with a value, which is returned. */
+export function dialog(title, content) {
+  return new Promise((resolve) => {
+    const made = h("dialog", { "aria-labelledby": "dialog-title" });
+    const close = (value) => {
+      made.close();
+      resolve(value);
+    };
+    made.addEventListener("cancel", (event) => {
+      event.preventDefault();
+      close(null);
+    });
+    made.addEventListener("close", () => made.remove());
+    made.append(h("h2", { id: "dialog-title" }, title), content(close));
+    document.body.append(made);
+    made.showModal();
+    made.querySelector("[data-first]")?.focus();
+  });
+}
+
+/** Ask before an act. The focus is on Cancel, so that Enter never confirms; where many are
+ * concerned, their number has to be typed. */
+export function confirm({ title, text, verb, danger = true, number = 0 }) {
+  return dialog(title, (close) => {
+    const typed = number > 100 ? h("input", { inputmode: "numeric", autocomplete: "off", oninput: () => { act.disabled = typed.value.replace(/\D/g, "") !== String(number); } }) : null;
+    const act = h("button", { type: "button", class: danger ? "danger" : "primary", disabled: typed !== null, onclick: () => close(true) }, verb);
+    return h("div", null, text,
+      typed && h("label", null, `Type ${number} to go on`, typed),
+      h("div", { class: "actions" }, h("button", { type: "button", dataset: { first: "" }, onclick: () => close(null) }, "Cancel"), act));
+  });
+}
+
+/** Show a form of fields and return their values by name, or null. */
+export function form({ title, fields, verb, text = null }) {
+  return dialog(title, (close) => {
+    const inputs = fields.map((field) => field.input);
+    return h("form", {
+      onsubmit: (event) => {
+        event.preventDefault();
+        close(Object.fromEntries(inputs.map((input) => [input.name, input.type === "checkbox" ? input.checked : input.value])));
+      },
+    }, text, h("div", { class: "form" }, fields.map((field) => h("label", { class: field.wide ? "wide" : null }, field.label, field.input, field.hint && h("span", { class: "hint" }, field.hint)))),
+    h("div", { class: "actions" }, h("button", { type: "button", onclick: () => close(null) }, "Cancel"), h("button", { type: "submit", class: "primary" }, verb)));
+  });
+}
+
+/** Do something for a button: it cannot be pressed twice, and what is refused is said. */
+export async function act(work, said) {
+  try {
+    const answer = await work();
+    if (said) toast(typeof said === "function" ? said(answer) : said);
+    return answer ?? true;
+  } catch (error) {
+    refused(error);
+    return null;
+  }
+}
+
+/** Return a button that acts. */
+export function button(label, work, kind = "small") {
+  const made = h("button", { type: "button", class: kind, onclick: async () => {
+    made.disabled = true;
+    await work();
+    made.disabled = false;
+  } }, label);
+  return made;
+}

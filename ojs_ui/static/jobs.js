@@ -1,0 +1,108 @@
+// Jobs: filters that live in the address, a list that keeps its place, and acts on many.
+
+import { get } from "./api.js";
+import { h, put } from "./dom.js";
+import { number } from "./format.js";
+import { bulkFilter, bulkFor, bulkIds, bulkLabel, verbs } from "./jobs-actions.js";
+import { jobColumns } from "./job-table.js";
+import { listen } from "./live.js";
+import { go, to } from "./router.js";
+import { badge, STATES } from "./states.js";
+import { Table } from "./table.js";
+import { empty } from "./view.js";
+
+const FILTERS = [["type", "Type", "mail.send or mail.*"], ["queue", "Queue", "default"], ["error_type", "Error", "Timeout"], ["since", "Since", "2026-01-31T12:00:00Z"]];
+const LIMIT = 50;
+
+export function page(view) {
+  const filter = Object.fromEntries(["state", ...FILTERS.map(([name]) => name)].map((name) => [name, view.query.get(name)]).filter(([, value]) => value));
+  view.head("Jobs");
+  view.add(tabs(view, filter), filters(filter));
+  jobList(view, filter, { emptyText: Object.keys(filter).length ? empty("No job matches.", h("a", { href: to("jobs") }, "Show all jobs")) : empty("There is no job yet.", "Enqueue one by ", h("a", { href: to("enqueue") }, "the form"), ", or by ", h("code", null, "POST /ojs/v1/jobs"), ".") });
+}
+
+function tabs(view, filter) {
+  const tab = (state, label) => {
+    const value = h("span", { class: "num muted" });
+    return [h("a", { href: to("jobs", { ...filter, state }), "aria-current": (filter.state ?? null) === state ? "page" : null }, label, value), value, state];
+  };
+  const made = [tab(null, "All"), ...STATES.map((state) => tab(state, badge(state)))];
+  const counted = Object.keys(filter).every((name) => name === "state");
+  const draw = ({ jobs }) => { if (counted && jobs) for (const [, value, state] of made) if (state) put(value, number(jobs[state])); };
+  listen((event, data) => event === "metrics" && draw(data), view.signal);
+  get("v1/admin/stats", {}, view.signal).then(draw, () => {});
+  return h("nav", { class: "tabs", "aria-label": "States" }, made.map(([link]) => link));
+}
+
+function filters(filter) {
+  const suggestions = h("datalist", { id: "types" });
+  const queues = h("datalist", { id: "queues" });
+  get("manifest").then((manifest) => {
+    const options = (names) => (names ?? []).slice(0, 500).map((name) => h("option", { value: name }));
+    suggestions.append(...options(manifest.job_types));
+    queues.append(...options(manifest.queues));
+  }, () => {});
+  const inputs = FILTERS.map(([name, label, hint]) => h("label", null, label, h("input", { name, value: filter[name] ?? "", placeholder: hint, list: { type: "types", queue: "queues" }[name], autocomplete: "off", spellcheck: "false" })));
+  return h("form", {
+    class: "filters", role: "search", "aria-label": "Filter jobs",
+    onsubmit: (event) => {
+      event.preventDefault();
+      go(to("jobs", { state: filter.state, ...Object.fromEntries(new FormData(event.target)) }));
+    },
+  }, inputs, h("button", { type: "submit" }, "Filter"), Object.keys(filter).length > 0 && h("a", { href: to("jobs"), class: "button quiet" }, "Clear"), suggestions, queues);
+}
+
+/** Add a list of the jobs that a filter matches to a page. */
+export function jobList(view, filter, { emptyText, sort = null, order = null, bulks = bulkFor(filter.state ?? null) }) {
+  let cursor = null;
+  let pages = 1;
+  const selection = h("div", { class: "bulk", hidden: true, role: "region", "aria-label": "Selected jobs" });
+  const refreshSoon = () => refresh();
+  const table = new Table({
+    caption: "Jobs", key: (job) => job.id, picks: true, newest: "new jobs", empty: emptyText,
+    columns: jobColumns({ actions: (job) => verbs(job, refreshSoon) }),
+    picked: (chosen) => {
+      selection.hidden = chosen.size === 0;
+      put(selection, h("b", null, `${number(chosen.size)} selected`), bulks.map((name) => h("button", { type: "button", class: "small", onclick: () => bulkIds(name, [...chosen], after) }, bulkLabel(name))), h("span", { class: "grow" }), h("button", { type: "button", class: "quiet", onclick: () => table.pickAll(false) }, "Clear the selection"));
+    },
+  });
+  const after = async () => {
+    table.pickAll(false);
+    table.chosen.clear();
+    await again();
+  };
+  const again = async () => {
+    pages = 1;
+    table.show((await first(view.signal)).items);
+  };
+  const more = h("div", { class: "more" });
+  table.element.append(more);
+  view.table = table;
+  const holder = h("div", null, table.element);
+  view.add(holder, selection);
+
+  const first = async (signal) => {
+    const query = { ...filter, limit: LIMIT, sort, order };
+    const answer = await get("v1/admin/jobs", query, signal);
+    if (pages === 1) cursor = answer.pagination.next_cursor ?? null;
+    foot(answer.pagination);
+    return answer;
+  };
+  const foot = ({ total, total_is_exact: exact, has_more: hasMore }) => {
+    put(more, total !== undefined && total !== null && h("span", { class: "num" }, `${exact === false ? "at least " : ""}${number(total)} jobs`),
+      hasMore && cursor && h("button", { type: "button", class: "small", onclick: onward }, "Show more"),
+      total > 0 && bulks.map((name) => h("button", { type: "button", class: "quiet", onclick: () => bulkFilter(name, filter, again) }, `${bulkLabel(name)} all that match…`)));
+  };
+  const onward = async () => {
+    const answer = await get("v1/admin/jobs", { ...filter, limit: LIMIT, cursor, sort, order }, view.signal);
+    pages += 1;
+    cursor = answer.pagination.next_cursor ?? null;
+    table.append(answer.items);
+    foot(answer.pagination);
+  };
+  // Rows behind the first page are not looked at again, so nothing can be said of them.
+  const refresh = view.panel(holder, first, ({ items }) => table.merge(items, pages === 1 && items.length < LIMIT));
+  refresh();
+  view.live(refresh, { on: (event) => event.startsWith("job.") || event === "tick" });
+  return { refresh };
+}

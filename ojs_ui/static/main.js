@@ -1,0 +1,153 @@
+// The frame of all pages: navigation, live state, keys, and the page at the present address.
+
+import { get, useKey } from "./api.js";
+import { serverNow } from "./clock.js";
+import { form } from "./dialogs.js";
+import { h, put } from "./dom.js";
+import { duration, number, relative } from "./format.js";
+import { keyboard, showKeys } from "./keys.js";
+import { listen, start, toggle, watch } from "./live.js";
+import { begin, go, here, to } from "./router.js";
+import { View } from "./view.js";
+
+// What each page is called in the bar, and the capability that a server must claim for it.
+const BAR = [
+  ["", "Overview", null], ["jobs", "Jobs", null], ["queues", "Queues", null], ["scheduled", "Scheduled", null], ["dead", "Dead letters", "dead_letter"],
+  ["workers", "Workers", null], ["cron", "Cron", "cron"], ["workflows", "Workflows", "workflows"], ["events", "Events", "events"], ["server", "Server", null],
+];
+const PAGES = {
+  "": () => import("./overview.js"), jobs: () => import("./jobs.js"), job: () => import("./job.js"), queues: () => import("./queues.js"), queue: () => import("./queue.js"),
+  scheduled: () => import("./scheduled.js"), dead: () => import("./dead.js"), workers: () => import("./workers.js"), worker: () => import("./worker.js"), cron: () => import("./cron.js"),
+  workflows: () => import("./workflows.js"), workflow: () => import("./workflow.js"), events: () => import("./events.js"), server: () => import("./server.js"), enqueue: () => import("./enqueue.js"),
+};
+const PARENT = { job: "jobs", queue: "queues", worker: "workers", workflow: "workflows" };
+const THEMES = ["system", "light", "dark"];
+const STATE_WORDS = { connecting: "connecting", live: "live", polling: "every 5 s", reconnecting: "not connected", paused: "paused" };
+
+const main = document.getElementById("main");
+const counts = {};
+let controller = null;
+let view = null;
+let asked = false;
+
+async function show() {
+  controller?.abort();
+  controller = new AbortController();
+  const { signal } = controller;
+  const { page, query } = here();
+  for (const link of document.querySelectorAll("#nav a")) {
+    if (link.dataset.page === (PARENT[page] ?? page)) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  const moved = view !== null && view.page !== page;
+  const open = Object.hasOwn(PAGES, page) ? PAGES[page] : () => import("./missing.js");
+  const module = await open();
+  if (signal.aborted) return;
+  const root = h("div");
+  view = new View(root, query, signal);
+  view.page = page;
+  main.replaceChildren(root);
+  module.page(view);
+  if (moved) {
+    scrollTo(0, 0);
+    main.focus({ preventScroll: true });
+  }
+}
+
+async function describe() {
+  const manifest = await get("manifest").catch(() => null);
+  const { capabilities } = manifest ?? {};
+  const links = BAR.filter(([, , needs]) => needs === null || !capabilities || capabilities[needs]).map(([page, label]) => {
+    counts[page] = h("span", { class: "pill", hidden: true });
+    return h("a", { href: to(page), dataset: { page } }, label, counts[page]);
+  });
+  document.getElementById("nav").replaceChildren(...links);
+  notice("server", manifest === null && "No Open Job Spec server answers here.", h("button", { type: "button", class: "small", onclick: () => location.reload() }, "Try again"));
+  const health = await get("v1/admin/stats").catch((error) => error);
+  if (health.status === 401 || health.status === 403) askForKey(health);
+  else if (health.jobs) badges(health);
+}
+
+/** Show a line above all pages, or take it back. */
+function notice(id, text, ...more) {
+  document.getElementById(`notice-${id}`)?.remove();
+  if (text) document.getElementById("notices").append(h("div", { class: "notice", id: `notice-${id}` }, h("span", null, text), more));
+}
+
+async function askForKey(refusal) {
+  notice("key", refusal.status === 401 ? "This server needs a key." : refusal.message, h("button", { type: "button", class: "small", onclick: () => { asked = false; askForKey(refusal); } }, "Enter a key"));
+  if (asked) return;
+  asked = true;
+  const input = h("input", { name: "key", type: "password", autocomplete: "off", required: true });
+  const given = await form({ title: "This server needs a key", verb: "Use this key", text: h("p", null, "It stays in the memory of this tab, and is gone when the tab is closed or loaded anew."), fields: [{ label: "Key of an operator", input, wide: true }] });
+  if (!given) return;
+  useKey(given.key);
+  asked = false;
+  notice("key", null);
+  await describe();
+  start();
+  show();
+}
+
+function badges(stats) {
+  const pill = (page, value, alert) => {
+    const made = counts[page];
+    if (!made) return;
+    made.hidden = !value;
+    made.classList.toggle("alert", alert);
+    made.textContent = number(value);
+  };
+  pill("jobs", stats.jobs.active, false);
+  pill("scheduled", stats.jobs.scheduled + stats.jobs.retryable, false);
+  pill("dead", stats.jobs.discarded, true);
+  pill("workers", stats.workers, false);
+}
+
+function maintain() {
+  get("v1/admin/system/maintenance").then((state) => notice("maintenance", state.enabled && `Maintenance: ${state.reason ?? "no job is handed out"}`)).catch(() => {});
+}
+
+function tick() {
+  if (document.hidden) return;
+  const now = serverNow();
+  for (const element of document.querySelectorAll("time[data-at], time[data-since]")) {
+    const { at, since } = element.dataset;
+    const text = at ? relative(Number(at), now) : duration(now - Number(since));
+    if (element.textContent !== text) element.textContent = text;
+  }
+}
+
+function theme(chosen) {
+  document.documentElement.dataset.theme = chosen;
+  document.getElementById("theme").textContent = `Theme: ${chosen}`;
+}
+
+let chosen = localStorage.getItem("ojs-theme") ?? "system";
+theme(chosen);
+document.getElementById("theme").addEventListener("click", () => {
+  chosen = THEMES[(THEMES.indexOf(chosen) + 1) % THEMES.length];
+  localStorage.setItem("ojs-theme", chosen);
+  theme(chosen);
+});
+document.getElementById("live").addEventListener("click", toggle);
+document.getElementById("help").addEventListener("click", showKeys);
+document.getElementById("jump").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const id = document.getElementById("jump-input").value.trim();
+  if (id) go(to("job", { id }));
+});
+watch((state) => {
+  const made = document.getElementById("live");
+  made.dataset.state = state;
+  made.setAttribute("aria-pressed", String(state === "paused"));
+  put(document.getElementById("live-word"), STATE_WORDS[state]);
+  document.body.classList.toggle("unsure", state === "reconnecting");
+});
+const forever = new AbortController().signal;
+listen((event, data) => event === "metrics" && badges(data), forever);
+keyboard({ go: (page) => go(to(page)), pause: toggle, table: () => view?.table ?? null });
+setInterval(tick, 1000);
+setInterval(() => document.hidden || maintain(), 15000);
+begin(() => show());
+describe().then(maintain).then(show);
+start();

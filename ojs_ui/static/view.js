@@ -1,0 +1,71 @@
+// A page while it is open: its heading, its panels, and when they are read again.
+
+import { h, put } from "./dom.js";
+import { isPaused, listen } from "./live.js";
+
+export class View {
+  constructor(root, query, signal) {
+    Object.assign(this, { root, query, signal });
+    this.keys = {};
+  }
+
+  /** Set the heading of the page with what can be done, and the title of the window. */
+  head(title, ...actions) {
+    document.title = `${title} · Jobs`;
+    this.heading = h("h1", null, title);
+    this.root.append(h("div", { class: "head" }, this.heading, h("div", { class: "actions" }, actions)));
+  }
+
+  add(...elements) {
+    this.root.append(...elements);
+  }
+
+  /** Fill a place by reading. What fails is said in that place, and what stood there stays. */
+  panel(place, read, draw) {
+    let drawn = false;
+    const failure = h("div", { class: "failure", role: "alert", hidden: true });
+    place.before(failure);
+    const refresh = async () => {
+      try {
+        const found = await read(this.signal);
+        if (this.signal.aborted) return;
+        failure.hidden = true;
+        draw(found);
+        drawn = true;
+      } catch (error) {
+        if (error.name === "AbortError" || this.signal.aborted) return;
+        put(failure, h("p", null, error.message, error.hint && ` — ${error.hint}`), error.requestId && h("p", null, h("code", null, error.requestId)));
+        failure.hidden = false;
+        if (!drawn) place.classList.remove("skeleton");
+        if (!(error.status || error.code)) throw error;
+      }
+    };
+    return refresh;
+  }
+
+  /** Read again when something has happened: at once after quiet, and then once in `ms` at most. */
+  live(refresh, { on = () => true, ms = 5000 } = {}) {
+    let last = Date.now();
+    let timer = null;
+    const run = async () => {
+      timer = null;
+      last = Date.now();
+      await refresh();
+    };
+    listen((event, data) => {
+      if (timer !== null || document.hidden || isPaused() || !on(event, data)) return;
+      timer = setTimeout(run, Math.max(0, last + ms - Date.now()));
+    }, this.signal);
+    this.signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
+  }
+}
+
+/** Return a place that shows that something is on its way. */
+export function place(kind = "") {
+  return h("div", { class: kind });
+}
+
+/** Return an empty state: what is missing, and what to do next. */
+export function empty(title, ...more) {
+  return [h("p", null, h("b", null, title)), more.length > 0 && h("p", null, more)];
+}

@@ -1,0 +1,23 @@
+// What can be done with a worker.
+
+import { segment, send } from "./api.js";
+import { act, button, confirm } from "./dialogs.js";
+import { h } from "./dom.js";
+import { number } from "./format.js";
+
+/** Return the buttons that fit a worker. */
+export function workerVerbs(worker, changed, kind = "small") {
+  const ask = (verb, said) => async () => {
+    await act(() => send("POST", `v1/admin/workers/${segment(worker.id)}/${verb}`, {}), said);
+    changed();
+  };
+  const quiet = worker.state === "quiet" || worker.directive === "quiet";
+  return [
+    quiet ? button("Resume", ask("resume", "The worker is asked to go on."), kind) : button("Quiet", ask("quiet", "The worker is asked to take no more jobs."), kind),
+    button("Terminate", async () => {
+      const jobs = worker.active_jobs ?? 0;
+      const text = h("p", null, h("code", null, worker.id), ` is asked to end. It holds ${number(jobs)} ${jobs === 1 ? "job" : "jobs"}, which it may finish or give back.`);
+      if (await confirm({ title: "Terminate this worker?", text, verb: "Terminate" })) await ask("terminate", "The worker is asked to end.")();
+    }, kind),
+  ];
+}

@@ -1,0 +1,402 @@
+"""The dashboard in a real browser, on both stores: its pages, what can be done, and who may."""
+
+import re
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+from axe_playwright_python.async_playwright import Axe
+from playwright.async_api import Browser, Page, expect
+
+from tests.browser.driven import PHONE, chromium, opened
+from tests.browser.filled import HOSTILE, V1, WORKER, Filled, hostile_job
+from tests.e2e.node import Node, running
+
+pytestmark = pytest.mark.browser
+# The machine may be busy, and statistics come every 5 s.
+expect.set_options(timeout=30_000)
+
+
+@pytest.fixture
+async def node(store_url: str) -> AsyncIterator[Node]:
+    async with running(store_url) as started:
+        yield started
+
+
+@pytest.fixture
+async def filled(node: Node) -> AsyncIterator[Filled]:
+    async with httpx.AsyncClient(base_url=node.url) as client:
+        yield await Filled(client).fill()
+
+
+@pytest.fixture
+async def browser() -> AsyncIterator[Browser]:
+    async with chromium() as started:
+        yield started
+
+
+async def settled(page: Page, heading: str) -> None:
+    """Wait until a page shows what it is about."""
+    await expect(page.locator("h1")).to_have_count(1)
+    await expect(page.locator("h1")).to_contain_text(heading)
+    await expect(page.locator("#live")).to_have_attribute("data-state", "live")
+    await page.wait_for_load_state("domcontentloaded")
+    await expect(page.locator(".failure:visible")).to_have_count(0)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+async def test_every_page_shows_itself_and_is_accessible(
+    node: Node, filled: Filled, browser: Browser, dark: bool
+) -> None:
+    found: dict[str, Any] = {}
+    for address, heading in filled.pages().items():
+        async with opened(browser, f"{node.url}/ui/{address}", dark=dark) as page:
+            await settled(page, heading)
+            judged = await Axe().run(page)
+            if judged.violations_count:
+                found[address] = judged.generate_report()
+    assert found == {}
+
+
+@pytest.mark.timeout(300)
+async def test_every_page_fits_a_phone(node: Node, filled: Filled, browser: Browser) -> None:
+    wide = {}
+    for address, heading in filled.pages().items():
+        async with opened(browser, f"{node.url}/ui/{address}", size=PHONE) as page:
+            await settled(page, heading)
+            width = await page.evaluate("document.documentElement.scrollWidth")
+            if width > PHONE[0]:
+                wide[address] = width
+    assert wide == {}
+
+
+async def test_a_page_asks_nobody_else(node: Node, filled: Filled, browser: Browser) -> None:
+    async with opened(browser, f"{node.url}/ui/missing") as page:
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url))
+        await page.goto(f"{node.url}/ui/")
+        await settled(page, "Overview")
+    assert asked
+    assert [url for url in asked if not url.startswith(node.url)] == []
+
+
+async def test_a_dead_job_is_retried(node: Node, filled: Filled, browser: Browser) -> None:
+    async with opened(browser, f"{node.url}/ui/job?id={filled.dead}") as page:
+        await expect(page.locator("h1")).to_contain_text("discarded")
+        await expect(page.locator(".trace .own")).to_contain_text("printing.py")
+        await page.get_by_role("button", name="Retry").click()
+        await expect(page.locator("h1")).to_contain_text("available")
+        await expect(page.get_by_role("button", name="Retry")).to_have_count(0)
+    assert await filled.state(filled.dead) == "available"
+
+
+async def test_a_job_is_cancelled_and_another_priority_given(
+    node: Node, filled: Filled, browser: Browser
+) -> None:
+    async with opened(browser, f"{node.url}/ui/job?id={filled.job}") as page:
+        await page.get_by_role("button", name="Priority").click()
+        await page.get_by_label("From -100 to 100").fill("7")
+        await page.get_by_role("button", name="Save").click()
+        await expect(page.locator(".facts")).to_contain_text("Priority7")
+        await page.get_by_role("button", name="Cancel").click()
+        await expect(page.locator("h1")).to_contain_text("cancelled")
+    assert await filled.state(filled.job) == "cancelled"
+
+
+async def test_progress_is_shown_while_it_is_made(
+    node: Node, filled: Filled, browser: Browser
+) -> None:
+    async with opened(browser, f"{node.url}/ui/job?id={filled.active}") as page:
+        bar = page.get_by_role("progressbar")
+        await expect(bar).to_have_attribute("aria-valuenow", "25")
+        await filled.progress(0.75, "three quarters")
+        await expect(bar).to_have_attribute("aria-valuenow", "75")
+        done = {"job_id": filled.active, "worker_id": WORKER, "result": {"rows": 12}}
+        await filled.post("/workers/ack", done)
+        await expect(page.locator("h1")).to_contain_text("completed")
+        await expect(page.get_by_label("Result")).to_contain_text("rows")
+
+
+async def test_new_jobs_wait_until_the_reader_asks_for_them(
+    node: Node, filled: Filled, browser: Browser
+) -> None:
+    async with opened(browser, f"{node.url}/ui/jobs?queue=mail") as page:
+        rows = page.locator("tbody tr")
+        await expect(rows).to_have_count(1)
+        first = await rows.first.get_attribute("data-key")
+        await filled.enqueue("one.more", queue="mail")
+        await expect(page.get_by_role("button", name="1 new jobs")).to_be_visible()
+        assert await rows.first.get_attribute("data-key") == first
+        await page.keyboard.press(".")
+        await expect(rows).to_have_count(2)
+        await expect(rows.first).to_contain_text("one.more")
+
+
+async def test_counts_move_by_themselves(node: Node, filled: Filled, browser: Browser) -> None:
+    async with opened(browser, f"{node.url}/ui/") as page:
+        tile = page.locator("a.tile", has_text="available").locator("b")
+        before = int(await expect_number(page, "available"))
+        for _ in range(3):
+            await filled.enqueue(queue="mail")
+        await expect(tile).to_have_text(str(before + 3))
+
+
+async def expect_number(page: Page, state: str) -> str:
+    """Return the number of jobs in a state, once there is one."""
+    tile = page.locator("a.tile", has_text=state).locator("b")
+    await expect(tile).to_have_text(re.compile(r"\d+"))
+    return await tile.inner_text()
+
+
+async def test_the_list_is_filtered_by_its_address_and_by_its_form(
+    node: Node, filled: Filled, browser: Browser
+) -> None:
+    async with opened(browser, f"{node.url}/ui/jobs?state=discarded") as page:
+        await expect(page.locator("tbody tr")).to_have_count(1)
+        await page.goto(f"{node.url}/ui/jobs")
+        await page.get_by_label("Type").fill("report.*")
+        await page.get_by_role("button", name="Filter").click()
+        await expect(page).to_have_url(re.compile(r"type=report\."))
+        await expect(page.locator("tbody tr")).to_have_count(1)
+        await page.go_back()
+        await expect(page.locator("tbody tr")).not_to_have_count(1)
+
+
+async def test_selected_jobs_are_cancelled_together(
+    node: Node, filled: Filled, browser: Browser
+) -> None:
+    ids = [await filled.enqueue("bulk.me", queue="bulk") for _ in range(4)]
+    async with opened(browser, f"{node.url}/ui/jobs?queue=bulk") as page:
+        boxes = page.locator("td.pick input")
+        await expect(boxes).to_have_count(4)
+        await boxes.nth(0).click()
+        await boxes.nth(2).click(modifiers=["Shift"])
+        selected = page.get_by_role("region", name="Selected jobs")
+        await expect(selected).to_contain_text("3 selected")
+        await selected.get_by_role("button", name="Cancel").click()
+        # Enter does not confirm.
+        await expect(page.get_by_role("button", name="Cancel", exact=True).last).to_be_focused()
+        await page.get_by_role("button", name="Cancel 3 jobs").click()
+        await expect(page.locator("#toasts")).to_contain_text("3 cancelled")
+    states = sorted([await filled.state(job_id) for job_id in ids])
+    assert states == ["available", "cancelled", "cancelled", "cancelled"]
+
+
+async def test_all_that_match_are_counted_before_they_are_deleted(
+    node: Node, filled: Filled, browser: Browser
+) -> None:
+    await filled.die()
+    async with opened(browser, f"{node.url}/ui/dead") as page:
+        await expect(page.locator("tbody tr")).to_have_count(2)
+        await page.get_by_role("button", name="Delete all that match").click()
+        await expect(page.locator("dialog")).to_contain_text("Delete 2 jobs?")
+        await page.get_by_role("button", name="Delete 2 jobs").click()
+        await expect(page.locator("#toasts")).to_contain_text("2 deleted")
+    assert (await filled.get("/dead-letter"))["pagination"]["total"] == 0
+
+
+async def test_one_dead_letter_is_deleted_and_one_retried(
+    node: Node, filled: Filled, browser: Browser
+) -> None:
+    other = await filled.die()
+    async with opened(browser, f"{node.url}/ui/dead") as page:
+        row = page.locator(f'tr[data-key="{other}"]')
+        await row.get_by_role("button", name="Delete").click()
+        await page.locator("dialog").get_by_role("button", name="Delete").click()
+        await expect(page.locator("#toasts")).to_contain_text("Job deleted")
+        row = page.locator(f'tr[data-key="{filled.dead}"]')
+        await row.get_by_role("button", name="Retry").click()
+        await expect(page.locator("#toasts")).to_contain_text("Job retried")
+    assert await filled.state(filled.dead) == "available"
+    assert (await filled.client.get(f"{V1}/jobs/{other}")).status_code == 404
+
+
+async def test_a_queue_is_paused_configured_and_resumed(
+    node: Node, filled: Filled, browser: Browser
+) -> None:
+    async with opened(browser, f"{node.url}/ui/queue?name=mail") as page:
+        await page.get_by_role("button", name="Pause").click()
+        await expect(page.locator(".facts .chip.warn")).to_have_text("paused")
+        assert (await filled.get("/admin/queues/mail"))["paused"]
+        await page.get_by_role("button", name="Settings").click()
+        await page.get_by_label("Jobs at once").fill("3")
+        await page.get_by_role("button", name="Save").click()
+        await expect(page.locator("main")).to_contain_text("3 at most")
+        await page.get_by_role("button", name="Resume").click()
+        await expect(page.locator(".facts .chip.warn")).to_have_count(0)
+    queue = await filled.get("/admin/queues/mail")
+    assert (queue["paused"], queue["configuration"]["concurrency"]) == (False, 3)
+    assert queue["configuration"]["rate_limit"] is None
+
+
+async def test_a_worker_is_asked_to_be_quiet_and_to_end(
+    node: Node, filled: Filled, browser: Browser
+) -> None:
+    async with opened(browser, f"{node.url}/ui/workers") as page:
+        await page.get_by_role("button", name="Quiet").click()
+        await expect(page.locator("#toasts")).to_contain_text("take no more jobs")
+        await expect(page.get_by_role("button", name="Resume")).to_be_visible()
+        await page.get_by_role("button", name="Terminate").click()
+        await expect(page.locator("dialog")).to_contain_text("It holds 1 job,")
+        await page.locator("dialog").get_by_role("button", name="Terminate").click()
+        await expect(page.locator("#toasts")).to_contain_text("asked to end")
+    assert (await filled.get("/admin/workers"))["items"][0]["directive"] == "terminate"
+
+
+async def test_a_cron_entry_is_added_run_paused_and_deleted(
+    node: Node, filled: Filled, browser: Browser
+) -> None:
+    async with opened(browser, f"{node.url}/ui/cron") as page:
+        await page.get_by_role("button", name="Add an entry").click()
+        await page.get_by_label("Name").fill("hourly")
+        await page.get_by_label("Job type").fill("stock.sync")
+        await page.get_by_role("button", name="Add", exact=True).click()
+        row = page.locator('tr[data-key="hourly"]')
+        await row.get_by_role("button", name="Run now").click()
+        await expect(page.locator("#toasts")).to_contain_text("hourly was run")
+        await row.get_by_role("button", name="Pause").click()
+        await expect(row).to_contain_text("paused")
+        await row.get_by_role("button", name="History").click()
+        await expect(page.locator("dialog tbody tr")).to_have_count(1)
+        await page.get_by_role("button", name="Close", exact=True).click()
+        await row.get_by_role("button", name="Delete").click()
+        await page.locator("dialog").get_by_role("button", name="Delete").click()
+        await expect(page.locator("#toasts")).to_contain_text("hourly deleted")
+    assert [entry["name"] for entry in (await filled.get("/cron"))["crons"]] == ["nightly"]
+
+
+async def test_a_workflow_is_drawn_followed_and_cancelled(
+    node: Node, filled: Filled, browser: Browser
+) -> None:
+    async with opened(browser, f"{node.url}/ui/workflow?id={filled.flow}") as page:
+        await expect(page.locator(".graph .node")).to_have_count(3)
+        await expect(page.locator(".graph .edge")).to_have_count(2)
+        job_id = await filled.fetch("default")
+        await filled.post("/workers/ack", {"job_id": job_id, "worker_id": WORKER, "result": None})
+        await expect(page.locator(".graph .node.s-completed")).to_have_count(1)
+        await page.get_by_role("button", name="Cancel").click()
+        await page.get_by_role("button", name="Cancel the workflow").click()
+        await expect(page.locator("h1")).to_contain_text("cancelled")
+
+
+async def test_events_are_told_as_they_happen(node: Node, filled: Filled, browser: Browser) -> None:
+    async with opened(browser, f"{node.url}/ui/events") as page:
+        await expect(page.locator("main [role=status]")).to_contain_text("listening")
+        job_id = await filled.enqueue("seen.at.once")
+        row = page.locator("tbody tr", has_text="seen.at.once").first
+        await expect(row).to_contain_text("job.enqueued")
+        await row.locator("a").click()
+        await expect(page).to_have_url(re.compile(job_id))
+
+
+async def test_a_job_is_enqueued_by_the_form(node: Node, filled: Filled, browser: Browser) -> None:
+    async with opened(browser, f"{node.url}/ui/enqueue") as page:
+        await page.get_by_label("Type").fill("by.hand")
+        await page.get_by_label("Arguments").fill("{not json")
+        await page.locator("main").get_by_role("button", name="Enqueue").click()
+        await expect(page.locator(".failure")).to_contain_text("args is no JSON")
+        await page.get_by_label("Arguments").fill('[1, "two"]')
+        await page.get_by_label("When").select_option("in an hour")
+        await page.locator("main").get_by_role("button", name="Enqueue").click()
+        await expect(page.locator("h1")).to_contain_text("by.hand")
+        await expect(page.locator("h1")).to_contain_text("scheduled")
+        await page.get_by_role("button", name="Enqueue a copy").click()
+        await expect(page.get_by_label("Arguments")).to_have_value(re.compile('"two"'))
+
+
+async def test_maintenance_is_shown_on_every_page(
+    node: Node, filled: Filled, browser: Browser
+) -> None:
+    async with opened(browser, f"{node.url}/ui/server") as page:
+        await page.get_by_role("button", name="Begin maintenance").click()
+        await page.get_by_label("Reason").fill("new disks")
+        await page.get_by_role("button", name="Begin", exact=True).click()
+        await expect(page.get_by_role("button", name="End maintenance")).to_be_visible()
+        await page.goto(f"{node.url}/ui/jobs")
+        await expect(page.locator("#notice-maintenance")).to_contain_text("new disks")
+
+
+async def test_all_can_be_reached_by_the_keyboard(
+    node: Node, filled: Filled, browser: Browser
+) -> None:
+    async with opened(browser, f"{node.url}/ui/") as page:
+        await settled(page, "Overview")
+        await page.keyboard.press("g")
+        await page.keyboard.press("j")
+        await settled(page, "Jobs")
+        await expect(page.locator("tbody tr")).not_to_have_count(0)
+        await page.keyboard.press("j")
+        await page.keyboard.press("j")
+        await page.keyboard.press("x")
+        await expect(page.locator("tbody tr").nth(1)).to_have_class(re.compile("picked"))
+        await page.keyboard.press("Enter")
+        await expect(page).to_have_url(re.compile(r"/ui/job\?id="))
+        await page.keyboard.press("?")
+        await expect(page.get_by_role("heading", name="Keys")).to_be_visible()
+        await page.keyboard.press("Escape")
+        await expect(page.locator("dialog")).to_have_count(0)
+        await page.keyboard.press("/")
+        await expect(page.get_by_label("Open a job by its id")).to_be_focused()
+        await page.keyboard.type(f"{filled.dead}")
+        await page.keyboard.press("Enter")
+        await settled(page, "invoice.print")
+
+
+async def test_hostile_content_is_text(node: Node, filled: Filled, browser: Browser) -> None:
+    json = {"Content-Type": "application/json"}
+    answer = await filled.client.post(f"{V1}/jobs", content=hostile_job(), headers=json)
+    assert answer.status_code == 201
+    missing = "status of 404"
+    async with opened(browser, f"{node.url}/ui/jobs?queue=mail", forgiven=missing) as page:
+        page.on("dialog", lambda dialog: pytest.fail(f"a script ran: {dialog.message}"))
+        await page.get_by_role("link", name="hostile.job").click()
+        shown = page.get_by_label("Arguments")
+        await expect(shown).to_contain_text(HOSTILE[0])
+        await expect(shown).to_contain_text("9007199254740993")
+        await expect(page.locator(".facts")).to_contain_text("<b>x</b>")
+        await page.goto(f"{node.url}/ui/job?id=%22%3E%3Cimg%20src=x%3E")
+        await expect(page.locator(".failure:visible")).to_contain_text("there is no job")
+        assert await page.locator("main img, main script, main b > b").count() == 0
+
+
+async def test_a_key_is_asked_for_and_used(
+    store_url: str, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = "an-admin-key-of-some-length"
+    monkeypatch.setenv("OJS_KEYS", f"admin:{key}")
+    async with (
+        running(store_url) as node,
+        opened(browser, f"{node.url}/ui/", forgiven="status of 401") as page,
+    ):
+        await page.get_by_label("Key of an operator").fill(key)
+        await page.get_by_role("button", name="Use this key").click()
+        await settled(page, "Overview")
+        await expect(page.locator("#notice-key")).to_have_count(0)
+        assert await page.evaluate("localStorage.length + sessionStorage.length") == 0
+
+
+async def test_the_page_says_when_the_server_is_gone_and_recovers(
+    node: Node, filled: Filled, browser: Browser
+) -> None:
+    async with opened(browser, f"{node.url}/ui/", forgiven="net::ERR_") as page:
+        await settled(page, "Overview")
+        await node.kill()
+        await expect(page.locator("#live")).to_have_attribute("data-state", "reconnecting")
+        await expect(page.locator("a.tile", has_text="active").locator("b")).to_have_text("1")
+        await node.start()
+        await expect(page.locator("#live")).to_have_attribute("data-state", "live")
+
+
+async def test_tabs_of_a_browser_share_a_stream(
+    node: Node, filled: Filled, browser: Browser
+) -> None:
+    async with opened(browser, f"{node.url}/ui/") as first:
+        await settled(first, "Overview")
+        pages = [await first.context.new_page() for _ in range(7)]
+        for page in pages:
+            await page.goto(f"{node.url}/ui/jobs")
+        for page in pages:
+            await settled(page, "Jobs")
+        assert (await filled.get("/health/detail"))["server"]["event_streams"] == 1
