@@ -42,6 +42,7 @@ from ojs_server.store.records import (
     KindRun,
     Leased,
     LimitLoad,
+    LoadedQueue,
     LogSpan,
     Opened,
     QueueLoad,
@@ -119,7 +120,7 @@ RECORDS: Final = {
         # Of several tables, or of none.
         *map(Record, (Change, KindRun, LimitLoad, WaitingNode, WebhookLoad)),
         *map(Record, (Mark, WaitingJob, MemberJob, MemberProgress)),
-        *map(Record, (DueTimes, LogSpan, Opened, QueueLoad, QueueSums)),
+        *map(Record, (DueTimes, LoadedQueue, LogSpan, Opened, QueueLoad, QueueSums)),
     )
 }
 _OF_TYPE: Final = {one.type: one for one in RECORDS.values()}

@@ -159,6 +159,13 @@ class QueueLoad(NamedTuple):
     scheduled: int = 0
 
 
+class LoadedQueue(NamedTuple):
+    """A queue by its name, and its load."""
+
+    name: str
+    load: QueueLoad
+
+
 class Span(msgspec.Struct, frozen=True):
     """Jobs of one queue in a stretch of all jobs: id, state, age; and where the stretch ends."""
 

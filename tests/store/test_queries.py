@@ -3,10 +3,11 @@
 import re
 from collections.abc import Mapping
 from importlib import resources
+from typing import get_type_hints
 
 import pytest
 
-from ojs_server.store.columns import rows_of
+from ojs_server.store.columns import RECORDS, rows_of
 from ojs_server.store.postgres.statements import STATEMENTS, statement_of
 from ojs_server.store.queries import Dialect, Part, Query, queries_of, returned, split_parts
 from ojs_server.store.sqlite.statements import DIALECT, QUERIES, of_list, of_rows
@@ -165,6 +166,19 @@ def test_the_columns_of_a_record_are_put_in_and_read_by_their_names() -> None:
 )
 def test_the_names_that_a_statement_returns_are_known(sql: str, names: list[str]) -> None:
     assert returned(sql) == names
+
+
+def test_each_record_is_taken_or_returned_by_a_statement() -> None:
+    folder = resources.files("ojs_server.store.sqlite").joinpath("sql")
+    said = " ".join(file.read_text(encoding="utf-8") for file in folder.iterdir())
+    named = set(re.findall(r"(?:returns: |row: |\{)(\w+)", said))
+    parts = {
+        inner.__name__
+        for record in RECORDS.values()
+        for inner in get_type_hints(record.type).values()
+        if isinstance(inner, type)
+    }
+    assert set(RECORDS) - named - parts == set()
 
 
 def test_records_are_read_where_they_are_named() -> None:

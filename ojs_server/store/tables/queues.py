@@ -8,7 +8,7 @@ import msgspec
 from ojs_server.domain.job import STATES, Job
 from ojs_server.domain.maintenance import Maintenance
 from ojs_server.domain.queue_config import QueueConfig
-from ojs_server.store.records import BYTES, QueueCounts, QueueLoad, QueueSums, Span
+from ojs_server.store.records import BYTES, LoadedQueue, QueueCounts, QueueLoad, QueueSums, Span
 from ojs_server.store.tables.statements import Statements, Values, Writing, by_name
 from ojs_wire.codec import encode
 
@@ -77,7 +77,7 @@ class QueueWrites(Writing):
 
     def queue_loads(self, names: Iterable[str]) -> dict[str, QueueLoad]:
         """What runs and waits in queues, without what this transaction has not written yet."""
-        return {name: QueueLoad(*load) for name, *load in self.all_ids("queue_loads", names)}
+        return {one.name: one.load for one in self.read_ids(LoadedQueue, "queue_loads", names)}
 
     def count_jobs(self, names: Iterable[str]) -> dict[str, int]:
         """How many jobs queues have, in all states."""

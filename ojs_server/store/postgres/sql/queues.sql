@@ -92,9 +92,11 @@ SELECT name, config FROM queues WHERE config IS NOT NULL
 -- name: queue_loads
 -- What runs in queues, what waits, and how many bytes that is.
 -- row: queue text
+-- returns: LoadedQueue
 SELECT
-    queue, sum(active)::int8, sum(available + scheduled + retryable)::int8, sum(bytes)::int8,
-    sum(scheduled)::int8
+    queue AS name, sum(active)::int8 AS active,
+    sum(available + scheduled + retryable)::int8 AS depth, sum(bytes)::int8 AS bytes,
+    sum(scheduled)::int8 AS scheduled
 FROM queue_counts WHERE queue = ANY ({list}) GROUP BY queue
 
 -- fragment: steps

@@ -71,8 +71,10 @@ SELECT name, CAST(config AS BLOB) FROM queues WHERE config IS NOT NULL
 -- name: queue_loads
 -- What runs in queues, what waits, and how many bytes that is.
 -- row: queue text
-SELECT queue, sum(active), sum(available + scheduled + retryable), sum(bytes),
-    sum(scheduled)
+-- returns: LoadedQueue
+SELECT
+    queue AS name, sum(active) AS active, sum(available + scheduled + retryable) AS depth,
+    sum(bytes) AS bytes, sum(scheduled) AS scheduled
 FROM queue_counts WHERE queue IN ({list}) GROUP BY queue
 
 -- fragment: oldest
