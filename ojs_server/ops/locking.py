@@ -51,6 +51,8 @@ def lock(work: Work, locks: Locks, foreseen: Foreseen | None) -> None:
         tx.lock(workers, (), ())
         leaving.update(worker.id for search in locks.searches for worker in search(work))
     tx.lock(workers, jobs, jobs | locks.leases, leaving)
+    if locks.providers:
+        tx.load_providers(sorted(locks.providers))
     names: list[str] = []
     if tx.configs:
         names += guarded(tx.configs, {draft.queue for draft in drafts} | locks.queues)

@@ -85,6 +85,8 @@ class Locks:
         self.leases: set[str] = set()
         # Workers whose leases and jobs go with them.
         self.leaving: set[str] = set()
+        # Providers, which are locked after the workers that answer for them.
+        self.providers: set[str] = set()
         # Workflows that are called off, with the jobs that they have by then.
         self.workflows: set[str] = set()
         # Queues that are claimed from; which tenants and pools a claim meets is known too late.

@@ -34,6 +34,7 @@ class Provide(Operation[Provided], frozen=True):
 
     def lock(self, locks: Locks) -> None:
         locks.workers.add(self.provider.worker_id)
+        locks.providers.add(self.provider.id)
 
     def carry_out(self, work: Work) -> Provided:
         worker_id = self.provider.worker_id
@@ -52,7 +53,7 @@ class Provide(Operation[Provided], frozen=True):
         return Provided(stored, known is None)
 
 
-class OnProvider(Operation[None], frozen=True):
+class _OnProvider(Operation[None], frozen=True):
     """A request about one provider."""
 
     stage = Stage.PROVIDERS
@@ -62,6 +63,9 @@ class OnProvider(Operation[None], frozen=True):
     @property
     def keys(self) -> tuple[object, ...]:
         return (("provider", self.provider_id),)
+
+    def lock(self, locks: Locks) -> None:
+        locks.providers.add(self.provider_id)
 
     def carry_out(self, work: Work) -> None:
         found = work.tx.load_providers([self.provider_id]).get(self.provider_id)
@@ -74,7 +78,7 @@ class OnProvider(Operation[None], frozen=True):
         raise NotImplementedError
 
 
-class Withdraw(OnProvider, frozen=True):
+class Withdraw(_OnProvider, frozen=True):
     """Nobody answers for a provider any more."""
 
     def act(self, work: Work, provider: Provider) -> None:
@@ -82,7 +86,7 @@ class Withdraw(OnProvider, frozen=True):
         work.note(providers.changed(provider.room))
 
 
-class Ask(OnProvider, frozen=True):
+class Ask(_OnProvider, frozen=True):
     """Ask a provider, unless it was asked a moment ago or has answered."""
 
     params: bytes
@@ -98,7 +102,7 @@ class Ask(OnProvider, frozen=True):
         work.note(providers.requested(provider, request_hash, self.params))
 
 
-class Answer(OnProvider, frozen=True):
+class Answer(_OnProvider, frozen=True):
     """A provider has answered."""
 
     request_hash: str

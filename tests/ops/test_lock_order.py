@@ -13,6 +13,7 @@ from ojs_server.domain.kind import Kind
 from ojs_server.domain.maintenance import MaintenanceOrder
 from ojs_server.domain.pool import Pool
 from ojs_server.domain.progress import Report as Progress
+from ojs_server.domain.provider import Provider
 from ojs_server.domain.rate_limit import Policy
 from ojs_server.domain.routing import parse_routing
 from ojs_server.domain.schema import registered
@@ -39,6 +40,7 @@ from ojs_server.ops.operation import Operation
 from ojs_server.ops.priority import Prioritize
 from ojs_server.ops.probe import Probe
 from ojs_server.ops.progress import Advance
+from ojs_server.ops.providers import Answer, Ask, Provide, Withdraw
 from ojs_server.ops.rooms import Begin, Join
 from ojs_server.ops.routing import DropRouting, SaveRouting
 from ojs_server.ops.rules import Rules
@@ -94,6 +96,10 @@ class World:
         self.hook_changes = webhook_changes(body, Reach())
         self.hook = do(Subscribe(self.hook_changes, "secret-01", None))
         do(Advance(self.active, Progress(0.1)))
+        self.provider = Provider(
+            f"provider-{name}", "r", "files", name, b"{}", "text/plain", self.worker, None, 0
+        )
+        do(Provide(self.provider, new=False))
         with bench.store.reader() as reader:
             (hook,) = reader.webhooks([self.hook.id])
             do(Spread(look(reader, [hook], hook.cursor), "ojs://test"))
@@ -162,6 +168,10 @@ class World:
         yield presence.Describe(worker, (Kind(f"room.{name}", "k", "t"),))
         yield presence.Cleanup(now=True)
         yield Join(worker, Kind(f"room.{name}", "k", "t"), new=False)
+        yield Provide(self.provider, new=False)
+        yield Ask(self.provider.id, b"{}")
+        yield Answer(self.provider.id, "hash", b"content")
+        yield Withdraw(self.provider.id)
         yield OpenSession(worker)
         yield DropSession(worker, 0)
         yield Beat(worker, WorkerState.RUNNING, False, (active, self.second))
