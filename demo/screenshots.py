@@ -20,6 +20,15 @@ PAST_S: Final = 150.0
 DESKTOP: Final = (1440, 900)
 PHONE: Final = (390, 844)
 SETTLE_MS: Final = 1200
+# What the documentation shows.
+SHOWN: Final = (
+    ("overview", "light", DESKTOP),
+    ("overview", "dark", DESKTOP),
+    ("jobs", "dark", DESKTOP),
+    ("job", "light", DESKTOP),
+    ("workflow", "light", DESKTOP),
+    ("overview", "light", PHONE),
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -29,37 +38,40 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--past", type=float, default=PAST_S, help="seconds that the demo runs first"
     )
+    parser.add_argument("--all", action="store_true", help="every page, not only those shown there")
     parser.add_argument("--url", help="a server that runs already, instead of the demo")
     asked = parser.parse_args(arguments)
     logging.getLogger("ojs").setLevel(logging.CRITICAL)
     asked.into.mkdir(parents=True, exist_ok=True)
-    asyncio.run(make(asked.into, asked.past, asked.url))
+    asyncio.run(make(asked.into, asked.past, asked.url, whole=asked.all))
     return 0
 
 
-async def make(into: Path, past_s: float, url: str | None) -> None:
+async def make(into: Path, past_s: float, url: str | None, *, whole: bool) -> None:
     """Take all pictures of a server, or of the demo."""
     if url is not None:
-        await take(url, into)
+        await take(url, into, whole=whole)
         return
     async with shop(0) as begun:
         await asyncio.sleep(past_s)
-        await take(begun, into)
+        await take(begun, into, whole=whole)
 
 
-async def take(url: str, into: Path) -> None:
-    """Take every page by day and by night, and some on a phone."""
+async def take(url: str, into: Path, *, whole: bool) -> None:
+    """Take what the documentation shows, or every page by day, by night and on a phone."""
     pages = await addresses(url)
+    every = [
+        (name, *how)
+        for name in pages
+        for how in (("light", DESKTOP), ("dark", DESKTOP), ("light", PHONE))
+    ]
     program = shutil.which("chromium")
     assert program is not None, "Chromium is missing: make browser"
     async with async_playwright() as driver:
         browser = await driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        for theme in ("light", "dark"):
-            for name, address in pages.items():
-                await picture(browser, url + address, into / f"{name}-{theme}.png", theme, DESKTOP)
-        for name in ("overview", "jobs", "job"):
-            file = into / f"{name}-phone.png"
-            await picture(browser, url + pages[name], file, "light", PHONE)
+        for name, theme, size in every if whole else SHOWN:
+            suffix = "phone" if size == PHONE else theme
+            await picture(browser, url + pages[name], into / f"{name}-{suffix}.png", theme, size)
         await browser.close()
 
 
@@ -98,6 +110,9 @@ async def picture(
     page.on("console", lambda message: print(f"{file.name}: {message.text}", file=sys.stderr))
     page.on("pageerror", lambda error: print(f"{file.name}: {error}", file=sys.stderr))
     await page.goto(address)
+    await page.locator("#live[data-state=live]").wait_for()
+    if await (recent := page.get_by_role("button", name="15 m")).count():
+        await recent.click()
     await page.wait_for_timeout(SETTLE_MS)
     await page.screenshot(path=file)
     await context.close()

@@ -192,12 +192,12 @@ export class Latency extends Chart {
     this.p50.setAttribute("d", line("latency_p50_ms"));
     this.p99.setAttribute("d", line("latency_p99_ms"));
     const ticks = [];
-    for (let power = low; power <= high; power += 1) ticks.push([y(10 ** power), duration(10 ** power).replace(".0", "")]);
+    for (let power = low; power <= high; power += 1) ticks.push([y(10 ** power), power < 3 ? `${10 ** power} ms` : `${10 ** (power - 3)} s`]);
     return ticks;
   }
 }
 
-const RANGES = [["1 h", "1m", 3600], ["6 h", "5m", 21600], ["24 h", "5m", 86400], ["7 d", "1h", 604800], ["30 d", "1h", 2592000]];
+const RANGES = [["15 m", "1m", 900], ["1 h", "1m", 3600], ["6 h", "5m", 21600], ["24 h", "5m", 86400], ["7 d", "1h", 604800], ["30 d", "1h", 2592000]];
 
 /** Return buttons for a range of time; `chosen(period, since)` hears each choice. */
 export function ranges(chosen) {
@@ -208,7 +208,7 @@ export function ranges(chosen) {
       chosen(period, seconds);
     },
   }, label));
-  made[0].setAttribute("aria-pressed", "true");
+  made[1].setAttribute("aria-pressed", "true");
   return h("div", { class: "ranges", role: "group", "aria-label": "Range of time" }, made);
 }
 

@@ -20,7 +20,7 @@ export function page(view) {
   const wrong = h("p", { class: "failure", role: "alert", hidden: true });
   const area = (name, value) => h("textarea", { name, class: "mono", spellcheck: "false", value });
   const text = (value, fallback) => JSON.stringify(value ?? fallback, null, 2);
-  const made = h("form", { class: "panel", onsubmit: submit }, wrong, h("div", { class: "form" },
+  const made = h("form", { class: "panel enqueue", onsubmit: submit }, wrong, h("div", { class: "form" },
     h("label", null, "Type", input("type", copied.type, { required: true, list: "types", placeholder: "mail.send" })),
     h("label", null, "Queue", input("queue", copied.queue, { list: "queues", placeholder: "default" })),
     h("label", { class: "wide" }, "Arguments (JSON array)", area("args", text(copied.args, []))),
@@ -29,7 +29,7 @@ export function page(view) {
     h("label", null, "Attempts", input("attempts", "", { type: "number", min: 1, placeholder: "as the server's" })),
     h("label", null, "When", h("select", { name: "when" }, Object.keys(UNITS).map((label) => h("option", { value: label }, label || "now")))),
     h("label", null, "Tags, with commas", input("tags", (copied.tags ?? []).join(", ")))),
-  h("div", { class: "head" }, h("div", { class: "actions" }, h("button", { class: "primary" }, "Enqueue"))), types, queues);
+  h("div", { class: "actions" }, h("button", { class: "primary" }, "Enqueue")), types, queues);
   view.add(made);
 
   function read(fields, name, fits) {

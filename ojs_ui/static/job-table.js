@@ -19,7 +19,7 @@ export function queueLink(name) {
 export function moment(job) {
   switch (job.state) {
     case "scheduled": return ago(job.scheduled_at);
-    case "retryable": return ago(job.next_retry_at ?? job.scheduled_at);
+    case "retryable": return ago(job.next_attempt_at);
     case "active": return h("span", null, "for ", since(job.started_at));
     case "available": return ago(job.enqueued_at);
     default: return ago(job.completed_at ?? job.discarded_at ?? job.cancelled_at ?? job.created_at);

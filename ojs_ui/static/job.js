@@ -43,7 +43,7 @@ export function page(view) {
     put(live, job.state === "active" && progressPanel(job, progress));
     put(about, panel(null, facts([
       ["Queue", queueLink(job.queue)], ["Attempt", `${job.attempt} of ${job.max_attempts}`], ["Priority", job.priority || null],
-      ["Created", ago(job.created_at)], ["Scheduled", job.state === "scheduled" ? ago(job.scheduled_at) : null], ["Next attempt", job.state === "retryable" ? ago(job.next_retry_at ?? job.scheduled_at) : null],
+      ["Created", ago(job.created_at)], ["Scheduled", job.state === "scheduled" ? ago(job.scheduled_at) : null], ["Next attempt", job.state === "retryable" ? ago(job.next_attempt_at) : null],
       ["Started", job.started_at ? ago(job.started_at) : null], ["Runs for", job.state === "active" ? since(job.started_at) : null],
       ["Ended", ENDED.includes(job.state) ? ago(job.completed_at ?? job.cancelled_at ?? job.discarded_at) : null],
       ["Ran", ENDED.includes(job.state) && job.started_at && job.completed_at ? duration(Date.parse(job.completed_at) - Date.parse(job.started_at)) : null],
@@ -95,7 +95,7 @@ function progressPanel(job, progress) {
   return panel(null, h("div", { class: "progress s-active" },
     h("div", { class: "panel-head" }, h("b", null, progress.message ?? "Running"), h("b", { class: "num" }, `${Math.round(100 * share)} %`)),
     h("span", { class: "meter", role: "progressbar", "aria-label": "Progress", "aria-valuemin": "0", "aria-valuemax": "100", "aria-valuenow": String(Math.round(100 * share)) }, fill),
-    h("span", { class: "muted" }, "last word ", ago(progress.updated_at))));
+    h("span", { class: "muted" }, "last report ", ago(progress.updated_at))));
 }
 
 /** Return the attempts of a history, each with when it was waited for, began and ended. */
@@ -108,6 +108,8 @@ export function attemptsOf(events) {
     const open = made.at(-1);
     const ends = { "job.completed": "completed", "job.failed": "retryable", "job.retrying": "retryable", "job.discarded": "discarded", "job.cancelled": "cancelled", "job.timeout": "retryable", "job.stalled": "retryable", "job.released": "retryable" }[event.type];
     if (ends && open && (open.end === null || open.end === at)) Object.assign(open, { end: at, outcome: ends });
+    // Of earlier attempts only the end is kept.
+    else if (ends && event.attempt && open?.number !== event.attempt) made.push({ number: event.attempt, from: free ?? at, start: at, end: at, outcome: ends });
     if (event.type !== "job.started") free = at;
   }
   return made;
@@ -129,7 +131,7 @@ function strip(history, job) {
     const end = attempt.end ?? serverNow();
     return h("div", { class: "attempt" }, h("span", { class: "muted" }, `Attempt ${attempt.number}`),
       h("div", { class: "lane" }, bar(attempt.from, attempt.start, "wait", `waited ${duration(attempt.start - attempt.from)}`), bar(attempt.start, end, `s-${attempt.outcome}`, `ran ${duration(end - attempt.start)}`)),
-      h("span", { class: "right num" }, duration(end - attempt.start)));
+      h("span", { class: "right num" }, end > attempt.start ? duration(end - attempt.start) : ""));
   }));
 }
 
@@ -140,7 +142,7 @@ function steps(history) {
   return [h("h3", null, "Events"), h("ol", { class: "steps" }, history.events.map((event) => h("li", { class: `s-${look(STEP_STATES[event.type] ?? "pending")}` },
     h("b", null, event.type.replace(/^job\./, "")),
     h("span", { class: "muted" }, event.attempt ? `attempt ${event.attempt} ` : "", event.worker_id && h("a", { href: to("worker", { id: event.worker_id }), class: "mono" }, event.worker_id), event.error && [" ", h("span", { class: "mono" }, event.error.type ?? event.error.code), ` ${event.error.message ?? ""}`]),
-    h("time", { class: "muted num", datetime: event.time, title: exact(Date.parse(event.time)) }, exact(Date.parse(event.time)).slice(11, 23))))), history.complete === false && h("p", { class: "muted" }, "Older events are no longer in the server's log.")];
+    h("time", { class: "muted num", datetime: event.time, title: exact(Date.parse(event.time)) }, exact(Date.parse(event.time)).slice(11, 23))))), history.complete === false && h("p", { class: "muted" }, "The server does not keep when and where earlier attempts began.")];
 }
 
 function failure(error) {

@@ -3,11 +3,13 @@
 import { get, segment, send } from "./api.js";
 import { act, button, form } from "./dialogs.js";
 import { facts, h, panel, put } from "./dom.js";
-import { ago, count, duration, rate } from "./format.js";
+import { ago, count, duration, number, rate } from "./format.js";
 import { history } from "./history.js";
 import { pauseButton } from "./queue-table.js";
 import { to } from "./router.js";
 import { badge, STATES } from "./states.js";
+
+const PERIODS = { PT1S: "second", PT1M: "minute", PT60S: "minute", PT1H: "hour" };
 
 export function page(view) {
   const name = view.query.get("name") ?? "";
@@ -38,8 +40,8 @@ function limits(config) {
   const { concurrency, rate_limit: rateLimit, max_size: most, overflow_policy: policy } = config;
   return facts([
     ["Run at once", concurrency === null ? "as many as workers take" : `${concurrency} at most`],
-    ["Starts", rateLimit === null ? "not limited" : `${rateLimit.limit} per ${rateLimit.period.replace("PT", "").toLowerCase()} at most`],
-    ["Holds", most === null ? "any number of jobs" : `${most} jobs at most; then ${policy ?? "reject"}`],
+    ["Starts", rateLimit === null ? "not limited" : `${rateLimit.limit} per ${PERIODS[rateLimit.period] ?? rateLimit.period} at most`],
+    ["Holds", most === null ? "any number of jobs" : `${number(most)} jobs at most; then ${policy ?? "reject"}`],
     ["Lease", config.visibility_timeout ?? "as the server's"],
     ["Job types", config.allowed_job_types?.join(", ")],
   ]);

@@ -92,6 +92,23 @@ async def test_a_dead_job_is_retried(node: Node, filled: Filled, browser: Browse
     assert await filled.state(filled.dead) == "available"
 
 
+async def test_every_attempt_has_its_bar(node: Node, filled: Filled, browser: Browser) -> None:
+    retry = {"max_attempts": 2, "initial_interval": "PT0.01S", "jitter": False}
+    await filled.enqueue("try.again", queue="tries", retry=retry)
+    job_id = await filled.fetch("tries")
+    failed = {"job_id": job_id, "worker_id": WORKER, "error": {"type": "A", "message": "first"}}
+    await filled.post("/workers/nack", failed)
+    async with opened(browser, f"{node.url}/ui/job?id={job_id}") as page:
+        await expect(page.locator(".attempt")).to_have_count(1)
+        wanted = {"queues": ["tries"], "worker_id": WORKER, "wait_ms": 10_000}
+        assert (await filled.post("/workers/fetch", wanted))["jobs"]
+        await expect(page.locator(".attempt")).to_have_count(2)
+        await filled.post("/workers/nack", failed)
+        await expect(page.locator("h1")).to_contain_text("discarded")
+        await expect(page.locator(".attempt .s-discarded")).to_have_count(1)
+        await expect(page.locator(".attempt .s-retryable")).to_have_count(1)
+
+
 async def test_a_job_is_cancelled_and_another_priority_given(
     node: Node, filled: Filled, browser: Browser
 ) -> None:
