@@ -145,10 +145,15 @@ function steps(history) {
     h("time", { class: "muted num", datetime: event.time, title: exact(Date.parse(event.time)) }, exact(Date.parse(event.time)).slice(11, 23))))), history.complete === false && h("p", { class: "muted" }, "The server does not keep when and where earlier attempts began.")];
 }
 
+/** Shorten the path of a frame to its last folder and file. */
+function near(frame) {
+  return frame.replace(/(?:[^\s"':]*\/)([^\s"':/]+\/[^\s"':/]+)(?=[:"'])/, "…/$1");
+}
+
 function failure(error) {
   const frames = Array.isArray(error.backtrace) ? error.backtrace.map(String) : typeof error.backtrace === "string" ? error.backtrace.split("\n") : [];
   const library = (frame) => /site-packages|node_modules|ojs_worker|\/lib\/python/.test(frame);
   return h("div", null, h("p", null, h("b", { class: "mono" }, error.type ?? error.code), " ", error.message),
     h("p", { class: "muted" }, error.retryable === false ? "Not tried again." : "", " ", error.occurred_at && ago(error.occurred_at)),
-    frames.length > 0 && h("pre", { class: "trace", tabindex: "0", "aria-label": "Backtrace" }, frames.slice(0, 400).map((frame) => h("span", { class: library(frame) ? "lib" : "own" }, `${frame}\n`))));
+    frames.length > 0 && h("pre", { class: "trace", tabindex: "0", "aria-label": "Backtrace" }, frames.slice(0, 400).map((frame) => h("span", { class: library(frame) ? "lib" : "own", title: frame }, `${near(frame)}\n`))));
 }

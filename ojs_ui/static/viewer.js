@@ -57,7 +57,7 @@ function tree(value, depth) {
     }
   };
   const open = depth < OPEN_DEPTH && entries.length <= STEP;
-  const fold = h("details", { open, ontoggle: () => fold.open && drawn === 0 && draw() }, h("summary", null, `${begin} ${entries.length} ${Array.isArray(value) ? "items" : "members"}`), inside);
+  const fold = h("details", { open, ontoggle: () => fold.open && drawn === 0 && draw() }, h("summary", null, `${begin} ${entries.length} ${Array.isArray(value) ? "item" : "member"}${entries.length === 1 ? "" : "s"}`), inside);
   if (open) draw();
   return [fold, end];
 }

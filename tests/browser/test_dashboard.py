@@ -85,7 +85,7 @@ async def test_a_page_asks_nobody_else(node: Node, filled: Filled, browser: Brow
 async def test_a_dead_job_is_retried(node: Node, filled: Filled, browser: Browser) -> None:
     async with opened(browser, f"{node.url}/ui/job?id={filled.dead}") as page:
         await expect(page.locator("h1")).to_contain_text("discarded")
-        await expect(page.locator(".trace .own")).to_contain_text("printing.py")
+        await expect(page.locator(".trace .own")).to_have_text("…/shop/printing.py:12 in print\n")
         await page.get_by_role("button", name="Retry").click()
         await expect(page.locator("h1")).to_contain_text("available")
         await expect(page.get_by_role("button", name="Retry")).to_have_count(0)
