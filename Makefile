@@ -58,7 +58,7 @@ browser: ## Install Chromium, where apt-get has it
 	@command -v chromium >/dev/null || sh requirements/browser.sh
 
 test-browser: $(VENV)/.dev postgres browser ## See the dashboard in Chromium on both stores, and what pages of other origins can do
-	$(BIN)/pytest -m browser tests/browser $(ARGS)
+	$(BIN)/pytest --numprocesses=$(JOBS) --dist=worksteal -m browser tests/browser $(ARGS)
 
 clients: build/clients/jobmanager/.ready build/clients/pyzeebe/.ready build/clients/node/.ready ## Install the published clients of other systems, each in an environment of its own
 
