@@ -104,7 +104,7 @@ async def other_spellings_of_cron(stage: Stage) -> None:
 async def unknown_paths_and_methods(stage: Stage) -> None:
     """A path that is not there is 404; a method that it does not have is 405 with Allow."""
     (await stage.get("nothing/here")).error(404, "not_found")
-    (await stage.get("/")).error(404, "not_found")
+    (await stage.get("/nothing")).error(404, "not_found")
     reply = (await stage.call("PUT", "jobs", {})).error(405, "method_not_allowed")
     stage.check("POST" in reply.headers.get("allow", ""), "Allow: POST", reply.headers)
     reply = (await stage.call("PATCH", "workers/fetch", {})).error(405, "method_not_allowed")
