@@ -286,7 +286,7 @@ def unknown_parameters_are_wrong() -> None:
 @fault("OJS-ADM-012")
 def statistics_are_of_all_queues() -> None:
     """The statistics of a queue are those of all."""
-    wrap(statistics, "read", lambda read: lambda server, queue="": read(server))
+    wrap(statistics, "read", lambda read: lambda engine, lifetime, queue="": read(engine, lifetime))
 
 
 @fault("OJS-ADM-014")
