@@ -69,7 +69,8 @@ class JobManager:
                 execute=execute,
                 heartbeat_s=heartbeat_interval,
                 polling_s=polling_interval,
-                push=push and tsio is None,
+                # Beside Socket.IO, too: an announcement may be lost, and polling may be rare.
+                push=push,
                 rooms=rooms,
             )
 

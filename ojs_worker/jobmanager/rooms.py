@@ -35,11 +35,14 @@ class JobRooms:
     def _connected(self) -> None:
         for job_name, worker_id in list(self._joined.items()):
             self._say("join_job_room", job_name, worker_id)
-        # Announcements may have been missed.
+
+    def _answered(self, _answer: Any = None) -> None:
+        # What was announced before the room was entered was not heard.
         self.on_task()
 
     def _say(self, event: str, job_name: str, worker_id: str) -> None:
+        order = {"job_name": job_name, "worker_id": worker_id}
         try:
-            self._tsio.emit(event, {"job_name": job_name, "worker_id": worker_id})
+            self._tsio.emit(event, order, callback=self._answered)
         except Exception as error:
             log.warning("Socket.IO took no %s of %s, polling goes on: %s", event, job_name, error)
