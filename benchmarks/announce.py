@@ -24,7 +24,7 @@ MOST_P50_MS: Final = 50.0
 
 
 class Figures(msgspec.Struct, frozen=True):
-    """How late announcements came, from before the request that submitted."""
+    """Return the delays of announcements, each from before its request was sent."""
 
     store: StoreKind
     tasks: int
@@ -65,7 +65,7 @@ async def joined(client: httpx.AsyncClient) -> tuple[Poller, str]:
 
 
 async def late_ms(port: int, tasks: int) -> list[float]:
-    """How late each announcement came."""
+    """Return the delay of each announcement."""
     url = f"http://127.0.0.1:{port}"
     async with httpx.AsyncClient(base_url=url, timeout=60, trust_env=False) as client:
         poller, path = await joined(client)

@@ -87,7 +87,7 @@ async def idle_share(served: Served, gateway: Gateway, waiting: int, seconds: fl
 
 
 async def late_ms(served: Served, gateway: Gateway, jobs: int) -> list[float]:
-    """How late each job came to a worker that waited for it."""
+    """Return the delay of each job to a worker that waited for it."""
     found = []
     url = f"http://127.0.0.1:{served.port}"
     async with httpx.AsyncClient(base_url=url, timeout=60, trust_env=False) as client:

@@ -138,7 +138,7 @@ def _tracing() -> "Tracing":
 
 
 def _socketio(settings: Settings) -> "type[SocketServer] | None":
-    """What serves Socket.IO, where the profile's clients look for it."""
+    """Return the Socket.IO server where the profile's clients look for it."""
     if not settings.profile.serves_joblib:
         return None
     try:
@@ -151,7 +151,7 @@ def _socketio(settings: Settings) -> "type[SocketServer] | None":
 
 
 def _grpc(settings: Settings) -> "GrpcServer | None":
-    """What serves gRPC, where a port is asked for or the profile's clients look for one."""
+    """Return the gRPC server where a port is asked for or the profile's clients look for one."""
     asked, usual = settings.grpc_port, settings.profile.grpc_port
     port = usual if asked is None else asked
     if port is None:

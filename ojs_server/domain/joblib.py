@@ -119,7 +119,7 @@ def check_move(job: Job, status: str, wanted: str) -> None:
 
 
 def status_told(task: Mapping[str, Any], status: str) -> dict[str, Any]:
-    """What clients are told of a task that has become something, which may be more by now."""
+    """Return the status event of a task, which may have gone further by now."""
     ended = status in ("completed", "failed", "cancelled")
     waits = status == "pending"
     return {

@@ -124,7 +124,7 @@ def names_of(job: Job, meta: bytes) -> TaskNames | None:
 
 
 def names_of_plain(job: Job) -> TaskNames:
-    """What a plain job is called as a task: by its queue and type."""
+    """Return the name of a plain job as a task: its queue and type."""
     return TaskNames(job.queue, full_name(job.queue, job.type))
 
 

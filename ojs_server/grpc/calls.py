@@ -52,7 +52,7 @@ Context = ServicerContext[Any, Any]
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """What an RPC asks a route: the parameters of its path, its query and its body."""
+    """The request of an RPC to a route: the parameters of its path, its query and its body."""
 
     params: Mapping[str, str] = {}
     query: Mapping[str, str] = {}
@@ -163,7 +163,7 @@ class Rpc:
 
 
 def _forget(task: "asyncio.Future[Any]") -> None:
-    """Whoever would hear of an error has left."""
+    """Drop the error of a call whose client has left."""
     if not task.cancelled():
         task.exception()
 

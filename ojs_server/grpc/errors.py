@@ -36,7 +36,7 @@ _BY_CODE: Final[Mapping[codes.Code, StatusCode]] = {
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """How an RPC ends that is refused."""
+    """The status, message and metadata of a refused RPC."""
 
     code: codes.Code
     status: StatusCode

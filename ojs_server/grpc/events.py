@@ -83,7 +83,7 @@ def _event(placed: PlacedEvent) -> pb.Event:
 
 
 def _carried(data: Mapping[str, Any]) -> Struct | None:
-    """What an event says; nothing where gRPC would round it."""
+    """Return the data of an event; nothing where gRPC would round it."""
     try:
         return values.struct_of(data, "data")
     except Conflict:

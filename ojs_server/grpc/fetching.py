@@ -62,7 +62,7 @@ async def stream_jobs(rpc: Rpc, message: pb.StreamJobsRequest) -> None:
 def _asked(
     rpc: Rpc, message: pb.FetchRequest | pb.StreamJobsRequest, count: int
 ) -> tuple[Call, Claim]:
-    """What a client wants, checked as a FETCH of HTTP is."""
+    """Return the call and the claim of a client, checked as a FETCH of HTTP is."""
     terms: dict[str, Any] = {"queues": list(message.queues), "count": count}
     if message.worker_id:
         terms["worker_id"] = message.worker_id

@@ -225,15 +225,15 @@ class Connections:
 
 
 def job_room(full_name: str) -> str:
-    """Where the workers of a job hear of its tasks."""
+    """Return the room in which the workers of a job hear of its tasks."""
     return f"jobs:{full_name}"
 
 
 def provider_room(full_name: str) -> str:
-    """Where the worker of a provider hears what that is asked."""
+    """Return the room in which the worker of a provider hears of its reads."""
     return f"providers:{full_name}"
 
 
 def plain_room(room: str) -> str:
-    """Where pages hear what happens in a room."""
+    """Return the room of Socket.IO for the pages of a room."""
     return f"room:{room}"
