@@ -1,7 +1,7 @@
 """A store, a clock that is turned by hand, and short names for the operations."""
 
 from collections.abc import Callable, Sequence
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 import msgspec
@@ -20,11 +20,12 @@ from ojs_server.ops.rules import Rules
 from ojs_server.ops.settle import Ack, Fail
 from ojs_server.ops.sweep import Sweep, Swept
 from ojs_server.store.base import Store
-from ojs_server.store.records import EventFilter
+from ojs_server.store.records import EventFilter, EventPage
 from ojs_wire import codec
 from ojs_wire.values import uuid7
 
 START = 1_700_000_000_000
+LIMIT_S = 10.0
 
 
 class HandClock:
@@ -86,10 +87,14 @@ class Bench:
         self.luck = luck()
         # Long reachable, unless a test says that the server has just come back.
         self.judged_since = 0
+        # Up to where the event log has to be read.
+        self._logged = 0
 
     def commit(self, *ops: Any) -> Committed:
         """Many operations in one transaction."""
-        return batch.apply(self.store, self.rules, self.luck, ops)
+        committed = batch.apply(self.store, self.rules, self.luck, ops)
+        self._logged = max(self._logged, committed.logged)
+        return committed
 
     def do(self, op: Any) -> Any:
         """One operation; raises what it was refused with."""
@@ -183,9 +188,16 @@ class Bench:
 
     def told(self, subject: str) -> list[tuple[str, dict[str, Any]]]:
         """A subject's events, in order, with what they say."""
-        with self.store.reader() as reader:
-            page = reader.events(0, EventFilter(subject=subject), 1000)
+        end = monotonic() + LIMIT_S
+        while (page := self._log(subject)).cursor < self._logged:
+            # PostgreSQL shows an event once no earlier transaction runs, whosever that is.
+            assert monotonic() < end, "the event log does not reach what was committed"
+            sleep(0.01)
         return [(one.event.type, codec.decode(one.event.data)) for one in page.events]
+
+    def _log(self, subject: str) -> EventPage:
+        with self.store.reader() as reader:
+            return reader.events(0, EventFilter(subject=subject), 1000)
 
     def counts(self, queue: str = "q") -> dict[str, int]:
         """A queue's counters, zeros left out."""

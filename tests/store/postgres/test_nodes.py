@@ -1,9 +1,6 @@
 """Several nodes on one database: nothing is handed out twice, and nothing is lost."""
 
 from contextlib import ExitStack
-from urllib.parse import urlsplit
-
-import psycopg
 
 from ojs_server.domain.job import State
 from ojs_server.store.base import Store
@@ -62,17 +59,6 @@ def test_an_earlier_transaction_that_fails_holds_nothing_up(node: OpenNode) -> N
         log(second, an_event(subject="late"))
         open_.pop_all().__exit__(InterruptedError, InterruptedError(), None)
     assert subjects(second) == ["late"]
-
-
-def test_a_long_transaction_of_another_database_holds_nothing_up(
-    node: OpenNode, postgres_store: str
-) -> None:
-    store = node("a")
-    elsewhere = urlsplit(postgres_store)._replace(path="/postgres", query="").geturl()
-    with psycopg.connect(elsewhere) as other:
-        other.execute("SELECT pg_current_xact_id()")
-        log(store, an_event(subject="at once"))
-        assert subjects(store) == ["at once"]
 
 
 def test_two_nodes_claim_different_jobs_without_waiting(node: OpenNode) -> None:

@@ -7,7 +7,8 @@ INSERT INTO events ({columns})
 -- fragment: settled_places
 -- The place of the oldest transaction that still runs: what it writes will lie behind it, and a
 -- cursor that had passed it would miss that. Transactions of other databases are numbered with
--- ours and can be long, but they write nothing here.
+-- ours and can be long, but they write nothing here; nor does autovacuum, the only one without a
+-- user.
 (
     SELECT (
         COALESCE(
@@ -16,7 +17,8 @@ INSERT INTO events ({columns})
                 FROM pg_snapshot_xip(pg_current_snapshot()) AS running
                 WHERE NOT EXISTS (
                     SELECT FROM pg_stat_activity
-                    WHERE backend_xid = running::xid AND datname <> current_database()
+                    WHERE backend_xid = running::xid
+                        AND (datname <> current_database() OR usesysid IS NULL)
                 )
             ),
             pg_snapshot_xmax(pg_current_snapshot())::text::int8
