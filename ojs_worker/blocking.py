@@ -3,13 +3,14 @@
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import Future
 from typing import Any, Final, Self, TypeVar
 
 from ojs_worker.context import JobContext
 from ojs_worker.job import Job
 from ojs_worker.manual import Claimed, Manual
 from ojs_worker.running import Running
-from ojs_worker.signals import SignalBox
+from ojs_worker.signals import SignalBox, wait_obeying
 
 T = TypeVar("T")
 
@@ -27,13 +28,20 @@ class LoopThread:
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine there, and wait for it here."""
-        return asyncio.run_coroutine_threadsafe(work, self.loop).result()
+        return self._begin(work).result()
+
+    def call_obeying(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do so from the main thread, and run the handlers of signals meanwhile."""
+        return wait_obeying(self._begin(work))
 
     def close(self) -> None:
         """Stop the loop; nothing runs in it any more."""
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join()
         self.loop.close()
+
+    def _begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        return asyncio.run_coroutine_threadsafe(work, self.loop)
 
 
 class ThreadWorker:
@@ -81,7 +89,7 @@ class ThreadWorker:
         box = SignalBox()
         box.install()
         try:
-            self._code = self._thread.call(running.wait_with_signals(box))
+            self._code = self._thread.call_obeying(running.wait_with_signals(box))
         finally:
             box.restore()
         return self._code

@@ -9,16 +9,19 @@ import contextlib
 import logging
 import os
 import signal
+import socket
 import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 log = logging.getLogger("ojs.worker")
 
+T = TypeVar("T")
 # Not all systems know all of them.
 NAMES: Final = ("SIGTERM", "SIGINT", "SIGTSTP", "SIGCONT")
 HANDLED: Final = tuple(getattr(signal, name) for name in NAMES if hasattr(signal, name))
@@ -104,6 +107,32 @@ def on_ending(caught: Callable[[], object]) -> Iterator[None]:
         yield
     finally:
         _set_again(before)
+
+
+def wait_obeying(future: Future[T]) -> T:
+    """Return the result of a future that another thread sets; handlers of signals run meanwhile,
+    and only the main thread can.
+
+    A lock does not do for that: a signal that comes when the thread is about to wait for it, or in
+    another thread, is handled no sooner than the lock is free.
+    """
+    woken, waker = socket.socketpair()
+    with woken, waker:
+        waker.setblocking(False)
+        before = signal.set_wakeup_fd(waker.fileno(), warn_on_full_buffer=False)
+        try:
+            future.add_done_callback(lambda _: _wake(waker))
+            while not future.done():
+                woken.recv(4096)
+        finally:
+            signal.set_wakeup_fd(before)
+    return future.result()
+
+
+def _wake(waker: socket.socket) -> None:
+    # Full or closed: it is awake, or does not wait any more.
+    with contextlib.suppress(OSError):
+        waker.send(b"\0")
 
 
 def _set_again(before: Mapping[signal.Signals, Any]) -> None:

@@ -1,7 +1,9 @@
 """The job manager as programs without an event loop see it."""
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, InvalidStateError
 from typing import Any, Final, Self, TypeVar, Unpack, overload
 
 from ojs_worker.access import Auth
@@ -14,7 +16,7 @@ from ojs_worker.jobmanager.extension import Registered
 from ojs_worker.jobmanager.rooms import JobRooms
 from ojs_worker.jobmanager.service import USUAL, Execute, Service
 from ojs_worker.settings import TlsFiles
-from ojs_worker.signals import on_ending
+from ojs_worker.signals import on_ending, wait_obeying
 from ojs_worker.tls import tls_for
 from ojs_worker.transport import Transport
 
@@ -60,7 +62,7 @@ class JobManager:
         self._polling_s = polling_interval
         self._thread = LoopThread()
         self._thread.start()
-        self._over = threading.Event()
+        self._over: Future[None] = Future()
 
         async def make() -> Service:
             return Service(
@@ -181,10 +183,10 @@ class JobManager:
         """Wait until the worker is disconnected; in the main thread SIGINT and SIGTERM do that,
         and whatever handled them before does so again afterwards."""
         if threading.current_thread() is not threading.main_thread():
-            self._over.wait()
+            self._over.result()
             return
-        with on_ending(self._over.set):
-            self._over.wait()
+        with on_ending(self._end):
+            wait_obeying(self._over)
         self.disconnect()
 
     def disconnect(self) -> None:
@@ -194,7 +196,11 @@ class JobManager:
             self._thread.call(self._service.disconnect())
             self._thread.call(self._service.client.close())
             self._thread.close()
-        self._over.set()
+        self._end()
+
+    def _end(self) -> None:
+        with contextlib.suppress(InvalidStateError):
+            self._over.set_result(None)
 
 
 def _way(api: Any, auth: Auth | None, tls: TlsFiles) -> Transport:

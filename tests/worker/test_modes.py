@@ -4,13 +4,22 @@ import asyncio
 import os
 import signal
 import threading
+import time
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Future
 from typing import Any
 
 import pytest
 
 from ojs_worker import Worker
-from ojs_worker.signals import HANDLED, SignalBox, forced_code, ignore_signals
+from ojs_worker.signals import (
+    HANDLED,
+    SignalBox,
+    forced_code,
+    ignore_signals,
+    on_ending,
+    wait_obeying,
+)
 from tests.worker.scripted import ACK, DEREGISTER, ScriptedServer, job, listening
 
 Make = Callable[..., Worker]
@@ -110,6 +119,30 @@ async def test_a_program_without_a_loop_works_by_hand(url: str, scripted: Script
     assert await asyncio.to_thread(program) == [job(n)["id"] for n in (1, 2, 3)]
     assert scripted.about(ACK, job(0))[0]["result"] == "by hand"
     assert len(scripted.of(ACK)) == 3
+
+
+def test_a_signal_that_another_thread_receives_ends_the_wait_of_the_main_thread() -> None:
+    over: Future[None] = Future()
+
+    def receive() -> None:
+        # No call tells that the main thread has begun to wait; earlier, the test sees less.
+        time.sleep(0.05)
+        signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+
+    with on_ending(lambda: over.set_result(None)):
+        thread = threading.Thread(target=receive)
+        thread.start()
+        wait_obeying(over)
+        thread.join()
+    assert signal.set_wakeup_fd(-1) == -1
+
+
+def test_a_wait_for_another_thread_ends_with_what_that_came_to() -> None:
+    over: Future[int] = Future()
+    thread = threading.Thread(target=lambda: over.set_result(7))
+    thread.start()
+    assert wait_obeying(over) == 7
+    thread.join()
 
 
 def test_signals_are_kept_until_somebody_listens() -> None:
