@@ -15,9 +15,10 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
+from ojs_worker.config import Config, SettingError
 from ojs_worker.logs import set_up
 from ojs_worker.reload import CONTROL, Supervisor, follow
-from ojs_worker.settings import NO_FLAG, TABLE, Config, Setting, SettingError, load
+from ojs_worker.settings import NO_FLAG, TABLE, Setting, load
 from ojs_worker.signals import SignalBox, exit_later, exit_now, ignore_signals
 from ojs_worker.version import installed
 

@@ -9,6 +9,7 @@ from ojs_worker.aside import Aside, within
 from ojs_worker.beats import Answer, Beats, Report
 from ojs_worker.certainty import Bounds, Certainty
 from ojs_worker.codec import CannotOpen, Codec
+from ojs_worker.config import Config
 from ojs_worker.context import BlockingContext, Context, JobContext, StopReason
 from ojs_worker.delivery import Delivery, Ledger
 from ojs_worker.environment import Environment
@@ -21,7 +22,6 @@ from ojs_worker.machine import Action, Actions, Machine, Word, directive_of
 from ojs_worker.processes import ProcessPool
 from ojs_worker.registry import Registry
 from ojs_worker.reports import Reports
-from ojs_worker.settings import Config
 from ojs_worker.settling import Failed, Outcome, Released, Settler, Verdict
 from ojs_worker.watch import LoopWatch
 

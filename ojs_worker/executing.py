@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from ojs_worker import faults
 from ojs_worker.certainty import Certainty
+from ojs_worker.config import UnknownType
 from ojs_worker.context import StopReason, current
 from ojs_worker.delivery import Delivery
 from ojs_worker.environment import Pool
@@ -15,7 +16,6 @@ from ojs_worker.faults import Discard, Retry, Snooze, fault_of
 from ojs_worker.job import Job
 from ojs_worker.middleware import Inner, ProcessLayer
 from ojs_worker.processes import FailedThere, NotWanted, ProcessPool
-from ojs_worker.settings import UnknownType
 from ojs_worker.settling import Done, Failed, Outcome, Released, done
 
 log = logging.getLogger("ojs.worker")

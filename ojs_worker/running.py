@@ -10,6 +10,7 @@ from ojs_wire.values import format_timestamp
 from ojs_worker.beats import Beats
 from ojs_worker.certainty import Bounds
 from ojs_worker.codec import Codec
+from ojs_worker.config import Config
 from ojs_worker.engine import Engine
 from ojs_worker.environment import Environment
 from ojs_worker.exchanging import BulkSettler
@@ -20,7 +21,6 @@ from ojs_worker.machine import Word
 from ojs_worker.offers import Manifest
 from ojs_worker.registry import Registry
 from ojs_worker.reports import Reports
-from ojs_worker.settings import Config
 from ojs_worker.settling import SingleSettler
 from ojs_worker.signals import ENDING, SignalBox, forced_code
 from ojs_worker.transport import SteadyTransport, Transport

@@ -1,126 +1,17 @@
-"""A worker's settings: flags before code before environment before defaults, in one record."""
+"""Settings: flags before code before environment before the file of servers before defaults."""
 
 import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, Final, Literal, TypedDict
+from typing import Any, Final, Literal
 
 import msgspec
 
 from ojs_wire.values import QUEUE
-from ojs_worker.durations import Duration, milliseconds
-
-UnknownType = Literal["fail", "requeue", "discard"]
-ShutdownRelease = Literal["fail", "requeue"]
-LateAck = Literal["reject", "accept_unfinished"]
-Level = Literal["debug", "info", "warning", "error"]
-ProfileName = Literal["ojs", "blackboard", "jobmanager", "zeebe"]
-
-
-class SettingError(ValueError):
-    """A setting that cannot be; the message names it and what is allowed."""
-
-
-class Config(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that can be set about a worker. All times are seconds."""
-
-    profile: ProfileName = "ojs"
-    url: str = "http://127.0.0.1:8080"
-    auth_token: str | None = None
-    tls_ca_file: str | None = None
-    tls_cert_file: str | None = None
-    tls_key_file: str | None = None
-    queues: tuple[str, ...] = ("default",)
-    concurrency: int = 10
-    processes: int = 2
-    labels: tuple[str, ...] = ()
-    grace_s: float = 25.0
-    heartbeat_s: float = 5.0
-    poll_s: float = 1.0
-    long_poll_s: float = 25.0
-    wake: Literal["poll", "stream"] = "poll"
-    visibility_s: float | None = None
-    connect_s: float = 5.0
-    operation_s: float = 10.0
-    only_known_types: bool = False
-    unknown_type: UnknownType = "fail"
-    shutdown_release: ShutdownRelease = "fail"
-    # Whether the handler of a job that the server took back is stopped, or runs on for a late ACK.
-    stop_lost: bool = True
-    late_ack: LateAck | None = None
-    # Whether heartbeats renew the leases of what is held, or only hear what became of it.
-    auto_extend: bool = True
-    health_port: int | None = None
-    health_host: str = "0.0.0.0"
-    log_format: Literal["text", "json"] = "text"
-    log_level: Level = "info"
-
-
-# What holds under each profile where nothing is set; the server has its own part of them.
-PROFILES: Final[Mapping[ProfileName, Config]] = {
-    "ojs": Config(),
-    "blackboard": Config(
-        profile="blackboard",
-        concurrency=1,
-        heartbeat_s=20.0,
-        poll_s=10.0,
-        long_poll_s=0.0,
-        visibility_s=720.0,
-        auto_extend=False,
-    ),
-    "jobmanager": Config(
-        profile="jobmanager",
-        concurrency=1,
-        grace_s=10.0,
-        heartbeat_s=30.0,
-        poll_s=2.0,
-        wake="stream",
-    ),
-    "zeebe": Config(
-        profile="zeebe",
-        concurrency=32,
-        long_poll_s=30.0,
-        visibility_s=60.0,
-        late_ack="accept_unfinished",
-        stop_lost=False,
-        auto_extend=False,
-    ),
-}
-
-
-class TlsFiles(TypedDict, total=False):
-    """The files of TLS as keyword arguments."""
-
-    tls_ca_file: str
-    tls_cert_file: str
-    tls_key_file: str
-
-
-class Given(TlsFiles, total=False):
-    """The settings as keyword arguments of a worker."""
-
-    profile: ProfileName
-    queues: list[str] | tuple[str, ...] | str
-    concurrency: int
-    processes: int
-    labels: list[str] | tuple[str, ...] | str
-    grace: Duration
-    heartbeat_interval: Duration
-    poll_interval: Duration
-    long_poll: Duration
-    wake: Literal["poll", "stream"]
-    visibility_timeout: Duration | None
-    connection_timeout: Duration
-    operation_timeout: Duration
-    only_known_types: bool
-    unknown_type: UnknownType
-    shutdown_release: ShutdownRelease
-    stop_lost: bool
-    late_ack: LateAck
-    auto_extend: bool
-    health_port: int
-    health_host: str
+from ojs_worker import servers
+from ojs_worker.config import PROFILES, Config, SettingError
+from ojs_worker.durations import milliseconds
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -156,6 +47,13 @@ TABLE: Final[tuple[Setting, ...]] = (
         choices=tuple(PROFILES),
     ),
     _row("url", "url", "text", "OJS_URL OJS_BACKEND_URL", "where the server is"),
+    _row(
+        "server",
+        "server",
+        "text",
+        "OJS_SERVER",
+        "its name in the file of servers, instead of the URL",
+    ),
     _row(
         "tls_ca_file",
         "tls_ca_file",
@@ -311,35 +209,87 @@ NO_FLAG: Final = frozenset({"auth_token", "stop_lost", "auto_extend"})
 _TRUTH: Final = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
 
+# What clients need; the rest is about workers.
+CONNECTION: Final = frozenset(
+    {"url", "server", "auth_token", "tls_ca_file", "tls_cert_file", "tls_key_file"}
+)
+Source = tuple[Mapping[str, Any], Callable[[Setting], str]]
+
+
 def load(
-    flags: Mapping[str, Any], code: Mapping[str, Any], environ: Mapping[str, str] = os.environ
+    flags: Mapping[str, Any],
+    code: Mapping[str, Any],
+    environ: Mapping[str, str] = os.environ,
+    *,
+    only: Collection[str] | None = None,
 ) -> Config:
-    """Merge all sources; `flags` and `code` hold what was given, by name."""
+    """Merge all sources; `flags` and `code` hold what was given, by name. With `only` the settings
+    of other names keep their defaults, whatever the environment says of them."""
+    check(code)
+    return _merged(_sources(flags, code, environ), only)
+
+
+def check(code: Mapping[str, Any]) -> None:
+    """Raise `SettingError` for settings in code that cannot be, whatever the environment says."""
     known = {setting.name for setting in TABLE}
     for name in code:
         if name not in known:
             close = get_close_matches(name, known, n=1)
             hint = f'; did you mean "{close[0]}"?' if close else ""
             raise SettingError(f"{name!r} is not a setting of a worker{hint}")
+    _merged([(code, _in_code)], None)
+
+
+def _merged(sources: Sequence[Source], only: Collection[str] | None) -> Config:
     values: dict[str, Any] = {}
     for setting in TABLE:
-        given, where = _given(setting, flags, code, environ)
-        if given is not None:
-            values[setting.field] = _value(setting, given, where)
+        if only is not None and setting.name not in only:
+            continue
+        for source, called in sources:
+            if (given := source.get(setting.name)) is not None:
+                values[setting.field] = _value(setting, given, called(setting))
+                break
     return msgspec.structs.replace(PROFILES[values.get("profile", "ojs")], **values)
 
 
-def _given(
-    setting: Setting, flags: Mapping[str, Any], code: Mapping[str, Any], env: Mapping[str, str]
-) -> tuple[Any, str]:
-    if flags.get(setting.name) is not None:
-        return flags[setting.name], setting.flag
-    if code.get(setting.name) is not None:
-        return code[setting.name], f"`{setting.name}`"
-    for name in setting.env:
-        if env.get(name):
-            return env[name], name
-    return None, ""
+def _sources(
+    flags: Mapping[str, Any], code: Mapping[str, Any], environ: Mapping[str, str]
+) -> list[Source]:
+    """All sources, the first one first. A server of the file counts as much as what names it, so
+    that its key is never sent to a URL from elsewhere."""
+    said = {
+        setting.name: name
+        for setting in TABLE
+        for name in reversed(setting.env)
+        if environ.get(name)
+    }
+    variables = {name: environ[variable] for name, variable in said.items()}
+    given: list[Source] = [
+        (flags, lambda setting: setting.flag),
+        (code, _in_code),
+        (variables, lambda setting: said[setting.name]),
+    ]
+    for place, (source, called) in enumerate(given):
+        name, url = source.get("server"), source.get("url")
+        if name is not None and url is not None:
+            raise SettingError(f"{called(_BY_NAME['server'])}: goes without a URL beside it")
+        if name is not None:
+            found = servers.named(str(name), environ, called(_BY_NAME["server"]))
+            given.insert(place + 1, (found, _in_file))
+        if name is not None or url is not None:
+            return given
+    return [*given, (servers.usual(environ), _in_file)]
+
+
+_BY_NAME: Final = {setting.name: setting for setting in TABLE}
+
+
+def _in_code(setting: Setting) -> str:
+    return f"`{setting.name}`"
+
+
+def _in_file(setting: Setting) -> str:
+    return f"{setting.name} in the file of servers"
 
 
 def _value(setting: Setting, given: Any, where: str) -> Any:

@@ -1,14 +1,16 @@
 """TLS to the server as the settings have it: which authorities may have signed its certificate, and
 what the worker shows of itself."""
 
-import os
 import ssl
 from typing import Final
 
-from ojs_worker.settings import Config, SettingError, TlsFiles, load
+import msgspec
+
+from ojs_worker.access import Auth
+from ojs_worker.config import Config, SettingError, TlsFiles
+from ojs_worker.settings import CONNECTION, load
 
 _FILES: Final = tuple(TlsFiles.__annotations__)
-_ENVIRONMENT: Final = "OJS_TLS_"
 
 
 def tls_of(config: Config) -> ssl.SSLContext | None:
@@ -37,12 +39,28 @@ def tls_of(config: Config) -> ssl.SSLContext | None:
     return context
 
 
-def tls_for(url: str, files: TlsFiles) -> ssl.SSLContext | None:
-    """The same for who has no other settings; what is not given the environment may name."""
-    if unknown := sorted(files.keys() - {*_FILES}):
+class Connection(msgspec.Struct, frozen=True):
+    """Where a client goes, with which key, and how its connections are encrypted."""
+
+    url: str
+    auth: Auth | None
+    tls: ssl.SSLContext | None
+
+
+def connection(
+    url: str | None,
+    auth: Auth | None = None,
+    tls: ssl.SSLContext | None = None,
+    *,
+    server: str | None = None,
+    files: TlsFiles | None = None,
+) -> Connection:
+    """What a client is to use: what its program gives, else what the environment or the file of
+    servers says. Raises `SettingError`."""
+    if unknown := sorted((files or {}).keys() - {*TlsFiles.__annotations__}):
         raise TypeError(f"{unknown[0]!r} is none of {', '.join(_FILES)}")
-    named = {name: value for name, value in os.environ.items() if name.startswith(_ENVIRONMENT)}
-    return tls_of(load({}, {"url": url, **files}, named))
+    config = load({}, {"url": url, "server": server, **(files or {})}, only=CONNECTION)
+    return Connection(config.url, auth or config.auth_token, tls_of(config) if tls is None else tls)
 
 
 def _read(name: str, file: str) -> None:

@@ -14,6 +14,7 @@ from ojs_worker.client.blocking import BlockingClient
 from ojs_worker.client.options import Options
 from ojs_worker.client.requests import JobRequest
 from ojs_worker.codec import Codec
+from ojs_worker.config import Config, Given
 from ojs_worker.direct import way_to
 from ojs_worker.environment import Environment, machine
 from ojs_worker.job import Job
@@ -21,7 +22,7 @@ from ojs_worker.manual import Manual
 from ojs_worker.middleware import Chain, EnqueueLayer, ProcessLayer, as_process_layer
 from ojs_worker.registry import JobDecorator, Registry, Runs
 from ojs_worker.running import Running
-from ojs_worker.settings import Config, Given, load
+from ojs_worker.settings import check, load
 from ojs_worker.signals import SignalBox
 from ojs_worker.tls import tls_of
 from ojs_worker.transport import BlockingTransport, Reply, Request, Transport
@@ -57,7 +58,7 @@ class Worker:
         self._code: dict[str, Any] = {"url": url, **settings}
         self._flags: Mapping[str, Any] = {}
         # Wrong settings are told where they are written, not when the worker starts.
-        load({}, self._code, {})
+        check(self._code)
         self._auth = auth
         self._transport = transport
         self._codec = codec

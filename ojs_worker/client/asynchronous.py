@@ -23,6 +23,7 @@ from ojs_worker.environment import Environment, machine
 from ojs_worker.errors import Unreachable, WaitTimeout
 from ojs_worker.job import Job
 from ojs_worker.middleware import Chain, EnqueueLayer
+from ojs_worker.tls import connection
 from ojs_worker.transport import ANSWER_S, Transport
 
 T = TypeVar("T")
@@ -36,15 +37,19 @@ WAIT_S: Final = 25.0
 class Client:
     """Enqueues jobs and asks about them.
 
+    Without a `url`, or the name of a `server` in the file of servers, the environment or that file
+    says where the server is, as for workers.
+
     Calls that may be repeated are sent again, up to three times, where the server is away or
     busy. Every enqueue may be: its jobs have ids of their own.
     """
 
     def __init__(
         self,
-        url: str = "http://127.0.0.1:8080",
+        url: str | None = None,
         auth: Auth | None = None,
         *,
+        server: str | None = None,
         tls: ssl.SSLContext | None = None,
         transport: Transport | None = None,
         codec: Codec | None = None,
@@ -53,7 +58,10 @@ class Client:
         environment: Environment | None = None,
     ) -> None:
         self.middleware: Chain[EnqueueLayer] = Chain()
-        self._transport = transport or way_to(url, auth, tls=tls)
+        if transport is None:
+            way = connection(url, auth, tls, server=server)
+            transport = way_to(way.url, way.auth, tls=way.tls)
+        self._transport = transport
         self._codec = codec
         self._timeout_s = timeout_s
         self._sleep = sleep

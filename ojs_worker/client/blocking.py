@@ -20,6 +20,7 @@ from ojs_worker.codec import Codec
 from ojs_worker.environment import Environment
 from ojs_worker.job import Job
 from ojs_worker.middleware import BlockingLayer, Chain, EnqueueLayer, EnqueueNext
+from ojs_worker.tls import connection
 from ojs_worker.transport import (
     ANSWER_S,
     BlockingTransport,
@@ -35,9 +36,10 @@ class BlockingClient:
 
     def __init__(
         self,
-        url: str = "http://127.0.0.1:8080",
+        url: str | None = None,
         auth: Auth | None = None,
         *,
+        server: str | None = None,
         tls: ssl.SSLContext | None = None,
         transport: BlockingTransport | None = None,
         codec: Codec | None = None,
@@ -47,7 +49,8 @@ class BlockingClient:
         if transport is None:
             from ojs_worker.over_httpx import BlockingHttpTransport
 
-            transport = BlockingHttpTransport(url, auth, tls=tls)
+            way = connection(url, auth, tls, server=server)
+            transport = BlockingHttpTransport(way.url, way.auth, tls=way.tls)
         self._transport = transport
         self._client = Client(
             transport=_AtOnce(transport),

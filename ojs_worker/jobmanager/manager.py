@@ -8,6 +8,7 @@ from typing import Any, Final, Self, TypeVar, Unpack, overload
 
 from ojs_worker.access import Auth
 from ojs_worker.blocking import LoopThread
+from ojs_worker.config import TlsFiles
 from ojs_worker.direct import way_to
 from ojs_worker.environment import Environment, machine
 from ojs_worker.jobmanager.calls import RoomJob, Task
@@ -15,9 +16,8 @@ from ojs_worker.jobmanager.claimed import ClaimedTask
 from ojs_worker.jobmanager.extension import Registered
 from ojs_worker.jobmanager.rooms import JobRooms
 from ojs_worker.jobmanager.service import USUAL, Execute, Service
-from ojs_worker.settings import TlsFiles
 from ojs_worker.signals import on_ending, wait_obeying
-from ojs_worker.tls import tls_for
+from ojs_worker.tls import connection
 from ojs_worker.transport import Transport
 
 Target = TypeVar("Target", bound=Callable[..., Any])
@@ -205,7 +205,8 @@ class JobManager:
 
 def _way(api: Any, auth: Auth | None, tls: TlsFiles) -> Transport:
     if isinstance(api, str):
-        return way_to(api, auth, tls=tls_for(api, tls))
+        way = connection(api, auth, files=tls)
+        return way_to(way.url, way.auth, tls=way.tls)
     if tls:
         raise TypeError(f"{next(iter(tls))!r} goes with a URL, not with connections of one's own")
     if hasattr(api, "get_headers"):

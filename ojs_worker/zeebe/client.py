@@ -10,14 +10,14 @@ from typing import Any, Final, Self, Unpack
 
 from ojs_worker.access import Auth
 from ojs_worker.client import Client, RetryPolicy
+from ojs_worker.config import PROFILES, TlsFiles
 from ojs_worker.context import BlockingContext, Context
 from ojs_worker.durations import Duration
 from ojs_worker.environment import Environment, machine
 from ojs_worker.job import Job
 from ojs_worker.running import Running
-from ojs_worker.settings import PROFILES, TlsFiles
 from ojs_worker.signals import SignalBox
-from ojs_worker.tls import tls_for
+from ojs_worker.tls import connection
 from ojs_worker.transport import Transport
 from ojs_worker.worker import Worker
 from ojs_worker.zeebe.errors import AlreadyCompleted, LeaseExpired
@@ -91,7 +91,7 @@ class ZeebeClient:
 
     def __init__(
         self,
-        url: str = "http://127.0.0.1:8080",
+        url: str | None = None,
         auth: Auth | None = None,
         *,
         transport: Transport | None = None,
@@ -104,10 +104,11 @@ class ZeebeClient:
         self._tls = tls
         self._queue = queue
         self._environment = environment or machine()
-        context = tls_for(url, tls) if transport is None else None
-        self._jobs = Client(
-            url, auth, tls=context, transport=transport, environment=self._environment
-        )
+        if transport is None:
+            way = connection(url, auth, files=tls)
+            self._jobs = Client(way.url, way.auth, tls=way.tls, environment=self._environment)
+        else:
+            self._jobs = Client(transport=transport, environment=self._environment)
         self._lives: list[Running] = []
         self.workers: Final[list[ZeebeWorker]] = []
 

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from ojs_worker import Worker
-from ojs_worker.settings import NO_FLAG, TABLE, Config, SettingError, load
+from ojs_worker.config import Config, SettingError
+from ojs_worker.settings import NO_FLAG, TABLE, load
 from tests.spec.clauses import ROOT
 
 PAGE = ROOT / "docs" / "worker.md"

@@ -11,10 +11,11 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from ojs_worker import BlockingClient, Client, Unreachable, Worker, cli
+from ojs_worker.config import SettingError
 from ojs_worker.direct import DirectTransport
 from ojs_worker.jobmanager import JobManager
 from ojs_worker.over_httpx import HttpTransport
-from ojs_worker.settings import SettingError, load
+from ojs_worker.settings import load
 from ojs_worker.signals import SignalBox
 from ojs_worker.tls import tls_of
 from ojs_worker.transport import Request, Transport

@@ -1,0 +1,122 @@
+"""A worker's settings in one record, and the defaults of each profile."""
+
+from collections.abc import Mapping
+from typing import Final, Literal, TypedDict
+
+import msgspec
+
+from ojs_worker.durations import Duration
+
+UnknownType = Literal["fail", "requeue", "discard"]
+ShutdownRelease = Literal["fail", "requeue"]
+LateAck = Literal["reject", "accept_unfinished"]
+Level = Literal["debug", "info", "warning", "error"]
+ProfileName = Literal["ojs", "blackboard", "jobmanager", "zeebe"]
+
+
+class SettingError(ValueError):
+    """A setting that cannot be; the message names it and what is allowed."""
+
+
+class Config(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that can be set about a worker. All times are seconds."""
+
+    profile: ProfileName = "ojs"
+    url: str = "http://127.0.0.1:8080"
+    # A name in the file of servers that was given; a URL that was given nearer by wins over it.
+    server: str | None = None
+    auth_token: str | None = None
+    tls_ca_file: str | None = None
+    tls_cert_file: str | None = None
+    tls_key_file: str | None = None
+    queues: tuple[str, ...] = ("default",)
+    concurrency: int = 10
+    processes: int = 2
+    labels: tuple[str, ...] = ()
+    grace_s: float = 25.0
+    heartbeat_s: float = 5.0
+    poll_s: float = 1.0
+    long_poll_s: float = 25.0
+    wake: Literal["poll", "stream"] = "poll"
+    visibility_s: float | None = None
+    connect_s: float = 5.0
+    operation_s: float = 10.0
+    only_known_types: bool = False
+    unknown_type: UnknownType = "fail"
+    shutdown_release: ShutdownRelease = "fail"
+    # Whether the handler of a job that the server took back is stopped, or runs on for a late ACK.
+    stop_lost: bool = True
+    late_ack: LateAck | None = None
+    # Whether heartbeats renew the leases of what is held, or only hear what became of it.
+    auto_extend: bool = True
+    health_port: int | None = None
+    health_host: str = "0.0.0.0"
+    log_format: Literal["text", "json"] = "text"
+    log_level: Level = "info"
+
+
+# What holds under each profile where nothing is set; the server has its own part of them.
+PROFILES: Final[Mapping[ProfileName, Config]] = {
+    "ojs": Config(),
+    "blackboard": Config(
+        profile="blackboard",
+        concurrency=1,
+        heartbeat_s=20.0,
+        poll_s=10.0,
+        long_poll_s=0.0,
+        visibility_s=720.0,
+        auto_extend=False,
+    ),
+    "jobmanager": Config(
+        profile="jobmanager",
+        concurrency=1,
+        grace_s=10.0,
+        heartbeat_s=30.0,
+        poll_s=2.0,
+        wake="stream",
+    ),
+    "zeebe": Config(
+        profile="zeebe",
+        concurrency=32,
+        long_poll_s=30.0,
+        visibility_s=60.0,
+        late_ack="accept_unfinished",
+        stop_lost=False,
+        auto_extend=False,
+    ),
+}
+
+
+class TlsFiles(TypedDict, total=False):
+    """The files of TLS as keyword arguments."""
+
+    tls_ca_file: str
+    tls_cert_file: str
+    tls_key_file: str
+
+
+class Given(TlsFiles, total=False):
+    """The settings as keyword arguments of a worker."""
+
+    profile: ProfileName
+    server: str
+    queues: list[str] | tuple[str, ...] | str
+    concurrency: int
+    processes: int
+    labels: list[str] | tuple[str, ...] | str
+    grace: Duration
+    heartbeat_interval: Duration
+    poll_interval: Duration
+    long_poll: Duration
+    wake: Literal["poll", "stream"]
+    visibility_timeout: Duration | None
+    connection_timeout: Duration
+    operation_timeout: Duration
+    only_known_types: bool
+    unknown_type: UnknownType
+    shutdown_release: ShutdownRelease
+    stop_lost: bool
+    late_ack: LateAck
+    auto_extend: bool
+    health_port: int
+    health_host: str

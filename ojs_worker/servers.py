@@ -1,0 +1,130 @@
+"""The file of named servers, which clients, workers and the command line share.
+
+server = "staging"                 # which one is meant where none is named
+
+[servers.staging]
+url = "https://ojs.staging.example.org"
+auth_token_file = "staging.key"    # beside this file
+"""
+
+import os
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from ojs_worker.config import SettingError
+
+FILE: Final = "OJS_CONFIG"
+# A file that is longer is something else.
+MAX_BYTES: Final = 1_000_000
+
+
+class NamedServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One server: where it is, the key to it, and what the command line does about it."""
+
+    url: str
+    auth_token: str | None = None
+    auth_token_file: str | None = None
+    tls_ca_file: str | None = None
+    tls_cert_file: str | None = None
+    tls_key_file: str | None = None
+    read_only: bool = False
+    # The command line asks before it changes more jobs than this.
+    confirm_over: int | None = None
+    colour: str | None = None
+
+
+class ServerFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The whole file; `path` is None where there is none."""
+
+    server: str | None = None
+    servers: dict[str, NamedServer] = {}
+    path: Path | None = None
+
+
+def path_of(environ: Mapping[str, str]) -> Path | None:
+    """Where the file is looked for; None where the user has no home."""
+    if given := environ.get(FILE):
+        return Path(given)
+    if folder := environ.get("XDG_CONFIG_HOME"):
+        return Path(folder, "ojs", "config.toml")
+    home = environ.get("HOME") or environ.get("USERPROFILE")
+    return Path(home, ".config", "ojs", "config.toml") if home else None
+
+
+def read(environ: Mapping[str, str]) -> ServerFile:
+    """Read the file; raises `SettingError` where it cannot be."""
+    path = path_of(environ)
+    if path is None:
+        return ServerFile()
+    try:
+        with path.open("rb") as opened:
+            text = opened.read(MAX_BYTES + 1)
+            readable = os.name == "posix" and os.fstat(opened.fileno()).st_mode & 0o077
+    except FileNotFoundError:
+        if environ.get(FILE):
+            raise SettingError(f"{FILE}: there is no file {path}") from None
+        return ServerFile()
+    except OSError as error:
+        raise SettingError(f"{path}: {error.strerror}") from None
+    found = _parsed(path, text)
+    if readable and any(one.auth_token for one in found.servers.values()):
+        raise SettingError(f"{path}: holds keys and others may read it; chmod 600 {path}")
+    return found
+
+
+def named(name: str, environ: Mapping[str, str], where: str) -> Mapping[str, Any]:
+    """The settings of a server of that name; `where` is what the error names."""
+    found = read(environ)
+    if name not in found.servers:
+        close = get_close_matches(name, found.servers, n=1)
+        hint = f'; did you mean "{close[0]}"?' if close else ""
+        place = found.path or path_of(environ) or "a file, for there is no home folder"
+        raise SettingError(f'{where}: there is no server "{name}" in {place}{hint}')
+    return _settings(found, name)
+
+
+def usual(environ: Mapping[str, str]) -> Mapping[str, Any]:
+    """The settings of the server that the file says is meant; none where it does not."""
+    found = read(environ)
+    if found.server is None:
+        return {}
+    return named(found.server, environ, f"{found.path}: server")
+
+
+def _parsed(path: Path, text: bytes) -> ServerFile:
+    import tomllib  # a program without a file starts sooner without it
+
+    try:
+        if len(text) > MAX_BYTES:
+            raise ValueError("is too long")
+        content = tomllib.loads(text.decode())
+        found = msgspec.convert(content, ServerFile)
+    except (ValueError, RecursionError) as error:
+        raise SettingError(f"{path}: {error}") from None
+    return msgspec.structs.replace(found, path=path)
+
+
+def _settings(found: ServerFile, name: str) -> Mapping[str, Any]:
+    server = found.servers[name]
+    members = ("url", "auth_token", "tls_ca_file", "tls_cert_file", "tls_key_file")
+    values = {"server": name, **{member: getattr(server, member) for member in members}}
+    if server.auth_token_file is not None:
+        assert found.path is not None
+        values["auth_token"] = _key(found.path.parent / server.auth_token_file)
+    return values
+
+
+def _key(file: Path) -> str:
+    try:
+        with file.open("rb") as opened:
+            key = opened.read(10_000).decode().strip()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise SettingError(f"auth_token_file: {file}: {reason}") from None
+    if not key:
+        raise SettingError(f"auth_token_file: {file}: is empty")
+    return key
