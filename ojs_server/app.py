@@ -161,6 +161,7 @@ class Server:
             engine=engine,
             lifetime=self._lifetime,
             ports=self.ports,
+            socketio=self._socket_server is not None,
             environment=self._environment,
             metrics=self._metrics,
             bodies=BodyBudget(self.settings.max_body_bytes),

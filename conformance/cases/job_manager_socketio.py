@@ -212,3 +212,10 @@ async def connections_are_sessions(stage: Stage) -> None:
         return bool(found["status"] == "failed")
 
     await stage.until(has_failed, SOON_S, "the task fails with its worker")
+
+
+@case("OJS-JLB-021", own_server=OWN)
+async def the_manifest_names_it(stage: Stage) -> None:
+    """Socket.IO that is served is among the protocols of the manifest."""
+    await opened(stage)
+    (await stage.get("/ojs/manifest")).expect(200, {"protocols": "contains:socketio"})

@@ -120,7 +120,7 @@ async def manifest(call: Call) -> Answer:
             },
             "conformance_level": 4,
             "conformance_tier": "runtime",
-            "protocols": ["http"] if call.server.ports.grpc is None else ["http", "grpc"],
+            "protocols": _protocols(call),
             "backend": store.kind,
             "capabilities": {
                 **CAPABILITIES,
@@ -144,6 +144,16 @@ async def manifest(call: Call) -> Answer:
             **await _inventory(call),
         }
     )
+
+
+def _protocols(call: Call) -> list[str]:
+    """The protocols by which this node is reached, once it listens."""
+    served = {
+        "http": True,
+        "grpc": call.server.ports.grpc is not None,
+        "socketio": call.server.socketio,
+    }
+    return [name for name, there in served.items() if there]
 
 
 async def _inventory(call: Call) -> dict[str, Any]:

@@ -56,6 +56,8 @@ class Services(msgspec.Struct, frozen=True):
     engine: Engine
     lifetime: Lifetime
     ports: Ports
+    # Whether there is Socket.IO beside HTTP.
+    socketio: bool
     environment: Environment
     metrics: Metrics
     bodies: BodyBudget

@@ -9,7 +9,10 @@ from ojs_server import __version__
 from ojs_server.app import Server
 from ojs_server.http import inventory, shared_read
 from ojs_server.http.auth import parse_keys
+from ojs_server.settings import Settings
+from ojs_server.socketio.serving import SocketServer
 from ojs_server.store.base import Reader, StoreUnavailable
+from ojs_server.store.open import open_store
 from tests.http.conftest import Serve, connect
 from tests.http.keys import KEYS, bearer
 from tests.http.steps import V1, Json, active_job, body, enqueue
@@ -31,6 +34,17 @@ async def test_the_implementation_is_named_at_the_top(client: httpx.AsyncClient)
     manifest = body(await client.get(MANIFEST))
     assert (manifest["name"], manifest["version"]) == ("ojs-server", __version__)
     assert manifest["implementation"]["name"] == manifest["name"]
+
+
+@pytest.mark.parametrize(
+    ("socket_server", "protocols"), [(None, ["http"]), (SocketServer, ["http", "socketio"])]
+)
+async def test_the_protocols_are_those_that_are_served(
+    store_url: str, socket_server: type[SocketServer] | None, protocols: list[str]
+) -> None:
+    server = Server(Settings(), open_store(store_url), socket_server=socket_server)
+    async with server.running(), connect(server) as client:
+        assert body(await client.get(MANIFEST))["protocols"] == protocols
 
 
 async def test_queues_and_job_types_are_told(client: httpx.AsyncClient) -> None:

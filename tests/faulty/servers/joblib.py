@@ -2,7 +2,7 @@
 
 from ojs_server.domain import joblib, provider
 from ojs_server.domain.job import Event
-from ojs_server.http import errors
+from ojs_server.http import errors, manifest
 from ojs_server.http import joblib as handlers
 from ojs_server.ops import claim, presence, rooms
 from ojs_server.socketio import announcing, connections, serving
@@ -111,3 +111,9 @@ def rooms_see_every_provider() -> None:
 def pages_hear_nothing_of_providers() -> None:
     """Nobody is told that providers have come."""
     put(provider, "changed", lambda room: Event("providers.other", room, None, None, b"{}"))
+
+
+@fault("OJS-JLB-021")
+def the_manifest_names_http_alone() -> None:
+    """Socket.IO is served, and not named."""
+    put(manifest, "_protocols", lambda call: ["http"])
