@@ -4,8 +4,8 @@
              ──▶ EXECUTE block by block, with all entities in its context
              ──▶ ROLLBACK of what was executed, backwards, if one fails
 
-A worker runs the hooks, a workflow puts the jobs on the board and waits for each. docs/systems.md
-has more.
+A worker runs the hooks, a workflow puts the jobs on the board and waits for each.
+See docs/systems/blackboard.md.
 """
 
 from ojs_worker.blackboard.block import Acquired, Executed, FunctionBlock

@@ -1,6 +1,6 @@
 """Workers as users of the workflow engine Zeebe write them, on this SDK's own worker.
 
-See docs/systems.md for what is alike and what is not.
+See docs/systems/zeebe.md for what is alike and what is not.
 """
 
 from ojs_worker.zeebe.client import ZeebeClient, ZeebeWorker

@@ -1,4 +1,4 @@
-"""The blackboard, row by row of docs/systems.md; time is turned by hand."""
+"""The blackboard, row by row of docs/systems/blackboard.md; time is turned by hand."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,5 @@
-"""Workers as an engine manages them, row by row of docs/systems.md; time is turned by hand."""
+"""Workers as an engine manages them, row by row of docs/systems/managed-workers.md; time is turned
+by hand."""
 
 import asyncio
 from typing import Any

@@ -341,6 +341,51 @@ scenario('a forwarded job is ended elsewhere', async () => {
   await client.completeJob({ jobKey: key, variables: {} })
 })
 
+scenario('steps of a workflow are done one after the other', async () => {
+  const [first, second] = [unique(), unique()]
+  await post(url, '/ojs/v1/workflows', {
+    type: 'chain',
+    steps: [first, second].map((type) => ({ type, args: [{ order: 7 }] })),
+  })
+  await worked(first, 1, (job) => job.complete({ paid: true }))
+  const [job] = await worked(second, 1, (one) => one.complete())
+  expect(job.variables, { order: 7, paid: true })
+})
+
+scenario('a worker holds 32 jobs unless it says otherwise', async () => {
+  const type = unique()
+  for (let one = 0; one < 33; one += 1) await start({ one }, type)
+  const [full, free, done] = [promised(), promised(), promised()]
+  let [held, completed] = [0, 0]
+  const worker = client.createWorker({
+    taskType: type,
+    loglevel: 'NONE',
+    taskHandler: async (job) => {
+      held += 1
+      if (held === 32) full.settle()
+      await free.promise
+      completed += 1
+      if (completed === 33) done.settle()
+      return job.complete()
+    },
+  })
+  await full.promise
+  await pause(300)
+  expect(held, 32)
+  free.settle()
+  await done.promise
+  await closed(worker)
+})
+
+scenario('a slow worker finishes after many timeouts', async () => {
+  const { type, key } = await start()
+  for (let given = 0; given < 4; given += 1) {
+    const [job] = await activate(type, { timeout: 300 })
+    expect([job.key, job.retries], [key, 3])
+  }
+  await client.completeJob({ jobKey: key, variables: {} })
+})
+
 scenario('variables are set', async () => {
   const { type, key } = await start({ a: 1, b: 1 })
   await client.setVariables({ elementInstanceKey: key, variables: { b: 2 }, local: false })
