@@ -109,7 +109,7 @@ async def _counted(stage: Stage, queue: str, *kinds: str) -> list[int]:
 
 
 @case(
-    *("OJS-ADM-009", "OJS-ADM-012", "OJS-ADM-013", "OJS-ADM-014", "OJS-ADM-016"),
+    *("OJS-ADM-009", "OJS-ADM-012", "OJS-ADM-013", "OJS-ADM-014", "OJS-ADM-016", "OJS-ADM-025"),
     level=1,
     capability=ADMIN,
 )
@@ -136,6 +136,11 @@ async def statistics(stage: Stage) -> None:
     ago = (await stage.get("admin/stats/history", since="24h", queue=queue)).expect(200)
     stage.check(len(ago.json["data"]) >= 288, "a day of spans", len(ago.json["data"]))
     stage.equal(ago.json.get("data_points"), ago.json["data"], "data_points")
+    for kind in ("latency", "wait"):
+        told = [span for span in ago.json["data"] if span[f"{kind}_p50_ms"] is not None]
+        stage.check(len(told) >= 1, f"a span with a {kind}", ago.text)
+        found = [[span[f"{kind}_p{part}_ms"] for part in (50, 95, 99)] for span in told]
+        stage.check(all(sorted(one) == one for one in found), f"quantiles of {kind}", found)
     (await stage.get("admin/stats/history", period="2m")).error(
         400, "invalid_request", field="period"
     )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from ojs_server.domain.job import STATES
+from ojs_server.domain.job import STATES, State
 from ojs_server.domain.statistics import Span, quantile
 from ojs_server.http.admin_lists import admin_page
 from ojs_server.http.call import Answer, Call
@@ -29,17 +29,19 @@ async def listing(call: Call) -> Answer:
 
 
 async def detail(call: Call) -> Answer:
-    """One queue, with its settings and how long its first job has waited."""
+    """One queue, with its settings."""
     queue, _ = await known_queue(call, call.params["name"])
     await collect(call.server.engine)
     (item,) = await _shown(call, [queue])
-    oldest = await call.server.engine.read(lambda reader: reader.oldest_available(queue.name))
-    more = {"configuration": shown(queue.config), "oldest_available_at": timestamp(oldest)}
-    return Answer({**item, **more})
+    return Answer({**item, "configuration": shown(queue.config)})
 
 
 async def _shown(call: Call, queues: Sequence[QueueCounts]) -> list[dict[str, Any]]:
     minutes, hours, now = await lately(call.server.engine, [queue.name for queue in queues])
+    waiting = [queue.name for queue in queues if queue.counts[State.AVAILABLE]]
+    oldest = await call.server.engine.read(
+        lambda reader: {name: reader.oldest_available(name) for name in waiting}
+    )
     return [
         {
             "name": queue.name,
@@ -49,6 +51,7 @@ async def _shown(call: Call, queues: Sequence[QueueCounts]) -> list[dict[str, An
             "throughput": throughput(minutes.get(queue.name, ()), now),
             "latency_ms": _run_times(hours.get(queue.name, ())),
             "created_at": format_timestamp(queue.created_at),
+            "oldest_available_at": timestamp(oldest.get(queue.name)),
         }
         for queue in queues
     ]

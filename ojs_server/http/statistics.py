@@ -150,10 +150,14 @@ def _shown(span: Span) -> dict[str, Any]:
         "completed": span.processed,
         "failed": span.failed,
         "enqueued": span.enqueued,
-        "latency_p50_ms": quantile(span.runs, 0.5),
-        "latency_p99_ms": quantile(span.runs, 0.99),
+        **_quantiles("latency", span.runs),
+        **_quantiles("wait", span.waits),
         "avg_latency_ms": mean([span.runs]),
     }
+
+
+def _quantiles(what: str, times: Mapping[int, int]) -> dict[str, int | None]:
+    return {f"{what}_p{percent}_ms": quantile(times, percent / 100) for percent in (50, 95, 99)}
 
 
 def _moment(query: Mapping[str, str], name: str, now: int, default: int) -> int:

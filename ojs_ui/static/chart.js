@@ -152,27 +152,31 @@ export class Throughput extends Chart {
   }
 }
 
-/** The time that jobs ran: median and 99th percentile, on a logarithmic axis. */
-export class Latency extends Chart {
-  constructor() {
-    super("Run time of jobs", () => [
-      h("span", { class: "s-active" }, h("i"), "p50"), h("span", { class: "s-scheduled" }, h("i", { class: "dash" }), "p99"), h("span", null, "logarithmic"),
-    ], [["Time", when], ["p50", (p) => duration(p.latency_p50_ms)], ["p99", (p) => duration(p.latency_p99_ms)]]);
+const PERCENTS = ["p50", "p95", "p99"];
+
+/** Times that jobs took, as quantiles on a logarithmic axis: how long they ran, or how long they waited. */
+export class Times extends Chart {
+  constructor(title, kind, { verb, none }) {
+    super(title, () => [
+      h("span", { class: "s-active" }, h("i"), "p50"), h("span", { class: "s-retryable" }, h("i", { class: "dots" }), "p95"), h("span", { class: "s-scheduled" }, h("i", { class: "dash" }), "p99"), h("span", null, "logarithmic"),
+    ], [["Time", when], ...PERCENTS.map((name) => [name, (p) => duration(p[`${kind}_${name}_ms`])])]);
+    this.names = PERCENTS.map((name) => `${kind}_${name}_ms`);
+    this.words = { verb, none };
   }
 
   makeLayers() {
-    this.p50 = s("path", { class: "p50" });
-    this.p99 = s("path", { class: "p99" });
-    return [this.p50, this.p99];
+    this.lines = PERCENTS.map((name) => s("path", { class: name }));
+    return this.lines;
   }
 
   sentence(data) {
-    const last = data.findLast((point) => point.latency_p50_ms !== null);
-    return last ? `Last: half of the jobs ran ${duration(last.latency_p50_ms)} at most, 99 % ran ${duration(last.latency_p99_ms)}.` : "No job has ended in this time.";
+    const [half, , most] = this.names;
+    const last = data.findLast((point) => point[half] !== null);
+    return last ? `Last: half of the jobs ${this.words.verb} ${duration(last[half])} at most, 99 % ${duration(last[most])}.` : this.words.none;
   }
 
   drawLayers() {
-    const values = this.data.flatMap((point) => [point.latency_p50_ms, point.latency_p99_ms]).filter((value) => value !== null).map((value) => Math.max(value, 1));
+    const values = this.data.flatMap((point) => this.names.map((name) => point[name])).filter((value) => value !== null).map((value) => Math.max(value, 1));
     const low = Math.floor(Math.log10(Math.min(...values, 10)));
     const high = Math.max(low + 1, Math.ceil(Math.log10(Math.max(...values, 10))));
     const y = (value) => HEIGHT - BOTTOM - ((Math.log10(Math.max(value, 1)) - low) / (high - low)) * (HEIGHT - TOP - BOTTOM);
@@ -189,8 +193,7 @@ export class Latency extends Chart {
         return part;
       }).join("");
     };
-    this.p50.setAttribute("d", line("latency_p50_ms"));
-    this.p99.setAttribute("d", line("latency_p99_ms"));
+    this.names.forEach((name, at) => this.lines[at].setAttribute("d", line(name)));
     const ticks = [];
     for (let power = low; power <= high; power += 1) ticks.push([y(10 ** power), power < 3 ? `${10 ** power} ms` : `${10 ** (power - 3)} s`]);
     return ticks;
@@ -212,16 +215,18 @@ export function ranges(chosen) {
   return h("div", { class: "ranges", role: "group", "aria-label": "Range of time" }, made);
 }
 
-/** Put neighbouring points together until there are at most so many. */
+const SUMS = ["completed", "failed", "enqueued"];
+const MOSTS = ["latency", "wait"].flatMap((kind) => PERCENTS.map((name) => `${kind}_${name}_ms`));
+
+/** Put neighbouring points together until there are at most so many; what a server does not tell is null. */
 export function thin(data, most = 180) {
-  const by = Math.ceil(data.length / most);
-  if (by <= 1) return data;
-  const widest = (points, name) => points.reduce((top, point) => (point[name] === null ? top : Math.max(top ?? 0, point[name])), null);
+  const by = Math.max(1, Math.ceil(data.length / most));
+  const widest = (points, name) => points.reduce((top, point) => (point[name] ?? null) === null ? top : Math.max(top ?? 0, point[name]), null);
   const found = [];
   for (let at = 0; at < data.length; at += by) {
     const points = data.slice(at, at + by);
     const sum = (name) => points.reduce((total, point) => total + point[name], 0);
-    found.push({ timestamp: points[0].timestamp, completed: sum("completed"), failed: sum("failed"), enqueued: sum("enqueued"), latency_p50_ms: widest(points, "latency_p50_ms"), latency_p99_ms: widest(points, "latency_p99_ms") });
+    found.push({ timestamp: points[0].timestamp, ...Object.fromEntries([...SUMS.map((name) => [name, sum(name)]), ...MOSTS.map((name) => [name, widest(points, name)])]) });
   }
   return found;
 }

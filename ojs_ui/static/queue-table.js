@@ -3,7 +3,7 @@
 import { get, segment, send } from "./api.js";
 import { act, button } from "./dialogs.js";
 import { h } from "./dom.js";
-import { count, duration, rate } from "./format.js";
+import { ago, count, duration, rate } from "./format.js";
 import { to } from "./router.js";
 import { STATES } from "./states.js";
 import { Table } from "./table.js";
@@ -43,6 +43,7 @@ export function queueTable(view) {
       { label: "Retryable", cell: (queue) => count(queue.counts.retryable), kind: "r p3" },
       { label: "Discarded", cell: (queue) => count(queue.counts.discarded), kind: "r p3" },
       { label: "All", cell: (queue) => bars(queue.counts), kind: "p3" },
+      { label: "Waits since", cell: (queue) => queue.oldest_available_at ? ago(queue.oldest_available_at) : "–", kind: "r p2 nowrap" },
       { label: "Out/min", cell: (queue) => rate(queue.throughput.processed_per_minute), kind: "r p2" },
       { label: "p95", cell: (queue) => duration(queue.latency_ms?.p95), kind: "r p2 nowrap" },
       { label: "", cell: (queue) => h("div", { class: "actions" }, pauseButton(queue, () => refresh())), kind: "" },

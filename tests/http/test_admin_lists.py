@@ -41,6 +41,15 @@ async def test_queues_show_counts_rates_and_run_times(client: httpx.AsyncClient)
     assert shown["idle"]["latency_ms"] == {"p50": None, "p95": None, "p99": None}
 
 
+async def test_queues_show_since_when_their_first_job_waits(client: httpx.AsyncClient) -> None:
+    first = await enqueue(client, queue="email", priority=-5)
+    await enqueue(client, queue="email")
+    await active_job(client, queue="busy")
+    shown = {item["name"]: item for item in body(await client.get(f"{ADMIN}/queues"))["items"]}
+    assert shown["email"]["oldest_available_at"] == first["enqueued_at"]
+    assert shown["busy"]["oldest_available_at"] is None
+
+
 async def test_a_queue_shows_its_settings_and_its_first_job(client: httpx.AsyncClient) -> None:
     await client.put(f"{ADMIN}/queues/email/config", json={"concurrency": 5})
     empty = body(await client.get(f"{ADMIN}/queues/email"))

@@ -92,6 +92,18 @@ async def test_a_queue_tells_of_its_last_hour(serve: Serve) -> None:
         assert await stats() == dict.fromkeys(LAST_HOUR, 0)
 
 
+async def test_history_knows_how_long_jobs_have_waited(serve: Serve) -> None:
+    hands = Hands()
+    async with serve(clock=hands) as server, connect(server) as client:
+        await enqueue(client, queue="email")
+        hands.turn(seconds=7)
+        await fetch(client, ("email",))
+        (*_, span) = await history(client, "period=1m&queue=email")
+        waits = [span[f"wait_p{percent}_ms"] for percent in (50, 95, 99)]
+        assert 5000 <= waits[0] <= waits[1] <= waits[2] <= 10_000
+        assert span["latency_p50_ms"] is None
+
+
 async def test_history_knows_each_span_and_queue(serve: Serve) -> None:
     hands = Hands()
     async with serve(clock=hands) as server, connect(server) as client:
@@ -104,7 +116,10 @@ async def test_history_knows_each_span_and_queue(serve: Serve) -> None:
         assert [span["timestamp"][11:16] for span in spans] == ["09:00", "09:05", "09:10"]
         assert [(span["enqueued"], span["processed"]) for span in spans] == [(1, 1), (0, 0), (1, 0)]
         assert 1000 <= spans[0]["latency_p50_ms"] <= 2500
-        assert spans[1]["latency_p99_ms"] is None
+        assert (
+            spans[0]["latency_p50_ms"] <= spans[0]["latency_p95_ms"] <= spans[0]["latency_p99_ms"]
+        )
+        assert spans[1]["latency_p99_ms"] is spans[1]["wait_p50_ms"] is None
         day = (await history(client, "period=1d&queue=email"))[-1]
         assert (day["enqueued"], day["processed"], day["failed"]) == (1, 1, 0)
         # Nothing is known of what lies ahead.

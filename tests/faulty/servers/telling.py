@@ -295,6 +295,17 @@ def history_has_one_name() -> None:
     put(dialects, "statistics", lambda period, spans: {"period": period, "data": spans})
 
 
+@fault("OJS-ADM-025")
+def waits_are_not_told() -> None:
+    """The history of statistics knows no job that waited."""
+
+    def blank(body: dict[str, Any]) -> None:
+        for span in body["data"]:
+            span["wait_p50_ms"] = None
+
+    answered(f"{V1}/admin/stats/history", blank, status=200)
+
+
 @fault("OJS-MAN-018")
 def metrics_are_text() -> None:
     """The metrics are text, whatever is asked for."""
