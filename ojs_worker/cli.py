@@ -138,7 +138,9 @@ def _warn_of_init() -> None:
 
 def _refuse_unknown(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> None:
     # argparse takes the value behind a misspelt option for the worker, and complains of that.
-    known = [setting.flag for setting in TABLE if setting.name not in NO_FLAG] + _OTHERS
+    flags = [setting for setting in TABLE if setting.name not in NO_FLAG]
+    known = [setting.flag for setting in flags] + _OTHERS
+    known += ["--no-" + setting.flag[2:] for setting in flags if setting.kind == "truth"]
     for argument in arguments:
         name = argument.partition("=")[0]
         if name.startswith("--") and name not in known:
@@ -177,7 +179,7 @@ def _add(parser: argparse.ArgumentParser, setting: Setting, default: Any) -> Non
     said = "" if shown in (None, False, "") else f", default {shown}"
     text = f"{setting.help}{said}  [{setting.env[0]}]".replace("%", "%%")
     if setting.kind == "truth":
-        parser.add_argument(setting.flag, action="store_true", default=None, help=text)
+        parser.add_argument(setting.flag, action=argparse.BooleanOptionalAction, help=text)
     else:
         metavar = "|".join(setting.choices) or setting.kind.upper()
         parser.add_argument(setting.flag, metavar=metavar, help=text)

@@ -30,6 +30,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     tls_cert_file: str | None = None
     tls_key_file: str | None = None
     queues: tuple[str, ...] = ("default",)
+    # Whether the queues of the handlers are left to other workers where they are not named.
+    only_queues: bool = False
     concurrency: int = 10
     processes: int = 2
     labels: tuple[str, ...] = ()
@@ -41,8 +43,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     visibility_s: float | None = None
     connect_s: float = 5.0
     operation_s: float = 10.0
-    only_known_types: bool = False
-    unknown_type: UnknownType = "fail"
+    only_known_types: bool = True
+    unknown_type: UnknownType = "requeue"
     shutdown_release: ShutdownRelease = "fail"
     # Whether the handler of a job that the server took back is stopped, or runs on for a late ACK.
     stop_lost: bool = True
@@ -101,6 +103,7 @@ class Given(TlsFiles, total=False):
     profile: ProfileName
     server: str
     queues: list[str] | tuple[str, ...] | str
+    only_queues: bool
     concurrency: int
     processes: int
     labels: list[str] | tuple[str, ...] | str

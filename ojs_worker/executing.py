@@ -46,6 +46,8 @@ class Executor:
         self._release = release
         self._unknown_type = unknown_type
         self._pause_s = pause_s
+        # The types of which a warning was given.
+        self._given_back: set[str] = set()
 
     async def execute(self, delivery: Delivery) -> Outcome:
         """Run the handler; every exception becomes an outcome."""
@@ -95,11 +97,14 @@ class Executor:
 
     async def _unknown(self, job: Job) -> Outcome:
         fault = faults.unknown_type(job.type, retryable=self._unknown_type != "discard")
-        log.error("job %s: %s", job.id, fault.message)
         if self._unknown_type == "requeue":
+            if job.type not in self._given_back:
+                self._given_back.add(job.type)
+                log.warning("%s; its jobs go back to the server", fault.message)
             # It may come straight back here: not more often than an idle worker asks.
             await asyncio.sleep(self._pause_s)
             return Released(fault.message)
+        log.error("job %s: %s", job.id, fault.message)
         return Failed(fault)
 
     async def _through(self, delivery: Delivery, place: int) -> Any:

@@ -83,8 +83,7 @@ class Fetcher:
         self._wants: dict[str, Any] = {"queues": list(queues)}
         if lease_ms:
             self._wants["visibility_timeout_ms"] = lease_ms
-        if job_types is not None:
-            self._wants["job_types"] = list(job_types)
+        self._types = None if job_types is None else list(job_types)
         if late_ack is not None:
             self._wants["late_ack"] = late_ack
         self._environment = environment
@@ -117,6 +116,8 @@ class Fetcher:
             # Asked again with the same id, the server may answer what it gave the first time.
             self._asked_at = self._environment.elapsed()
         if not self._plain:
+            if self._types is not None:
+                wanted["job_types"] = self._types
             self._pending = self._pending or self._environment.new_id()
             wanted["fetch_id"] = self._pending
         return wanted

@@ -59,6 +59,11 @@ class Handler(Generic[P, R]):
         """Call the function itself, as a test does."""
         return self.target(*args, **kwargs)
 
+    @property
+    def queue(self) -> str | None:
+        """The queue of its enqueues, where it names one."""
+        return self._options.get("queue")
+
     def options(self, **options: Any) -> "Handler[P, R]":
         """The same handler with other options for its enqueues."""
         merged: Any = {**self._options, **check_names(options)}
@@ -113,6 +118,12 @@ class Registry:
     def get(self, type: str) -> Handler[..., Any] | None:
         """The handler of a job type."""
         return self._handlers.get(type)
+
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """The queues of the handlers that name one, each once."""
+        named = (handler.queue for handler in self._handlers.values())
+        return tuple(dict.fromkeys(queue for queue in named if queue is not None))
 
     def nearest(self, type: str) -> str | None:
         """The known type whose name is nearest."""

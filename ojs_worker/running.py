@@ -4,7 +4,7 @@ import asyncio
 import logging
 import signal
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from ojs_wire.values import format_timestamp
 from ojs_worker.beats import Beats
@@ -29,6 +29,8 @@ from ojs_worker.waking import StreamWaker
 
 log = logging.getLogger("ojs.worker")
 
+# A FETCH names no more job types; a worker with more handlers gives back what it has none for.
+MAX_TYPES: Final = 100
 
 _WORDS = {"SIGTSTP": Word.QUIET, "SIGCONT": Word.RESUME}
 
@@ -55,7 +57,9 @@ class Running:
         self._loop = asyncio.get_running_loop()
         self._owned = transport if owns_transport else None
         transport = SteadyTransport(transport)
-        types = tuple(registry) if config.only_known_types else None
+        # A program that fetches by hand knows more types than there are handlers.
+        known = fetches and config.only_known_types
+        types = tuple(registry) if known and 0 < len(registry) <= MAX_TYPES else None
         manifest = Manifest(transport, timeout_s=config.operation_s)
         self._settler = BulkSettler(
             transport,

@@ -76,7 +76,20 @@ TABLE: Final[tuple[Setting, ...]] = (
         "OJS_TLS_KEY_FILE",
         "PEM file of that certificate's key, unless it is in the same file",
     ),
-    _row("queues", "queues", "names", "OJS_QUEUES OJS_QUEUE", "queues to serve, first one first"),
+    _row(
+        "queues",
+        "queues",
+        "names",
+        "OJS_QUEUES OJS_QUEUE",
+        "queues to serve, first one first; those of the handlers come after",
+    ),
+    _row(
+        "only_queues",
+        "only_queues",
+        "truth",
+        "OJS_ONLY_QUEUES",
+        "serve the named queues alone, and not those of the handlers",
+    ),
     _row(
         "concurrency",
         "concurrency",
@@ -164,7 +177,7 @@ TABLE: Final[tuple[Setting, ...]] = (
         "unknown_type",
         "text",
         "OJS_UNKNOWN_TYPE",
-        "what becomes of a job without a handler",
+        "what becomes of a job without a handler that comes all the same",
         choices=("fail", "requeue", "discard"),
     ),
     _row(

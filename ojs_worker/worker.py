@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Self, Unpack
 
+import msgspec
+
 from ojs_worker.access import Auth
 from ojs_worker.blocking import BlockingManual, ThreadWorker
 from ojs_worker.client.asynchronous import Client, Now
@@ -151,6 +153,10 @@ class Worker:
         config = load(self._flags, self._code)
         if self._transport is None:
             tls_of(config)
+        if not config.only_queues:
+            # A job that nobody fetches waits for ever, without a word.
+            queues = tuple(dict.fromkeys((*config.queues, *self.registry.queues)))
+            config = msgspec.structs.replace(config, queues=queues)
         return config
 
     def life(self, flags: Mapping[str, Any] | None = None, *, fetches: bool = True) -> Running:

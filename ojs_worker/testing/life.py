@@ -72,8 +72,11 @@ class Life:
         self._client = Client(transport=transport, codec=worker.codec)
         self._seen: dict[str, JobContext] = {}
         self._raised: dict[str, BaseException] = {}
-        # No probes: another life of this worker may listen on that port.
-        config = msgspec.structs.replace(worker.config(), health_port=None)
+        config = worker.config()
+        # No probes: another life of this worker may listen on that port. A job that goes back would
+        # only come again, while one that fails shows the misspelt type.
+        unknown = "fail" if config.unknown_type == "requeue" else config.unknown_type
+        config = msgspec.structs.replace(config, health_port=None, unknown_type=unknown)
         self.config = config
         self._running = Running(
             config,

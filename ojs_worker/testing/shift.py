@@ -44,7 +44,8 @@ class Shift:
             names = [name for name in wanted if name in ready]
             if not names:
                 continue
-            shared = len(self._workers) > 1 or config.only_known_types
+            # A worker that is alone takes whatever comes, so that a misspelt type shows.
+            shared = len(self._workers) > 1
             if shared and not len(worker.registry):
                 continue
             life = await self._life(worker)

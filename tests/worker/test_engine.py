@@ -418,23 +418,87 @@ async def test_a_job_without_a_handler_fails_as_wished(
     assert "no handler for no.handler" in error["message"]
 
 
-async def test_a_job_without_a_handler_may_go_back(
+async def test_types_without_a_handler_are_left_to_others(
     make_worker: Make, scripted: ScriptedServer, start: Start
 ) -> None:
-    async with start(make_worker(unknown_type="requeue")):
-        await scripted.offer(job(1, "no.handler"))
-        assert (await scripted.settled(job(1), NACK))["requeue"] is True
-
-
-async def test_only_known_types_are_asked_for_where_wished(
-    make_worker: Make, scripted: ScriptedServer, start: Start
-) -> None:
-    worker = make_worker(only_known_types=True)
+    worker = make_worker()
     worker.job("a.b")(lambda: None)
     async with start(worker):
         await scripted.until(lambda: scripted.of(FETCH))
     assert scripted.of(FETCH)[0].body["job_types"] == ["a.b"]
     assert scripted.calls[0].body["job_types"] == ["a.b"]
+
+
+async def test_jobs_that_come_all_the_same_go_back_with_one_warning_a_type(
+    make_worker: Make,
+    scripted: ScriptedServer,
+    start: Start,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    worker = make_worker()
+    worker.job("a.b")(lambda: None)
+    async with start(worker):
+        await scripted.offer(job(1, "no.handler"), job(2, "no.handler"), job(3, "a.b"))
+        for number in (1, 2):
+            assert (await scripted.settled(job(number), NACK))["requeue"] is True
+        await scripted.settled(job(3))
+    said = [one.getMessage() for one in caplog.records if "no.handler" in one.getMessage()]
+    assert said == ["this worker has no handler for no.handler; its jobs go back to the server"]
+
+
+@pytest.mark.parametrize("handlers", [0, 101])
+async def test_every_type_is_asked_for_where_it_is_wished_or_there_are_too_many(
+    make_worker: Make, scripted: ScriptedServer, start: Start, handlers: int
+) -> None:
+    worker = make_worker(only_known_types=handlers > 0)
+    for number in range(handlers or 1):
+        worker.job(f"a.b{number}")(lambda: None)
+    async with start(worker):
+        await scripted.until(lambda: scripted.of(FETCH))
+    assert not any("job_types" in call.body for call in scripted.calls)
+
+
+async def test_a_server_that_knows_plain_ojs_only_is_asked_for_every_type(
+    make_worker: Make, scripted: ScriptedServer, start: Start
+) -> None:
+    worker = make_worker()
+    worker.job("a.b")(lambda: None)
+
+    def refuses(body: dict[str, Any]) -> Any:
+        if body.keys() - {"queues", "count", "worker_id"}:
+            return 400, {"error": {"message": "unknown members"}}
+        return 200, {"jobs": []}
+
+    scripted.answers[FETCH] = refuses
+    async with start(worker):
+        await scripted.until(lambda: len(scripted.of(FETCH)) > 1)
+    first, second = scripted.of(FETCH)[:2]
+    assert "job_types" in first.body
+    assert "job_types" not in second.body
+
+
+@pytest.mark.parametrize(
+    ("settings", "served"),
+    [
+        ({}, ["default", "mail", "slow"]),
+        ({"queues": ["slow", "own"]}, ["slow", "own", "mail"]),
+        ({"queues": ["own"], "only_queues": True}, ["own"]),
+    ],
+)
+async def test_the_queues_of_handlers_are_served_beside_the_named_ones(
+    make_worker: Make,
+    scripted: ScriptedServer,
+    start: Start,
+    settings: dict[str, Any],
+    served: list[str],
+) -> None:
+    worker = make_worker(**settings)
+    for kind, options in (("a", {"queue": "mail"}), ("b", {"queue": "slow"}), ("c", {})):
+        worker.job(kind, **options)(lambda: None)  # type: ignore[arg-type]
+    async with start(worker):
+        await scripted.until(lambda: scripted.of(FETCH))
+    assert scripted.of(FETCH)[0].body["queues"] == served
+    assert scripted.calls[0].body["queues"] == served
 
 
 async def test_jobs_that_arrive_when_no_more_are_wanted_go_back(

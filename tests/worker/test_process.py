@@ -323,7 +323,7 @@ async def test_w15_failures_say_what_happened(stage: Stage) -> None:
         job(4, "test.compute", [{"limit": "many"}]),
         job(5, "test.panic"),
     ]
-    async with stage.worker():
+    async with stage.worker("--unknown-type", "fail"):
         await stage.server.offer(*jobs)
         bodies = [await stage.server.settled(one, NACK) for one in jobs]
     errors = [body["error"] for body in bodies]

@@ -63,7 +63,7 @@ def test_flags_choose_the_profile_before_code_before_environment() -> None:
         ("OJS_GRACE_PERIOD", "PT1M", "grace_s", 60),
         ("OJS_HEARTBEAT_INTERVAL", "500ms", "heartbeat_s", 0.5),
         ("OJS_LABELS", "region:eu,canary", "labels", ("region:eu", "canary")),
-        ("OJS_ONLY_KNOWN_TYPES", "true", "only_known_types", True),
+        ("OJS_ONLY_KNOWN_TYPES", "false", "only_known_types", False),
         ("OJS_AUTH_TOKEN", "secret", "auth_token", "secret"),
     ],
 )

@@ -81,18 +81,18 @@ async def test_an_announced_job_is_fetched_at_once(
     query = parse_qs(urlsplit(asked.path).query)
     assert query["queues"] == ["critical,q"]
     assert "job.enqueued" in query["types"][0]
-    assert "job_types" not in query
+    assert query["job_types"] == ["a.b"]
 
 
-async def test_only_known_types_are_followed_where_only_they_are_wanted(
+async def test_every_type_is_followed_where_all_are_wanted(
     server: ScriptedServer, way: Streaming, start: Start
 ) -> None:
-    worker = Worker(transport=way, only_known_types=True, **SLOW)
+    worker = Worker(transport=way, only_known_types=False, **SLOW)
     worker.job("a.b")(lambda: None)
     async with start(worker):
         way.news.put_nowait(b"\n")
         await server.until(lambda: 0 in waits(server))
-    assert parse_qs(urlsplit(way.asked[0].path).query)["job_types"] == ["a.b"]
+    assert "job_types" not in parse_qs(urlsplit(way.asked[0].path).query)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ async def test_a_transport_without_streams_is_no_trouble(
     server: ScriptedServer, start: Start
 ) -> None:
     server.holds = True
-    worker = Worker(transport=MemoryTransport(server), **SLOW)
+    worker = Worker(transport=MemoryTransport(server), unknown_type="fail", **SLOW)
     async with start(worker):
         await server.offer(job(1, "no.handler"))
         await server.until(lambda: server.about("/ojs/v1/workers/nack", job(1)))

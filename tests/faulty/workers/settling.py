@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from ojs_worker import backoff, exchanging, faults, settling
+from ojs_worker import backoff, exchanging, faults, running, settling
 from ojs_worker.errors import Unreachable
 from ojs_worker.executing import Executor
 from ojs_worker.job import Job
@@ -179,6 +179,8 @@ def unknown_types_are_done() -> None:
         return Done(b"null")
 
     put(Executor, "_unknown", nothing)
+    # A worker that asks for its own types would never be given another one.
+    put(running, "MAX_TYPES", 0)
 
 
 @fault("OJS-WPR-020")
