@@ -1,6 +1,7 @@
 """A program that the judge starts: in a process group of its own, its output kept in bounds."""
 
 import asyncio
+import contextlib
 import os
 import signal
 from collections import deque
@@ -116,6 +117,19 @@ class Program:
         """Send a signal to the process alone, as a supervisor does."""
         if self._process is not None and self._process.returncode is None:
             self._process.send_signal(which)
+
+    async def stop_still(self) -> None:
+        """Stop the process with SIGSTOP, and return when none of its threads runs any more.
+
+        The signal reaches one thread first, and on a busy machine the others go on meanwhile.
+        """
+        self.send(signal.SIGSTOP)
+        # A process that another one started cannot be waited for, and some systems cannot wait so.
+        if self.code is None and hasattr(os, "waitid"):
+            with contextlib.suppress(ChildProcessError):
+                await asyncio.to_thread(
+                    os.waitid, os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT
+                )
 
     def send_all(self, which: signal.Signals) -> None:
         """Send a signal to the process and all that it started."""

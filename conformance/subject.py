@@ -151,6 +151,10 @@ class Subject:
         """Send a signal to the process alone, as a supervisor does."""
         self._program.send(which)
 
+    async def stop_still(self) -> None:
+        """Stop it with SIGSTOP, and return when it stands still."""
+        await self._program.stop_still()
+
     async def ended(self, within_s: float | None = None) -> int | None:
         """Wait for its end; the exit code, or None where it runs on."""
         return _as_shell(await self._program.ended(within_s))

@@ -1,5 +1,6 @@
 """How a case has the played server misbehave: what to do instead of answering honestly."""
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +20,7 @@ class Odd(msgspec.Struct, frozen=True, kw_only=True):
     breaks: bool = False  # the connection is reset
     carry_out: bool = False  # the call takes effect all the same
     delay_s: float = 0.0
+    after: asyncio.Event | None = None
     members: dict[str, Any] = {}  # put into the honest answer; None takes a member out
 
 
@@ -49,6 +51,11 @@ def garbage(raw: bytes = b"\x16\x03\x01 this is no HTTP\r\n\r\n") -> Odd:
 def late(seconds: float) -> Odd:
     """The honest answer, after a while."""
     return Odd(delay_s=seconds, carry_out=True)
+
+
+def held_until(event: asyncio.Event) -> Odd:
+    """The honest answer, once something has happened."""
+    return Odd(after=event, carry_out=True)
 
 
 def told(**members: Any) -> Odd:

@@ -1,5 +1,6 @@
 """How a worker asks for jobs: which queues, how many, how often."""
 
+import asyncio
 import itertools
 import signal
 
@@ -7,7 +8,7 @@ from conformance.case import worker_case
 from conformance.played.book import ENDED, Held, Job
 from conformance.played.calls import Kind
 from conformance.played.record import Asked, wants
-from conformance.played.script import Odd, late, refused, unheard_answer
+from conformance.played.script import Odd, held_until, late, refused, unheard_answer
 from conformance.subject import QUEUES
 from conformance.worker_stage import CROSSED_S, WorkerStage
 
@@ -144,12 +145,16 @@ async def stopped_with_an_answer(stage: WorkerStage) -> None:
     """A worker that slept past the leases of fetched jobs asks in a BEAT before it begins them."""
     stage.server.lease_s = _SHORT_LEASE_S
     await stage.started()
-    if not _waiting(stage):
-        # A worker whose FETCHes do not wait is made to wait for an answer.
-        stage.server.script.add(Kind.FETCH, do=late(0.5))
-    await stage.until(lambda: _waiting(stage), "a FETCH")
-    stage.worker.send(signal.SIGSTOP)
+    stopped = asyncio.Event()
+    known = stage.server.number
+    # Whatever the worker asks for is answered while it stands still.
+    stage.server.script.add(
+        Kind.FETCH, Kind.SETTLE, do=lambda asked: held_until(stopped) if wants(asked) else None
+    )
+    await stage.until(lambda: _waiting(stage, known), "a FETCH")
+    await stage.worker.stop_still()
     lost, kept = stage.offer("test.echo", "lost"), stage.offer("test.echo", "kept")
+    stopped.set()
     await stage.out(lost)
     # A worker that asks for one job at a time has the other one later, with a fresh answer.
     came = [job for job in (lost, kept) if job.state is Held.OUT]
@@ -173,8 +178,8 @@ async def stopped_with_an_answer(stage: WorkerStage) -> None:
     stage.silent(lost, "for a job that a BEAT said is lost")
 
 
-def _waiting(stage: WorkerStage) -> list[Asked]:
-    return [one for one in stage.server.record.fetches() if one.ended_at is None]
+def _waiting(stage: WorkerStage, after: int = 0) -> list[Asked]:
+    return [one for one in stage.server.record.fetches(after) if one.ended_at is None]
 
 
 @worker_case("OJS-FET-022")

@@ -49,6 +49,23 @@ async def test_a_flood_of_output_is_read_and_not_kept() -> None:
     assert program.tail.text == "end"
 
 
+def states_of_threads(pid: int) -> set[str]:
+    stats = Path(f"/proc/{pid}/task").glob("*/stat")
+    return {stat.read_text().rpartition(") ")[2][0] for stat in stats}
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="there is no /proc")
+async def test_no_thread_of_a_stopped_program_runs() -> None:
+    busy = "import threading\nfor _ in range(8): threading.Thread(target=input).start()\nprint()"
+    program = Program([sys.executable, "-c", f"{busy}\nwhile True: pass"], {})
+    await program.start()
+    await program.stop_still()
+    assert states_of_threads(program.pid) == {"T"}
+    await program.kill()
+    # There is nothing to stop any more.
+    await program.stop_still()
+
+
 async def test_the_whole_group_ends(tmp_path: Path) -> None:
     place = tmp_path / "child"
     os.mkfifo(place)
