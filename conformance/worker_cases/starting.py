@@ -124,7 +124,9 @@ async def fits_the_contract(stage: WorkerStage) -> None:
     stage.need(stage.checker is not None, "it needs a contract, and --contract is off")
     assert stage.checker is not None
     await stage.started()
-    jobs = [stage.offer(f"test.{name}") for name in ("noop", "fail_always", "panic", "nobody")]
+    # A worker that names its types does not take it, and any other one says what becomes of it.
+    stage.offer("test.there_is_no_such_handler")
+    jobs = [stage.offer(f"test.{name}") for name in ("noop", "fail_always", "panic")]
     jobs.append(stage.offer("test.echo", "ä", {"deep": [None, 1.5]}))
     jobs.append(stage.slow(0.2))
     for job in jobs:
