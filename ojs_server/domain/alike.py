@@ -1,6 +1,7 @@
-"""The jobs of a batch that say the same but for their arguments, checked as one.
+"""Check a batch of jobs that differ only in their arguments as one job.
 
-What parse_draft() finds of each of them is found of all at once, and remains in columns.
+The result keeps one shared shape and a column of arguments, which is much cheaper than a call of
+parse_draft() for each job.
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from ojs_wire import codec
 
 
 class AlikeDrafts(Sequence[Draft]):
-    """Drafts of one shape with nothing of their own but arguments, each made when looked at."""
+    """Drafts of one shape that differ only in their arguments; each is made on access."""
 
     __slots__ = ("args", "shape")
 
@@ -32,7 +33,7 @@ class AlikeDrafts(Sequence[Draft]):
 
 
 def parse_alike(bodies: Sequence[object], *, strict: bool = False) -> AlikeDrafts | None:
-    """Check jobs that are plain and alike; None where they are not, or one may be wrong."""
+    """Check jobs that differ only in `args`; None if they differ more, or one may be invalid."""
     if set(map(type, bodies)) != {dict}:
         return None
     jobs = cast(Sequence[dict[str, Any]], bodies)

@@ -1,6 +1,6 @@
-"""The records that may lie beside a job, each in a table of its own, and go with it.
+"""The records attached to a job in tables of their own; they are deleted with the job.
 
-`Job.beside` says which of them there are, so that calls on jobs without pay nothing for them.
+`Job.beside` holds a flag for each that exists, so that calls on jobs without any cost nothing more.
 """
 
 from typing import Final

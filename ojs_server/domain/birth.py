@@ -1,4 +1,4 @@
-"""From a checked draft to the job that one transaction stores."""
+"""Build the job that a transaction stores from a checked draft."""
 
 from msgspec.structs import replace
 
@@ -18,8 +18,10 @@ def rate_key_of(draft: Draft) -> str | None:
 
 
 def likeness(draft: Draft, now: int, max_attempts: int | None = None) -> Job:
-    """What the jobs of drafts that look alike have in common, if one transaction stores them;
-    `max_attempts` is the server's, for jobs without a retry policy."""
+    """Return the job that drafts of one shape become, without id and arguments of its own.
+
+    `max_attempts` is the server's default for jobs without a retry policy.
+    """
     shape = draft.shape
     scheduled_at = expires_at = None
     if shape.scheduled_at is not None:

@@ -1,4 +1,4 @@
-"""The blackboard's view of jobs: three states, three phases, and what a worker pushes back.
+"""The blackboard's view of jobs: three states, three phases, and the results that workers push.
 
 PENDING ── poll ──▶ POLLED ── result, 12 minutes, or the worker's end ──▶ PUSHED
 """
@@ -44,7 +44,7 @@ class Push(msgspec.Struct, frozen=True):
     fault: Fault | None
 
     def stored(self) -> bytes:
-        """What the job keeps as its result."""
+        """Return the JSON that the job keeps as its result."""
         kept = {"acquires": self.acquires, "db_updates": self.db_updates}
         return codec.encode({"result": self.data, **{k: v for k, v in kept.items() if v}})
 
@@ -89,7 +89,7 @@ def place_of(state: str) -> str:
 
 
 def view(job: Job) -> dict[str, Any]:
-    """Where a job is: one of the three states, whatever OJS calls it."""
+    """Return the status of a job as the blackboard API shows it."""
     error: Mapping[str, Any] = {} if job.error is None else codec.decode(job.error)
     return {
         "jobId": job.id,

@@ -1,7 +1,7 @@
-"""Checkpoints: where a job's handler has come to, kept for its next attempt.
+"""Checkpoints: the saved position of a job's handler, from which its next attempt goes on.
 
 Only the newest is kept, whole and as it was sent. It outlives failed attempts and the end of the
-job, and goes with the job itself.
+job, and is deleted with the job.
 """
 
 from typing import Final

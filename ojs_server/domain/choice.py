@@ -1,7 +1,7 @@
-"""Which of the jobs that wait a claim takes, where tenants share queues.
+"""Choose the jobs that a claim takes where tenants share queues.
 
-Queues in their order, the highest priority first, tenants of one priority in turn, and each
-tenant's jobs as they came.
+Queues are served in the order given; in a queue the highest priority first; within a priority the
+tenants take turns, and each tenant's jobs are taken first in, first out.
 """
 
 from collections import defaultdict, deque
@@ -41,7 +41,7 @@ class InOrder:
 
 
 class _Shelf:
-    """What one queue has, by priority and tenant."""
+    """The waiting jobs of one queue by priority and tenant."""
 
     def __init__(self, queue: str, tenants: Mapping[str, Tenant], rota: Rota) -> None:
         self._turns = rota.of(f"tenants:{queue}")

@@ -1,4 +1,4 @@
-"""Events as CloudEvents: the same members, and types under a name that is the world's."""
+"""Events in the CloudEvents format: the same members, with reverse-DNS event types."""
 
 from typing import Final
 
@@ -28,12 +28,12 @@ _event: Final = msgspec.json.Decoder(_Event)
 
 
 def cloud_type(kind: str) -> str:
-    """The type of an event among those of other systems."""
+    """Return the CloudEvents type of an event type."""
     return (OWN_PREFIX if kind.startswith(_OWN) else PREFIX) + kind
 
 
 def cloud_event(event: bytes) -> bytes:
-    """An event that is at hand in its own form."""
+    """Convert an event in the server's own format."""
     known = _event.decode(event)
     known.type = cloud_type(known.type)
     return codec.encode(known)

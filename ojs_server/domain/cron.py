@@ -205,7 +205,7 @@ def _wall_clock(moment: int, zone: ZoneInfo) -> datetime:
 
 
 def _first_instant(local: datetime, zone: ZoneInfo) -> int | None:
-    """When the wall clock first shows `local`; None when a clock change jumps over it."""
+    """Return the first instant of the wall-clock time `local`; None if a clock change skips it."""
     instant = local.replace(tzinfo=zone).astimezone(UTC)
     moment = (instant - _EPOCH) // _ONE_MS
     return moment if _wall_clock(moment, zone) == local else None

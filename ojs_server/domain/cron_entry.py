@@ -1,4 +1,4 @@
-"""A cron entry: its record, when it runs next, and what an unfinished run means for the next."""
+"""A cron entry: its record, its next run time, and its policy for overlapping runs."""
 
 from enum import StrEnum
 from typing import Any, Final
@@ -28,7 +28,7 @@ KEPT_RUNS: Final = 100
 
 
 class Overlap(StrEnum):
-    """What to do when the previous run has not ended; the default first."""
+    """The policy for a run that is due while the previous one has not ended; the default first."""
 
     SKIP = "skip"
     ALLOW = "allow"
@@ -37,7 +37,7 @@ class Overlap(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What became of a due time."""
+    """The result of a due time."""
 
     TRIGGERED = "triggered"
     SKIPPED = "skipped"
@@ -99,7 +99,7 @@ class CronRun(msgspec.Struct, frozen=True):
 
 
 class Definition(msgspec.Struct, frozen=True):
-    """What the client said that is no column: a text, and the job in the client's own members."""
+    """The parts of an entry without columns: its description, and the job template as sent."""
 
     job_template: dict[str, Any]
     description: str | None = None
@@ -117,7 +117,7 @@ class Due(msgspec.Struct, frozen=True):
 
 
 class Meeting(StrEnum):
-    """What a due run does about the previous one."""
+    """The action for a due run after the overlap policy was applied."""
 
     RUN = "run"
     SKIP = "skip"
@@ -142,7 +142,7 @@ def counted(entry: CronEntry, since: int) -> CronEntry:
 
 
 def due(entry: CronEntry, now: int) -> Due:
-    """What to do for an entry whose `next_run_at` has come: the newest run that was missed."""
+    """Return the run to start now that `next_run_at` has come: the newest that was missed."""
     schedule: Schedule = parse_cron(entry.expression)
     zone = parse_zone(entry.timezone)
     first = now if entry.next_run_at is None else entry.next_run_at
@@ -158,7 +158,7 @@ def due(entry: CronEntry, now: int) -> Due:
 
 
 def meet(entry: CronEntry, *, outstanding: bool) -> Meeting:
-    """What the overlap policy says; `outstanding` is whether the last job has not ended."""
+    """Apply the overlap policy; `outstanding` is true while the last job has not ended."""
     if not outstanding and not entry.held:
         return Meeting.RUN
     match Overlap(entry.overlap):

@@ -1,4 +1,4 @@
-"""The fields of a cron expression: what each may hold, and reading one into plain numbers."""
+"""The fields of a cron expression: the values each allows, and parsing one into numbers."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -20,7 +20,7 @@ class Field(msgspec.Struct, frozen=True):
 
     @property
     def allowed(self) -> str:
-        """What the field takes, for error messages."""
+        """Return the values that the field allows, for error messages."""
         words = list(self.names)
         span = f"{self.lowest}-{self.highest}"
         return f"{span} or {words[0]}-{words[-1]}" if words else span

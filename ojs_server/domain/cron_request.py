@@ -1,4 +1,4 @@
-"""From the body of a cron registration or change to a checked entry, in all its dialects.
+"""Parse the body of a cron registration or change, in all its dialects, into a checked entry.
 
 {name, expression, job_template: {type, args, options}}   the canonical form
 {name, cron | schedule, type, args, options, queue, …}    the job's members beside the entry's
@@ -46,7 +46,7 @@ _NOT_IN_A_TEMPLATE: Final = ("id", "pending")
 
 
 class CronChanges(msgspec.Struct, frozen=True):
-    """What a request says of an entry; None where it says nothing.
+    """The changes that a request makes to an entry; None for each member that it does not name.
 
     `template` replaces the whole job, `parts` are members of it.
     """

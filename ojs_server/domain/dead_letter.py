@@ -1,4 +1,4 @@
-"""Dead letters: what is noted of a discarded job, and what a retry may change about it."""
+"""Dead letters: the record kept of a discarded job, and the changes that a retry may make to it."""
 
 from collections.abc import Iterable
 from typing import Any, Final
@@ -22,7 +22,7 @@ OVERRIDES: Final = frozenset({"queue", "args", "meta", "retry"})
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """What dead letters are found and counted by; `kept` ones count towards their queue's limit."""
+    """The index record of a dead letter; it counts towards its queue's limit if `kept`."""
 
     job_id: str
     error_type: str | None
@@ -30,7 +30,7 @@ class Mark(msgspec.Struct, frozen=True):
 
 
 class Override(msgspec.Struct, frozen=True):
-    """What a retry changes; empty members leave the job as it is."""
+    """The changes that a retry makes to the job; empty members leave it as it is."""
 
     queue: str | None = None
     args: list[Any] | None = None

@@ -1,4 +1,5 @@
-"""How long a job may take: the limits that a request sets, and what happens when one is over.
+"""Time limits of a job: those that a request sets, and the error that follows when one is
+exceeded.
 
     created_at ── enqueue_ttl ────▶ |        while it waits      discarded, enqueue_ttl_expired
     created_at ── total_timeout ──────▶ |    always              discarded, total_timeout
@@ -49,7 +50,7 @@ class Limits(msgspec.Struct, frozen=True):
 
     @property
     def run_ms(self) -> int | None:
-        """How long one delivery may take, what the job allows for grace included."""
+        """Return the longest time one delivery may take, including the job's grace period."""
         return None if self.timeout_ms is None else self.timeout_ms + (self.grace_ms or 0)
 
     def as_wire(self) -> dict[str, int | float | None]:
@@ -108,7 +109,7 @@ _kept = msgspec.json.Decoder(_Kept)
 
 
 def total_at(job: Job) -> int | None:
-    """When the job is over whatever it does; None where it sets no limit."""
+    """Return the moment at which `total_timeout` ends the job; None if it has none."""
     total_ms = _limit(job, "total_timeout")
     if total_ms is None:
         return None
@@ -176,7 +177,7 @@ class Loss(msgspec.Struct, frozen=True):
 
 
 def loss(job: Job, lease: Lease, now: int, profile: Profile = OJS) -> Loss:
-    """What ended a lease whose time is over; the limit that leaves the job least comes first."""
+    """Return the reason why a lease ended; if several limits are exceeded, the strictest."""
     stuck_ms = profile.stuck_ms
     total_ms, end = _limit(job, "total_timeout"), total_at(job)
     if total_ms is not None and end is not None and end <= now:

@@ -1,4 +1,4 @@
-"""A delivery: one event on its way to one target, tried until it is taken or given up.
+"""Webhook deliveries: one event for one target, tried until it is accepted or given up.
 
 pending ──taken, then──▶ 2xx ──▶ delivered
    ▲                      │ 429, 5xx, no answer: again after the next step of the ladder
@@ -27,7 +27,7 @@ MAX_ERROR: Final = 500
 
 
 class Status(StrEnum):
-    """How far a delivery is."""
+    """The states of a delivery."""
 
     PENDING = "pending"
     DELIVERED = "delivered"
@@ -58,7 +58,7 @@ class Delivery(msgspec.Struct, frozen=True):
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """What came of one attempt: the answer's status, or why there was none."""
+    """The result of one attempt: the status code of the answer, or why there was none."""
 
     answer: int | None
     error: str | None
@@ -69,12 +69,12 @@ class Reply(msgspec.Struct, frozen=True):
 
     @property
     def taken(self) -> bool:
-        """Whether the target has the event."""
+        """True if the target has accepted the event."""
         return self.answer is not None and 200 <= self.answer < 300
 
     @property
     def hopeless(self) -> bool:
-        """Whether the target would answer the same thing again."""
+        """True if another attempt would get the same answer."""
         return self.answer is not None and 300 <= self.answer < 500 and self.answer != 429
 
 

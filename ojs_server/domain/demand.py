@@ -1,7 +1,7 @@
-"""What a job asks of the worker that runs it, and what a worker says it is able to.
+"""Match jobs to workers by version and runtime tags.
 
-A job may have a version, and its `meta` may name tags of the runtime it needs. A worker that says
-nothing of its handlers or its runtime is not asked about them.
+A job may have a version, and its `meta` may name runtime tags that it needs. A worker that declares
+no handlers or no tags is not restricted by them.
 """
 
 import re
@@ -25,7 +25,7 @@ _TAG: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,63}", re.ASCII)
 
 
 class Demand(msgspec.Struct, frozen=True, array_like=True):
-    """What one kind of job asks for."""
+    """The requirements that jobs of one kind have of a worker."""
 
     type: str
     version: str | None
@@ -33,13 +33,13 @@ class Demand(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Ability(msgspec.Struct, frozen=True):
-    """What a worker has said of itself; None where it has said nothing."""
+    """The handlers and tags that a worker has declared; None for each it has not declared."""
 
     handlers: tuple[HandlerTerms, ...] | None = None
     tags: tuple[str, ...] | None = None
 
     def meets(self, demand: Demand) -> bool:
-        """Whether this worker may run what asks for this."""
+        """True if this worker fulfils the requirements."""
         if self.tags is not None and not set(demand.tags).issubset(self.tags):
             return False
         if self.handlers is None or demand.version is None:
@@ -60,7 +60,7 @@ _profile: Final = msgspec.json.Decoder(_Profile)
 
 
 def demand_of(job_type: str, version: Version | None, meta: Mapping[str, Any]) -> str | None:
-    """What a job asks for, as it is stored; None for one that every worker may run."""
+    """Return the requirements of a job as they are stored; None if every worker may run it."""
     tags = parse_runtime(f"meta.{RUNTIME}", meta.get(RUNTIME)) if meta else ()
     if version is None and not tags:
         return None
@@ -74,7 +74,7 @@ def read_demand(text: str) -> Demand:
 
 
 def may_run(ability: Ability | None, demand: str | None) -> bool:
-    """Whether a worker that has said this, or nothing, may run a job that asks for that."""
+    """True if the worker's abilities meet the job's requirements; None restricts nothing."""
     return ability is None or demand is None or ability.meets(read_demand(demand))
 
 
@@ -102,7 +102,7 @@ def check_handlers(handlers: Iterable[HandlerTerms]) -> None:
 
 
 def ability_of(profile: bytes | None, tags: tuple[str, ...] | None) -> Ability | None:
-    """What a worker has said of its handlers, and a FETCH of its runtime."""
+    """Return a worker's abilities: its declared handlers, and the tags that its FETCH names."""
     handlers = None
     # Hardly any worker says so, and every FETCH asks.
     if profile is not None and b'"handlers"' in profile:

@@ -1,4 +1,4 @@
-"""The event catalogue: what each event of jobs, queues, workers, cron and bulk calls says."""
+"""The event catalogue: build the events of jobs, queues, workers, cron entries and bulk calls."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""The error a worker reports, in the one form that is stored and judged."""
+"""The error that a worker reports, normalised to the one form that is stored and judged."""
 
 from collections.abc import Mapping
 from typing import Any, Final, Literal
@@ -47,7 +47,7 @@ class Fault(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def action(self) -> Action:
-        """What the handler asked for; `retry` where it asked for nothing."""
+        """Return the action that the handler asked for, or `retry`."""
         asked = (self.details or {}).get("action")
         if isinstance(asked, str) and asked in _ACTIONS:
             return _ACTIONS[asked]
@@ -55,7 +55,7 @@ class Fault(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def snooze_ms(self) -> int:
-        """How long a snoozed job stays away, or one whose handler named the delay."""
+        """Return the delay that the handler asked for before the job runs again; 0 without one."""
         value = (self.details or {}).get("retry_after_ms")
         try:
             return 0 if value is None else parse_duration(value, 1)
@@ -64,7 +64,7 @@ class Fault(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def retries(self) -> int | None:
-        """How many deliveries the handler leaves the job; None where the policy says."""
+        """Return the number of deliveries that the handler still allows; None if it sets none."""
         value = self._terms.get("retries")
         if value is None:
             return None
@@ -108,7 +108,7 @@ class _Entry(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Noted(msgspec.Struct, frozen=True):
-    """What an entry of the history says of the delivery that failed."""
+    """The error of a failed delivery, as an entry of the job's history has it."""
 
     code: str
     type: str

@@ -1,4 +1,4 @@
-"""What a transaction tells, in its order. What it tells of siblings stays together."""
+"""The events of one transaction, in order; those of jobs that are alike are kept as one batch."""
 
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
@@ -45,7 +45,7 @@ class Happened:
         return chain.from_iterable(self.runs)
 
     def counts(self) -> Counter[Labels]:
-        """How often what has happened, by what metrics tell apart."""
+        """Count the events by the labels of the metrics."""
         counts: Counter[Labels] = Counter()
         for run in self.runs:
             if isinstance(run, AlikeEvents):

@@ -1,4 +1,4 @@
-"""What became of a job, told from its record: the event log cannot be searched by job."""
+"""The history of a job, derived from its record, as the event log cannot be searched by job."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -23,7 +23,7 @@ class Happening(msgspec.Struct, frozen=True):
 
 
 class History(msgspec.Struct, frozen=True):
-    """What is known, oldest first; `complete` if it tells of the start of every delivery."""
+    """The known events of a job, oldest first; `complete` if no start of a delivery is missing."""
 
     happenings: Sequence[Happening]
     complete: bool

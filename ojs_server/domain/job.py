@@ -1,4 +1,4 @@
-"""The stored job, its lease, and the changes that the rules decide on."""
+"""The stored job, its lease, and the changes that the domain rules decide on."""
 
 from typing import Final
 
@@ -31,7 +31,7 @@ WAITING: Final[tuple[str, ...]] = (State.AVAILABLE, State.SCHEDULED, State.RETRY
 
 
 class Job(msgspec.Struct, frozen=True, gc=False):
-    """What the rules need of a job: everything but `args`, `meta` and `result`.
+    """The columns of a job that the rules need: all but `args`, `meta` and `result`.
 
     `seq` orders jobs of one priority; it is set when the job becomes available and kept
     through expiry and requeue. `due_at` is the next moment at which time alone changes the
@@ -75,7 +75,7 @@ class Job(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def gated(self) -> bool:
-        """Whether the job waits until its rate key lets it into the claim's index."""
+        """True while the job waits for its rate limit and may not be claimed."""
         return (
             self.rate_key is not None and self.on_limit == "wait" and self.state == State.AVAILABLE
         )
@@ -94,7 +94,7 @@ class StoredJob(msgspec.Struct, frozen=True, gc=False):
 
 
 class Lease(msgspec.Struct, frozen=True, gc=False):
-    """Who holds an active job, for which delivery, and until when.
+    """The lease of an active job: its worker, its attempt, and its end.
 
     `stall_ms` is the longest silence that the job itself allows, where it says so. `late_ack` says
     that its holder may complete the job also once the lease is lost, `running_at` when the holder

@@ -1,4 +1,4 @@
-"""Which jobs a list shows and a bulk call means: one filter for both."""
+"""The filter of job lists and of bulk calls."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -55,13 +55,13 @@ class JobFilter(msgspec.Struct, frozen=True):
 
     @property
     def simple(self) -> bool:
-        """Whether the counters of queues say how many jobs are meant."""
+        """True if the queue counters alone can tell how many jobs match."""
         rest = (self.type, self.prefix, self.priority, self.since, self.until)
         given = any(one is not None for one in (*rest, self.error_type, self.meta))
         return not given and not self.unique
 
     def matches(self, job: Job) -> bool:
-        """Whether a job is meant; its `meta`, which never changes, is looked at apart."""
+        """True if a job matches in all but its `meta`, which is compared separately."""
         moment = job.finished_at if self.ended else job.created_at
         return (
             (self.queue is None or job.queue == self.queue)
@@ -79,7 +79,7 @@ class JobFilter(msgspec.Struct, frozen=True):
         )
 
     def matches_meta(self, meta: bytes) -> bool:
-        """Whether a job's `meta` has the members that are wanted, with these values."""
+        """True if a job's `meta` has all the members asked for, with equal values."""
         if self.meta is None:
             return True
         given = _object.decode(meta)

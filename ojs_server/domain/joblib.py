@@ -1,4 +1,5 @@
-"""The job manager of `/v1/joblib`: names of rooms, jobs and tasks, and the moves of a task.
+"""The job manager API under `/v1/joblib`: names of rooms, jobs and tasks, and the states of a
+task.
 
 pending ──▶ claimed ──▶ running ──▶ completed
    │           ├───────────┴──────▶ failed

@@ -1,4 +1,4 @@
-"""Kinds of jobs as other systems name them: function blocks, and the jobs of a room."""
+"""Registered kinds of jobs: the function blocks and room jobs of the compatible APIs."""
 
 import hashlib
 
@@ -15,7 +15,7 @@ _FOREIGN = "kind."
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """What jobs of one type are to the system that names them so; schemas are JSON."""
+    """A kind of job in another system, and its OJS job type; the schemas are JSON."""
 
     room: str
     name: str

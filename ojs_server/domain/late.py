@@ -1,4 +1,4 @@
-"""Late completion: an ACK by a worker that lost its lease, while nobody has completed the job.
+"""Late completion: a worker that lost its lease may still complete the job if nobody else has.
 
     lease lost ──▶ the holder is noted beside the job ──▶ its ACK completes the job in any state
                                                           that is not final
@@ -12,7 +12,7 @@ from ojs_server.domain.job import Earlier, Job, Lease
 
 
 def earlier_of(job: Job, lease: Lease) -> Earlier | None:
-    """What is noted of a delivery that is lost; None where it may not be completed late."""
+    """Return the record of a lost delivery; None if it may not be completed late."""
     if not lease.late_ack or lease.worker_id is None:
         return None
     return Earlier(job.id, lease.attempt, lease.worker_id, job.started_at)

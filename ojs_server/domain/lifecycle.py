@@ -1,4 +1,4 @@
-"""The one place where a job changes state.
+"""The state machine of jobs: the only place where a job changes its state.
 
                  ┌───────────┐ time  ┌───────────┐ FETCH ┌────────┐ ACK   ┌───────────┐
     enqueue ───▶ │ scheduled │ ────▶ │ available │ ────▶ │ active │ ────▶ │ completed │
@@ -194,7 +194,7 @@ def rerun(job: Job, now: int, position: Positions) -> Change:
 
 
 def mature(job: Job, now: int, position: Positions, keep: Retention) -> Change | None:
-    """What time alone does to a job whose `due_at` has come; None when it is to be removed."""
+    """Apply the change that falls due at `due_at`; None if the job is to be removed."""
     if job.state in TERMINAL:
         return None
     require(job, "mature")
@@ -220,7 +220,7 @@ def put_off(job: Job, until: int) -> Change:
 
 
 def due_of(job: Job) -> int | None:
-    """When time will next change a job that waits in `scheduled` or `retryable`."""
+    """Return the next moment at which time changes a `scheduled` or `retryable` job."""
     moments = [moment for moment in (job.due_at, job.expires_at) if moment is not None]
     return min(moments, default=None)
 

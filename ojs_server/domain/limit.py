@@ -1,4 +1,4 @@
-"""A limit at work: how many jobs of a key may start now, and when time opens a closed key.
+"""The state of a rate limit: the number of jobs that may start now, and the time when more may.
 
 Rates are sliding: no stretch of time of the period's length ever holds more starts than the
 limit. Starts are kept one by one while they are few; where they are many, neighbours count as
@@ -39,7 +39,7 @@ class Limit(msgspec.Struct, frozen=True):
 
 
 class Room(msgspec.Struct, frozen=True):
-    """How many more may start (None: any number). If none: why, and when time allows it."""
+    """The number of jobs that may start (None: any). If it is 0: the reason, and when that ends."""
 
     count: int | None
     why: str = ""
@@ -56,7 +56,7 @@ def in_force(limit: Limit, now: int) -> Policy:
 
 
 def room(limit: Limit, now: int) -> Room:
-    """How many jobs may start at this moment; every limit must allow each of them."""
+    """Return the number of jobs that may start now under all the limits of the key."""
     policy = in_force(limit, now)
     rooms = [_by_hold(limit, now)]
     if policy.concurrency is not None:
@@ -81,7 +81,7 @@ def room(limit: Limit, now: int) -> Room:
 
 
 def start(limit: Limit, now: int, count: int = 1) -> Limit:
-    """So many jobs have started; the caller has looked whether there is room."""
+    """Count starts of jobs; the caller has checked that the limit allows them."""
     policy = in_force(limit, now)
     starts, next_us = limit.starts, limit.next_us
     if policy.rate is not None:
@@ -94,7 +94,7 @@ def start(limit: Limit, now: int, count: int = 1) -> Limit:
 
 
 def finish(limit: Limit, count: int) -> Limit:
-    """So many jobs run no more."""
+    """Count jobs that have stopped running."""
     return msgspec.structs.replace(limit, active=max(0, limit.active - count))
 
 
@@ -104,7 +104,7 @@ def hold(limit: Limit, until: int) -> Limit:
 
 
 def started(limit: Limit, now: int) -> int:
-    """How many starts the rate's present stretch holds."""
+    """Return the number of starts in the current window of the rate."""
     policy = in_force(limit, now)
     if policy.rate is None:
         return 0
@@ -112,7 +112,7 @@ def started(limit: Limit, now: int) -> int:
 
 
 def resets_at(limit: Limit, now: int) -> int | None:
-    """When the oldest start of the present stretch stops counting."""
+    """Return when the oldest start in the current window leaves it."""
     policy = in_force(limit, now)
     if policy.rate is None:
         return None

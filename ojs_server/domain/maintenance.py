@@ -1,4 +1,4 @@
-"""Maintenance: while it is on nothing is handed out or becomes due; enqueueing goes on."""
+"""Maintenance mode: no job is delivered or becomes due; jobs can still be enqueued."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -20,14 +20,14 @@ class Maintenance(msgspec.Struct, frozen=True):
 
 
 class MaintenanceOrder(msgspec.Struct, frozen=True):
-    """What an operator asks for: on or off, why, and for about how long."""
+    """An operator's request: on or off, the reason, and the expected duration."""
 
     enabled: bool
     reason: str | None = None
     for_ms: int | None = None
 
     def applied(self, before: Maintenance | None, now: int) -> Maintenance | None:
-        """What is on after it. One that is on keeps its beginning, whoever asks for it again."""
+        """Return the resulting maintenance; if it is on already, it keeps its start."""
         if not self.enabled:
             return None
         since = now if before is None else before.since

@@ -1,6 +1,6 @@
-"""The middleware of the server: what a job passes on its way into the store, in this order.
+"""Description of the stages that a job passes before it is stored, in their order.
 
-It stands in the code as one path, which nobody can rearrange; this is its description.
+The stages are one fixed code path; this list only describes it for the API.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Names that are not known: refused, with the one that was probably meant."""
+"""Refuse unknown names, and suggest the one that was probably meant."""
 
 from collections.abc import Collection, Iterable
 from difflib import SequenceMatcher, get_close_matches

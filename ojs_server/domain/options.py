@@ -1,4 +1,4 @@
-"""The options of a job: their names, where they may stand, and which of two wins."""
+"""The options of a job: their names, their places in a request, and their precedence."""
 
 from collections.abc import Mapping
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Pools: queues that share workers, and the order in which these take from them."""
+"""Pools: groups of queues that share workers, and the order in which workers serve the queues."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final

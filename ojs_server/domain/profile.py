@@ -1,4 +1,4 @@
-"""Profiles: the defaults under which users of other job systems find what they know.
+"""Profiles: sets of defaults that make the server behave like other job systems.
 
 A profile is a record and nothing else. The rules read its fields; no code asks for its name.
 """
@@ -26,7 +26,7 @@ LATE_ACKS: Final = ("reject", "accept_unfinished")
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
-    """How workers and jobs are treated unless a setting says otherwise; times in milliseconds.
+    """Defaults for the treatment of workers and jobs; times in milliseconds.
 
     dead_after_ms       silence after which a worker counts as dead; None: never
     missed_beats        how many beats at least must be missing before that
@@ -73,7 +73,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def dies_offline(self) -> bool:
-        """Whether being offline and being dead are the same."""
+        """True if a worker counts as dead as soon as it is offline."""
         return self.dead_after_ms == self.thresholds.offline_ms
 
     @property
@@ -133,7 +133,7 @@ PROFILES: Final[Mapping[str, Profile]] = {
 
 
 class Given(msgspec.Struct, frozen=True, kw_only=True):
-    """What settings say instead of a profile; None where they say nothing."""
+    """The values that settings give instead of the profile's; None where they give none."""
 
     heartbeat_interval_ms: int | None = None
     dead_after_ms: int | None = None

@@ -1,4 +1,4 @@
-"""Progress: how far a job has come, as its holder reports it.
+"""Progress of a job, as its worker reports it.
 
 Within one attempt the value never falls. A new attempt starts without any; what the last one
 reported stays until then, and the handler's `checkpoint` stays for good.
@@ -19,7 +19,7 @@ TOLD_EVERY_MS: Final = 1000
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What a holder says; what it leaves out stays. All but the value is JSON."""
+    """A progress report; members left out keep their values. All but `value` is JSON."""
 
     value: float | None = None
     message: bytes | None = None
@@ -46,7 +46,7 @@ def advance(
     attempt: int | None,
     now: int,
 ) -> Progress | None:
-    """What is known after a report; None where it comes too late to count, which is no error."""
+    """Return the progress after a report; None if the report comes too late to count."""
     if job.state != State.ACTIVE:
         return None
     lifecycle.require_holder(job, lease, worker_id, attempt)
@@ -73,7 +73,7 @@ def restarted(before: Progress) -> Progress:
 
 
 def shown(job: Job, known: Progress | None) -> Shown:
-    """What a reader sees: nothing of an earlier attempt, and 1.0 where a job that reported is
+    """Return the progress to show: none of an earlier attempt; 1.0 if a job that reported
     completed."""
     if known is None:
         return Shown()

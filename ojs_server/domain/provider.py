@@ -1,4 +1,4 @@
-"""Providers: workers that answer reads of clients, as the job manager has them.
+"""Providers: workers that answer read requests of clients through the job manager API.
 
 read ──▶ asked ── the worker answers ──▶ kept for a while
             └──── nobody answers: it is asked again by a later read
@@ -47,12 +47,12 @@ class Provider(msgspec.Struct, frozen=True):
 
     @property
     def full_name(self) -> FullName:
-        """What it is called."""
+        """Return its full name: room, category and name."""
         return FullName(self.room, self.category, self.name)
 
 
 class ProviderResult(msgspec.Struct, frozen=True):
-    """What was asked of a provider, until when it is not asked again, and what it answered."""
+    """A request to a provider, the time until which it is not sent again, and the answer."""
 
     provider_id: str
     request_hash: str

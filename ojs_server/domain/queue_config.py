@@ -1,4 +1,4 @@
-"""What an operator may set for one queue: limits, bounds, and defaults for its jobs."""
+"""Configuration of a queue: rate limits, bounds on its depth, and defaults for its jobs."""
 
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
@@ -49,7 +49,7 @@ _NOT_BUILT: Final = ("dead_letter_queue", "late_ack")
 
 
 class Bounds(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How much may wait in a queue, and what becomes of what does not fit."""
+    """The bounds of a queue's depth and size, and the strategy when one is reached."""
 
     depth: int | None = None
     bytes: int | None = None
@@ -72,11 +72,11 @@ class QueueConfig(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def limits(self) -> bool:
-        """Whether a claim must ask."""
+        """True if claims must check rate limits."""
         return bool(self.policy)
 
     def keep(self, server: Retention) -> Retention:
-        """How long this queue's finished jobs stay, and how many dead letters."""
+        """Return the retention of this queue's finished jobs and dead letters."""
         own = {f"{state}_ms": period for state, period in self.retention.items()}
         if "discarded_ms" in own:
             own["dead_letter_ms"] = own["discarded_ms"]
@@ -87,7 +87,7 @@ class QueueConfig(msgspec.Struct, frozen=True, omit_defaults=True):
         return msgspec.structs.replace(server, **own) if own else server
 
     def takes(self, job_type: str) -> bool:
-        """Whether jobs of a type may be put into this queue."""
+        """True if jobs of this type may be put into the queue."""
         return not self.job_types or any(fnmatchcase(job_type, name) for name in self.job_types)
 
 

@@ -1,4 +1,4 @@
-"""The rate-limit policy: how many jobs of one key may run or start, in all its spellings."""
+"""The rate limit policy of a key: how many jobs may run at once or start in a period."""
 
 import re
 from collections.abc import Mapping
@@ -31,18 +31,18 @@ OF_KEYLESS: Final = "$jobs:"
 
 
 class Window(msgspec.Struct, frozen=True, array_like=True):
-    """So many in any stretch of time of this length."""
+    """A number of starts allowed in any period of this length."""
 
     limit: int
     period_ms: int
 
     def as_wire(self) -> dict[str, Any]:
-        """In the one spelling of answers."""
+        """Return it in the spelling that answers use."""
         return {"limit": self.limit, "period": format_duration(self.period_ms)}
 
 
 class Policy(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What limits a key; what is empty does not. All that is set must allow a start."""
+    """The limits of a key; empty members do not limit. A start must be within all that are set."""
 
     concurrency: int | None = None
     rate: Window | None = None

@@ -1,4 +1,4 @@
-"""Events as the streams of single jobs and queues tell them: by the states that jobs move to."""
+"""Events for the streams of single jobs and queues, named by the state that a job moves to."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -1,4 +1,5 @@
-"""The reception of a FETCH: who is served, who is brought back, who gets nothing, who is refused.
+"""Decide on a FETCH by the state of its worker: serve it, revive it, return no jobs, or refuse
+it.
 
 | the worker                            | where a FETCH counts as life | where only BEATs do |
 |---------------------------------------|------------------------------|---------------------|

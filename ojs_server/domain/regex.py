@@ -1,6 +1,7 @@
-"""Regular expressions that clients send: how many ways of matching they may have.
+"""Bound the backtracking of regular expressions that clients send.
 
-Python's `re` tries them one after the other, so a pattern must not have more than can be tried.
+Python's `re` tries the ways of matching one after the other, so a pattern may not have too many of
+them.
 """
 
 import re
@@ -15,12 +16,12 @@ _REPETITIONS: Final = re.compile(r"[+*]|\{[0-9]*,[0-9]*\}")
 
 
 def is_boundless(pattern: str) -> bool:
-    """Whether nothing can be said about the ways of a pattern."""
+    """True if the number of ways to match has no bound that can be computed."""
     return _REPEATED_GROUP.search(pattern) is not None
 
 
 def choices(pattern: str) -> int:
-    """How often the ways double."""
+    """Return how often the number of ways to match doubles."""
     # Alternatives outside of groups are tried one after the other and multiply nothing.
     return len(_CHOICES.findall(pattern)) if "(" in pattern else pattern.count("?")
 

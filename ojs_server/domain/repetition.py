@@ -1,4 +1,4 @@
-"""Whether a settlement says again what was done already: its answer was lost."""
+"""Recognise a repeated settlement, sent again because its answer was lost."""
 
 from ojs_server.domain.faults import Fault, entries
 from ojs_server.domain.job import Job, State
@@ -8,12 +8,12 @@ _BACK = (State.AVAILABLE, State.SCHEDULED)
 
 
 def acknowledged_before(job: Job, attempt: int | None) -> bool:
-    """Whether this delivery completed the job; nobody but its holder knows the number."""
+    """True if this delivery has already completed the job; only its worker knows the attempt."""
     return job.state == State.COMPLETED and job.attempt == attempt
 
 
 def failed_before(job: Job, attempt: int | None, fault: Fault, *, requeue: bool) -> bool:
-    """Whether this delivery ended with this FAIL.
+    """True if this delivery has already ended with this FAIL.
 
     The history tells, also when the job was delivered again since. A delivery that was given
     back is not in it: there, no other end of the delivery may be.

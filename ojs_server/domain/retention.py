@@ -1,4 +1,4 @@
-"""How long finished things are kept."""
+"""Retention periods: how long finished jobs, workflows, events and other records are kept."""
 
 from typing import Final
 

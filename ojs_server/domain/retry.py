@@ -1,4 +1,4 @@
-"""The retry policy: defaults, checks, the next delay, and which errors end a job."""
+"""The retry policy: defaults, validation, the delay of an attempt, and non-retryable errors."""
 
 import re
 from collections.abc import Mapping
@@ -120,7 +120,7 @@ def next_delay(policy: RetryPolicy, failed: int, dice: float) -> int:
 
 
 def is_non_retryable(policy: RetryPolicy, names: tuple[str | None, ...]) -> bool:
-    """Whether one of the error's names matches: exactly, by prefix `X.*`, or as a regex."""
+    """True if one of the error's names matches: exactly, by prefix `X.*`, or as a regex."""
     return any(
         _matches(pattern, name) for name in names if name for pattern in policy.non_retryable_errors
     )

@@ -1,4 +1,4 @@
-"""Rooms, their jobs and tasks, as a job manager has them: each is a queue, a kind of jobs, a job.
+"""Rooms, jobs and tasks of the job manager API, mapped to queues, kinds of jobs, and jobs.
 
 pending ──▶ claimed ──▶ running ──▶ completed | failed | cancelled
 waits       active      active, and its worker has said that it began
@@ -91,7 +91,7 @@ def parse_kind(
 
 
 def full_name(room: str, name: str) -> str:
-    """What a job is called outside of its room."""
+    """Return the name of a room's job as it is known outside the room."""
     return f"{room}:{name}"
 
 
@@ -137,7 +137,7 @@ def payload_of(args: bytes) -> dict[str, Any]:
 
 
 def status_of(job: Job, lease: Lease | None) -> str:
-    """What a task is."""
+    """Return the status of a task."""
     if job.state == State.ACTIVE:
         began = lease is not None and lease.running_at is not None
         return "running" if began else "claimed"
@@ -145,7 +145,7 @@ def status_of(job: Job, lease: Lease | None) -> str:
 
 
 def error_of(job: Job) -> str | None:
-    """What a task says of its failure, in the words of this system where its worker went."""
+    """Return the error of a failed task; for a lost worker, the text that job managers use."""
     if job.error is None:
         return None
     error = _error.decode(job.error)
@@ -160,5 +160,5 @@ def parse_status(word: str, allowed: tuple[str, ...]) -> str:
 
 
 def is_over(job: Job) -> bool:
-    """Whether nothing more will become of a task."""
+    """True if the task has ended for good."""
     return job.state in TERMINAL

@@ -1,4 +1,4 @@
-"""Canary routing: which share of a type's jobs that ask for no version gets which one."""
+"""Canary routing: the share of each version among the jobs of a type that name none."""
 
 from collections.abc import Mapping
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Schemas of the arguments of jobs: how they are registered, found and named."""
+"""Schemas of the arguments of jobs: registration, look-up and names."""
 
 import hashlib
 import re
@@ -27,7 +27,7 @@ _URN: Final = re.compile(r"urn:ojs:schema:([^:]+):v([0-9.]+)", re.ASCII)
 
 
 class SchemaMark(msgspec.Struct, frozen=True):
-    """What every transaction knows of a schema; the digest is that of its text."""
+    """The entry of a schema in the list that transactions hold; `digest` is that of its text."""
 
     type: str
     version: Version
@@ -131,7 +131,7 @@ def neighbours(marks: Sequence[SchemaMark], version: Version) -> tuple[Version |
 
 
 def is_sealed(args: Sequence[Any], meta: Mapping[str, Any]) -> bool:
-    """Whether a codec has made the arguments unreadable, so that no schema can be held to them."""
+    """True if the arguments are encoded by a codec, so that no schema can be applied to them."""
     return meta.get("ojs_encoded") is True or any(
         isinstance(item, dict) and item.get("ojs_encoded") is True for item in args
     )

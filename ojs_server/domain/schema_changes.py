@@ -1,7 +1,8 @@
-"""What a version of a schema would break that an older one of its type allowed.
+"""Find breaking changes between two versions of a type's schema.
 
-Two schemas are compared member by member. Whatever fits the older one should fit the newer one,
-and no field may go on which handlers rely. Keywords that cannot be compared stay as they are.
+Two schemas are compared member by member. Every document that is valid under the older must be
+valid under the newer, and fields on which handlers rely must stay. Keywords that cannot be compared
+must not change.
 """
 
 import operator
@@ -48,7 +49,7 @@ _UNSAID: Final = {"minLength": 0, "minItems": 0, "minProperties": 0}
 
 
 class Rule(StrEnum):
-    """What a newer schema of the same major version may not do."""
+    """The changes that break compatibility within a major version."""
 
     REQUIRED_ADDED = "required_added"
     FIELD_REMOVED = "field_removed"
@@ -105,7 +106,7 @@ def _compare(old: dict[str, Any], new: dict[str, Any]) -> Iterator[Breach]:
 
 
 def _steps(old: Any, new: Any, at: str, *, steady: bool) -> Iterator[Step]:
-    """What breaks at one place, and the places below it."""
+    """Yield the breaking changes of one place, and the places below it."""
     yield from _types(old, new, at)
     yield from _values(old, new, at)
     yield from _constraints(old, new, at)
@@ -244,7 +245,7 @@ def _is_same(name: str, before: Any, after: Any, *, steady: bool) -> bool:
 
 
 def _keeps_definitions(old: dict[str, Any], new: dict[str, Any]) -> bool:
-    """Whether all that could be referred to is as it was; more may have been added."""
+    """True if all definitions that may be referred to are unchanged; new ones may be added."""
     before, after = _definitions(old), _definitions(new)
     return all(
         canonical_text(after.get(place)) == canonical_text(schema)
@@ -263,7 +264,7 @@ def _definitions(document: dict[str, Any]) -> dict[tuple[str, str], Any]:
 
 
 def _resolved(document: dict[str, Any], schema: Any) -> Any:
-    """What a schema refers to, where it does nothing else; False where nothing fits."""
+    """Follow a schema that is only a reference; False if no value can match it."""
     while isinstance(schema, dict) and schema.keys() - _NOTES == {"$ref"}:
         found = _looked_up(document, schema["$ref"])
         if found is None:
@@ -273,7 +274,7 @@ def _resolved(document: dict[str, Any], schema: Any) -> Any:
 
 
 def _looked_up(document: Any, reference: str) -> Any:
-    """What lies at a JSON pointer; None where the reference is a name."""
+    """Return the part of a document at a JSON pointer; None if the reference is a name."""
     if reference.lstrip("#")[:1] not in ("", "/"):
         return None
     for part in unquote(reference).split("/")[1:]:

@@ -1,6 +1,7 @@
-"""What a request says beside its arguments, metadata and id: one producer's requests say the same.
+"""The shape of an enqueue request: everything but its arguments, metadata and id.
 
-A shape is a function of its JSON text alone, so those of short texts are remembered.
+Requests of one producer usually have the same shape. A shape depends on its JSON text alone, so
+shapes with short texts are cached.
 """
 
 from collections.abc import Mapping
@@ -122,7 +123,7 @@ def _spec(
     given: Mapping[str, Any],
     normalised: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """What the envelope shows beyond the columns: normalised options, then unknown fields."""
+    """Return the part of the envelope without columns: normalised options, then unknown fields."""
     version = body.get("specversion")
     if version is not None and version not in _SPECVERSIONS:
         raise invalid("specversion", "must be 1.0")

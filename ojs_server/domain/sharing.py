@@ -1,4 +1,4 @@
-"""What every node holds in memory of those who share queues: tenants, and pools of queues."""
+"""The tenants and pools that every node holds in memory."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -10,7 +10,7 @@ from ojs_server.domain.tenant import Tenant
 
 
 class Sharing(msgspec.Struct, frozen=True):
-    """Whether any job ever had a tenant, what was set for tenants, and the pools."""
+    """The settings of tenants and pools; `tenancy` is true once any job has had a tenant."""
 
     tenancy: bool = False
     tenants: Mapping[str, Tenant] = {}

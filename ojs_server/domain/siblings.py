@@ -1,7 +1,7 @@
-"""New jobs that are alike, as those of one producer are: all but their ids, places and payloads.
+"""New jobs that differ only in ids, order and payloads, held as columns.
 
-A thousand of them are a thousand ids and payloads. To make a job of each, and to take them apart
-again for the database and for the answer, costs more than all that must be done for them.
+A producer's batch may have thousands of these. Columns can be stored and answered as they are;
+making an object of each job would cost more than all the rest of the work.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,12 +18,12 @@ from ojs_server.domain.validate import NO_META, Draft
 
 
 def looks_of(draft: Draft) -> tuple[object, ...]:
-    """All of a draft that its job shares with its siblings."""
+    """Return the parts of a draft that all jobs of one group share."""
     return draft.shape, draft.trace_id, draft.demand, draft.tenant
 
 
 def families(requests: Iterable[Sequence[Draft]]) -> Iterator[Sequence[Draft]]:
-    """The drafts of requests in their order, those that become siblings together."""
+    """Group the drafts of requests, in order, into runs that are stored as one."""
     for shape, drafts in groupby(requests, _shape_of_all):
         if shape is None:
             each = groupby(chain.from_iterable(drafts), looks_of)
@@ -38,7 +38,7 @@ def _shape_of_all(drafts: Sequence[Draft]) -> Shape | None:
 
 
 class Siblings(Sequence[StoredJob]):
-    """Jobs of one likeness, each of which is made when somebody looks at it."""
+    """Jobs of one likeness; each is made when it is accessed."""
 
     __slots__ = ("args", "ids", "like", "metas", "places", "sizes")
 
@@ -75,7 +75,7 @@ class Siblings(Sequence[StoredJob]):
         return StoredJob(replace(self.like, id=job_id, seq=seq, size=size), args, meta)
 
     def owned(self, tenant: str) -> "Siblings":
-        """The same jobs, of a tenant."""
+        """Return these jobs as those of a tenant."""
         return Siblings(replace(self.like, tenant=tenant), *self._own())
 
     def _own(self) -> tuple[Sequence[Any], ...]:
@@ -85,7 +85,7 @@ class Siblings(Sequence[StoredJob]):
 def siblings(
     drafts: Sequence[Draft], like: Job, ids: Sequence[str], places: Sequence[int]
 ) -> Siblings:
-    """The jobs that drafts become which look alike."""
+    """Build the jobs of drafts that are alike."""
     args: Sequence[bytes]
     metas: Sequence[bytes]
     if isinstance(drafts, AlikeDrafts):

@@ -1,4 +1,4 @@
-"""Statistics: what happened in queues, counted by minute and hour, and what is made of it."""
+"""Statistics of queues: counts by minute and hour, and the rates and percentiles made of them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
@@ -36,7 +36,7 @@ _EDGES: Final = tuple(pairwise((0, *BOUNDS, 2 * BOUNDS[-1])))
 
 
 class Count(NamedTuple):
-    """How often something happened in one span, in one bucket of run times."""
+    """The number of events of a kind in one span and one bucket of durations."""
 
     queue: str
     at: int
@@ -46,7 +46,7 @@ class Count(NamedTuple):
 
 
 class Span(msgspec.Struct, frozen=True):
-    """What happened in one span."""
+    """The counts of one minute or hour."""
 
     at: int
     enqueued: int = 0
@@ -71,8 +71,7 @@ class Recent(msgspec.Struct, frozen=True):
 def by_steps(
     counts: Iterable[Count], *, totals: bool = True
 ) -> dict[tuple[int, str, int, str, int], int]:
-    """Counts of minutes as they are added to both steps, of each queue, and of all but for
-    those that are counted a second time here."""
+    """Sum counts by minute and by hour, for each queue and, with `totals`, for all queues."""
     sums: dict[tuple[int, str, int, str, int], int] = {}
     for one in counts:
         for step in KEPT:
@@ -83,7 +82,7 @@ def by_steps(
 
 
 def spans(counts: Iterable[Count], period_ms: int, since: int, until: int) -> list[Span]:
-    """Every span from one moment to another, empty ones too, oldest first."""
+    """Return all spans between two moments, empty ones too, oldest first."""
     found: dict[int, dict[str, int]] = {}
     times: dict[str, dict[int, dict[int, int]]] = {"processed": {}, "started": {}}
     for one in counts:
@@ -140,7 +139,7 @@ def quantile(runs: Mapping[int, int], part: float) -> int | None:
 
 
 def per_minute(minutes: Sequence[Span], now: int, kind: str) -> float:
-    """How often something happened within the last minute, about.
+    """Return an estimate of how often something happened within the last minute.
 
     Of the minute before the present one counts the share that is less than a minute old.
     """

@@ -1,6 +1,6 @@
-"""Where webhooks may go: which addresses are public, and how a URL is read.
+"""Targets of webhooks: parse their URLs, and tell public addresses from others.
 
-A server that posts wherever it is told would let its users reach what only it can reach: its own
+Without these checks a user could make the server reach what only the server can reach: its own
 machine, the network behind the firewall, the metadata service of a cloud.
 """
 
@@ -24,7 +24,7 @@ _SPECIAL: Final[tuple[IPv4Network | IPv6Network, ...]] = (
 
 
 class Reach(msgspec.Struct, frozen=True):
-    """What the operator allows: targets that are not public, and calls that are not encrypted."""
+    """The operator's permissions: targets that are not public, and calls that are not encrypted."""
 
     private: bool = False
     plain: bool = False
@@ -40,7 +40,7 @@ class Target(msgspec.Struct, frozen=True):
 
     @property
     def authority(self) -> str:
-        """What the `Host` header says."""
+        """Return the value of the `Host` header."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
 
@@ -77,12 +77,12 @@ def parse_url(url: object, reach: Reach) -> Target:
 
 
 def is_local(host: str) -> bool:
-    """Whether a name means this machine by definition."""
+    """True if a host name means this machine by definition."""
     return host.rstrip(".").lower().rpartition(".")[2] == "localhost"
 
 
 def is_public(address: str) -> bool:
-    """Whether an address belongs to the public internet, also one that carries another."""
+    """True if an address is public; an IPv4 address embedded in an IPv6 address counts alone."""
     found = ip_address(address.partition("%")[0])
     inner = _carried(found) if isinstance(found, IPv6Address) else None
     if inner is not None:

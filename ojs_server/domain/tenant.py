@@ -1,4 +1,4 @@
-"""Tenants: whose a job is, and under which names what is a tenant's own is kept."""
+"""Tenants: their limits, and the prefixes that keep their names apart."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -23,7 +23,7 @@ MAX_BOOST: Final = 100
 
 
 class Tenant(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a tenant is limited to, and its share beside others; what is empty does not limit."""
+    """The limits of a tenant and its weight beside others; empty members do not limit."""
 
     max_concurrency: int | None = None
     max_enqueue_rate: Window | None = None
@@ -34,13 +34,13 @@ class Tenant(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def limited(self) -> bool:
-        """Whether its row must be locked before its jobs come or start."""
+        """True if its row must be locked before its jobs are enqueued or started."""
         return self != Tenant(
             fairness_weight=self.fairness_weight, priority_boost=self.priority_boost
         )
 
     def as_wire(self) -> dict[str, Any]:
-        """Every limit, null where there is none."""
+        """Return every limit; null if there is none."""
         rate = self.max_enqueue_rate
         return {
             "max_concurrency": self.max_concurrency,
@@ -90,7 +90,7 @@ def counters_of(job: Job) -> tuple[str, ...]:
 
 
 def unscoped(tenant: str | None, name: str) -> str:
-    """The same as its tenant knows it."""
+    """Return a name without the prefix of its tenant."""
     return name if tenant is None else name.removeprefix(f"{tenant}{BETWEEN}")
 
 

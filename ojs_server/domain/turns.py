@@ -1,8 +1,9 @@
-"""Whose turn is next: each in proportion to its weight, and nobody waits for ever.
+"""Weighted fair scheduling: take turns in proportion to weights, without starvation.
 
-Every turn moves its taker on by a stride, the shorter the greater its weight; the one who is least
-far on is next. Who comes back after a pause begins where the others are, so no turns are saved up.
-Between two turns of one, another of them has at most its weight by the first one's, and one more.
+This is stride scheduling. Each turn advances its taker by a stride, which is the shorter the
+greater the taker's weight; the taker that is least advanced is next. One that comes back after a
+pause begins at the present position, so that no turns are saved up. Between two turns of one taker,
+another has at most the ratio of their weights, and one more.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,14 +16,14 @@ MOST: Final = 10_000
 
 
 class Turns:
-    """One round of takers. Nothing is lost where it is forgotten: all begin again alike."""
+    """The scheduler of one group of takers. It may be forgotten: then all start again as equals."""
 
     def __init__(self) -> None:
         self._at = 0
         self._next: dict[str, int] = {}
 
     def take(self, names: Iterable[str], weights: Mapping[str, int]) -> str:
-        """Who of those that want a turn has it; a weight of 0 waits for all others."""
+        """Return the name whose turn is next; a weight of 0 waits for all others."""
         wanting = list(names)
         first = min(
             [name for name in wanting if weights.get(name, 1) > 0] or wanting,
@@ -36,14 +37,14 @@ class Turns:
 
 
 class Patience:
-    """How long each of a round has waited for its turn: in time, and in turns of others."""
+    """Starvation guard: tracks how long each taker has waited, in time and in turns of others."""
 
     def __init__(self) -> None:
         self._turn = 0
         self._since: dict[str, tuple[int, int]] = {}
 
     def overdue(self, names: Iterable[str], now: int, most_ms: int, most: int) -> str | None:
-        """Who of those that wait has waited too long, and longest; others wait for nothing."""
+        """Return the name that has waited too long, and the longest; None if there is none."""
         self._since = {name: self._since.get(name, (now, self._turn)) for name in names}
         late = [
             (since, name)
@@ -53,13 +54,13 @@ class Patience:
         return min(late)[1] if late else None
 
     def served(self, name: str, now: int) -> None:
-        """A turn was taken."""
+        """Record that a name has had its turn."""
         self._turn += 1
         self._since[name] = (now, self._turn)
 
 
 class Rota:
-    """All rounds of one node: tenants by queue, queues by pool, and where looks left off."""
+    """The schedulers of a node: tenants by queue, queues by pool, and where partial scans ended."""
 
     def __init__(self) -> None:
         self._rounds: dict[str, Turns] = {}
@@ -67,23 +68,23 @@ class Rota:
         self._left_off: dict[str, str] = {}
 
     def of(self, name: str) -> Turns:
-        """A round by its name."""
+        """Return the scheduler with this name."""
         if len(self._rounds) > MOST:
             self._rounds.clear()
         return self._rounds.setdefault(name, Turns())
 
     def patience(self, name: str) -> Patience:
-        """How long those of a round have waited."""
+        """Return the starvation guard of a scheduler."""
         if len(self._patience) > MOST:
             self._patience.clear()
         return self._patience.setdefault(name, Patience())
 
     def left_off(self, queue: str) -> str:
-        """Behind which tenant of a queue the next look begins."""
+        """Return the tenant after which the next scan of a queue begins."""
         return self._left_off.get(queue, "")
 
     def leave_off(self, queue: str, tenant: str) -> None:
-        """A look went no further than to this tenant; an empty name where it saw all."""
+        """Record that a scan ended with this tenant; an empty name if it saw all of them."""
         if tenant and len(self._left_off) < MOST:
             self._left_off[queue] = tenant
         else:

@@ -1,4 +1,4 @@
-"""The unique policy: which jobs count as the same, and what a conflict does."""
+"""The unique policy: the key by which jobs count as duplicates, and the action on a conflict."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -63,7 +63,7 @@ class UniquePolicy(msgspec.Struct, frozen=True):
 
 
 class Unique(msgspec.Struct, frozen=True):
-    """What a new job is compared by, and what becomes of it where there is an equal one."""
+    """The key that identifies duplicates of a new job, and the action if there is one."""
 
     key: bytes
     on_conflict: str
@@ -71,7 +71,8 @@ class Unique(msgspec.Struct, frozen=True):
     period_ms: int | None = None
 
     def conflict(self, jobs: Sequence[Job], now: int) -> Job | None:
-        """The job that stands in the way: the newest unfinished one, else the newest."""
+        """Return the job that the new one conflicts with: the newest unfinished, else the
+        newest."""
         found = [job for job in jobs if job.state in self.states and self._recent(job, now)]
         # The last of those that are equally new: a batch appends its own jobs.
         return max(

@@ -1,4 +1,7 @@
-"""From the body of an enqueue to a draft that only lacks its moment, id and place."""
+"""Validate the body of an enqueue request into a draft of a job.
+
+A draft has all that a job needs but its time, id and position in the queue.
+"""
 
 import hashlib
 from collections.abc import Mapping
@@ -53,11 +56,11 @@ class Draft(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def queue(self) -> str:
-        """Where it is to wait."""
+        """Return the name of the queue."""
         return self.shape.queue
 
     def shaped(self, **changes: Any) -> "Draft":
-        """The same job with other settings."""
+        """Return this draft with changed settings."""
         return replace(self, shape=replace(self.shape, **changes))
 
 

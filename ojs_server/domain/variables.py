@@ -1,7 +1,7 @@
-"""Variables of a job, as the workflow engine Zeebe has them: one object of named values.
+"""Variables of a job in the Zeebe API: one object of named values.
 
-They are the first argument of the job, where that is an object, under the results of the steps
-before; a completion's are merged into them.
+They are the first argument of the job if that is an object, overlaid by the results of earlier
+steps; the variables of a completion are merged into them.
 """
 
 from collections.abc import Collection, Mapping

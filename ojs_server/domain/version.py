@@ -89,5 +89,5 @@ def parse_range(field: str, text: str) -> Range:
 
 
 def within(version: Version, bounds: Range) -> bool:
-    """Whether a version lies in a range."""
+    """True if a version lies in a range."""
     return all(bound.holds(version) for bound in bounds)

@@ -1,4 +1,4 @@
-"""Webhooks: who wants to be told of which events, and with which secrets that is signed."""
+"""Webhook subscriptions: their filters of events, and the signature of deliveries."""
 
 import hashlib
 import hmac
@@ -21,7 +21,7 @@ OWN_EVENTS: Final = "webhook."
 
 
 class Format(StrEnum):
-    """How an event is written: as this server tells it, or as a CloudEvent."""
+    """The format of a delivered event: the server's own, or CloudEvents."""
 
     OJS = "ojs"
     CLOUD_EVENTS = "cloudevents"
@@ -59,7 +59,7 @@ class Webhook(msgspec.Struct, frozen=True):
     tenant: str | None = None
 
     def secrets(self, now: int) -> tuple[str, ...]:
-        """What a delivery at this moment is signed with, the newest first."""
+        """Return the secrets that sign a delivery now, the newest first."""
         if self.old_secret is None or self.old_until is None or self.old_until <= now:
             return (self.secret,)
         return self.secret, self.old_secret
@@ -69,7 +69,7 @@ _wish = msgspec.json.Decoder(Wish)
 
 
 def wish_of(webhook: Webhook) -> Wish:
-    """What a subscription asks for."""
+    """Return the events and filters that a subscription asks for."""
     return _wish.decode(webhook.wish)
 
 
@@ -95,7 +95,7 @@ def rotated(webhook: Webhook, secret: str, now: int) -> Webhook:
 
 
 def signature(secrets: tuple[str, ...], timestamp: int, body: bytes) -> str:
-    """What a receiver compares: one signature for each secret, joined by commas."""
+    """Return the signature header: one signature for each secret, joined by commas."""
     signed = b"%d." % timestamp + body
     return ",".join(
         "sha256=" + hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()

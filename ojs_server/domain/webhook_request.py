@@ -1,4 +1,4 @@
-"""Requests about webhooks, checked and made into subscriptions."""
+"""Parse requests about webhooks into checked subscriptions."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ _PATTERN: Final = re.compile(r"\*|[a-z][a-z0-9_]*(?:\.[a-z0-9_]+)*(?:\.\*)?")
 
 
 class WebhookChanges(msgspec.Struct, frozen=True):
-    """What a request says of a subscription; None where it says nothing."""
+    """The changes that a request makes to a subscription; None for members not named."""
 
     url: str | None = None
     events: tuple[str, ...] | None = None

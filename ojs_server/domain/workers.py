@@ -1,4 +1,4 @@
-"""Workers: what they are told (`state`) and what the server observes (`presence`).
+"""Workers: the state that the server tells them (`state`), and the one it observes (`presence`).
 
 state, forward only:   running ──▶ quiet ──▶ terminate ──▶ terminated
                           ▲          │
@@ -30,7 +30,7 @@ class WorkerState(StrEnum):
 
 
 class Presence(StrEnum):
-    """What the server sees of a worker."""
+    """The state of a worker as the server observes it."""
 
     ONLINE = "online"
     UNREACHABLE = "unreachable"
@@ -39,7 +39,7 @@ class Presence(StrEnum):
 
 
 class Directive(StrEnum):
-    """What an operator asks of a worker; delivered by its next BEAT."""
+    """An operator's order to a worker, delivered with the answer to its next BEAT."""
 
     QUIET = "quiet"
     RESUME = "resume"
@@ -183,7 +183,7 @@ def may_fetch(worker: Worker) -> bool:
 
 
 def presence(worker: Worker, now: int, thresholds: Thresholds) -> Presence:
-    """What the age of the last sign of life says."""
+    """Return the presence of a worker from the age of its last sign of life."""
     silent = now - (worker.alive_at if worker.alive_at is not None else worker.seen_at)
     if worker.deleted_at is not None or silent >= thresholds.deleted_ms:
         return Presence.DELETED
@@ -198,12 +198,12 @@ def presence(worker: Worker, now: int, thresholds: Thresholds) -> Presence:
 
 
 def is_deleted(worker: Worker | None) -> bool:
-    """Whether there is no such worker, or not any more."""
+    """True if the worker does not exist, or was deleted."""
     return worker is None or worker.deleted_at is not None
 
 
 def is_stale(worker: Worker, now: int, timeout_ms: int | None) -> bool:
-    """Whether a worker has gone, or has been silent for longer than a heartbeat may take."""
+    """True if a worker has left, or has been silent for longer than `timeout_ms`."""
     seen = worker.alive_at if worker.alive_at is not None else worker.seen_at
     silent = timeout_ms is not None and now - seen >= timeout_ms
     return worker.gone_at is not None or silent
@@ -213,5 +213,5 @@ _profile: Final = msgspec.json.Decoder(dict[str, Any])
 
 
 def profile_of(worker: Worker) -> dict[str, Any]:
-    """What the worker says of itself."""
+    """Return the data that the worker reported about itself."""
     return _profile.decode(worker.profile)

@@ -1,4 +1,4 @@
-"""How a workflow moves: what starting it, the end of one of its jobs, or a cancel leads to.
+"""The state machine of workflows: the effects of a start, of the end of a job, and of a cancel.
 
     waiting ──▶ pending (a job) ──▶ completed        ordinary node: runs once all it needs is
        │        active (a definition) ─▶ failed      completed, is dropped once one of them is not
@@ -90,7 +90,7 @@ def cancel(plan: Plan, progress: Progress, held: Collection[int]) -> Effects:
 
 
 def outcome_of(state: str) -> Outcome:
-    """What a job's final state means to its workflow: all but `completed` is a failure."""
+    """Return the state of a workflow node whose job ended; all but `completed` is a failure."""
     if state not in TERMINAL:
         raise ValueError(f"a job in state {state} has not ended")
     return NodeState.COMPLETED if state is State.COMPLETED else NodeState.FAILED
@@ -123,7 +123,7 @@ def culprit(plan: Plan, progress: Progress) -> int | None:
 
 
 def hands_on(plan: Plan, progress: Progress) -> bool:
-    """Whether a step that has not ended is, or was, to be given results of others."""
+    """True if a step that has not ended gets, or got, results of others."""
     if progress.state is not WorkflowState.RUNNING:
         return False
     given: list[bool] = []
@@ -146,7 +146,7 @@ class _Run:
         self._waiting: dict[int, dict[int, list[int]]] = {}
 
     def effects(self, revoked: Collection[int] = ()) -> Effects:
-        """What the step came to."""
+        """Return the effects collected so far."""
         return Effects(
             progress=Progress(tuple(self.states)),
             enqueue=tuple(self._launches),
@@ -216,7 +216,7 @@ class _Run:
             self._end(scope, self._outcome(around))
 
     def _waiters(self, scope: int) -> dict[int, list[int]]:
-        """Who in a definition waits for whom; made once, since a failure may drop many."""
+        """Map each node of a definition to those that need it; cached: a failure may drop many."""
         if scope not in self._waiting:
             waiting = self._waiting[scope] = {}
             for part in (*self._plan.nodes[scope].members, *self._plan.nodes[scope].callbacks):
@@ -225,7 +225,7 @@ class _Run:
         return self._waiting[scope]
 
     def _may_run(self, node: Node) -> bool | None:
-        """Whether a waiting node runs; None while that is open."""
+        """Decide if a waiting node runs; None while that is open."""
         states = [self.states[index] for index in node.needs]
         unsuccessful = any(state in ENDED and state is not NodeState.COMPLETED for state in states)
         all_ended = all(state in ENDED for state in states)

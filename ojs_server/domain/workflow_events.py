@@ -1,4 +1,4 @@
-"""The events of workflows: what each says of the workflow and of the step it speaks of."""
+"""Build the events of workflows and of their steps."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from ojs_wire import codec
 
 
 class StepEnd(msgspec.Struct, frozen=True):
-    """What is known of the job whose end is told."""
+    """The known facts of a job whose step has ended."""
 
     job_id: str | None = None
     started_at: int | None = None

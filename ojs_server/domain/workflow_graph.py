@@ -1,4 +1,4 @@
-"""The form of a workflow whose steps name what they depend on.
+"""Parse workflows whose steps name the steps they depend on.
 
 A step is a callback if `options.callback_type` says so. It also is one if it is called
 `on-complete`, `on-success` or `on-failure`, waits for all other steps, and none waits for it: two

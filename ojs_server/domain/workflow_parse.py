@@ -1,4 +1,4 @@
-"""From the body of a workflow request to a plan, and a checked draft for each of its jobs."""
+"""Parse the body of a workflow request into a plan, and a checked draft for each of its jobs."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -171,7 +171,8 @@ class _Reader:
             self._part(first + place, part, depth, later if place else defaults)
 
     def _options(self, body: Mapping[str, Any], path: str) -> Mapping[str, Any]:
-        """What a definition sets for its jobs; wrong also where every job says otherwise."""
+        """Return a definition's options for its jobs; they are checked even if all override
+        them."""
         options, at = body.get("options"), inside(path, "options")
         if options is None:
             return _NOTHING
@@ -210,7 +211,7 @@ def _shape(body: Mapping[str, Any], path: str) -> Shape:
 
 
 def _inherited(shape: Shape, defaults: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What a chain's later steps start from: the first step's priority comes along."""
+    """Return the defaults of a chain's later steps: they include the priority of the first step."""
     first = shape.members[0].body
     if shape.kind is not Kind.CHAIN or not isinstance(first, dict):
         return defaults

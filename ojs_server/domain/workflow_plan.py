@@ -1,4 +1,4 @@
-"""The shapes of a workflow: its plan, how far it has got, and what is to be done next.
+"""The data structures of a workflow: its plan, its progress, and the effects of a step.
 
 Every form of workflow is a tree of nodes. A leaf is a job; the others are definitions, and node 0
 is the whole workflow. A node waits for siblings (`needs`); a chain is one where each waits for the
@@ -28,7 +28,7 @@ class Kind(StrEnum):
 
 
 class Callback(StrEnum):
-    """When a callback fires, once everything it waits for has ended."""
+    """The condition for a callback to run, once everything it waits for has ended."""
 
     ON_COMPLETE = "on_complete"
     ON_SUCCESS = "on_success"
@@ -36,7 +36,7 @@ class Callback(StrEnum):
 
 
 class NodeState(StrEnum):
-    """How far a node is.
+    """The state of a node.
 
     `pending` is a job that was enqueued and has not ended; its own record says more. `active` is
     a definition whose members are under way. `failed` is a job that ended in any way but success.
@@ -129,7 +129,7 @@ class Tally(msgspec.Struct, frozen=True):
 
     @property
     def remaining(self) -> int:
-        """How many have not ended."""
+        """Return the number of jobs that have not ended."""
         return self.total - self.completed - self.failed - self.cancelled
 
 
@@ -148,7 +148,7 @@ class Notice(msgspec.Struct, frozen=True):
 
 
 class Effects(msgspec.Struct, frozen=True):
-    """What follows from one step: all of it is stored in one transaction.
+    """The effects of one step, all of which are stored in one transaction.
 
     `dropped` are jobs that were never enqueued and never will be, `revoked` are enqueued jobs to
     cancel.

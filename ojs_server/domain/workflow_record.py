@@ -1,4 +1,4 @@
-"""The stored workflow, and its jobs as it knows them: what waits, what runs, what came of it."""
+"""The stored workflow, and the state and progress of its jobs."""
 
 from typing import Final
 
@@ -65,7 +65,7 @@ class MemberJob(msgspec.Struct, frozen=True):
 
 
 class MemberProgress(msgspec.Struct, frozen=True):
-    """What a job of a workflow has reported of itself; `data` is JSON."""
+    """The progress that a job of a workflow has reported; `data` is JSON."""
 
     node: int
     value: float | None
@@ -85,7 +85,7 @@ def plan_of(workflow: Workflow) -> Plan:
 
 
 def progress_in(workflow: Workflow) -> Progress:
-    """How far a stored workflow is."""
+    """Return the progress of a stored workflow."""
     return progress_of(workflow.progress)
 
 

@@ -1,4 +1,4 @@
-"""What a job of a workflow is told of those before it: its `parent_results`.
+"""The `parent_results` of a workflow job: the results of the jobs before it.
 
 An array with one place for each member of the definition it stands in, up to the last one that
 counts: the result of every member it waited for, directly or not, and null for the others. The

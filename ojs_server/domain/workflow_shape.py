@@ -1,4 +1,4 @@
-"""The forms of a workflow request, all read into one shape: members, needs and callbacks.
+"""Normalise all forms of a workflow request into one shape: members, needs and callbacks.
 
 {type: chain, steps: [...]}                       each waits for the one before
 {type: group, jobs: [...]}                        none waits
@@ -65,7 +65,7 @@ def kind_in(body: Mapping[str, Any]) -> object:
 
 
 def is_definition(body: object) -> bool:
-    """Whether a member is a nested definition; a job has `args`, whatever its type is called."""
+    """True if a member is a nested definition; a job has `args`, whatever its type is called."""
     return (
         isinstance(body, dict)
         and "args" not in body

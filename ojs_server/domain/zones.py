@@ -1,4 +1,4 @@
-"""Time zones by their IANA names; the zone data itself comes from the system or from `tzdata`."""
+"""Time zones by IANA name; the data comes from the system or from `tzdata`."""
 
 import re
 from functools import cache
