@@ -1,4 +1,4 @@
-"""What a claim may take: the limits of queues are asked before it, those of keys after it."""
+"""Apply rate limits to claims: limits of queues before a claim, limits of rate keys after it."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
@@ -119,7 +119,7 @@ class Admission:
         return taken
 
     def _started(self, queue: str, count: int) -> None:
-        """So many jobs of a limited queue start now; whoever waits here is woken in time."""
+        """Count starts in a limited queue, and schedule the wake-up for when it may start more."""
         row = self._row(queue)
         row = limits.start(row, self._work.now, count) if count else row
         free = limits.room(row, self._work.now)
@@ -150,7 +150,7 @@ class Admission:
         )
 
     def _admitted(self, wish: Wish, limit: int, claim: Claims) -> list[Claimed]:
-        """What is claimed and allowed by the limits of its keys."""
+        """Claim jobs until the limits of their keys admit enough of them."""
         work = self._work
         kept: list[Claimed] = []
         for _ in range(ROUNDS):

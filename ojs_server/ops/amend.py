@@ -1,4 +1,4 @@
-"""Changes of a job that keep it where it is: its remaining attempts, its variables, its lease."""
+"""Change a job without moving it: its remaining attempts, its variables, its lease."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -55,7 +55,7 @@ def _amend(work: Work, op: Amend, found: tuple[Job, Lease | None] | None) -> Job
 
 
 def _spent(job: Job) -> int:
-    """How many deliveries are over; a discarded job begins anew."""
+    """Return the number of finished deliveries; a discarded job starts again from 0."""
     if job.state == State.DISCARDED:
         return 0
     return job.attempt - job.releases - (job.state == State.ACTIVE)

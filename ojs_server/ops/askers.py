@@ -1,4 +1,4 @@
-"""Who asks for jobs: what is known of these workers, and which of them are handed nothing."""
+"""Load the workers of FETCH calls, and find those that get no jobs."""
 
 from collections.abc import Collection, Mapping
 
@@ -13,8 +13,10 @@ from ojs_server.ops.work import Work
 
 
 class Askers(msgspec.Struct, frozen=True):
-    """The workers that ask, locked and as they are now; those that are handed nothing, and those
-    that are refused. `unknown` are those that some calls ask to be known."""
+    """The workers of the FETCH calls in a batch, locked and up to date.
+
+    `barred` workers get no jobs, `refused` ones an error; `unknown` ones were not stored before.
+    """
 
     workers: Mapping[str, Worker] = {}
     barred: Mapping[str, Withheld] = {}
@@ -22,12 +24,12 @@ class Askers(msgspec.Struct, frozen=True):
     unknown: frozenset[str] = frozenset()
 
     def ability(self, worker_id: str | None, tags: tuple[str, ...] | None) -> Ability | None:
-        """What a worker may run that sends these tags; None where nobody has said anything."""
+        """Return the abilities of a worker that sends these tags; None if nothing was declared."""
         worker = self.workers.get(worker_id) if worker_id else None
         return ability_of(worker.profile if worker else None, tags)
 
     def reason(self, worker_id: str | None, known: bool) -> OjsError | Withheld | None:
-        """Why a worker is handed nothing new; None where it is served.
+        """Return the reason why a worker gets no jobs; None if it is served.
 
         `known` says that it must have been known before.
         """
@@ -74,7 +76,7 @@ def look_at(work: Work, worker_ids: Collection[str], welcome: Collection[str]) -
 
 
 def _met(work: Work, worker_id: str, known: Worker | None) -> Worker:
-    """The worker of a FETCH as it is from now on; as it was where that is news enough."""
+    """Return the worker as its FETCH leaves it; unchanged if it was heard of recently."""
     profile = work.rules.profile
     if known is None:
         worker = Worker(id=worker_id, seen_at=work.now, created_at=work.now)

@@ -1,4 +1,4 @@
-"""The state of the store as this node knows it, and what a caller is told of it."""
+"""The availability of the store as this node sees it, and the error for callers meanwhile."""
 
 import logging
 from collections.abc import Callable

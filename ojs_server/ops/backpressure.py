@@ -1,4 +1,4 @@
-"""Bounded queues: who gets in, who is turned away, and who has to make room.
+"""Bounded queues: admit new jobs, refuse them, or drop old ones to make room.
 
 The queue's row among the limits is locked first, so that of all nodes one at a time looks at the
 depth and adds to it. Queues without bounds are not looked at.
@@ -34,7 +34,7 @@ _PUSHED_OUT: Final = Fault(
 
 
 class Pressure(msgspec.Struct, frozen=True):
-    """How full a bounded queue is, by the bound that is nearer."""
+    """The fill level of a bounded queue, by the bound that it is closer to."""
 
     queue: str
     depth: int
@@ -42,13 +42,16 @@ class Pressure(msgspec.Struct, frozen=True):
 
     @property
     def ratio(self) -> float:
-        """1 is full."""
+        """The fill level; 1.0 is full."""
         return self.depth / self.bound
 
 
 class Newcomers(msgspec.Struct, frozen=True):
-    """The new jobs of one request, the waiting jobs that they replace, and the tenants of those
-    that it enqueues later."""
+    """The new jobs of one request.
+
+    `replaced` are waiting jobs that they replace; `later` are the tenants of jobs that the
+    request's workflow enqueues later.
+    """
 
     jobs: Sequence[StoredJob]
     replaced: Sequence[Change] = ()

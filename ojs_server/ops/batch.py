@@ -1,4 +1,4 @@
-"""Carrying out a batch of operations in one transaction."""
+"""Carry out a batch of operations in one transaction."""
 
 import logging
 from collections import Counter, defaultdict
@@ -44,7 +44,7 @@ class Held(Unavailable):
 
 
 class Committed(msgspec.Struct, frozen=True):
-    """What a batch came to: an outcome per operation, and what the server does next.
+    """The result of a batch: an outcome for each operation, and the wake-ups that follow.
 
     `refused` says why the store took nothing of it, `in_vain` what the operations heard that alone
     waited in vain for a lock. With a `doubt`, all this is so only if the store carried it out.
@@ -196,7 +196,7 @@ def _has_composites(ops: Sequence[AnyOperation]) -> bool:
 
 
 def _parts(ops: Sequence[AnyOperation]) -> Sequence[AnyOperation]:
-    """What operations are carried out as."""
+    """Return the operations to carry out, with composite ones replaced by their parts."""
     if not _has_composites(ops):
         return ops
     return [part for op in ops for part in (op.parts if isinstance(op, Composite) else (op,))]

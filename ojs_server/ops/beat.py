@@ -1,4 +1,4 @@
-"""BEAT: a worker is alive, keeps its jobs, and hears what it should do."""
+"""BEAT: keep a worker and its leases alive, and answer with the state that it should take."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -24,7 +24,7 @@ FRESH_SHARE = 0.98
 
 
 class Beaten(msgspec.Struct, frozen=True):
-    """What the worker is told."""
+    """The answer to a BEAT."""
 
     worker: Worker
     state: WorkerState

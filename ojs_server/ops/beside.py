@@ -1,4 +1,4 @@
-"""What lies beside jobs, on their way: handed out with them, started over, removed."""
+"""Checkpoints, progress and other records attached to jobs: load, reset and remove them."""
 
 from collections.abc import Iterable, Sequence
 
@@ -11,7 +11,7 @@ from ojs_server.store.base import Tx
 
 
 class Left(msgspec.Struct, frozen=True):
-    """What earlier attempts left for the next one."""
+    """The checkpoint and progress that earlier attempts left for the next one."""
 
     checkpoint: Checkpoint | None = None
     last_checkpoint: bytes | None = None
@@ -21,7 +21,7 @@ NOTHING_LEFT = Left()
 
 
 def left_for(tx: Tx, marked: Sequence[Job]) -> dict[str, Left]:
-    """What jobs that have something beside them are handed out with."""
+    """Load the attached records that are handed out with jobs."""
     checkpoints = tx.load_checkpoints([job.id for job in marked if job.beside & CHECKPOINT])
     reports = tx.load_progress([job.id for job in marked if job.beside & PROGRESS])
     return {
@@ -54,7 +54,7 @@ def note_lost(tx: Tx, changes: Sequence[Change]) -> None:
 
 
 def stalled(tx: Tx, changes: Sequence[Change]) -> list[Event]:
-    """What is told of jobs that reported progress and then fell silent."""
+    """Return the events of jobs that reported progress and then fell silent."""
     silent = {
         one.before.id: one.before
         for one in changes

@@ -1,4 +1,4 @@
-"""Cancel, retry or delete many jobs: one step is one transaction, with an outcome for each job."""
+"""Cancel, retry or delete many jobs; each step is one transaction, with an outcome for each job."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal
@@ -25,21 +25,21 @@ STEP: Final = 500
 
 
 class Item(msgspec.Struct, frozen=True):
-    """What became of one job; without an error it was done."""
+    """The outcome for one job; without an error it succeeded."""
 
     job_id: str
     error: OjsError | None = None
 
 
 class Done(msgspec.Struct, frozen=True):
-    """What became of all, in the order of the request."""
+    """The outcomes for all jobs, in the order of the request."""
 
     items: tuple[Item, ...]
     has_more: bool = False
 
     @property
     def failed(self) -> int:
-        """How many could not be done."""
+        """Return the number of jobs that failed."""
         return sum(item.error is not None for item in self.items)
 
 
@@ -170,7 +170,7 @@ def _error(outcome: Change | OjsError) -> OjsError | None:
 
 
 def _receipt(op: Bulk, items: Sequence[Item]) -> Receipt:
-    """What is remembered of the call: each id, and why it could not be done."""
+    """Return the record by which a repeated call gets the same answer."""
     remembered = tuple(_remembered(item) for item in items)
     return Receipt(op.body_hash, (*remembered, _MORE) if op.has_more else remembered)
 

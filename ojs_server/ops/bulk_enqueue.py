@@ -1,4 +1,4 @@
-"""Enqueue many jobs, each on its own: what is wrong with one does not keep the others out."""
+"""Enqueue many jobs independently: an invalid job does not stop the others."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -19,7 +19,7 @@ from ojs_wire import codec
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """A job that is stored, whether it was before, and what is wrong with its arguments."""
+    """A stored job; `earlier` if it existed before; and the complaints about its arguments."""
 
     stored: StoredJob
     earlier: bool
@@ -27,7 +27,7 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 class Settled(msgspec.Struct, frozen=True):
-    """What became of each job, in the order of the request."""
+    """The outcome for each job, in the order of the request."""
 
     items: tuple[Entry | OjsError | None, ...]
 

@@ -1,4 +1,4 @@
-"""Bulk calls by filter: the jobs are found without a lock, and changed step by step."""
+"""Bulk calls with a filter: find the jobs without locks, and change them in steps."""
 
 from functools import partial
 from typing import Final

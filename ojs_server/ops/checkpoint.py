@@ -1,4 +1,4 @@
-"""Checkpoints: saving and clearing what a job's handler has reached."""
+"""Save and delete the checkpoints of jobs."""
 
 from collections.abc import Sequence
 

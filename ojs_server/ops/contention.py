@@ -1,8 +1,8 @@
-"""Batches beside locks that another server keeps: who wants these is put off, the others go on.
+"""Carry out batches while another server holds row locks: postpone the operations that need them.
 
-All of a batch waits for one lock. Where that is in vain, another server may have been stopped in
-the middle of a transaction. Then the rows tell whose they are, and only those operations are held
-up that want rows of an old transaction.
+A whole batch waits for one lock. If the wait times out, another server may have been suspended in
+the middle of a transaction. The locked rows are then looked up, and only the operations that need
+rows of an old transaction are held back.
 """
 
 from collections.abc import Collection, Sequence

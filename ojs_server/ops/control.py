@@ -1,4 +1,4 @@
-"""Operators' calls on the whole: pausing queues, and the wipe of conformance runs."""
+"""Operators' calls on whole queues: pause, resume, purge; and the reset of conformance runs."""
 
 from collections.abc import Callable
 from typing import Final
@@ -16,7 +16,7 @@ from ojs_server.ops.work import Work
 
 
 class Controlled(msgspec.Struct, frozen=True):
-    """When it was done."""
+    """The time at which it was done."""
 
     now: int
 
@@ -34,13 +34,13 @@ class Maintained(Controlled, frozen=True):
 
 
 class Gone(Controlled, frozen=True):
-    """How many jobs have left the queue."""
+    """The number of jobs that have left the queue."""
 
     count: int
 
 
 class Dropped(Controlled, frozen=True):
-    """How many jobs the queue still has."""
+    """The number of jobs that remain in the queue."""
 
     left: int
 

@@ -1,7 +1,7 @@
-"""Cron entries: register, change, forget, trigger by hand, and fire what is due.
+"""Cron entries: register, change, remove, trigger by hand, and fire those that are due.
 
-A firing is one transaction: the entry is locked, its job is stored, `next_run_at` moves on.
-Whoever comes second finds the moment moved, so each due time fires once on any number of nodes.
+A firing is one transaction: lock the entry, store its job, advance `next_run_at`. A second node
+finds the time advanced already, so each due time fires once on any number of nodes.
 """
 
 from collections.abc import Collection
@@ -38,7 +38,7 @@ class Triggered(msgspec.Struct, frozen=True):
 
 
 class Fired(msgspec.Struct, frozen=True):
-    """How many entries had something to do; `more` when a step was full."""
+    """The number of entries that were due; `more` if a step was full."""
 
     now: int
     entries: int = 0

@@ -1,4 +1,4 @@
-"""One round of firings: what becomes of each due entry, written together at its end."""
+"""Fire the due cron entries of one round, and write the results together."""
 
 import logging
 from collections.abc import Sequence

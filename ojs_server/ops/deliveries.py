@@ -1,4 +1,4 @@
-"""Deliveries of webhooks: made from the event log, taken by one node each, and reported on.
+"""Webhook deliveries: created from the event log, claimed by one node each, and reported on.
 
     event log ── behind each subscription's cursor ──▶ Spread ──▶ pending deliveries
     pending, due ──▶ Take: this node's, until a moment ──▶ an attempt ──▶ Report
@@ -36,7 +36,7 @@ MAX_BODY: Final = 256 * 1024
 
 
 class News(msgspec.Struct, frozen=True):
-    """What the log has for subscriptions that stand at one place; `cursor` is where it ends."""
+    """The events after a cursor for the subscriptions that share it; `cursor` is the new one."""
 
     webhooks: tuple[Webhook, ...]
     cursor: int
@@ -52,7 +52,7 @@ class Due(msgspec.Struct, frozen=True):
 
 
 class Reported(msgspec.Struct, frozen=True):
-    """Whether what was reported was kept, since nobody was faster; and the delivery after that."""
+    """The result of a report; `kept` is false if another node reported first."""
 
     kept: bool
     delivery: Delivery | None = None
@@ -88,7 +88,7 @@ class Take(Operation[Due], frozen=True):
 
 
 class Report(Operation[Reported], frozen=True):
-    """What came of an attempt that this node made."""
+    """Record the result of a delivery attempt of this node."""
 
     stage = Stage.DELIVERIES
 
@@ -122,7 +122,7 @@ def look(reader: Reader, webhooks: Sequence[Webhook], cursor: int) -> News:
 
 
 def filter_of(webhook: Webhook) -> EventFilter:
-    """What a subscription asks for, as a reader of the log does."""
+    """Return the event filter of a subscription."""
     wish = wish_of(webhook)
     return EventFilter(
         types=wish.events, queues=wish.queues, job_types=wish.job_types, tenant=webhook.tenant

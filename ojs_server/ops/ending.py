@@ -1,4 +1,4 @@
-"""Waiting until a job has ended."""
+"""Wait until a job has ended."""
 
 import asyncio
 

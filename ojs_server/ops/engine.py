@@ -1,4 +1,4 @@
-"""The operations as the rest of the server calls them: writes in groups, reads in threads."""
+"""The interface to all operations: writes are committed in groups, reads run in threads."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -29,7 +29,7 @@ Answer = TypeVar("Answer")
 
 
 class Engine:
-    """One node: its store, its writer, its waiting fetches."""
+    """One node: its store, its group commit, and its waiting fetches."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class Engine:
 
     @property
     def depth(self) -> int:
-        """How many operations wait for their transaction."""
+        """Return the number of operations that wait for their transaction."""
         return self._commits.depth
 
     @property

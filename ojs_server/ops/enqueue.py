@@ -1,4 +1,4 @@
-"""Enqueue one job or many: all of a request's new jobs are stored, or none."""
+"""Enqueue one job or many: all new jobs of a request are stored, or none."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
@@ -37,7 +37,7 @@ class Enqueued(msgspec.Struct, frozen=True):
 
     @property
     def created(self) -> bool:
-        """Whether any job is new."""
+        """True if any job is new."""
         return not all(self.earlier)
 
 
@@ -130,7 +130,7 @@ def run(work: Work, ops: Sequence[Enqueue]) -> list[Enqueued | OjsError]:
 
 
 def _meets_nothing(work: Work, ops: Sequence[Enqueue]) -> bool:
-    """Whether neither what is stored nor what is configured has a say in any of these requests."""
+    """True if the requests need no checks against stored jobs or configuration."""
     tx = work.tx
     if tx.configs or tx.routings or tx.schemas or tx.sharing.tenants:
         return False
@@ -186,7 +186,7 @@ def _note_bulk(work: Work, op: Enqueue) -> None:
 def _held(
     work: Work, ops: Sequence[Enqueue], refused: dict[int, OjsError]
 ) -> dict[int, tuple[Complaint, ...]]:
-    """What is wrong with the arguments of requests; those that strict schemas refuse are noted."""
+    """Validate arguments against schemas; note the requests that strict schemas refuse."""
     found: dict[int, tuple[Complaint, ...]] = {}
     for index, op in enumerate(ops) if work.tx.schemas else ():
         verdict = outcome_of(hold, work, op.drafts)
@@ -262,7 +262,7 @@ def _store(work: Work, jobs: list[StoredJob], *, new: bool) -> set[str]:
 
 
 def entered(jobs: Sequence[StoredJob]) -> Sequence[Event]:
-    """What is told of new jobs."""
+    """Return the events of new jobs."""
     if isinstance(jobs, Siblings) and jobs.like.state == State.AVAILABLE:
         return events.enqueued_alike(jobs.like, jobs.ids)
     return [
@@ -275,7 +275,7 @@ def entered(jobs: Sequence[StoredJob]) -> Sequence[Event]:
 
 
 def _known_id(op: Enqueue, known: Mapping[str, bytes | None]) -> _Verdict | None:
-    """What becomes of a request with ids of its own, some of which exist."""
+    """Return the verdict on a request with job ids of its own, some of which exist."""
     ids = [draft.id for draft in op.drafts if draft.id and draft.id in known]
     if not ids:
         return None

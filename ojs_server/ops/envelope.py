@@ -1,4 +1,4 @@
-"""Events with their places in the log, as everybody outside is told of them."""
+"""The JSON form of events for clients, with ids that carry their positions in the log."""
 
 from ojs_server.store.records import PlacedEvent
 from ojs_wire.codec import encode
@@ -23,5 +23,5 @@ def envelope(placed: PlacedEvent, source: str) -> bytes:
 
 
 def event_id(placed: PlacedEvent) -> str:
-    """An id that carries the event's place in the log."""
+    """Return an event id that carries the event's position in the log."""
     return "evt_" + position_uuid(placed.at, placed.position)

@@ -1,7 +1,7 @@
-"""Settling many jobs and fetching the next ones in one transaction.
+"""Settle many jobs and fetch the next ones in one transaction.
 
-An exchange is carried out as the operations that it is made of, among all others of its batch:
-the jobs are read and written with everybody else's, and what it gives back it may fetch.
+An exchange is split into operations that are carried out with all others of the batch, the
+settlements before the fetch: jobs that it gives back it may fetch again.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""FETCH that waits: look, and look again whenever a job may have come."""
+"""FETCH with waiting: try again whenever a job may have become available."""
 
 import asyncio
 from collections.abc import Awaitable, Sequence
@@ -80,12 +80,12 @@ async def _wait(
 
 
 def is_picky(claim: Claim) -> bool:
-    """Whether a job of its queues may be none for this fetch."""
+    """True if the fetch does not take every job of its queues."""
     return any(one is not None for one in (claim.job_types, claim.tenant, claim.tags))
 
 
 def _chooses(engine: Engine, worker: Worker) -> bool:
-    """Whether a job may be none for this worker: it runs some only, or must be heard of first."""
+    """True if the worker does not take every job, or must be heard of before it gets any."""
     return engine.rules.profile.gates_fetch or ability_of(worker.profile, None) is not None
 
 

@@ -1,8 +1,8 @@
-"""The limits of rate keys in one transaction: who may start, and who waits before a gate.
+"""Rate limits of keys in one transaction: release waiting jobs, and admit claimed ones.
 
-A job with a key waits gated, out of the claim's sight. As long as its key is open, the next jobs of
-each queue and type stand before the gate and can be claimed; the claim then asks the key, whose
-row it has locked. So the gates are a hint, and the locked row decides.
+Jobs with a rate key are invisible to claims at first (gated). While the key's limit has room, the
+next jobs of each queue and type are released and can be claimed; the claim then checks the limit
+again under the lock of its row. So a release is only a hint; the locked row decides.
 """
 
 from collections import Counter
@@ -49,7 +49,7 @@ def guarded(configs: Mapping[str, QueueConfig], queues: Iterable[str]) -> list[s
 
 
 class Gates:
-    """Gathers what happens to keys, and settles it under their locks."""
+    """Collects changes of jobs by rate key, and updates the limits under their locks."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -63,18 +63,18 @@ class Gates:
         self._stored: dict[str, Limit] = {}
 
     def added(self, job: Job) -> None:
-        """A new job: its policy is its key's from now on."""
+        """Note a new job; its policy becomes that of its key."""
         if job.rate_key is not None:
             self._declared[job.rate_key] = policy_in(job.spec, job.queue)
             self._touched[job.rate_key] = job
 
     def moved(self, job: Job) -> None:
-        """A job of the key stands elsewhere now; how many run has not changed."""
+        """Note a job whose position changed, but not its state."""
         if job.rate_key is not None:
             self._touched[job.rate_key] = job
 
     def changed(self, changes: Iterable[Change]) -> None:
-        """Jobs have changed their state."""
+        """Note changes of state."""
         for change in changes:
             key = change.before.rate_key
             if key is not None:
@@ -82,24 +82,24 @@ class Gates:
                 self._finished[key] += change.before.state == State.ACTIVE
 
     def removed(self, job: Job) -> None:
-        """A job is gone."""
+        """Note a removed job."""
         if job.rate_key is not None and job.state not in TERMINAL:
             self._touched[job.rate_key] = job
 
     def hold(self, job: Job, until: int) -> None:
-        """A worker has learned that the job's key is closed until a moment."""
+        """Close the job's key until a moment that a worker has reported."""
         if job.rate_key is not None and until > self._ledger.now:
             self._touched[job.rate_key] = job
             held = min(until, self._ledger.now + MAX_HOLD_MS)
             self._holds[job.rate_key] = max(held, self._holds.get(job.rate_key, 0))
 
     def override(self, name: str, policy: Policy | None, until: int | None) -> None:
-        """An operator's word outranks the jobs' policy."""
+        """Set an operator's override, which takes precedence over the policy of the jobs."""
         self._touched.setdefault(name, None)
         self._overrides[name] = (policy, until)
 
     def lock(self, names: Iterable[str], jobs: Mapping[str, Job | None]) -> None:
-        """Take the rows of these limits that are not held yet, in one order for all nodes."""
+        """Lock the rows of these limits that are not locked yet, in the same order on all nodes."""
         missing = {name for name in names if name not in self._rows}
         if not missing:
             return

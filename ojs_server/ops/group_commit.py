@@ -1,12 +1,13 @@
-"""Group commit: what arrives while a transaction commits forms the next one.
+"""Group commit: operations that arrive while a transaction commits form the next one.
 
-There is no timer. A lone request starts its transaction at the end of the loop's turn; a busy
-server batches by itself, and each caller is answered after the commit that holds its work. Between
-two batches the loop reads what has come, a few times: many small batches cost more than few large.
+There is no timer. A single request starts its transaction at the end of the event loop's iteration;
+a busy server batches by itself, and each caller is answered after the commit of its work. Between
+two batches the loop reads incoming requests a few times, as many small batches cost more than few
+large ones.
 
-A thread of its own waits for the disk. It also carries the batches out, unless the loop can do
-that by itself: two threads that both have work take the interpreter's lock from each other. Where
-the store did not say what became of a batch, others ask it, while the next batch is carried out.
+A thread waits for the disk. It also carries the batches out, unless the loop can do that itself:
+two busy threads compete for the interpreter lock. If the store did not confirm a commit, the
+outcome is looked up while the next batch is carried out.
 """
 
 import asyncio
@@ -36,13 +37,13 @@ ASKING: Final = 8
 
 
 class Caller(Protocol):
-    """Who asked for an operation."""
+    """The caller of an operation."""
 
     def gone(self) -> bool:
-        """Whether nobody wants it done any more."""
+        """True if the caller was cancelled."""
 
     def settle(self, outcome: Outcome) -> None:
-        """It is on disk, or was refused with an error."""
+        """Deliver the outcome: the operation is committed, or was refused with an error."""
 
 
 class _Awaited(asyncio.Future[Any]):
@@ -106,7 +107,7 @@ class GroupCommit:
 
     @property
     def depth(self) -> int:
-        """How many operations wait for their transaction."""
+        """Return the number of operations that wait for their transaction."""
         return len(self._waiting) + len(self._held_up)
 
     def busy_s(self) -> float:

@@ -1,4 +1,4 @@
-"""ENQUEUE that waits for room in a queue that blocks its producers."""
+"""ENQUEUE that waits for room in a bounded queue with the strategy `block`."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -16,9 +16,9 @@ BLOCK_MS: Final = 5_000
 async def enqueue(
     engine: Engine, op: Enqueue, wait_ms: int, gone: Callable[[], Awaitable[None]] | None = None
 ) -> Enqueued:
-    """Store now, or as soon as there is room within `wait_ms`; raises QueueFull after that.
+    """Store now, or as soon as there is room within `wait_ms`; raise QueueFull after that.
 
-    What `gone` answers ends when the caller's connection does: who has left stores nothing.
+    The result of `gone` completes when the caller disconnects; then nothing is stored.
     """
     try:
         return await engine.run(op)

@@ -1,7 +1,7 @@
-"""JSON Schema for what jobs are given and what they result in: judged within bounds.
+"""Validate arguments and results of jobs against JSON Schemas, within bounds.
 
-Whoever registers a schema says what the server does for every job, so nothing is fetched, and
-what takes too many steps is given up.
+A registered schema makes the server work for every job of its type. So no reference is fetched, and
+a validation that takes too many steps is aborted.
 """
 
 import re
@@ -67,7 +67,7 @@ class Compiled:
         self._validator = validator
 
     def violations(self, value: Any, field: str) -> list[Violation]:
-        """What is wrong with the value of a field, the first few of it; empty where it fits."""
+        """Return the first few violations of a field's value; empty if it is valid."""
         try:
             return self.judge(value, field)
         except _TooMuch:
@@ -77,7 +77,7 @@ class Compiled:
         return [{"path": field, "message": message, "keyword": "schema"}]
 
     def judge(self, value: Any, field: str) -> list[Violation]:
-        """The same; raises where it takes too much."""
+        """Return the violations; raise if the validation takes too many steps."""
         _steps.set(_Steps())
         errors = islice(self._validator.iter_errors(value), MAX_VIOLATIONS)
         return [_violation(error, field) for error in errors]

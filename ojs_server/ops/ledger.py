@@ -1,4 +1,4 @@
-"""The ledger of a transaction: its changes, and what must be said of them once it commits."""
+"""The ledger of a transaction: its changes, and the events and wake-ups after its commit."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -181,12 +181,12 @@ class Ledger:
         self.events.add((event,))
 
     def keep(self, queue: str) -> Retention:
-        """How long finished jobs of a queue stay."""
+        """Return the retention of a queue's finished jobs."""
         config = self.tx.configs.get(queue)
         return self.rules.keep if config is None else config.keep(self.rules.keep)
 
     def pending(self, queue: str, counter: str) -> int:
-        """What this transaction adds to a counter of a queue, and has not written yet."""
+        """Return the change of a queue's counter that is not written yet."""
         counts = self._counts.get(queue)
         return 0 if counts is None else counts[counter]
 
@@ -201,7 +201,7 @@ class Ledger:
         self.expect_here(moment)
 
     def expect_here(self, moment: int | None) -> None:
-        """The same for this node's housekeeping alone; the others find out when they look."""
+        """Schedule housekeeping of this node for a moment; other nodes find out when they look."""
         if moment is not None and (self.due_at is None or moment < self.due_at):
             self.due_at = moment
 

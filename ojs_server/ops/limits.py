@@ -1,4 +1,4 @@
-"""Limits in a transaction: they hear of its changes, and wake those who have room by them."""
+"""Apply the changes of a transaction to limits, and wake the callers that have room by them."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ from ojs_server.store.records import BYTES
 
 
 class Limits:
-    """Listens to a ledger for the limits of keys, queues and tenants."""
+    """Listens to the ledger of a transaction for the limits of keys, queues and tenants."""
 
     def __init__(self, ledger: Ledger, gates: Gates) -> None:
         self._ledger = ledger
@@ -24,7 +24,7 @@ class Limits:
         self.removed = gates.removed
 
     def changed(self, changes: Sequence[Change]) -> None:
-        """Tell the gates, and those who wait for a job to end."""
+        """Pass changes to the rate limits, and wake fetches that wait for running jobs to end."""
         self._gates.changed(changes)
         tx = self._ledger.tx
         if tx.configs or tx.sharing.tenants:
@@ -39,7 +39,7 @@ class Limits:
         self._gates.save()
 
     def _is_counted(self, job: Job) -> bool:
-        """Tell whether of a job's queue, or of its tenant, only so many may run at a time."""
+        """True if the number of running jobs is limited for the job's queue or tenant."""
         config = self._ledger.tx.configs.get(job.queue)
         tenant = self._ledger.tx.sharing.tenants.get(job.tenant or "")
         return (config is not None and config.policy.concurrency is not None) or (
@@ -47,7 +47,7 @@ class Limits:
         )
 
     def _note_room(self) -> None:
-        """Where a bounded queue has fewer waiting jobs than before: tell who waits for that."""
+        """Wake the producers that wait for room in bounded queues that have become shorter."""
         ledger, configs = self._ledger, self._ledger.tx.configs
         fallen: dict[str, Bounds] = {}
         for name in ledger.moved_queues():

@@ -1,4 +1,4 @@
-"""Locks of a batch, taken before anything of it is carried out, in one order for all kinds."""
+"""Lock all rows that a batch needs before it is carried out, in one order for all operations."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from ojs_server.store.records import Foreseen
 
 
 def gather(rules: Rules, ops: Sequence[AnyOperation]) -> Locks:
-    """The rows that operations name."""
+    """Collect the rows that operations need to lock."""
     locks = Locks(rules)
     for op in ops:
         op.lock(locks)
@@ -21,7 +21,7 @@ def gather(rules: Rules, ops: Sequence[AnyOperation]) -> Locks:
 
 
 def foresee(ops: Sequence[AnyOperation], locks: Locks) -> Foreseen | None:
-    """The rows that the usual calls come back to; None where others are among them."""
+    """Return the rows that the usual calls need; None if there are other calls among them."""
     if all(op.is_foreseen() for op in ops):
         return Foreseen(locks.workers, locks.jobs, locks.queues)
     return None

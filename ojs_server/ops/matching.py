@@ -1,4 +1,4 @@
-"""Claiming for a worker that has said what it is able to: it is given no job that asks for more."""
+"""Claim only jobs whose version and tags a worker supports."""
 
 from collections.abc import Sequence
 
@@ -24,7 +24,7 @@ def claim(
 def met(
     tx: Tx, queues: Sequence[str], job_types: Sequence[str] | None, ability: Ability | None
 ) -> list[tuple[str, str]] | None:
-    """What the worker meets of what waiting jobs ask for, by queue; None where it meets all."""
+    """Return the (queue, requirement) pairs of waiting jobs that the worker meets; None if all."""
     if ability is None:
         return None
     waiting = tx.demands(queues)

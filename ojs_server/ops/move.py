@@ -1,4 +1,4 @@
-"""Moving the jobs of a queue that is to go into another one, step by step."""
+"""Move the jobs of a queue that is to be deleted into another queue, in steps."""
 
 from ojs_server.domain import events
 from ojs_server.domain.job import Change

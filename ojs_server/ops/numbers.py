@@ -1,4 +1,4 @@
-"""Numbers of jobs, for clients that cannot name them by their ids."""
+"""Numeric ids of jobs, for clients that cannot use the text ids."""
 
 from collections.abc import Mapping, Sequence
 

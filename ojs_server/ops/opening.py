@@ -1,4 +1,4 @@
-"""Limits over time: opening those whose moment has come, an operator's override, tidying up."""
+"""Rate limits over time: reopen limits, apply operators' overrides, remove unused rows."""
 
 from typing import Final
 
@@ -15,13 +15,13 @@ _ALL: Final = 1_000_000
 
 
 class Opened(msgspec.Struct, frozen=True):
-    """How many limits were looked at."""
+    """The number of limits that were due."""
 
     limits: int
 
 
 class Open(Operation[Opened], frozen=True):
-    """Open what time has opened."""
+    """Reopen the rate limits whose waiting time is over."""
 
     stage = Stage.LIMITS
 
@@ -46,7 +46,7 @@ class Open(Operation[Opened], frozen=True):
 
 
 class Overridden(msgspec.Struct, frozen=True):
-    """When it was done, and the limit as it is then."""
+    """The time of the change, and the limit after it."""
 
     now: int
     limit: Limit

@@ -1,4 +1,4 @@
-"""Operations: a class for each request to change something, with all that a batch must know of it.
+"""The base of all operations: a class for each request that changes something.
 
 stage               its place in a transaction, which is its place in the order of locks
 keys                operations that share one are never in the same transaction

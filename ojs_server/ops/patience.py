@@ -1,4 +1,4 @@
-"""Waiting for something, but not for ever."""
+"""Wait with a time limit."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -6,7 +6,7 @@ from contextlib import suppress
 
 
 async def at_most(waiting: Awaitable[object], seconds: float) -> None:
-    """Wait for this, or until so many seconds have passed."""
+    """Wait for `waiting`, but no longer than `seconds`."""
     # Not wait_for: before Python 3.12 it loses a cancellation that meets what was waited for.
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):

@@ -1,4 +1,4 @@
-"""Workers coming, going, being told, and being found dead."""
+"""Registration, directives and removal of workers, and the detection of dead ones."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -37,7 +37,7 @@ CLEANUP_STEP: Final = 500
 
 
 class Farewell(msgspec.Struct, frozen=True):
-    """Why a worker goes, and what its jobs are told."""
+    """The reason why a worker leaves, and the error recorded for its jobs."""
 
     reason: str
     fault: Fault
@@ -423,5 +423,5 @@ def _delete(work: Work, workers: Sequence[Worker], recovery: Recovery | None) ->
 
 
 def merge_profile(stored: bytes, given: Mapping[str, object]) -> bytes:
-    """What the worker says of itself, newest word last."""
+    """Merge newly reported members into a worker's profile."""
     return encode({**_profile.decode(stored), **given}) if given else stored

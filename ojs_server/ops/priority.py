@@ -1,4 +1,4 @@
-"""Another priority for a job that has not started."""
+"""Change the priority of a job that has not started."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""A change that changes nothing: it shows whether changes reach the disk."""
+"""Health probe: a write that has no other effect than to show that writes reach the disk."""
 
 import msgspec
 
@@ -14,7 +14,7 @@ class Probed(msgspec.Struct, frozen=True):
 
 
 class Probe(Operation[Probed], frozen=True):
-    """Write something that is of no consequence."""
+    """Write to a row that nothing else uses."""
 
     stage = Stage.PROBE
     hears = True

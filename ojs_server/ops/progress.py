@@ -1,4 +1,4 @@
-"""Progress: what the holders of jobs report; each report is also a sign of life."""
+"""Progress reports of workers; each is also a sign of life."""
 
 from collections.abc import Sequence
 

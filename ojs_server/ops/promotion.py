@@ -1,7 +1,7 @@
-"""Promotion by a FETCH: scheduled jobs and retries that are due join the queues that it looks into.
+"""Promote due scheduled jobs and retries when a FETCH looks into their queues.
 
-The sweep does the same a moment later, wherever nobody asks. It has its turn among all other
-requests, so behind a long line of them a job would lie due and unseen by every FETCH.
+The housekeeping sweep does the same a moment later for all queues. But the sweep waits in line with
+all other requests; without this promotion, no FETCH would see due jobs on a busy server until then.
 """
 
 from collections.abc import Sequence

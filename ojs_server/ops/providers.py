@@ -1,4 +1,4 @@
-"""Providers: registering them, asking them, and what they answer."""
+"""Providers of the job manager API: registration, requests to them, and their answers."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""Removing what is too old or too much, in steps: events, dead letters, keys, statistics …"""
+"""Remove expired or surplus records in steps: events, dead letters, keys, statistics and others."""
 
 from typing import Final
 
@@ -18,7 +18,7 @@ WORKFLOWS_STEP: Final = 20
 
 
 class Pruned(msgspec.Struct, frozen=True):
-    """How much was removed; `more` when a step was full."""
+    """The number of removed records; `more` if a step was full."""
 
     removed: int = 0
     more: bool = False

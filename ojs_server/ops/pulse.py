@@ -1,4 +1,4 @@
-"""Looking whether the store answers, whatever else waits for it."""
+"""Check that the store answers, independently of the operations that wait for it."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from concurrent.futures import Executor
 
 
 class Pulse:
-    """One look at a time, on a thread of its own, for however many ask."""
+    """Runs at most one check at a time, on a thread of its own; concurrent callers share it."""
 
     def __init__(self, ping: Callable[[], None], thread: Executor) -> None:
         self._ping = ping
@@ -14,7 +14,7 @@ class Pulse:
         self._look: asyncio.Future[None] | None = None
 
     async def beats(self, within_s: float) -> bool:
-        """Tell whether the store has answered by then."""
+        """Return whether the store answers within this time."""
         look = self._look
         if look is None or look.done():
             loop = asyncio.get_running_loop()

@@ -1,7 +1,7 @@
-"""What tenants may enqueue: how much, how fast, and how much of it for later.
+"""Quotas of tenants for enqueues: depth, rate, and scheduled jobs.
 
-A limited tenant's row is locked first, so that of all nodes one at a time looks and adds. Tenants
-without limits are not looked at.
+The row of a limited tenant is locked first, so that only one node at a time checks and adds.
+Tenants without limits are not checked.
 """
 
 from collections import Counter
@@ -26,7 +26,7 @@ _DEPTH: Final = "depth"
 
 
 class Quotas:
-    """The enqueues of one transaction by limited tenants."""
+    """Checks the enqueues of one transaction against the quotas of their tenants."""
 
     def __init__(self, work: Work, asking: Iterable[Newcomers]) -> None:
         self._work = work
@@ -51,7 +51,7 @@ class Quotas:
                 self._used[name] = stored
 
     def refusal(self, new: Newcomers) -> TenantFull | None:
-        """Why a request cannot be let in as a whole."""
+        """Return the error if a quota does not allow the whole request."""
         for name, more in self._wanted(new).items():
             tenant = self._tenants[name]
             for field, kind, most in (

@@ -1,4 +1,4 @@
-"""Jobs of rooms: a worker says that it runs one, and that it has begun a task."""
+"""Jobs and tasks of rooms: a worker registers a job, or reports that a task runs."""
 
 from collections.abc import Sequence
 
@@ -18,14 +18,14 @@ from ojs_wire import codec
 
 
 class Begun(msgspec.Struct, frozen=True):
-    """The task and its lease, since when it runs included."""
+    """The task, and its lease with the time at which it began to run."""
 
     job: Job
     lease: Lease
 
 
 class Joined(msgspec.Struct, frozen=True):
-    """The worker, and whether the job was not there before."""
+    """The worker; `is_new` if the job was not registered before."""
 
     worker: Worker
     is_new: bool

@@ -1,4 +1,4 @@
-"""Operators' calls on the routing of versions."""
+"""Operators' calls on the canary routing of versions."""
 
 import msgspec
 
@@ -9,7 +9,7 @@ from ojs_server.ops.work import Work
 
 
 class Routed(msgspec.Struct, frozen=True):
-    """Whether the type had no routing before."""
+    """The result of a change of routing; `new` if the type had none before."""
 
     new: bool
 

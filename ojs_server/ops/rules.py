@@ -1,4 +1,4 @@
-"""Settings that decide how operations end."""
+"""The server settings that operations depend on."""
 
 import msgspec
 

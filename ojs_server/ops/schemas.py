@@ -1,4 +1,4 @@
-"""Schemas: registering and removing them, and holding new jobs to them."""
+"""Register and remove schemas, and validate new jobs against them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -82,7 +82,7 @@ class Complaint(msgspec.Struct, frozen=True):
 
     @property
     def message(self) -> str:
-        """What is wrong, in short."""
+        """Return a short error message."""
         first = self.violations[0]
         return (
             f"the arguments do not fit the schema of {self.mark.type}, version "
@@ -119,7 +119,7 @@ def compiled(document: bytes, field: str = "schema") -> "Compiled":
 
 
 def hold(work: Work, drafts: Sequence[Draft | None]) -> tuple[Complaint, ...]:
-    """What is wrong with the arguments of new jobs; raises where a schema is strict."""
+    """Validate the arguments of new jobs; raise if a strict schema is violated."""
     complaints: list[Complaint] = []
     for index, draft in enumerate(drafts):
         if draft is None or draft.type not in work.tx.schemas:

@@ -1,4 +1,4 @@
-"""Sessions: connections that workers hold, so that the end of a process is seen at once.
+"""Sessions: connections held by workers, by which the end of a process is noticed at once.
 
 opened ──▶ held ──▶ dropped ── session_grace, without a sign of life ──▶ the worker is dead
             ▲          │

@@ -1,4 +1,4 @@
-"""Calls on one job: ACK, FAIL, CANCEL, ACTIVATE, dead-letter retry and removal."""
+"""Calls on one job: ACK, FAIL, CANCEL, ACTIVATE, retry of a dead letter, and removal."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Generic

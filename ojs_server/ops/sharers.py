@@ -1,4 +1,4 @@
-"""Operators' calls on those who share: what a tenant is limited to, and pools of queues."""
+"""Operators' calls on tenants' limits and on pools of queues."""
 
 import msgspec
 
@@ -11,7 +11,7 @@ from ojs_server.ops.work import Work
 
 
 class Saved(msgspec.Struct, frozen=True):
-    """Whether it was not there before."""
+    """The result of a save; `new` if there was none before."""
 
     new: bool
 

@@ -1,7 +1,7 @@
-"""Claims that share: a queue between tenants, a worker's time between the queues of its pool.
+"""Fair claims: share queues between tenants, and a worker's time between the queues of its pool.
 
-Such a claim looks which jobs come first, lets `domain/choice.py` choose, and takes what was chosen.
-The look locks nothing, so on several nodes another may be faster; then it looks again.
+Such a claim reads the next candidates, lets `domain/choice.py` choose, and takes the chosen jobs.
+The read takes no locks, so another node may be faster; then it reads again.
 """
 
 from collections import Counter
@@ -32,7 +32,7 @@ MOST_PASSED: Final = 200
 
 
 class Way(msgspec.Struct, frozen=True):
-    """How queues follow each other: as a pool says, or, where there is none, as the fetch says."""
+    """The order in which queues are served, given by the pool or else by the fetch."""
 
     pool: str | None
     strategy: str = "strict"
@@ -40,7 +40,7 @@ class Way(msgspec.Struct, frozen=True):
 
 
 class Wish(msgspec.Struct, frozen=True):
-    """What fetches want that can be answered together."""
+    """The filters of a fetch; fetches with equal ones are answered together."""
 
     queues: tuple[str, ...]
     job_types: tuple[str, ...] | None = None
@@ -50,7 +50,7 @@ class Wish(msgspec.Struct, frozen=True):
 
 
 def is_shared(wish: Wish, sharing: Sharing) -> bool:
-    """Whether one statement that takes what comes first would not do."""
+    """True if a claim needs fair sharing, so that one plain claim statement is not enough."""
     return sharing.tenancy or wish.tenant is not None or wish.way is not None
 
 
@@ -59,7 +59,7 @@ def wish_of(
     wish: Wish,
     worker: Worker | None,
 ) -> Wish:
-    """What a worker may take, of its pool if it belongs to one; the pool's word counts."""
+    """Return the wish restricted to the worker's pool, if it belongs to one."""
     if not sharing.pools:
         return wish
     member = None if worker is None else declared(profile_of(worker))

@@ -1,4 +1,4 @@
-"""Signs of life that are no BEATs: a FETCH that was asked, and one that is held.
+"""Signs of life other than BEATs: a FETCH that was answered, and one that is waiting.
 
     a claim ──▶ heard of at a moment ─┐
                                       ├─▶ `Heard`, every few seconds ──▶ the rows of workers

@@ -1,4 +1,4 @@
-"""What time does: promotion, expiry, timeouts, dead workers, removal of what has aged."""
+"""Housekeeping that depends on time: promotion, expiry, timeouts, dead workers, retention."""
 
 from collections.abc import Callable
 from itertools import chain
@@ -25,7 +25,7 @@ BEHIND_STEP = 2_000
 
 
 class Swept(msgspec.Struct, frozen=True):
-    """How much was done; `more` when a step was full."""
+    """The number of records handled; `more` if a step was full."""
 
     now: int
     matured: int = 0
@@ -161,5 +161,5 @@ def _notice(work: Work, op: Sweep) -> int:
 
 
 def _is_early(op: Sweep, silence_ms: int) -> bool:
-    """Whether workers have not had the time yet to be heard again."""
+    """True if workers have not had enough time to be heard from again."""
     return op.judged_since + min(silence_ms, JUDGED_AFTER_MS) > op.asked_at

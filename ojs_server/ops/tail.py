@@ -1,4 +1,4 @@
-"""Following the event log: one reader of the log for all the streams of a node.
+"""Follow the event log: one reader for all event streams of a node.
 
     commits ── wake ──▶ Tail ── reads the log after its cursor ──▶ each Follower whose filter
     other nodes ─┘                                                  matches; a bounded buffer
@@ -94,7 +94,7 @@ class Follower:
         self._wake()
 
     def take(self) -> tuple[Lost | None, Sequence[Entry]]:
-        """What was missed, and after that what has come."""
+        """Return the range of missed events, and the events that came after it."""
         lost, entries = self._lost, tuple(self._entries)
         self._lost, self._bytes = None, 0
         self._entries.clear()
@@ -184,7 +184,7 @@ class Tail:
 
     @property
     def running(self) -> bool:
-        """Whether the log is being followed."""
+        """True if the log is being followed."""
         return self._task is not None
 
     def admit(self, wanted: EventFilter) -> Follower:
@@ -260,7 +260,7 @@ class Tail:
         return self._count - len(self._waiting)
 
     def _buckets(self, wanted: EventFilter) -> Iterable[dict[Follower, None]]:
-        """Where a follower stands, so that an event passes by those that cannot want it."""
+        """Return the index entries of a filter, by which unrelated events skip its follower."""
         if wanted.subject is not None:
             return [self._by_subject.setdefault(wanted.subject, {})]
         if wanted.queues:
@@ -325,7 +325,7 @@ class Tail:
         self._served = _push(shared)
 
     def _followers_of(self, event: Event) -> tuple[Follower, ...]:
-        """Who wants all events that are like this one."""
+        """Return the followers that want events like this one."""
         return tuple(
             follower
             for bucket in (self._everything, self._by_queue.get(event.queue or ""))

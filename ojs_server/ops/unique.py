@@ -1,7 +1,7 @@
-"""Unique jobs: what becomes of new jobs where equal ones are there already.
+"""Unique jobs: apply the conflict policy if an equal job exists.
 
-The fingerprints are held until the end of the transaction before anything is looked at, so of
-equal enqueues, on whatever node, each sees what the one before it stored.
+The fingerprints stay locked until the end of the transaction, so that equal enqueues on any nodes
+follow one another, and each sees what the one before it stored.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ Found = Mapping[bytes, Sequence[Job]]
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """What a request is answered with: new jobs, ids of earlier ones; and what it replaces."""
+    """The verdict on a request: new jobs or ids of earlier ones, and the jobs that are replaced."""
 
     answer: tuple[StoredJob | str, ...]
     replaced: tuple[Change, ...] = ()

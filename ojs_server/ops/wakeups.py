@@ -1,12 +1,11 @@
-"""Waking the fetches that wait for work: one for each job that becomes available."""
+"""Wake waiting fetches: one for each job that becomes available."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 
 class Waiter:
-    """One waiting fetch and the queues it would take from, all where it names none; `picky` if
-    not every job suits it."""
+    """A waiting fetch and its queues (none: all queues); `picky` if not every job suits it."""
 
     def __init__(self, queues: tuple[str, ...], *, picky: bool = False) -> None:
         self.queues = queues
@@ -15,19 +14,19 @@ class Waiter:
 
     @property
     def woken(self) -> bool:
-        """Whether something may be there since the last `wait`."""
+        """True if it was woken since the last `settle`."""
         return self._event.is_set()
 
     def wake(self) -> None:
-        """There may be a job."""
+        """Signal that there may be a job."""
         self._event.set()
 
     def settle(self) -> None:
-        """About to look; a wake from now on is a new one."""
+        """Clear the signal before looking for jobs, so that a later one is not lost."""
         self._event.clear()
 
     async def wait(self) -> None:
-        """Until there may be a job."""
+        """Wait until there may be a job."""
         await self._event.wait()
 
 
@@ -45,24 +44,24 @@ class Wakeups:
 
     @property
     def closed(self) -> bool:
-        """Whether nobody may wait any more."""
+        """True if no fetch may wait any more."""
         return self._closing.is_set()
 
     async def until_closed(self) -> None:
-        """Until nobody may wait any more."""
+        """Wait until no fetch may wait any more."""
         await self._closing.wait()
 
     @property
     def everywhere(self) -> bool:
-        """Whether somebody waits for jobs of any queue."""
+        """True if a fetch waits for jobs of any queue."""
         return bool(self._everywhere)
 
     def queues(self) -> list[str]:
-        """The queues that are waited for by name."""
+        """Return the queues that are waited for by name."""
         return list(self._by_queue)
 
     def __bool__(self) -> bool:
-        """Whether anybody waits."""
+        """True if any fetch waits."""
         return bool(self._by_queue or self._everywhere)
 
     def __len__(self) -> int:
@@ -83,7 +82,7 @@ class Wakeups:
         return waiter
 
     def pass_on(self, waiter: Waiter) -> None:
-        """What it was woken for was not enough for it: it may be for those that came after it."""
+        """Wake the next waiter of each queue: what this one was woken for did not suit it."""
         for queue in waiter.queues:
             behind = iter(self._by_queue.get(queue, ()))
             if waiter in behind:  # goes on until it has found it

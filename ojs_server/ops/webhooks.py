@@ -1,4 +1,4 @@
-"""Subscriptions to webhooks: make, change, give a new secret, forget; and replay a delivery."""
+"""Webhook subscriptions: create, change, rotate the secret, delete; and replay a delivery."""
 
 from typing import Final
 

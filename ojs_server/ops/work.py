@@ -1,4 +1,4 @@
-"""The unit of work: a ledger, the limits that listen to it, and what makes jobs of drafts."""
+"""The unit of work: a transaction's ledger, its limits, and the making of jobs from drafts."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar, TypeVarTuple
@@ -23,7 +23,7 @@ Answer = TypeVar("Answer")
 
 
 def outcome_of(decide: Callable[[*Asked], Answer], *asked: *Asked) -> Answer | OjsError:
-    """What an operation comes to: its result, or the error that its caller is to see."""
+    """Return the result of a call, or the error to be shown to its caller."""
     try:
         return decide(*asked)
     except OjsError as error:
@@ -59,7 +59,7 @@ class Work(Ledger):
         return siblings(drafts, self._likeness(drafts[0]), ids, self.tx.positions(count))
 
     def places(self, job: Job) -> Callable[[], int]:
-        """What gives a job its place when it joins its queue: a retry under a limit has its own."""
+        """Return the function that gives a job its position in its queue; retries may differ."""
         preference = self.rules.retry_priority
         if job.state != State.RETRYABLE or preference == "equal":
             return self.tx.position

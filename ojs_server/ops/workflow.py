@@ -1,4 +1,4 @@
-"""Workflows: start one, and call one off."""
+"""Start and cancel workflows."""
 
 from collections.abc import Iterable, Sequence
 
@@ -39,7 +39,7 @@ class Started(msgspec.Struct, frozen=True):
 
 
 class Cancelled(msgspec.Struct, frozen=True):
-    """How many jobs were called off, and how many had completed before."""
+    """The number of jobs that were cancelled, and of those that had completed before."""
 
     now: int
     cancelled: int

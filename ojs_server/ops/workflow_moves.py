@@ -1,8 +1,7 @@
-"""How a transaction moves workflows on: jobs that have ended, what that enqueues, what it tells.
+"""Advance workflows when their jobs end: enqueue the next jobs and emit events.
 
-Everything that the end of a job leads to is written in the transaction that ended it. A workflow's
-row is locked first, so of members that finish at the same instant each sees what the one before
-it left.
+All effects of a job's end are written in the transaction that ends it. The workflow's row is locked
+first, so that of two members that finish at the same time the second sees what the first one left.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Results of the jobs of a workflow, up to a size: handed on to the next jobs, and shown."""
+"""Results of workflow jobs, up to a size: passed on to the next jobs, and shown to readers."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -73,7 +73,7 @@ def shown_results(reader: Reader, members: Sequence[MemberJob]) -> dict[int, byt
 
 
 def _reference(job: WaitingJob) -> tuple[bytes | None, bytes | None]:
-    """Where to read the result or the error of a job."""
+    """Return the reference to the result or the error of a job that is too large to include."""
     if job.result_size is None:
         where = f"/ojs/v1/jobs/{job.job_id}"
         return None, codec.encode({"$ref": where, "size_bytes": job.error_size})
