@@ -1,1 +1,1 @@
-"""Where jobs are kept: one contract, `base.py`, and two stores that fulfil it alike."""
+"""Persistence: one store contract, and its implementations for SQLite and PostgreSQL."""

@@ -1,4 +1,4 @@
-"""A store, as the rest of the server knows it: its transactions, its readers, and its errors."""
+"""The interface of a store: its transactions, its readers, and its errors."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -46,7 +46,7 @@ OnDue = Callable[[int], None]
 
 
 def unheard(moment: int | None) -> None:
-    """An OnLog or OnDue for whoever follows neither."""
+    """Ignore the notice; an OnLog or OnDue for callers that need neither."""
 
 
 class Listener(Protocol):
@@ -89,7 +89,7 @@ class Store(Protocol):
     def listener(
         self, on_wake: OnWake, on_log: OnLog = unheard, on_due: OnDue = unheard
     ) -> Listener | None:
-        """What hears of other nodes' jobs and events; None where there is no other node."""
+        """Return a listener for other nodes' notices; None if there are no other nodes."""
 
     def note_waiting(self, until: int) -> None:
         """Tell the other nodes that fetches wait here, until a moment of the store's clock."""
@@ -106,7 +106,7 @@ class Store(Protocol):
         others want what these have locked; answers how many. To be asked about once a second."""
 
     def durability_warnings(self) -> list[str]:
-        """What about this database could lose a commit that was answered."""
+        """Return the settings of the database under which a confirmed commit could be lost."""
 
     def close(self) -> None:
         """Let go of the database."""

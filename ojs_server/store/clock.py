@@ -1,4 +1,4 @@
-"""A clock that only rises, for a store that has none of its own."""
+"""A monotonic clock, for a store without a clock of its own."""
 
 import threading
 

@@ -1,7 +1,7 @@
-"""Records as rows: the columns of each record that statements name, and the way back from a row.
+"""Map records to columns: the column names and types of each record, and building it from a row.
 
-The names and types come from the record itself. A field that is a record stands for all columns of
-that one; a value that no column has as it is, such as a policy, is stored as JSON.
+Names and types are taken from the record itself. A field that is a record stands for all of that
+record's columns; a value without a column type of its own, such as a policy, is stored as JSON.
 """
 
 from collections.abc import Callable, Mapping, Sequence

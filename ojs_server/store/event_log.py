@@ -1,4 +1,4 @@
-"""Reading the event log page by page, with filters, at a bounded cost."""
+"""Read the event log page by page, with filters, at a bounded cost."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -44,7 +44,7 @@ def read_page(stretch: Stretch, after: int, wanted: EventFilter, limit: int) -> 
 
 
 def matches(event: Event, wanted: EventFilter) -> bool:
-    """Whether a reader asked for this event; the dimensions are ANDed."""
+    """True if an event passes the filter; all dimensions must match."""
     return (
         (not wanted.types or any(is_type(event.type, kind) for kind in wanted.types))
         and (not wanted.queues or event.queue in wanted.queues)
@@ -55,7 +55,7 @@ def matches(event: Event, wanted: EventFilter) -> bool:
 
 
 def is_of(event: Event, tenant: str) -> bool:
-    """Whether an event is about something of a tenant's."""
+    """True if an event belongs to a tenant."""
     return tenant_of(event) == tenant
 
 
@@ -65,5 +65,5 @@ def tenant_of(event: Event) -> str | None:
 
 
 def is_type(given: str, wanted: str) -> bool:
-    """Whether a name is the wanted one, or begins with what stands before its `*`."""
+    """True if a type equals the wanted one, or begins with the part before its `*`."""
     return given.startswith(wanted[:-1]) if wanted.endswith("*") else given == wanted

@@ -1,4 +1,4 @@
-"""The numbered migrations that lie beside a store."""
+"""The numbered schema migrations of a store."""
 
 import re
 from importlib import resources

@@ -1,4 +1,4 @@
-"""From a database setting to an open store."""
+"""Open a store from a database URL."""
 
 from typing import Final
 from urllib.parse import unquote, urlsplit

@@ -1,4 +1,4 @@
-"""Named SQL, loaded from the files beside each store.
+"""Named SQL statements, loaded from the files of each store.
 
 A file holds statements under `-- name: …` and a line that says what for. What they take and return
 is checked when they are loaded:

@@ -1,4 +1,4 @@
-"""The records that a store hands out beside those of the domain, and what it is asked with."""
+"""The records that a store returns besides those of the domain, and the arguments of its calls."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
@@ -103,7 +103,7 @@ class Keyed(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """Where a claim looks: a queue, in it one tenant's jobs or anybody's, of one type or any."""
+    """The jobs that a claim considers: of a queue, and optionally of one tenant or one type."""
 
     queue: str
     tenant: str | None = None
@@ -111,7 +111,7 @@ class Lane(NamedTuple):
 
 
 class Stamped(msgspec.Struct, frozen=True):
-    """When something was configured first, and last."""
+    """The times of the first and the last change of a setting."""
 
     created_at: int
     updated_at: int
@@ -151,7 +151,7 @@ class QueueSums(NamedTuple):
 
 
 class QueueLoad(NamedTuple):
-    """How many jobs of a queue run, how many wait (depth), their bytes, and how many for later."""
+    """The numbers of running, waiting (`depth`) and scheduled jobs of a queue, and their bytes."""
 
     active: int
     depth: int
@@ -197,7 +197,7 @@ class Opened(NamedTuple):
 
 
 class Receipt(msgspec.Struct, frozen=True):
-    """What was stored under an idempotency key."""
+    """The record of a request with an idempotency key, and of the jobs that it stored."""
 
     body_hash: bytes
     job_ids: tuple[str, ...]
@@ -272,16 +272,17 @@ class EventPage(msgspec.Struct, frozen=True):
 
 
 class LogSpan(NamedTuple):
-    """The places of the oldest event that is kept and the newest that may be read; 0 for none."""
+    """The positions of the oldest event that is kept and of the newest that can be read; 0 for
+    none."""
 
     first: int
     last: int
 
 
 class Place(NamedTuple):
-    """Where a row stands in a list, newest first: its moment and its id.
+    """The position of a row in a list that is ordered from newest to oldest: its time and its id.
 
-    It says where to go on also when that row has left the list since.
+    It is a valid place to go on from even if the row has left the list since.
     """
 
     moment: int
@@ -318,7 +319,7 @@ class JobIds(msgspec.Struct, frozen=True):
 
 
 class DeadLetterStats(msgspec.Struct, frozen=True):
-    """How many dead letters there are, and of what age."""
+    """The numbers of dead letters, and the times of the oldest and the newest."""
 
     by_queue: Mapping[str, int]
     by_error_type: Mapping[str | None, int]
@@ -327,7 +328,7 @@ class DeadLetterStats(msgspec.Struct, frozen=True):
 
 
 class EventTally(msgspec.Struct, frozen=True):
-    """How many events there are, as far as they were counted; `behind` when there are more."""
+    """The number of events, counted up to a bound; `behind` if there are more."""
 
     total: int
     behind: bool

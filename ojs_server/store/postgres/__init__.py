@@ -1,1 +1,1 @@
-"""The store for several nodes: one PostgreSQL database, 15 to 18, used with the same contract."""
+"""The store for several nodes: one PostgreSQL database, versions 15 to 18."""

@@ -1,4 +1,4 @@
-"""Columns as PostgreSQL arrays in binary form.
+"""Encode columns as PostgreSQL arrays in binary form.
 
 A statement takes a whole batch as one array per column. Packed here, an array has a declared
 type whatever it holds (one prepared statement per purpose), at half the cost of the driver's.
@@ -110,7 +110,7 @@ class BoolArray(Array, frozen=True):
 
 
 class ArrayType(msgspec.Struct, frozen=True):
-    """How a column of a type is packed, and what it is to the driver."""
+    """The encoding of a column type, and its types for the driver."""
 
     pack: Packer
     array: type[Array]

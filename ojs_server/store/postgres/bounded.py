@@ -1,8 +1,8 @@
-"""Connections that wait for an answer of the database, but not for ever.
+"""Connections with a time limit for every answer of the database.
 
-A database that hangs still acknowledges what it is sent, so that neither keepalives nor time-outs
-of TCP notice. A connection that was silent for too long is closed: what it may still say belongs to
-a question that nobody asks any more.
+A database that hangs still acknowledges packets, so that neither keepalives nor TCP time-outs
+notice. A connection that was silent for too long is closed: an answer that comes later would be to
+a question that was given up.
 """
 
 import time

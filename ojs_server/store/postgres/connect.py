@@ -1,4 +1,4 @@
-"""Connections: from a URL to one that is set up as the store needs it."""
+"""Open and configure connections from a database URL."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -38,7 +38,7 @@ _SWITCH: Final = {"true": True, "1": True, "false": False, "0": False}
 
 
 class Address(msgspec.Struct, frozen=True):
-    """Where the database is and how to talk to it."""
+    """The location of the database, and the connection settings."""
 
     parameters: dict[str, Any]
     prepare: bool
@@ -79,7 +79,7 @@ class Address(msgspec.Struct, frozen=True):
             connection.execute(STATEMENTS["watch_client"].sql.encode())
 
     def driver_settings(self) -> dict[str, Any]:
-        """How the driver is to behave."""
+        """Return the settings of the driver."""
         return {"autocommit": True, "prepare_threshold": 5 if self.prepare else None}
 
 

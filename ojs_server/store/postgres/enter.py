@@ -1,4 +1,4 @@
-"""What a node does when it comes to the database, before its first transaction."""
+"""Register a node with the database before its first transaction."""
 
 from typing import Final
 
@@ -13,7 +13,7 @@ GONE_MS: Final = 86_400_000
 
 
 def enter(connection: BoundedConnection, node: str) -> None:
-    """Make positions rise on, be known, and take over the counters of nodes that are gone."""
+    """Register the node, raise event positions if needed, and merge the counters of dead nodes."""
     with alone(connection):
         plan_by_index(connection, local=True)
         _raise_positions(connection)

@@ -1,4 +1,4 @@
-"""What the driver raises, as the store contract has it."""
+"""Translate the driver's exceptions to those of the store contract."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -46,7 +46,7 @@ def _is_at_a_standby(error: psycopg.Error) -> bool:
 
 
 def is_outdated(error: psycopg.Error) -> bool:
-    """Whether a prepared statement means nothing any more, or its tables have changed."""
+    """True if a prepared statement is unknown, or its tables have changed since."""
     if isinstance(error, errors.FeatureNotSupported):
         return error.diag.source_function == "RevalidateCachedQuery"
     return isinstance(error, errors.InvalidSqlStatementName)

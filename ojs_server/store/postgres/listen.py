@@ -1,4 +1,4 @@
-"""Hearing of other nodes' jobs and events: LISTEN on a connection that is kept alive for good."""
+"""Receive notices of other nodes' jobs and events, by LISTEN on a dedicated connection."""
 
 import asyncio
 import logging
@@ -25,9 +25,11 @@ QUIET_S: Final = 10.0
 
 
 class News(msgspec.Struct, frozen=True):
-    """What one node tells the others: that jobs are there, that it wants to hear of events, that
-    it has added some, or when something falls due. Without queues the first concerns everybody
-    who waits."""
+    """A notice from one node to the others.
+
+    `queues` have new jobs (without names: any queue may), `follows_ms` asks for notices of events,
+    `position` is the new end of the log, and `due_at` the time at which something falls due.
+    """
 
     node: str
     queues: Mapping[str, int] | None = None

@@ -1,4 +1,4 @@
-"""Bringing a PostgreSQL schema to the present version, whoever else starts at the same time."""
+"""Migrate a PostgreSQL schema to the current version, safely if several nodes start at once."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress

@@ -1,8 +1,8 @@
-"""The outcome of a transaction whose COMMIT was not answered, told by the token that it wrote.
+"""Find the outcome of a transaction whose COMMIT got no answer, by the token that it wrote.
 
-Whoever asks inserts the same token. If a committed transaction has it, that one was carried out; if
-not, it cannot be any more, as its own token would be the second. The index waits for a transaction
-that is still about to end. See docs/decisions/0021.
+The check inserts the same token. If a committed transaction has it, that transaction was carried
+out; if not, it cannot commit any more, as its token would be a duplicate. The unique index waits
+for a transaction that is still about to end. See docs/decisions/0021.
 """
 
 import logging

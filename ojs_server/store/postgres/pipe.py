@@ -1,8 +1,8 @@
-"""The writing connection: statements that nobody waits for travel with the next that is asked.
+"""The writing connection, in pipeline mode: deferred statements are sent with the next query.
 
-Each way there and back costs this process, the database and the machine a switch, which is more
-than most statements do. So a transaction sends what it writes ahead, and looks at what became of it
-with the next answer that it needs, at the latest with that to its COMMIT.
+A round trip costs this process, the database and the machine more than most statements do. So a
+transaction sends its writes ahead, and checks their results with the next answer that it needs, at
+the latest with the answer to COMMIT.
 """
 
 import re
@@ -109,7 +109,7 @@ class Pipe:
 
     @property
     def lives(self) -> bool:
-        """Whether the database still answers, so that an error is its last word."""
+        """True if the database still answers, so that the connection can be used after an error."""
         return self._pg.status == ConnStatus.OK and not self._fatal
 
     @property
@@ -316,7 +316,7 @@ class Pipe:
 
 
 def touched(result: PGresult) -> int:
-    """How many rows a statement touched."""
+    """Return the number of rows that a statement has changed."""
     return result.command_tuples or 0
 
 

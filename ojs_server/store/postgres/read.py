@@ -1,4 +1,4 @@
-"""Reading a PostgreSQL store."""
+"""Read from a PostgreSQL store without a write transaction."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

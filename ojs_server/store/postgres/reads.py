@@ -1,7 +1,7 @@
-"""What a transaction locks and reads of workers and jobs, as early as it is known which these are.
+"""Lock and read a transaction's workers and jobs as early as their ids are known.
 
-A way to the database and back costs more than most statements do. What is foreseen travels with
-the BEGIN, and everything else with the next statement that somebody waits for.
+A round trip to the database costs more than most statements do. Rows that are known beforehand are
+requested together with BEGIN, all others with the next statement whose answer is needed.
 """
 
 from collections.abc import Callable, Iterable
@@ -15,7 +15,7 @@ from ojs_server.store.records import Foreseen, Leased
 
 
 class Reads:
-    """Workers and jobs on their way, or there."""
+    """Requested rows of workers and jobs, whether their answers have come or not."""
 
     def __init__(self, pipe: Pipe, foreseen: Foreseen | None) -> None:
         self._pipe = pipe
@@ -33,7 +33,7 @@ class Reads:
             self._lock_jobs(set(foreseen.jobs))
 
     def lock_workers(self, ids: Iterable[str]) -> None:
-        """Whoever comes back to these finds them read."""
+        """Lock and request these workers, so that `workers` need not."""
         wanted = set(ids)
         if not wanted <= self._workers:
             self._workers, self._told_workers = wanted, self._ask("load_workers", wanted)
@@ -79,7 +79,7 @@ class Reads:
         self._queues = set()
 
     def forget(self) -> None:
-        """What was read may have changed."""
+        """Discard the rows read so far, which may have changed."""
         self._workers, self.ahead = set(), set()
 
     def _look_into(self, queues: set[str]) -> None:

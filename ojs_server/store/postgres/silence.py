@@ -1,9 +1,9 @@
-"""Transactions whose server has fallen silent, as another server sees them.
+"""Find and end the transactions of servers that have fallen silent.
 
-A server that was stopped or cut off in the middle of a transaction keeps its locks. The database
-waits for it, and no time-out of its own ends that: between statements that are sent ahead it counts
-as busy. So every server looks at the transactions of all, and ends those that have waited for their
-client all the time since it first saw them do so.
+A server that was suspended or cut off in the middle of a transaction keeps its locks. The database
+waits for it, and no time-out ends that, because between statements that are sent ahead the session
+counts as busy. So every server watches all transactions, and ends those that have waited for their
+client for as long as it has seen them.
 """
 
 from collections.abc import Iterable
@@ -26,13 +26,13 @@ class Silence(msgspec.Struct, frozen=True):
 
 
 class Silences:
-    """Remembers how long each has lasted, by this machine's stopwatch."""
+    """Remembers when each silence was first seen, by this machine's monotonic clock."""
 
     def __init__(self) -> None:
         self._first_seen: dict[Silence, float] = {}
 
     def over(self, seen: Iterable[Silence], now: float) -> list[Silence]:
-        """Those that have lasted for too long."""
+        """Return those that have lasted too long."""
         before = self._first_seen
         self._first_seen = {one: before.get(one, now) for one in seen}
         return [one for one, first in self._first_seen.items() if now - first >= SILENCE_S]

@@ -1,4 +1,4 @@
-"""This store's statements, with a typed array for each column of a batch, and how they are run."""
+"""Run this store's statements, with a typed array for each column of a batch."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ class Statement(Query, frozen=True, eq=False):
         return [pack(column) for pack, column in zip(packers, columns, strict=True)]
 
     def bound(self, columns: Sequence[Values]) -> dict[str, Array]:
-        """The same by the names of the columns, for the driver."""
+        """Return the parameters by column name, as the driver takes them."""
         assert self.rows is not None
         arrays = zip(self.types, self.packed(columns), strict=True)
         packed = [TYPES[kind].array(each) for kind, each in arrays]
@@ -120,9 +120,9 @@ class PostgresStatements(Statements):
         return self._rows(STATEMENTS[name].sql, bound)
 
     def can_hold(self, *texts: str | None) -> bool:
-        """Whether these texts can be in the database at all."""
+        """True if PostgreSQL can store these texts."""
         return can_hold(*texts)
 
     def synchronous_commit(self) -> str:
-        """How this connection waits for its commits."""
+        """Return the `synchronous_commit` setting of this connection."""
         return str(self.all("synchronous_commit")[0][0])

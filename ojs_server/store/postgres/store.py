@@ -153,7 +153,7 @@ class PostgresStore:
     def listener(
         self, on_wake: OnWake, on_log: OnLog = unheard, on_due: OnDue = unheard
     ) -> PostgresListener:
-        """What hears of other nodes' jobs and events, past any connection pooler."""
+        """Return a listener for other nodes' notices that bypasses any connection pooler."""
         return PostgresListener(self._direct, self._place, on_wake, on_log, on_due)
 
     def note_waiting(self, until: int) -> None:
@@ -188,7 +188,7 @@ class PostgresStore:
             return [tx.synchronous_commit(), *(one.synchronous_commit() for one in readers)]
 
     def durability_warnings(self) -> list[str]:
-        """What about the server could lose a commit that was answered."""
+        """Return the server settings under which a confirmed commit could be lost."""
         with self.reader() as reader:
             return [
                 f"PostgreSQL runs with {name} = off: a crash of its machine can lose what was "
@@ -228,9 +228,10 @@ def _pool(
 
 
 def _has_died(connection: BoundedConnection) -> bool:
-    """Whether a connection was ended while it lay in the pool.
+    """True if a pooled connection was closed by the server.
 
-    An idle one has nothing to say unless the server ended it, so looking costs no round trip.
+    An idle connection has nothing to read unless the server ended it, so the check costs no round
+    trip.
     """
     waiting = select.poll()
     waiting.register(connection.fileno(), select.POLLIN)

@@ -1,4 +1,4 @@
-"""One PostgreSQL write transaction: what only this store does its way.
+"""A PostgreSQL write transaction: the statements that differ from SQLite.
 
 Locks are taken in one order, so that nodes wait for each other but never in a circle:
 
@@ -48,7 +48,7 @@ MAX_NEWS: Final = 7000
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Who writes, where its notices go, and whether anybody follows its events."""
+    """The node that writes, the channel for its notices, and the followers of its events."""
 
     node: str
     channel: str
@@ -187,7 +187,7 @@ class PostgresTx(PostgresStatements, Tx):
         self._send("drop_leases", [job_ids])
 
     def insert_leases(self, leases: Sequence[Lease]) -> None:
-        """Who holds what was just claimed."""
+        """Store the leases of jobs that were just claimed."""
         if leases:
             self._send("insert_leases", self.columns_of("insert_leases", leases))
 
@@ -250,7 +250,7 @@ class PostgresTx(PostgresStatements, Tx):
         return in_turn(self.made(Claimed, name, self._pipe.rows(sql, bound)), queues)
 
     def tenants_waiting(self, queues: Mapping[str, str], limit: int) -> list[tuple[str, str]]:
-        """Who has jobs in queues."""
+        """Return the tenants that have jobs in queues."""
         wanted = {"queues": texts([*queues]), "after": texts([*queues.values()])}
         return [(row[0], row[1]) for row in self.all("tenants_waiting", **wanted, limit=limit)]
 

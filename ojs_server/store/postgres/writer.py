@@ -1,4 +1,4 @@
-"""The one connection that writes: transactions begun, ended, and accounted for."""
+"""The single writing connection: begin and end transactions, and determine their outcomes."""
 
 import time
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ PLANS_KEPT_S: Final = 5.0
 
 
 class Begun(msgspec.Struct, frozen=True):
-    """A transaction that has started: the database's moment, and its place in commit order."""
+    """A transaction that has started: the database's time, and its position in commit order."""
 
     pipe: Pipe
     reads: Reads
@@ -39,7 +39,7 @@ class Begun(msgspec.Struct, frozen=True):
 
 
 class Writer:
-    """Makes one transaction at a time, on a connection that it replaces when it breaks."""
+    """Runs one transaction at a time, on a connection that it replaces when it breaks."""
 
     def __init__(
         self, address: Address, random_bits: RandomBits, patience_s: float = PATIENCE_S
@@ -56,7 +56,7 @@ class Writer:
         self.lost = 0
 
     def connection(self) -> BoundedConnection:
-        """The connection at hand, or a new one."""
+        """Return the open connection, or a new one."""
         if self._closed:
             raise StoreUnavailable("the store is closed")
         if self._connection is None:
@@ -66,8 +66,8 @@ class Writer:
 
     @contextmanager
     def transaction(self, foreseen: Foreseen | None, lock_ms: int) -> Iterator[Begun]:
-        """Commit at the end of the block, or roll back; OutcomeUnknown if the COMMIT is not
-        answered. A lock is waited for so long at most."""
+        """Commit at the end of the block, or roll back; OutcomeUnknown if the COMMIT gets no
+        answer. `lock_ms` bounds the wait for a lock."""
         begun = self._begin(foreseen, lock_ms)
         try:
             yield begun
@@ -80,7 +80,7 @@ class Writer:
         self._commit(begun)
 
     def close(self) -> None:
-        """Let go of the connection for good."""
+        """Close the connection for good."""
         self._closed = True
         self._drop()
 

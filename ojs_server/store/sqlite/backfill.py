@@ -1,9 +1,9 @@
-"""Carrying what is in the write-ahead log over into the database file, beside the commits.
+"""Checkpoint the write-ahead log into the database file in a thread, beside the commits.
 
-By itself SQLite does this within a commit that finds the log long, and whoever waits for that one
-waits for all that the others left. A thread does it here, each time the log has grown by some. But
-the log begins anew only where all of it is carried over and nobody has added anything meanwhile,
-which is rare under load; so a commit that finds it very long does what is left by itself.
+SQLite itself does this within a commit that finds the log long, which then takes long. Here a
+thread does it each time the log has grown by some amount. But SQLite restarts the log only if all
+of it was checkpointed and nothing was added meanwhile, which is rare under load; so a commit that
+finds it very long still does the rest itself.
 """
 
 from contextlib import suppress
@@ -40,7 +40,7 @@ class Backfill:
         return int(apsw.SQLITE_OK)
 
     def close(self) -> None:
-        """End the thread; what was begun is finished."""
+        """End the thread after the current checkpoint."""
         self._inbox.close()
 
 

@@ -1,4 +1,4 @@
-"""One server per database file: an exclusive lock beside it."""
+"""An exclusive lock file, so that only one server uses a database file."""
 
 import fcntl
 import os

@@ -1,4 +1,4 @@
-"""Bringing a SQLite file to the present schema."""
+"""Migrate a SQLite file to the current schema."""
 
 import apsw
 

@@ -1,4 +1,4 @@
-"""Reading a SQLite store."""
+"""Read from a SQLite store."""
 
 import apsw
 

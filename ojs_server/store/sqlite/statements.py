@@ -1,7 +1,7 @@
-"""Running this store's statements. Each takes the whole set at once.
+"""Run this store's statements, each for a whole set of rows at once.
 
-Row by row, each step gives the interpreter lock away beside a busy event loop; set by set,
-a statement costs one such hand-over however many jobs it moves.
+Row by row, each step would release the interpreter lock beside a busy event loop; a set-wise
+statement releases it once, whatever the number of rows.
 """
 
 from collections.abc import Iterator, Sequence
@@ -71,7 +71,7 @@ class SqliteStatements(Statements):
 
 @lru_cache(maxsize=2048)
 def of_list(query: Query, count: int) -> str:
-    """A statement for a list of so many values."""
+    """Return a statement for a list with this number of values."""
     return query.sql.replace("{list}", ",".join("?" * count))
 
 
@@ -126,9 +126,9 @@ def of_rows(
 
 
 class Binding(NamedTuple):
-    """Where no row has a value, where all have the same one, and what is bound: that last.
+    """The columns that are empty in all rows, those equal in all rows, and the values to bind.
 
-    Where so many rows are `filled` up, they end with some that are empty.
+    `rows` is the number of rows of the statement; if `filled`, the last ones are empty.
     """
 
     empty: tuple[int, ...]
@@ -143,9 +143,10 @@ class Binding(NamedTuple):
 
 
 def binding(columns: Sequence[Values]) -> Binding:
-    """What is to be bound for rows, of which most say little of their own.
+    """Work out the values to bind for a set of rows.
 
-    Most columns of most rows are empty, and those of a large set say the same of each job.
+    Most columns of most rows are empty, and in a large set many are equal in all rows; both are
+    bound once.
     """
     count = len(columns[0])
     empty: list[int] = []
@@ -186,7 +187,7 @@ _ROOM: Final = [next(size for size in FEW if size >= count) for count in range(S
 
 
 def parts(count: int) -> Iterator[slice]:
-    """So many rows in their order, as many at once as there are statements for."""
+    """Split a number of rows into slices of the sizes for which statements exist."""
     start = 0
     for size in SIZES:
         while count - start >= size:

@@ -1,4 +1,4 @@
-"""The embedded store: opening, transactions and reading."""
+"""The embedded SQLite store: opening, transactions and reading."""
 
 import os
 import threading

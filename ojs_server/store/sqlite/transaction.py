@@ -1,4 +1,4 @@
-"""One SQLite write transaction: what only this store does its way."""
+"""A SQLite write transaction: the statements that differ from PostgreSQL."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
@@ -45,7 +45,7 @@ class SqliteTx(SqliteStatements, Tx):
         self.changed_configs = False
 
     def configs_changed(self) -> None:
-        """The store takes them over when this transaction is committed."""
+        """Have the store reload the settings when this transaction has been committed."""
         self.changed_configs = True
 
     def lock(
@@ -55,10 +55,10 @@ class SqliteTx(SqliteStatements, Tx):
         leases: Iterable[str],
         leaving: Iterable[str] = (),
     ) -> None:
-        """The one writer has everything to itself."""
+        """Nothing to lock: the file has one writer."""
 
     def lock_unique(self, keys: Iterable[bytes]) -> None:
-        """There is no other transaction: the file has one writer."""
+        """Nothing to lock: the file has one writer."""
 
     def lock_workflows(self, jobs: Collection[str], ids: Collection[str]) -> None:
         """Nothing to lock: the file has one writer."""
@@ -73,7 +73,7 @@ class SqliteTx(SqliteStatements, Tx):
         """There is no other node to tell: the file has one server."""
 
     def announce_due(self, moment: int) -> None:
-        """The same."""
+        """There is no other node to tell: the file has one server."""
 
     def touch(self) -> str:
         """Write a page as it is."""
@@ -140,7 +140,7 @@ class SqliteTx(SqliteStatements, Tx):
         return in_turn(self.made(Claimed, name, found.fetchall()), queues)
 
     def tenants_waiting(self, queues: Mapping[str, str], limit: int) -> list[tuple[str, str]]:
-        """Who has jobs in queues; queue by queue, which costs little in one process."""
+        """Return the tenants that have jobs in queues, read queue by queue."""
         return [
             (queue, row[0])
             for queue, after in queues.items()

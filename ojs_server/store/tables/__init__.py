@@ -1,1 +1,1 @@
-"""What both stores do alike, one file a subject: records to rows, rows to records."""
+"""The parts of the store contract that are the same in both stores, one file for each subject."""

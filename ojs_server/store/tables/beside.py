@@ -1,4 +1,4 @@
-"""What lies beside jobs: checkpoints, progress, who held them before, and their numbers."""
+"""Records attached to jobs: checkpoints, progress, previous holders, and numeric ids."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -9,7 +9,7 @@ from ojs_server.store.tables.statements import Statements, Writing, by_name
 
 
 class BesideWrites(Writing):
-    """What lies beside jobs, in a write transaction that has locked them."""
+    """Attached records in a write transaction that has locked their jobs."""
 
     def mark_beside(self, marks: Sequence[tuple[str, int, int]]) -> None:
         """Set `beside` of jobs, each (id, as it was, as it becomes), guarded by what it was."""

@@ -1,8 +1,8 @@
-"""The store contract: what a transaction can do, and what can be read without one.
+"""The store contract: the operations of a write transaction, and the reads outside one.
 
-A store decides nothing. `ops/` reads through a `Tx`, lets `domain/` decide, and hands the
-decision back to be written, guarded by the state it leaves. All moments are milliseconds.
-The tables do what both stores do alike; what each does in a way of its own is abstract here.
+A store decides nothing. `ops/` reads through a `Tx`, lets `domain/` decide, and hands the decision
+back to be written, guarded by the state it leaves. All times are in milliseconds. Operations that
+are the same in both stores are in the table classes; those that differ are abstract here.
 """
 
 from abc import abstractmethod
@@ -209,5 +209,5 @@ class Reader(
         """Touch the database."""
 
     def due(self) -> DueTimes:
-        """When housekeeping is needed next."""
+        """Return the times at which housekeeping is needed next."""
         return self.read(DueTimes, "next_due")[0]

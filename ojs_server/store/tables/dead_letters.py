@@ -1,4 +1,4 @@
-"""Dead letters: their marks, their lists, and what is too many of a queue."""
+"""Dead letters: their marks, their lists, and the ones beyond a queue's limit."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Jobs that ask something of their worker: what they ask for, and claims that pass some over."""
+"""Jobs with requirements of their worker, and claims that skip jobs."""
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
@@ -17,9 +17,9 @@ class DemandWrites(Writing):
     """Claims of workers that may not run every job."""
 
     def demands(self, queues: Iterable[str]) -> list[tuple[str, str]]:
-        """What the available jobs of queues ask of their worker, each (queue, demand) once.
+        """Return the (queue, requirement) pairs of the available jobs of queues.
 
-        Of more than `MAX_DEMANDS` some are left out.
+        At most `MAX_DEMANDS` are returned.
         """
         return self.all_ids("demands", dict.fromkeys(queues))
 

@@ -81,10 +81,10 @@ def _columns_of(events: Sequence[Event]) -> Sequence[Values]:
 
 
 class LogSpans(Statements):
-    """How far the log reaches, which readers and writers ask alike."""
+    """The range of the event log, for readers and writers."""
 
     def log_span(self) -> LogSpan:
-        """From where to where the event log can be read."""
+        """Return the first and the last position that can be read."""
         return self.read(LogSpan, "log_span", bits=POSITION_BITS)[0]
 
 

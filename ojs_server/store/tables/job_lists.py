@@ -1,4 +1,4 @@
-"""Jobs by filter: the ids that it means, newest first, at a bounded cost for each look."""
+"""Find the ids of the jobs that match a filter, newest first, at a bounded cost for each page."""
 
 from collections.abc import Collection, Sequence
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Jobs, as far as both stores treat them alike; each claims, inserts and locks in its own way."""
+"""Jobs: the statements that both stores share; claims, inserts and locks differ."""
 
 from collections.abc import Iterable, Sequence
 

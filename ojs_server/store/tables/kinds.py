@@ -1,4 +1,4 @@
-"""Kinds of jobs, and which worker runs which."""
+"""Registered kinds of jobs, and the workers that run them."""
 
 from collections.abc import Iterable, Sequence
 
@@ -36,7 +36,7 @@ class KindReads(Statements):
     """Kinds outside of a transaction."""
 
     def kinds_of(self, worker_id: str) -> list[Kind]:
-        """What a worker runs, by room and name."""
+        """Return the kinds that a worker runs, by room and name."""
         if not self.can_hold(worker_id):
             return []
         return self.read(Kind, "kinds_of", worker_id=worker_id)
@@ -47,8 +47,7 @@ class KindReads(Statements):
         return {worker_id: int(count) for worker_id, count in counts}
 
     def waiting_before(self, job: Job, most: int) -> int:
-        """How many waiting jobs of its queue and type a claim takes before a job; it is counted
-        up to `most`."""
+        """Count the waiting jobs of its queue and type that come before a job, up to `most`."""
         rows = self.all(
             "waiting_before",
             queue=job.queue,

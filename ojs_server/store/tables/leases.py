@@ -1,4 +1,4 @@
-"""Leases: who holds which job until when."""
+"""Leases: the holders of active jobs, and the ends of their leases."""
 
 from collections.abc import Iterable, Sequence
 

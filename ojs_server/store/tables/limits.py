@@ -1,7 +1,7 @@
-"""Limits of keys and queues, and the gates that jobs wait before.
+"""Rate limits of keys and queues, and the release of jobs that wait for them.
 
 Limits are locked after all jobs and leases, those of queues (which sort first) before those of
-keys; whoever holds one waits for no job.
+keys; a transaction that holds one waits for no job.
 """
 
 from collections.abc import Iterable, Sequence

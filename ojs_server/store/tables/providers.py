@@ -1,4 +1,4 @@
-"""Providers, and what they answered."""
+"""Providers, and their answers."""
 
 from collections.abc import Iterable, Sequence
 
@@ -54,7 +54,7 @@ class ProviderReads(Statements):
         return next(iter(self.read_ids(Provider, "some_providers", [provider_id])), None)
 
     def provider_answer(self, provider_id: str, request_hash: str, now: int) -> bytes | None:
-        """What a provider has answered, for as long as that is kept."""
+        """Return the answer of a provider while it is kept."""
         if not self.can_hold(provider_id, request_hash):
             return None
         bound = {"provider_id": provider_id, "request_hash": request_hash, "now": now}

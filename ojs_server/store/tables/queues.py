@@ -33,7 +33,7 @@ class QueueWrites(Writing):
         self.run_columns("add_counts", **self.count_columns(deltas))
 
     def count_columns(self, deltas: Mapping[str, Mapping[str, int]]) -> dict[str, Values]:
-        """What counters move by, as it is bound."""
+        """Return the changes of counters as columns to bind."""
         rows = [
             (queue, self.node, self.now, *[by.get(name, 0) for name in _COUNTED])
             for queue, by in sorted(deltas.items())
@@ -76,11 +76,11 @@ class QueueWrites(Writing):
         return [name for (name,) in self.all("queue_names")]
 
     def queue_loads(self, names: Iterable[str]) -> dict[str, QueueLoad]:
-        """What runs and waits in queues, without what this transaction has not written yet."""
+        """Return the loads of queues, without changes that this transaction has not written yet."""
         return {one.name: one.load for one in self.read_ids(LoadedQueue, "queue_loads", names)}
 
     def count_jobs(self, names: Iterable[str]) -> dict[str, int]:
-        """How many jobs queues have, in all states."""
+        """Count the jobs of queues in all states."""
         return {name: int(count) for name, count in self.all_ids("count_jobs", names)}
 
     def oldest_waiting(self, queue: str, limit: int) -> list[Job]:
@@ -99,12 +99,12 @@ class QueueReads(Statements):
         return list(map(queue_of, self.read_ids(QueueSums, "some_queues", names)))
 
     def oldest_available(self, queue: str) -> int | None:
-        """When the job of a queue that has been available for the longest joined it."""
+        """Return when the job that has been available for the longest joined the queue."""
         rows = self.all("oldest_available", queue=queue, limit=1)
         return rows[0][0] if rows else None
 
     def priorities(self, queue: str, limit: int) -> dict[int, int]:
-        """How many jobs of each priority a claim finds in a queue, each up to a limit."""
+        """Count the available jobs of each priority in a queue, each up to a limit."""
         rows = self.all("priorities", queue=queue, limit=limit)
         return {row[0]: row[1] for row in sorted(rows, reverse=True)}
 

@@ -1,4 +1,4 @@
-"""Idempotency keys and what was stored under them."""
+"""Idempotency keys, and the jobs stored under them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final

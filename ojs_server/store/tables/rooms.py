@@ -1,4 +1,4 @@
-"""Kinds of jobs by room: who runs them, which has the oldest job, and what goes with a worker."""
+"""Kinds of jobs by room: their workers, the ones with the oldest jobs, and their clean-up."""
 
 from collections.abc import Iterable
 
@@ -12,8 +12,8 @@ class RoomWrites(Writing):
     """Rooms in a write transaction."""
 
     def oldest_lanes(self, worker_id: str, tenant: str | None = None) -> list[tuple[str, str]]:
-        """The queues and types that a worker is linked to and that have a job to hand out, or one
-        of a tenant: the one whose first job has waited longest comes first."""
+        """Return the (queue, type) pairs with waiting jobs that a worker is linked to,
+        optionally of one tenant; the pair whose first job has waited longest comes first."""
         bound = {"worker_id": worker_id, "now": self.now}
         if tenant is None:
             rows = self.all("oldest_lanes", **bound)
@@ -22,16 +22,16 @@ class RoomWrites(Writing):
         return [(queue, job_type) for queue, job_type, _ in rows]
 
     def linked(self, worker_ids: Iterable[str]) -> set[tuple[str, str]]:
-        """The rooms and names of what these workers run."""
+        """Return the (room, name) pairs of the kinds that these workers run."""
         return set(self.all_ids("linked", worker_ids))
 
     def retire_kinds(self, names: Iterable[tuple[str, str]]) -> None:
-        """Of these kinds of rooms, delete those that nobody runs and no job waits for."""
+        """Delete those of these kinds that have no worker and no waiting job."""
         rows = [(self.now, room, name, apart(room)[0]) for room, name in sorted(names)]
         self.run_columns("retire_kinds", **by_name(rows, "at", "room", "name", "tenant"))
 
     def start_lease(self, job_id: str) -> None:
-        """The holder of a locked job has begun."""
+        """Record that the holder of a locked job has begun to run it."""
         self.run("start_lease", job_id=job_id, now=self.now)
 
 

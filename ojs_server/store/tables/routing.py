@@ -1,4 +1,4 @@
-"""Which share of a type's jobs gets which version."""
+"""Canary routing: the share of each version of a job type."""
 
 from typing import Final
 

@@ -1,6 +1,6 @@
 """Schemas of the arguments of jobs.
 
-Every transaction knows which there are; their texts are read when they are needed.
+Every transaction has their list; their texts are read when they are needed.
 """
 
 from collections.abc import Sequence

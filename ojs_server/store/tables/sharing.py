@@ -1,4 +1,4 @@
-"""Tenants and pools: what was set for them, and whose jobs are."""
+"""Tenants and pools: their settings, and the tenants of jobs."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -89,7 +89,7 @@ class SharingReads(Statements):
         ]
 
     def waits(self) -> dict[str, int]:
-        """How many milliseconds the jobs of each queue that run now had waited, on average."""
+        """Return the average waiting time of each queue's running jobs, in milliseconds."""
         return {row[0]: max(0, row[1]) for row in self.all("waits")}
 
     def pools(self) -> list[tuple[str, Pool, Stamped]]:

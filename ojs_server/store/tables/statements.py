@@ -1,4 +1,4 @@
-"""Running named statements: what each store implements, and all tables are built on."""
+"""Run named statements: implemented by each store, used by all tables."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -41,7 +41,7 @@ class Statements(ABC):
 
     @abstractmethod
     def can_hold(self, *texts: str | None) -> bool:
-        """Whether these texts can be in the database at all."""
+        """True if the database can store these texts."""
 
     def run_records(self, name: str, records: Sequence[Any]) -> int:
         """Run a statement for records; answers how many rows it touched."""
@@ -138,12 +138,12 @@ class Writing(Statements):
         return next(self._places)
 
     def positions(self, count: int) -> list[int]:
-        """So many of them, each above the one before it."""
+        """Return this many positions in ascending order."""
         return list(islice(self._places, count))
 
     @abstractmethod
     def configs_changed(self) -> None:
-        """What nodes hold in memory has changed: every transaction after this one knows."""
+        """Make a change of settings known to every later transaction of all nodes."""
 
     def update_records(self, name: str, records: Sequence[Any], what: str) -> None:
         """Change rows, all or none; StaleWrite where one of them is not there any more."""

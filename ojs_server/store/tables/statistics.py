@@ -1,4 +1,4 @@
-"""What happened in spans of time."""
+"""Statistics of queues by minute and hour."""
 
 from collections.abc import Iterable, Sequence
 
@@ -40,7 +40,7 @@ class StatisticsReads(Statements):
     def statistics(
         self, step: int, queues: Iterable[str], since: int, until: int
     ) -> Sequence[Count]:
-        """What happened in queues by spans of a step, each at its beginning, oldest first."""
+        """Return the counts of queues by spans of a step, oldest first."""
         named = self.holdable(queues)
         span = {"step": step, "since": since, "until": until}
         columns = {name: (value,) * len(named) for name, value in span.items()}

@@ -1,4 +1,4 @@
-"""Webhooks and their deliveries.
+"""Webhook subscriptions and their deliveries.
 
 Subscriptions are locked before deliveries, and neither together with jobs.
 """
@@ -24,7 +24,7 @@ class WebhookWrites(LogSpans, Writing):
         self.run_records("insert_webhooks", webhooks)
 
     def count_webhooks(self, tenant: str | None = None) -> int:
-        """How many subscriptions there are, or how many a tenant has."""
+        """Count all subscriptions, or those of a tenant."""
         return int(self.all("count_webhooks", tenant=tenant)[0][0])
 
     def load_webhooks(self, ids: Iterable[str]) -> dict[str, Webhook]:
@@ -76,7 +76,7 @@ class WebhookReads(Statements):
         return self.read_ids(Webhook, "some_webhooks", ids)
 
     def webhook_loads(self, most: int) -> list[WebhookLoad]:
-        """What there is to do for each active subscription, counted to `most`."""
+        """Count the outstanding deliveries of each active subscription, up to `most`."""
         return self.read(WebhookLoad, "webhook_loads", most=most)
 
     def delivery(self, delivery_id: str) -> Delivery | None:

@@ -1,4 +1,4 @@
-"""Workers and what they hold."""
+"""Workers, and the leases that they hold."""
 
 from collections.abc import Iterable, Sequence
 
@@ -19,23 +19,28 @@ class WorkerWrites(Writing):
         return self.read(Worker, "load_all_workers")
 
     def load_silent_workers(self, before: int, limit: int) -> list[Worker]:
-        """Lock those not gone, not heard of after `before`, longest first; fetch-only never."""
+        """Lock workers that are not gone and were not heard of after `before`, longest first.
+
+        Workers that only fetch are never among them.
+        """
         return self.read(Worker, "load_silent_workers", before=before, limit=limit)
 
     def load_dropped_workers(self, before: int, limit: int) -> list[Worker]:
-        """Lock those not gone that lost their session by `before`, and were not heard of since."""
+        """Lock workers that lost their session by `before`, are not gone, and were not heard of
+        since."""
         return self.read(Worker, "load_dropped_workers", before=before, limit=limit)
 
     def load_changed_workers(
         self, unreachable: int, offline: int, deleted: int, limit: int
     ) -> list[Worker]:
-        """Lock those whose last sign of life is from before one of these moments, and of whom
-        that has not been told yet."""
+        """Lock workers whose presence has changed by one of these moments but was not announced
+        yet."""
         since = {"unreachable": unreachable, "offline": offline, "deleted": deleted}
         return self.read(Worker, "load_changed_workers", **since, limit=limit)
 
     def load_offline_workers(self, silent: int, gone: int, limit: int) -> list[Worker]:
-        """Lock those not deleted, not heard of after `silent` or gone by `gone`."""
+        """Lock workers that are not deleted, and were not heard of after `silent` or left by
+        `gone`."""
         return self.read(Worker, "load_offline_workers", silent=silent, gone=gone, limit=limit)
 
     def save_workers(self, workers: Sequence[Worker]) -> None:
@@ -43,7 +48,7 @@ class WorkerWrites(Writing):
         self.run_records("save_workers", sorted(workers, key=lambda worker: worker.id))
 
     def delete_workers(self, before: int, limit: int) -> int:
-        """Remove workers that were deleted before a moment, or went and were not."""
+        """Remove workers that were deleted, or left without being deleted, before a moment."""
         return self.run("delete_workers", before=before, limit=limit)
 
 
@@ -51,7 +56,7 @@ class WorkerReads(Statements):
     """Workers outside of a transaction."""
 
     def workers(self, ids: Sequence[str] | None = None) -> list[WorkerLoad]:
-        """All workers by age, or these, each with the jobs it holds."""
+        """Return all workers by age, or only these, each with the number of its leases."""
         if ids is None:
             workers = self.read(Worker, "list_workers")
         else:

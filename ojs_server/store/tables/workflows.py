@@ -1,6 +1,6 @@
-"""Workflows and the jobs that each is made of.
+"""Workflows and their jobs.
 
-They are locked after the jobs that lead to them: only a job's end says which it concerns.
+They are locked after the jobs whose end concerns them, as only these tell their ids.
 """
 
 from collections.abc import Iterable, Sequence
@@ -99,7 +99,7 @@ class WorkflowReads(Statements):
         return dict(self.all_ids("job_results", ids))
 
     def member_progress(self, workflow_id: str) -> list[MemberProgress]:
-        """What the jobs of a workflow that have not ended reported in their present attempts."""
+        """Return the progress of a workflow's unfinished jobs in their current attempts."""
         if not self.can_hold(workflow_id):
             return []
         return self.read(MemberProgress, "member_progress", id=workflow_id)
