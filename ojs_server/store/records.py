@@ -272,8 +272,7 @@ class EventPage(msgspec.Struct, frozen=True):
 
 
 class LogSpan(NamedTuple):
-    """The positions of the oldest event that is kept and of the newest that can be read; 0 for
-    none."""
+    """The positions of the oldest event kept and of the newest that can be read; 0 for none."""
 
     first: int
     last: int

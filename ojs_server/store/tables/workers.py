@@ -26,21 +26,18 @@ class WorkerWrites(Writing):
         return self.read(Worker, "load_silent_workers", before=before, limit=limit)
 
     def load_dropped_workers(self, before: int, limit: int) -> list[Worker]:
-        """Lock workers that lost their session by `before`, are not gone, and were not heard of
-        since."""
+        """Lock present workers that lost their session by `before` and were not heard of since."""
         return self.read(Worker, "load_dropped_workers", before=before, limit=limit)
 
     def load_changed_workers(
         self, unreachable: int, offline: int, deleted: int, limit: int
     ) -> list[Worker]:
-        """Lock workers whose presence has changed by one of these moments but was not announced
-        yet."""
+        """Lock workers whose presence changed by one of these moments and was not announced yet."""
         since = {"unreachable": unreachable, "offline": offline, "deleted": deleted}
         return self.read(Worker, "load_changed_workers", **since, limit=limit)
 
     def load_offline_workers(self, silent: int, gone: int, limit: int) -> list[Worker]:
-        """Lock workers that are not deleted, and were not heard of after `silent` or left by
-        `gone`."""
+        """Lock workers not deleted yet that were not heard of after `silent`, or left by `gone`."""
         return self.read(Worker, "load_offline_workers", silent=silent, gone=gone, limit=limit)
 
     def save_workers(self, workers: Sequence[Worker]) -> None:
@@ -48,7 +45,7 @@ class WorkerWrites(Writing):
         self.run_records("save_workers", sorted(workers, key=lambda worker: worker.id))
 
     def delete_workers(self, before: int, limit: int) -> int:
-        """Remove workers that were deleted, or left without being deleted, before a moment."""
+        """Remove workers that were deleted, or left without that, before a moment."""
         return self.run("delete_workers", before=before, limit=limit)
 
 
@@ -56,7 +53,7 @@ class WorkerReads(Statements):
     """Workers outside of a transaction."""
 
     def workers(self, ids: Sequence[str] | None = None) -> list[WorkerLoad]:
-        """Return all workers by age, or only these, each with the number of its leases."""
+        """Return all workers by age, or only these, each with the jobs it holds."""
         if ids is None:
             workers = self.read(Worker, "list_workers")
         else:
