@@ -1,4 +1,4 @@
-"""The composition root: settings and a store become an ASGI application with its loops."""
+"""The composition root: build the ASGI application and its loops from settings and a store."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""The command `ojs-server`: start the server, or bring its database up to date."""
+"""The command `ojs-server`: start the server, or migrate its database."""
 
 import argparse
 import logging
@@ -168,7 +168,7 @@ def _grpc(settings: Settings) -> "GrpcServer | None":
 
 
 def _cascade(profile: Profile) -> str:
-    """What becomes of silent workers and stuck jobs, as it is set."""
+    """Describe the time limits for silent workers and stuck jobs, for the start-up log."""
     limits = profile.thresholds
     steps = {
         "dead": profile.dead_after_ms,
@@ -234,7 +234,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _default(defaults: Settings, setting: Setting) -> str:
-    """What `--help` says of a setting that is not given."""
+    """Return the default of a setting as `--help` shows it."""
     value = value_of(defaults, setting)
     if value in (None, False, 0, ()):
         return ""

@@ -1,7 +1,7 @@
-"""Clocks, chance, threads and the name of a process, as the machine gives them to a server.
+"""The environment of a server: clocks, randomness, threads, and the name of the process.
 
-They are made here, once, and handed down: what runs on others is a simulation. Pauses, timers and
-the event loop's own threads belong to whoever runs the loop.
+They are made once and passed down, so that a simulation can replace them. Pauses, timers and the
+event loop's own threads belong to the loop.
 """
 
 import os

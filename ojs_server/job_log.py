@@ -1,4 +1,4 @@
-"""A log line for each step of a job, where the operator asks for them."""
+"""Write a log line for each step of a job, if the operator enables it."""
 
 import logging
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ LEVELS: Final = {
 
 
 class _Told(msgspec.Struct):
-    """What a line says of an event; never arguments, results or messages."""
+    """The members of an event that a log line shows; never arguments, results or messages."""
 
     attempt: int | None = None
     total_attempts: int | None = None

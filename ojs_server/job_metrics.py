@@ -121,7 +121,7 @@ class JobMetrics:
         self._tenants = Bounded(OTHERS)
 
     def observe(self, events: Happened, counts: Mapping[Labels, int]) -> None:
-        """What a commit did to jobs, and how often."""
+        """Count the events of a commit."""
         for (kind, queue, job_type, tenant), count in counts.items():
             if kind in self._counters:
                 self._counters[kind].add(self._pair(queue, job_type), count)

@@ -1,4 +1,4 @@
-"""Prometheus metrics: what this node did, and what stands in the store."""
+"""Prometheus metrics: activity of this node, and the state of the store."""
 
 from collections.abc import Iterable, Mapping
 
@@ -138,11 +138,11 @@ class Metrics:
         self._delivery_times.observe(seconds)
 
     def observe_streams(self, count: int) -> None:
-        """How many event streams are open, as of now."""
+        """Set the number of open event streams."""
         self._streams.set(count)
 
     def observe_waiting(self, count: int) -> None:
-        """How many fetches wait, as of now."""
+        """Set the number of waiting fetches."""
         self._waiting.set(count)
 
     def observe_request(self, route: str, status: int, seconds: float | None) -> None:
@@ -166,7 +166,7 @@ class Metrics:
                 self._tenants.labels(label, state).inc(count)
 
     def observe_pools(self, active: Mapping[str, tuple[int, int | None]]) -> None:
-        """How many jobs run in each pool, as of now, and how many may."""
+        """Set the number of running jobs of each pool, and its limit."""
         self._pool_jobs.clear()
         self._pool_use.clear()
         for name in sorted(active)[:MAX_SERIES]:
@@ -176,7 +176,7 @@ class Metrics:
                 self._pool_use.labels(name).set(count / limit)
 
     def observe_pressure(self, pressures: Mapping[str, float]) -> None:
-        """How full each bounded queue is, as of now."""
+        """Set the fill level of each bounded queue."""
         self._pressure.clear()
         for queue, pressure in pressures.items():
             self._pressure.labels(queue).set(pressure)
@@ -190,7 +190,7 @@ class Metrics:
             self._busy.labels(queue).set(count)
 
     def observe_webhooks(self, count: int) -> None:
-        """How many subscriptions there are, as of now."""
+        """Set the number of webhook subscriptions."""
         self._webhooks.set(count)
 
     def observe_enqueue(self, queue: str, seconds: float) -> None:

@@ -1,7 +1,7 @@
-"""Calls to webhook targets: addresses are checked after the name service, and nothing is followed.
+"""Call webhook targets: check the resolved addresses, and follow no redirects.
 
-The name is asked for once, and the connection goes to the address that was checked. A second look
-by the HTTP library could be answered with another one.
+The host name is resolved once, and the connection goes to the address that was checked. If the HTTP
+library resolved it again, it could get another address.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""One POST over HTTP to an address that was checked, and what certificates it goes by."""
+"""Send one HTTP POST to a checked address, with TLS verification."""
 
 import ssl
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ MAX_CALLS: Final = 1000
 
 
 class Posted(NamedTuple):
-    """What came back."""
+    """The answer to a POST."""
 
     status: int
     retry_after: str | None
@@ -48,7 +48,7 @@ class Poster:
 
 
 def trusted(ca: str | None) -> ssl.SSLContext:
-    """What certificates of targets are checked by: the public authorities, and those in a file."""
+    """Return the TLS context for targets: public authorities, and those in the file `ca`."""
     context = httpx.create_ssl_context(trust_env=False)
     if ca is not None:
         context.load_verify_locations(ca)

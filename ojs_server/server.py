@@ -1,4 +1,4 @@
-"""Running uvicorn so that a stop answers everybody who waits, and the process exits 0."""
+"""Run uvicorn so that a shutdown answers all waiting requests and the process exits with 0."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""Settings: flags before environment before a TOML file before defaults, in one frozen record."""
+"""Settings in one frozen record: flags override the environment, a TOML file, and defaults."""
 
 import os
 import tomllib
@@ -77,7 +77,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def reach(self) -> Reach:
-        """Where webhooks may go."""
+        """Return the targets that webhooks may have."""
         return Reach(private=self.webhook_private, plain=self.webhook_plain)
 
     @property
@@ -95,7 +95,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return "ojs://ojs-server/api"
 
     def rules(self) -> Rules:
-        """What the operations need of this."""
+        """Return the settings that operations need."""
         return Rules(
             profile=self.profile,
             run_ms=self.default_execution_timeout_ms,
@@ -136,7 +136,7 @@ class Setting(msgspec.Struct, frozen=True):
 
 
 def value_of(settings: Settings, setting: Setting) -> Any:
-    """What a setting is at."""
+    """Return the value of a setting."""
     name = setting.field or setting.name
     if setting.kind in KEPT:
         return getattr(settings.keep, name)

@@ -1,4 +1,4 @@
-"""Metrics of the way to the database: whether it takes changes, and what was lost on the way."""
+"""Metrics of the database connection: its availability for writes, and lost connections."""
 
 from collections.abc import Iterator
 

@@ -1,7 +1,7 @@
-"""Counters and histograms for the way of every request.
+"""Lock-free counters and histograms for every request.
 
-Prometheus' own ones take a lock and look a child up for each observation. These belong to the
-event loop alone, so that a dictionary and an addition are enough.
+Prometheus' own take a lock and look up a child for each observation. These are used by the event
+loop alone, so that a dictionary and an addition are enough.
 """
 
 from bisect import bisect_right

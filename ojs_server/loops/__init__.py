@@ -1,1 +1,1 @@
-"""What runs beside the requests; every loop is safe to run on every node at once."""
+"""Background loops of the server; each is safe to run on all nodes at once."""

@@ -1,4 +1,4 @@
-"""Sending webhooks: from the event log into deliveries, from deliveries to their targets.
+"""Send webhooks: create deliveries from the event log, and post them to their targets.
 
 round: read what there is ─▶ spread news ─▶ take what is due ─▶ a task for each ─▶ report
 """

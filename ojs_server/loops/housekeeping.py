@@ -1,4 +1,4 @@
-"""Sweeping when something falls due: a timer on the next moment, a slow poll underneath."""
+"""Run the sweep when something falls due: a timer for the next moment, and a slow poll."""
 
 import asyncio
 import logging
@@ -55,7 +55,7 @@ class Housekeeping:
 
     @property
     def prunes_at(self) -> int:
-        """When it next looks for what is kept no longer; zero before the first time."""
+        """Return when expired records are looked for next; zero before the first time."""
         return self._pruned_at and self._pruned_at + PRUNE_EVERY_MS
 
     def nudge(self) -> None:
@@ -124,8 +124,11 @@ class Housekeeping:
         return PAUSE_S if idle else 0
 
     async def _awaited(self, outcome: Coroutine[Any, Any, Answer]) -> Answer:
-        """What the writer answers. Until it does, the store is seen to be there: that many
-        requests wait for it is no stall."""
+        """Wait for the writer's answer.
+
+        Meanwhile the store is read, so that a long line of waiting requests does not look like a
+        stall.
+        """
         task = asyncio.ensure_future(outcome)
         try:
             while not (await asyncio.wait({task}, timeout=SLOW_POLL_S))[0]:

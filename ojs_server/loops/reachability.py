@@ -1,4 +1,4 @@
-"""Since when workers have been heard without a gap, as this node knows it."""
+"""Track since when this node could be reached by workers without interruption."""
 
 from typing import Final
 

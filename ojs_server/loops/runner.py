@@ -1,4 +1,4 @@
-"""Keeping loops alive: named tasks that are started together and cancelled together."""
+"""Keep loops alive: named tasks that start together and are cancelled together."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Ending the transactions of other servers that have fallen silent in the middle of them."""
+"""End the transactions of other servers that fell silent in the middle of them."""
 
 import asyncio
 from contextlib import suppress
