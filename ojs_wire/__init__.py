@@ -1,1 +1,1 @@
-"""The wire shapes shared by the server and the worker SDK; no I/O, no clock."""
+"""The wire format shared by the server and the worker SDK; no I/O, no clock."""

@@ -1,4 +1,4 @@
-"""The requests of the worker calls and the smaller endpoints, as they arrive on the wire."""
+"""The request bodies of the worker calls and of smaller endpoints."""
 
 from typing import Annotated, Any, Final, Literal
 
@@ -80,7 +80,7 @@ class SettleRequest(msgspec.Struct):
 
 
 class ProgressRequest(msgspec.Struct):
-    """How far a job is: from 0 to 1, or in percent."""
+    """The progress of a job: from 0 to 1, or in percent."""
 
     job_id: str | None = None
     progress: float | None = None
@@ -112,7 +112,7 @@ class HandlerTerms(msgspec.Struct, frozen=True):
 
 
 class WorkerProfile(msgspec.Struct, omit_defaults=True):
-    """What a worker says of itself, at registration or in any BEAT."""
+    """The data that a worker reports about itself, at registration or in any BEAT."""
 
     hostname: Text | None = None
     pid: Annotated[int, Meta(ge=0, le=2**53)] | None = None
@@ -148,7 +148,7 @@ class RegisterRequest(WorkerProfile, omit_defaults=True):
 
 
 class CapabilitiesRequest(msgspec.Struct):
-    """What a worker runs."""
+    """The function blocks that a worker runs."""
 
     functionBlocks: Any
 
@@ -247,7 +247,7 @@ class ClaimRequest(msgspec.Struct):
 
 
 class TaskMove(msgspec.Struct):
-    """What a worker says of a task."""
+    """A worker's report on a task."""
 
     status: str
     worker_id: str | None = None
@@ -291,7 +291,7 @@ class ErrorRequest(msgspec.Struct):
 
 
 class JobChangeset(msgspec.Struct):
-    """What of a job is changed."""
+    """The members of a job to change."""
 
     retries: Whole | None = None
     timeout: Whole | None = None
@@ -433,7 +433,7 @@ class CreateQueueRequest(msgspec.Struct):
 
 
 class DeleteQueueRequest(msgspec.Struct):
-    """What becomes of the jobs of a queue that is to go."""
+    """The treatment of the remaining jobs of a queue that is to be deleted."""
 
     strategy: str | None = None
     target_queue: str | None = None

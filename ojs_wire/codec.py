@@ -1,4 +1,4 @@
-"""The one JSON encoder and decoder of the project, and the checks a JSON text must pass first."""
+"""The project's only JSON encoder and decoder, and the checks before JSON text is parsed."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any, Final, TypeAlias, TypeVar
@@ -74,12 +74,12 @@ def decode_as(body: bytes, decoder: msgspec.json.Decoder[Typed]) -> Typed:
 
 
 def holds(text: bytes, part: bytes) -> bool:
-    """Whether bytes are in others; `in` would try them as a number first, and fail each time."""
+    """True if bytes contain others; `in` would try them as a number first, and fail each time."""
     return text.find(part) >= 0
 
 
 def _may_be_deep(body: bytes) -> bool:
-    """Whether a text could be nested too deep; brackets inside of strings count as well."""
+    """True if a text could be nested too deep; brackets inside strings count as well."""
     if len(body) <= 2 * MAX_DEPTH:
         return False
     brackets = body.translate(None, _NO_BRACKETS)

@@ -1,4 +1,4 @@
-"""Log lines for machines, alike in all programs: one JSON object a line."""
+"""JSON log lines, in the same form for all programs."""
 
 import logging
 import time

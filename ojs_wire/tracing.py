@@ -1,4 +1,4 @@
-"""The trace that a job belongs to, as its producer says in `meta`."""
+"""The trace context of a job, as its producer gives it in `meta`."""
 
 import re
 from collections.abc import Mapping

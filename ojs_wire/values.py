@@ -1,4 +1,5 @@
-"""Ids, timestamps and durations as OJS writes them. Times are integer milliseconds since 1970."""
+"""Ids, timestamps and durations in the formats of OJS. Times are integer milliseconds of Unix
+time."""
 
 import re
 from collections.abc import Callable
@@ -102,7 +103,7 @@ def _moment_text(now: int) -> str:
 
 
 def _rest_of_uuid7(bits: int) -> str:
-    """What follows the moment and the version: 74 bits, with the variant among them."""
+    """Return the part after the time and the version: 74 bits, with the variant among them."""
     return f"{bits >> 62:03x}-{bits >> 48 & 0x3FFF | 0x8000:04x}-{bits & 0xFFFF_FFFF_FFFF:012x}"
 
 
