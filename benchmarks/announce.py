@@ -1,4 +1,5 @@
-"""From the submission of a task to its announcement by Socket.IO, on both stores.
+"""Measure the time from the submission of a task to its announcement by Socket.IO, on both
+stores.
 
 python -m benchmarks.announce [--tasks N]
 """

@@ -1,4 +1,4 @@
-"""Whether a store grows with the jobs that have gone through it, once they are removed again.
+"""Measure if a store keeps growing although its finished jobs are removed.
 
 python -m benchmarks.bloat [--jobs N] [--growth RATIO] [--store sqlite|postgres]
 
@@ -62,7 +62,7 @@ class Size(msgspec.Struct, frozen=True):
 
 
 class Figures(msgspec.Struct, frozen=True):
-    """What one store showed after each quarter."""
+    """The sizes of one store after each quarter."""
 
     store: StoreKind
     jobs: int
@@ -71,12 +71,12 @@ class Figures(msgspec.Struct, frozen=True):
 
     @property
     def growth(self) -> float:
-        """How many times the file of the first quarter the last one left."""
+        """Return the ratio of the file sizes after the last and after the first quarter."""
         return self.sizes[-1].file / self.sizes[0].file
 
 
 def size_of(address: str) -> Size:
-    """What the store at an address takes now."""
+    """Return the current size of the store at an address."""
     if "://" in address:
         return Size(*_row(address, _POSTGRES))
     tables, indexes = _row(address, _SQLITE)
@@ -85,7 +85,7 @@ def size_of(address: str) -> Size:
 
 
 def is_settled(address: str) -> bool:
-    """Whether retention has removed all jobs and events, and autovacuum has been there."""
+    """True if retention has removed all jobs and events, and autovacuum has run."""
     questions = (_EMPTY, _TIDY) if "://" in address else (_EMPTY,)
     return all(_row(address, question)[0] for question in questions)
 
@@ -114,7 +114,7 @@ async def carry(line: Line, queue: str, count: int) -> None:
 
 
 async def pass_through(port: int, count: int) -> None:
-    """So many jobs, over several connections."""
+    """Run this many jobs over several connections."""
     share, rest = divmod(count, CONNECTIONS)
     async with lines(port, CONNECTIONS) as opened:
         await asyncio.gather(

@@ -1,4 +1,5 @@
-"""Jobs in a second over the number of connections: enqueue, fetch and ack at once, both stores.
+"""Measure jobs a second by the number of connections: enqueue, fetch and ack at once, both
+stores.
 
 python -m benchmarks.concurrency --load PROGRAM [--jobs N] [--connections 2,8,32,128]
 """
@@ -16,7 +17,7 @@ PHASE = "lifecycle"
 
 
 class Figures(msgspec.Struct, frozen=True):
-    """What so many connections reached."""
+    """The result for one number of connections."""
 
     store: StoreKind
     connections: int

@@ -1,4 +1,4 @@
-"""Many connections from one process: what a fleet of workers and producers looks like."""
+"""Many HTTP connections from one process, like those of a fleet of workers and producers."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -15,7 +15,7 @@ BEAT: Final = "/ojs/v1/workers/heartbeat"
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What came back."""
+    """The answer to a request."""
 
     status: int
     head: bytes
@@ -86,7 +86,7 @@ class Line(asyncio.Protocol):
 
 @asynccontextmanager
 async def lines(port: int, count: int) -> AsyncIterator[list[Line]]:
-    """So many connections, closed at the end."""
+    """Open this many connections, and close them at the end."""
     loop = asyncio.get_running_loop()
     opened: list[Line] = []
     try:

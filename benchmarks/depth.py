@@ -1,4 +1,4 @@
-"""FETCH with many jobs waiting beside FETCH with few, and the memory that it takes.
+"""Compare FETCH with many waiting jobs to FETCH with few, in time and memory.
 
 python -m benchmarks.depth [--jobs N] [--few N] [--store sqlite|postgres]
 

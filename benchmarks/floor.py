@@ -1,4 +1,4 @@
-"""What Python on a store allows: the hot calls without checks, states, events or routing.
+"""A minimal server as a baseline: the hot calls without checks, states, events or routing.
 
 Bare ASGI, msgspec and one durable commit for many requests, as the server has them, and nothing
 else; the server is judged by its ratio to this. python -m benchmarks.floor --database PATH_OR_URL
@@ -25,7 +25,7 @@ Work = tuple[str, Any, "asyncio.Future[Any]"]
 
 
 class Options(msgspec.Struct, frozen=True):
-    """Where a job goes."""
+    """The target queue of a job."""
 
     queue: str = "default"
 

@@ -1,4 +1,4 @@
-"""The least that the floor needs of a store: one durable commit for many requests."""
+"""Minimal stores for the baseline server: one durable commit for many requests."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol

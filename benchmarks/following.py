@@ -1,5 +1,8 @@
-"""Many clients of event streams in one process, for `benchmarks.streams`: each follows a queue, or
-all of them, and checks what it is told of each job: every step, once, in order."""
+"""Clients of event streams for `benchmarks.streams`, many in one process.
+
+Each follows one queue or all of them, and checks that it gets every step of each job, once and in
+order.
+"""
 
 import asyncio
 import re
@@ -34,7 +37,7 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 class Seen(msgspec.Struct):
-    """What the clients of a process were told."""
+    """The events that the clients of a process got."""
 
     events: int = 0
     missing: int = 0

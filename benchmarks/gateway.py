@@ -1,4 +1,4 @@
-"""Zeebe's gateway on both stores: what waiting workers cost, and how late jobs come to them.
+"""Measure Zeebe's gateway on both stores: the cost of waiting workers, and the delay of jobs.
 
 python -m benchmarks.gateway [--waiting N] [--jobs N] [--seconds S]
 """

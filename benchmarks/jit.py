@@ -1,4 +1,4 @@
-"""The server on the distribution's PostgreSQL as it ships, and on the same with JIT off, in turns.
+"""Compare the distribution's PostgreSQL as it ships to the same with JIT off, in turns.
 
 python -m benchmarks.jit --load PROGRAM [--jobs N] [--runs N] [--check]
 

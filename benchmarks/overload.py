@@ -1,4 +1,4 @@
-"""Twice what the server can take: who is served, how soon, and how soon all is well again.
+"""Load the server with twice its capacity: measure served requests, latencies, and recovery.
 
 python -m benchmarks.overload [--seconds N] [--waiting N] [--store sqlite|postgres]
 """
@@ -26,7 +26,7 @@ REFUSED: Final = 0.2
 
 
 class Figures(msgspec.Struct, frozen=True):
-    """What one store did; latencies in milliseconds, of requests that were served."""
+    """The results of one store; latencies in milliseconds, of requests that were served."""
 
     store: StoreKind
     waiting_at_most: int

@@ -1,4 +1,4 @@
-"""Other job systems on the same machine, doing nothing as often: one worker process each.
+"""Other job systems on the same machine with empty jobs: one worker process each.
 
 python -m benchmarks.peers NAME ADDRESS JOBS CONCURRENCY is such a process; it prints jobs a second.
 """

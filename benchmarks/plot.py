@@ -1,4 +1,4 @@
-"""Lines over a numbered axis as SVG, for docs/benchmarks."""
+"""Draw line charts as SVG, for docs/benchmarks."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ _STEPS: Final = (1, 2, 2.5, 5, 10)
 
 
 class Axis(msgspec.Struct, frozen=True):
-    """What is drawn along it."""
+    """The label and the scale of an axis."""
 
     label: str
     scale: Scale = "linear"

@@ -1,4 +1,4 @@
-"""A million scheduled jobs: how fast those that come due are promoted, and what FETCH costs beside.
+"""Measure a million scheduled jobs: the speed of promotion, and the cost of FETCH meanwhile.
 
 python -m benchmarks.scheduled [--jobs N] [--due N] [--store sqlite|postgres]
 """
@@ -23,7 +23,7 @@ LIMIT_S: Final = 60.0
 
 
 class Figures(msgspec.Struct, frozen=True):
-    """What one store showed; latencies are the medians of FETCH in milliseconds."""
+    """The results of one store; latencies are the medians of FETCH in milliseconds."""
 
     store: StoreKind
     scheduled: int

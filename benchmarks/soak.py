@@ -1,4 +1,4 @@
-"""A server under steady work for minutes: whether it slows down or grows.
+"""Run a server under steady load for minutes, and check that it neither slows down nor grows.
 
 python -m benchmarks.soak [--minutes N] [--connections N] [--store sqlite|postgres]
 

@@ -1,4 +1,4 @@
-"""A server process on a fresh store, and a plain client: what every measurement stands on."""
+"""A server process on a fresh store, and a plain HTTP client, for all measurements."""
 
 import http.client
 import os

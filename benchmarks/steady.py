@@ -1,4 +1,4 @@
-"""What a fleet costs that has little to do, and how soon a job reaches a worker that waits.
+"""Measure the cost of an idle fleet, and the delay until a job reaches a waiting worker.
 
 python -m benchmarks.steady [--seconds N] [--store sqlite|postgres]
 """
@@ -44,7 +44,7 @@ class Figure(msgspec.Struct, frozen=True):
 
 
 class Shares(msgspec.Struct):
-    """How much of a core was used, in percent."""
+    """The use of a processor core, in percent."""
 
     server: float = 0.0
     database: float = 0.0
@@ -52,7 +52,7 @@ class Shares(msgspec.Struct):
 
 @asynccontextmanager
 async def watched(served: Served, address: str) -> AsyncIterator[Shares]:
-    """What the block costs."""
+    """Measure the processor time used during the block."""
     shares = Shares()
     begun, server, database_ = time.perf_counter(), served.cpu_s(), database_cpu_s(address)
     yield shares

@@ -1,6 +1,6 @@
 """Event streams under load: 500 clients of server-sent events and 50 WebSockets, each on a queue
-or on all, while jobs pass through the server. None may miss a step of a job, or see two in wrong
-order, and the server's memory must stay bounded.
+or on all, while jobs pass through the server. None may miss a step of a job, or see two in the
+wrong order, and the server's memory must stay bounded.
 
 python -m benchmarks.streams [--rate N] [--seconds S] [--store sqlite|postgres]
 """
@@ -54,7 +54,7 @@ class Figures(msgspec.Struct, frozen=True):
 
     @property
     def sound(self) -> bool:
-        """Whether all was told, in order, in bounded memory."""
+        """True if all events came, in order, and memory stayed bounded."""
         bounded = self.memory_peak_mb < self.memory_before_mb + GROWTH_MB
         return bounded and not (self.missing or self.out_of_order or self.told_of_loss)
 
@@ -113,7 +113,7 @@ class Work:
 
 
 class Memory:
-    """What a process has in memory, looked at now and then; as Linux tells it."""
+    """Samples the memory of a process, as Linux reports it."""
 
     def __init__(self, process: int) -> None:
         self._file = Path(f"/proc/{process}/statm")

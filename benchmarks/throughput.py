@@ -1,4 +1,4 @@
-"""Jobs in a second over HTTP: the server and the floor on both stores, in turns.
+"""Measure jobs a second over HTTP: the server and the baseline on both stores, in turns.
 
 python -m benchmarks.throughput --load PROGRAM [--jobs N] [--runs N] [--core N] [--check] [--peer]
 
@@ -44,7 +44,7 @@ LEAST: Final[dict[StoreKind, dict[str, float]]] = {
 
 
 class Line(msgspec.Struct):
-    """What the load generator says of a phase."""
+    """The load generator's report on a phase."""
 
     phase: str
     jobs_per_s: float

@@ -1,5 +1,5 @@
-"""How many jobs that do nothing one worker process does in a second, on both stores; and others
-beside it: procrastinate on the same PostgreSQL, dramatiq where there is a Redis.
+"""Measure how many empty jobs one worker process runs in a second, on both stores, and other
+systems beside it: procrastinate on the same PostgreSQL, dramatiq if there is a Redis.
 
 python -m benchmarks.worker [--jobs N] [--concurrency N] [--runs N] [--store sqlite|postgres]
 """
@@ -27,7 +27,7 @@ TO_REACH: Final[dict[StoreKind, int]] = {"sqlite": 4000, "postgres": 3000}
 
 
 class Figures(msgspec.Struct, frozen=True):
-    """What one worker process did; several runs, the median counts."""
+    """The results of one worker process; of several runs the median counts."""
 
     worker: str
     store: str
