@@ -1,4 +1,4 @@
-"""A server whose dashboard has something to show: a small shop with three workers, moving.
+"""Run a demo server with a small shop of three workers, for the dashboard to show.
 
 Everything is real: the server is a program of its own, the workers fetch, and jobs fail by
 themselves. It ends with Ctrl-C, and its store with it.
@@ -78,7 +78,7 @@ async def shop(port: int, seed: int = SEED) -> AsyncIterator[str]:
 
 
 async def begin(client: Client, url: str, chance: random.Random) -> None:
-    """What is there before the first customer: queues, a schedule, long work, orders."""
+    """Create the initial data: queues, a schedule, long jobs, orders."""
     await client.enqueue_many([order(client, chance, number) for number in range(1000, 1120)])
     await client.enqueue_many(
         [

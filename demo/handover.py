@@ -1,4 +1,4 @@
-"""A server, a worker that is told to end in the middle of 200 jobs, and one that finishes them.
+"""Run a server, a worker that is stopped in the middle of 200 jobs, and one that finishes them.
 
 Everything is real: two programs, a SQLite file, signals. At the end every job is accounted for.
 """
@@ -170,7 +170,7 @@ async def program(module: str, *arguments: str) -> AsyncIterator[asyncio.subproc
 
 
 async def address(server: asyncio.subprocess.Process) -> str:
-    """Where the server listens, as it says itself."""
+    """Return the address that the server says it listens on."""
     assert server.stdout is not None
     async with asyncio.timeout(START_S):
         async for line in server.stdout:

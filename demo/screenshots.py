@@ -1,4 +1,4 @@
-"""Pictures of the dashboard for its documentation, made of the demo in a real browser."""
+"""Take screenshots of the dashboard for its documentation, from the demo in a real browser."""
 
 import argparse
 import asyncio

@@ -1,4 +1,4 @@
-"""The work of a small shop, made up: its handlers take their time, report progress, and fail."""
+"""Handlers of a made-up small shop: they take time, report progress, and fail."""
 
 import asyncio
 import random
