@@ -1,7 +1,7 @@
 """The pytest plugin: fixtures for tests with jobs.
 
-pytest loads this module in every run, so everything else is loaded when a fixture is used. It
-stands beside `ojs_worker`, whose import would not be free.
+pytest loads this module in every run, so everything else is imported when a fixture is used. It is
+not part of `ojs_worker`, as importing that takes time.
 """
 
 from collections.abc import Iterator
@@ -55,6 +55,6 @@ def ojs(ojs_workers: "list[Worker]") -> "Iterator[Sandbox]":
 
 @pytest.fixture
 def ojs_inline(ojs: "Sandbox") -> "Iterator[Sandbox]":
-    """The same sandbox, in which every enqueue runs its job at once."""
+    """Sandbox in which every enqueue runs its job at once."""
     with ojs.inline():
         yield ojs
