@@ -357,6 +357,9 @@ class BulkRequest(msgspec.Struct):
     older_than: Any = None
     error_type: Any = None
     meta: Any = None
+    id_prefix: Any = None
+    tag: Any = None
+    text: Any = None
 
 
 class ReviveRequest(msgspec.Struct):

@@ -76,6 +76,34 @@ async def scheduled(stage: Stage) -> None:
         reply.error(400, "invalid_request", field=next(iter(query)))
 
 
+@case("OJS-ADM-026", level=1, capability=ADMIN)
+async def searched(stage: Stage) -> None:
+    """Jobs are found by how their ids begin, by their tags, and by a text in what they carry."""
+    queue = stage.name()
+    word = stage.name()
+    tagged = await stage.enqueue(queue, tags=[word])
+    args = (await stage.enqueue(queue, args=[{"word": f"in {word} here"}]))["id"]
+    meta = (await stage.enqueue(queue, meta={"word": word}))["id"]
+
+    async def found(**query: str) -> list[str]:
+        ids: list[str] = []
+        cursor: dict[str, str] = {}
+        while True:
+            page = (await stage.get("admin/jobs", **query, **cursor)).expect(200)
+            ids += [item["id"] for item in page["items"]]
+            if not page["pagination"]["has_more"]:
+                return ids
+            cursor = {"cursor": page["pagination"]["next_cursor"]}
+
+    stage.equal(await found(text=word), [meta, args], "jobs with the text")
+    stage.equal(await found(text=word, id_prefix=args), [args], "one of them")
+    stage.equal(await found(tag=word), [tagged["id"]], "jobs with the tag")
+    near = await found(id_prefix=args[:-1], queue=queue)
+    stage.check(args in near, "the job by what its id begins with", near)
+    for name, wrong in (("text", "x"), ("id_prefix", "no id")):
+        (await stage.get("admin/jobs", **{name: wrong})).error(400, "invalid_request", field=name)
+
+
 @case("OJS-ADM-006", "OJS-ADM-007", "OJS-ADM-008", "OJS-EVT-018", level=1, capability=ADMIN)
 async def changes(stage: Stage) -> None:
     """A job is retried, goes first by another priority, and keeps its failures."""

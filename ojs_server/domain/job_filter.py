@@ -1,5 +1,6 @@
 """The filter of job lists and of bulk calls."""
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -27,9 +28,15 @@ MEMBERS: Final = frozenset(
         "older_than",
         "error_type",
         "meta",
+        "id_prefix",
+        "tag",
+        "text",
     }
 )
 MAX_META_MEMBERS: Final = 20
+# A shorter text is in nearly every job, and a search for it no help.
+TEXT_LENGTHS: Final = (2, 255)
+_ID_PREFIX: Final = re.compile("[0-9a-f][0-9a-f-]{0,35}")
 _object = msgspec.json.Decoder(dict[str, Any])
 
 
@@ -37,7 +44,8 @@ class JobFilter(msgspec.Struct, frozen=True):
     """All that is given must hold. `since` counts in, `until` does not.
 
     Dead letters are filtered by when they were discarded (`ended`), others by when they were made.
-    `unique` is for lists: jobs that have a unique policy and have not ended.
+    `unique` is for lists: jobs that have a unique policy and have not ended. `text` is looked for
+    in the JSON of `args` and `meta`, letter by letter.
     """
 
     queue: str | None = None
@@ -52,16 +60,21 @@ class JobFilter(msgspec.Struct, frozen=True):
     meta: dict[str, Any] | None = None
     tenant: str | None = None
     unique: bool = False
+    id_prefix: str | None = None
+    tag: str | None = None
+    text: str | None = None
 
     @property
     def simple(self) -> bool:
         """True if the queue counters alone can tell how many jobs match."""
         rest = (self.type, self.prefix, self.priority, self.since, self.until)
-        given = any(one is not None for one in (*rest, self.error_type, self.meta))
+        search = (self.id_prefix, self.tag, self.text)
+        given = any(one is not None for one in (*rest, *search, self.error_type, self.meta))
         return not given and not self.unique
 
     def matches(self, job: Job) -> bool:
-        """True if a job matches in all but its `meta`, which is compared separately."""
+        """True if a job matches in all but what is looked at apart: its `meta`, its tags, and the
+        text that is searched for."""
         moment = job.finished_at if self.ended else job.created_at
         return (
             (self.queue is None or job.queue == self.queue)
@@ -88,6 +101,10 @@ class JobFilter(msgspec.Struct, frozen=True):
             name in given and codec.canonical(given[name]) == codec.canonical(value)
             for name, value in self.meta.items()
         )
+
+    def matches_tags(self, spec: bytes) -> bool:
+        """Whether a job, by the options that it was made with, has the tag that is wanted."""
+        return self.tag is None or self.tag in (_object.decode(spec).get("tags") or ())
 
 
 def parse_filter(
@@ -124,6 +141,9 @@ def parse_filter(
         meta=_meta(given, where),
         tenant=tenant,
         unique=unique,
+        id_prefix=_id_prefix(given, where),
+        tag=_text(given, "tag", where),
+        text=_searched(given, where),
     )
 
 
@@ -142,6 +162,21 @@ def _text(given: Mapping[str, Any], name: str, where: str) -> str | None:
         return None
     if not isinstance(value, str) or not 0 < len(value) <= MAX_NAME:
         raise invalid(f"{where}{name}", f"must be a text of 1 to {MAX_NAME} characters")
+    return value
+
+
+def _id_prefix(given: Mapping[str, Any], where: str) -> str | None:
+    value = _text(given, "id_prefix", where)
+    if value is not None and not _ID_PREFIX.fullmatch(value := value.lower()):
+        raise invalid(f"{where}id_prefix", "must be what an id begins with, like 01a1f0c0")
+    return value
+
+
+def _searched(given: Mapping[str, Any], where: str) -> str | None:
+    value = _text(given, "text", where)
+    least, most = TEXT_LENGTHS
+    if value is not None and len(value) < least:
+        raise invalid(f"{where}text", f"must be a text of {least} to {most} characters")
     return value
 
 

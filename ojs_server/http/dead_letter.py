@@ -22,8 +22,8 @@ from ojs_server.store.records import JobPage, Place
 from ojs_wire.calls import ReviveRequest
 from ojs_wire.values import UUID7, format_duration
 
-# What the list can be narrowed by; `meta` and states are for bulk calls.
-_FILTERS: Final = MEMBERS - {"state", "states", "meta"}
+# What the list can be narrowed by. It counts all that it means, so nothing is searched for here.
+_FILTERS: Final = MEMBERS - {"state", "states", "meta", "id_prefix", "tag", "text"}
 
 
 async def listing(call: Call) -> Answer:

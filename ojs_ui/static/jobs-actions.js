@@ -1,9 +1,10 @@
 // What can be done with a job in each state, one or many at a time.
 
-import { get, segment, send } from "./api.js";
+import { segment, send } from "./api.js";
 import { act, button, confirm, dialog, toast } from "./dialogs.js";
 import { facts, h } from "./dom.js";
 import { number } from "./format.js";
+import { look } from "./search.js";
 
 const ENDED = ["completed", "cancelled", "discarded"];
 const cancel = { label: "Cancel", run: (id) => send("DELETE", `v1/jobs/${segment(id)}`), done: "cancelled", fits: (state) => !ENDED.includes(state) };
@@ -49,11 +50,15 @@ export async function bulkIds(name, ids, changed) {
 /** Do something with all jobs that a filter matches: their number is asked for beforehand. */
 export async function bulkFilter(name, filter, changed) {
   const verb = BULK[name];
-  const found = await act(() => get("v1/admin/jobs", { ...filter, limit: 5 }));
+  const found = await act(() => look({ ...filter, limit: 5 }));
   if (!found) return;
   const { total, total_is_exact: exact } = found.pagination;
   if (!total) {
     toast("No job matches.");
+    return;
+  }
+  if (!found.items.length) {
+    toast("No job matches among those looked through. Go on with the search first.");
     return;
   }
   const words = Object.entries(filter).filter(([, value]) => value).map(([key, value]) => [key, h("code", null, value)]);

@@ -2,20 +2,23 @@
 
 import { get } from "./api.js";
 import { h, put } from "./dom.js";
-import { number } from "./format.js";
+import { ago, number } from "./format.js";
 import { bulkFilter, bulkFor, bulkIds, bulkLabel, verbs } from "./jobs-actions.js";
 import { jobColumns } from "./job-table.js";
 import { listen } from "./live.js";
 import { go, to } from "./router.js";
+import { look, madeAt, moment } from "./search.js";
 import { badge, STATES } from "./states.js";
 import { Table } from "./table.js";
 import { empty } from "./view.js";
 
-const FILTERS = [["type", "Type", "mail.send or mail.*"], ["queue", "Queue", "default"], ["error_type", "Error", "Timeout"], ["since", "Since", "2026-01-31T12:00:00Z"]];
+const FILTERS = [["text", "Search", "text in arguments and meta"], ["type", "Type", "mail.send or mail.*"], ["queue", "Queue", "default"], ["tag", "Tag", "vip"]];
+const MORE = [["error_type", "Error", "Timeout"], ["id_prefix", "Id begins with", "01a1f0c0"], ["since", "Since", "90m or 2026-01-31T12:00:00Z"], ["until", "Until", "15m or 2026-01-31T13:00:00Z"], ["tenant", "Tenant", "acme"]];
+const NAMES = ["state", ...[...FILTERS, ...MORE].map(([name]) => name)];
 const LIMIT = 50;
 
 export function page(view) {
-  const filter = Object.fromEntries(["state", ...FILTERS.map(([name]) => name)].map((name) => [name, view.query.get(name)]).filter(([, value]) => value));
+  const filter = Object.fromEntries(NAMES.map((name) => [name, view.query.get(name)]).filter(([, value]) => value));
   view.head("Jobs");
   view.add(tabs(view, filter), filters(filter));
   jobList(view, filter, { emptyText: Object.keys(filter).length ? empty("No job matches.", h("a", { href: to("jobs") }, "Show all jobs")) : empty("There is no job yet.", "Enqueue one by ", h("a", { href: to("enqueue") }, "the form"), ", or by ", h("code", null, "POST /ojs/v1/jobs"), ".") });
@@ -42,18 +45,20 @@ function filters(filter) {
     suggestions.append(...options(manifest.job_types));
     queues.append(...options(manifest.queues));
   }, () => {});
-  const inputs = FILTERS.map(([name, label, hint]) => h("label", null, label, h("input", { name, value: filter[name] ?? "", placeholder: hint, list: { type: "types", queue: "queues" }[name], autocomplete: "off", spellcheck: "false" })));
+  const inputs = (listed) => listed.map(([name, label, hint]) => h("label", { class: name === "text" ? "search" : null }, label, h("input", { name, value: filter[name] ?? "", placeholder: hint, list: { type: "types", queue: "queues" }[name], autocomplete: "off", spellcheck: "false", minlength: name === "text" ? 2 : null })));
   return h("form", {
     class: "filters", role: "search", "aria-label": "Filter jobs",
     onsubmit: (event) => {
       event.preventDefault();
-      go(to("jobs", { state: filter.state, ...Object.fromEntries(new FormData(event.target)) }));
+      const given = Object.fromEntries(new FormData(event.target));
+      go(to("jobs", { state: filter.state, ...given, since: moment(given.since), until: moment(given.until) }));
     },
-  }, inputs, h("button", { type: "submit" }, "Filter"), Object.keys(filter).length > 0 && h("a", { href: to("jobs"), class: "button quiet" }, "Clear"), suggestions, queues);
+  }, inputs(FILTERS), h("button", { type: "submit" }, "Filter"), Object.keys(filter).length > 0 && h("a", { href: to("jobs"), class: "button quiet" }, "Clear"),
+  h("details", { open: MORE.some(([name]) => filter[name]) }, h("summary", null, "More filters"), h("div", { class: "filters" }, inputs(MORE))), suggestions, queues);
 }
 
 /** Add a list of the jobs that a filter matches to a page. */
-export function jobList(view, filter, { emptyText, sort = null, order = null, bulks = bulkFor(filter.state ?? null) }) {
+export function jobList(view, filter, { emptyText, sort = null, order = null, bulks = filter.tenant ? [] : bulkFor(filter.state ?? null) }) {
   let cursor = null;
   let pages = 1;
   const selection = h("div", { class: "bulk", hidden: true, role: "region", "aria-label": "Selected jobs" });
@@ -82,19 +87,20 @@ export function jobList(view, filter, { emptyText, sort = null, order = null, bu
   view.add(holder, selection);
 
   const first = async (signal) => {
-    const query = { ...filter, limit: LIMIT, sort, order };
-    const answer = await get("v1/admin/jobs", query, signal);
+    const answer = await look({ ...filter, limit: LIMIT, sort, order }, signal);
     if (pages === 1) cursor = answer.pagination.next_cursor ?? null;
     foot(answer.pagination);
     return answer;
   };
   const foot = ({ total, total_is_exact: exact, has_more: hasMore }) => {
+    const reached = hasMore && filter.text ? madeAt(cursor) : null;
     put(more, total !== undefined && total !== null && h("span", { class: "num" }, `${exact === false ? "at least " : ""}${number(total)} jobs`),
-      hasMore && cursor && h("button", { type: "button", class: "small", onclick: onward }, "Show more"),
+      reached !== null && h("span", null, "looked back to ", ago(new Date(reached).toISOString())),
+      hasMore && cursor && h("button", { type: "button", class: "small", onclick: onward }, reached === null ? "Show more" : "Go on"),
       total > 0 && bulks.map((name) => h("button", { type: "button", class: "quiet", onclick: () => bulkFilter(name, filter, again) }, `${bulkLabel(name)} all that match…`)));
   };
   const onward = async () => {
-    const answer = await get("v1/admin/jobs", { ...filter, limit: LIMIT, cursor, sort, order }, view.signal);
+    const answer = await look({ ...filter, limit: LIMIT, cursor, sort, order }, view.signal);
     pages += 1;
     cursor = answer.pagination.next_cursor ?? null;
     table.append(answer.items);
@@ -103,6 +109,7 @@ export function jobList(view, filter, { emptyText, sort = null, order = null, bu
   // Rows behind the first page are not looked at again, so nothing can be said of them.
   const refresh = view.panel(holder, first, ({ items }) => table.merge(items, pages === 1 && items.length < LIMIT));
   refresh();
-  view.live(refresh, { on: (event) => event.startsWith("job.") || event === "tick" });
+  // A search for a text reads many jobs: it is made when it is asked for, and not again and again.
+  if (!filter.text) view.live(refresh, { on: (event) => event.startsWith("job.") || event === "tick" });
   return { refresh };
 }

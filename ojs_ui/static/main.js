@@ -134,7 +134,7 @@ document.getElementById("help").addEventListener("click", showKeys);
 document.getElementById("jump").addEventListener("submit", (event) => {
   event.preventDefault();
   const id = document.getElementById("jump-input").value.trim();
-  if (id) go(to("job", { id }));
+  if (id) go(/^[0-9a-f][0-9a-f-]{3,34}$/i.test(id) ? to("jobs", { id_prefix: id }) : to("job", { id }));
 });
 watch((state) => {
   const made = document.getElementById("live");

@@ -34,7 +34,8 @@ class Filled:
 
     async def enqueue(self, job_type: str = "mail.send", **options: Any) -> str:
         """Enqueue a job; answers its id."""
-        body = {"type": job_type, "args": [{"to": "ada@example.org"}], "options": options}
+        args = options.pop("args", [{"to": "ada@example.org"}])
+        body = {"type": job_type, "args": args, "options": options}
         job_id: str = (await self.post("/jobs", body))["job"]["id"]
         return job_id
 

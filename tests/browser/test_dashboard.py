@@ -136,6 +136,26 @@ async def test_progress_is_shown_while_it_is_made(
         await expect(page.get_by_label("Result")).to_contain_text("rows")
 
 
+async def test_jobs_are_searched_for(node: Node, filled: Filled, browser: Browser) -> None:
+    for n in range(3):
+        await filled.enqueue("count.up", queue="counted", args=[f"number {n}"], tags=[f"t{n}"])
+    async with opened(browser, f"{node.url}/ui/jobs") as page:
+        rows = page.locator("tbody tr")
+        await page.get_by_label("Search").fill("number 2")
+        await page.keyboard.press("Enter")
+        await expect(rows).to_have_count(1)
+        await expect(rows).to_contain_text("number 2")
+        await page.get_by_role("link", name="Clear").click()
+        await page.get_by_label("Tag").fill("t1")
+        await page.get_by_role("button", name="Filter").click()
+        await expect(rows).to_have_count(1)
+        await expect(rows).to_contain_text("number 1")
+        await page.get_by_label("Open a job by its id").fill(filled.dead[:-4])
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_label("Id begins with")).to_have_value(filled.dead[:-4])
+        await expect(page.locator(f'tr[data-key="{filled.dead}"]')).to_have_count(1)
+
+
 async def test_new_jobs_wait_until_the_reader_asks_for_them(
     node: Node, filled: Filled, browser: Browser
 ) -> None:

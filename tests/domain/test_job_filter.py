@@ -38,6 +38,10 @@ def parse(**given: Any) -> JobFilter:
         ({"older_than": 1}, JobFilter(until=NOW - 1000)),
         ({"older_than": "2023-11-14T22:13:20Z"}, JobFilter(until=NOW)),
         ({"error_type": "E", "meta": {"a": 1}}, JobFilter(error_type="E", meta={"a": 1})),
+        (
+            {"id_prefix": "01A2-f", "tag": "vip", "text": '"a":1'},
+            JobFilter(id_prefix="01a2-f", tag="vip", text='"a":1'),
+        ),
         (dict.fromkeys(("queue", "type", "state", "since", "meta", "priority")), JobFilter()),
     ],
     ids=str,
@@ -71,6 +75,11 @@ def test_a_filter_is_read(given: dict[str, Any], wanted: JobFilter) -> None:
         ("older_than", True),
         ("older_than", "2023-11-14T22:13:20"),
         ("error_type", 1),
+        ("id_prefix", "xyz"),
+        ("id_prefix", "0" * 37),
+        ("tag", ["vip"]),
+        ("text", "a"),
+        ("text", "a" * 256),
         ("meta", {}),
         ("meta", []),
         ("meta", {str(n): n for n in range(21)}),
@@ -163,3 +172,12 @@ def test_meta_is_compared_as_json(meta: bytes, means: bool) -> None:
 )
 def test_counters_know_queues_and_states_only(wanted: JobFilter, simple: bool) -> None:
     assert wanted.simple is simple
+
+
+@pytest.mark.parametrize(
+    ("spec", "means"),
+    [(b'{"tags":["a","vip"]}', True), (b'{"tags":["vi"],"x":"vip"}', False), (b"{}", False)],
+)
+def test_a_tag_is_one_of_those_that_a_job_has(spec: bytes, means: bool) -> None:
+    assert JobFilter(tag="vip").matches_tags(spec) is means
+    assert JobFilter().matches_tags(spec) is True

@@ -31,6 +31,27 @@ async def test_jobs_are_listed_newest_first_and_filtered(client: httpx.AsyncClie
     assert await listed(client, "state=&queue=&type=") == newest_first
 
 
+async def test_jobs_are_searched_for(client: httpx.AsyncClient) -> None:
+    wanted = await enqueue(client, args=[{"to": "ada"}], tags=["vip"])
+    await enqueue(client, args=[{"to": "bob"}], meta={"order": 4711})
+    assert await listed(client, f"id_prefix={wanted['id'][:30].upper()}")
+    assert await listed(client, f"id_prefix={wanted['id']}") == [wanted["id"]]
+    assert await listed(client, "tag=vip") == [wanted["id"]]
+    assert await listed(client, "text=ada") == [wanted["id"]]
+    assert await listed(client, "text=ada&tag=none") == []
+    assert len(await listed(client, 'text="order":4711')) == 1
+    refused(await client.get(f"{JOBS}?text=a"), 400, "invalid_request", "text")
+    page = body(await client.get(f"{JOBS}?text=ada"))
+    assert page["pagination"]["total_is_exact"] is False
+
+
+async def test_what_is_searched_for_is_changed_by_a_bulk_call(client: httpx.AsyncClient) -> None:
+    wanted = await enqueue(client, args=[{"to": "ada"}])
+    await enqueue(client, args=[{"to": "bob"}])
+    done = body(await client.post(f"{JOBS}/bulk/cancel", json={"filter": {"text": "ada"}}))
+    assert [item["job_id"] for item in done["items"]] == [wanted["id"]]
+
+
 async def test_the_list_has_whole_jobs(client: httpx.AsyncClient) -> None:
     job = await enqueue(client, args=[{"a": [1]}], meta={"m": 1})
     (found,) = body(await client.get(JOBS))["jobs"]

@@ -254,6 +254,8 @@ LISTED: dict[str, Any] = {
     **dict.fromkeys(("queue", "tenant", "error_type")),
     "after": "~",
     "floor": "",
+    **dict.fromkeys(("id_prefix", "tagged", "text")),
+    "most": LIMIT,
     "with_meta": False,
     "limit": LIMIT,
     "offset": 0,

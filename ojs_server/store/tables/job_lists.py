@@ -7,9 +7,13 @@ from ojs_server.domain.job import State, StoredJob
 from ojs_server.domain.job_filter import JobFilter
 from ojs_server.store.records import JobIds, Place, ScheduledIds
 from ojs_server.store.tables.statements import Statements
+from ojs_wire.codec import encode
 
 # How far one look goes through jobs that are not meant.
 LOOK_AHEAD: Final = 50_000
+# How far one look for a text goes: each of these jobs is read, up to this size.
+TEXT_AHEAD: Final = 10_000
+TEXT_BYTES: Final = 65_536
 # An id that every job's id is smaller than.
 NEWEST: Final = "~"
 # Before and behind every place that a scheduled job can have.
@@ -39,6 +43,28 @@ def wanted_of(wanted: JobFilter) -> dict[str, Any]:
     }
 
 
+def _searched_of(wanted: JobFilter) -> dict[str, Any]:
+    """What a filter searches for, as the statements that have `{searched}` take it."""
+    return {
+        "id_prefix": wanted.id_prefix,
+        "text": wanted.text,
+        "most": TEXT_BYTES,
+        # As the options of a job hold it, which hold other texts, too.
+        "tagged": None if wanted.tag is None else encode(wanted.tag).decode(),
+        "with_meta": wanted.meta is not None,
+    }
+
+
+def _ahead(wanted: JobFilter) -> int:
+    return LOOK_AHEAD if wanted.text is None else min(LOOK_AHEAD, TEXT_AHEAD)
+
+
+def _is_meant(wanted: JobFilter, meta: bytes | None, spec: bytes | None) -> bool:
+    return (meta is None or wanted.matches_meta(meta)) and (
+        spec is None or wanted.matches_tags(spec)
+    )
+
+
 class JobListReads(Statements):
     """Jobs by filter."""
 
@@ -47,23 +73,27 @@ class JobListReads(Statements):
     ) -> JobIds:
         """The jobs that a filter means, newest first by id, after an id."""
         start = NEWEST if after is None else after
-        if not self.can_hold(wanted.queue, wanted.type, wanted.prefix, wanted.error_type, start):
+        if not self._can_be(wanted, start):
             return JobIds([], None)
+        lowest = wanted.id_prefix or ""
+        start = min(start, lowest + NEWEST)
         lead = _lead(wanted)
         bound = {**wanted_of(wanted), "after": start}
         if lead in ("by_state", "by_queue"):
             bound["state"] = str(wanted.states[0])
         # Few jobs are held at a time: they are looked through as a whole.
-        floor = None if lead == "held" else self._floor(lead, bound)
+        floor = None if lead == "held" else self._floor(lead, bound, _ahead(wanted))
+        if floor is not None and floor < lowest:
+            floor = None
         rows = self.all(
             f"jobs_{lead}",
             **bound,
-            floor=floor or "",
+            **_searched_of(wanted),
+            floor=floor or lowest,
             limit=limit,
             offset=offset,
-            with_meta=wanted.meta is not None,
         )
-        ids = [row[0] for row in rows if row[1] is None or wanted.matches_meta(row[1])]
+        ids = [row[0] for row in rows if _is_meant(wanted, *row[1:])]
         return JobIds(ids, rows[-1][0] if len(rows) == limit else floor)
 
     def find_scheduled(
@@ -82,23 +112,23 @@ class JobListReads(Statements):
             else ("scheduled_first", EARLIEST, LATEST)
         )
         start = after or start
-        if not self.can_hold(wanted.queue, wanted.type, wanted.prefix, start.id):
+        if not self._can_be(wanted, start.id):
             return ScheduledIds([], None)
         place = {"after_at": start.moment, "after": start.id}
-        found = self.all(f"floor_{name}", **place, look=LOOK_AHEAD - 1)
+        found = self.all(f"floor_{name}", **place, look=_ahead(wanted) - 1)
         floor = Place(*found[0]) if found else None
         floor_at, floor_id = floor or end
         rows = self.all(
             name,
             **wanted_of(wanted),
+            **_searched_of(wanted),
             **place,
             floor_at=floor_at,
             floor=floor_id,
             limit=limit,
             offset=offset,
-            with_meta=wanted.meta is not None,
         )
-        ids = [row[1] for row in rows if row[2] is None or wanted.matches_meta(row[2])]
+        ids = [row[1] for row in rows if _is_meant(wanted, *row[2:])]
         return ScheduledIds(ids, Place(*rows[-1][:2]) if len(rows) == limit else floor)
 
     def jobs_ended_by(self, worker_id: str, states: Collection[str], limit: int) -> list[str]:
@@ -107,7 +137,7 @@ class JobListReads(Statements):
             "jobs_ended_by",
             worker=worker_id,
             states=_listed(states),
-            floor=self._floor("newest", {"after": NEWEST}) or "",
+            floor=self._floor("newest", {"after": NEWEST}, LOOK_AHEAD) or "",
             limit=limit,
         )
         return [row[0] for row in rows]
@@ -117,10 +147,14 @@ class JobListReads(Statements):
         found = self.read_ids(StoredJob, "load_whole", ids)
         return sorted(found, key=lambda stored: stored.job.id, reverse=True)
 
-    def _floor(self, lead: str, bound: dict[str, Any]) -> str | None:
+    def _can_be(self, wanted: JobFilter, start: str) -> bool:
+        named = (wanted.queue, wanted.type, wanted.prefix, wanted.error_type, wanted.text)
+        return self.can_hold(*named, wanted.tag, start)
+
+    def _floor(self, lead: str, bound: dict[str, Any], ahead: int) -> str | None:
         names = ("after", "queue", "state", "tenant")
         keys = {name: bound[name] for name in names if name in bound}
-        rows = self.all(f"floor_{lead}", **keys, look=LOOK_AHEAD - 1)
+        rows = self.all(f"floor_{lead}", **keys, look=ahead - 1)
         return rows[0][0] if rows else None
 
 

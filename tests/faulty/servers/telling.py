@@ -295,6 +295,12 @@ def history_has_one_name() -> None:
     put(dialects, "statistics", lambda period, spans: {"period": period, "data": spans})
 
 
+@fault("OJS-ADM-026")
+def searches_pass_the_text_over() -> None:
+    """A search for a text lists every job."""
+    queried(lambda query: query.pop("text", None))
+
+
 @fault("OJS-ADM-025")
 def waits_are_not_told() -> None:
     """The history of statistics knows no job that waited."""

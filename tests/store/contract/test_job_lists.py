@@ -266,3 +266,78 @@ def test_a_cursor_of_scheduled_jobs_is_a_place(store: Store) -> None:
         tx.delete_jobs(["s0"])
     with store.reader() as reader:
         assert reader.find_scheduled(JobFilter(), 9, first.after).ids == ["t", "s1"]
+
+
+@ON_ALL_VERSIONS
+def test_jobs_are_found_by_what_their_ids_begin_with(store: Store) -> None:
+    put(store, *(a_job(one) for one in ("aa1", "ab1", "ab2", "ab3", "ac1")))
+    assert every(store, JobFilter(id_prefix="ab"), 2) == [["ab3", "ab2"], ["ab1"]]
+    assert find(store, JobFilter(id_prefix="ab")) == JobIds(["ab3", "ab2", "ab1"], None)
+    assert find(store, JobFilter(id_prefix="ab"), after="aa9") == JobIds([], None)
+    assert find(store, JobFilter(id_prefix="ad")) == JobIds([], None)
+
+
+def test_ids_are_searched_for_no_further_than_they_can_be(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(store, *(a_job(f"a{n}") for n in range(9)), *(a_job(f"b{n}") for n in range(3)))
+    with short_sight(monkeypatch, 4):
+        assert find(store, JobFilter(id_prefix="b")) == JobIds(["b2", "b1", "b0"], None)
+
+
+@ON_ALL_VERSIONS
+def test_jobs_are_found_by_their_tags(store: Store) -> None:
+    specs = {"j1": b'{"tags":["vip","\\"x\\""]}', "j2": b'{"tags":["vi"],"on":"vip"}', "j3": b"{}"}
+    put(store, *(a_job(name, spec=spec) for name, spec in specs.items()))
+    assert find(store, JobFilter(tag="vip")).ids == ["j1"]
+    assert find(store, JobFilter(tag='"x"')).ids == ["j1"]
+    assert find(store, JobFilter(tag="vip\0")).ids == []
+
+
+@ON_ALL_VERSIONS
+def test_jobs_are_found_by_a_text_in_their_args_and_meta(store: Store) -> None:
+    put(
+        store,
+        a_job("j1", args='[{"to":"Jürgen 100%"}]'.encode()),
+        a_job("j2", meta=b'{"order":4711}'),
+        a_job("j3", args=b'["jurgen"]', type="order.x"),
+    )
+    found = {
+        text: find(store, JobFilter(text=text)).ids
+        for text in ("Jürgen", "urgen", "0%", '"order":47', "order.x", "\0")
+    }
+    assert found == {
+        "Jürgen": ["j1"],
+        "urgen": ["j3"],
+        "0%": ["j1"],
+        '"order":47': ["j2"],
+        "order.x": [],
+        "\0": [],
+    }
+
+
+def test_a_search_for_a_text_stops_and_says_where_to_go_on(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(store, a_job("j0", args=b'["rare"]'), *(a_job(f"j{n}") for n in range(1, 8)))
+    monkeypatch.setattr(job_lists, "TEXT_AHEAD", 3)
+    assert find(store, JobFilter(text="rare")) == JobIds([], "j5")
+    assert every(store, JobFilter(text="rare"), 9) == [[], [], ["j0"]]
+
+
+def test_what_is_large_is_not_searched(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job_lists, "TEXT_BYTES", 20)
+    put(store, a_job("j1", args=b'["here"]'), a_job("j2", args=b'["here%s"]' % (b"x" * 20)))
+    assert find(store, JobFilter(text="here")).ids == ["j1"]
+
+
+def test_scheduled_jobs_are_searched_like_others(store: Store) -> None:
+    jobs = [
+        a_job(f"j{n}", state="scheduled", scheduled_at=START + n, args=b'["%d"]' % n)
+        for n in range(3)
+    ]
+    put(store, *jobs)
+    with store.reader() as reader:
+        assert reader.find_scheduled(JobFilter(text='"1"'), 9).ids == ["j1"]
+        assert reader.find_scheduled(JobFilter(id_prefix="j2"), 9).ids == ["j2"]
+        assert reader.find_scheduled(JobFilter(tag="t"), 9).ids == []

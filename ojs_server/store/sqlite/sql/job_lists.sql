@@ -1,11 +1,21 @@
 -- fragment: id_page
 -- A part of a list by id. The floor ends the look through what is not wanted.
-id < :after AND id >= :floor AND {wanted}
+id < :after AND id >= :floor AND {wanted} AND {searched}
 ORDER BY id DESC LIMIT :limit OFFSET :offset
 
 -- fragment: listed
 -- What a part says of a job.
-id, CASE WHEN :with_meta THEN CAST(meta AS BLOB) END
+id, CASE WHEN :with_meta THEN CAST(meta AS BLOB) END,
+CASE WHEN :tagged IS NOT NULL THEN CAST(spec AS BLOB) END
+
+-- fragment: searched
+-- What a search asks for. Of the tag only that its text is among the options.
+(:id_prefix IS NULL OR substr(id, 1, length(:id_prefix)) = :id_prefix)
+    AND (:tagged IS NULL OR instr(spec, :tagged) > 0)
+    AND (
+        :text IS NULL OR (octet_length(args) <= :most AND instr(args, :text) > 0)
+        OR (octet_length(meta) <= :most AND instr(meta, :text) > 0)
+    )
 
 -- fragment: parked
 -- The states that the index of lists has.
@@ -73,7 +83,7 @@ SELECT id FROM jobs WHERE {unique_held} AND id < :after ORDER BY id DESC LIMIT 1
 -- Scheduled jobs, the one whose time comes first at the top.
 SELECT scheduled_at, {listed} FROM jobs INDEXED BY jobs_scheduled
 WHERE state = 'scheduled' AND (scheduled_at, id) > (:after_at, :after)
-    AND (scheduled_at, id) <= (:floor_at, :floor) AND {wanted}
+    AND (scheduled_at, id) <= (:floor_at, :floor) AND {wanted} AND {searched}
 ORDER BY scheduled_at, id LIMIT :limit OFFSET :offset
 
 -- name: floor_scheduled_first
@@ -86,7 +96,7 @@ ORDER BY scheduled_at, id LIMIT 1 OFFSET :look
 -- Scheduled jobs, the one whose time comes last at the top.
 SELECT scheduled_at, {listed} FROM jobs INDEXED BY jobs_scheduled
 WHERE state = 'scheduled' AND (scheduled_at, id) < (:after_at, :after)
-    AND (scheduled_at, id) >= (:floor_at, :floor) AND {wanted}
+    AND (scheduled_at, id) >= (:floor_at, :floor) AND {wanted} AND {searched}
 ORDER BY scheduled_at DESC, id DESC LIMIT :limit OFFSET :offset
 
 -- name: floor_scheduled_last
