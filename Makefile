@@ -19,7 +19,7 @@ COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-h
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup postgres run demo demo-ui screenshots test test-distribution browser test-browser clients test-clients bench bench-long bench-check bench-scheduled bench-worker bench-streams bench-announce bench-gateway bench-bloat bench-jit proto lint format check conformance faults chaos fuzz lock clean again
+.PHONY: help setup postgres run demo demo-ui screenshots test test-distribution browser test-browser clients test-clients bench bench-long bench-check bench-scheduled bench-worker bench-streams bench-announce bench-gateway bench-bloat bench-jit bench-dashboard proto lint format check conformance faults chaos fuzz lock clean again
 .DELETE_ON_ERROR:
 
 help: ## List the targets
@@ -106,6 +106,9 @@ bench-gateway: $(VENV)/.dev ## Fail where workers of Zeebe that wait cost much, 
 
 bench-bloat: $(VENV)/.dev ## Fail where a store has grown after 2 million jobs that are gone again, on both stores (20 minutes)
 	$(BIN)/python -m benchmarks.bloat $(ARGS)
+
+bench-dashboard: $(VENV)/.dev browser ## Fail where the dashboard is heavy, or painted late
+	$(BIN)/python -m benchmarks.dashboard $(ARGS)
 
 bench-jit: $(VENV)/.dev postgres ## Fail where the distribution's PostgreSQL as it ships is slower than without JIT (LOAD=load generator)
 	$(BIN)/python -m benchmarks.jit --load "$(LOAD)" --check $(ARGS)

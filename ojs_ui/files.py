@@ -1,7 +1,9 @@
-"""The dashboard's files, read once, and the lines of a head that leave with each of them."""
+"""The dashboard's files, read and compressed once, and how each of them is sent."""
 
+import re
 from collections.abc import Mapping
 from functools import cache
+from gzip import compress
 from hashlib import sha256
 from importlib.resources import files
 from typing import Final
@@ -32,34 +34,66 @@ _POLICY: Final = "; ".join(
 _PAGE: Final = "index.html"
 
 
+# One element of Accept-Encoding, with its weight.
+_CODING: Final = re.compile(r"\s*(gzip|\*)\s*(?:;\s*q=([01](?:\.\d{0,3})?)\s*)?", re.I | re.ASCII)
+
+
+class Sent(msgspec.Struct, frozen=True):
+    """A file as one browser gets it; `body` is None where its copy is still good."""
+
+    body: bytes | None
+    headers: Mapping[str, str]
+
+
 class File(msgspec.Struct, frozen=True):
-    """One file as it is sent."""
+    """One file, and the same compressed."""
 
     body: bytes
+    zipped: bytes
     media_type: str
     # A strong one: it changes with the bytes.
     tag: str
 
-    @property
-    def headers(self) -> dict[str, str]:
-        """The lines beside its type. Browsers ask each time whether their copy is still good, so
-        that all modules of a page are of one version."""
-        return {
+    def sent(self, accept_encoding: str | None, if_none_match: str | None) -> Sent:
+        """Return it as these two lines of a request ask for it.
+
+        Browsers ask each time whether their copy is still good, so that all modules of a page are
+        of one version.
+        """
+        zipped = _takes_gzip(accept_encoding or "")
+        # Other bytes have another tag.
+        tag = f'{self.tag[:-1]}-gzip"' if zipped else self.tag
+        headers = {
             "Cache-Control": "no-cache",
-            "ETag": self.tag,
+            "ETag": tag,
+            "Vary": "Accept-Encoding",
             "Content-Security-Policy": _POLICY,
             "Cross-Origin-Opener-Policy": "same-origin",
             "Cross-Origin-Resource-Policy": "same-origin",
             "Referrer-Policy": "no-referrer",
             "X-Frame-Options": "DENY",
         }
+        if _is_named(tag, if_none_match):
+            return Sent(None, headers)
+        if zipped:
+            return Sent(self.zipped, {**headers, "Content-Encoding": "gzip"})
+        return Sent(self.body, headers)
 
-    def is_known(self, if_none_match: str | None) -> bool:
-        """Whether the browser's copy, by the tags that it names, is this very file."""
-        if if_none_match is None:
-            return False
-        tags = {tag.strip().removeprefix("W/") for tag in if_none_match.split(",")}
-        return self.tag in tags or "*" in tags
+
+def _takes_gzip(accept_encoding: str) -> bool:
+    weights = {
+        found[1].lower(): float(found[2] or 1)
+        for element in accept_encoding.split(",")
+        if (found := _CODING.fullmatch(element))
+    }
+    return weights.get("gzip", weights.get("*", 0)) > 0
+
+
+def _is_named(tag: str, if_none_match: str | None) -> bool:
+    """Whether a copy that the browser has, by the tags that it names, is this one."""
+    named = (if_none_match or "").split(",")
+    tags = {one.strip().removeprefix("W/") for one in named}
+    return tag in tags or "*" in tags
 
 
 def page() -> File:
@@ -78,5 +112,7 @@ def _files() -> Mapping[str, File]:
     for entry in files(__package__).joinpath("static").iterdir():
         body = entry.read_bytes()
         media_type = _TYPES[entry.name.rpartition(".")[2]]
-        found[entry.name] = File(body, media_type, f'"{sha256(body).hexdigest()[:32]}"')
+        # Without the moment, so that every node sends the same bytes.
+        zipped = compress(body, mtime=0)
+        found[entry.name] = File(body, zipped, media_type, f'"{sha256(body).hexdigest()[:32]}"')
     return found

@@ -83,10 +83,11 @@ async def _asset(request: Request) -> Response:
 
 
 def _sent(request: Request, file: files.File) -> Response:
-    headers = {**file.headers, "X-Content-Type-Options": "nosniff"}
-    if file.is_known(request.headers.get("if-none-match")):
+    sent = file.sent(request.headers.get("accept-encoding"), request.headers.get("if-none-match"))
+    headers = {**sent.headers, "X-Content-Type-Options": "nosniff"}
+    if sent.body is None:
         return Response(status_code=304, headers=headers)
-    return Response(file.body, headers=headers, media_type=file.media_type)
+    return Response(sent.body, headers=headers, media_type=file.media_type)
 
 
 async def _passed_on(client: httpx.AsyncClient, request: Request) -> Response:

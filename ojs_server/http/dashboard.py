@@ -39,6 +39,7 @@ async def asset(call: Call) -> Answer:
 
 
 def _sent(call: Call, file: files.File) -> Answer:
-    if file.is_known(call.header(b"if-none-match")):
-        return Answer(b"", NOT_MODIFIED, file.headers)
-    return Answer(file.body, headers=file.headers, media_type=file.media_type)
+    sent = file.sent(call.header(b"accept-encoding"), call.header(b"if-none-match"))
+    if sent.body is None:
+        return Answer(b"", NOT_MODIFIED, sent.headers)
+    return Answer(sent.body, headers=sent.headers, media_type=file.media_type)

@@ -59,10 +59,22 @@ async def test_a_copy_that_is_still_good_is_not_sent_again(client: httpx.AsyncCl
     assert (other.status_code, other.content) == (200, first.content)
 
 
+async def test_files_travel_compressed(client: httpx.AsyncClient) -> None:
+    path = "/ui/assets/style.css"
+    whole = await client.get(path, headers={"Accept-Encoding": "identity"})
+    zipped = await client.get(path, headers={"Accept-Encoding": "gzip"})
+    assert zipped.headers["content-encoding"] == "gzip"
+    assert zipped.content == whole.content
+    lengths = [int(answer.headers["content-length"]) for answer in (zipped, whole)]
+    assert lengths[0] < lengths[1] == len(whole.content)
+    assert zipped.headers["etag"] != whole.headers["etag"]
+
+
 async def test_a_head_says_what_would_come(client: httpx.AsyncClient) -> None:
-    told = await client.head("/ui/assets/style.css")
+    plain = {"Accept-Encoding": "identity"}
+    told = await client.head("/ui/assets/style.css", headers=plain)
     assert (told.status_code, told.content) == (200, b"")
-    whole = await client.get("/ui/assets/style.css")
+    whole = await client.get("/ui/assets/style.css", headers=plain)
     assert told.headers["content-length"] == str(len(whole.content))
 
 

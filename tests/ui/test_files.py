@@ -1,6 +1,7 @@
 """The files of the dashboard: their heads, their weight, and what their text may not hold."""
 
 import re
+from gzip import decompress
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,8 @@ from ojs_ui import files
 
 STATIC = Path(files.__file__).parent / "static"
 NAMES = sorted(file.name for file in STATIC.iterdir())
-# All that a page could ever load, as it leaves.
-MOST_BYTES = 160_000
+# All that a browser could ever load, as it travels.
+MOST_BYTES = 64_000
 
 
 def test_the_document_is_no_asset() -> None:
@@ -23,21 +24,45 @@ def test_the_document_is_no_asset() -> None:
 def test_every_file_has_its_type_and_a_tag_of_its_own(name: str) -> None:
     file = files.page() if name == "index.html" else files.asset(name)
     assert file is not None
-    assert file.body == (STATIC / name).read_bytes()
-    assert file.is_known(f'"other", W/{file.tag}')
-    assert not file.is_known('"other"')
-    assert not file.is_known(None)
+    whole = (STATIC / name).read_bytes()
+    assert file.sent(None, '"other"').body == whole
+    assert file.sent(None, f'"other", W/{file.tag}').body is None
+    zipped = file.sent("gzip, deflate, br", file.tag)
+    assert zipped.body is not None
+    assert decompress(zipped.body) == whole
+    assert file.sent("gzip", zipped.headers["ETag"]).body is None
+
+
+@pytest.mark.parametrize(
+    ("accepted", "zipped"),
+    [
+        (None, False),
+        ("gzip", True),
+        ("br, GZIP;q=0.5", True),
+        ("*", True),
+        ("*, gzip;q=0", False),
+        ("gzip; q=0.000", False),
+        ("identity", False),
+        ("x-gzipped, gzip;q=high", False),
+    ],
+)
+def test_files_are_compressed_for_those_who_take_it(accepted: str | None, zipped: bool) -> None:
+    headers = files.page().sent(accepted, None).headers
+    assert headers.get("Content-Encoding") == ("gzip" if zipped else None)
+    assert headers["Vary"] == "Accept-Encoding"
 
 
 def test_the_policy_lets_nothing_inline_or_foreign_in() -> None:
-    policy = files.page().headers["Content-Security-Policy"]
+    policy = files.page().sent(None, None).headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy
     assert "frame-ancestors 'none'" in policy
     assert not re.search(r"unsafe|\*|https?:", policy)
 
 
 def test_all_files_together_stay_light() -> None:
-    assert sum(file.stat().st_size for file in STATIC.iterdir()) < MOST_BYTES
+    assets = [file for name in NAMES if (file := files.asset(name)) is not None]
+    assert len(assets) == len(NAMES) - 1
+    assert sum(len(file.zipped) for file in (files.page(), *assets)) < MOST_BYTES
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name.endswith((".js", ".html"))])
