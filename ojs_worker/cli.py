@@ -66,9 +66,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SettingError as error:
         print(f"ojs-worker: {error}", file=sys.stderr)
         return 2
-    set_up(config.log_format, config.log_level)
     control = os.environ.pop(CONTROL, None)
     if reload and control is None:
+        set_up(config.log_format, config.log_level)
         box = SignalBox()
         box.install()
         exit_now(Supervisor(list(arguments), Path(folder), box).run())
@@ -78,10 +78,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     else:
         ignore_signals()
         follow(int(control), box)
-    return _run(str(target), given, config, box)
+    return _run(str(target), given, box)
 
 
-def _run(target: str, flags: dict[str, Any], config: Config, box: SignalBox) -> int:
+def _run(target: str, flags: dict[str, Any], box: SignalBox) -> int:
     from ojs_worker.target import NoWorker, find_worker
 
     try:
@@ -94,6 +94,8 @@ def _run(target: str, flags: dict[str, Any], config: Config, box: SignalBox) -> 
         traceback.print_exc()
         print(f"ojs-worker: {target} could not be imported", file=sys.stderr)
         return 3
+    # What the program has said about its log while it was imported counts.
+    set_up(config.log_format, config.log_level)
     if box.asked_to_end:
         log.info("told to end before the worker began")
         return 0

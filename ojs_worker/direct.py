@@ -21,6 +21,7 @@ from ojs_worker.transport import (
     Request,
     StreamingTransport,
     base_url,
+    reason_of,
 )
 
 # Many servers close a connection that was idle for longer; a request on it would be lost.
@@ -82,7 +83,7 @@ class DirectTransport:
                 reply = await line.exchange(message, request.timeout_s)
             except _BROKEN as error:
                 line.close()
-                raise self._unreachable(error, sent=True) from error
+                raise self._unreachable(error, sent=True) from None
             except BaseException:
                 # Given up: hanging up tells the server so.
                 line.close()
@@ -111,7 +112,7 @@ class DirectTransport:
                 yield piece
             reply = await whole
         except _BROKEN as error:
-            raise self._unreachable(error, sent=True) from error
+            raise self._unreachable(error, sent=True) from None
         finally:
             whole.cancel()
             line.close()
@@ -148,8 +149,7 @@ class DirectTransport:
         return self._places
 
     def _unreachable(self, error: Exception, *, sent: bool) -> Unreachable:
-        reason = str(error) or type(error).__name__
-        return Unreachable(f"no answer from {self._url}: {reason}", sent=sent)
+        return Unreachable(f"no answer from {self._url}: {reason_of(error)}", sent=sent)
 
     def _take(self) -> "_Line | None":
         oldest = monotonic() - IDLE_S
@@ -167,7 +167,7 @@ class DirectTransport:
                     _Line, self._host, self._port, ssl=self._tls
                 )
         except (OSError, ssl.SSLError) as error:
-            raise self._unreachable(error, sent=False) from error
+            raise self._unreachable(error, sent=False) from None
         return line
 
     def _head(self, headers: Headers) -> bytes:

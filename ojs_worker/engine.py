@@ -18,10 +18,12 @@ from ojs_worker.faults import unopened, unreadable
 from ojs_worker.feeding import Feed
 from ojs_worker.fetching import Fetched
 from ojs_worker.job import Job
+from ojs_worker.lines import counted
 from ojs_worker.machine import Action, Actions, Machine, Word, directive_of
 from ojs_worker.processes import ProcessPool
 from ojs_worker.registry import Registry
 from ojs_worker.reports import Reports
+from ojs_worker.settings import variables_of
 from ojs_worker.settling import Failed, Outcome, Released, Settler, Verdict
 from ojs_worker.watch import LoopWatch
 
@@ -62,7 +64,7 @@ class Engine:
         self._loop = asyncio.get_running_loop()
         self._ledger = Ledger(config.concurrency)
         self._threads = environment.pool("ojs-handler")
-        self._processes = ProcessPool(config.processes, {"OJS_URL": config.url})
+        self._processes = ProcessPool(config.processes, variables_of(config))
         self._certainty = Certainty(bounds, lambda: self._beats.soon(), environment.elapsed)
         self._executor = Executor(
             self._threads,
@@ -73,6 +75,7 @@ class Engine:
             release=config.shutdown_release == "requeue",
             unknown_type=config.unknown_type,
             pause_s=config.poll_s,
+            elapsed=environment.elapsed,
         )
         self._watch = LoopWatch(self._name_of) if environment.watched else None
         self._aside = Aside()
@@ -334,7 +337,8 @@ class Engine:
         for action in actions:
             match action:
                 case Action.BEAT:
-                    log.info("the worker is %s, it holds %d jobs", self.machine.state, self.held)
+                    held = counted(self.held, "job")
+                    log.info("the worker is %s, it holds %s", self.machine.state, held)
                     self._beats.soon()
                     if self.machine.shutting_down:
                         self._aside.begin(self._drain())
@@ -370,13 +374,13 @@ class Engine:
             if left_s <= 0:
                 self._do(self.machine.at(self._loop.time(), self.held))
                 return
-            log.info("waiting for %d jobs, %.0f s at most", self.held, left_s)
+            log.info("waiting for %s, %.0f s at most", counted(self.held, "job"), left_s)
             await asyncio.sleep(min(left_s, EACH_S))
 
     async def _give_up(self) -> None:
         """Stop what still runs, and give its jobs back."""
         self.machine.abandoned = True
-        log.warning("giving up %d jobs", self.held)
+        log.warning("giving up %s", counted(self.held, "job"))
         self._settler.hurry()
         deliveries = list(self._ledger)
         for delivery in deliveries:

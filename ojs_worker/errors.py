@@ -23,6 +23,8 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from ojs_worker.job import Job
+
 # Refused for now.
 _LATER: Final = frozenset({408, 429})
 
@@ -40,7 +42,13 @@ class Unreachable(OjsError):
 
 
 class WaitTimeout(OjsError):
-    """The job has not ended within the time given."""
+    """The job has not ended within the time given. `job` is how it stands, and `served` whether a
+    worker takes jobs of its type from its queue; None where the server does not tell."""
+
+    def __init__(self, message: str, *, job: Job | None = None, served: bool | None = None) -> None:
+        super().__init__(message)
+        self.job = job
+        self.served = served
 
 
 class UnexpectedAnswer(OjsError):

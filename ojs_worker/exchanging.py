@@ -21,6 +21,7 @@ from ojs_worker.environment import Environment
 from ojs_worker.errors import ErrorBody, UnexpectedAnswer, Unreachable, decoded, error_body
 from ojs_worker.fetching import Fetched, read
 from ojs_worker.job import Job
+from ojs_worker.lines import counted
 from ojs_worker.offers import Offers
 from ojs_worker.settling import (
     GONE,
@@ -191,7 +192,7 @@ class BulkSettler:
     async def _tell(self, batch: list[_Told], body: bytes) -> Fetched | None:
         """Send the call until it is answered; the jobs that came with the answer, if one did."""
         request = Request("POST", SETTLE, body, timeout_s=self._timeout_s)
-        patience = Patience(f"settle {len(batch)} jobs", self._environment.dice)
+        patience = Patience(f"settle {counted(len(batch), 'job')}", self._environment.dice)
         while not all(told.verdict.done() for told in batch):
             wait_s = None
             try:

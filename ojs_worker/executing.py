@@ -1,19 +1,17 @@
 """Running one handler, to an outcome: whatever it does, there is one."""
 
 import asyncio
-import contextlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from ojs_worker import faults
+from ojs_worker import faults, lines
 from ojs_worker.certainty import Certainty
 from ojs_worker.config import UnknownType
 from ojs_worker.context import StopReason, current
 from ojs_worker.delivery import Delivery
 from ojs_worker.environment import Pool
 from ojs_worker.faults import Discard, Retry, Snooze, fault_of
-from ojs_worker.job import Job
 from ojs_worker.middleware import Inner, ProcessLayer
 from ojs_worker.processes import FailedThere, NotWanted, ProcessPool
 from ojs_worker.settling import Done, Failed, Outcome, Released, done
@@ -37,6 +35,7 @@ class Executor:
         release: bool,
         unknown_type: UnknownType,
         pause_s: float,
+        elapsed: Callable[[], float],
     ) -> None:
         self._threads = threads
         self._processes = processes
@@ -46,36 +45,43 @@ class Executor:
         self._release = release
         self._unknown_type = unknown_type
         self._pause_s = pause_s
+        self._elapsed = elapsed
         # The types of which a warning was given.
         self._given_back: set[str] = set()
 
     async def execute(self, delivery: Delivery) -> Outcome:
         """Run the handler; every exception becomes an outcome."""
+        job = delivery.job
+        if delivery.handler is None:
+            return await self._unknown(delivery)
+        lines.begun(job)
+        started = self._elapsed()
         try:
-            if delivery.handler is None:
-                return await self._unknown(delivery.job)
             current.set(delivery.context)
             if self._layers:
                 value = await self._through(delivery, 0)
             else:
                 value = await self._call(delivery)
-            return value if isinstance(value, Done) else done(value)
+            outcome = value if isinstance(value, Done) else done(value)
+            lines.ended(job, "done", self._elapsed() - started)
+            return outcome
         except asyncio.CancelledError as error:
-            # The cancellation ends here: the task goes on to tell the outcome.
-            while (task := asyncio.current_task()) and task.cancelling():
-                task.uncancel()
+            _end_cancellation()
             return self._stopped(delivery) or Failed(fault_of(error))
         except NotWanted:
             return self._stopped(delivery) or Released(NOT_BEGUN)
         except FailedThere as error:
-            return self._stopped(delivery) or Failed(error.fault)
+            stopped = self._stopped(delivery)
+            if stopped is None:
+                lines.failed(job, error.fault, self._elapsed() - started)
+            return stopped or Failed(error.fault)
         except (Snooze, Discard, Retry) as error:
-            log.info("job %s asked for %s: %s", delivery.job.id, type(error).__name__, error)
+            lines.asked(job, error, self._elapsed() - started)
             return Failed(fault_of(error))
         except BaseException as error:  # also SystemExit: it ends the handler, not the worker
             stopped = self._stopped(delivery)
             if stopped is None:
-                _log_failure(delivery, error)
+                lines.failed(job, error, self._elapsed() - started)
             return stopped or Failed(fault_of(error))
 
     def stopped(self, delivery: Delivery) -> Outcome:
@@ -95,14 +101,19 @@ class Executor:
             case _:
                 return None
 
-    async def _unknown(self, job: Job) -> Outcome:
+    async def _unknown(self, delivery: Delivery) -> Outcome:
+        job = delivery.job
         fault = faults.unknown_type(job.type, retryable=self._unknown_type != "discard")
         if self._unknown_type == "requeue":
             if job.type not in self._given_back:
                 self._given_back.add(job.type)
                 log.warning("%s; its jobs go back to the server", fault.message)
             # It may come straight back here: not more often than an idle worker asks.
-            await asyncio.sleep(self._pause_s)
+            try:
+                await asyncio.sleep(self._pause_s)
+            except asyncio.CancelledError:
+                _end_cancellation()
+                return self._stopped(delivery) or Released(NOT_BEGUN)
             return Released(fault.message)
         log.error("job %s: %s", job.id, fault.message)
         return Failed(fault)
@@ -139,15 +150,7 @@ class Executor:
         return await self._threads.run(call)
 
 
-def _log_failure(delivery: Delivery, error: BaseException) -> None:
-    job = delivery.job
-    with contextlib.suppress(Exception):
-        log.warning(
-            "job %s (%s, attempt %d) failed: %s: %s",
-            job.id,
-            job.type,
-            job.attempt,
-            type(error).__name__,
-            error,
-            exc_info=None if isinstance(error, faults.BadArguments) else error,
-        )
+def _end_cancellation() -> None:
+    """The task goes on to tell the outcome."""
+    while (task := asyncio.current_task()) and task.cancelling():
+        task.uncancel()

@@ -10,7 +10,15 @@ import httpx
 
 from ojs_worker.access import Access, Auth, Headers
 from ojs_worker.errors import Unreachable, refusal
-from ojs_worker.transport import CONNECT_S, CONNECTIONS, Reply, Request, base_url, retry_after
+from ojs_worker.transport import (
+    CONNECT_S,
+    CONNECTIONS,
+    Reply,
+    Request,
+    base_url,
+    reason_of,
+    retry_after,
+)
 
 _CONNECTIONS: Final = httpx.Limits(
     max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS // 2
@@ -48,7 +56,7 @@ class HttpTransport:
                 timeout=_limits(request, self._connect_s),
             )
         except httpx.HTTPError as error:
-            raise _unreachable(self._url, error) from error
+            raise _unreachable(self._url, error) from None
         return _reply(response)
 
     async def stream(self, request: Request) -> AsyncGenerator[bytes, None]:
@@ -68,7 +76,7 @@ class HttpTransport:
                 async for piece in response.aiter_bytes():
                     yield piece
         except httpx.HTTPError as error:
-            raise _unreachable(self._url, error) from error
+            raise _unreachable(self._url, error) from None
 
     async def close(self) -> None:
         """Give the connections up; those of a loop that is gone went with it."""
@@ -112,7 +120,7 @@ class BlockingHttpTransport:
                 timeout=_limits(request, self._connect_s),
             )
         except httpx.HTTPError as error:
-            raise _unreachable(self._url, error) from error
+            raise _unreachable(self._url, error) from None
         return _reply(response)
 
     def close(self) -> None:
@@ -163,7 +171,7 @@ class ApiTransport:
             else:
                 response = await asyncio.to_thread(call)
         except httpx.HTTPError as error:
-            raise _unreachable(api.base_url, error) from error
+            raise _unreachable(api.base_url, error) from None
         if response.status_code in (401, 403):
             api.raise_for_status(response)
         return _reply(response)
@@ -198,6 +206,5 @@ def _reply(response: httpx.Response) -> Reply:
 
 
 def _unreachable(url: str, error: httpx.HTTPError) -> Unreachable:
-    reason = str(error) or type(error).__name__
     sent = not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout)
-    return Unreachable(f"no answer from {url}: {reason}", sent=sent)
+    return Unreachable(f"no answer from {url}: {reason_of(error)}", sent=sent)

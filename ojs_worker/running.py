@@ -17,6 +17,7 @@ from ojs_worker.exchanging import BulkSettler
 from ojs_worker.feeding import Feed
 from ojs_worker.fetching import Fetcher
 from ojs_worker.health import HealthServer
+from ojs_worker.lines import counted
 from ojs_worker.machine import Word
 from ojs_worker.offers import Manifest
 from ojs_worker.registry import Registry
@@ -31,6 +32,8 @@ log = logging.getLogger("ojs.worker")
 
 # A FETCH names no more job types; a worker with more handlers gives back what it has none for.
 MAX_TYPES: Final = 100
+# How many of them the first line in the log names.
+SHOWN: Final = 20
 
 _WORDS = {"SIGTSTP": Word.QUIET, "SIGCONT": Word.RESUME}
 
@@ -54,6 +57,7 @@ class Running:
         self.config = config
         self.environment = environment
         self.id = worker_id or environment.new_id()
+        self._types = tuple(registry)
         self._loop = asyncio.get_running_loop()
         self._owned = transport if owns_transport else None
         transport = SteadyTransport(transport)
@@ -132,11 +136,13 @@ class Running:
             self._health = HealthServer(self.engine, self.id)
             await self._health.start(config.health_host, config.health_port)
         log.info(
-            "worker %s serves %s at %s, %d jobs at once",
-            self.id,
+            "ojs-worker %s serves %s at %s, %s at once, as %s; it has handlers for %s",
+            installed(),
             ", ".join(config.queues),
             config.url,
-            config.concurrency,
+            counted(config.concurrency, "job"),
+            self.id,
+            _listed(self._types),
         )
         self.engine.start(self._beats, self.feed if self._fetches else None)
         if config.wake == "stream" and self._fetches:
@@ -207,6 +213,13 @@ class Running:
             await self._owned.close()
         if self._health is not None:
             await self._health.close()
+
+
+def _listed(types: Sequence[str]) -> str:
+    """The job types that have handlers, the first ones by name."""
+    first = ", ".join(types[:SHOWN])
+    more = len(types) - SHOWN
+    return f"{first} and {counted(more, 'more type')}" if more > 0 else first or "no type"
 
 
 def _profile(

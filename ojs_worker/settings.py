@@ -294,6 +294,14 @@ def _sources(
     return [*given, (servers.usual(environ), _in_file)]
 
 
+def variables_of(config: Config) -> dict[str, str]:
+    """The environment in which another process of the program finds the same server."""
+    values = {name: getattr(config, _BY_NAME[name].field) for name in CONNECTION}
+    # Its name is not looked up once more, and a variable that is empty counts as not set.
+    values["server"] = None
+    return {_BY_NAME[name].env[0]: value or "" for name, value in values.items()}
+
+
 _BY_NAME: Final = {setting.name: setting for setting in TABLE}
 
 

@@ -13,6 +13,8 @@ CONNECT_S: Final = 5.0
 ANSWER_S: Final = 30.0
 # Answers of a server that does not have a call.
 NO_SUCH_CALL: Final = frozenset({404, 405, 501})
+# What libraries say where each address of a host refused.
+_REFUSED: Final = ("Connect call failed", "All connection attempts failed", "Connection refused")
 # How many connections one transport has at the most.
 CONNECTIONS: Final = 200
 
@@ -110,6 +112,14 @@ class SteadyTransport:
 
 def _unexpected(error: Exception) -> Unreachable:
     return Unreachable(f"{type(error).__name__}: {error}", sent=True)
+
+
+def reason_of(error: BaseException) -> str:
+    """Why there was no answer, in few words."""
+    said = str(error)
+    if isinstance(error, ConnectionRefusedError) or any(words in said for words in _REFUSED):
+        return "nobody listens there (connection refused)"
+    return said or type(error).__name__
 
 
 def base_url(url: str) -> str:

@@ -17,10 +17,11 @@ from ojs_worker.client.calls import AGAIN, Call, Ended, Overlap
 from ojs_worker.client.flows import Flow
 from ojs_worker.client.options import Options
 from ojs_worker.client.requests import Args, JobRequest, job_request
+from ojs_worker.client.waiting import Presence, overdue
 from ojs_worker.codec import CannotOpen, Codec
 from ojs_worker.direct import way_to
 from ojs_worker.environment import Environment, machine
-from ojs_worker.errors import Unreachable, WaitTimeout
+from ojs_worker.errors import OjsError, Unreachable, WaitTimeout
 from ojs_worker.job import Job
 from ojs_worker.middleware import Chain, EnqueueLayer
 from ojs_worker.tls import connection
@@ -127,7 +128,8 @@ class Client:
     async def result(self, job: Job | str, *, timeout_s: float | None = None) -> Any:
         """Wait until a job has ended, and answer its result.
 
-        Raises `JobFailed`, `JobCancelled`, or `WaitTimeout` where it takes longer.
+        Raises `JobFailed`, `JobCancelled`, or `WaitTimeout` where it takes longer, which says how
+        the job stands and whether anybody serves it.
         """
         job_id = job if isinstance(job, str) else job.id
         monotonic = self._environment.monotonic
@@ -141,7 +143,7 @@ class Client:
             if found.ended:
                 return found.value()
             if left <= 0:
-                raise WaitTimeout(f"job {job_id} has not ended after {timeout_s:g} s")
+                raise await self._overdue(job_id, timeout_s or 0)
             if holds and monotonic() - asked < 1:
                 # A server that does not hold the call is asked at a walking pace.
                 await self._sleep(min(0.5, max(left, 0)))
@@ -217,6 +219,15 @@ class Client:
             await self._sleep(min(0.5, wait_s))
             return calls.ended(await self.get(job_id))
         return await self._run(calls.result(job_id, wait_s), wait_s + self._timeout_s)
+
+    async def _overdue(self, job_id: str, timeout_s: float) -> WaitTimeout:
+        """Describe a wait that took too long, as far as the server tells."""
+        job: Job | None = None
+        workers: list[Presence] | None = None
+        with contextlib.suppress(OjsError):
+            job = self._opened(await self._run(calls.get(job_id)))
+            workers = await self._run(calls.serving(job.queue))
+        return overdue(job_id, timeout_s, job, workers)
 
     async def _led(self, request: JobRequest) -> JobRequest | None:
         """One job of many after the middleware; None where it was dropped."""

@@ -5,7 +5,7 @@ Nothing is sent here. The two clients send these calls, each in its own way.
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Generic, Literal, TypeVar
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import msgspec
 
@@ -13,6 +13,7 @@ from ojs_wire.codec import encode
 from ojs_wire.tracing import parent_of
 from ojs_worker.client.flows import Flow
 from ojs_worker.client.requests import JobRequest
+from ojs_worker.client.waiting import Presence
 from ojs_worker.errors import (
     InvalidRequest,
     JobCancelled,
@@ -49,6 +50,10 @@ class _JobsAnswer(msgspec.Struct):
     jobs: list[Job]
 
 
+class _Workers(msgspec.Struct):
+    workers: list[Presence]
+
+
 class _Result(msgspec.Struct):
     state: str = ""
     result: Any = None
@@ -57,6 +62,7 @@ class _Result(msgspec.Struct):
 
 _job = msgspec.json.Decoder(_JobAnswer)
 _jobs = msgspec.json.Decoder(_JobsAnswer)
+_workers = msgspec.json.Decoder(_Workers)
 _result = msgspec.json.Decoder(_Result)
 _object = msgspec.json.Decoder(Json)
 A = TypeVar("A")
@@ -140,6 +146,14 @@ def ended(job: Job) -> Ended:
     if not job.ended:
         return Ended(job.id)
     return Ended(job.id, job.state, job.result, job.error)
+
+
+def serving(queue: str) -> Call[list[Presence]]:
+    """Ask which workers serve a queue now."""
+    query = urlencode({"queue": queue, "presence": "online", "limit": 1000})
+    return Call(
+        Request("GET", f"{V1}/workers?{query}"), lambda reply: answer_as(reply, _workers).workers
+    )
 
 
 def start_flow(flow: Flow, flow_id: str) -> Call[Json]:

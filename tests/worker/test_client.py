@@ -170,8 +170,11 @@ async def test_a_result_is_waited_for(client: Client, server: Server) -> None:
         raise ValueError("never")
 
     job = await sum_up.enqueue(2, b=3)
-    with pytest.raises(WaitTimeout):
+    with pytest.raises(
+        WaitTimeout, match="available in the queue default, which no worker"
+    ) as late:
         await client.result(job, timeout_s=0.05)
+    assert (late.value.job, late.value.served) == (await client.get(job.id), False)
     waiting = asyncio.create_task(client.result(job.id, timeout_s=20))
     async with worker:
         assert await waiting == 5

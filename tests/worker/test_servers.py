@@ -8,7 +8,7 @@ import pytest
 
 from ojs_worker import BlockingClient, Client, Worker
 from ojs_worker.config import SettingError
-from ojs_worker.settings import load
+from ojs_worker.settings import load, variables_of
 from ojs_worker.tls import connection
 from ojs_worker.zeebe import ZeebeClient
 from tests.worker.scripted import ScriptedServer, job, listening
@@ -68,6 +68,13 @@ def test_a_url_leaves_the_file_and_its_keys_alone(write: Write) -> None:
     assert load({"auth_token": "k", "server": "near"}, {}, env).auth_token == "k"
     near = load({"server": "near"}, {}, {**env, "OJS_AUTH_TOKEN": "k"})
     assert near.auth_token == "near-key"
+
+
+def test_processes_of_a_worker_find_its_server(write: Write, tmp_path: Path) -> None:
+    env = {**write(TWO), "OJS_SERVER": "far"}
+    (tmp_path / "far.key").write_text("far-key")
+    there = {**env, **variables_of(load({}, {}, env))}
+    assert (load({}, {}, there).url, load({}, {}, there).auth_token) == ("https://far", "far-key")
 
 
 def test_the_file_is_found_at_home_or_there_is_none(write: Write, tmp_path: Path) -> None:

@@ -1,0 +1,49 @@
+"""Words about a job that has not ended: its state, its queue, and whether anybody serves it."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from ojs_worker.errors import WaitTimeout
+from ojs_worker.job import Job
+from ojs_worker.lines import counted
+
+
+class Presence(msgspec.Struct, frozen=True):
+    """A worker that is online. Without `job_types` it takes jobs of all types."""
+
+    job_types: list[str] | None = None
+    state: str = "running"
+
+
+def overdue(
+    job_id: str, timeout_s: float, job: Job | None, workers: Sequence[Presence] | None
+) -> WaitTimeout:
+    """Describe a wait that took too long. `workers` are those of the job's queue, None where the
+    server does not tell, and so is `job`."""
+    said = f"job {job_id} has not ended after {timeout_s:g} s"
+    if job is None:
+        return WaitTimeout(said)
+    said += f": it is {job.state} in the queue {job.queue}{_since(job)}"
+    if job.state == "active" or workers is None:
+        return WaitTimeout(said, job=job)
+    served = [one for one in workers if one.job_types is None or job.type in one.job_types]
+    if not workers:
+        said += ", which no worker serves"
+    elif not served:
+        said += f", of which no worker takes {job.type}"
+    elif not any(one.state == "running" for one in served):
+        said += ", whose workers take no more jobs"
+    else:
+        said += f", which is served by {counted(len(served), 'worker')}"
+    return WaitTimeout(said, job=job, served=bool(served))
+
+
+def _since(job: Job) -> str:
+    if job.state == "active" and job.worker_id:
+        return f" with the worker {job.worker_id}"
+    if job.state == "scheduled" and job.scheduled_at:
+        return f" for {job.scheduled_at}"
+    if job.state == "retryable" and job.next_attempt_at:
+        return f" until {job.next_attempt_at}"
+    return ""
