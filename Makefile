@@ -115,7 +115,8 @@ bench-jit: $(VENV)/.dev postgres ## Fail where the distribution's PostgreSQL as 
 
 proto: $(VENV)/.dev ## Make the modules of messages anew from the .proto files
 	$(BIN)/python -m grpc_tools.protoc --proto_path=ojs_server/grpc/proto \
-		--python_out=ojs_server/grpc/proto --pyi_out=ojs_server/grpc/proto ojs_server/grpc/proto/*.proto
+		--python_out=ojs_server/grpc/proto --pyi_out=ojs_server/grpc/proto \
+		--include_imports --descriptor_set_out=conformance/rpc/messages.binpb ojs_server/grpc/proto/*.proto
 
 lint: $(VENV)/.dev ## Check format, lint rules and types
 	$(BIN)/ruff format --check .

@@ -36,6 +36,7 @@ class OwnCase(Titled, frozen=True, kw_only=True):
     alone: bool = False  # no other case may run at the same time
     own_server: str = ""  # needs a server process to itself, made by this command variant
     unstarted: bool = False  # that process is for the case to start
+    grpc: bool = False  # the server's port for gRPC must be known
     seconds: float = 60.0
 
 
@@ -58,6 +59,7 @@ def case(
     alone: bool = False,
     own_server: str = "",
     unstarted: bool = False,
+    grpc: bool = False,
     seconds: float = 60.0,
 ) -> Callable[[Play], Play]:
     """Register a function as the case of these clauses; its name is the permanent id."""
@@ -73,6 +75,7 @@ def case(
             alone=alone,
             own_server=own_server,
             unstarted=unstarted,
+            grpc=grpc,
             seconds=seconds,
         )
         _CASES[made.id] = made

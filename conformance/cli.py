@@ -143,10 +143,11 @@ def _add_reports(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
 def _add_run(run: argparse.ArgumentParser) -> None:
     add = run.add_argument
     add("--url", type=_server_url, help="base URL of the server")
+    add("--grpc", metavar="HOST:PORT", default="", help="where that server has gRPC")
     add(
         "--server-cmd",
         metavar="COMMAND",
-        help="start the server with this; {port} and {dir} are filled in",
+        help="start the server with this; {port}, {grpc_port} and {dir} are filled in",
     )
     add(
         "--variant",

@@ -25,6 +25,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The command line of ``run``, typed."""
 
     url: str | None
+    grpc: str
     server_cmd: str | None
     variant: list[tuple[str, str]]
     suites: list[Path] | None
@@ -88,6 +89,7 @@ def _plan(options: RunOptions, files: Sequence[CaseFile], own: Sequence[OwnCase]
         files=files,
         own=own,
         url=options.url or "",
+        grpc=options.grpc,
         commands=commands,
         reset_url=options.reset_url,
         jobs=options.jobs,

@@ -22,7 +22,7 @@ from conformance.program import Spawn, spawn
 from conformance.receiver import Receiver
 from conformance.reset import Reset, http_reset
 from conformance.stage import Stage
-from conformance.target import Process, StartError
+from conformance.target import GRPC_PORT, Process, StartError
 from conformance.variants import HOOKS, MAIN
 from conformance.verdict import CaseResult, SkipReason, Verdict
 from conformance.wire import SECONDS_PER_REQUEST, Broken, Checker, Wire, parse_body
@@ -39,6 +39,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     files: Sequence[CaseFile] = ()
     own: Sequence[OwnCase] = ()
     url: str = ""  # empty where `commands` makes the server
+    grpc: str = ""  # host and port of gRPC, where a server at `url` has that
     commands: Mapping[str, str] = {}
     spawn: Spawn = spawn
     reset_url: str | None = None
@@ -66,7 +67,7 @@ async def run(
 ) -> Outcome:
     """Run the plan; whatever happens, every case has a result."""
     async with AsyncExitStack() as stack:
-        url = plan.url
+        url, grpc = plan.url, plan.grpc
         if not url:
             process = Process(plan.commands[MAIN], plan.spawn)
             stack.push_async_callback(process.close)
@@ -74,7 +75,7 @@ async def run(
                 await process.start()
             except StartError as error:
                 return _nothing_ran(plan, str(error), on_result)
-            url = process.url
+            url, grpc = process.url, process.grpc
         client = await stack.enter_async_context(_client(url, plan, transport))
         wire = Wire(client, seconds=_PREFLIGHT_S)
         try:
@@ -90,7 +91,7 @@ async def run(
             except OSError as error:
                 why = f"cannot listen for webhooks on port {plan.callback_port}: {error.strerror}"
                 return _nothing_ran(plan, why, on_result, url)
-        session = _Session(plan, client, manifest, receiver, on_result)
+        session = _Session(plan, client, grpc, manifest, receiver, on_result)
         await session.play()
         if plan.compat:
             await session.explain()
@@ -130,11 +131,13 @@ class _Session:
         self,
         plan: Plan,
         client: httpx.AsyncClient,
+        grpc: str,
         manifest: object,
         receiver: Receiver,
         on_result: OnResult,
     ) -> None:
         self.results: list[CaseResult] = []
+        self._grpc = grpc
         self._plan = plan
         self._client = client
         self._manifest = manifest if isinstance(manifest, dict) else {}
@@ -252,7 +255,7 @@ class _Session:
             skipped = SkipReason.NOT_SUPPORTED
             return _own_result(case, verdict=Verdict.SKIPPED, skipped=skipped, reason=why)
         command = self._plan.commands.get(case.own_server)
-        if command is not None:
+        if command is not None and (not case.grpc or GRPC_PORT in command):
             return await self._on_own_server(case, command)
         if why := self._missing(case):
             skipped = SkipReason.PRECONDITION
@@ -260,10 +263,13 @@ class _Session:
         return await play_own(case, self._stage(self._wire()))
 
     def _stage(self, wire: Wire, process: Process | None = None) -> Stage:
-        return Stage(wire, self._manifest, process=process, receiver=self._receiver)
+        grpc = self._grpc if process is None else process.grpc
+        return Stage(wire, self._manifest, process=process, receiver=self._receiver, grpc=grpc)
 
     def _missing(self, case: OwnCase) -> str | None:
         """Say what a case needs that the server of the run is not."""
+        if case.grpc and not self._grpc:
+            return "it needs the port of gRPC: --grpc, or {grpc_port} in --server-cmd"
         if not case.own_server:
             return None
         if case.own_server != HOOKS or not self._plan.callback_url:

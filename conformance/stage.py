@@ -6,7 +6,7 @@ import itertools
 import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import msgspec
@@ -14,12 +14,16 @@ import msgspec
 from conformance.connection import connect
 from conformance.demands import Demands
 from conformance.receiver import Receiver, Target
-from conformance.reply import CheckFailed, Record, Reply, record, reply_of
+from conformance.reply import CheckFailed, Record, Reply, Skipped, record, reply_of
 from conformance.target import Process
 from conformance.values import show
-from conformance.verdict import FailedCheck
+from conformance.verdict import FailedCheck, SkipReason
 from conformance.wire import Broken, Wire
 
+if TYPE_CHECKING:
+    from conformance.rpc.client import Stub
+
+OJS_V1 = "ojs.v1.OJSService"
 JSON = "application/json"
 V1 = "/ojs/v1"
 
@@ -35,12 +39,14 @@ class Stage(Demands):
         process: Process | None = None,
         receiver: Receiver | None = None,
         headers: Mapping[str, str] | None = None,
+        grpc: str = "",
     ) -> None:
         self.wire = wire
         self.manifest = manifest
         self.process = process
         self.receiver = receiver
         self.headers = dict(headers or {})
+        self.grpc = grpc
         self._token = secrets.token_hex(4)
         self._numbers = itertools.count(1)
 
@@ -131,6 +137,21 @@ class Stage(Demands):
         finally:
             writer.close()
         return heard
+
+    @contextlib.asynccontextmanager
+    async def rpcs(self, service: str = OJS_V1, **metadata: str) -> AsyncIterator["Stub"]:
+        """Connect to the port of gRPC; keyword arguments are metadata, `_` for `-`."""
+        try:
+            # What it needs is not always installed.
+            from conformance.rpc.client import connected
+        except ImportError as error:
+            raise Skipped(
+                SkipReason.PRECONDITION,
+                f"NOT RUN: {error}",
+            ) from error
+        named = {name.replace("_", "-"): value for name, value in metadata.items()}
+        async with connected(self.wire, self.grpc, service, named) as stub:
+            yield stub
 
     # ------------------------------------------------------------------ jobs
 

@@ -13,6 +13,7 @@ from conformance.program import Program, Spawn, StartError, spawn
 
 __all__ = ["Process", "StartError"]
 
+GRPC_PORT = "{grpc_port}"
 START_S = 60.0
 STOP_S = 40.0
 
@@ -20,8 +21,9 @@ STOP_S = 40.0
 class Process:
     """One server made by a command; its port and folder stay the same over restarts.
 
-    In the command, ``{port}`` stands for a free port and ``{dir}`` for an empty folder. Both are
-    also in the environment, as OJS_CONFORMANCE_PORT and OJS_CONFORMANCE_DIR.
+    In the command, ``{port}`` stands for a free port, ``{grpc_port}`` for another one and ``{dir}``
+    for an empty folder. The first and the last are also in the environment, as OJS_CONFORMANCE_PORT
+    and OJS_CONFORMANCE_DIR.
     """
 
     _folder: TemporaryDirectory[str]
@@ -32,6 +34,7 @@ class Process:
         self._folder = beside._folder if beside else TemporaryDirectory(prefix="ojs-conformance-")
         self._owner = beside is None
         self._port = reserve_port()
+        self._grpc_port = reserve_port() if GRPC_PORT in command else None
         self._program: Program | None = None
 
     @property
@@ -43,6 +46,11 @@ class Process:
     def port(self) -> int:
         """The port that it listens on."""
         return self._port
+
+    @property
+    def grpc(self) -> str:
+        """Where it serves gRPC; empty where its command has no port for that."""
+        return f"127.0.0.1:{self._grpc_port}" if self._grpc_port else ""
 
     @property
     def folder(self) -> str:
@@ -60,7 +68,11 @@ class Process:
 
     async def start(self) -> None:
         """Start the server and return when it answers the manifest."""
-        names = {"{port}": str(self._port), "{dir}": self._folder.name}
+        names = {
+            "{port}": str(self._port),
+            GRPC_PORT: str(self._grpc_port),
+            "{dir}": self._folder.name,
+        }
         try:
             parts = shlex.split(self._command)
         except ValueError as error:

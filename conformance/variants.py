@@ -23,6 +23,7 @@ VARIANTS: Final[dict[str, str]] = {
     "jobmanager": f"has the profile jobmanager; {_TIMES}; no other time is set",
     "jobmanager_keys": "has the profile jobmanager, and one key for each role as with keys",
     "jobmanager_sessions": "has the profile jobmanager, and session_grace of 1 s",
+    "zeebe": "has the profile zeebe",
     "disordered": "is told that workers are unreachable after 2 s and offline after 1 s, so that "
     "it must not start",
 }

@@ -33,6 +33,7 @@ TIMES = (
     "--heartbeat-interval 200ms --heartbeat-timeout 3s --worker-unreachable-threshold 1s "
     "--worker-delete-threshold 8s --worker-check-interval 200ms"
 )
+GRPC = "--grpc-port {grpc_port}"
 DISORDERED = "--worker-unreachable-threshold 2s --worker-offline-threshold 1s"
 
 
@@ -93,8 +94,8 @@ def variants(start: str) -> dict[str, str]:
     """The commands of one server in every way in which cases ask for it."""
     keys = ",".join(f"{role}:{key_of(role)}" for role in ROLES)
     return {
-        MAIN: f"{start} --conformance --session-grace 1s",
-        "keys": f"env OJS_KEYS={keys} {start}",
+        MAIN: f"{start} --conformance --session-grace 1s {GRPC}",
+        "keys": f"env OJS_KEYS={keys} {start} {GRPC}",
         "strict": f"{start} --strict",
         "brief": f"{start} {BRIEF}",
         "hooks": f"{start} {HOOKS}",
@@ -104,6 +105,7 @@ def variants(start: str) -> dict[str, str]:
         "jobmanager": f"{start} --profile jobmanager {TIMES}",
         "jobmanager_keys": f"env OJS_KEYS={keys} {start} --profile jobmanager",
         "jobmanager_sessions": f"{start} --profile jobmanager --session-grace 1s",
+        "zeebe": f"{start} --profile zeebe {GRPC}",
         "disordered": f"{start} {DISORDERED}",
     }
 

@@ -1,0 +1,372 @@
+"""Cases of `ojs.v1.OJSService`: the calls of OJS over gRPC."""
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from conformance.case import case
+from conformance.cases.access import key_of
+from conformance.reply import Record, Reply
+from conformance.stage import Stage
+from conformance.statuses import Status
+from conformance.variants import MAIN
+
+if TYPE_CHECKING:
+    from conformance.rpc.client import Stub
+
+# Up to here doubles have every whole number.
+EXACT = 2**53
+_DOMAIN = "openjobspec.org"
+
+
+async def enqueued(ojs: "Stub", queue: str, *args: Any, **options: Any) -> Record:
+    """Enqueue a job, which must be accepted."""
+    reply = await ojs.call(
+        "Enqueue", type="test.case", args=list(args), options={"queue": queue, **options}
+    )
+    job: Record = reply.expect(Status.OK)["job"]
+    return job
+
+
+async def fetched(ojs: "Stub", queue: str, count: int = 1) -> list[Record]:
+    """FETCH so many jobs at most."""
+    reply = await ojs.call("Fetch", queues=[queue], count=count, worker_id="w")
+    jobs: list[Record] = reply.expect(Status.OK)["jobs"]
+    return jobs
+
+
+def refused(reply: Reply, status: Status, code: str) -> Reply:
+    """Demand a refusal with this status and the code of OJS."""
+    return reply.error(status, code).expect(
+        None,
+        {
+            "error.domain": _DOMAIN,
+            "error.details.request_id": "string:nonempty",
+            "error.details.retryable": {"$in": ["true", "false"]},
+        },
+    )
+
+
+@case("OJS-GRP-001", "OJS-GRP-002", "OJS-GRP-012", grpc=True)
+async def two_bindings(stage: Stage) -> None:
+    """What is stored by one binding is shown by the other, and both manifests name gRPC."""
+    queue = stage.name()
+    async with stage.rpcs(x_ojs_request_id="mine-1") as ojs:
+        job = await enqueued(ojs, queue, 1, "b", None, {"c": [True]}, priority=5, tags=["x"])
+        kept = await stage.look(job["id"])
+        wanted = {
+            "type": "test.case",
+            "queue": queue,
+            "args": [1, "b", None, {"c": [True]}],
+            "priority": 5,
+            "tags": ["x"],
+            "state": "available",
+        }
+        for name, value in wanted.items():
+            stage.equal(kept[name], value, name)
+        other = await stage.enqueue(queue, args=[2], timeout_ms=90_000)
+        shown = await ojs.call("GetJob", job_id=other["id"])
+        shown.expect(
+            Status.OK,
+            {
+                "job.id": other["id"],
+                "job.queue": queue,
+                "job.args": [2],
+                "job.state": "JOB_STATE_AVAILABLE",
+                "job.timeout": "90s",
+                "job.specversion": "1.0",
+            },
+        )
+        stage.equal(shown.headers.get("x-ojs-request-id"), "mine-1", "x-ojs-request-id")
+        version = shown.headers.get("x-ojs-server-version")
+        stage.check(bool(version), "x-ojs-server-version", version)
+        (await ojs.call("Manifest")).expect(Status.OK, {"protocols": "contains:grpc"})
+        (await stage.get("/ojs/manifest")).expect(200, {"protocols": "contains:grpc"})
+    async with stage.rpcs() as nameless:
+        reply = await nameless.call("Health")
+        reply.expect(Status.OK, {"status": "HEALTH_STATUS_OK", "timestamp": "string:nonempty"})
+        stage.check(bool(reply.headers.get("x-ojs-request-id")), "an id that is made", "none")
+
+
+@case("OJS-GRP-001", grpc=True)
+async def jobs_and_queues(stage: Stage) -> None:
+    """Jobs are handed out, settled, cancelled and revived; queues are counted and paused."""
+    queue = stage.name()
+    async with stage.rpcs() as ojs:
+        done, failed, late, never = [await enqueued(ojs, queue, number) for number in range(4)]
+        (await ojs.call("CancelJob", job_id=never["id"])).expect(
+            Status.OK, {"job.state": "JOB_STATE_CANCELLED"}
+        )
+        held = await fetched(ojs, queue, 3)
+        stage.equal([job["id"] for job in held], [one["id"] for one in (done, failed, late)], "ids")
+        stage.equal({job["state"] for job in held} == {"JOB_STATE_ACTIVE"}, True, "all active")
+        beat = await ojs.call("Heartbeat", id=done["id"], worker_id="w", extend_by="7200s")
+        beat.expect(Status.OK, {"directed_state": "WORKER_STATE_RUNNING", "new_deadline": "exists"})
+        (await ojs.call("Ack", job_id=done["id"], result={"n": 1})).expect(
+            Status.OK, {"acknowledged": True}
+        )
+        error = {"code": "no_route", "message": "none", "retryable": False}
+        for job in (failed, late):
+            (await ojs.call("Nack", job_id=job["id"], error=error)).expect(
+                Status.OK, {"state": "JOB_STATE_DISCARDED"}
+            )
+        (await ojs.call("GetJob", job_id=done["id"])).expect(
+            Status.OK, {"job.state": "JOB_STATE_COMPLETED", "job.result": {"n": 1}}
+        )
+        dead = (await ojs.call("ListDeadLetter", queue=queue, limit=10)).expect(
+            Status.OK, {"jobs": {"$size": 2}, "total_count": "2"}
+        )
+        stage.equal(dead["jobs"][0]["errors"][0]["code"], "no_route", "the code of the error")
+        (await ojs.call("RetryDeadLetter", job_id=failed["id"])).expect(
+            Status.OK, {"job.state": "JOB_STATE_AVAILABLE"}
+        )
+        (await ojs.call("DeleteDeadLetter", job_id=late["id"])).expect(Status.OK)
+        (await ojs.call("PauseQueue", queue=queue)).expect(Status.OK)
+        (await ojs.call("QueueStats", queue=queue)).expect(
+            Status.OK,
+            {"queue": queue, "stats.paused": True, "stats.available": "1", "stats.active": "0"},
+        )
+        stage.equal(await fetched(ojs, queue), [], "jobs of a paused queue")
+        (await ojs.call("ResumeQueue", queue=queue)).expect(Status.OK)
+        stage.equal([job["id"] for job in await fetched(ojs, queue)], [failed["id"]], "jobs")
+        listed = (await ojs.call("ListQueues", limit=1)).expect(Status.OK, {"queues": {"$size": 1}})
+        stage.check(bool(listed["queues"][0]["name"]), "the name of a queue", listed.text)
+
+
+@case("OJS-GRP-001", grpc=True)
+async def workflows_and_cron(stage: Stage) -> None:
+    """Workflows run by what their steps depend on; cron entries come and go."""
+    queue, name = stage.name(), stage.name("cron")
+    options = {"queue": queue}
+    steps = [
+        {"id": "pay", "type": "test.pay", "args": [1], "options": options},
+        {"id": "send", "type": "test.send", "depends_on": ["pay"], "options": options},
+    ]
+    async with stage.rpcs() as ojs:
+        made = (await ojs.call("CreateWorkflow", name="order", steps=steps)).expect(
+            Status.OK, {"workflow.state": "WORKFLOW_STATE_RUNNING", "workflow.name": "order"}
+        )
+        flow = made["workflow.id"]
+        (job,) = await fetched(ojs, queue)
+        stage.equal((job["type"], job["workflow_id"]) == ("test.pay", flow), True, "the first step")
+        (await ojs.call("Ack", job_id=job["id"])).expect(Status.OK)
+        shown = (await ojs.call("GetWorkflow", workflow_id=flow)).expect(Status.OK)
+        found = {step["id"]: step["state"] for step in shown["workflow.steps"]}
+        stage.equal(found["pay"], "WORKFLOW_STEP_STATE_COMPLETED", "the state of the first step")
+        (await ojs.call("CancelWorkflow", workflow_id=flow)).expect(
+            Status.OK, {"workflow.state": "WORKFLOW_STATE_CANCELLED"}
+        )
+        entry = {"name": name, "cron": "0 9 * * *", "timezone": "Europe/Berlin"}
+        (await ojs.call("RegisterCron", **entry, type="test.case", options=options)).expect(
+            Status.OK, {"name": name, "next_run_at": "string:nonempty"}
+        )
+        listed = (await ojs.call("ListCron")).expect(Status.OK)
+        (mine,) = [one for one in listed["entries"] if one["name"] == name]
+        for member, value in entry.items():
+            stage.equal(mine[member], value, member)
+        stage.equal(mine["options"]["queue"], queue, "queue")
+        (await ojs.call("UnregisterCron", name=name)).expect(Status.OK)
+        refused(await ojs.call("UnregisterCron", name=name), Status.NOT_FOUND, "not_found")
+
+
+@case("OJS-GRP-003", grpc=True)
+async def batches(stage: Stage) -> None:
+    """Of a batch every job is stored that can be, and each other one is told of by its place."""
+    shared, own = stage.name(), stage.name()
+    jobs = [
+        {"type": "test.case", "args": [1]},
+        {"type": "Not A Type"},
+        {"type": "test.case", "options": {"queue": own}},
+    ]
+    defaults = {"queue": shared, "priority": 3}
+    async with stage.rpcs() as ojs:
+        reply = (await ojs.call("EnqueueBatch", jobs=jobs, default_options=defaults)).expect(
+            Status.OK, {"count": 2, "jobs": {"$size": 2}, "errors.1.code": "string:nonempty"}
+        )
+        stage.equal(list(reply["errors"]), ["1"], "the places of what was refused")
+        for job, queue in zip(reply["jobs"], (shared, own), strict=True):
+            stage.equal([job["queue"], job["priority"]], [queue, 3], "queue and priority")
+
+
+@case("OJS-GRP-004", grpc=True)
+async def unset_fields(stage: Stage) -> None:
+    """What is not set says nothing, but for the jitter of a retry policy that is given."""
+    async with stage.rpcs() as ojs:
+        queue = stage.name()
+        plain = await stage.look(await enqueued(ojs, queue))
+        usual = await stage.look(await stage.enqueue(queue))
+        for name in ("priority", "max_attempts", "retry"):
+            stage.equal(plain.get(name), usual.get(name), name)
+        steady = await stage.look(await enqueued(ojs, queue, retry={"max_attempts": 7}))
+        stage.equal(steady["max_attempts"], 7, "max_attempts")
+        stage.equal(steady["retry"]["jitter"], False, "jitter")
+        timed = await stage.look(await enqueued(ojs, queue, priority=0, trace_id="", tags=[]))
+        stage.equal(timed["priority"], usual["priority"], "priority")
+
+
+@case("OJS-GRP-005", grpc=True)
+async def numbers(stage: Stage) -> None:
+    """Whole numbers that doubles round are refused in, and refused out: nothing is rounded."""
+    queue = stage.name()
+    async with stage.rpcs() as ojs:
+        stage.equal((await enqueued(ojs, queue, EXACT))["args"], [EXACT], "args")
+        await fetched(ojs, queue)
+        wrong = await ojs.call("Enqueue", type="test.case", args=[EXACT * 2.0])
+        refused(wrong, Status.INVALID_ARGUMENT, "invalid_request")
+        stage.check("args[0]" in wrong["error.message"], "the place args[0]", wrong.text)
+        exact = await stage.enqueue(queue, args=[EXACT + 1])
+        for reply in (
+            await ojs.call("GetJob", job_id=exact["id"]),
+            await ojs.call("Fetch", queues=[queue]),
+        ):
+            refused(reply, Status.FAILED_PRECONDITION, "conflict")
+        stage.equal((await stage.take(queue))["args"], [EXACT + 1], "args over HTTP")
+
+
+@case("OJS-GRP-006", grpc=True)
+async def results(stage: Stage) -> None:
+    """A result that is no object stands in one."""
+    async with stage.rpcs() as ojs:
+        for result in ([1, 2], "text", 7):
+            job = await stage.enqueue(queue := stage.name())
+            await stage.take(queue)
+            (await stage.ack(job, result=result)).expect(200)
+            (await ojs.call("GetJob", job_id=job["id"])).expect(
+                Status.OK, {"job.result": {"value": result}}
+            )
+
+
+@case("OJS-GRP-007", grpc=True)
+async def streams_of_jobs(stage: Stage) -> None:
+    """A stream pushes as many jobs at a time as was asked for; what it did not send goes back."""
+    queue = stage.name()
+    async with stage.rpcs() as ojs:
+        ids = [(await enqueued(ojs, queue, number))["id"] for number in range(3)]
+        stream = ojs.stream("StreamJobs", queues=[queue], worker_id="w", max_concurrent=2)
+        held = [(await stream.next())["id"] for _ in range(2)]
+        async with stage.waiting(stream.next()) as (third,):
+            await asyncio.sleep(0.3)
+            stage.check(not third.done(), "two jobs at a time", "a third one")
+            (await ojs.call("QueueStats", queue=queue)).expect(
+                Status.OK, {"stats.active": "2", "stats.available": "1"}
+            )
+            (await ojs.call("Ack", job_id=held[0])).expect(Status.OK)
+            held.append((await third)["id"])
+        stage.equal(held, ids, "the jobs")
+        stream.leave()
+        single = ojs.stream("StreamJobs", queues=[other := stage.name()])
+        await single.begun()
+        made = [await enqueued(ojs, other) for _ in range(2)]
+        stage.equal((await single.next())["id"], made[0]["id"], "the job")
+        single.leave()
+        await stage.until_state(made[1], "available")
+
+
+@case("OJS-GRP-008", grpc=True)
+async def streams_of_events(stage: Stage) -> None:
+    """A stream brings what happens from then on and passes all of its filters."""
+    queue, other = stage.name(), stage.name()
+    async with stage.rpcs() as ojs:
+        before = await enqueued(ojs, queue)
+        kinds = ["job.enqueued", "job.completed"]
+        stream = ojs.stream("StreamEvents", queues=[queue], event_types=kinds)
+        about = ojs.stream("StreamEvents", job_id=before["id"])
+        await asyncio.gather(stream.begun(), about.begun())
+        await asyncio.sleep(0.3)  # nothing tells when it follows
+        await enqueued(ojs, other)
+        job = await enqueued(ojs, queue)
+        await fetched(ojs, queue)
+        (await ojs.call("Ack", job_id=before["id"])).expect(Status.OK)
+        told = [await stream.next() for _ in range(2)]
+        stage.equal(
+            [[event["type"], event["job_id"], event["queue"]] for event in told],
+            [["job.enqueued", job["id"], queue], ["job.completed", before["id"], queue]],
+            "the events",
+        )
+        stage.check(bool(told[0]["timestamp"]), "a timestamp", told[0])
+        while (event := await about.next())["type"] != "job.completed":
+            stage.equal(event["job_id"], before["id"], "the job of an event")
+        stream.leave()
+        about.leave()
+
+
+@case("OJS-GRP-009", grpc=True, own_server=MAIN)
+async def a_stop(stage: Stage) -> None:
+    """A server that stops ends its streams with UNAVAILABLE."""
+    assert stage.process is not None
+    async with stage.rpcs() as ojs:
+        streams = [ojs.stream("StreamJobs", queues=["default"]), ojs.stream("StreamEvents")]
+        await asyncio.gather(*(stream.begun() for stream in streams))
+        await asyncio.sleep(0.3)  # nothing tells when it waits
+        stage.process.terminate()
+        for stream in streams:
+            ended = await stream.end()
+            refused(ended, Status.UNAVAILABLE, "backend_unavailable")
+
+
+@case("OJS-GRP-010", grpc=True)
+async def refusals(stage: Stage) -> None:
+    """A refusal has the status of its code, which it names with what else HTTP says of it."""
+    queue = stage.name()
+    unique = {"key": ["type", "queue"], "on_conflict": "UNIQUE_CONFLICT_ACTION_REJECT"}
+    async with stage.rpcs(x_ojs_request_id="mine-2") as ojs:
+        unknown = await ojs.call("GetJob", job_id=stage.new_id())
+        refused(unknown, Status.NOT_FOUND, "not_found").expect(
+            None, {"error.details.request_id": "mine-2", "error.details.retryable": "false"}
+        )
+        job = await enqueued(ojs, queue, unique=unique)
+        again = await ojs.call(
+            "Enqueue", type="test.case", options={"queue": queue, "unique": unique}
+        )
+        refused(again, Status.ALREADY_EXISTS, "duplicate")
+        early = await ojs.call("Ack", job_id=job["id"])
+        refused(early, Status.FAILED_PRECONDITION, "conflict")
+        wrong = await ojs.call("Enqueue", type="Not A Type")
+        refused(wrong, Status.INVALID_ARGUMENT, "invalid_request")
+
+
+@case("OJS-GRP-010", grpc=True)
+async def a_full_queue(stage: Stage) -> None:
+    """A queue that is full is RESOURCE_EXHAUSTED, and says when to try again."""
+    queue = stage.name()
+    (await stage.call("PUT", f"queues/{queue}/config", {"backpressure": {"max_depth": 1}})).expect(
+        200
+    )
+    async with stage.rpcs() as ojs:
+        await enqueued(ojs, queue)
+        full = await ojs.call("Enqueue", type="test.case", options={"queue": queue})
+        refused(full, Status.RESOURCE_EXHAUSTED, "QUEUE_FULL").expect(
+            None, {"error.details.retryable": "true"}
+        )
+        stage.check("retry-after" in full.headers, "retry-after", full.headers)
+
+
+@case("OJS-GRP-011", grpc=True)
+async def tenants_and_keys_that_repeat(stage: Stage) -> None:
+    """A tenant sees what is its own; a request under a known idempotency key is the same one."""
+    queue = stage.name()
+    mine, other = stage.name("t"), stage.name("t")
+    async with (
+        stage.rpcs(x_ojs_tenant=mine, x_ojs_idempotency_key=stage.name("k")) as own,
+        stage.rpcs(x_ojs_tenant=other) as foreign,
+    ):
+        job = await enqueued(own, queue)
+        stage.equal((await enqueued(own, queue))["id"], job["id"], "the job of the same request")
+        refused(await foreign.call("GetJob", job_id=job["id"]), Status.NOT_FOUND, "not_found")
+        stage.equal(await fetched(foreign, queue), [], "another tenant's jobs")
+        stage.equal([one["id"] for one in await fetched(own, queue)], [job["id"]], "its own jobs")
+
+
+@case("OJS-GRP-011", grpc=True, own_server="keys")
+async def keys(stage: Stage) -> None:
+    """A key is asked for and needs the role, as over HTTP; both names of it are known."""
+    async with stage.rpcs() as nobody:
+        wrong = await nobody.call("Enqueue", type="test.case")
+        refused(wrong, Status.UNAUTHENTICATED, "unauthenticated")
+        ended = await nobody.stream("StreamJobs", queues=["default"]).end()
+        refused(ended, Status.UNAUTHENTICATED, "unauthenticated")
+    async with stage.rpcs(x_ojs_api_key=key_of("worker")) as worker:
+        wrong = await worker.call("Enqueue", type="test.case")
+        refused(wrong, Status.PERMISSION_DENIED, "permission_denied")
+        stage.equal(await fetched(worker, "default"), [], "jobs")
+    async with stage.rpcs(authorization=f"Bearer {key_of('producer')}") as producer:
+        await enqueued(producer, "default")

@@ -1,0 +1,331 @@
+"""Cases of Zeebe's gateway: jobs with keys, late completions, incidents, processes of one job."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from conformance.case import case
+from conformance.reply import Record, Reply
+from conformance.stage import Stage
+from conformance.statuses import Status
+
+if TYPE_CHECKING:
+    from conformance.rpc.client import Stub
+
+SERVICE = "gateway_protocol.Gateway"
+MINUTE = 60_000
+BRIEF_MS = 200
+LARGEST = 2**63 - 1
+# Calls that need a BPMN engine.
+UNSERVED = (
+    *("DeployProcess", "DeployResource", "DeleteResource", "PublishMessage", "BroadcastSignal"),
+    *("EvaluateDecision", "ModifyProcessInstance", "MigrateProcessInstance"),
+)
+
+
+class Gateway:
+    """A client of the gateway, and a type that nobody else uses."""
+
+    def __init__(self, stage: Stage, stub: "Stub") -> None:
+        self.stage = stage
+        self.stub = stub
+        self.type = f"Charge card: {stage.name()}"
+
+    async def start(self, **variables: Any) -> str:
+        """Start a process of the type; its key is returned."""
+        reply = await self.stub.call(
+            "CreateProcessInstance", bpmnProcessId=self.type, variables=json.dumps(variables)
+        )
+        key: str = reply.expect(Status.OK)["processInstanceKey"]
+        return key
+
+    async def activated(self, wait_ms: int = 10_000, **more: Any) -> list[Record]:
+        """The jobs of one activation, after which its stream must end."""
+        asked = {"type": self.type, "worker": "w", "timeout": MINUTE, "maxJobsToActivate": 32}
+        stream = self.stub.stream("ActivateJobs", **{**asked, "requestTimeout": wait_ms, **more})
+        if wait_ms < 0:
+            (await stream.end()).expect(Status.OK)
+            return []
+        jobs: list[Record] = (await stream.next())["jobs"]
+        (await stream.end()).expect(Status.OK)
+        return jobs
+
+    async def one(self, **more: Any) -> Record:
+        """The only job of an activation."""
+        jobs = await self.activated(**more)
+        self.stage.equal(len(jobs), 1, "the number of jobs")
+        return jobs[0]
+
+    async def none(self) -> None:
+        """Demand that no job is to be had."""
+        await self.activated(-1)
+
+    async def call(self, method: str, **members: Any) -> Reply:
+        """A call that must be accepted."""
+        return (await self.stub.call(method, **members)).expect(Status.OK)
+
+    async def refused(self, status: Status, method: str, **members: Any) -> str:
+        """A call that must be refused; the message is returned."""
+        reply = (await self.stub.call(method, **members)).expect(
+            status, {"error.message": "string:nonempty"}
+        )
+        message: str = reply["error.message"]
+        return message
+
+
+@asynccontextmanager
+async def gateway(stage: Stage) -> AsyncIterator[Gateway]:
+    """Connect to the gateway."""
+    async with stage.rpcs(SERVICE) as stub:
+        yield Gateway(stage, stub)
+
+
+def variables_of(job: Record) -> Any:
+    """The variables of a job, as a client reads them."""
+    return json.loads(job["variables"])
+
+
+@case("OJS-ZEE-001", "OJS-ZEE-005", grpc=True)
+async def keys(stage: Stage) -> None:
+    """A job has one key to its end, above those before, for whatever is asked of it."""
+    async with gateway(stage) as zeebe:
+        made = [await zeebe.start() for _ in range(3)]
+        numbers = [int(key) for key in made]
+        stage.check(numbers == sorted(set(numbers)), "keys that rise", numbers)
+        jobs = await zeebe.activated()
+        stage.equal([job["key"] for job in jobs], made, "the keys")
+        first = jobs[0]
+        for name in ("processInstanceKey", "elementInstanceKey"):
+            stage.equal(first[name], first["key"], name)
+        stage.equal([job["retries"] for job in jobs], [3, 3, 3], "retries")
+        await zeebe.call("FailJob", jobKey=first["key"], retries=2)
+        again = await zeebe.one()
+        stage.equal([again["key"], again["retries"]], [first["key"], 2], "key and retries")
+
+
+@case("OJS-ZEE-002", "OJS-ZEE-004", grpc=True)
+async def jobs_of_all_queues(stage: Stage) -> None:
+    """Jobs of one type are activated from all queues, with their variables and headers."""
+    kind = stage.name("mail")
+    async with gateway(stage) as zeebe:
+        meta = {"custom_headers": {"template": "hello"}}
+        for queue in (stage.name(), stage.name()):
+            members = {"type": kind, "queue": queue, "meta": meta}
+            (await stage.push(**members, args=[{"to": "a", "n": 1}])).expect(201)
+        for job in await zeebe.activated(type=kind):
+            stage.equal(variables_of(job), {"to": "a", "n": 1}, "variables")
+            stage.equal(json.loads(job["customHeaders"]), {"template": "hello"}, "headers")
+            stage.equal([job["type"], job["worker"]], [kind, "w"], "type and worker")
+        (await stage.push(type=kind, args=[1, 2])).expect(201)
+        stage.equal(variables_of(await zeebe.one(type=kind)), {"args": [1, 2]}, "variables")
+
+
+@case("OJS-ZEE-002", grpc=True)
+async def activation(stage: Stage) -> None:
+    """An activation waits as long as it says, takes as many as it says, and says all it must."""
+    async with gateway(stage) as zeebe:
+        await zeebe.none()
+        async with stage.waiting(zeebe.one()) as (waiting,):
+            await asyncio.sleep(0.2)
+            key = await zeebe.start()
+            stage.equal((await waiting)["key"], key, "the key")
+        made = [await zeebe.start() for _ in range(3)]
+        few = await zeebe.activated(maxJobsToActivate=2)
+        stage.equal([job["key"] for job in few], made[:2], "the keys")
+        right = {"type": zeebe.type, "worker": "w", "timeout": 1000, "maxJobsToActivate": 1}
+        for name, value in (
+            *(("type", ""), ("type", "  "), ("worker", "")),
+            *(("timeout", 0), ("timeout", -1), ("maxJobsToActivate", 0)),
+        ):
+            stream = zeebe.stub.stream("ActivateJobs", **{**right, name: value})
+            (await stream.end()).expect(Status.INVALID_ARGUMENT)
+
+
+@case("OJS-ZEE-003", grpc=True)
+async def streams(stage: Stage) -> None:
+    """A stream is pushed jobs as they come, and what comes after its end waits for others."""
+    async with gateway(stage) as zeebe:
+        asked = {"type": zeebe.type, "worker": "w", "timeout": MINUTE}
+        stream = zeebe.stub.stream("StreamActivatedJobs", **asked)
+        await stream.begun()
+        made = [await zeebe.start() for _ in range(3)]
+        pushed = [(await stream.next())["key"] for _ in made]
+        stage.equal(pushed, made, "the keys")
+        stream.leave()
+        await asyncio.sleep(0.3)  # nothing tells when the server knows
+        key = await zeebe.start()
+        stage.equal((await zeebe.one())["key"], key, "the key")
+
+
+@case("OJS-ZEE-004", grpc=True)
+async def variables(stage: Stage) -> None:
+    """Whole numbers of 64 bits keep their digits, and longer ones are refused."""
+    async with gateway(stage) as zeebe:
+        text = f'{{"order":{LARGEST},"deep":{{"list":[{-LARGEST},1.5]}}}}'
+        await zeebe.call("CreateProcessInstance", bpmnProcessId=zeebe.type, variables=text)
+        job = await zeebe.one()
+        stage.equal(variables_of(job), json.loads(text), "variables")
+        for wrong in (f'{{"order":{2**64}}}', '{"order"', "[1]"):
+            await zeebe.refused(
+                Status.INVALID_ARGUMENT,
+                "CreateProcessInstance",
+                bpmnProcessId=zeebe.type,
+                variables=wrong,
+            )
+
+
+@case("OJS-ZEE-006", grpc=True)
+async def completions(stage: Stage) -> None:
+    """A completion counts after the timeout, too, until another one; its variables are merged."""
+    async with gateway(stage) as zeebe:
+        key = await zeebe.start(a=1, b=1)
+        await zeebe.one(timeout=BRIEF_MS)
+        stage.equal((await zeebe.one(timeout=BRIEF_MS))["key"], key, "the key")
+        await zeebe.call("CompleteJob", jobKey=key, variables='{"b":2,"c":3}')
+        await zeebe.refused(Status.NOT_FOUND, "CompleteJob", jobKey=key)
+        await zeebe.refused(Status.NOT_FOUND, "CompleteJob", jobKey="77")
+        await zeebe.none()
+
+
+@case("OJS-ZEE-007", grpc=True)
+async def failures(stage: Stage) -> None:
+    """A failure sets the retries, backs off and leaves variables; without retries it is final."""
+    async with gateway(stage) as zeebe:
+        key = await zeebe.start(a=1)
+        await zeebe.one()
+        failing = {"jobKey": key, "retries": 7, "errorMessage": "no", "retryBackOff": 900}
+        await zeebe.call("FailJob", **failing, variables='{"b":2}')
+        await zeebe.none()
+        again = await zeebe.one()
+        stage.equal([again["key"], again["retries"]], [key, 7], "key and retries")
+        stage.equal(variables_of(again), {"a": 1, "b": 2}, "variables")
+        await zeebe.call("FailJob", jobKey=key, retries=0, errorMessage="no more")
+        await zeebe.none()
+        await zeebe.refused(Status.FAILED_PRECONDITION, "FailJob", jobKey=key, retries=1)
+        await zeebe.refused(Status.NOT_FOUND, "FailJob", jobKey="77", retries=1)
+
+
+@case("OJS-ZEE-008", grpc=True)
+async def incidents(stage: Stage) -> None:
+    """An error is an incident: calls on the job are refused until it is resolved."""
+    async with gateway(stage) as zeebe:
+        kind = stage.name("pay")
+        (await stage.push(type=kind, queue=(queue := stage.name()))).expect(201)
+        key = (await zeebe.one(type=kind))["key"]
+        await zeebe.call("ThrowError", jobKey=key, errorCode="NO_FUNDS", errorMessage="empty")
+        await zeebe.refused(Status.FAILED_PRECONDITION, "CompleteJob", jobKey=key)
+        dead = (await stage.get("dead-letter", queue=queue)).expect(200, {"jobs": {"$size": 1}})
+        stage.equal(dead["jobs"][0]["error"]["code"], "NO_FUNDS", "the code of the error")
+        await zeebe.call("ResolveIncident", incidentKey=key)
+        again = await zeebe.one(type=kind)
+        stage.equal(again["key"], key, "the key")
+        stage.check(again["retries"] > 0, "retries", again["retries"])
+        await zeebe.refused(Status.NOT_FOUND, "ResolveIncident", incidentKey="77")
+
+
+@case("OJS-ZEE-009", grpc=True)
+async def updates(stage: Stage) -> None:
+    """Retries, the timeout and variables are changed where the job is."""
+    async with gateway(stage) as zeebe:
+        key = await zeebe.start(a=1, b=1)
+        await zeebe.call("SetVariables", elementInstanceKey=key, variables='{"b":2}')
+        await zeebe.call("UpdateJobRetries", jobKey=key, retries=8)
+        job = await zeebe.one(timeout=1000)
+        stage.equal(variables_of(job), {"a": 1, "b": 2}, "variables")
+        stage.equal(job["retries"], 8, "retries")
+        await zeebe.call("UpdateJobTimeout", jobKey=key, timeout=MINUTE)
+        await asyncio.sleep(1.3)
+        await zeebe.none()
+        await zeebe.call("UpdateJobTimeout", jobKey=key, timeout=BRIEF_MS)
+        stage.equal((await zeebe.one())["key"], key, "the key")
+        await zeebe.refused(Status.INVALID_ARGUMENT, "UpdateJobRetries", jobKey=key, retries=0)
+        await zeebe.refused(Status.NOT_FOUND, "UpdateJobRetries", jobKey="77", retries=1)
+
+
+@case("OJS-ZEE-006", "OJS-ZEE-010", grpc=True)
+async def processes(stage: Stage) -> None:
+    """A process is one job; who wants its result waits for the variables at its end."""
+    async with gateway(stage) as zeebe:
+        request = {"bpmnProcessId": zeebe.type, "variables": '{"a":1,"b":1}'}
+        waiting = zeebe.call(
+            "CreateProcessInstanceWithResult", request=request, requestTimeout=10_000
+        )
+        async with stage.waiting(waiting) as (result,):
+            job = await zeebe.one()
+            await zeebe.call("CompleteJob", jobKey=job["key"], variables='{"b":2}')
+            told = await result
+        stage.equal(json.loads(told["variables"]), {"a": 1, "b": 2}, "variables")
+        stage.equal(told["processInstanceKey"], job["key"], "the key")
+        stage.equal([told["version"], told["bpmnProcessId"]], [1, zeebe.type], "the process")
+        await zeebe.refused(
+            Status.DEADLINE_EXCEEDED,
+            "CreateProcessInstanceWithResult",
+            request={"bpmnProcessId": stage.name("other")},
+            requestTimeout=1,
+        )
+        key = await zeebe.start()
+        await zeebe.call("CancelProcessInstance", processInstanceKey=key)
+        await zeebe.none()
+        await zeebe.refused(Status.NOT_FOUND, "CancelProcessInstance", processInstanceKey=key)
+        await zeebe.refused(
+            Status.NOT_FOUND, "CreateProcessInstance", bpmnProcessId=zeebe.type, version=2
+        )
+
+
+@case("OJS-ZEE-011", grpc=True)
+async def what_is_not_served(stage: Stage) -> None:
+    """What needs a BPMN engine is refused with a sentence; the topology is one broker's."""
+    async with gateway(stage) as zeebe:
+        for method in UNSERVED:
+            told = await zeebe.refused(Status.UNIMPLEMENTED, method)
+            stage.check(len(told.split()) > 3, "a sentence that says what to use", told)
+        topology = await zeebe.call("Topology")
+        topology.expect(None, {"brokers": {"$size": 1}, "brokers[0].partitions": {"$size": 1}})
+        version = topology["gatewayVersion"]
+        stage.check(version.startswith("8."), "a version of 8", version)
+
+
+@case("OJS-ZEE-012", own_server="zeebe")
+async def rest(stage: Stage) -> None:
+    """Jobs are activated and ended by Camunda's REST calls, with texts for keys."""
+    asked = {"type": "pay", "worker": "w", "timeout": MINUTE, "maxJobsToActivate": 5}
+
+    async def started(**variables: Any) -> str:
+        body = {"processDefinitionId": "pay", "variables": variables}
+        made = (await stage.post("/v2/process-instances", body)).expect(200)
+        key: str = made["processInstanceKey"]
+        return key
+
+    async def activated() -> list[Record]:
+        reply = await stage.post("/v2/jobs/activation", {**asked, "requestTimeout": -1})
+        jobs: list[Record] = reply.expect(200)["jobs"]
+        return jobs
+
+    key = await started(order=LARGEST)
+    (job,) = await activated()
+    stage.equal([job["jobKey"], job["retries"]], [key, 3], "key and retries")
+    stage.equal(job["variables"], {"order": LARGEST}, "variables")
+    (await stage.post(f"/v2/jobs/{key}/completion", {"variables": {"b": 1}})).expect(204)
+    again = await stage.post(f"/v2/jobs/{key}/completion", {})
+    again.expect(404, {"status": 404, "title": "string:nonempty", "detail": "string:nonempty"})
+    stage.equal(again.headers.get("content-type"), "application/problem+json", "content-type")
+    key = await started(a=1)
+    variables = {"variables": {"b": 2}}
+    (await stage.call("PUT", f"/v2/element-instances/{key}/variables", variables)).expect(204)
+    stage.equal((await activated())[0]["variables"], {"a": 1, "b": 2}, "variables")
+    (await stage.post(f"/v2/jobs/{key}/failure", {"errorMessage": "no"})).expect(204)
+    stage.equal(await activated(), [], "jobs of an incident")
+    (await stage.post(f"/v2/jobs/{key}/completion", {})).expect(409)
+    change = {"changeset": {"retries": 2}}
+    (await stage.call("PATCH", f"/v2/jobs/{key}", change)).expect(204)
+    (await stage.post(f"/v2/incidents/{key}/resolution", {})).expect(204)
+    stage.equal([job["retries"] for job in await activated()], [2], "retries")
+    (await stage.post(f"/v2/jobs/{key}/error", {"errorCode": "NO_FUNDS"})).expect(204)
+    (await stage.get("/v2/topology")).expect(200, {"brokers": {"$size": 1}})
+    other = await started()
+    (await stage.post(f"/v2/process-instances/{other}/cancellation", {})).expect(204)
+    stage.equal(await activated(), [], "jobs of a cancelled process")
+    wrong = await stage.post("/v2/jobs/activation", {**asked, "timeout": 0})
+    wrong.expect(400, {"status": 400})
