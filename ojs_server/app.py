@@ -15,6 +15,7 @@ from ojs_server.domain.happened import Happened
 from ojs_server.environment import Environment, machine
 from ojs_server.http import sockets, statistics
 from ojs_server.http.body_budget import BodyBudget
+from ojs_server.http.dispatch import Dispatcher, Exchange
 from ojs_server.http.gate import Gate
 from ojs_server.http.inventory import Inventories
 from ojs_server.http.routes import SOCKETIO, Route, routes_of
@@ -46,6 +47,7 @@ class Server:
     services: Services
     routes: tuple[Route, ...]
     gate: Gate
+    _dispatcher: Dispatcher
 
     def __init__(
         self,
@@ -73,6 +75,10 @@ class Server:
         self.engine.endings.close()
         self.engine.tail.close()
         self.engine.rooms.close()
+
+    def take(self, exchange: Exchange, body: bytes) -> bool:
+        """Carry out a request that has come whole if it is a hot call; tell whether it is."""
+        return self._dispatcher.take(exchange, body)
 
     def _heard(self, queues: Mapping[str, int] | None) -> None:
         """Another node has made jobs available; None when nobody knows where."""
@@ -130,6 +136,7 @@ class Server:
         self.services = self._services(outbound, deliver, housekeeping)
         self.routes = self._routes()
         self.gate = Gate(self.services, self.routes)
+        self._dispatcher = Dispatcher(self.gate, self.routes)
         loops = Loops()
         if self._socket_server is not None:
             self.socketio = self._socket_server(self.services)

@@ -116,7 +116,7 @@ def serve(
         settings.max_connections, raised_limit(), others=settings.webhook_concurrency
     )
     # uvicorn calls it as it would a class.
-    protocol: Any = partial(BoundedHttp, crowd=Crowd(most), ports=server.ports)
+    protocol: Any = partial(BoundedHttp, crowd=Crowd(most), ports=server.ports, take=server.take)
     config = uvicorn.Config(
         Application(server),
         host=settings.host,

@@ -24,9 +24,9 @@ from grpc.aio import ServicerContext
 from ojs_server import __version__
 from ojs_server.domain.errors import MalformedPayload, Unavailable
 from ojs_server.grpc.errors import refusal_of
+from ojs_server.http.admission import prove
 from ojs_server.http.call import Answer, Call, RequestIds
-from ojs_server.http.dialects import PLAIN_JSON, tenant_header
-from ojs_server.http.passing import Passed, admit
+from ojs_server.http.dialects import PLAIN_JSON
 from ojs_server.http.routes import Route
 from ojs_server.http.services import Services
 from ojs_wire import codes
@@ -115,17 +115,7 @@ class Rpc:
         call = Call(scope, _receiving(body, self.left), self.server)
         call.request_id, call.sent_request_id = self.request_id, self._sent_request_id
         call.params, call.media_type = asked.params, PLAIN_JSON
-        authorization = headers.get(b"authorization")
-        passed = Passed(
-            self._sent_request_id,
-            route,
-            asked.params,
-            authorization,
-            tenant_header(call),
-            PLAIN_JSON,
-            "",
-        )
-        admit(call, passed)
+        prove(call, route)
         return call
 
     async def write(self, message: Message) -> bool:

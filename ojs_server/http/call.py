@@ -22,12 +22,6 @@ MEDIA_TYPES: Final = ("application/openjobspec+json", "application/json")
 # The extension of a server that sends a whole answer at once: status, lines of the head, body, and
 # whether the connection may stay open.
 ANSWER: Final = "ojs.answer"
-# The extension of a server that knows a request's head from before: its whole body, and a place
-# for what only depends on the head.
-REMEMBERED: Final = "ojs.remembered"
-# What is noted of a head for the server: what takes the next requests that say it, without the
-# messages of ASGI.
-SHORTCUT: Final = "ojs.shortcut"
 # The extension of a server that sends a WebSocket several texts at once.
 TEXTS: Final = "ojs.texts"
 # The extension of a request whose server waits for the rest of its body no longer: the error.
@@ -35,11 +29,6 @@ GIVEN_UP: Final = "ojs.given-up"
 # As they are nearly always written.
 _USUAL_TYPES: Final = {None, *(name.encode() for name in MEDIA_TYPES)}
 ANONYMOUS: Final = ""
-# What is noted of a head with the limit within which bodies that follow it are fit to be read.
-_FITS: Final = "fits"
-# The same for the limit of most calls.
-FITS: Final = (_FITS, None)
-_HEADERS: Final = "headers"
 
 
 class Disconnected(Exception):
@@ -81,13 +70,10 @@ class Call:
     for_page = ""
     # What its answer is, unless the handler says something else; None where that is still unknown.
     media_type: str | None = None
-    # What was found out of the head alone, for the next request with the same.
-    noted: dict[Any, Any]
     # As they came; names in lower case, the last of each name.
     headers: Mapping[bytes, bytes]
     # How an answer is sent at once; None where the server cannot.
     send_whole: Callable[[int, bytes, bytes, bool], Awaitable[None]] | None = None
-    _whole: bytes | None = None
     # What its body takes of the budget for large ones.
     held = 0
 
@@ -98,15 +84,7 @@ class Call:
         extensions = scope.get("extensions") or {}
         if ANSWER in extensions:
             self.send_whole = extensions[ANSWER]["send"]
-        if REMEMBERED not in extensions:
-            self.noted = {}
-            self.headers = dict(scope["headers"])
-            return
-        remembered = extensions[REMEMBERED]
-        self._whole, noted = remembered["body"], remembered["noted"]
-        if _HEADERS not in noted:
-            noted[_HEADERS] = dict(scope["headers"])
-        self.noted, self.headers = noted, noted[_HEADERS]
+        self.headers = dict(scope["headers"])
 
     def header(self, name: bytes) -> str | None:
         """A header's value as text; names in lower case."""
@@ -123,13 +101,16 @@ class Call:
 
     async def optional_json(self) -> Any:
         """The body as JSON, an empty object where there is none."""
-        body = await self.body()
-        return parsed(body) if body.strip() else {}
+        return parsed_if_any(await self.body())
 
     async def read(self, wanted: type[Wanted], *, optional: bool = False) -> Wanted:
         """The body as one of the wire's requests."""
+        return self.parsed(await self.body(), wanted, optional=optional)
+
+    def parsed(self, body: bytes, wanted: type[Wanted], *, optional: bool = False) -> Wanted:
+        """A body as one of the wire's requests."""
         # Not straight into its type: what a type leaves out would not be read, however bad it is.
-        return self.typed(await (self.optional_json() if optional else self.json()), wanted)
+        return self.typed(parsed_if_any(body) if optional else parsed(body), wanted)
 
     def typed(self, value: Mapping[str, Any], wanted: type[Wanted]) -> Wanted:
         """A JSON object as one of the wire's requests, or as a part of one."""
@@ -152,22 +133,7 @@ class Call:
     async def body(self, limit: int | None = None, *, of_any_type: bool = False) -> bytes:
         """The body as it came, no larger than `limit`, and JSON by its type unless any type will
         do."""
-        if self._whole is not None and (_FITS, limit) in self.noted:
-            return self._whole
-        length = self.headers.get(b"content-length", b"0")
-        # What is empty is of no type, whatever its head says.
-        is_empty = length == b"0" and b"transfer-encoding" not in self.headers
-        any_type = of_any_type or is_empty
-        if self.headers.get(b"content-type") not in _USUAL_TYPES and not any_type:
-            self._check_media_type()
-        if b"content-encoding" in self.headers:
-            self._check_encoding()
-        most = self.server.settings.max_body_bytes
-        within = most if limit is None else min(limit, most)
-        if not (length.isdigit() and len(length) < 20 and int(length) <= within):
-            raise _too_large(within)
-        # Its type, its encoding and its length are said by the head.
-        self.noted[_FITS, limit] = True
+        within = self.check_body(limit, of_any_type=of_any_type)
         pieces: list[bytes] = []
         size = 0
         while True:
@@ -186,6 +152,23 @@ class Call:
             pieces.append(piece)
             if GIVEN_UP in (self.scope.get("extensions") or {}):
                 raise self.scope["extensions"][GIVEN_UP]["why"]
+
+    def check_body(self, limit: int | None = None, *, of_any_type: bool = False) -> int:
+        """Refuse a body for what the head says of it; returns how large it may be."""
+        headers = self.headers
+        length = headers.get(b"content-length", b"0")
+        # What is empty is of no type, whatever its head says.
+        is_empty = length == b"0" and b"transfer-encoding" not in headers
+        any_type = of_any_type or is_empty
+        if headers.get(b"content-type") not in _USUAL_TYPES and not any_type:
+            self._check_media_type()
+        if b"content-encoding" in headers:
+            self._check_encoding()
+        most = self.server.settings.max_body_bytes
+        within = most if limit is None else min(limit, most)
+        if not (length.isdigit() and len(length) < 20 and int(length) <= within):
+            raise _too_large(within)
+        return within
 
     def _check_media_type(self) -> None:
         given = self.header(b"content-type")
@@ -239,6 +222,11 @@ def parsed(body: bytes) -> Any:
     if not isinstance(value, dict):
         raise MalformedPayload(f"the body must be a JSON object, not {kind_of(value)}")
     return value
+
+
+def parsed_if_any(body: bytes) -> Any:
+    """A body as a JSON object, an empty one where there is none."""
+    return parsed(body) if body.strip() else {}
 
 
 def _read_again(value: Mapping[str, Any], wanted: type[Wanted]) -> Wanted:

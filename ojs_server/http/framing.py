@@ -5,12 +5,11 @@ around bodies is bounded: heads, and what may follow the chunks of a body, which
 What is refused here is refused in its turn, behind the answers to the requests before it.
 """
 
+import asyncio
 from typing import Any, Final, NoReturn
 
 import httptools
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-
-from ojs_server.http.cycle import WholeCycle
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 MAX_HEAD: Final = 64 * 1024
 
@@ -50,11 +49,11 @@ class FramedHttp(HttpToolsProtocol):
         """Take what came to the parser."""
         if self._ended:
             return
-        self._unset_keepalive_if_required()
         self._unread += len(data)
         try:
             self._feed(data)
         except httptools.HttpParserUpgrade:
+            self._unset_keepalive_if_required()
             self.handle_websocket_upgrade()
         except httptools.HttpParserError:
             self.logger.warning("Invalid HTTP request received.")
@@ -175,8 +174,20 @@ class FramedHttp(HttpToolsProtocol):
 
     def _refuse_later(self, status: int, message: str) -> None:
         """A request of its own, so that it has its turn among the others."""
-        turn = self.cycle = WholeCycle(self, b"")
-        turn.scope, turn.body = self.scope, bytearray()
+        turn = self.cycle = RequestResponseCycle(
+            scope=self.scope,
+            transport=self.transport,
+            flow=self.flow,
+            logger=self.logger,
+            access_logger=self.access_logger,
+            access_log=self.access_log,
+            default_headers=self.server_state.default_headers,
+            message_event=asyncio.Event(),
+            expect_100_continue=False,
+            keep_alive=False,
+            on_response=self.on_response_complete,
+        )
+        turn.more_body = False
 
         async def refuse(*_: Any) -> None:
             turn.response_started = turn.response_complete = True

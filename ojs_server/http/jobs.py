@@ -1,13 +1,15 @@
 """Jobs: enqueue one or many, read, cancel, activate, result."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, cast
 
+import msgspec
 from msgspec.structs import replace
 
 from ojs_server.domain.alike import parse_alike
-from ojs_server.domain.errors import InvalidRequest, NotReady, OjsError, invalid
+from ojs_server.domain.errors import InvalidRequest, NotReady, OjsError, QueueFull, invalid
 from ojs_server.domain.job import TERMINAL, Change, Lease, StoredJob
 from ojs_server.domain.lifecycle import policy_of
 from ojs_server.domain.progress import shown
@@ -15,9 +17,9 @@ from ojs_server.domain.validate import Draft, hash_of, parse_draft
 from ojs_server.http import dialects, rate_limits
 from ojs_server.http.batches import checked_batch, receipt_for
 from ojs_server.http.call import Answer, Call, parsed
-from ojs_server.http.direct import Direct
+from ojs_server.http.hot import Asked, HotCall
 from ojs_server.http.ids import job_id_of
-from ojs_server.http.preference import HEADER, applied, preference
+from ojs_server.http.preference import applied, preference
 from ojs_server.http.progress import with_progress
 from ojs_server.http.views import (
     array,
@@ -49,29 +51,26 @@ def checking(call: Call) -> Callable[[object], Draft]:
     return lambda body: parse_draft(body, strict=strict, tenant=tenant, request_id=request_id)
 
 
-async def enqueue(call: Call) -> Answer:
-    """Store one job; the answer leaves after it is on disk."""
-    op = _one(call, await call.body())
-    wait_ms, headers = _patience(call)
-    done = await _store(call, op, wait_ms)
-    limits = await rate_limits.headers(call, op.drafts[0])
-    return _stored(call, done, {**limits, **headers})
-
-
-def _one(call: Call, body: bytes) -> Enqueue:
-    """What a request for one job asks for."""
+def _enqueue(call: Call, body: bytes) -> Asked:
     value = parsed(body)
     draft = checking(call)(value)
     receipt = receipt_for(call, "enqueue")
-    return Enqueue((draft,), receipt, hash_of(value) if receipt else b"")
+    op = Enqueue((draft,), receipt, hash_of(value) if receipt else b"")
+    wait_ms, headers = _patience(call)
+    patience = _Patience(wait_ms, headers)
+    # What is left of a limit is looked up for the answer.
+    patiently = partial(_store_within, call, op, patience) if draft.shape.rate_limit else None
+    return Asked(op, patiently, patience)
 
 
-def _stored(call: Call, done: Enqueued, more: Mapping[str, str]) -> Answer:
+def _stored(call: Call, asked: Asked, done: Enqueued) -> Answer:
+    if call.server.tracer is not None:
+        call.server.tracer.enqueued(done.jobs)
     stored = done.jobs[0]
     location = {
         "Location": f"/ojs/v1/jobs/{stored.job.id}",
         **pressure_headers(done),
-        **more,
+        **asked.about.headers,
     }
     warned = warnings(done.complaints)
     flat = dialects.flat(call)
@@ -80,25 +79,50 @@ def _stored(call: Call, done: Enqueued, more: Mapping[str, str]) -> Answer:
     return Answer(job_answer(stored, flat=flat, deduplicated=True, **warned), 200, location)
 
 
-def _ask(call: Call, body: bytes) -> Enqueue | None:
-    if _PATIENCE in call.headers or HEADER in call.headers:
+class _Patience(msgspec.Struct):
+    """How long a producer waits for room, and headers of its answer."""
+
+    wait_ms: int
+    headers: Mapping[str, str]
+
+
+async def _store_within(call: Call, op: Enqueue, patience: _Patience) -> Enqueued:
+    """Store a job within its rate limit, and add to the headers what is left of that."""
+    done = await enqueue_or_wait(call.server.engine, op, patience.wait_ms, call.disconnected)
+    patience.headers = {**await rate_limits.headers(call, op.drafts[0]), **patience.headers}
+    return done
+
+
+def _wait_for_room(
+    call: Call, asked: Asked, error: BaseException
+) -> Coroutine[Any, Any, Enqueued] | None:
+    if not (isinstance(error, QueueFull) and error.blocks and asked.about.wait_ms > 0):
         return None
-    op = _one(call, body)
-    # What is left of a limit is to be looked up.
-    return None if op.drafts[0].shape.rate_limit else op
+    op, wait_ms = cast(Enqueue, asked.operation), asked.about.wait_ms
+    return enqueue_or_wait(call.server.engine, op, wait_ms, call.disconnected)
 
 
-def _measure(call: Call, op: Enqueue, seconds: float) -> None:
+def _measure(call: Call, asked: Asked, seconds: float) -> None:
+    op = cast(Enqueue, asked.operation)
     call.server.metrics.observe_enqueue(op.drafts[0].queue, seconds)
 
 
-ENQUEUE: Final = Direct(_ask, lambda call, op, done: _stored(call, done, {}), _measure)
+# Stores one job; the answer leaves after it is on disk.
+enqueue: Final = HotCall(_enqueue, _stored, _wait_for_room, _measure)
 
 
-async def enqueue_batch(call: Call) -> Answer:
-    """Store up to a thousand jobs, all or none."""
-    wait_ms, headers = _patience(call)
-    done = await _store(call, await _batch(call), wait_ms)
+def _enqueue_batch(call: Call, content: bytes) -> Asked:
+    body = parsed(content)
+    call.check_members(body, BatchRequest)
+    drafts = _drafts(call, checked_batch(body.get("jobs")))
+    receipt = receipt_for(call, "batch")
+    op = Enqueue(drafts, receipt, hash_of(body) if receipt else b"")
+    return Asked(op, about=_Patience(*_patience(call)))
+
+
+def _stored_batch(call: Call, asked: Asked, done: Enqueued) -> Answer:
+    if call.server.tracer is not None:
+        call.server.tracer.enqueued(done.jobs)
     return Answer(
         array(
             "jobs",
@@ -108,17 +132,16 @@ async def enqueue_batch(call: Call) -> Answer:
             **warnings(done.complaints, many=True),
         ),
         201 if done.created else 200,
-        {"X-OJS-Batch-Size": str(len(done.jobs)), **pressure_headers(done), **headers},
+        {
+            "X-OJS-Batch-Size": str(len(done.jobs)),
+            **pressure_headers(done),
+            **asked.about.headers,
+        },
     )
 
 
-async def _batch(call: Call) -> Enqueue:
-    """What a request for many jobs asks for; its body need not wait for the store."""
-    body = await call.json()
-    call.check_members(body, BatchRequest)
-    drafts = _drafts(call, checked_batch(body.get("jobs")))
-    receipt = receipt_for(call, "batch")
-    return Enqueue(drafts, receipt, hash_of(body) if receipt else b"")
+# Stores up to a thousand jobs, all or none.
+enqueue_batch: Final = HotCall(_enqueue_batch, _stored_batch, _wait_for_room, _measure)
 
 
 def _drafts(call: Call, jobs: Sequence[object]) -> Sequence[Draft]:
@@ -241,19 +264,6 @@ def _patience(call: Call) -> tuple[int, Mapping[str, str]]:
             details={"header": "OJS-Block-Timeout"},
         )
     return min(wait_ms, most_ms), headers
-
-
-async def _store(call: Call, op: Enqueue, wait_ms: int) -> Enqueued:
-    """Enqueue; where a queue blocks its producers, wait so long for room."""
-    monotonic = call.server.environment.monotonic
-    begun = monotonic()
-    done = await enqueue_or_wait(call.server.engine, op, wait_ms, call.disconnected)
-    call.server.metrics.observe_enqueue(
-        op.drafts[0].queue, call.server.environment.monotonic() - begun
-    )
-    if call.server.tracer is not None:
-        call.server.tracer.enqueued(done.jobs)
-    return done
 
 
 def pressure_headers(done: Enqueued) -> Mapping[str, str]:

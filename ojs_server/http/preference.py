@@ -38,11 +38,8 @@ def preference(call: Call) -> Preference:
     """Read the preferences of a request."""
     if HEADER not in call.headers:
         return Preference()
-    if Preference not in call.noted:
-        lines = (value for name, value in call.scope["headers"] if name == HEADER)
-        call.noted[Preference] = parse(b",".join(lines).decode("latin-1"))
-    found: Preference = call.noted[Preference]
-    return found
+    lines = (value for name, value in call.scope["headers"] if name == HEADER)
+    return parse(b",".join(lines).decode("latin-1"))
 
 
 def parse(text: str) -> Preference:

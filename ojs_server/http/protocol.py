@@ -1,11 +1,12 @@
 """HTTP/1.1 before there is a request, and after there is an answer.
 
-Heads are bounded, and bad ones get the error object; those that a client repeats are remembered.
-Answers that are whole leave in one piece, and so do the messages that a WebSocket is sent together.
+Heads are bounded, and bad ones get the error object. A request that has come whole may be taken
+without a task. Answers that are whole leave in one piece, and so do the messages that a WebSocket
+is sent together.
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,11 +18,11 @@ from wsproto.events import Request
 
 from ojs_server.domain.errors import InvalidRequest, OjsError
 from ojs_server.http.body_budget import SMALL
-from ojs_server.http.call import ANSWER, REMEMBERED, SHORTCUT, TEXTS
+from ojs_server.http.call import ANSWER, TEXTS
 from ojs_server.http.crowd import Crowd, Waits
-from ojs_server.http.cycle import WholeCycle, answer, expecting, reply
+from ojs_server.http.cycle import answer, expecting, reply
+from ojs_server.http.dispatch import Exchange
 from ojs_server.http.framing import FramedHttp
-from ojs_server.http.heads import MOST, Head, head_of, length_after
 from ojs_server.http.lingering import linger
 from ojs_server.http.preface import PREFACE, wrong_port
 from ojs_server.http.services import Ports
@@ -45,35 +46,43 @@ BODY_S: Final = 300.0
 _RESTART: Final = 1012
 
 
-class ShortCycle(WholeCycle):
-    """A request that needs no task, and its place for an answer; one serves a connection."""
+Take = Callable[[Exchange, bytes], bool]
 
-    _protocol: "BoundedHttp"
-    _known: Head
 
-    def begin(self, known: Head, body: bytes) -> None:
-        """The next request."""
-        self._known = known
-        self.whole = body
-        self.response_complete = False
+def take_nothing(exchange: Exchange, body: bytes) -> bool:
+    """Leave every request to the application."""
+    return False
 
-    reply = reply
 
-    def start_over(self) -> None:
-        """Take the long way after all."""
-        if not self.disconnected:
-            self._protocol.start_over(self, self._known)
+class _Whole:
+    """A request that has come whole, and its place for an answer."""
+
+    __slots__ = ("_cycle", "_protocol", "receive", "scope")
+
+    def __init__(self, protocol: "BoundedHttp", cycle: RequestResponseCycle) -> None:
+        self._protocol = protocol
+        self._cycle = cycle
+        self.scope: Any = cycle.scope
+        self.receive: Any = cycle.receive
+
+    def reply(self, status: int, lines: bytes, body: bytes, stays: bool) -> None:
+        """Send the answer."""
+        reply(self._cycle, status, lines, body, stays)
+
+    def wait(self, work: Coroutine[Any, Any, None]) -> None:
+        """Go on with it in a task."""
+        self._protocol.begin(work)
 
 
 class BoundedHttp(FramedHttp):
-    """A connection that remembers heads, on which hot calls take the short way."""
+    """A connection with limits of time, on which whole requests may be taken without a task."""
 
-    # The head that the parser was just given, if it was whole and came first.
-    _given: bytes | None = None
-    # Where requests wait that take the short way.
-    _short: ShortCycle | None = None
+    # The request whose head was just read, and which begins with its body if that has come too.
+    _ready: "tuple[RequestResponseCycle, ASGI3Application] | None" = None
     # The last request that was given to the application.
     _running: RequestResponseCycle | None = None
+    # It is beginning requests that waited.
+    _goes_on = False
     # When the last answer left, or the client came.
     _quiet_since = 0.0
     # Since when the head or the body is awaited that has begun; None until more of it is.
@@ -84,16 +93,21 @@ class BoundedHttp(FramedHttp):
     _leaves = False
 
     def __init__(
-        self, *given: Any, crowd: Crowd | None = None, ports: Ports | None = None, **named: Any
+        self,
+        *given: Any,
+        crowd: Crowd | None = None,
+        ports: Ports | None = None,
+        take: Take = take_nothing,
+        **named: Any,
     ) -> None:
         super().__init__(*given, **named)
+        self._take = take
         self._crowd = crowd
         self._ports = ports or Ports()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A client is there."""
         super().connection_made(transport)
-        self._heads: dict[bytes, Head] = {}
         self._quiet_since = self.loop.time()
         crowd = self._crowd
         if crowd is not None and not crowd.has_room(self, self.connections, self._quiet_since):
@@ -105,33 +119,21 @@ class BoundedHttp(FramedHttp):
         """Nobody is there any more; an alarm would keep all of this until it rings."""
         self._unset_keepalive_if_required()
         # uvicorn tells the last request, which may be behind the one that is being answered.
-        for cycle in (self._running, self._short):
-            if cycle is not None and not cycle.response_complete:
-                cycle.disconnected = True
-                cycle.message_event.set()
+        if self._running is not None and not self._running.response_complete:
+            self._running.disconnected = True
+            self._running.message_event.set()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Begin what is known, and parse all else."""
-        head = head_of(data) if self._between else None
-        if head is not None:
-            known = self._heads.get(head)
-            if (
-                known is not None
-                and len(data) - len(head) == known.length
-                and self.cycle.response_complete
-            ):
-                self._begin(known, data[len(head) :])
-                return
-        self._given = head
+        """Parse it, and begin what came."""
         # None before the first request.
         cycle: Any = self.cycle
         if cycle is None and self._between and data.startswith(PREFACE):
             self._end_with(wrong_port(self._ports))
             return
         self.parse(data)
+        self._begin_ready()
         if not (self._between or self._ended) and self.transport.get_protocol() is self:
-            # To parse takes the alarm back.
             self._expect_rest()
 
     def on_message_begin(self) -> None:
@@ -145,9 +147,11 @@ class BoundedHttp(FramedHttp):
         self._since = None
         if self.pipeline:
             self._read_on()
-        given, self._given = self._given, None
-        if given is not None and len(self._heads) < MOST:
-            self._remember(given)
+
+    def on_message_complete(self) -> None:
+        """So is its body."""
+        super().on_message_complete()
+        self._begin_ready()
 
     def _read_on(self) -> None:
         """Read while requests wait, if there are few: who hangs up is noticed by nothing else."""
@@ -158,57 +162,59 @@ class BoundedHttp(FramedHttp):
         ):
             self.flow.resume_reading()
 
-    def _remember(self, head: bytes) -> None:
-        parser = self.parser
-        if parser.get_http_version() == "1.1" and parser.should_keep_alive():
-            length = length_after(head, self.headers)
-            # What is known to be whole does not ask for room.
-            if length is not None and length <= SMALL:
-                # A request behind another one has no extensions yet.
-                passing = ("extensions", "state")
-                scope = {name: of for name, of in self.scope.items() if name not in passing}
-                self._heads[head] = Head(scope, length, {})
-
-    def _begin(self, known: Head, body: bytes) -> None:
-        """What the parser and uvicorn do with a whole request, where it has a known head."""
-        shortcut = known.noted.get(SHORTCUT)
-        # Answers that leave the short way do not wait for a client that reads none.
-        if shortcut is not None and not self.flow.write_paused:
-            short = self._short = self._short or ShortCycle(self, body)
-            short.begin(known, body)
-            self.cycle = short
-            if shortcut(short):
-                return
-            short.whole = b""
-        self.cycle = self._start(known, body)
-
-    def start_over(self, short: ShortCycle, known: Head) -> None:
-        """Take the long way with a request that was on the short one."""
-        cycle = self._start(known, short.whole)
-        # The server may have been told to stop.
-        cycle.keep_alive = short.keep_alive
-        short.whole = b""
-        # Another request may have come behind it.
-        if self.cycle is short:
-            self.cycle = cycle
-
-    def _start(self, known: Head, body: bytes) -> WholeCycle:
-        scope: Any = known.scope.copy()
-        cycle = WholeCycle(self, body)
-        cycle.scope = scope
-        scope["state"] = self.app_state.copy()
-        scope["extensions"] = {REMEMBERED: {"body": body, "noted": known.noted}}
-        self._start_asgi_task(cycle, self.app)
-        return cycle
-
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: "ASGI3Application") -> None:
+        self._running = cycle
+        self._ready = (cycle, app)
+
+    def _begin_ready(self) -> None:
+        """Begin the request that is ready: whole ones may be taken, all others are tasks."""
+        if self._ready is None:
+            return
+        cycle, app = self._ready
+        self._ready = None
+        if cycle.disconnected or self._is_over():
+            return
+        # What is taken does not ask for room, nor for its body, and its answer does not wait for a
+        # client that reads none.
+        if not (
+            app is not self.app
+            or cycle.more_body
+            or cycle.waiting_for_100_continue
+            or len(cycle.body) > SMALL
+            or self.flow.write_paused
+        ):
+            body = bytes(cycle.body)
+            if self._take(_Whole(self, cycle), body):
+                cycle.body = bytearray()
+                return
         extensions = cycle.scope.setdefault("extensions", {})
         assert extensions is not None
-        self._running = cycle
         extensions[ANSWER] = {"send": partial(answer, cycle)}
         if cycle.waiting_for_100_continue:
             app = expecting(cycle, app)
-        super()._start_asgi_task(cycle, app)
+        self.begin(cycle.run_asgi(app))
+
+    def _is_over(self) -> bool:
+        """Tell whether nothing more is answered: behind the last answer, or on a WebSocket."""
+        return self.transport.is_closing() or self.transport.get_protocol() is not self
+
+    def begin(self, work: Coroutine[Any, Any, None]) -> None:
+        """Begin a task, which the server waits for before it ends."""
+        task = self.loop.create_task(work)
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+
+    def _go_on(self) -> None:
+        """Begin what waited behind an answer; what is answered at once is followed by the next."""
+        if self._goes_on:
+            return
+        self._goes_on = True
+        while self.pipeline and (self._running is None or self._running.response_complete):
+            self._start_asgi_task(*self.pipeline.pop())
+            self._begin_ready()
+        self._goes_on = False
+        if self.pipeline:
+            self._read_on()
 
     def on_response_complete(self) -> None:
         """A request was answered: the next one begins, or has so long to come."""
@@ -218,14 +224,12 @@ class BoundedHttp(FramedHttp):
         if self.transport.is_closing():
             return
         if self.pipeline:
-            self._start_asgi_task(*self.pipeline.pop())
-            self._read_on()
+            self._go_on()
             return
         self.flow.resume_reading()
         # One alarm looks after many requests: to set and to take back one for each costs more.
         self._quiet_since = self.loop.time()
         if not self._between:
-            self._unset_keepalive_if_required()
             self._expect_rest()
         elif self.timeout_keep_alive_task is None:
             self._expect_within(self.timeout_keep_alive)
@@ -253,7 +257,7 @@ class BoundedHttp(FramedHttp):
 
     def _end_pause(self) -> None:
         """A request has begun, and for long nothing more of it came."""
-        if self._ended or self.transport.is_closing() or self.transport.get_protocol() is not self:
+        if self._ended or self._is_over():
             return
         if self._since is None:
             self._expect_rest()
@@ -279,6 +283,7 @@ class BoundedHttp(FramedHttp):
         self._expect_within(min(PAUSE_S, max(left, 0.0)))
 
     def _expect_within(self, seconds: float) -> None:
+        self._unset_keepalive_if_required()
         self.timeout_keep_alive_task = self.loop.call_later(
             seconds, self.timeout_keep_alive_handler
         )
@@ -318,7 +323,7 @@ class BoundedHttp(FramedHttp):
         """Return the client's next step and since when it is due; None on the server's turn."""
         if self._leaves:
             return None
-        if self.transport.is_closing() or self.transport.get_protocol() is not self:
+        if self._is_over():
             return Waits.LEAVE, self._quiet_since
         since = self._quiet_since if self._between or self._since is None else self._since
         if self._at_rest():

@@ -57,16 +57,16 @@ from ojs_server.http.answers import NO_CONTENT
 from ojs_server.http.auth import Role
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.dialects import ALIASES
-from ojs_server.http.direct import Direct
 from ojs_server.http.origins import PREFLIGHT_HEADERS
 
 Handler = Callable[[Call], Awaitable[Answer]]
 
 
-class Route(msgspec.Struct, frozen=True):
+class Route(msgspec.Struct, frozen=True, eq=False):
     """One row of the table. `waits` marks calls whose duration says nothing about the server,
     `plain` those of systems that know no media type of OJS, `problems` those whose errors are
-    problem details."""
+    problem details, `tenanted` those that show and change nothing but the caller's own where that
+    is a tenant; all others are about everybody, and refused to tenants."""
 
     method: str
     path: str
@@ -76,7 +76,7 @@ class Route(msgspec.Struct, frozen=True):
     waits: bool = False
     plain: bool = False
     problems: bool = False
-    direct: Direct | None = None
+    tenanted: bool = False
 
 
 _ANYONE: Final = frozenset({Role.ANYONE})
@@ -100,11 +100,10 @@ def _route(
     path: str,
     handler: Handler,
     roles: frozenset[Role],
-    direct: Direct | None = None,
     *,
     waits: bool = False,
 ) -> Route:
-    return Route(method, path, handler, roles, waits=waits, direct=direct)
+    return Route(method, path, handler, roles, waits=waits)
 
 
 async def _preflight(call: Call) -> Answer:
@@ -117,12 +116,12 @@ PREFLIGHT: Final = Route("OPTIONS", "preflight", _preflight, _ANYONE)
 
 # The hot calls first.
 CANONICAL: Final[tuple[Route, ...]] = (
-    _route("POST", f"{V1}/jobs", jobs.enqueue, _ENQUEUE, jobs.ENQUEUE),
-    _route("POST", f"{V1}/workers/fetch", workers.fetch, _WORK, workers.FETCH, waits=True),
+    _route("POST", f"{V1}/jobs", jobs.enqueue, _ENQUEUE),
+    _route("POST", f"{V1}/workers/fetch", workers.fetch, _WORK, waits=True),
     _route("POST", f"{V1}/workers/settle", settle.settle, _WORK, waits=True),
-    _route("POST", f"{V1}/workers/ack", workers.ack, _WORK, workers.ACK),
-    _route("POST", f"{V1}/workers/nack", workers.nack, _WORK, workers.NACK),
-    _route("POST", f"{V1}/workers/heartbeat", workers.beat, _WORK, workers.BEAT),
+    _route("POST", f"{V1}/workers/ack", workers.ack, _WORK),
+    _route("POST", f"{V1}/workers/nack", workers.nack, _WORK),
+    _route("POST", f"{V1}/workers/heartbeat", workers.beat, _WORK),
     _route("POST", f"{V1}/jobs/batch", jobs.enqueue_batch, _ENQUEUE),
     _route("GET", f"{V1}/jobs", job_lists.listing, _OPERATE),
     _route("POST", f"{V1}/jobs/bulk", bulk_enqueue.enqueue, _ENQUEUE),
@@ -280,9 +279,8 @@ CANONICAL: Final[tuple[Route, ...]] = (
 )
 
 
-# What shows and changes nothing but the caller's own where that is a tenant. All other calls are
-# about everybody, and refused to tenants.
-TENANTED: Final[frozenset[Handler]] = frozenset(
+# The handlers of routes that are for tenants.
+_TENANTED: Final[frozenset[Handler]] = frozenset(
     {
         *(jobs.enqueue, jobs.enqueue_batch, jobs.read, jobs.cancel, jobs.activate),
         *(jobs.result, jobs.retries, history.read, job_lists.listing, bulk_enqueue.enqueue),
@@ -419,7 +417,10 @@ def routes_of(profile: Profile) -> tuple[Route, ...]:
     """The routes that are served under a profile."""
     routes = ROUTES + DASHBOARD + at_root(profile.at_root)
     routes += JOBLIB if profile.serves_joblib else ()
-    return routes + (CAMUNDA if profile.serves_camunda else ())
+    routes += CAMUNDA if profile.serves_camunda else ()
+    return tuple(
+        msgspec.structs.replace(route, tenanted=route.handler in _TENANTED) for route in routes
+    )
 
 
 class Router:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -12,8 +13,8 @@ from ojs_server.domain.faults import parse_fault
 from ojs_server.domain.job import Change, Job, State
 from ojs_server.http.call import Answer, Call, parsed
 from ojs_server.http.errors import error_object
+from ojs_server.http.hot import Asked, HotCall
 from ojs_server.http.ids import known_as
-from ojs_server.http.tenancy import strangers
 from ojs_server.http.views import array
 from ojs_server.http.workers import (
     claim_of,
@@ -23,7 +24,7 @@ from ojs_server.http.workers import (
     wait_of,
     withheld_members,
 )
-from ojs_server.ops.claim import Deliveries
+from ojs_server.ops.claim import Claim, Deliveries
 from ojs_server.ops.exchange import (
     Exchange,
     Exchanged,
@@ -55,38 +56,55 @@ class _Done(msgspec.Struct, omit_defaults=True):
     error: dict[str, Any] | UnsetType = UNSET
 
 
-async def settle(call: Call) -> Answer:
-    """Settle every job that may be settled, then fetch; each refusal stays its own."""
-    request = await _request(call)
+class _Told(msgspec.Struct, frozen=True):
+    """What the answer to a call is made of beside the outcome."""
+
+    given: Sequence[Given]
+    taken: Sequence[Settlement | OjsError]
+    headers: Mapping[str, str] = {}
+
+
+def _settle(call: Call, body: bytes) -> Asked:
+    request = _request(call, body)
     worker_id = known_as(call, request.worker_id)
     with _inside("fetch"):
         claim = None if request.fetch is None else claim_of(call, request.fetch, worker_id)
-    unknown = await strangers(call, [given.job_id for given in request.results])
-    taken = [
-        missing(given.job_id[:100]) if given.job_id in unknown else _taken(call, worker_id, given)
-        for given in request.results
-    ]
+    taken = [_taken(call, worker_id, given) for given in request.results]
     settlements = tuple(one for one in taken if not isinstance(one, OjsError))
-    engine = call.server.engine
-    headers: Mapping[str, str] = {}
+    exchange = Exchange(settlements, claim)
     if request.fetch is not None and claim is not None and not request.results:
         # Nobody waits for news of a job: this is a plain FETCH, which may wait for work.
         wait_ms, headers = wait_of(call, request.fetch.wait_ms)
-        done = Exchanged((), await wait_for_jobs(call, claim, wait_ms))
-    elif settlements or claim is not None:
-        done = await engine.run(Exchange(settlements, claim))
-    else:
-        done = Exchanged((), Deliveries())
+        return Asked(exchange, partial(_fetch, call, claim, wait_ms), _Told((), (), headers))
+    told = _Told(request.results, taken)
+    return Asked(exchange, None if exchange.parts else _nothing, told)
+
+
+async def _fetch(call: Call, claim: Claim, wait_ms: int) -> Exchanged:
+    return Exchanged((), await wait_for_jobs(call, claim, wait_ms))
+
+
+async def _nothing() -> Exchanged:
+    """Nothing is left to be carried out."""
+    return Exchanged((), Deliveries())
+
+
+def _settled(call: Call, asked: Asked, done: Exchanged) -> Answer:
+    about: _Told = asked.about
     settled = iter(done.settled)
     shown = [
         _shown(given, one if isinstance(one, OjsError) else next(settled), call.request_id)
-        for given, one in zip(request.results, taken, strict=True)
+        for given, one in zip(about.given, about.taken, strict=True)
     ]
     told = withheld_members(done.deliveries)
     if done.refusal is not None:
         told["fetch_error"] = error_object(done.refusal, call.request_id)
     body = _body(shown, array("jobs", fetched(call, done.deliveries), **told))
-    return Answer(body, headers=headers)
+    return Answer(body, headers=about.headers)
+
+
+# Settles every job that may be settled, then fetches; each refusal stays its own.
+settle: Final = HotCall(_settle, _settled)
 
 
 def _taken(call: Call, worker_id: str, given: Given) -> Settlement | OjsError:
@@ -97,10 +115,21 @@ def _taken(call: Call, worker_id: str, given: Given) -> Settlement | OjsError:
         if given.outcome == "ack":
             limit = call.server.settings.max_result_bytes
             return RepeatableAck(
-                given.job_id, worker_id, given.attempt, result_of(given.result, limit)
+                given.job_id,
+                worker_id,
+                given.attempt,
+                result_of(given.result, limit),
+                tenant=call.tenant,
             )
         fault = parse_fault(given.error)
-        return RepeatableFail(given.job_id, fault, worker_id, given.attempt, bool(given.requeue))
+        return RepeatableFail(
+            given.job_id,
+            fault,
+            worker_id,
+            given.attempt,
+            bool(given.requeue),
+            tenant=call.tenant,
+        )
     except OjsError as error:
         return error
 
@@ -128,8 +157,7 @@ def _body(shown: Sequence[_Done], jobs: bytes) -> bytes:
     return b'{"results":' + codec.encode(shown) + b"," + jobs[1:]
 
 
-async def _request(call: Call) -> SettleRequest:
-    body = await call.body()
+def _request(call: Call, body: bytes) -> SettleRequest:
     if not call.server.settings.strict:
         try:
             with suppress(msgspec.ValidationError):

@@ -1,7 +1,8 @@
 """Workers: FETCH, ACK, FAIL, BEAT, coming and going, and who is there."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
 
 import msgspec
 
@@ -24,13 +25,13 @@ from ojs_server.domain.workers import (
 )
 from ojs_server.http import dialects
 from ojs_server.http.blocks import parse_blocks
-from ojs_server.http.call import Answer, Call, parsed
+from ojs_server.http.call import Answer, Call
 from ojs_server.http.dialects import fetch_answer
-from ojs_server.http.direct import Direct
+from ojs_server.http.hot import Asked, HotCall
 from ojs_server.http.ids import holder_of, job_id_in, worker_id_of
 from ojs_server.http.paging import Page, page_of
-from ojs_server.http.preference import HEADER, applied, preference
-from ojs_server.http.tenancy import require_own, strangers
+from ojs_server.http.preference import applied, preference
+from ojs_server.http.tenancy import strangers
 from ojs_server.http.views import envelope, left_members, settled, timestamp
 from ojs_server.ops.beat import Beat, Beaten
 from ojs_server.ops.claim import Claim, Deliveries
@@ -60,17 +61,19 @@ from ojs_wire.values import (
 )
 
 Shown = dict[str, Any]
-Body = TypeVar("Body", bound=msgspec.Struct)
 _PROFILE = WorkerProfile.__struct_fields__
-# A connection keeps no body that is longer.
-_SHORT: Final = 4096
 
 
-async def fetch(call: Call) -> Answer:
-    """Hand out available jobs; with `wait_ms`, wait for the first."""
-    asked = _asked(call, await call.body())
-    wait_ms, headers = wait_of(call, asked.wait_ms)
-    deliveries = await wait_for_jobs(call, asked.claim, wait_ms)
+def _fetch(call: Call, body: bytes) -> Asked:
+    request = call.parsed(body, FetchRequest)
+    claim = claim_of(call, request, holder_of(call, request.worker_id))
+    wait_ms, headers = wait_of(call, request.wait_ms)
+    patiently = partial(wait_for_jobs, call, claim, wait_ms) if wait_ms else None
+    return Asked(claim, patiently, (wait_ms, headers))
+
+
+def _handed_out(call: Call, asked: Asked, deliveries: Deliveries) -> Answer:
+    wait_ms, headers = asked.about
     told = withheld_members(deliveries)
     granted = call.server.engine.rules.profile.max_wait_ms
     if wait_ms > granted:
@@ -78,38 +81,8 @@ async def fetch(call: Call) -> Answer:
     return fetch_answer(call, fetched(call, deliveries), told, headers)
 
 
-def _ask_at_once(call: Call, body: bytes) -> Claim | None:
-    asked = _asked(call, body)
-    # To wait takes a task, and what a request prefers is answered for.
-    return None if asked.wait_ms or HEADER in call.headers else asked.claim
-
-
-FETCH: Final = Direct(
-    _ask_at_once,
-    lambda call, claim, found: fetch_answer(call, fetched(call, found), withheld_members(found)),
-)
-
-
-class _Asked(msgspec.Struct, frozen=True):
-    """What a body of a FETCH came to, and for whom."""
-
-    body: bytes
-    tenant: str | None
-    claim: Claim
-    wait_ms: int | None
-
-
-def _asked(call: Call, body: bytes) -> _Asked:
-    """What a FETCH asks for. Most workers ask the same each time, which is not read again."""
-    known: _Asked | None = call.noted.get(_Asked)
-    if known is not None and (known.body, known.tenant) == (body, call.tenant):
-        return known
-    request = call.typed(parsed(body), FetchRequest)
-    claim = claim_of(call, request, holder_of(call, request.worker_id))
-    asked = _Asked(body, call.tenant, claim, request.wait_ms)
-    if len(body) <= _SHORT:
-        call.noted[_Asked] = asked
-    return asked
+# Hands out available jobs; with `wait_ms`, waits for the first.
+fetch: Final = HotCall(_fetch, _handed_out)
 
 
 def claim_of(call: Call, terms: FetchTerms, worker_id: str | None) -> Claim:
@@ -176,29 +149,30 @@ def _stored(claimed: Claimed) -> StoredJob:
     return StoredJob(claimed.job, claimed.args, claimed.meta, parent_results=claimed.parent_results)
 
 
-async def ack(call: Call) -> Answer:
-    """The handler succeeded: the job is completed."""
-    op = _ack(call, await call.read(AckRequest, optional="id" in call.params))
-    await require_own(call, op.job_id)
-    return _acknowledged(call, op, await call.server.engine.run(op))
-
-
-def _ack(call: Call, request: AckRequest) -> Ack:
-    return Ack(
-        job_id_in(call, request.job_id),
-        worker_id=holder_of(call, request.worker_id),
-        attempt=request.attempt,
-        result=result_of(request.result, call.server.settings.max_result_bytes),
+def _ack(call: Call, body: bytes) -> Asked:
+    request = call.parsed(body, AckRequest, optional="id" in call.params)
+    return Asked(
+        Ack(
+            job_id_in(call, request.job_id),
+            worker_id=holder_of(call, request.worker_id),
+            attempt=request.attempt,
+            result=result_of(request.result, call.server.settings.max_result_bytes),
+            tenant=call.tenant,
+        )
     )
 
 
-def _acknowledged(call: Call, op: Ack, done: Change | Repeated) -> Answer:
+def _acknowledged(call: Call, asked: Asked, done: Change | Repeated) -> Answer:
     # A late ACK is about an earlier delivery than the one that is under way.
     attempt = done.after.attempt
     if isinstance(done, Repeated):
         change = Change(done.after, done.after, ())
         return Answer(settled(change, attempt, acknowledged=True, repeated=True))
     return Answer(settled(done, attempt, acknowledged=True))
+
+
+# The handler succeeded: the job is completed.
+ack: Final = HotCall(_ack, _acknowledged)
 
 
 def result_of(given: object, limit: int) -> bytes | None:
@@ -215,58 +189,92 @@ def result_of(given: object, limit: int) -> bytes | None:
     return result
 
 
-async def nack(call: Call) -> Answer:
-    """The handler failed: retry, requeue or discard."""
-    op = _fail(call, await call.read(NackRequest, optional="id" in call.params))
-    await require_own(call, op.job_id)
-    return _failed(call, op, await call.server.engine.run(op))
-
-
-def _fail(call: Call, request: NackRequest) -> Fail:
-    return Fail(
-        job_id_in(call, request.job_id),
-        parse_fault(request.error),
-        worker_id=holder_of(call, request.worker_id),
-        attempt=request.attempt,
-        requeue=bool(request.requeue),
+def _nack(call: Call, body: bytes) -> Asked:
+    request = call.parsed(body, NackRequest, optional="id" in call.params)
+    return Asked(
+        Fail(
+            job_id_in(call, request.job_id),
+            parse_fault(request.error),
+            worker_id=holder_of(call, request.worker_id),
+            attempt=request.attempt,
+            requeue=bool(request.requeue),
+            tenant=call.tenant,
+        )
     )
 
 
-def _failed(call: Call, op: Fail, change: Change) -> Answer:
+def _failed(call: Call, asked: Asked, change: Change) -> Answer:
     # The attempt that this call is about, also where the job starts over.
     return Answer(settled(change, change.before.attempt))
 
 
-def _asking(wanted: type[Body], make: Callable[[Call, Body], Any]) -> Callable[[Call, bytes], Any]:
-    """What makes an operation of a body; None where it takes a look at whose jobs these are, or
-    where the path says what it is about."""
-
-    def ask(call: Call, body: bytes) -> Any:
-        if call.tenant is not None or call.params:
-            return None
-        return make(call, call.typed(parsed(body), wanted))
-
-    return ask
+# The handler failed: retry, requeue or discard.
+nack: Final = HotCall(_nack, _failed)
 
 
-ACK: Final = Direct(_asking(AckRequest, _ack), _acknowledged)
-NACK: Final = Direct(_asking(NackRequest, _fail), _failed)
+def _beat(call: Call, body: bytes) -> Asked:
+    return _sign_of_life(call, call.parsed(body, BeatRequest, optional="id" in call.params))
 
 
-async def beat(call: Call) -> Answer:
-    """A sign of life: keeps the listed jobs, answers what the worker should do."""
-    return await _beat(call, await call.read(BeatRequest, optional="id" in call.params))
+def _ping(call: Call, body: bytes) -> Asked:
+    return _sign_of_life(call, call.parsed(body, BeatRequest, optional=True), known=True)
 
 
-BEAT: Final = Direct(
-    _asking(BeatRequest, lambda call, request: _sign_of_life(call, request, known=False)),
-    lambda call, op, done: Answer(_beaten(call, done, ())),
-)
+def _sign_of_life(call: Call, request: BeatRequest, *, known: bool = False) -> Asked:
+    ids = request.active_job_ids
+    if ids is None and isinstance(request.active_jobs, list):
+        ids = request.active_jobs
+    if ids is None and request.job_id is not None:
+        ids = [request.job_id]
+    reported, draining = parse_reported(request.state, shutdown=bool(request.shutdown))
+    op = Beat(
+        worker_id=worker_id_of(call, request.worker_id),
+        reported=reported,
+        draining=draining,
+        # An id of another form names no job; it is reported as lost like any other stranger.
+        active_ids=None if ids is None else tuple(dict.fromkeys(item[:100] for item in ids)),
+        lease_ms=request.visibility_timeout_ms or None,
+        extend=request.extend is not False,
+        known=known,
+        profile=_profile(request),
+    )
+    # Whose the jobs are that a tenant's worker lists is looked up first.
+    looks_up = call.tenant is not None and op.active_ids
+    return Asked(op, partial(_beat_of_tenant, call, op) if looks_up else None)
 
 
-async def ping(call: Call) -> Answer:
-    """A BEAT by path, for workers that must be told when they are no longer known."""
-    return await _beat(call, await call.read(BeatRequest, optional=True), known=True)
+async def _beat_of_tenant(call: Call, op: Beat) -> Beaten:
+    listed = op.active_ids or ()
+    unknown = await strangers(call, listed)
+    own = tuple(job_id for job_id in listed if job_id not in unknown)
+    done = await call.server.engine.run(msgspec.structs.replace(op, active_ids=own))
+    return msgspec.structs.replace(done, lost=(*done.lost, *sorted(unknown)))
+
+
+def _beaten(call: Call, asked: Asked, done: Beaten) -> Answer:
+    lease_ms = call.server.engine.rules.profile.lease_ms
+    return Answer(
+        {
+            "acknowledged": True,
+            "worker_id": unscoped(call.tenant, done.worker.id),
+            "state": done.state,
+            "directive": "" if done.state is WorkerState.RUNNING else done.state,
+            "server_time": format_timestamp(done.now),
+            "visibility_timeout": in_seconds(lease_ms),
+            "visibility_timeout_ms": lease_ms,
+            "jobs_extended": done.extended,
+            "jobs_lost": done.lost,
+            "cancelled_jobs": done.cancelled,
+            "registered": done.registered,
+            "last_heartbeat_at": format_timestamp(done.now),
+        }
+    )
+
+
+# A sign of life: keeps the listed jobs, answers what the worker should do.
+beat: Final = HotCall(_beat, _beaten)
+# A BEAT by path, for workers that must be told when they are no longer known.
+ping: Final = HotCall(_ping, _beaten)
 
 
 async def register(call: Call) -> Answer:
@@ -380,55 +388,6 @@ async def health(call: Call) -> Answer:
         200 if well else 503,
         {} if well else {"Retry-After": "5"},
     )
-
-
-async def _beat(call: Call, request: BeatRequest, *, known: bool = False) -> Answer:
-    op = _sign_of_life(call, request, known)
-    unknown = await strangers(call, op.active_ids or ())
-    if unknown and op.active_ids is not None:
-        own = tuple(job_id for job_id in op.active_ids if job_id not in unknown)
-        op = msgspec.structs.replace(op, active_ids=own)
-    done = await call.server.engine.run(op)
-    return Answer(_beaten(call, done, sorted(unknown)))
-
-
-def _sign_of_life(call: Call, request: BeatRequest, known: bool) -> Beat:
-    ids = request.active_job_ids
-    if ids is None and isinstance(request.active_jobs, list):
-        ids = request.active_jobs
-    if ids is None and request.job_id is not None:
-        ids = [request.job_id]
-    reported, draining = parse_reported(request.state, shutdown=bool(request.shutdown))
-    return Beat(
-        worker_id=worker_id_of(call, request.worker_id),
-        reported=reported,
-        draining=draining,
-        # An id of another form names no job; it is reported as lost like any other stranger.
-        active_ids=None if ids is None else tuple(dict.fromkeys(item[:100] for item in ids)),
-        lease_ms=request.visibility_timeout_ms or None,
-        extend=request.extend is not False,
-        known=known,
-        profile=_profile(request),
-    )
-
-
-def _beaten(call: Call, done: Beaten, unknown: Sequence[str]) -> dict[str, Any]:
-    directive = "" if done.state is WorkerState.RUNNING else done.state
-    lease_ms = call.server.engine.rules.profile.lease_ms
-    return {
-        "acknowledged": True,
-        "worker_id": unscoped(call.tenant, done.worker.id),
-        "state": done.state,
-        "directive": directive,
-        "server_time": format_timestamp(done.now),
-        "visibility_timeout": in_seconds(lease_ms),
-        "visibility_timeout_ms": lease_ms,
-        "jobs_extended": done.extended,
-        "jobs_lost": [*done.lost, *unknown],
-        "cancelled_jobs": done.cancelled,
-        "registered": done.registered,
-        "last_heartbeat_at": format_timestamp(done.now),
-    }
 
 
 def _shown(call: Call, load: WorkerLoad, now: int) -> dict[str, Any]:

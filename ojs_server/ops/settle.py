@@ -27,10 +27,13 @@ class Repeated(msgspec.Struct, frozen=True):
     after: Job
 
 
-class Transition(OnJob[Result], Generic[Result], frozen=True):
+class Transition(OnJob[Result], Generic[Result], frozen=True, kw_only=True):
     """A call for a transition; those of a batch are decided with one read and one write."""
 
     stage = Stage.SETTLE
+
+    # To this tenant a job of another is like one that is not there.
+    tenant: str | None = None
 
     def decide(self, work: Work, job: Job, lease: Lease | None) -> Result:
         """The transition that this call asks for; raises when it may not be."""
@@ -223,6 +226,8 @@ def _decide(
     work: Work, op: Transition[Change | Repeated], found: tuple[Job, Lease | None] | None
 ) -> Outcome:
     dead_letter = isinstance(op, _DEAD_LETTER)
+    if found is not None and op.tenant is not None and found[0].tenant != op.tenant:
+        found = None
     if found is None or (dead_letter and found[0].state != State.DISCARDED):
         return missing(op.job_id, "dead_letter_job" if dead_letter else "job")
     try:

@@ -8,7 +8,7 @@ import msgspec
 
 from ojs_server.http import answers
 from ojs_server.http.call import Answer, Call, Stream
-from ojs_server.http.shortcut import Shortcut
+from ojs_server.http.dispatch import Dispatcher
 from ojs_wire.codec import MalformedJSON, decode, encode
 from tests.faulty.planting import after, wrap
 
@@ -40,11 +40,13 @@ def asked(path: str, change: Callable[[Body, Call], object]) -> None:
         return body
 
     def refuse(take: Callable[..., bool]) -> Callable[..., bool]:
-        # The long way reads its body above.
-        return lambda self, exchange: not matches(self.scope) and take(self, exchange)
+        # Those that are not taken read their body above.
+        return lambda self, exchange, body: (
+            not matches(exchange.scope) and take(self, exchange, body)
+        )
 
     wrap(Call, "body", read)
-    wrap(Shortcut, "__call__", refuse)
+    wrap(Dispatcher, "take", refuse)
 
 
 def dropped(path: str, *members: str) -> None:

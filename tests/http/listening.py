@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any, cast
 
 import uvicorn
 
@@ -16,7 +18,7 @@ async def on_a_socket(server: Server) -> AsyncIterator[str]:
     config = uvicorn.Config(
         Application(server),
         port=0,
-        http=BoundedHttp,
+        http=cast(Any, partial(BoundedHttp, take=server.take)),
         ws=BoundedSocket,
         lifespan="off",
         log_config=None,

@@ -2,15 +2,14 @@
 
 import asyncio
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, Final
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from ojs_server.http.call import REMEMBERED, SHORTCUT
-from ojs_server.http.shortcut import Exchange
+from ojs_server.http.dispatch import Exchange
+from ojs_server.http.protocol import BoundedHttp
 
 _TOLD: Final = ("type", "method", "path", "raw_path", "query_string", "http_version", "headers")
 
@@ -66,27 +65,29 @@ class Wire(asyncio.Transport):
 class Reading:
     """A connection, and what the application behind it was told.
 
-    Requests that may go the short way do as `ways` say, one after the other: they `take` it,
-    `leave` it at once, or take it and start `over`.
+    Requests that come whole do as `ways` say, one after the other: they are answered at `once` or
+    `soon`, or go on in a task (`wait`); all others are left to the application.
     """
 
     def __init__(
         self, protocol: type[HttpToolsProtocol], ways: Sequence[str] = (), *, loop: Any = None
     ) -> None:
         self._ways = list(ways)
-        self.shortened = 0
+        self.taken = 0
         config = uvicorn.Config(
             self._serve, interface="asgi3", proxy_headers=False, lifespan="off", log_config=None
         )
         config.load()
         self.told: list[tuple[Any, ...]] = []
-        self.remembered: list[bool] = []
         self.begun = 0
         # Without it `/slow` is not answered.
         self.answer = asyncio.Event()
         self.state = ServerState()
         self.wire = Wire()
-        self.protocol = protocol(config, self.state, {}, loop)
+        if issubclass(protocol, BoundedHttp):
+            self.protocol: Any = protocol(config, self.state, {}, loop, take=self._take)
+        else:
+            self.protocol = protocol(config, self.state, {}, loop)
         self.wire.set_protocol(self.protocol)
         self.protocol.connection_made(self.wire)
 
@@ -106,10 +107,6 @@ class Reading:
         if scope["path"] == "/slow":
             await self.answer.wait()
         self._tell(scope, body)
-        extensions = scope.get("extensions", {})
-        self.remembered.append(REMEMBERED in extensions)
-        if REMEMBERED in extensions:
-            extensions[REMEMBERED]["noted"][SHORTCUT] = partial(self._shorten, scope)
         headers = [(b"content-length", b"2")]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": b"ok"})
@@ -117,20 +114,26 @@ class Reading:
     def _tell(self, scope: Any, body: bytes) -> None:
         self.told.append((*(scope[name] for name in _TOLD), body))
 
-    def _shorten(self, scope: Any, exchange: Exchange) -> bool:
-        way = self._ways.pop(0) if self._ways else "leave"
-        if way == "leave":
+    def _take(self, exchange: Exchange, body: bytes) -> bool:
+        if not self._ways:
             return False
-        self.shortened += 1
+        way = self._ways.pop(0)
+        self.taken += 1
         loop = asyncio.get_running_loop()
-        loop.call_soon(
-            loop.call_soon,
-            exchange.start_over if way == "over" else partial(self._reply, scope, exchange),
-        )
+        if way == "wait":
+            exchange.wait(self._reply_late(exchange, body))
+        elif way == "soon":
+            loop.call_soon(loop.call_soon, self._reply, exchange, body)
+        else:
+            self._reply(exchange, body)
         return True
 
-    def _reply(self, scope: Any, exchange: Exchange) -> None:
-        self._tell(scope, b"" if scope["path"] == "/unread" else exchange.whole)
+    async def _reply_late(self, exchange: Exchange, body: bytes) -> None:
+        await asyncio.sleep(0)
+        self._reply(exchange, body)
+
+    def _reply(self, exchange: Exchange, body: bytes) -> None:
+        self._tell(exchange.scope, b"" if exchange.scope["path"] == "/unread" else body)
         exchange.reply(200, b"content-length: 2\r\n", b"ok", True)
 
     async def read(self, pieces: Sequence[tuple[bytes, bool]]) -> None:

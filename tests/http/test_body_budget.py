@@ -119,11 +119,11 @@ async def test_the_budget_has_room_for_the_largest_body() -> None:
     assert budget.held == 0
 
 
-@pytest.mark.parametrize(("size", "remembered"), [(SMALL, True), (SMALL + 1, False)])
-async def test_heads_of_large_bodies_are_not_remembered(size: int, remembered: bool) -> None:
+@pytest.mark.parametrize(("size", "taken"), [(SMALL, 2), (SMALL + 1, 0)])
+async def test_requests_with_large_bodies_are_not_taken(size: int, taken: int) -> None:
     request = (
         b"POST /a HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % size + b"a" * size
     )
-    reading = Reading(BoundedHttp)
+    reading = Reading(BoundedHttp, ["once"] * 2)
     await reading.read([(request, True), (request, True)])
-    assert reading.remembered == [False, remembered]
+    assert (reading.taken, len(reading.told)) == (taken, 2)

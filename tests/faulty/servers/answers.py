@@ -10,7 +10,6 @@ from ojs_server.domain.statistics import Recent
 from ojs_server.http import call as calls
 from ojs_server.http import dialects, gate, manifest, preference, queues, workers
 from ojs_server.http.auth import Keys, Role
-from ojs_server.http.call import Call
 from ojs_server.http.inventory import Inventories
 from ojs_server.http.routes import Router
 from tests.faulty.fault import fault
@@ -241,7 +240,7 @@ def keys_are_not_asked_for() -> None:
 @fault("OJS-HTP-010")
 def calls_need_a_body() -> None:
     """Calls that need nothing are refused without a body."""
-    put(Call, "optional_json", Call.json)
+    put(calls, "parsed_if_any", calls.parsed)
 
 
 @fault("OJS-HTP-025")

@@ -1,4 +1,4 @@
-"""Heads that a connection repeats: what is read of them is what the parser would have read."""
+"""Requests on a connection: they are read as uvicorn reads them, also where they are taken."""
 
 import asyncio
 from collections.abc import Sequence
@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from ojs_server.http.heads import MOST, MOST_BYTES, head_of, length_after
 from ojs_server.http.protocol import MOST_BEHIND, BoundedHttp
 from tests.http.reading import Reading
 
@@ -57,16 +56,9 @@ def pieces_of(requests: Sequence[tuple[bytes, list[int], bool]]) -> list[tuple[b
     return found
 
 
-class Forgetful(BoundedHttp):
-    """Parses each head."""
-
-    def _remember(self, head: bytes) -> None:
-        """Nothing."""
-
-
 @given(
     st.lists(st.tuples(request, st.just([]) | cuts, st.booleans()), min_size=2, max_size=6),
-    st.lists(st.sampled_from(["take", "leave", "over"])),
+    st.lists(st.sampled_from(["once", "soon", "wait"])),
 )
 @example([(POST, [], True), (POST, [], True)], [])
 @example([(POST, [], True), (POST + POST, [], True)], [])
@@ -74,10 +66,10 @@ class Forgetful(BoundedHttp):
 @example([(BARE, [], True), (BARE + b"123456", [], True)], [])
 @example([(GET, [], True), (UNREAD, [len(UNREAD) - len(GET)], True)], [])
 @example([(POST, [], True), (POST[:-2], [], True), (POST, [], True)], [])
-@example([(POST, [], True)] * 4, ["take", "take"])
-@example([(POST, [], True), (POST, [], True), (POST, [], False), (POST, [50], True)], ["take"])
-@example([(POST, [], True), (POST, [], True), (POST, [], False), (POST, [50], True)], ["over"])
-def test_what_is_remembered_is_read_as_the_parser_reads_it(
+@example([(POST, [], True)] * 4, ["soon", "soon"])
+@example([(POST, [], True), (POST, [], True), (POST, [], False), (POST, [50], True)], ["soon"])
+@example([(POST, [], True), (POST, [], True), (POST, [], False), (POST, [50], True)], ["wait"])
+def test_what_is_taken_is_read_as_uvicorn_reads_it(
     requests: list[tuple[bytes, list[int], bool]], ways: list[str]
 ) -> None:
     async def read(protocol: type[HttpToolsProtocol], *ways: str) -> Reading:
@@ -85,38 +77,43 @@ def test_what_is_remembered_is_read_as_the_parser_reads_it(
         await reading.read(pieces_of(requests))
         return reading
 
-    remembered = asyncio.run(read(BoundedHttp, *ways))
+    taken = asyncio.run(read(BoundedHttp, *ways))
     parsed = asyncio.run(read(HttpToolsProtocol))
     if b" 400 " in parsed.wire.written:
         # uvicorn does not wait for the answers to what came before.
-        parsed = asyncio.run(read(Forgetful))
-    assert remembered.told == parsed.told
-    assert remembered.wire.closed == parsed.wire.closed
-    assert remembered.wire.written.count(b"200 OK") == parsed.wire.written.count(b"200 OK")
+        parsed = asyncio.run(read(BoundedHttp))
+    assert taken.told == parsed.told
+    assert taken.wire.closed == parsed.wire.closed
+    assert taken.wire.written.count(b"200 OK") == parsed.wire.written.count(b"200 OK")
 
 
-async def test_a_head_that_comes_again_is_not_parsed_again() -> None:
-    reading = Reading(BoundedHttp)
-    await reading.read([(GET, True), (POST, True), (POST, True), (GET, True), (POST, True)])
-    assert reading.remembered == [False, False, True, True, True]
-    assert [told[-1] for told in reading.told] == [b"", b"body", b"body", b"", b"body"]
+async def test_whole_requests_are_taken() -> None:
+    reading = Reading(BoundedHttp, ["soon", "once", "wait"])
+    asking = POST.replace(b"Host", b"Expect: 100-continue\r\nHost")
+    await reading.read([(POST, True), (POST[:-2], True), (POST[-2:], True), (asking, True)] * 2)
+    # Not those whose client asks first, or whose body comes later.
+    assert reading.taken == 2
+    assert [told[-1] for told in reading.told] == [b"body"] * 6
 
 
-async def test_what_the_application_notes_of_a_head_takes_the_next_requests() -> None:
-    reading = Reading(BoundedHttp, ["take", "leave", "over"])
-    await reading.read([(POST, True)] * 5)
-    assert reading.shortened == 2
-    # Parsed, noted, left and started over.
-    assert reading.remembered == [False, True, True, True]
-    assert [told[-1] for told in reading.told] == [b"body"] * 5
+async def test_many_requests_behind_another_may_be_answered_at_once() -> None:
+    reading = Reading(BoundedHttp, ["soon"] + ["once"] * 1500)
+    reading.protocol.data_received(POST * 1501)
+    await reading.settled()
+    assert reading.taken == len(reading.told) == 1501
+    assert not reading.protocol.flow.read_paused
 
 
-@pytest.mark.parametrize("way", ["take", "over"])
-async def test_a_stop_ends_a_connection_behind_an_answer_on_the_short_way(way: str) -> None:
+async def test_nothing_is_taken_behind_the_last_answer() -> None:
+    reading = Reading(BoundedHttp, ["once"] * 2)
+    last = POST.replace(b"Host", b"Connection: close\r\nHost")
+    await reading.read([(last + POST, True)])
+    assert (reading.taken, len(reading.told)) == (1, 1)
+
+
+@pytest.mark.parametrize("way", ["soon", "wait"])
+async def test_a_stop_ends_a_connection_behind_an_answer(way: str) -> None:
     reading = Reading(BoundedHttp, [way])
-    for _ in range(2):
-        reading.protocol.data_received(POST)
-        await reading.settled()
     reading.protocol.data_received(POST)
     reading.protocol.shutdown()
     before = reading.wire.closed
@@ -125,16 +122,13 @@ async def test_a_stop_ends_a_connection_behind_an_answer_on_the_short_way(way: s
     assert reading.wire.written.endswith(b"content-length: 2\r\nconnection: close\r\n\r\nok")
 
 
-@pytest.mark.parametrize("way", ["take", "over"])
+@pytest.mark.parametrize("way", ["soon", "wait"])
 async def test_nothing_is_written_to_who_has_gone(way: str) -> None:
     reading = Reading(BoundedHttp, [way])
-    for _ in range(2):
-        reading.protocol.data_received(POST)
-        await reading.settled()
     reading.protocol.data_received(POST)
     reading.protocol.connection_lost(None)
     await reading.settled()
-    assert (reading.shortened, reading.wire.written.count(b"200 OK")) == (1, 2)
+    assert (reading.taken, reading.wire.written) == (1, b"")
 
 
 async def test_requests_behind_another_are_read_until_there_are_many() -> None:
@@ -165,53 +159,3 @@ async def test_every_request_of_a_connection_is_told_when_its_client_goes() -> N
     reading.answer.set()
     await reading.settled()
     assert reading.wire.written == b""
-
-
-async def test_a_request_on_the_short_way_is_told_when_its_client_goes() -> None:
-    reading = Reading(BoundedHttp, ["over"])
-    for _ in range(2):
-        reading.protocol.data_received(POST)
-        await reading.settled()
-    reading.protocol.data_received(POST)
-    reading.protocol.data_received(GET)
-    reading.protocol.connection_lost(None)
-    await reading.settled()
-    assert (reading.shortened, len(reading.told)) == (1, 2)
-
-
-async def test_few_heads_are_remembered() -> None:
-    many = [(GET.replace(b"/a", b"/%d" % number), True) for number in range(MOST + 3)]
-    reading = Reading(BoundedHttp)
-    await reading.read([*many, *many])
-    assert sum(reading.remembered) == MOST
-
-
-@pytest.mark.parametrize(
-    ("sent", "length"),
-    [
-        (GET, 0),
-        (POST, 4),
-        (GET.replace(b"Host", b"Connection: Keep-Alive\r\nHost"), 0),
-        (GET.replace(b"Host", b"Connection: close\r\nHost"), None),
-        (GET.replace(b"Host", b"Expect: 100-continue\r\nHost"), None),
-        (GET.replace(b"Host", b"Transfer-Encoding: chunked\r\nHost"), None),
-        (GET.replace(b"Host", b"Upgrade: websocket\r\nHost"), None),
-        (POST.replace(b"Host", b"Content-Length: 4\r\nHost"), None),
-        (POST.replace(b": 4", b": +4"), None),
-        (b"\r\n" + GET, None),
-        (GET.replace(b"\r\nHost", b"\nHost"), None),
-    ],
-)
-def test_only_heads_without_doubt_say_how_long_their_body_is(
-    sent: bytes, length: int | None
-) -> None:
-    found = head_of(sent)
-    assert found is not None
-    lines = [line.split(b": ", 1) for line in found.splitlines() if b": " in line]
-    headers = [(name.lower(), value) for name, value in lines]
-    assert length_after(found, headers) == length
-
-
-def test_long_heads_are_left_to_the_parser() -> None:
-    assert head_of(GET[:-1]) is None
-    assert head_of(GET.replace(b"/a", b"/" + b"a" * MOST_BYTES)) is None

@@ -1,0 +1,87 @@
+"""Admission: what the line and the headers of a request come to before its body is read.
+
+Clients say the same headers with each request, so the result is remembered by the values of those
+that decide, for all connections and as long as others do not take its place.
+"""
+
+from collections import OrderedDict
+from hashlib import sha256
+from typing import Final
+
+import msgspec
+
+from ojs_server.http import dialects
+from ojs_server.http.call import Call
+from ojs_server.http.routes import Route
+from ojs_server.http.services import Services
+from ojs_server.http.tenancy import denied, identify
+
+# Beside the key, which is remembered by its hash.
+_DECIDING: Final = (
+    b"host",
+    b"origin",
+    b"sec-fetch-site",
+    b"sec-fetch-mode",
+    b"ojs-version",
+    b"accept",
+    b"x-ojs-tenant",
+    b"x-ojs-tenant-id",
+)
+# So many results are remembered, of values of so many bytes together.
+MOST: Final = 1024
+MOST_BYTES: Final = 1024
+
+
+class _Admitted(msgspec.Struct, frozen=True):
+    principal: str
+    tenant: str | None
+    media_type: str
+    for_page: str
+
+
+class Admission:
+    """Lets calls of routes in, and notes whose they are and what their answers are like."""
+
+    def __init__(self, server: Services) -> None:
+        self._server = server
+        self._remembered: OrderedDict[tuple[object, ...], _Admitted] = OrderedDict()
+
+    def admit(self, call: Call, route: Route) -> None:
+        """Let a call of a route in; raises what it is refused with."""
+        headers = call.headers
+        values = [headers.get(name) for name in _DECIDING]
+        key = headers.get(b"authorization")
+        shown = None if key is None else sha256(key).digest()
+        name = (route, shown, *values)
+        admitted = self._remembered.get(name)
+        if admitted is None:
+            admitted = self._decide(call, route)
+            if sum(len(value) for value in values if value is not None) > MOST_BYTES:
+                return
+            self._remembered[name] = admitted
+            if len(self._remembered) > MOST:
+                self._remembered.popitem(last=False)
+            return
+        self._remembered.move_to_end(name)
+        call.principal = admitted.principal
+        call.tenant = admitted.tenant
+        call.media_type = admitted.media_type
+        call.for_page = admitted.for_page
+
+    def _decide(self, call: Call, route: Route) -> _Admitted:
+        call.for_page = self._server.origins.admit(call.headers)
+        if route.plain:
+            call.media_type = dialects.PLAIN_JSON
+        dialects.check_version(call.header(b"ojs-version"))
+        prove(call, route)
+        call.media_type = call.media_type or dialects.media_type(call)
+        return _Admitted(call.principal, call.tenant, call.media_type, call.for_page)
+
+
+def prove(call: Call, route: Route) -> None:
+    """Note whose call of a route this is; raises Denied."""
+    named = dialects.tenant_header(call)
+    if call.server.settings.keys.needed or named is not None:
+        identify(call, route.roles, call.header(b"authorization"), named)
+        if call.tenant is not None and not route.tenanted:
+            raise denied("this is not for single tenants")

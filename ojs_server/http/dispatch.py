@@ -1,0 +1,118 @@
+"""Hot calls that have come whole are carried out without a task, unless they have to wait.
+
+Such a call waits in the batch itself, and its answer leaves when the batch is on disk: it needs no
+task, no future and no messages between the server and the application, which are a fifth to a
+third of what it costs otherwise. It is the same call as through the gate, in the same steps.
+"""
+
+from collections.abc import Coroutine, Sequence
+from typing import Any, Protocol
+
+from starlette.types import Receive, Scope
+
+from ojs_server.http import answers
+from ojs_server.http.call import Answer, Call
+from ojs_server.http.errors import answer_of
+from ojs_server.http.gate import Gate
+from ojs_server.http.hot import Asked, HotCall, Work
+from ojs_server.http.routes import Route, Router
+
+
+class Exchange(Protocol):
+    """A request that has come whole, and its place for an answer."""
+
+    scope: Scope
+    receive: Receive
+
+    def reply(self, status: int, lines: bytes, body: bytes, stays: bool) -> None:
+        """Send the answer."""
+
+    def wait(self, work: Coroutine[Any, Any, None]) -> None:
+        """Go on with it in a task."""
+
+
+class Dispatcher:
+    """Takes the hot calls of a route table."""
+
+    def __init__(self, gate: Gate, routes: Sequence[Route]) -> None:
+        self._gate = gate
+        # What is traced is a handler of another kind, and has a context, which is a task's.
+        self._router = Router([one for one in routes if isinstance(one.handler, HotCall)])
+
+    def take(self, exchange: Exchange, body: bytes) -> bool:
+        """Carry out a request if it is a hot call; tell whether it is."""
+        methods, params = self._router.find(exchange.scope["path"]) or ({}, {})
+        route = methods.get(exchange.scope["method"])
+        if route is None:
+            return False
+        call = self._gate.begin(exchange.scope, exchange.receive)
+        call.params = params
+        _Taken(self._gate, exchange, call, route).begin(body)
+        return True
+
+
+class _Taken:
+    """A hot call on its way."""
+
+    __slots__ = ("_asked", "_call", "_exchange", "_gate", "_hot", "_route", "_started")
+
+    _asked: Asked
+
+    def __init__(self, gate: Gate, exchange: Exchange, call: Call, route: Route) -> None:
+        self._started = gate.monotonic()
+        self._gate = gate
+        self._exchange = exchange
+        self._call = call
+        self._route = route
+        self._hot: Any = route.handler
+
+    def begin(self, body: bytes) -> None:
+        """Let it in, read it, and give its operation to the engine."""
+        call = self._call
+        try:
+            self._gate.admission.admit(call, self._route)
+            call.check_body()
+            self._asked = asked = self._hot.parse(call, body)
+            if asked.patiently is None:
+                call.server.engine.enter(asked.operation, self)
+            else:
+                self._exchange.wait(self._outlast(asked.patiently()))
+        except Exception as error:
+            self._refuse(error)
+
+    def gone(self) -> bool:
+        """What was asked for is done, also where nobody reads the answer."""
+        return False
+
+    def settle(self, outcome: Any) -> None:
+        """Answer, or wait on."""
+        if isinstance(outcome, BaseException):
+            again = self._hot.retry(self._call, self._asked, outcome)
+            if again is None:
+                self._refuse(outcome)
+            else:
+                self._exchange.wait(self._outlast(again))
+            return
+        try:
+            answer = self._hot.render(self._call, self._asked, outcome)
+        except Exception as error:
+            self._refuse(error)
+            return
+        self._hot.measure(self._call, self._asked, self._gate.monotonic() - self._started)
+        self._tell(answer)
+
+    async def _outlast(self, work: Work) -> None:
+        try:
+            outcome = await work
+        except Exception as error:
+            self._refuse(error)
+        else:
+            self.settle(outcome)
+
+    def _refuse(self, error: BaseException) -> None:
+        self._tell(answer_of(error, self._call.request_id))
+
+    def _tell(self, answer: Answer) -> None:
+        self._gate.observe(self._call, self._route, answer.status, self._started)
+        # The next request may be behind it already.
+        self._exchange.reply(*answers.whole(self._call, answer))

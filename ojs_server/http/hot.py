@@ -1,0 +1,67 @@
+"""Hot calls: one operation each, read from a body, and its outcome told as an answer.
+
+Both halves wait for nothing, so that such a call takes no task unless it has to wait
+(`dispatch.py`). This is their only form, whichever way they come.
+"""
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import msgspec
+
+from ojs_server.http.call import Answer, Call
+from ojs_server.ops.operation import AnyOperation
+
+# Work that has to wait, and comes to the outcome of an operation.
+Work = Coroutine[Any, Any, Any]
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """What a hot call asks for."""
+
+    operation: AnyOperation
+    # Carries the operation out where one transaction may not be enough.
+    patiently: Callable[[], Work] | None = None
+    # What its answer is made of beside the outcome.
+    about: Any = None
+
+
+def _never(call: Call, asked: Asked, error: BaseException) -> Work | None:
+    return None
+
+
+def _count_nothing(call: Call, asked: Asked, seconds: float) -> None:
+    """Nothing but the request is measured."""
+
+
+class HotCall(msgspec.Struct, frozen=True, eq=False):
+    """The halves of a hot call; as a handler it puts them together.
+
+    `retry` returns what waits where a refusal need not be the last word. `measure` is told of
+    each call that was carried out.
+    """
+
+    parse: Callable[[Call, bytes], Asked]
+    render: Callable[[Call, Asked, Any], Answer]
+    retry: Callable[[Call, Asked, BaseException], Work | None] = _never
+    measure: Callable[[Call, Asked, float], None] = _count_nothing
+
+    async def __call__(self, call: Call) -> Answer:
+        """The answer to a call whose body may still be on its way."""
+        asked = self.parse(call, await call.body())
+        monotonic = call.server.environment.monotonic
+        begun = monotonic()
+        outcome = await self._carried_out(call, asked)
+        self.measure(call, asked, monotonic() - begun)
+        return self.render(call, asked, outcome)
+
+    async def _carried_out(self, call: Call, asked: Asked) -> Any:
+        if asked.patiently is not None:
+            return await asked.patiently()
+        try:
+            return await call.server.engine.run(asked.operation)
+        except Exception as error:
+            again = self.retry(call, asked, error)
+            if again is None:
+                raise
+        return await again
