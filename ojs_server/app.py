@@ -15,7 +15,8 @@ from ojs_server.domain.happened import Happened
 from ojs_server.environment import Environment, machine
 from ojs_server.http import sockets, statistics
 from ojs_server.http.body_budget import BodyBudget
-from ojs_server.http.dispatch import Dispatcher, Exchange
+from ojs_server.http.dispatch import Dispatcher
+from ojs_server.http.exchange import Exchange
 from ojs_server.http.gate import Gate
 from ojs_server.http.inventory import Inventories
 from ojs_server.http.routes import SOCKETIO, Route, routes_of

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 
 from ojs_server.app import Application, Server
+from ojs_server.http.connection import Connection
 from ojs_server.http.crowd import Crowd, most_connections, raised_limit
-from ojs_server.http.protocol import BoundedHttp, BoundedSocket
+from ojs_server.http.websocket import BoundedSocket
 from ojs_server.settings import Settings
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def serve(
         settings.max_connections, raised_limit(), others=settings.webhook_concurrency
     )
     # uvicorn calls it as it would a class.
-    protocol: Any = partial(BoundedHttp, crowd=Crowd(most), ports=server.ports, take=server.take)
+    protocol: Any = partial(Connection, crowd=Crowd(most), ports=server.ports, take=server.take)
     config = uvicorn.Config(
         Application(server),
         host=settings.host,

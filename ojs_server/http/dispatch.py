@@ -5,30 +5,16 @@ task, no future and no messages between the server and the application, which ar
 third of what it costs otherwise. It is the same call as through the gate, in the same steps.
 """
 
-from collections.abc import Coroutine, Sequence
-from typing import Any, Protocol
-
-from starlette.types import Receive, Scope
+from collections.abc import Sequence
+from typing import Any
 
 from ojs_server.http import answers
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.errors import answer_of
+from ojs_server.http.exchange import Exchange
 from ojs_server.http.gate import Gate
 from ojs_server.http.hot import Asked, HotCall, Work
 from ojs_server.http.routes import Route, Router
-
-
-class Exchange(Protocol):
-    """A request that has come whole, and its place for an answer."""
-
-    scope: Scope
-    receive: Receive
-
-    def reply(self, status: int, lines: bytes, body: bytes, stays: bool) -> None:
-        """Send the answer."""
-
-    def wait(self, work: Coroutine[Any, Any, None]) -> None:
-        """Go on with it in a task."""
 
 
 class Dispatcher:

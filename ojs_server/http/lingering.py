@@ -6,20 +6,31 @@ follows, and reads on for a while, to throw it away.
 """
 
 import asyncio
-from typing import Final
+from typing import Any, Final, Protocol
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from ojs_server.http.flow import Flow
 
 LINGER_S: Final = 2.0
 # What a client may send that reads only then; more than the largest body it was likely to try.
 MOST_BYTES: Final = 64 * 1024 * 1024
 
 
+class Ended(Protocol):
+    """A connection on which nothing more is answered."""
+
+    transport: asyncio.Transport
+    flow: Flow
+    loop: Any
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nobody is there any more."""
+
+
 class Lingering(asyncio.Protocol):
     """What is left of a connection: it ends with its client, or when it takes too long."""
 
-    def __init__(self, transport: asyncio.Transport, behind: HttpToolsProtocol) -> None:
-        self._transport = transport
+    def __init__(self, behind: Ended) -> None:
+        self._transport = transport = behind.transport
         self._behind = behind
         self._left = MOST_BYTES
         self._alarm = behind.loop.call_later(LINGER_S, transport.abort)
@@ -36,12 +47,12 @@ class Lingering(asyncio.Protocol):
         self._behind.connection_lost(exc)
 
 
-def linger(transport: asyncio.Transport) -> None:
+def linger(behind: Ended) -> None:
     """Close a connection behind what was written, where its client may still be sending."""
-    behind = transport.get_protocol()
-    if transport.is_closing() or not isinstance(behind, HttpToolsProtocol):
+    transport = behind.transport
+    if transport.is_closing() or isinstance(transport.get_protocol(), Lingering):
         return
-    transport.set_protocol(Lingering(transport, behind))
+    transport.set_protocol(Lingering(behind))
     # Without a half-closed connection, as in TLS, the client has the length of the answer.
     if transport.can_write_eof():
         transport.write_eof()

@@ -3,14 +3,13 @@
 from random import getrandbits
 from typing import Final
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
-
 from ojs_server.domain.errors import OjsError, TooSlow, Unavailable
 from ojs_server.environment import wall_ms
 from ojs_server.http import answers
-from ojs_server.http.call import GIVEN_UP, Answer, RequestIds
+from ojs_server.http.call import Answer, RequestIds
 from ojs_server.http.dialects import OPENJOBSPEC
 from ojs_server.http.errors import answer_of
+from ojs_server.http.framing import status_line
 from ojs_wire import codes
 from ojs_wire.codec import encode
 
@@ -51,15 +50,4 @@ def refusal(error: OjsError, status: int | None = None) -> bytes:
     body = encode(answer.body)
     ends = Answer(answer.body, answer.status, {**answer.headers, **_CLOSE})
     head = answers.lines(request_id, ends, OPENJOBSPEC, f"content-length: {len(body)}\r\n")
-    return STATUS_LINE[status or answer.status] + head + b"\r\n" + body
-
-
-def give_up(cycle: RequestResponseCycle, error: OjsError) -> None:
-    """Tell whoever reads a request's body that the rest is not waited for.
-
-    The application answers, as it does other errors: whoever needs no body is not disturbed.
-    """
-    extensions = cycle.scope.setdefault("extensions", {})
-    assert extensions is not None
-    extensions[GIVEN_UP] = {"why": error}
-    cycle.message_event.set()
+    return status_line(status or answer.status) + head + b"\r\n" + body

@@ -9,7 +9,8 @@ from typing import Any, cast
 import uvicorn
 
 from ojs_server.app import Application, Server
-from ojs_server.http.protocol import BoundedHttp, BoundedSocket
+from ojs_server.http.connection import Connection
+from ojs_server.http.websocket import BoundedSocket
 
 
 @asynccontextmanager
@@ -18,7 +19,7 @@ async def on_a_socket(server: Server) -> AsyncIterator[str]:
     config = uvicorn.Config(
         Application(server),
         port=0,
-        http=cast(Any, partial(BoundedHttp, take=server.take)),
+        http=cast(Any, partial(Connection, take=server.take)),
         ws=BoundedSocket,
         lifespan="off",
         log_config=None,

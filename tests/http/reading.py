@@ -8,8 +8,8 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from ojs_server.http.dispatch import Exchange
-from ojs_server.http.protocol import BoundedHttp
+from ojs_server.http.connection import Connection
+from ojs_server.http.exchange import Exchange
 
 _TOLD: Final = ("type", "method", "path", "raw_path", "query_string", "http_version", "headers")
 
@@ -70,7 +70,11 @@ class Reading:
     """
 
     def __init__(
-        self, protocol: type[HttpToolsProtocol], ways: Sequence[str] = (), *, loop: Any = None
+        self,
+        protocol: type[Connection | HttpToolsProtocol],
+        ways: Sequence[str] = (),
+        *,
+        loop: Any = None,
     ) -> None:
         self._ways = list(ways)
         self.taken = 0
@@ -80,14 +84,14 @@ class Reading:
         config.load()
         self.told: list[tuple[Any, ...]] = []
         self.begun = 0
+        # Whether the server had ended the connection before it was lost.
+        self.ended = False
         # Without it `/slow` is not answered.
         self.answer = asyncio.Event()
         self.state = ServerState()
         self.wire = Wire()
-        if issubclass(protocol, BoundedHttp):
-            self.protocol: Any = protocol(config, self.state, {}, loop, take=self._take)
-        else:
-            self.protocol = protocol(config, self.state, {}, loop)
+        more: Any = {"take": self._take} if issubclass(protocol, Connection) else {}
+        self.protocol: Any = protocol(config, self.state, {}, loop, **more)
         self.wire.set_protocol(self.protocol)
         self.protocol.connection_made(self.wire)
 
@@ -139,7 +143,7 @@ class Reading:
     async def read(self, pieces: Sequence[tuple[bytes, bool]]) -> None:
         """Take the pieces, then the connection ends."""
         await self.take(pieces)
-        self.protocol._unset_keepalive_if_required()
+        self.ended = self.wire.closed
         self.protocol.connection_lost(None)
         await self.settled()
 

@@ -11,7 +11,7 @@ import pytest
 from ojs_server.app import Application, Server
 from ojs_server.http import body_budget
 from ojs_server.http.body_budget import SMALL, BodyBudget
-from ojs_server.http.protocol import BoundedHttp
+from ojs_server.http.connection import Connection
 from tests.http.conftest import Serve, connect
 from tests.http.listening import on_a_socket
 from tests.http.reading import Reading
@@ -124,6 +124,6 @@ async def test_requests_with_large_bodies_are_not_taken(size: int, taken: int) -
     request = (
         b"POST /a HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % size + b"a" * size
     )
-    reading = Reading(BoundedHttp, ["once"] * 2)
+    reading = Reading(Connection, ["once"] * 2)
     await reading.read([(request, True), (request, True)])
     assert (reading.taken, len(reading.told)) == (taken, 2)

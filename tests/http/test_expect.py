@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from ojs_server.app import Server
-from ojs_server.http.protocol import BoundedHttp
+from ojs_server.http.connection import Connection
 from tests.http.listening import on_a_socket
 from tests.http.raw import LAST, heard, request, statuses
 from tests.http.reading import Reading
@@ -56,7 +56,7 @@ async def test_a_body_that_has_come_is_no_reason_to_end(server: Server) -> None:
 
 async def test_a_stream_that_left_a_body_unread_ends_the_connection() -> None:
     # It is told in two messages, as streams are.
-    reading = Reading(BoundedHttp)
+    reading = Reading(Connection)
     await reading.take([(head_of(request("/unread", JOB, EXPECT)), True)])
     assert b"connection: close\r\n" in reading.wire.written
     assert reading.wire.closed

@@ -19,7 +19,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from ojs_server.app import Server
 from ojs_server.domain.errors import Unavailable
 from ojs_server.http.auth import parse_keys
-from ojs_server.http.dispatch import Dispatcher, Exchange
+from ojs_server.http.dispatch import Dispatcher
+from ojs_server.http.exchange import Exchange
 from ojs_server.http.tracing import Tracing
 from ojs_server.ops.group_commit import Caller
 from ojs_wire import codes

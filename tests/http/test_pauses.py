@@ -8,9 +8,9 @@ from typing import Any, cast
 import pytest
 
 from ojs_server.app import Server
-from ojs_server.http import protocol
+from ojs_server.http import connection
 from ojs_server.http.call import GIVEN_UP
-from ojs_server.http.protocol import BODY_S, HEAD_S, PAUSE_S, BoundedHttp
+from ojs_server.http.connection import BODY_S, HEAD_S, PAUSE_S, Connection
 from tests.http.listening import on_a_socket
 from tests.http.reading import Reading
 from tests.http.steps import JOBS, WORKERS
@@ -72,7 +72,7 @@ class Clock:
 
 @pytest.fixture
 async def reading() -> Reading:
-    return Reading(BoundedHttp, loop=Clock())
+    return Reading(Connection, loop=Clock())
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def clock(reading: Reading) -> Clock:
 
 @pytest.fixture
 def pause(reading: Reading) -> float:
-    return float(reading.protocol.timeout_keep_alive)
+    return float(reading.protocol.pause_s)
 
 
 async def ask(reading: Reading, sent: bytes = GET) -> None:
@@ -203,13 +203,13 @@ async def test_nobody_is_blamed_for_a_pause_of_the_server(
     await ask(reading, SLOW)
     expects = b"Expect: 100-continue\r\nContent-Length"
     await ask(reading, POST.replace(b"Content-Length", expects)[:-4])
-    cycle = reading.protocol.cycle
+    cycle = reading.protocol.newest
     if hinders == "reading":
-        cycle.waiting_for_100_continue = False
+        cycle.waits_to_send = False
         reading.protocol.flow.pause_reading()
     clock.forward(PAUSE_S + 1)
     assert GIVEN_UP not in (cycle.scope.get("extensions") or {})
-    cycle.waiting_for_100_continue = False
+    cycle.waits_to_send = False
     reading.protocol.flow.resume_reading()
     clock.forward(PAUSE_S + 1)
     assert GIVEN_UP in (cycle.scope.get("extensions") or {})
@@ -219,7 +219,7 @@ async def test_nobody_is_blamed_for_a_pause_of_the_server(
 async def test_a_body_that_does_not_go_on_is_answered(
     server: Server, monkeypatch: pytest.MonkeyPatch, behind: bool
 ) -> None:
-    monkeypatch.setattr(protocol, "PAUSE_S", 0.1)
+    monkeypatch.setattr(connection, "PAUSE_S", 0.1)
     async with on_a_socket(server) as url:
         host, port = url.removeprefix("http://").split(":")
         reader, writer = await asyncio.open_connection(host, int(port))
@@ -244,8 +244,8 @@ async def test_a_body_that_does_not_go_on_is_answered(
 
 async def test_a_connection_that_never_says_anything_is_closed() -> None:
     clock = Clock()
-    reading = Reading(BoundedHttp, loop=clock)
-    pause = float(reading.protocol.timeout_keep_alive)
+    reading = Reading(Connection, loop=clock)
+    pause = float(reading.protocol.pause_s)
     clock.forward(pause - 0.1)
     assert not reading.wire.closed
     clock.forward(0.2)
@@ -272,9 +272,9 @@ async def test_a_body_that_goes_on_for_ever_is_given_up(reading: Reading, clock:
     for _ in range(int(BODY_S / step) - 1):
         clock.forward(step)
         await ask(reading, b".")
-        assert GIVEN_UP not in (reading.protocol.cycle.scope.get("extensions") or {})
+        assert GIVEN_UP not in (reading.protocol.newest.scope.get("extensions") or {})
     clock.forward(step + 1)
-    assert GIVEN_UP in (reading.protocol.cycle.scope.get("extensions") or {})
+    assert GIVEN_UP in (reading.protocol.newest.scope.get("extensions") or {})
 
 
 async def test_a_client_that_stops_reading_its_answer_is_cut_off(
@@ -301,7 +301,7 @@ async def test_no_alarm_outlives_its_connection(
 
 async def test_a_whole_request_is_told_when_its_client_goes(reading: Reading) -> None:
     await ask(reading, SLOW)
-    gone = asyncio.ensure_future(reading.protocol.cycle.receive())
+    gone = asyncio.ensure_future(reading.protocol.newest.receive())
     await reading.settled()
     assert not gone.done()
     reading.protocol.connection_lost(None)

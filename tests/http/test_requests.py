@@ -7,10 +7,10 @@ from itertools import pairwise
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from ojs_server.http.protocol import MOST_BEHIND, BoundedHttp
+from ojs_server.http.connection import MOST_BEHIND, Connection
+from ojs_server.http.flow import MOST_UNREAD
 from tests.http.reading import Reading
 
 GET = b"GET /a?b=1 HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -34,7 +34,7 @@ head = st.sampled_from(
     ]
 )
 SLOW = b"POST /slow HTTP/1.1\r\nHost: x\r\n\r\n"
-LARGE = body_after(b"POST /a HTTP/1.1\r\nHost: x\r\n", b"a" * (HIGH_WATER_LIMIT - 9))
+LARGE = body_after(b"POST /a HTTP/1.1\r\nHost: x\r\n", b"a" * (MOST_UNREAD - 9))
 UNREAD = body_after(b"POST /unread HTTP/1.1\r\nHost: x\r\n", GET)
 body = st.sampled_from([b"", b"{}", b"body", b"\r\n\r\n", b"ab\r\n\r\nGET / HTTP/1.1\r\n\r\n"])
 CHUNKED = b"POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n"
@@ -72,23 +72,23 @@ def pieces_of(requests: Sequence[tuple[bytes, list[int], bool]]) -> list[tuple[b
 def test_what_is_taken_is_read_as_uvicorn_reads_it(
     requests: list[tuple[bytes, list[int], bool]], ways: list[str]
 ) -> None:
-    async def read(protocol: type[HttpToolsProtocol], *ways: str) -> Reading:
+    async def read(protocol: type[Connection | HttpToolsProtocol], *ways: str) -> Reading:
         reading = Reading(protocol, ways)
         await reading.read(pieces_of(requests))
         return reading
 
-    taken = asyncio.run(read(BoundedHttp, *ways))
+    taken = asyncio.run(read(Connection, *ways))
     parsed = asyncio.run(read(HttpToolsProtocol))
     if b" 400 " in parsed.wire.written:
         # uvicorn does not wait for the answers to what came before.
-        parsed = asyncio.run(read(BoundedHttp))
+        parsed = asyncio.run(read(Connection))
     assert taken.told == parsed.told
-    assert taken.wire.closed == parsed.wire.closed
+    assert taken.ended == parsed.ended
     assert taken.wire.written.count(b"200 OK") == parsed.wire.written.count(b"200 OK")
 
 
 async def test_whole_requests_are_taken() -> None:
-    reading = Reading(BoundedHttp, ["soon", "once", "wait"])
+    reading = Reading(Connection, ["soon", "once", "wait"])
     asking = POST.replace(b"Host", b"Expect: 100-continue\r\nHost")
     await reading.read([(POST, True), (POST[:-2], True), (POST[-2:], True), (asking, True)] * 2)
     # Not those whose client asks first, or whose body comes later.
@@ -97,7 +97,7 @@ async def test_whole_requests_are_taken() -> None:
 
 
 async def test_many_requests_behind_another_may_be_answered_at_once() -> None:
-    reading = Reading(BoundedHttp, ["soon"] + ["once"] * 1500)
+    reading = Reading(Connection, ["soon"] + ["once"] * 1500)
     reading.protocol.data_received(POST * 1501)
     await reading.settled()
     assert reading.taken == len(reading.told) == 1501
@@ -105,7 +105,7 @@ async def test_many_requests_behind_another_may_be_answered_at_once() -> None:
 
 
 async def test_nothing_is_taken_behind_the_last_answer() -> None:
-    reading = Reading(BoundedHttp, ["once"] * 2)
+    reading = Reading(Connection, ["once"] * 2)
     last = POST.replace(b"Host", b"Connection: close\r\nHost")
     await reading.read([(last + POST, True)])
     assert (reading.taken, len(reading.told)) == (1, 1)
@@ -113,7 +113,7 @@ async def test_nothing_is_taken_behind_the_last_answer() -> None:
 
 @pytest.mark.parametrize("way", ["soon", "wait"])
 async def test_a_stop_ends_a_connection_behind_an_answer(way: str) -> None:
-    reading = Reading(BoundedHttp, [way])
+    reading = Reading(Connection, [way])
     reading.protocol.data_received(POST)
     reading.protocol.shutdown()
     before = reading.wire.closed
@@ -124,7 +124,7 @@ async def test_a_stop_ends_a_connection_behind_an_answer(way: str) -> None:
 
 @pytest.mark.parametrize("way", ["soon", "wait"])
 async def test_nothing_is_written_to_who_has_gone(way: str) -> None:
-    reading = Reading(BoundedHttp, [way])
+    reading = Reading(Connection, [way])
     reading.protocol.data_received(POST)
     reading.protocol.connection_lost(None)
     await reading.settled()
@@ -134,7 +134,7 @@ async def test_nothing_is_written_to_who_has_gone(way: str) -> None:
 async def test_requests_behind_another_are_read_until_there_are_many() -> None:
     # Two bodies are more than may wait unread, and the head behind them ends it.
     for behind, most in ((GET, MOST_BEHIND), (LARGE, 3)):
-        reading = Reading(BoundedHttp)
+        reading = Reading(Connection)
         reading.protocol.data_received(SLOW)
         for _ in range(most):
             assert not reading.protocol.flow.read_paused
@@ -149,10 +149,10 @@ async def test_requests_behind_another_are_read_until_there_are_many() -> None:
 
 
 async def test_every_request_of_a_connection_is_told_when_its_client_goes() -> None:
-    reading = Reading(BoundedHttp)
+    reading = Reading(Connection)
     reading.protocol.data_received(SLOW)
     await reading.settled()
-    running = reading.protocol.cycle
+    running = reading.protocol.newest
     reading.protocol.data_received(GET)
     reading.protocol.connection_lost(None)
     assert running.disconnected

@@ -3,8 +3,8 @@
 import pytest
 
 from ojs_server.http.auth import parse_keys
+from ojs_server.http.connection import Connection
 from ojs_server.http.framing import MAX_HEAD
-from ojs_server.http.protocol import BoundedHttp
 from tests.http.conftest import Serve, connect
 from tests.http.keys import KEYS, bearer
 from tests.http.listening import on_a_socket
@@ -26,7 +26,7 @@ async def test_trailers_are_no_headers() -> None:
     trailers = b"Host: y\r\nX-Ojs-Tenant: other\r\nExpect: 100-continue\r\n\r\n"
     sent = in_chunks("/a", trailers=trailers) + GET
     for pieces in ([sent], [bytes([byte]) for byte in sent]):
-        reading = Reading(BoundedHttp)
+        reading = Reading(Connection)
         await reading.take([(piece, False) for piece in pieces])
         assert [one[-2:] for one in reading.told] == [
             ([(b"host", b"localhost"), (b"transfer-encoding", b"chunked")], b"body"),
@@ -56,7 +56,7 @@ LONG: dict[str, bytes] = {
 @pytest.mark.parametrize("trailers", LONG.values(), ids=LONG)
 async def test_trailers_have_an_end(trailers: bytes, size: int) -> None:
     sent = in_chunks("/a", trailers=trailers)
-    reading = Reading(BoundedHttp)
+    reading = Reading(Connection)
     await reading.take([(sent[at : at + size], True) for at in range(0, len(sent), size)])
     assert reading.wire.closed
     assert statuses(reading.wire.written) == [431]
@@ -64,7 +64,7 @@ async def test_trailers_have_an_end(trailers: bytes, size: int) -> None:
 
 
 async def test_trailers_that_come_at_once_have_an_end() -> None:
-    reading = Reading(BoundedHttp)
+    reading = Reading(Connection)
     await reading.take([(in_chunks("/a", trailers=LONG["many that end"]), True)])
     assert reading.wire.closed
     assert statuses(reading.wire.written) == [431]
@@ -72,7 +72,7 @@ async def test_trailers_that_come_at_once_have_an_end() -> None:
 
 async def test_an_answer_that_was_given_has_no_second_one() -> None:
     sent = in_chunks("/unread", trailers=LONG["one long value"])
-    reading = Reading(BoundedHttp)
+    reading = Reading(Connection)
     await reading.take([(sent[at : at + 1000], True) for at in range(0, len(sent), 1000)])
     assert reading.wire.closed
     assert reading.wire.written.count(b"HTTP/1.1 ") == 1
@@ -81,7 +81,7 @@ async def test_an_answer_that_was_given_has_no_second_one() -> None:
 
 async def test_what_is_said_of_a_chunk_has_an_end() -> None:
     head, end = in_chunks("/a").split(b"4\r\n")
-    reading = Reading(BoundedHttp)
+    reading = Reading(Connection)
     await reading.take([(head + b"4;x=", True), *[(b"a" * 1000, True)] * 80, (b"\r\n" + end, True)])
     assert reading.wire.closed
     assert statuses(reading.wire.written) == [431]
@@ -91,7 +91,7 @@ async def test_long_bodies_in_short_chunks_and_short_trailers_are_read() -> None
     head, _, _ = in_chunks("/a").partition(b"4\r\n")
     sent = head + b"1\r\nx\r\n" * 20_000 + b"0\r\nX-Sum: 1\r\n\r\n" + GET
     for size in (7, 1000, len(sent)):
-        reading = Reading(BoundedHttp)
+        reading = Reading(Connection)
         await reading.take([(sent[at : at + size], False) for at in range(0, len(sent), size)])
         assert [one[-1] for one in reading.told] == [b"x" * 20_000, b""]
         assert not reading.wire.closed
@@ -104,7 +104,7 @@ async def test_long_bodies_in_short_chunks_and_short_trailers_are_read() -> None
 async def test_bodies_in_other_codings_are_refused(codings: tuple[str, ...]) -> None:
     lines = [f"Transfer-Encoding: {coding}".encode() for coding in codings]
     sent = in_chunks("/a", *lines).replace(b"Transfer-Encoding: chunked\r\n\r\n", b"\r\n")
-    reading = Reading(BoundedHttp)
+    reading = Reading(Connection)
     await reading.take([(sent + GET, True)])
     assert reading.wire.closed
     assert statuses(reading.wire.written) == [400]
@@ -114,6 +114,6 @@ async def test_bodies_in_other_codings_are_refused(codings: tuple[str, ...]) -> 
 
 
 async def test_the_coding_in_chunks_has_its_name_in_any_case() -> None:
-    reading = Reading(BoundedHttp)
+    reading = Reading(Connection)
     await reading.take([(in_chunks("/a").replace(b"chunked", b"Chunked") + GET, True)])
     assert [one[-1] for one in reading.told] == [b"body", b""]

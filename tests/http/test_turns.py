@@ -4,8 +4,8 @@ import httpx
 import pytest
 
 from ojs_server.app import Server
+from ojs_server.http.connection import Connection
 from ojs_server.http.framing import MAX_HEAD
-from ojs_server.http.protocol import BoundedHttp
 from tests.http.listening import on_a_socket
 from tests.http.raw import LAST, heard, request, statuses
 from tests.http.reading import Reading
@@ -27,7 +27,7 @@ def answers(reading: Reading) -> list[int]:
 
 
 async def take(*pieces: bytes) -> Reading:
-    reading = Reading(BoundedHttp)
+    reading = Reading(Connection)
     await reading.take([(piece, False) for piece in pieces])
     return reading
 
@@ -88,7 +88,7 @@ async def test_a_refusal_waits_for_its_turn(before: bytes, bad: bytes, status: i
 
 
 async def test_a_body_that_breaks_off_is_refused_at_once() -> None:
-    reading = Reading(BoundedHttp)
+    reading = Reading(Connection)
     await reading.take([(CHUNKED + b"4\r\nbody\r\n", True), (b"no number\r\n", True)])
     assert reading.wire.closed
     assert answers(reading) == [400]
@@ -96,7 +96,7 @@ async def test_a_body_that_breaks_off_is_refused_at_once() -> None:
 
 @pytest.mark.parametrize("way", ["soon", "wait"])
 async def test_a_refusal_waits_for_a_request_that_was_taken(way: str) -> None:
-    reading = Reading(BoundedHttp, [way])
+    reading = Reading(Connection, [way])
     await reading.take([(GET, False), (b"this is not HTTP\r\n\r\n", True)])
     assert reading.taken == 1
     assert answers(reading) == [200, 400]

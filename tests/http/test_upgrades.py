@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from ojs_server.app import Server
-from ojs_server.http.protocol import BoundedHttp
+from ojs_server.http.connection import Connection
 from tests.http.listening import on_a_socket
 from tests.http.raw import LAST, heard, request, statuses
 from tests.http.reading import Reading
@@ -22,7 +22,7 @@ SENT = request("/a?b=c%20d", b"body", *JAVA) + GET + CHUNKED + GET + request("/a
 
 async def told(*pieces: bytes) -> list[tuple[str, bytes]]:
     """Path and body of each request that the application saw."""
-    reading = Reading(BoundedHttp)
+    reading = Reading(Connection)
     await reading.read([(piece, False) for piece in pieces])
     assert reading.wire.written.count(b"200 OK") == len(reading.told)
     return [(one[2], one[-1]) for one in reading.told]
@@ -39,20 +39,20 @@ async def test_an_offer_is_declined_in_whatever_pieces_it_comes() -> None:
 async def test_the_application_hears_all_but_the_offer() -> None:
     readings = []
     for lines in (JAVA, (JAVA[0], JAVA[2])):
-        reading = Reading(BoundedHttp)
+        reading = Reading(Connection)
         await reading.read([(request("/a?b=c%20d", b"body", "X-Same: 1", *lines, "X-Same:"), True)])
         readings.append(reading.told)
     assert readings[0] == readings[1]
 
 
 async def test_an_offer_is_declined_where_it_is_made_again() -> None:
-    reading = Reading(BoundedHttp)
+    reading = Reading(Connection)
     await reading.read([(request("/a", b"body", *JAVA), True), (GET, True)] * 3)
     assert [one[-1] for one in reading.told] == [b"body", b""] * 3
 
 
 async def test_many_offers_may_come_at_once() -> None:
-    reading = Reading(BoundedHttp)
+    reading = Reading(Connection)
     reading.protocol.data_received(request("/a", b"", *JAVA) * 1500)
     for _ in range(1500):
         await reading.settled()

@@ -1,0 +1,43 @@
+"""How fast a connection is read and written, as its two ends can take it."""
+
+import asyncio
+
+# So many bytes of a body may wait for whoever reads it.
+MOST_UNREAD = 64 * 1024
+
+
+class Flow:
+    """Whether a connection is read, and whether more may be written."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self.read_paused = False
+        self.write_paused = False
+        self._writable = asyncio.Event()
+        self._writable.set()
+
+    def pause_reading(self) -> None:
+        """Let the client wait."""
+        if not self.read_paused:
+            self.read_paused = True
+            self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Let it go on."""
+        if self.read_paused:
+            self.read_paused = False
+            self._transport.resume_reading()
+
+    def pause_writing(self) -> None:
+        """The client reads too slowly."""
+        self.write_paused = True
+        self._writable.clear()
+
+    def resume_writing(self) -> None:
+        """It has read enough, or is gone."""
+        self.write_paused = False
+        self._writable.set()
+
+    async def drain(self) -> None:
+        """Wait until more may be written."""
+        await self._writable.wait()

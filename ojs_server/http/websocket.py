@@ -1,0 +1,58 @@
+"""WebSockets, as uvicorn serves them, with limits of time and several messages in one write."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from uvicorn.protocols.utils import ClientDisconnected
+from uvicorn.protocols.websockets.wsproto_impl import WSProtocol
+from wsproto.events import Request
+
+from ojs_server.http.call import TEXTS
+from ojs_server.http.connection import UNREAD_S
+
+# uvicorn's word for it; the application chooses what the client is told.
+_RESTART: Final = 1012
+
+
+class BoundedSocket(WSProtocol):
+    """uvicorn's WebSocket, which a client that reads nothing does not hold open for ever."""
+
+    def handle_connect(self, event: Request) -> None:
+        """Somebody asks for it."""
+        super().handle_connect(event)
+        # The application is a task, which has not begun.
+        self.scope["extensions"][TEXTS] = {"send": self._send_texts}
+
+    def shutdown(self) -> None:
+        """The server stops: the application may say so first, and ends the connection then."""
+        if self.handshake_complete and not self.close_sent:
+            self.stop_keepalive()
+            self.queue.put_nowait({"type": "websocket.disconnect", "code": _RESTART})
+        else:
+            super().shutdown()
+        self.loop.call_later(UNREAD_S, self.transport.abort)
+
+    def keepalive_timeout(self) -> None:
+        """No pong has come: nobody is there, so nothing is left to be read."""
+        super().keepalive_timeout()
+        self.transport.abort()
+
+    def waits(self) -> None:
+        """A WebSocket never waits for its client alone."""
+
+    async def _send_texts(self, texts: Iterable[bytes]) -> None:
+        """Several messages, which are UTF-8, in one write."""
+        await self.writable.wait()
+        if self.disconnected or self.close_sent or self.transport.is_closing():
+            raise ClientDisconnected
+        self.transport.write(b"".join(map(text_frame, texts)))
+
+
+def text_frame(text: bytes) -> bytes:
+    """A message of a server as the one frame of RFC 6455; it is not compressed."""
+    size = len(text)
+    if size < 126:
+        return b"\x81%c%b" % (size, text)
+    if size < 1 << 16:
+        return b"\x81\x7e%b%b" % (size.to_bytes(2, "big"), text)
+    return b"\x81\x7f%b%b" % (size.to_bytes(8, "big"), text)
