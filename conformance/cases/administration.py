@@ -137,7 +137,15 @@ async def _counted(stage: Stage, queue: str, *kinds: str) -> list[int]:
 
 
 @case(
-    *("OJS-ADM-009", "OJS-ADM-012", "OJS-ADM-013", "OJS-ADM-014", "OJS-ADM-016", "OJS-ADM-025"),
+    *(
+        "OJS-ADM-009",
+        "OJS-ADM-012",
+        "OJS-ADM-013",
+        "OJS-ADM-014",
+        "OJS-ADM-016",
+        "OJS-ADM-025",
+        "OJS-ADM-027",
+    ),
     level=1,
     capability=ADMIN,
 )
@@ -164,6 +172,14 @@ async def statistics(stage: Stage) -> None:
     ago = (await stage.get("admin/stats/history", since="24h", queue=queue)).expect(200)
     stage.check(len(ago.json["data"]) >= 288, "a day of spans", len(ago.json["data"]))
     stage.equal(ago.json.get("data_points"), ago.json["data"], "data_points")
+
+    async def depth_is_known() -> bool:
+        hours = (await stage.get("admin/stats/history", period="1h")).expect(200)["data"]
+        depth = [hours[-1].get(state, "") for state in ("available", "active", "retryable")]
+        stage.check("" not in depth, "the depth of each state", hours[-1])
+        return None not in depth
+
+    await stage.until(depth_is_known, 90, "the depth of this hour")
     for kind in ("latency", "wait"):
         told = [span for span in ago.json["data"] if span[f"{kind}_p50_ms"] is not None]
         stage.check(len(told) >= 1, f"a span with a {kind}", ago.text)

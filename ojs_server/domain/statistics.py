@@ -26,6 +26,8 @@ KINDS: Final[Mapping[str, str]] = {
     "job.completed": "processed",
     "job.failed": "failed",
 }
+# What is sampled of queues, and not counted: how many jobs they held at a time.
+DEPTHS: Final = ("available", "active", "retryable")
 # Run times and waiting times in milliseconds are told apart by these bounds, which the stores' SQL
 # has, too.
 BOUNDS: Final = (
@@ -36,7 +38,8 @@ _EDGES: Final = tuple(pairwise((0, *BOUNDS, 2 * BOUNDS[-1])))
 
 
 class Count(NamedTuple):
-    """The number of events of a kind in one span and one bucket of durations."""
+    """The number of events of a kind in one span and one bucket of durations; of the kinds in
+    `DEPTHS` the most jobs at a time."""
 
     queue: str
     at: int
@@ -56,6 +59,10 @@ class Span(msgspec.Struct, frozen=True):
     # Completed jobs by bucket of their run times, started ones by bucket of their waiting times.
     runs: Mapping[int, int] = {}
     waits: Mapping[int, int] = {}
+    # The most jobs of these states that there were at a time; None where nobody looked.
+    available: int | None = None
+    active: int | None = None
+    retryable: int | None = None
 
 
 class Recent(msgspec.Struct, frozen=True):
@@ -88,7 +95,8 @@ def spans(counts: Iterable[Count], period_ms: int, since: int, until: int) -> li
     for one in counts:
         at = one.at // period_ms * period_ms
         kinds = found.setdefault(at, {})
-        kinds[one.kind] = kinds.get(one.kind, 0) + one.times
+        known = kinds.get(one.kind, 0)
+        kinds[one.kind] = max(known, one.times) if one.kind in DEPTHS else known + one.times
         if one.kind in times:
             buckets = times[one.kind].setdefault(at, {})
             buckets[one.bucket] = buckets.get(one.bucket, 0) + one.times

@@ -9,6 +9,7 @@ from ojs_server.domain.job import STATES
 from ojs_server.domain.naming import nearest
 from ojs_server.domain.statistics import (
     ALL,
+    DEPTHS,
     HOUR_MS,
     KEPT,
     MINUTE_MS,
@@ -150,6 +151,7 @@ def _shown(span: Span) -> dict[str, Any]:
         "completed": span.processed,
         "failed": span.failed,
         "enqueued": span.enqueued,
+        **{state: getattr(span, state) for state in DEPTHS},
         **_quantiles("latency", span.runs),
         **_quantiles("wait", span.waits),
         "avg_latency_ms": mean([span.runs]),

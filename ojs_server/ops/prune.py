@@ -1,4 +1,7 @@
-"""Remove expired or surplus records in steps: events, dead letters, keys, statistics and others."""
+"""Remove expired or surplus records in steps: events, dead letters, keys, statistics and others.
+
+The log is counted and the depth of queues sampled as often, so they go with it.
+"""
 
 from typing import Final
 
@@ -56,6 +59,8 @@ def _events(work: Work) -> tuple[int, bool]:
     tally = work.tx.tally_events(COUNT_STEP)
     if tally is None:
         return 0, False
+    # By the node that counts, so that no two of them sample at once.
+    work.tx.sample_depths()
     surplus = max(0, tally.total - work.rules.keep.events)
     return work.tx.delete_events(work.now - work.rules.keep.events_ms, surplus, STEP), tally.behind
 

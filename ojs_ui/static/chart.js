@@ -152,6 +152,46 @@ export class Throughput extends Chart {
   }
 }
 
+const DEPTHS = ["available", "active", "retryable"];
+
+/** How many jobs there were at a time, the states on top of each other. */
+export class Depth extends Chart {
+  constructor() {
+    super("Jobs that wait or run", () => DEPTHS.map((state) => h("span", { class: `s-${state}` }, h("i"), state)), [["Time", when], ...DEPTHS.map((state) => [state, (p) => p[state] === null ? "not known" : number(p[state])])]);
+  }
+
+  makeLayers() {
+    this.areas = DEPTHS.map((state) => s("path", { class: `area s-${state}` }));
+    return this.areas;
+  }
+
+  sentence(data) {
+    const sums = data.filter((point) => point.available !== null).map((point) => DEPTHS.reduce((sum, state) => sum + point[state], 0));
+    return sums.length ? `Last ${number(sums.at(-1))}, at most ${number(Math.max(...sums))} at a time.` : "Nobody looked in this time.";
+  }
+
+  drawLayers() {
+    // The server looks once a minute and may just miss one: what was seen before it stands there, too.
+    const points = this.data.map((point, at) => (point.available === null && at ? this.data[at - 1] : point));
+    const top = Math.max(1, ...points.map((point) => DEPTHS.reduce((sum, state) => sum + point[state], 0)));
+    const each = step(top, 3);
+    const high = Math.ceil(top / each) * each;
+    const y = (value) => HEIGHT - BOTTOM - (value / high) * (HEIGHT - TOP - BOTTOM);
+    const below = points.map(() => 0);
+    DEPTHS.forEach((state, layer) => {
+      this.areas[layer].setAttribute("d", points.map((point, at) => {
+        if (!point[state]) return "";
+        const from = y(below[at]);
+        below[at] += point[state];
+        return `M${this.x(at).toFixed(1)} ${from.toFixed(1)}V${y(below[at]).toFixed(1)}H${this.x(at + 1).toFixed(1)}V${from.toFixed(1)}Z`;
+      }).join(""));
+    });
+    const ticks = [];
+    for (let value = each; value <= high; value += each) ticks.push([y(value), number(value)]);
+    return ticks;
+  }
+}
+
 const PERCENTS = ["p50", "p95", "p99"];
 
 /** Times that jobs took, as quantiles on a logarithmic axis: how long they ran, or how long they waited. */
@@ -216,7 +256,7 @@ export function ranges(chosen) {
 }
 
 const SUMS = ["completed", "failed", "enqueued"];
-const MOSTS = ["latency", "wait"].flatMap((kind) => PERCENTS.map((name) => `${kind}_${name}_ms`));
+const MOSTS = [...DEPTHS, ...["latency", "wait"].flatMap((kind) => PERCENTS.map((name) => `${kind}_${name}_ms`))];
 
 /** Put neighbouring points together until there are at most so many; what a server does not tell is null. */
 export function thin(data, most = 180) {

@@ -92,6 +92,25 @@ async def test_a_queue_tells_of_its_last_hour(serve: Serve) -> None:
         assert await stats() == dict.fromkeys(LAST_HOUR, 0)
 
 
+async def test_history_knows_how_deep_queues_were(serve: Serve) -> None:
+    hands = Hands()
+    async with serve(clock=hands) as server, connect(server) as client:
+        await enqueue(client, queue="email")
+        await enqueue(client, queue="email")
+        hands.turn(seconds=601)
+        await server.engine.run(Sweep(judged_since=0, asked_at=hands(), prune=True))
+        for query, depth in (
+            ("", (2, 0)),
+            ("&queue=email", (2, 0)),
+            ("&queue=other", (None, None)),
+        ):
+            *_, before, span = await history(client, f"period=1m{query}")
+            assert (span["available"], span["active"]) == depth, query
+            assert before["available"] is None, query
+        (*_, span) = await history(client, "period=5m")
+        assert span["retryable"] == 0
+
+
 async def test_history_knows_how_long_jobs_have_waited(serve: Serve) -> None:
     hands = Hands()
     async with serve(clock=hands) as server, connect(server) as client:

@@ -1,10 +1,14 @@
 """Statistics of queues by minute and hour."""
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from ojs_server.domain.sharing import Sharing
-from ojs_server.domain.statistics import KINDS, Count, by_steps
+from ojs_server.domain.statistics import ALL, KEPT, KINDS, Count, by_steps
 from ojs_server.store.tables.statements import Statements, Writing, by_name
+
+# Of so many queues it is sampled how deep they are: each takes rows for a month.
+SAMPLED: Final = 100
 
 
 class StatisticsWrites(Writing):
@@ -28,6 +32,12 @@ class StatisticsWrites(Writing):
             for whose, at, kind, bucket, count in self.all(name, upto=upto, last=last)
             if whose is not None
         ]
+
+    def sample_depths(self) -> None:
+        """Keep how many jobs the deepest queues hold now; the count of events holds the lock."""
+        for step in KEPT:
+            at = self.now // step * step
+            self.run("sample_depths", step=step, at=at, all=ALL, limit=SAMPLED)
 
     def prune_statistics(self, step: int, before: int, limit: int) -> int:
         """Remove the statistics of spans from before a moment."""

@@ -301,6 +301,17 @@ def searches_pass_the_text_over() -> None:
     queried(lambda query: query.pop("text", None))
 
 
+@fault("OJS-ADM-027")
+def retries_are_not_in_the_depth() -> None:
+    """The history of statistics says nothing of jobs that wait for another attempt."""
+
+    def forget(body: dict[str, Any]) -> None:
+        for span in body["data"]:
+            span.pop("retryable")
+
+    answered(f"{V1}/admin/stats/history", forget, status=200)
+
+
 @fault("OJS-ADM-025")
 def waits_are_not_told() -> None:
     """The history of statistics knows no job that waited."""

@@ -6,6 +6,7 @@ from ojs_server.domain.job import Event
 from ojs_server.domain.maintenance import Maintenance
 from ojs_server.domain.statistics import ALL, BOUNDS, HOUR_MS, MINUTE_MS, Count
 from ojs_server.store.base import Store
+from ojs_server.store.tables import statistics
 from tests.store.records import ON_ALL_VERSIONS, START, HandClock, log, undone
 
 MINUTE = START // MINUTE_MS * MINUTE_MS
@@ -87,6 +88,47 @@ def test_waiting_times_fall_between_the_same_bounds(store: Store) -> None:
     counted(store)
     buckets = {one.bucket: one.times for one in known(store, MINUTE_MS, "q")}
     assert buckets == {0: 3, 1: 1, len(BOUNDS): 1}
+
+
+def sampled(store: Store, **counts: int) -> None:
+    """Sample the depth of queues after their counters have moved."""
+    with store.transaction() as tx:
+        tx.add_counts({name: {"available": count} for name, count in counts.items()})
+    with store.transaction() as tx:
+        tx.sample_depths()
+
+
+@ON_ALL_VERSIONS
+def test_the_most_jobs_of_a_span_are_kept(store: Store, clock: HandClock) -> None:
+    sampled(store, q=5)
+    sampled(store, q=-3, other=1)
+    clock.forward(MINUTE_MS)
+    sampled(store, q=-1)
+    available = [one for one in known(store, MINUTE_MS, "q") if one.kind == "available"]
+    assert [(one.at - MINUTE, one.times) for one in available] == [(0, 5), (MINUTE_MS, 1)]
+    assert known(store, HOUR_MS, ALL) == [
+        Count(ALL, HOUR, "active", 0, 0),
+        Count(ALL, HOUR, "available", 0, 5),
+        Count(ALL, HOUR, "retryable", 0, 0),
+    ]
+
+
+def test_an_empty_server_is_sampled(store: Store) -> None:
+    sampled(store)
+    assert [(one.kind, one.times) for one in known(store, MINUTE_MS, ALL)] == [
+        ("active", 0),
+        ("available", 0),
+        ("retryable", 0),
+    ]
+
+
+def test_only_the_deepest_queues_are_sampled(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statistics, "SAMPLED", 2)
+    with store.transaction() as tx:
+        tx.add_counts({"a/q": {"available": 9}})
+    sampled(store, a=1, b=3, c=2)
+    assert {one.queue for one in known(store, MINUTE_MS, "a", "b", "c", "a/q")} == {"b", "c"}
+    assert max(one.times for one in known(store, MINUTE_MS, ALL)) == 6
 
 
 def test_old_spans_are_removed_by_step(store: Store, clock: HandClock) -> None:

@@ -40,6 +40,30 @@ INSERT INTO statistics AS known ({columns})
 {rows}
 ON CONFLICT (step, queue, at, kind, bucket) DO UPDATE SET count = known.count + excluded.count
 
+-- name: sample_depths
+-- The most jobs that queues held in a span, of the deepest ones and of all together.
+WITH depths AS MATERIALIZED (
+    SELECT queue, sum(available)::int8 AS available, sum(active)::int8 AS active,
+        sum(retryable)::int8 AS retryable
+    FROM queue_counts WHERE position('/' IN queue) = 0 GROUP BY queue
+), sampled AS (
+    SELECT %(all)s::text AS queue, sum(available)::int8 AS available, sum(active)::int8 AS active,
+        sum(retryable)::int8 AS retryable
+    FROM depths
+    UNION ALL
+    (
+        SELECT queue, available, active, retryable FROM depths
+        ORDER BY available + active + retryable DESC, queue LIMIT %(limit)s::int8
+    )
+)
+INSERT INTO statistics AS known (step, queue, at, kind, bucket, count)
+SELECT %(step)s::int8, queue, %(at)s::int8, kind, 0, COALESCE(jobs, 0)
+FROM sampled CROSS JOIN LATERAL (
+    VALUES ('available', available), ('active', active), ('retryable', retryable)
+) AS one (kind, jobs)
+ON CONFLICT (step, queue, at, kind, bucket) DO UPDATE SET count = excluded.count
+    WHERE excluded.count > known.count
+
 -- name: statistics
 -- What happened in queues, each in a stretch of spans.
 -- row: step int8, queue text, since int8, until int8

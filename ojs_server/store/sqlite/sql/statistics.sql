@@ -41,6 +41,28 @@ INSERT INTO statistics ({columns})
 {rows}
 ON CONFLICT (step, queue, at, kind, bucket) DO UPDATE SET count = count + excluded.count
 
+-- name: sample_depths
+-- The most jobs that queues held in a span, of the deepest ones and of all together.
+WITH depths AS MATERIALIZED (
+    SELECT queue, sum(available) AS available, sum(active) AS active, sum(retryable) AS retryable
+    FROM queue_counts WHERE instr(queue, '/') = 0 GROUP BY queue
+), sampled AS (
+    SELECT :all AS queue, sum(available) AS available, sum(active) AS active,
+        sum(retryable) AS retryable
+    FROM depths
+    UNION ALL
+    SELECT * FROM (
+        SELECT queue, available, active, retryable FROM depths
+        ORDER BY available + active + retryable DESC, queue LIMIT :limit
+    )
+)
+INSERT INTO statistics (step, queue, at, kind, bucket, count)
+SELECT :step, queue, :at, 'available', 0, COALESCE(available, 0) FROM sampled WHERE true
+UNION ALL SELECT :step, queue, :at, 'active', 0, COALESCE(active, 0) FROM sampled WHERE true
+UNION ALL SELECT :step, queue, :at, 'retryable', 0, COALESCE(retryable, 0) FROM sampled WHERE true
+ON CONFLICT (step, queue, at, kind, bucket) DO UPDATE SET count = excluded.count
+    WHERE excluded.count > count
+
 -- name: statistics
 -- What happened in queues, each in a stretch of spans.
 -- row: step int8, queue text, since int8, until int8
