@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-OURS = frozenset({"ojs_wire", "ojs_server", "ojs_ui", "ojs_worker", "pytest_ojs", "conformance"})
+OURS = frozenset(
+    {"ojs_wire", "ojs_server", "ojs_ui", "ojs_worker", "ojs_cli", "pytest_ojs", "conformance"}
+)
 STANDARD_LIBRARY = frozenset(sys.stdlib_module_names)
 
 
@@ -87,6 +89,12 @@ RULES = (
         never=OURS - {"ojs_ui"},
     ),
     Rule(
+        "ojs_cli",
+        "a command starts quickly, and other programs are loaded when they are asked for",
+        never=OURS - {"ojs_wire", "ojs_worker", "ojs_cli"},
+        lazily_except="ojs_cli.commands",
+    ),
+    Rule(
         "conformance",
         "the judge shares no code with what it judges, or a shared mistake would pass",
         never=OURS - {"conformance"},
@@ -133,6 +141,8 @@ def test_imports_go_one_way(rule: Rule) -> None:
         ("pytest_ojs/__init__.py", "import msgspec"),
         ("pytest_ojs/__init__.py", "def f():\n    import ojs_server"),
         ("ojs_ui/files.py", "from ojs_server.http import answers"),
+        ("ojs_cli/commands/server.py", "from ojs_server.cli import main"),
+        ("ojs_cli/session.py", "def f():\n    import conformance.cli"),
         ("conformance/match.py", "async def run():\n    from ojs_wire import codec"),
     ],
 )

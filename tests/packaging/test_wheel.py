@@ -20,7 +20,7 @@ import pytest
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("ojs_wire", "ojs_server", "ojs_ui", "ojs_worker", "conformance")
+PACKAGES = ("ojs_wire", "ojs_server", "ojs_ui", "ojs_worker", "ojs_cli", "conformance")
 # Loaded by pytest, which no command needs.
 PLUGIN = "pytest_ojs"
 # Run inside the installed environment: every file of the packages named, with its digest.
@@ -114,6 +114,14 @@ def test_the_worker_command_names_its_version_and_finds_its_demo(installed: Inst
     installed.run(
         "python", "-c", "from ojs_worker.target import find_worker as f; f('ojs_worker.demo')"
     )
+
+
+def test_the_command_line_says_which_extra_it_lacks(installed: Installed) -> None:
+    ended = subprocess.run(
+        [installed.scripts / "ojs"], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert ended.returncode == 2
+    assert "pip install 'ojs-reference[cli]'" in ended.stderr
 
 
 @pytest.mark.parametrize("command", ["ojs-server", "ojs-worker", "ojs-conformance"])

@@ -1,0 +1,1 @@
+"""The command `ojs`: everything a person does with a server of Open Job Spec from a terminal."""

@@ -1,0 +1,43 @@
+"""Questions before something is destroyed: what, how many, and a sample of it."""
+
+import sys
+from collections.abc import Sequence
+
+from ojs_cli.failures import MISUSED, Failure
+from ojs_cli.session import Session
+from ojs_cli.text import printable
+
+
+def confirm(
+    session: Session,
+    question: str,
+    number: int,
+    *,
+    yes: bool,
+    destroys: bool,
+    sample: Sequence[str] = (),
+) -> None:
+    """Ask once. What destroys, and what is about many, wants the number typed."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise Failure(
+            f"{question}? Nobody can be asked here, so nothing was done",
+            "say --yes where you mean it",
+            exit_code=MISUSED,
+        )
+    for line in sample:
+        print(f"  {printable(line)}", file=sys.stderr)
+    if destroys or number > session.confirm_over:
+        print(f"{printable(question)}? Type {number} to go on: ", end="", file=sys.stderr)
+        agreed = _answer() == str(number)
+    else:
+        print(f"{printable(question)}? [y/N] ", end="", file=sys.stderr)
+        agreed = _answer().lower() in ("y", "yes")
+    if not agreed:
+        raise Failure("nothing was done")
+
+
+def _answer() -> str:
+    sys.stderr.flush()
+    return sys.stdin.readline().strip()

@@ -1,0 +1,192 @@
+"""Commands about many jobs, by ids or by filter: one question, and what was left undone."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, Final
+
+import msgspec
+
+from ojs_cli import filters, finding
+from ojs_cli.asking import confirm
+from ojs_cli.failures import CONFLICT, MISUSED, OK, PART_DONE, Failure
+from ojs_cli.filters import Filter
+from ojs_cli.progress import Progress
+from ojs_cli.server import Server, segment
+from ojs_cli.session import Session
+from ojs_cli.text import count
+from ojs_worker.errors import NotFound
+
+Json = dict[str, Any]
+CHUNK: Final = 1000
+SAMPLE: Final = 5
+
+
+class Action(msgspec.Struct, frozen=True):
+    """What is done to jobs."""
+
+    verb: str
+    past: str
+    destroys: bool = False
+    # The states that are meant where the filter names none.
+    states: str = ""
+    # How it is written for dead letters.
+    dead: bool = False
+
+
+CANCEL: Final = Action("cancel", "cancelled", states="available,scheduled")
+RETRY: Final = Action("retry", "retried", states="discarded")
+DELETE: Final = Action("delete", "deleted", True, states="completed,cancelled,discarded")
+RETRY_DEAD: Final = Action("retry", "retried", states="discarded", dead=True)
+DELETE_DEAD: Final = Action("delete", "deleted", True, states="discarded", dead=True)
+
+
+class Tally(msgspec.Struct):
+    """What became of the jobs."""
+
+    matched: int = 0
+    done: int = 0
+    undone: list[Json] = []
+
+    def add(self, answer: Json) -> None:
+        """Take in the answer of one call."""
+        self.matched += answer.get("matched") or 0
+        self.done += answer.get("succeeded") or 0
+        for one in answer.get("items") or answer.get("errors") or ():
+            if isinstance(one, dict) and (one.get("error") or one.get("reason")):
+                self.undone.append(one)
+
+
+def change(
+    session: Session, action: Action, words: Sequence[str], *, yes: bool, dry_run: bool
+) -> int:
+    """Do something to the jobs that ids or a filter mean; returns the exit code."""
+    ids = [word for word in words if finding.is_id(word)]
+    if ids and len(ids) < len(words):
+        raise Failure("name jobs by their ids or by a filter, not by both", exit_code=MISUSED)
+    if not words:
+        hint = f"write ids or a filter, such as state:{action.states.split(',')[0]} queue:mail"
+        raise Failure(f"which jobs are to be {action.past}?", hint, exit_code=MISUSED)
+    if ids:
+        whole = [finding.job_id(session.server, one) for one in ids]
+        return _by_ids(session, action, whole, yes=yes, dry_run=dry_run)
+    return _by_filter(session, action, _meant(session, action, words), yes=yes, dry_run=dry_run)
+
+
+def _meant(session: Session, action: Action, words: Sequence[str]) -> Filter:
+    wanted = filters.parse(words, session.environment.wall_ms())
+    if "states" in wanted.asked:
+        return wanted
+    return msgspec.structs.replace(wanted, asked={**wanted.asked, "states": action.states})
+
+
+def _by_ids(session: Session, action: Action, ids: list[str], *, yes: bool, dry_run: bool) -> int:
+    question = f"{action.verb} {count(len(ids), 'job')}"
+    if dry_run:
+        session.output.note(f"would {question}")
+        return OK
+    if action.destroys:
+        confirm(session, question, len(ids), yes=yes, destroys=True, sample=ids[:SAMPLE])
+    if len(ids) == 1 and not action.destroys:
+        return _one(session, action, ids[0])
+    tally = Tally()
+    with Progress(session, action.past, len(ids)) as progress:
+        for chunk in _chunks(ids):
+            tally.add(_call(session.server, action, {"job_ids": chunk}))
+            progress.at(tally.done)
+    return _told(session, action, tally)
+
+
+def _one(session: Session, action: Action, job_id: str) -> int:
+    """Change one job by a call that every server has."""
+    part = segment(job_id)
+    try:
+        if action.verb == "cancel":
+            session.server.ask("DELETE", f"/jobs/{part}")
+        else:
+            session.server.first("POST", f"/admin/jobs/{part}/retry", f"/dead-letter/{part}/retry")
+    except NotFound as error:
+        if error.code:
+            finding.job(session.server, job_id)
+        raise
+    if session.output.for_people:
+        session.output.say(f"{action.past} {job_id}", style="")
+    else:
+        session.output.whole({"id": job_id, "status": action.past}, ())
+    return OK
+
+
+def _by_filter(
+    session: Session, action: Action, wanted: Filter, *, yes: bool, dry_run: bool
+) -> int:
+    server = session.server
+    sample = list(islice(finding.matching(server, wanted), SAMPLE))
+    ids: list[str] | None = None
+    if wanted.is_local:
+        ids = [str(job["id"]) for job in finding.matching(server, wanted)]
+        number, exact = len(ids), True
+    else:
+        number, exact = finding.count(server, wanted)
+    most = count(number, "job") if exact else f"at least {count(number, 'job')}"
+    question = f"{action.verb} {most} with {wanted.text}"
+    if dry_run or not sample:
+        session.output.note(f"would {question}")
+        return OK
+    lines = [f"{job['id']} {job.get('type')} {job.get('state')}" for job in sample]
+    confirm(session, question, number, yes=yes, destroys=action.destroys, sample=lines)
+    tally = Tally()
+    with Progress(session, action.past, number if exact else None) as progress:
+        for answer in _answers(server, action, wanted, ids):
+            tally.add(answer)
+            progress.at(tally.done)
+    return _told(session, action, tally)
+
+
+def _answers(
+    server: Server, action: Action, wanted: Filter, ids: list[str] | None
+) -> Iterator[Json]:
+    if ids is not None:
+        for chunk in _chunks(ids):
+            yield _call(server, action, {"job_ids": chunk})
+        return
+    meant = wanted.body()
+    if action.dead:
+        meant.pop("states", None)
+    body = {"filter": meant, "confirm": True}
+    while True:
+        answer = _call(server, action, body)
+        yield answer
+        # What could not be done is found again, and again.
+        if not answer.get("has_more") or not answer.get("succeeded"):
+            return
+
+
+def _call(server: Server, action: Action, body: Json) -> Json:
+    if not action.dead:
+        return server.ask("POST", f"/jobs/bulk/{action.verb}", body, timeout_s=300)
+    if action.verb == "retry":
+        return server.ask("POST", "/dead-letter/retry", body, timeout_s=300)
+    if "job_ids" in body:
+        body = {**body, "confirm": True}
+    return server.ask("DELETE", "/dead-letter", body, timeout_s=300)
+
+
+def _told(session: Session, action: Action, tally: Tally) -> int:
+    output = session.output
+    if output.for_people:
+        output.say(f"{action.past} {count(tally.done, 'job')}", style="")
+        for one in tally.undone:
+            error = one.get("error")
+            reason = error.get("message") if isinstance(error, dict) else one.get("reason")
+            output.note(f"ojs: {one.get('job_id')}: {reason}")
+    else:
+        told = {"action": action.verb, "succeeded": tally.done, "undone": tally.undone}
+        output.whole(told, ())
+    if not tally.undone:
+        return OK
+    return PART_DONE if tally.done else CONFLICT
+
+
+def _chunks(ids: Iterable[str]) -> Iterator[list[str]]:
+    rest = iter(ids)
+    while chunk := list(islice(rest, CHUNK)):
+        yield chunk

@@ -1,0 +1,144 @@
+"""`ojs cron`: what runs by the clock."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from ojs_cli import finding
+from ojs_cli.columns import CRON, CRON_RUNS
+from ojs_cli.commands.enqueue import job_arguments
+from ojs_cli.grammar import Noun
+from ojs_cli.output import column
+from ojs_cli.server import segment
+from ojs_cli.session import Session
+from ojs_worker.errors import NotFound
+
+Json = dict[str, Any]
+LIST = ("/cron", "crons")
+DONE = (column("NAME", "name"), column("DONE", "done"), column("JOB", "job_id"))
+
+command = Noun("cron", help="What runs by the clock.")
+names = click.argument("names", nargs=-1, required=True, metavar="NAME…")
+
+
+@command.command("list")
+@click.pass_obj
+def list_cron(session: Session) -> None:
+    """List entries, the next to fire first."""
+    entries = session.server.items(*LIST)
+    entries.sort(key=lambda one: (one.get("next_run_at") or "~", str(one.get("name"))))
+    session.output.listing(CRON, entries)
+
+
+@command.command("show")
+@click.argument("name")
+@click.pass_obj
+def show(session: Session, name: str) -> None:
+    """Show an entry."""
+    found = _ask(session, "GET", name)
+    entry = _entry(found)
+    session.output.whole(entry, entry.items())
+
+
+@command.command("history")
+@click.argument("name")
+@click.option("-n", "most", type=click.IntRange(min=1), default=20, show_default=True)
+@click.pass_obj
+def history(session: Session, name: str, most: int) -> None:
+    """List when an entry fired, and what became of it."""
+    _ask(session, "GET", name)
+    runs = session.server.items(f"/cron/{segment(name)}/history", "history", most=most)
+    session.output.listing(CRON_RUNS, runs)
+
+
+@command.command("add")
+@click.argument("name")
+@click.argument("expression")
+@click.argument("type")
+@click.argument("args", nargs=-1, metavar="[ARG]…")
+@click.option("--args", "args_text", metavar="JSON|@FILE|-", help="all arguments as JSON")
+@click.option("-q", "--queue", help="the queue of its jobs")
+@click.option("--zone", help="the time zone of the expression")
+@click.option("--overlap", type=click.Choice(("allow", "skip", "cancel_previous", "enqueue")))
+@click.option("--description", help="what it is for")
+@click.pass_obj
+def add(
+    session: Session,
+    name: str,
+    expression: str,
+    type: str,
+    args: Sequence[str],
+    args_text: str | None,
+    queue: str | None,
+    zone: str | None,
+    overlap: str | None,
+    description: str | None,
+) -> None:
+    """Register an entry, or replace the one of that name."""
+    template: Json = {"type": type, "args": job_arguments(args, args_text)}
+    if queue is not None:
+        template["options"] = {"queue": queue}
+    body: Json = {"name": name, "expression": expression, "job_template": template}
+    said = {"timezone": zone, "overlap_policy": overlap, "description": description}
+    body |= {key: value for key, value in said.items() if value is not None}
+    answer = session.server.ask("POST", "/cron", body)
+    session.output.listing(CRON, [_entry(answer)])
+
+
+@command.command("run")
+@names
+@click.pass_obj
+def run(session: Session, names: Sequence[str]) -> None:
+    """Run entries now."""
+    _each(session, names, "POST", "/trigger", "triggered")
+
+
+@command.command("pause")
+@names
+@click.pass_obj
+def pause(session: Session, names: Sequence[str]) -> None:
+    """Let entries fire no more."""
+    _each(session, names, "POST", "/pause", "paused")
+
+
+@command.command("resume")
+@names
+@click.pass_obj
+def resume(session: Session, names: Sequence[str]) -> None:
+    """Let entries fire again."""
+    _each(session, names, "POST", "/resume", "resumed")
+
+
+@command.command("rm")
+@names
+@click.pass_obj
+def remove(session: Session, names: Sequence[str]) -> None:
+    """Remove entries."""
+    _each(session, names, "DELETE", "", "removed")
+
+
+def _entry(answer: Json) -> Json:
+    """The entry of an answer; by some servers it stands under a name."""
+    for name in ("cron_job", "cron"):
+        if isinstance(found := answer.get(name), dict):
+            return found
+    return answer
+
+
+def _each(session: Session, names: Sequence[str], method: str, part: str, done: str) -> None:
+    rows = []
+    for name in names:
+        answer = _ask(session, method, name, part)
+        job = answer.get("job") or {}
+        rows.append({"name": name, "done": done, "job_id": job.get("id")})
+    session.output.listing(DONE, rows)
+
+
+def _ask(session: Session, method: str, name: str, part: str = "") -> Json:
+    try:
+        return session.server.ask(method, f"/cron/{segment(name)}{part}")
+    except NotFound as error:
+        if not error.code:
+            raise
+        raise finding.known(session.server, *LIST, name, "cron entry") from None

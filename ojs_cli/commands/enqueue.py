@@ -1,0 +1,123 @@
+"""`ojs enqueue`: store a job."""
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ojs_cli.columns import JOBS
+from ojs_cli.failures import MISUSED, OK, Failure
+from ojs_cli.grammar import Verb
+from ojs_cli.session import Session
+
+Json = dict[str, Any]
+
+
+@click.command("enqueue", cls=Verb)
+@click.argument("type")
+@click.argument("args", nargs=-1, metavar="[ARG]…")
+@click.option("--args", "args_text", metavar="JSON|@FILE|-", help="all arguments as JSON")
+@click.option("-q", "--queue", help="the queue, default unless given")
+@click.option("--meta", multiple=True, metavar="KEY=VALUE", help="beside the arguments")
+@click.option("--tag", "tags", multiple=True, help="a tag")
+@click.option("--priority", type=int, help="the higher, the sooner")
+@click.option("--in", "delay", metavar="DURATION", help="not before, such as 5m")
+@click.option("--at", metavar="TIMESTAMP", help="not before this moment")
+@click.option("--retry", type=click.IntRange(min=0), metavar="N", help="attempts in all")
+@click.option("--unique", is_flag=True, help="unless the same job is there")
+@click.option("--id", "job_id", metavar="UUID", help="its id; sent again it is the same job")
+@click.option("--wait", is_flag=True, help="follow it; 3 where it does not complete")
+@click.option("--dry-run", is_flag=True, help="print the request, and send nothing")
+@click.pass_obj
+def command(
+    session: Session,
+    /,
+    type: str,
+    args: Sequence[str],
+    args_text: str | None,
+    wait: bool,
+    dry_run: bool,
+    **given: Any,
+) -> int:
+    """Store a job. Each ARG is JSON, or else a text.
+
+    \b
+    ojs enqueue mail.send '{"to": "a@example.org"}' -q mail --in 5m
+    ojs enqueue report.monthly 2026-10 --args @args.json
+    """
+    from ojs_worker.client.requests import job_request
+
+    environment = session.environment
+    try:
+        request = job_request(
+            type,
+            job_arguments(args, args_text),
+            _options(given),
+            environment.now(),
+            environment.rising_id,
+        )
+    except (ValueError, TypeError) as error:
+        raise Failure(str(error), exit_code=MISUSED) from None
+    if dry_run:
+        click.echo(json.dumps(request.wire(), indent=2))
+        return OK
+    answer = session.server.ask("POST", "/jobs", request.wire())
+    job = answer.get("job", answer)
+    if wait:
+        from ojs_cli.commands.jobs import watch_ids
+
+        return watch_ids(session, [str(job["id"])], 0.5)
+    session.output.listing(JOBS, [job])
+    return OK
+
+
+def _options(given: Json) -> Any:
+    renamed = {"job_id": "id"}
+    options = {
+        renamed.get(name, name): value for name, value in given.items() if value not in (None, ())
+    }
+    if not options.pop("unique"):
+        return options | _meta(options)
+    return options | _meta(options) | {"unique": True}
+
+
+def _meta(options: Json) -> Json:
+    pairs = options.get("meta")
+    if pairs is None:
+        return {}
+    found: Json = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise Failure(f"--meta {pair}: write KEY=VALUE", exit_code=MISUSED)
+        found[key] = _json_or_text(value)
+    return {"meta": found}
+
+
+def job_arguments(args: Sequence[str], text: str | None) -> list[Any]:
+    """The arguments of a job from words, from JSON, from a file, or from standard input."""
+    if text is None:
+        return [_json_or_text(one) for one in args]
+    if args:
+        raise Failure("give arguments as words or by --args, not both", exit_code=MISUSED)
+    try:
+        if text == "-":
+            text = sys.stdin.read()
+        elif text.startswith("@"):
+            text = Path(text[1:]).read_text(encoding="utf-8")
+        found = json.loads(text)
+    except OSError as error:
+        raise Failure(f"--args: {error.filename}: {error.strerror}", exit_code=MISUSED) from None
+    except (ValueError, RecursionError) as error:
+        raise Failure(f"--args: is no JSON: {error}", exit_code=MISUSED) from None
+    return found if isinstance(found, list) else [found]
+
+
+def _json_or_text(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text

@@ -1,0 +1,177 @@
+"""`ojs queues`: what waits where, pauses, settings, purges."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from ojs_cli import filters, finding
+from ojs_cli.asking import confirm
+from ojs_cli.columns import QUEUES
+from ojs_cli.failures import MISUSED, Failure
+from ojs_cli.grammar import Noun
+from ojs_cli.output import column
+from ojs_cli.server import Server, segment
+from ojs_cli.session import Session
+from ojs_cli.text import count
+from ojs_cli.watching import interval, watch
+from ojs_worker.errors import NotFound
+
+Json = dict[str, Any]
+LIST = ("/queues", "queues")
+SETTINGS = (column("SETTING", "name"), column("VALUE", "value", cut=True))
+CHANGES = (*SETTINGS[:1], column("NOW", "now"), column("AFTER", "after"))
+
+command = Noun("queues", help="What waits where; pauses, settings and purges of queues.")
+names = click.argument("names", nargs=-1, required=True, metavar="NAME…")
+
+
+def read_queues(server: Server) -> list[Json]:
+    """All queues with their counts, and with their rates where the server tells them."""
+    try:
+        return server.items("/admin/queues", "items")
+    except NotFound:
+        return server.items(*LIST)
+
+
+@command.command("list")
+@click.option("--paused", is_flag=True, help="only those that are paused")
+@click.option("-w", "--watch", "watched", is_flag=True, help="look again and again")
+@interval
+@click.pass_obj
+def list_queues(session: Session, paused: bool, watched: bool, interval: float) -> None:
+    """List queues: those that are paused first, then those in which most waits."""
+
+    def look() -> list[Json]:
+        found = [one for one in read_queues(session.server) if one.get("paused") or not paused]
+        return sorted(found, key=_trouble)
+
+    if watched:
+        watch(session, QUEUES, look, interval_s=interval)
+    else:
+        session.output.listing(QUEUES, look())
+
+
+def _trouble(queue: Json) -> Any:
+    counts = queue.get("counts") or {}
+    return not queue.get("paused"), -int(counts.get("available") or 0), str(queue.get("name"))
+
+
+@command.command("show")
+@names
+@click.pass_obj
+def show(session: Session, names: Sequence[str]) -> None:
+    """Show queues with their counts and settings."""
+    for name in names:
+        part = segment(name)
+        try:
+            found = session.server.first("GET", f"/admin/queues/{part}", f"/queues/{part}")
+        except NotFound as error:
+            raise _unknown(session, name, error) from None
+        lines = [(key, value) for key, value in found.items() if not isinstance(value, dict)]
+        for group in ("counts", "throughput", "latency_ms", "configuration"):
+            values = found.get(group) or {}
+            lines += [(f"{group}.{key}", value) for key, value in values.items()]
+        session.output.whole(found, lines)
+
+
+@command.command("pause")
+@names
+@click.option("--new", is_flag=True, help="also queues that have no job yet")
+@click.pass_obj
+def pause(session: Session, names: Sequence[str], new: bool) -> None:
+    """Hand out no more jobs of these queues; what runs goes on."""
+    if not new:
+        # A server makes the queue that it is told to pause, also one that is misspelt.
+        known = {str(one.get("name")) for one in session.server.items(*LIST)}
+        for name in names:
+            if name not in known:
+                raise finding.known(session.server, *LIST, name, "queue")
+    _switch(session, names, "pause", "paused")
+
+
+@command.command("resume")
+@names
+@click.pass_obj
+def resume(session: Session, names: Sequence[str]) -> None:
+    """Hand out jobs of these queues again."""
+    _switch(session, names, "resume", "active")
+
+
+def _switch(session: Session, names: Sequence[str], verb: str, state: str) -> None:
+    done = []
+    for name in names:
+        try:
+            session.server.ask("POST", f"/queues/{segment(name)}/{verb}")
+        except NotFound as error:
+            raise _unknown(session, name, error) from None
+        done.append({"name": name, "state": state})
+    session.output.listing((column("NAME", "name"), column("STATE", "state", states=True)), done)
+
+
+@command.command("config")
+@click.argument("name")
+@click.option("--set", "given", multiple=True, metavar="KEY=VALUE", help="JSON, or a text")
+@click.option("--unset", multiple=True, metavar="KEY", help="as the server has it")
+@click.option("--dry-run", is_flag=True, help="only show what would change")
+@click.pass_obj
+def config(
+    session: Session, name: str, given: Sequence[str], unset: Sequence[str], dry_run: bool
+) -> None:
+    """Show the settings of a queue, or change some of them."""
+    path = f"/queues/{segment(name)}/config"
+    try:
+        found = session.server.get(path).get("config") or {}
+    except NotFound as error:
+        raise _unknown(session, name, error) from None
+    wanted = dict[str, Any].fromkeys(unset) | dict(map(_setting, given))
+    if not wanted:
+        rows = [{"name": key, "value": value} for key, value in found.items()]
+        session.output.listing(SETTINGS, rows)
+        return
+    rows = [{"name": key, "now": found.get(key), "after": value} for key, value in wanted.items()]
+    if not dry_run:
+        session.server.ask("PATCH", path, wanted)
+    session.output.listing(CHANGES, rows)
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise Failure(f"--set {text}: write KEY=VALUE, such as concurrency=4", exit_code=MISUSED)
+    try:
+        return key, json.loads(value)
+    except ValueError:
+        return key, value
+
+
+@command.command("purge")
+@click.argument("name")
+@click.argument("words", nargs=-1, metavar="[state:…] [older:…]")
+@click.option("--yes", is_flag=True, help="do not ask")
+@click.pass_obj
+def purge(session: Session, name: str, words: Sequence[str], yes: bool) -> None:
+    """Remove the jobs of a queue for good, but those that workers hold."""
+    wanted = filters.parse([f"queue:{name}", *words], session.environment.wall_ms())
+    if wanted.is_local or wanted.asked.keys() - {"queue", "states", "until"}:
+        raise Failure("purge takes state: and older:", exit_code=MISUSED)
+    states = wanted.asked.get("states")
+    body: Json = {"confirm": True}
+    body |= {} if states is None else {"states": states.split(",")}
+    if "until" in wanted.asked:
+        body["older_than"] = wanted.asked["until"]
+    number, exact = finding.count(session.server, wanted)
+    most = count(number, "job") if exact else f"at least {count(number, 'job')}"
+    question = f"remove {most} of the queue {name} for good"
+    confirm(session, question, number, yes=yes, destroys=True)
+    answer = session.server.ask("DELETE", f"/queues/{segment(name)}/jobs", body, timeout_s=600)
+    removed = int(answer.get("purged_count", 0))
+    session.output.whole({"name": name, "removed": removed}, ())
+    session.output.say(f"removed {count(removed, 'job')} of {name}", style="")
+
+
+def _unknown(session: Session, name: str, error: NotFound) -> Exception:
+    if error.code:
+        return finding.known(session.server, *LIST, name, "queue")
+    return error

@@ -1,0 +1,25 @@
+"""`ojs stats`: what went in and out."""
+
+from typing import Any
+
+import click
+
+from ojs_cli.columns import STATS
+from ojs_cli.grammar import Verb
+from ojs_cli.session import Session
+from ojs_cli.text import sparkline
+
+
+@click.command("stats", cls=Verb)
+@click.option(
+    "--period", type=click.Choice(("1m", "5m", "1h", "1d")), default="5m", show_default=True
+)
+@click.option("--since", metavar="DURATION", help="how far back, such as 24h")
+@click.option("--queue", help="of one queue")
+@click.pass_obj
+def command(session: Session, period: str, since: str | None, queue: str | None) -> None:
+    """What went in and out, by the minute, the hour or the day."""
+    found = session.server.get("/admin/stats/history", period=period, since=since, queue=queue)
+    entries: list[dict[str, Any]] = found.get("data") or []
+    session.output.listing(STATS, entries, {"period": period, "queue": queue})
+    session.output.say("out  " + sparkline([float(one.get("processed") or 0) for one in entries]))

@@ -1,0 +1,93 @@
+"""`ojs status`: what the server is, how it does, and what is wrong there."""
+
+from typing import Any
+
+import click
+
+from ojs_cli.commands.queues import read_queues
+from ojs_cli.failures import NOT_SO, OK
+from ojs_cli.grammar import Verb
+from ojs_cli.session import Session
+from ojs_cli.text import count, printable, span
+from ojs_worker.errors import NotFound, PermissionDenied
+
+Json = dict[str, Any]
+
+
+@click.command("status", cls=Verb)
+@click.option("--exit-code", "strict", is_flag=True, help="3 where something is wrong")
+@click.pass_obj
+def command(session: Session, strict: bool) -> int:
+    """What the server is, how it does, and what is wrong."""
+    server = session.server
+    manifest = server.get("/ojs/manifest")
+    health = server.get("/health")
+    statistics = _or_none(lambda: server.get("/admin/stats"))
+    queues = _or_none(lambda: read_queues(server)) or []
+    wrong = troubles(health, statistics or {}, queues)
+    found = {
+        "url": server.url,
+        "manifest": manifest,
+        "health": health,
+        "statistics": statistics,
+        "wrong": wrong,
+    }
+    session.output.whole(found, _lines(server.url, manifest, health, statistics or {}))
+    for line in wrong:
+        session.output.say(f"wrong  {printable(line)}", style="bold red")
+    return NOT_SO if strict and wrong else OK
+
+
+def _lines(url: str, manifest: Json, health: Json, statistics: Json) -> list[tuple[str, Any]]:
+    name = f"{manifest.get('name') or 'server'} {manifest.get('version') or ''}".strip()
+    backend = health.get("backend") or {}
+    jobs = statistics.get("jobs") or {}
+    rates = statistics.get("throughput") or {}
+    uptime = health.get("uptime_seconds")
+    return [
+        ("server", f"{name} at {url}"),
+        ("level", manifest.get("conformance_level")),
+        ("health", health.get("status")),
+        ("store", backend.get("type") or manifest.get("backend")),
+        ("up", None if uptime is None else span(float(uptime) * 1000)),
+        ("jobs", "  ".join(f"{state} {number:,}" for state, number in jobs.items() if number)),
+        ("queues", statistics.get("queues")),
+        ("workers", statistics.get("workers")),
+        ("in", _rate(rates.get("enqueued_per_minute"))),
+        ("out", _rate(rates.get("processed_per_minute"))),
+        ("failed", _rate(rates.get("failed_per_minute"))),
+    ]
+
+
+def _rate(value: float | None) -> str | None:
+    return None if value is None else f"{value:,.0f}/min"
+
+
+def troubles(health: Json, statistics: Json, queues: list[Json]) -> list[str]:
+    """What is wrong, in words."""
+    found = []
+    if health.get("status") not in ("ok", "healthy"):
+        found.append(f"the server says that it is {health.get('status')}")
+    waiting = {
+        str(one["name"]): int((one.get("counts") or {}).get("available") or 0) for one in queues
+    }
+    found += [
+        f"the queue {one['name']} is paused, with {_jobs(waiting[one['name']])}"
+        for one in queues
+        if one.get("paused") and waiting[one["name"]]
+    ]
+    if statistics.get("workers") == 0 and sum(waiting.values()):
+        found.append(f"there is no worker, with {_jobs(sum(waiting.values()))}")
+    return found
+
+
+def _jobs(number: int) -> str:
+    return f"{count(number, 'job')} waiting"
+
+
+def _or_none(read: Any) -> Any:
+    """What a server may lack, or a key may not see."""
+    try:
+        return read()
+    except (NotFound, PermissionDenied):
+        return None

@@ -1,0 +1,17 @@
+"""`ojs ui`: the dashboard before any server."""
+
+import click
+
+from ojs_cli.grammar import Verb
+from ojs_cli.session import Session
+
+
+@click.command("ui", cls=Verb)
+@click.option("--port", type=click.IntRange(0, 65535), help="on the loopback")
+@click.pass_obj
+def command(session: Session, port: int | None) -> int:
+    """Serve the dashboard of any server on this machine."""
+    from ojs_ui.__main__ import main
+
+    words = ["--url", session.config.url]
+    return main(words if port is None else [*words, "--port", str(port)])

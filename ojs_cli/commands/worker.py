@@ -1,0 +1,12 @@
+"""`ojs worker`: the program of that name."""
+
+from ojs_cli.programs import Main, program
+
+
+def _load() -> Main:
+    from ojs_worker.cli import main
+
+    return main
+
+
+command = program("worker", "Run a worker.", _load)

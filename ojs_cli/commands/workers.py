@@ -1,0 +1,127 @@
+"""`ojs workers`: who works, on what, and directives to them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from ojs_cli import finding
+from ojs_cli.asking import confirm
+from ojs_cli.columns import JOBS, WORKERS
+from ojs_cli.failures import MISUSED, Failure
+from ojs_cli.grammar import Noun
+from ojs_cli.output import column
+from ojs_cli.server import Server, segment
+from ojs_cli.session import Session
+from ojs_cli.text import count
+from ojs_cli.watching import interval, watch
+from ojs_worker.errors import NotFound
+
+Json = dict[str, Any]
+LIST = ("/workers", "workers")
+
+command = Noun("workers", help="Who works, on what; directives to workers.")
+targets = click.argument("ids", nargs=-1, metavar="ID…")
+of_host = click.option("--host", help="all workers of a host")
+
+
+def read_workers(server: Server) -> list[Json]:
+    """All workers that are there."""
+    return server.items(*LIST)
+
+
+@command.command("list")
+@click.option("--stale", is_flag=True, help="only those that are not well")
+@click.option("-w", "--watch", "watched", is_flag=True, help="look again and again")
+@interval
+@click.pass_obj
+def list_workers(session: Session, stale: bool, watched: bool, interval: float) -> None:
+    """List workers: what they hold, how many places they have, when they were seen."""
+
+    def look() -> list[Json]:
+        found = read_workers(session.server)
+        return [one for one in found if not stale or not _is_well(one)]
+
+    if watched:
+        watch(session, WORKERS, look, interval_s=interval)
+    else:
+        session.output.listing(WORKERS, look())
+
+
+def _is_well(worker: Json) -> bool:
+    return worker.get("presence", "online") == "online" and worker.get("state") == "running"
+
+
+@command.command("show")
+@click.argument("id")
+@click.pass_obj
+def show(session: Session, id: str) -> None:
+    """Show a worker and the jobs that it holds."""
+    try:
+        found = session.server.get(f"/workers/{segment(id)}")
+    except NotFound as error:
+        if not error.code:
+            raise
+        raise finding.known(session.server, *LIST, id, "worker") from None
+    worker = found.get("worker", found)
+    session.output.whole(worker, [item for item in worker.items() if item[1] is not None])
+    if session.output.for_people:
+        held = [finding.job(session.server, one) for one in worker.get("active_job_ids") or ()]
+        if held:
+            session.output.table(JOBS, held)
+
+
+@command.command("quiet")
+@targets
+@of_host
+@click.pass_obj
+def quiet(session: Session, ids: Sequence[str], host: str | None) -> None:
+    """Ask workers to take no more jobs."""
+    _direct(session, "quiet", _meant(session, ids, host))
+
+
+@command.command("resume")
+@targets
+@of_host
+@click.pass_obj
+def resume(session: Session, ids: Sequence[str], host: str | None) -> None:
+    """Ask workers to take jobs again."""
+    _direct(session, "resume", _meant(session, ids, host))
+
+
+@command.command("terminate")
+@targets
+@of_host
+@click.option("--yes", is_flag=True, help="do not ask")
+@click.pass_obj
+def terminate(session: Session, ids: Sequence[str], host: str | None, yes: bool) -> None:
+    """Ask workers to finish what they hold, and to end."""
+    meant = _meant(session, ids, host)
+    question = f"end {count(len(meant), 'worker')}"
+    confirm(session, question, len(meant), yes=yes, destroys=True, sample=meant[:5])
+    _direct(session, "terminate", meant)
+
+
+def _meant(session: Session, ids: Sequence[str], host: str | None) -> list[str]:
+    if host is not None and not ids:
+        found = read_workers(session.server)
+        ids = [str(one["id"]) for one in found if one.get("hostname") == host]
+        if not ids:
+            hosts = sorted({str(one.get("hostname")) for one in found})
+            raise Failure(f"no worker is on the host {host}", f"there are {', '.join(hosts)}")
+    if not ids or (host is not None and len(ids) == 0):
+        raise Failure("which workers?", "name them, or their --host", exit_code=MISUSED)
+    return list(ids)
+
+
+def _direct(session: Session, directive: str, ids: Sequence[str]) -> None:
+    done = []
+    for one in ids:
+        try:
+            session.server.ask("POST", f"/admin/workers/{segment(one)}/{directive}")
+        except NotFound as error:
+            if not error.code:
+                raise
+            raise finding.known(session.server, *LIST, one, "worker") from None
+        done.append({"id": one, "asked": directive})
+    session.output.listing((column("ID", "id"), column("ASKED", "asked")), done)

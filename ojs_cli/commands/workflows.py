@@ -1,0 +1,157 @@
+"""`ojs workflows`: sets of jobs that wait for each other."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ojs_cli import bulk, finding
+from ojs_cli.columns import WORKFLOWS
+from ojs_cli.drawing import GLYPHS, drawn
+from ojs_cli.failures import OK, Failure
+from ojs_cli.grammar import Noun
+from ojs_cli.output import STATE_STYLES, column
+from ojs_cli.server import segment
+from ojs_cli.session import Session
+from ojs_cli.text import bar, between, cell, printable
+from ojs_cli.watching import interval
+from ojs_worker.errors import NotFound
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+Json = dict[str, Any]
+LIST = ("/workflows", "workflows")
+ENDED = ("completed", "failed", "cancelled")
+
+command = Noun("workflows", help="Sets of jobs that wait for each other.")
+
+
+@command.command("list")
+@click.option("--state", help="those in this state")
+@click.option("--name", help="those of this name")
+@click.option("-n", "most", type=click.IntRange(min=1), default=50, show_default=True)
+@click.pass_obj
+def list_workflows(session: Session, state: str | None, name: str | None, most: int) -> None:
+    """List workflows, the newest first."""
+    found = session.server.items(*LIST, most=most, state=state, name=name)
+    session.output.listing(WORKFLOWS, found)
+
+
+@command.command("show")
+@click.argument("id")
+@click.option("-w", "--watch", "watched", is_flag=True, help="until it has ended")
+@interval
+@click.pass_obj
+def show(session: Session, id: str, watched: bool, interval: float) -> None:
+    """Draw a workflow: each step below the last one that it waits for."""
+    output = session.output
+    if not output.for_people:
+        output.whole(read(session, id), ())
+        return
+    if watched and output.is_terminal:
+        _follow(session, id, interval)
+        return
+    for line in _lines(read(session, id)):
+        output.print(line) if output.coloured else output.say(line.plain)
+
+
+def _follow(session: Session, id: str, interval_s: float) -> None:
+    import time
+
+    from rich.console import Group
+    from rich.live import Live
+
+    with Live(console=session.output.console, auto_refresh=False) as live:
+        while True:
+            found = read(session, id)
+            live.update(Group(*_lines(found)), refresh=True)
+            if found.get("state") in ENDED:
+                return
+            time.sleep(interval_s)
+
+
+def read(session: Session, id: str) -> Json:
+    """Read a workflow; an unknown one is told with one that is near."""
+    try:
+        answer = session.server.get(f"/workflows/{segment(id)}")
+    except NotFound as error:
+        if not error.code:
+            raise
+        raise finding.known(session.server, *LIST, id, "workflow") from None
+    found = answer.get("workflow", answer)
+    assert isinstance(found, dict)
+    return found
+
+
+def _lines(workflow: Json) -> Iterator["Text"]:
+    from rich.text import Text
+
+    total = int(workflow.get("steps_total") or 0)
+    done = int(workflow.get("steps_completed") or 0)
+    state = str(workflow.get("state"))
+    head = Text()
+    head.append(printable(str(workflow.get("name") or workflow.get("id"))), "bold")
+    head.append(f"  {workflow.get('type')}  ", "dim")
+    head.append(state, STATE_STYLES.get(state, ""))
+    head.append(f"  [{bar(done / total if total else 0)}] {done}/{total}")
+    if failed := workflow.get("steps_failed"):
+        head.append(f"  {failed} failed", "bold red")
+    yield head
+    steps = workflow.get("steps") or workflow.get("jobs") or ()
+    for line in drawn(steps):
+        yield _step(line.branches, line.step, line.also)
+
+
+def _step(branches: str, step: Json, also: Sequence[str]) -> "Text":
+    from rich.text import Text
+
+    state = str(step.get("state"))
+    style = STATE_STYLES.get(state, "dim" if state == "waiting" else "")
+    text = Text()
+    text.append(branches, "dim")
+    text.append(f"{GLYPHS.get(state, '?')} ", style)
+    text.append(printable(str(step.get("id") or step.get("name") or step.get("index"))), "bold")
+    text.append(f"  {printable(str(step.get('type') or ''))}")
+    text.append(f"  {state}", style)
+    if spent := between(step.get("started_at"), step.get("completed_at")):
+        text.append(f"  {spent}", "dim")
+    if also:
+        text.append(f"  after {printable(', '.join(also))} too", "dim")
+    error = step.get("error")
+    if isinstance(error, dict):
+        text.append(f"  {cell(error.get('message'))}", "red")
+    return text
+
+
+@command.command("cancel")
+@click.argument("ids", nargs=-1, required=True, metavar="ID…")
+@click.pass_obj
+def cancel(session: Session, ids: Sequence[str]) -> None:
+    """Cancel workflows; what workers hold may finish."""
+    rows = []
+    for one in ids:
+        read(session, one)
+        session.server.ask("DELETE", f"/workflows/{segment(one)}")
+        rows.append({"id": one, "state": "cancelled"})
+    session.output.listing((column("ID", "id"), column("STATE", "state", states=True)), rows)
+
+
+@command.command("retry")
+@click.argument("id")
+@click.option("--yes", is_flag=True, help="do not ask")
+@click.option("--dry-run", is_flag=True, help="only say how many it would be")
+@click.pass_obj
+def retry(session: Session, id: str, yes: bool, dry_run: bool) -> int:
+    """Run the failed jobs of a workflow again.
+
+    A workflow that has ended stays as it ended: its other steps are not begun by this.
+    """
+    workflow = read(session, id)
+    failed = [str(one) for one in workflow.get("failed_job_ids") or ()]
+    if not failed:
+        raise Failure(f"no job of the workflow {id} has failed")
+    code = bulk.change(session, bulk.RETRY, failed, yes=yes, dry_run=dry_run)
+    if code == OK and workflow.get("state") in ENDED:
+        session.output.note(f"ojs: the workflow itself stays {workflow.get('state')}")
+    return code

@@ -1,0 +1,76 @@
+"""A workflow drawn in a terminal: each step below the last one that it waits for."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+Json = dict[str, Any]
+GLYPHS: Final[Mapping[str, str]] = {
+    "completed": "✔",
+    "active": "▶",
+    "running": "▶",
+    "pending": "●",
+    "waiting": "○",
+    "failed": "✘",
+    "cancelled": "⊘",
+}
+
+
+class Line(msgspec.Struct, frozen=True):
+    """One step: the branches before it, the step, and what else it waits for."""
+
+    branches: str
+    step: Json
+    also: tuple[str, ...] = ()
+
+
+def drawn(steps: Sequence[Json]) -> list[Line]:
+    """Draw steps and those of workflows within them."""
+    by_id = {str(step.get("id")): step for step in steps}
+    depths: dict[str, int] = {}
+    for step in steps:
+        _depth(step, by_id, depths, ())
+    below: dict[str, list[Json]] = {}
+    roots = []
+    for step in steps:
+        after = [one for one in map(str, step.get("depends_on") or ()) if one in by_id]
+        if after:
+            below.setdefault(max(after, key=lambda one: depths[one]), []).append(step)
+        else:
+            roots.append(step)
+    return list(_branch(roots, below, depths, ""))
+
+
+def _branch(
+    steps: Sequence[Json],
+    below: Mapping[str, list[Json]],
+    depths: Mapping[str, int],
+    indent: str,
+) -> Iterator[Line]:
+    for place, step in enumerate(steps):
+        last = place == len(steps) - 1
+        name = str(step.get("id"))
+        after = [str(one) for one in step.get("depends_on") or ()]
+        parent = max(after, key=lambda one: depths.get(one, 0), default=None)
+        also = tuple(one for one in after if one != parent)
+        yield Line(f"{indent}{'└─ ' if last else '├─ '}", step, also)
+        further = indent + ("   " if last else "│  ")
+        for nested in drawn(step.get("steps") or ()):
+            yield msgspec.structs.replace(nested, branches=further + "┊ " + nested.branches)
+        yield from _branch(below.get(name, ()), below, depths, further)
+
+
+def _depth(
+    step: Json, by_id: Mapping[str, Json], depths: dict[str, int], path: tuple[str, ...]
+) -> int:
+    """How many steps stand before one; a circle, which no server stores, ends the count."""
+    name = str(step.get("id"))
+    if name not in depths:
+        before = [
+            _depth(by_id[one], by_id, depths, (*path, name))
+            for one in map(str, step.get("depends_on") or ())
+            if one in by_id and one not in path and one != name
+        ]
+        depths[name] = 1 + max(before, default=-1)
+    return depths[name]

@@ -1,0 +1,122 @@
+"""Jobs by filter, ids that were cut short, and what is near a name that is not there."""
+
+import re
+from collections.abc import Iterator
+from difflib import get_close_matches
+from typing import Any, Final
+
+from ojs_cli.failures import MISUSED, NOT_FOUND, Failure
+from ojs_cli.filters import Filter
+from ojs_cli.server import Server, segment
+from ojs_wire.values import format_timestamp
+from ojs_worker.errors import NotFound
+
+Json = dict[str, Any]
+JOBS: Final = ("/jobs", "jobs")
+# How many jobs are looked at for what the server cannot look for.
+SCAN: Final = 20_000
+# Counting stops here.
+COUNTED: Final = 10_000
+_UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_SHORT: Final = re.compile(r"([0-9a-f]{8}[0-9a-f-]*)(?:(?:…|\.\.\.?)([0-9a-f-]*))?")
+# An id begins with 48 bits of milliseconds, of which its first part has 32.
+_WINDOW_MS: Final = 1 << 16
+
+
+def is_id(word: str) -> bool:
+    """Whether a word can be the id of a job, cut short or not, and no filter."""
+    return ":" not in word
+
+
+def matching(server: Server, wanted: Filter, *, scan: int = SCAN) -> Iterator[Json]:
+    """Yield the jobs that a filter means, the newest first."""
+    looked = 0
+    limit = 1000 if wanted.is_local else 100
+    for page in server.pages(*JOBS, **wanted.asked, limit=limit):
+        for job in page["items"]:
+            if wanted.matches(job):
+                yield job
+        looked += len(page["items"])
+        if wanted.is_local and looked >= scan:
+            return
+
+
+def count(server: Server, wanted: Filter) -> tuple[int, bool]:
+    """Count the jobs that the server's part of a filter means; says whether that is all."""
+    page = server.get("/jobs", **wanted.asked, limit=1)
+    pagination = page.get("pagination") or page
+    if pagination.get("total_is_exact", False):
+        return int(pagination["total"]), True
+    found = 0
+    for page in server.pages(*JOBS, **wanted.asked, limit=1000):
+        found += len(page["items"])
+        if found >= COUNTED:
+            return found, False
+    return found, True
+
+
+def job_id(server: Server, text: str) -> str:
+    """The whole id of one that was cut short, `01a1f0c0…0001` or its first eight digits."""
+    found = _SHORT.fullmatch(text)
+    if _UUID.fullmatch(text) or found is None:
+        return text
+    begins, ends = found[1], found[2] or ""
+    since = int(begins[:8], 16) << 16
+    page = server.get(
+        "/jobs",
+        since=format_timestamp(since),
+        until=format_timestamp(since + _WINDOW_MS),
+        limit=1000,
+    )
+    ids = [
+        job["id"]
+        for job in page.get("jobs", ())
+        if job["id"].startswith(begins) and job["id"].endswith(ends)
+    ]
+    if len(ids) == 1:
+        return str(ids[0])
+    if not ids:
+        raise Failure(f"there is no job {text}", _finished(), exit_code=NOT_FOUND)
+    shown = ", ".join(ids[:5])
+    raise Failure(
+        f"{text} may be any of {len(ids)} jobs", f"say more of it: {shown}", exit_code=MISUSED
+    )
+
+
+def job(server: Server, text: str) -> Json:
+    """Read one job; an unknown id is told with one that is near."""
+    whole = job_id(server, text)
+    try:
+        answer = server.get(f"/jobs/{segment(whole)}")
+    except NotFound as error:
+        if error.details.get("resource_type", "job") != "job":
+            raise
+        raise Failure(
+            f"there is no job {whole}", _near_job(server, whole), exit_code=NOT_FOUND
+        ) from None
+    found = answer.get("job", answer)
+    assert isinstance(found, dict)
+    return found
+
+
+def known(server: Server, path: str, member: str, name: str, kind: str) -> Failure:
+    """The failure for a name that is not there, with one that is near."""
+    names = [str(one.get("name") or one.get("id")) for one in server.items(path, member, most=1000)]
+    return Failure(f"there is no {kind} {name}", _near(name, names), exit_code=NOT_FOUND)
+
+
+def _near_job(server: Server, whole: str) -> str:
+    try:
+        newest = server.items(*JOBS, most=100)
+    except NotFound:
+        return _finished()
+    return _near(whole, [str(one["id"]) for one in newest]) or _finished()
+
+
+def _near(name: str, names: list[str]) -> str:
+    close = get_close_matches(name, names, n=1, cutoff=0.75)
+    return f"did you mean {close[0]}?" if close else ""
+
+
+def _finished() -> str:
+    return "finished jobs are removed when their retention ends; `ojs jobs` lists what there is"

@@ -1,0 +1,178 @@
+"""The grammar: `ojs NOUN [VERB] [TARGET…] [FILTER…]`, help in groups.
+
+`ojs --help` loads no command, and no command loads what it does not use.
+"""
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any, Final
+
+import click
+
+from ojs_cli.session import Session
+
+FORMS: Final = ("table", "wide", "json", "ndjson", "jsonl", "yaml", "id")
+SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
+    "See": {
+        "status": "what the server is, how it does, and what is wrong",
+        "stats": "what went in and out, by the minute or the hour",
+        "events": "what happens, as it happens",
+    },
+    "Jobs": {
+        "enqueue": "store a job",
+        "jobs": "list, show, search, watch, retry, cancel, delete",
+        "dead": "jobs that have failed for good: list, retry, delete",
+        "workflows": "list, show, retry, cancel",
+        "cron": "what runs by the clock: list, add, run, pause, resume, rm",
+    },
+    "Queues and workers": {
+        "queues": "list, show, pause, resume, config, purge",
+        "workers": "list, show, quiet, resume, terminate",
+    },
+    "Programs": {
+        "server": "run a job server (ojs-server)",
+        "worker": "run a worker (ojs-worker)",
+        "conformance": "judge a server or a worker (ojs-conformance)",
+        "ui": "serve the dashboard of any server",
+        "completion": "print the completion of a shell: bash, zsh, fish",
+    },
+}
+HELP: Final = """Works with a server of Open Job Spec: `ojs NOUN [VERB] [TARGET…] [FILTER…]`.
+
+A FILTER is NAME:VALUE, such as state:retryable queue:mail type:mail.* since:1h.
+"""
+EPILOG: Final = """\b
+The server is --url, else --server, else OJS_URL or OJS_SERVER, else the one that the
+configuration file (OJS_CONFIG, ~/.config/ojs/config.toml) names; its key is OJS_AUTH_TOKEN
+or stands in that file.
+
+\b
+Exit codes: 0 done, 1 refused, 2 wrong usage, 3 not as asked for, 4 no or wrong key,
+5 not found, 6 conflict, 7 part done, 8 server not reachable, 130 interrupted.
+"""
+
+
+def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+    if value is not None:
+        context.ensure_object(Session).given[str(parameter.name)] = value
+
+
+def _everywhere(*, hidden: bool) -> list[click.Option]:
+    """The options that stand anywhere on the line."""
+    kept: dict[str, Any] = {"expose_value": False, "callback": _keep, "hidden": hidden}
+    return [
+        click.Option(["--url"], metavar="URL", help="the server's address", **kept),
+        click.Option(["--server"], metavar="NAME", help="a server of the file", **kept),
+        click.Option(
+            ["-o", "--output"], type=click.Choice(FORMS), help="the form of the answer", **kept
+        ),
+        click.Option(
+            ["--color"],
+            type=click.Choice(("auto", "always", "never")),
+            help="colours; auto is on a terminal",
+            **kept,
+        ),
+    ]
+
+
+class Verb(click.Command):
+    """One command with the options that stand anywhere."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params += _everywhere(hidden=True)
+
+
+class Noun(click.Group):
+    """The commands about one kind of thing; `list` is meant where none is given."""
+
+    command_class = Verb
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params += _everywhere(hidden=True)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the verb in front, and `list` where there is none."""
+        if not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names):
+            verb = next((word for word in args if word in self.commands), None)
+            if verb is None:
+                args = ["list", *args]
+            else:
+                place = args.index(verb)
+                args = [verb, *args[:place], *args[place + 1 :]]
+        elif ":" in args[0]:
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the verb, or say which one is near."""
+        if args[0] not in self.commands:
+            ctx.fail(_no_such(args[0], list(self.commands)))
+        return super().resolve_command(ctx, args)
+
+
+class Root(click.Group):
+    """The command itself."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "ojs",
+            help=HELP,
+            epilog=EPILOG,
+            params=[*_everywhere(hidden=False), _version()],
+            context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+            subcommand_metavar="NOUN [VERB] …",
+        )
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The nouns, in their groups."""
+        return [name for section in SECTIONS.values() for name in section]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Load a noun."""
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        found = import_module(f"ojs_cli.commands.{cmd_name}").command
+        assert isinstance(found, click.Command)
+        return found
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the noun, or say which one is near."""
+        if args[0] not in self.list_commands(ctx):
+            ctx.fail(_no_such(args[0], self.list_commands(ctx)))
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the nouns by their groups."""
+        for title, section in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl(list(section.items()))
+
+
+def _no_such(word: str, known: list[str]) -> str:
+    close = get_close_matches(word, known, n=1)
+    return f"there is no command {word!r}" + (f'; did you mean "{close[0]}"?' if close else "")
+
+
+def _version() -> click.Option:
+    def show(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
+        if asked and not ctx.resilient_parsing:
+            from ojs_worker.version import installed
+
+            click.echo(f"ojs {installed()}")
+            ctx.exit()
+
+    return click.Option(
+        ["--version"],
+        is_flag=True,
+        expose_value=False,
+        is_eager=True,
+        callback=show,
+        help="the version of this program",
+    )

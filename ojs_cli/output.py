@@ -1,0 +1,290 @@
+"""Where answers go: tables on a terminal, tabs in a pipe, JSON lines and YAML for programs."""
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, TextIO
+
+import msgspec
+
+from ojs_cli.text import cell, printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+FORMS: Final = ("table", "wide", "json", "ndjson", "jsonl", "yaml", "id")
+PIPED_WIDTH: Final = 100_000
+Json = dict[str, Any]
+
+STATE_STYLES: Final[Mapping[str, str]] = {
+    "active": "cyan",
+    "available": "blue",
+    "completed": "green",
+    "retryable": "yellow",
+    "discarded": "bold red",
+    "failed": "bold red",
+    "cancelled": "dim",
+    "paused": "bold yellow",
+    "running": "green",
+    "online": "green",
+    "quiet": "yellow",
+    "stale": "bold red",
+    "offline": "bold red",
+}
+
+
+class Column(msgspec.Struct, frozen=True):
+    """One column: its head, and the text and the raw value of an item in it."""
+
+    head: str
+    # The text for people, by the item and the present moment.
+    show: Callable[[Json, int], str]
+    # The value that a pipe is given, where it differs.
+    raw: Callable[[Json], Any] | None = None
+    wide: bool = False
+    right: bool = False
+    # It is cut before the others where the terminal is narrow.
+    cut: bool = False
+    states: bool = False
+
+
+def column(
+    head: str,
+    path: str,
+    *,
+    wide: bool = False,
+    right: bool = False,
+    cut: bool = False,
+    states: bool = False,
+) -> Column:
+    """Make a column of a member, or of a member of a member: `error.type`."""
+    names = path.split(".")
+
+    def read(item: Json) -> Any:
+        value: Any = item
+        for name in names:
+            value = value.get(name) if isinstance(value, dict) else None
+        return value
+
+    return Column(head, lambda item, _: cell(read(item)), read, wide, right, cut, states)
+
+
+def colours(stream: TextIO, wanted: str, environ: Mapping[str, str]) -> bool:
+    """Whether to use colours: said, or asked for by the environment, or on a terminal."""
+    if wanted != "auto":
+        return wanted == "always"
+    if environ.get("NO_COLOR"):
+        return False
+    if environ.get("CLICOLOR_FORCE", "0") != "0":
+        return True
+    return stream.isatty() and environ.get("TERM") != "dumb"
+
+
+class Output:
+    """Writes what was found, in one form for the whole command."""
+
+    def __init__(
+        self,
+        form: str,
+        stream: TextIO,
+        coloured: bool,
+        *,
+        now_ms: Callable[[], int],
+        width: str | None = None,
+    ) -> None:
+        self.form = "ndjson" if form == "jsonl" else form
+        self.coloured = coloured
+        self.is_terminal = stream.isatty()
+        self._stream = stream
+        self._now_ms = now_ms
+        self._width = int(width) if width and width.isdecimal() and int(width) else None
+
+    @property
+    def for_people(self) -> bool:
+        """Whether a table is written, and not JSON or the like."""
+        return self.form in ("table", "wide")
+
+    @property
+    def now_ms(self) -> int:
+        """The present moment."""
+        return self._now_ms()
+
+    @property
+    def width(self) -> int:
+        """How many columns there are to write in."""
+        if self._width is not None:
+            return self._width
+        return shutil.get_terminal_size().columns if self.is_terminal else PIPED_WIDTH
+
+    def listing(
+        self, columns: Sequence[Column], items: Sequence[Json], page: Json | None = None
+    ) -> None:
+        """Write a list. `page` is what the server says beside it."""
+        if self.form == "json":
+            beside = {name: value for name, value in (page or {}).items() if value is not None}
+            self._write(_json({"items": list(items), **beside}, indent=2))
+        elif self.form == "yaml":
+            self._write(_yaml(list(items)))
+        elif self.for_people:
+            self.table(columns, items)
+        else:
+            for item in items:
+                self.item(columns, item)
+
+    def item(self, columns: Sequence[Column], item: Json) -> None:
+        """Write one of many at once, as it comes."""
+        if self.form in ("json", "ndjson"):
+            self._write(_json(item))
+        elif self.form == "yaml":
+            self._write("---\n" + _yaml(item))
+        elif self.form == "id":
+            self._write(printable(str(identity(item))))
+        else:
+            self._write("\t".join(self._raw(one, item) for one in self.chosen(columns)))
+        self._stream.flush()
+
+    def table(self, columns: Sequence[Column], items: Sequence[Json]) -> None:
+        """Write a table, or lines with tabs into a pipe."""
+        if self.is_terminal or self.coloured:
+            self.print(self.grid(columns, items))
+        else:
+            for item in items:
+                self._write("\t".join(self._raw(one, item) for one in self.chosen(columns)))
+
+    def whole(self, item: Json, lines: Iterable[tuple[str, Any]]) -> None:
+        """Write one thing: its members for programs, these lines for people."""
+        if self.form == "json":
+            self._write(_json(item, indent=2))
+        elif not self.for_people:
+            self.item((), item)
+        else:
+            shown = [(name, text) for name, value in lines if (text := cell(value))]
+            size = max((len(name) for name, _ in shown), default=0)
+            for name, text in shown:
+                self.say(f"{name:{size}}  {text}", style="")
+
+    def say(self, text: str, *, style: str = "dim") -> None:
+        """Write a line for people; programs see nothing of it."""
+        if not self.for_people:
+            return
+        if self.coloured and style:
+            from rich.text import Text
+
+            self.print(Text(text, style=style))
+        else:
+            self._write(text)
+
+    def note(self, text: str) -> None:
+        """Write a line beside the answer."""
+        print(printable(text), file=sys.stderr)
+
+    def chosen(self, columns: Sequence[Column]) -> list[Column]:
+        """The columns of this form."""
+        return [one for one in columns if self.form == "wide" or not one.wide]
+
+    def grid(self, columns: Sequence[Column], items: Sequence[Json]) -> "Table":
+        """Make the table that a terminal is shown."""
+        from rich.table import Table
+        from rich.text import Text
+
+        now = self.now_ms
+        chosen = self.chosen(columns)
+        texts = [[one.show(item, now) for one in chosen] for item in items]
+        fitting = _fitting(chosen, texts, self.width)
+        grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+        for place in fitting:
+            one = chosen[place]
+            grid.add_column(
+                one.head,
+                justify="right" if one.right else "left",
+                no_wrap=True,
+                overflow="ellipsis",
+                min_width=None if one.cut else _least(one, texts, place),
+            )
+        for row in texts:
+            cells = (
+                Text(row[place], STATE_STYLES.get(row[place].split(" ")[0], ""))
+                if chosen[place].states
+                else Text(row[place])
+                for place in fitting
+            )
+            grid.add_row(*cells)
+        return grid
+
+    def print(self, *what: Any) -> None:
+        """Write what rich draws."""
+        self.console.print(*what)
+
+    @property
+    def console(self) -> "Console":
+        """The console of rich for this output: the sixteen colours of the user's theme."""
+        from rich.console import Console
+
+        return Console(
+            file=self._stream,
+            force_terminal=self.coloured or self.is_terminal,
+            color_system="standard" if self.coloured else None,
+            no_color=not self.coloured,
+            width=self.width,
+            highlight=False,
+            markup=False,
+            emoji=False,
+            soft_wrap=False,
+        )
+
+    def _raw(self, one: Column, item: Json) -> str:
+        if one.raw is None:
+            return one.show(item, self.now_ms)
+        return cell(one.raw(item))
+
+    def _write(self, text: str) -> None:
+        self._stream.write(text if text.endswith("\n") else text + "\n")
+
+
+def identity(item: Json) -> Any:
+    """What names a thing: its id, or its name."""
+    return item.get("id") or item.get("name") or item.get("job_id") or ""
+
+
+def _fitting(columns: Sequence[Column], texts: Sequence[Sequence[str]], width: int) -> list[int]:
+    """The places of the columns that fit; the last ones fall first, but for those that are cut."""
+    from rich.cells import cell_len
+
+    sizes = [
+        12 if one.cut else max([len(one.head), *(cell_len(row[place]) for row in texts)])
+        for place, one in enumerate(columns)
+    ]
+    places = list(range(len(columns)))
+    while len(places) > 1 and sum(sizes[place] + 2 for place in places) - 2 > width:
+        places.pop()
+    return places
+
+
+def _least(one: Column, texts: Sequence[Sequence[str]], place: int) -> int:
+    from rich.cells import cell_len
+
+    return max([len(one.head), *(cell_len(row[place]) for row in texts)])
+
+
+def _json(value: Any, indent: int | None = None) -> str:
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    # What is left of control characters stands in strings, where it may be escaped.
+    return text if text.replace("\n", "").isprintable() else json.dumps(value, indent=indent)
+
+
+def _yaml(value: Any) -> str:
+    import yaml
+
+    text = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=1_000_000)
+    if text.replace("\n", "").isprintable():
+        return str(text)
+    return str(yaml.safe_dump(value, sort_keys=False, width=1_000_000))
+
+
+def close_quietly() -> None:
+    """Let nothing more be written to a pipe that was closed, not even at the end of Python."""
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(devnull, sys.stdout.fileno())

@@ -1,0 +1,35 @@
+"""The other programs under this one: their own commands, whose words are passed on as they are."""
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from ojs_cli.failures import MISUSED, Failure
+
+Main = Callable[[list[str]], int]
+
+
+def program(name: str, help: str, load: Callable[[], Main]) -> click.Command:
+    """Make a command that hands its words to a program."""
+
+    def run(words: tuple[str, ...]) -> int:
+        try:
+            main = load()
+        except ImportError as error:
+            raise Failure(
+                f"`ojs {name}` needs what is not installed: {error.name}",
+                f"pip install 'ojs-reference[{name}]'",
+                exit_code=MISUSED,
+            ) from None
+        return main(list(words))
+
+    settings: dict[str, Any] = {"ignore_unknown_options": True, "help_option_names": []}
+    return click.Command(
+        name,
+        help=help,
+        callback=run,
+        params=[click.Argument(["words"], nargs=-1, type=click.UNPROCESSED)],
+        context_settings=settings,
+        add_help_option=False,
+    )

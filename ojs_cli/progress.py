@@ -1,0 +1,60 @@
+"""A bar on standard error for what takes longer than a second; nothing where nobody looks."""
+
+import sys
+from types import TracebackType
+from typing import Any, Final, Self
+
+from ojs_cli.session import Session
+
+PATIENCE_S: Final = 1.0
+
+
+class Progress:
+    """How much is done, its rate and the rest, once a second is over."""
+
+    def __init__(self, session: Session, what: str, total: int | None, *, start: int = 0) -> None:
+        self._now = session.environment.monotonic
+        self._what = what
+        self._total = total
+        self._start = start
+        self._begun = self._now()
+        self._shown: Any = None
+        self._task: Any = None
+        self._wanted = sys.stderr.isatty()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._shown is not None:
+            self._shown.stop()
+
+    def at(self, done: int) -> None:
+        """Say how much is done."""
+        if not self._wanted:
+            return
+        if self._shown is None:
+            if self._now() - self._begun < PATIENCE_S:
+                return
+            self._show()
+        self._shown.update(self._task, completed=done)
+
+    def _show(self) -> None:
+        from rich import progress
+        from rich.console import Console
+
+        self._shown = progress.Progress(
+            progress.TextColumn("{task.description}"),
+            progress.BarColumn(),
+            progress.MofNCompleteColumn(),
+            progress.TextColumn("{task.speed:.0f}/s"),
+            progress.TimeRemainingColumn(),
+            console=Console(stderr=True),
+        )
+        self._task = self._shown.add_task(self._what, total=self._total, completed=self._start)
+        self._shown.start()

@@ -1,0 +1,149 @@
+"""Calls to a server: JSON in, JSON out, whole lists page by page, whichever server it is."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+from ojs_cli.failures import MISUSED, NO_ACCESS, Failure
+from ojs_worker.errors import NotFound, refusal
+from ojs_worker.transport import NO_SUCH_CALL, BlockingTransport, Request
+
+V1: Final = "/ojs/v1"
+PAGE: Final = 100
+Json = dict[str, Any]
+
+
+def segment(name: str) -> str:
+    """Write a name as one part of a path."""
+    if name in ("", ".", ".."):
+        raise Failure(f"{name!r} is no name", exit_code=MISUSED)
+    return quote(name, safe="")
+
+
+class Server:
+    """One server, as its address, key and file of settings say."""
+
+    def __init__(
+        self, transport: BlockingTransport, url: str, *, read_only: str | None = None
+    ) -> None:
+        self.url = url
+        self._transport = transport
+        # The name under which the file says that nothing may be changed.
+        self._read_only = read_only
+
+    def close(self) -> None:
+        """Give the connections up."""
+        self._transport.close()
+
+    def get(self, path: str, **query: Any) -> Json:
+        """Read something."""
+        return self.ask("GET", path, query=query)
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        query: Mapping[str, Any] | None = None,
+        timeout_s: float = 30.0,
+    ) -> Json:
+        """Call the server; raises what the SDK raises where it refuses."""
+        if method != "GET" and self._read_only is not None:
+            raise Failure(
+                f"the server {self._read_only} is read_only in the configuration file",
+                "take that line out to change something there",
+                exit_code=NO_ACCESS,
+            )
+        asked = {name: value for name, value in (query or {}).items() if value is not None}
+        whole = path if path.startswith("/ojs/manifest") else V1 + path
+        reply = self._transport.send(
+            Request(
+                method,
+                whole + (f"?{urlencode(asked)}" if asked else ""),
+                None if method == "GET" else json.dumps({} if body is None else body).encode(),
+                timeout_s=timeout_s,
+            )
+        )
+        # A bulk call of which nothing could be done answers 422, and says why for each job.
+        undone = reply.status == 422 and _has_items(reply.body)
+        if not reply.well and not undone:
+            if reply.status in NO_SUCH_CALL and not _is_error(reply.body):
+                raise NotFound(
+                    f"{self.url} has no call {method} {whole}; is it a server of Open Job Spec? "
+                    "`ojs status` tells what it can do",
+                    status=reply.status,
+                )
+            raise refusal(reply.status, reply.body, reply.retry_after_s)
+        if not reply.body.strip():
+            return {}
+        found = _decoded(reply.body)
+        if not isinstance(found, dict):
+            raise Failure(
+                f"{self.url} answers, but not as a server of Open Job Spec",
+                "check the address; /ojs/manifest has to answer JSON there",
+            )
+        return found
+
+    def first(self, method: str, *paths: str, body: Any = None) -> Json:
+        """Call the first of these paths that the server has."""
+        for path in paths[:-1]:
+            try:
+                return self.ask(method, path, body)
+            except NotFound as error:
+                if error.code and error.details.get("resource_type") not in (None, "route"):
+                    raise
+        return self.ask(method, paths[-1], body)
+
+    def pages(self, path: str, member: str, **query: Any) -> Iterator[Json]:
+        """Yield the pages of a list; `member` names its items where the server does not say
+        `items`."""
+        cursor: str | None = None
+        while True:
+            page = self.get(path, **{"limit": PAGE, **query}, cursor=cursor)
+            page["items"] = _items(page, member)
+            yield page
+            pagination = page.get("pagination") or page
+            following = pagination.get("next_cursor")
+            if not following or following == cursor or pagination.get("has_more") is False:
+                return
+            cursor = following
+
+    def items(self, path: str, member: str, most: int | None = None, **query: Any) -> list[Json]:
+        """Read a list, `most` items of it."""
+        found: list[Json] = []
+        limit = PAGE if most is None else min(most, PAGE)
+        for page in self.pages(path, member, **{"limit": limit, **query}):
+            found += page["items"]
+            if most is not None and len(found) >= most:
+                return found[:most]
+        return found
+
+
+def _items(page: Json, member: str) -> list[Json]:
+    for name in (member, "items", "data"):
+        if isinstance(found := page.get(name), list):
+            return [one for one in found if isinstance(one, dict)]
+    lists = [value for value in page.values() if isinstance(value, list)]
+    if len(lists) == 1:
+        # Under a name of that server's own.
+        return [one for one in lists[0] if isinstance(one, dict)]
+    raise Failure(f"the server's answer has no {member}")
+
+
+def _decoded(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _has_items(body: bytes) -> bool:
+    found = _decoded(body)
+    return isinstance(found, dict) and isinstance(found.get("items"), list)
+
+
+def _is_error(body: bytes) -> bool:
+    found = _decoded(body)
+    return isinstance(found, dict) and bool(found.get("error"))

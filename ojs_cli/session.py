@@ -1,0 +1,94 @@
+"""What a command works with: the options given anywhere on the line, the server, the output."""
+
+import sys
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ojs_cli.output import Output
+    from ojs_cli.server import Server
+    from ojs_worker.config import Config
+    from ojs_worker.environment import Environment
+    from ojs_worker.servers import NamedServer
+
+CONFIRM_OVER = 100
+
+
+class Session:
+    """One run of the command."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self.environ = environ
+        self.given: dict[str, Any] = {}
+        self._at_end: list[Callable[[], None]] = []
+
+    def close(self) -> None:
+        """Give up what was opened."""
+        for close in self._at_end:
+            close()
+
+    @cached_property
+    def config(self) -> "Config":
+        """Where the server is and the key to it: flags, environment, file."""
+        from ojs_worker.settings import CONNECTION, load
+
+        flags: dict[str, Any] = {
+            name: self.given[name] for name in ("url", "server") if name in self.given
+        }
+        return load(flags, {}, self.environ, only=CONNECTION)
+
+    @cached_property
+    def named(self) -> "NamedServer | None":
+        """What the file says of the server, where it is one of the file's."""
+        from ojs_worker import servers
+
+        name = self.config.server
+        return None if name is None else servers.read(self.environ).servers.get(name)
+
+    @cached_property
+    def server(self) -> "Server":
+        """The server that is meant."""
+        from ojs_cli.server import Server
+        from ojs_worker.over_httpx import BlockingHttpTransport
+        from ojs_worker.tls import tls_of
+
+        config = self.config
+        try:
+            transport = BlockingHttpTransport(config.url, config.auth_token, tls=tls_of(config))
+        except ValueError as error:
+            from ojs_cli.failures import MISUSED, Failure
+
+            hint = f"write http://{config.url}" if "://" not in config.url else ""
+            raise Failure(str(error), hint, exit_code=MISUSED) from None
+        self._at_end.append(transport.close)
+        read_only = config.server if self.named is not None and self.named.read_only else None
+        return Server(transport, config.url, read_only=read_only)
+
+    @cached_property
+    def environment(self) -> "Environment":
+        """The clocks and ids of this machine."""
+        from ojs_worker.environment import machine
+
+        return machine()
+
+    @cached_property
+    def output(self) -> "Output":
+        """Where answers go, and in which form."""
+        from ojs_cli.output import Output, colours
+
+        wanted = self.given.get("color", "auto")
+        form = self.given.get("output", "table")
+        return Output(
+            form,
+            sys.stdout,
+            colours(sys.stdout, wanted, self.environ),
+            now_ms=self.environment.wall_ms,
+            width=self.environ.get("COLUMNS"),
+        )
+
+    @property
+    def confirm_over(self) -> int:
+        """How many jobs may be changed after a plain yes."""
+        over = None if self.named is None else self.named.confirm_over
+        return CONFIRM_OVER if over is None else over

@@ -1,0 +1,67 @@
+"""Other spellings of commands: of one thing or of many, and those of the protocol's own program."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+NOUNS: Final[Mapping[str, str]] = {
+    "job": "jobs",
+    "queue": "queues",
+    "worker-list": "workers",
+    "dead-letter": "dead",
+    "dead-letters": "dead",
+    "deadletter": "dead",
+    "crons": "cron",
+    "workflow": "workflows",
+    "event": "events",
+    "stat": "stats",
+    "monitor": "top",
+}
+# Verbs that the other program writes as flags.
+_VERBS: Final[Mapping[str, Mapping[str, str]]] = {
+    "queues": {"--pause": "pause", "--resume": "resume", "--purge": "purge", "--stats": "show"},
+    "dead": {"--retry": "retry", "--delete": "delete", "--purge": "delete"},
+    "workers": {"--quiet": "quiet", "--resume": "resume", "--terminate": "terminate"},
+    "cron": {"--pause": "pause", "--resume": "resume", "--trigger": "run", "--delete": "rm"},
+    "workflows": {"--cancel": "cancel", "--status": "show"},
+}
+_FILTERS: Final = ("--state", "--queue", "--type")
+
+
+def understood(arguments: Sequence[str]) -> tuple[list[str], str]:
+    """Put a line into our own words; what was changed is said where verbs were."""
+    line = list(arguments)
+    if not line:
+        return line, ""
+    line[0] = NOUNS.get(line[0], line[0])
+    if line[0] == "status" and len(line) > 1 and not line[1].startswith("-"):
+        return _told(["jobs", "show", *line[1:]])
+    if line[0] == "cancel" and len(line) > 1:
+        return _told(["jobs", "cancel", *line[1:]])
+    if line[0] == "worker" and line[1:2] and line[1] in ("list", "show", "quiet", "terminate"):
+        line[0] = "workers"
+    verbs = _VERBS.get(line[0], {})
+    for place, word in enumerate(line[1:], 1):
+        flag, equals, value = word.partition("=")
+        if flag in verbs:
+            rest = [*line[1:place], *([value] if equals else []), *line[place + 1 :]]
+            return _told([line[0], verbs[flag], *rest])
+    if line[0] in ("jobs", "dead"):
+        line = _with_filters(line)
+    return line, ""
+
+
+def _with_filters(line: list[str]) -> list[str]:
+    """Write `--state active` and `--state=active` as `state:active`."""
+    found: list[str] = []
+    words = iter(line)
+    for word in words:
+        flag, equals, value = word.partition("=")
+        if flag in _FILTERS:
+            found.append(f"{flag[2:]}:{value if equals else next(words, '')}")
+        else:
+            found.append(word)
+    return found
+
+
+def _told(line: list[str]) -> tuple[list[str], str]:
+    return line, f"this is now written: ojs {' '.join(line)}"

@@ -1,0 +1,65 @@
+"""Looking again and again: a table that stays in its place, or lines of what has changed."""
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+import click
+
+from ojs_cli.output import Column, identity
+from ojs_cli.session import Session
+
+Json = dict[str, Any]
+INTERVAL_S = 1.0
+interval = click.option(
+    "--interval",
+    type=click.FloatRange(min=0.05),
+    default=INTERVAL_S,
+    show_default=True,
+    metavar="SECONDS",
+    help="between two looks",
+)
+
+
+def watch(
+    session: Session,
+    columns: Sequence[Column],
+    look: Callable[[], list[Json]],
+    *,
+    interval_s: float,
+    ended: Callable[[list[Json]], bool] = lambda items: False,
+) -> list[Json]:
+    """Look until it has ended or is interrupted; returns what was seen last."""
+    output = session.output
+    seen: dict[Any, str] = {}
+    in_place = output.is_terminal and output.for_people
+    with _live(session) if in_place else nullcontext() as live:
+        while True:
+            items = look()
+            if live is not None:
+                live.update(output.grid(columns, items), refresh=True)
+            else:
+                for item in items:
+                    known = repr(item)
+                    if seen.get(identity(item)) != known:
+                        seen[identity(item)] = known
+                        output.item(columns, item)
+            if ended(items):
+                return items
+            time.sleep(interval_s)
+
+
+def _live(session: Session) -> Any:
+    from rich.live import Live
+
+    return Live(console=session.output.console, auto_refresh=False)
+
+
+def wait_for(
+    look: Callable[[], list[Json]], ended: Callable[[list[Json]], bool], interval_s: float
+) -> list[Json]:
+    """Look without a word until it has ended."""
+    while not ended(items := look()):
+        time.sleep(interval_s)
+    return items
