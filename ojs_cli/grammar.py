@@ -15,6 +15,7 @@ from ojs_cli.session import Session
 FORMS: Final = ("table", "wide", "json", "ndjson", "jsonl", "yaml", "id")
 SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "See": {
+        "top": "queues, workers and failures, live, with keys that repair",
         "status": "what the server is, how it does, and what is wrong",
         "stats": "what went in and out, by the minute or the hour",
         "events": "what happens, as it happens",
