@@ -19,7 +19,7 @@ COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-h
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup postgres run demo demo-ui screenshots test test-distribution browser test-browser clients test-clients bench bench-long bench-check bench-scheduled bench-worker bench-streams bench-announce bench-gateway bench-bloat bench-jit bench-dashboard proto lint format check conformance faults chaos fuzz lock clean again
+.PHONY: help setup postgres run demo demo-ui screenshots test test-distribution browser test-browser clients test-clients bench bench-long bench-check bench-scheduled bench-worker bench-streams bench-announce bench-gateway bench-bloat bench-jit bench-dashboard proto lint format check conformance apart faults chaos fuzz lock clean again
 .DELETE_ON_ERROR:
 
 help: ## List the targets
@@ -132,6 +132,9 @@ check: lint test ## What must hold before a change is handed in, with a tenth of
 
 conformance: $(VENV)/.dev ## Judge the server on both stores, and the worker; reports in build/conformance
 	$(BIN)/python -m tests.e2e.judged sqlite postgres worker $(ARGS)
+
+apart: $(VENV)/.dev ## Play each own case on a fresh server, in random order (ARGS="SEED" repeats an order)
+	$(BIN)/python -m tests.e2e.judged sqlite --apart $(ARGS)
 
 faults: $(VENV)/.dev ## Plant each known fault and see that the conformance suite catches it (ARGS="NAME" selects)
 	$(BIN)/python -m tests.faulty $(ARGS)

@@ -193,6 +193,14 @@ def _add_run(run: argparse.ArgumentParser) -> None:
         help="listen on this port instead of that of --callback-url, as behind a proxy",
     )
     add("--jobs", type=_positive, default=4, metavar="N", help="cases at the same time (4)")
+    add(
+        "--apart",
+        nargs="?",
+        type=_positive,
+        const=0,
+        metavar="SEED",
+        help="each case on a fresh server, in random order; a seed repeats an order",
+    )
     add("--timeout", type=_positive, default=30, metavar="SECONDS", help="for each request (30)")
     add("--compat", action="store_true", help="judge as the published runner does, faults included")
     _add_reports(run, REPORTS)

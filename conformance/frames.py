@@ -100,11 +100,16 @@ class Frames:
 
 @asynccontextmanager
 async def streaming(
-    stage: Stage, path: str, *, headers: Mapping[str, str] | None = None, **query: str
+    stage: Stage,
+    path: str,
+    *,
+    headers: Mapping[str, str] | None = None,
+    within_s: float = _SECONDS,
+    **query: str,
 ) -> AsyncIterator[Frames]:
-    """Open a stream that must be given."""
+    """Open a stream that must be given; silence fails the case."""
     label = f"GET {path}"
-    async with _asked(stage, path, headers, query) as response:
+    async with _asked(stage, path, headers, query, within_s) as response:
         stage.equal(response.status_code, 200, f"status of {label}")
         frames = Frames(label, response.aiter_lines(), response.headers)
         try:
@@ -127,11 +132,10 @@ async def unread(stage: Stage, path: str) -> AsyncIterator[Callable[[], Frames]]
             writer.write(f"GET {target} HTTP/1.1\r\n{named}\r\n".encode())
             async with asyncio.timeout(_SECONDS):
                 head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
+        except TimeoutError:
+            raise _unanswered(path, f"nothing within {_SECONDS:g} s") from None
         except (OSError, EOFError, asyncio.LimitOverrunError) as error:
-            why = str(error) or type(error).__name__
-            raise CheckFailed(
-                FailedCheck(step_id=label, field="transport", expected="an answer", actual=why)
-            ) from error
+            raise _unanswered(path, str(error) or type(error).__name__) from error
         stage.equal(head.split()[1:2], ["200"], f"status of {label}")
         pieces = _chunks(reader) if "transfer-encoding: chunked" in head else _reads(reader)
         yield lambda: Frames(label, _lines(pieces))
@@ -169,10 +173,32 @@ async def _asked(
     path: str,
     headers: Mapping[str, str] | None = None,
     query: Mapping[str, str] | None = None,
+    within_s: float = _SECONDS,
 ) -> AsyncIterator[httpx.Response]:
     sent = {"Accept": "text/event-stream", **stage.headers, **(headers or {})}
-    timeout = httpx.Timeout(30.0, connect=5.0)
-    async with stage.wire.client.stream(
-        "GET", f"{V1}/{path}", params=query, headers=sent, timeout=timeout
-    ) as response:
+    # Only the head is limited here: reading frames has limits of its own.
+    request = stage.wire.client.build_request(
+        "GET", f"{V1}/{path}", params=query, headers=sent, timeout=httpx.Timeout(None, connect=5.0)
+    )
+    try:
+        async with asyncio.timeout(within_s):
+            response = await stage.wire.client.send(request, stream=True)
+    except TimeoutError:
+        raise _unanswered(path, f"nothing within {within_s:g} s") from None
+    except httpx.HTTPError as error:
+        raise _unanswered(path, f"{type(error).__name__}: {error}") from error
+    try:
         yield response
+    finally:
+        await response.aclose()
+
+
+def _unanswered(path: str, actual: str) -> CheckFailed:
+    return CheckFailed(
+        FailedCheck(
+            step_id=f"GET {path}",
+            field="transport",
+            expected="the head of an answer",
+            actual=actual,
+        )
+    )

@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+import traceback
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -11,7 +12,18 @@ from conformance.case import Titled
 from conformance.program import StartError
 from conformance.reply import CheckFailed, Skipped
 from conformance.verdict import CaseResult, FailedCheck, Verdict
+from conformance.wire import Exchange
 
+# Raised where an answer has another form than a case reads it in.
+_MISREAD: Final = (
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    ArithmeticError,
+    msgspec.MsgspecError,
+)
+_SHOWN: Final = 300
 # A call that runs beside the case, and that the case waits for, has not ended in its time.
 _NO_ANSWER: Final = FailedCheck(
     step_id="waiting", field="time", expected="the answer to a call that waits", actual="none yet"
@@ -22,8 +34,13 @@ async def judged(
     playing: Awaitable[None],
     seconds: float,
     unstarted: Callable[[StartError], tuple[Verdict, str]],
+    heard: Callable[[], Sequence[Exchange]] = tuple,
 ) -> dict[str, Any]:
-    """Play a case to its end; what is said of it, as members of a result."""
+    """Play a case to its end; return the members of a result that say how it went.
+
+    A case that stumbles over what it `heard` has met an answer of a form that no case foresees:
+    that is a failure. One that stumbles before it heard anything is at fault itself.
+    """
     started = time.perf_counter()
     verdict, skipped, reason = Verdict.PASS, None, ""
     failures: list[FailedCheck] = []
@@ -44,8 +61,12 @@ async def judged(
         else:
             failures = [_NO_ANSWER]
     except Exception as error:
-        told = f"{type(error).__name__}: {error}"
-        verdict, reason = Verdict.ERROR, f"the case itself is at fault: {told}"
+        exchanges = heard()
+        if exchanges and isinstance(error, _MISREAD):
+            verdict, failures = Verdict.FAIL, [_misread(error, exchanges)]
+        else:
+            told = f"{type(error).__name__}: {error}"
+            verdict, reason = Verdict.ERROR, f"the case itself is at fault: {told}"
     return {
         "verdict": verdict,
         "skipped": skipped,
@@ -53,6 +74,23 @@ async def judged(
         "failures": tuple(failures),
         "duration_ms": int((time.perf_counter() - started) * 1000),
     }
+
+
+def _misread(error: Exception, exchanges: Sequence[Exchange]) -> FailedCheck:
+    last = exchanges[-1]
+    line = traceback.extract_tb(error.__traceback__)[-1].line
+    said = f"last it was said {_shown(last.request_body)}, and answered {last.status}"
+    return FailedCheck(
+        step_id=f"{last.method} {last.url}",
+        field="message",
+        expected=f"what this line can read: {line}",
+        actual=f"{type(error).__name__}: {error}; {said} {_shown(last.body)}",
+        exchange=len(exchanges) - 1,
+    )
+
+
+def _shown(body: str) -> str:
+    return body[:_SHOWN] or "nothing"
 
 
 def result_of(case: Titled, suite: str, **outcome: Any) -> CaseResult:

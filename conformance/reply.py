@@ -60,6 +60,29 @@ class Record(dict[str, Any]):
         )
 
 
+class Items(list[Any]):
+    """A JSON array of an answer; asking for an item that is not there fails the case."""
+
+    label = "answer"
+    exchange: int | None = None
+
+    def __getitem__(self, at: Any) -> Any:
+        """Return an item, or a part of the array."""
+        try:
+            return super().__getitem__(at)
+        except IndexError:
+            raise CheckFailed(
+                FailedCheck(
+                    step_id=self.label,
+                    field=f"[{at}]",
+                    expected="this item",
+                    actual=f"nothing (items: {len(self)})",
+                    absent=True,
+                    exchange=self.exchange,
+                )
+            ) from None
+
+
 class Reply(msgspec.Struct, frozen=True):
     """One answer, named by its request."""
 
@@ -152,11 +175,13 @@ def record(value: Any, reply: Reply) -> Record:
 
 
 def _demanding(value: Any, reply: Reply) -> Any:
-    """The same value, in which every object demands the members that it is asked for."""
+    """Return the same value; its objects and arrays demand the parts that they are asked for."""
     if isinstance(value, dict):
         made = Record({name: _demanding(item, reply) for name, item in value.items()})
         made.label, made.exchange = reply.label, reply.exchange
         return made
     if isinstance(value, list):
-        return [_demanding(item, reply) for item in value]
+        items = Items(_demanding(item, reply) for item in value)
+        items.label, items.exchange = reply.label, reply.exchange
+        return items
     return value

@@ -1,6 +1,7 @@
 """The command ``run``: chooses the cases, runs them, shows and writes the results."""
 
 import asyncio
+import secrets
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -37,6 +38,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     callback_url: str | None
     callback_port: int | None
     jobs: int
+    apart: int | None
     timeout: int
     compat: bool
     openapi: Path | None
@@ -80,6 +82,8 @@ def _plan(options: RunOptions, files: Sequence[CaseFile], own: Sequence[OwnCase]
         raise Misuse("say where the server is, with --url, or how to start it, with --server-cmd")
     if options.compat and (options.own or not options.suites):
         raise Misuse("--compat judges published cases: name them with --suites, without --own")
+    if options.apart is not None and (options.url or options.reset_url or options.compat):
+        raise Misuse("--apart starts a server for each case: it goes with --server-cmd alone")
     commands = dict(options.variant)
     for name in commands:
         known_name("variant is called", name, set(VARIANTS))
@@ -93,6 +97,7 @@ def _plan(options: RunOptions, files: Sequence[CaseFile], own: Sequence[OwnCase]
         commands=commands,
         reset_url=options.reset_url,
         jobs=options.jobs,
+        apart=_seed(options.apart),
         compat=options.compat,
         seconds_per_request=options.timeout,
         checker=contract_at(options.openapi, wanted=options.contract != "off"),
@@ -100,6 +105,15 @@ def _plan(options: RunOptions, files: Sequence[CaseFile], own: Sequence[OwnCase]
         callback_url=options.callback_url or "",
         callback_port=_callback_port(options),
     )
+
+
+def _seed(given: int | None) -> int | None:
+    """Choose a seed where none is given, and tell it, so that the order can be had again."""
+    if given is None:
+        return None
+    seed = given or secrets.randbelow(1_000_000) + 1
+    print(f"each case on a fresh server, in the order of --apart {seed}")
+    return seed
 
 
 def _callback_port(options: RunOptions) -> int:

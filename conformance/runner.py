@@ -1,5 +1,6 @@
 """Runs published and own cases against one server: isolation, order, and what spares a case."""
 
+import random
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from functools import partial
@@ -44,6 +45,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     spawn: Spawn = spawn
     reset_url: str | None = None
     jobs: int = 4
+    apart: int | None = None  # each case on a fresh server, in the random order of this seed
     compat: bool = False
     seconds_per_request: float = SECONDS_PER_REQUEST
     checker: Checker | None = None
@@ -154,6 +156,12 @@ class _Session:
         """Play the cases that may disturb each other one by one, the others side by side."""
         files = list(self._plan.files)
         jobs = max(1, self._plan.jobs)
+        if self._plan.apart is not None:
+            works = [partial(self._play_published, file) for file in files]
+            works += [partial(self._play_own, case) for case in self._plan.own]
+            random.Random(self._plan.apart).shuffle(works)
+            await side_by_side(works, jobs)
+            return
         one_by_one = self._reset is not None or self._plan.compat
         for file in files:
             if one_by_one or uses_common_queue(file):
@@ -219,9 +227,22 @@ class _Session:
             return described(
                 file, verdict=Verdict.SKIPPED, skipped=SkipReason.NOT_SUPPORTED, reason=why
             )
-        return await run_case(await self._apart(file), self._wire(), reset=self._reset)
+        if self._plan.apart is not None:
+            return await self._on_fresh_server(file)
+        return await run_case(await self._renamed(file), self._wire(), reset=self._reset)
 
-    async def _apart(self, file: CaseFile) -> CaseFile:
+    async def _on_fresh_server(self, file: CaseFile) -> CaseResult:
+        process = Process(self._plan.commands[MAIN], self._plan.spawn)
+        try:
+            await process.start()
+            async with _client(process.url, self._plan) as client:
+                return await run_case(file, self._wire(client))
+        except StartError as error:
+            return described(file, verdict=Verdict.ERROR, reason=str(error))
+        finally:
+            await process.close()
+
+    async def _renamed(self, file: CaseFile) -> CaseFile:
         """The case with names of its own, unless the server is wiped before it."""
         if self._reset is not None:
             return file
@@ -239,7 +260,7 @@ class _Session:
             return Again(found.failures, tuple(quirks.bites))
 
         async def apart(file: CaseFile, mended: frozenset[Quirk]) -> Again:
-            return await as_written(await self._apart(file), mended)
+            return await as_written(await self._renamed(file), mended)
 
         if not self._gone:
             again = as_written if self._reset is None else None
@@ -254,8 +275,14 @@ class _Session:
         if why := self._lacks(case):
             skipped = SkipReason.NOT_SUPPORTED
             return _own_result(case, verdict=Verdict.SKIPPED, skipped=skipped, reason=why)
+<<<<<<< HEAD
         command = self._plan.commands.get(case.own_server)
         if command is not None and (not case.grpc or GRPC_PORT in command):
+=======
+        needed = MAIN if self._plan.apart is not None else ""
+        command = self._plan.commands.get(case.own_server or needed)
+        if command is not None:
+>>>>>>> 0748b41 (conformance: play cases apart, and take answers that cannot be read for failures)
             return await self._on_own_server(case, command)
         if why := self._missing(case):
             skipped = SkipReason.PRECONDITION
@@ -302,12 +329,15 @@ class _Session:
 
 async def play_own(case: OwnCase, stage: Stage) -> CaseResult:
     """Play one own case; a fault in the case is an error, never a verdict on the server."""
-    judgement = await judged(case.play(stage), case.seconds, _did_not_restart)
-    await stage.wire.check()
+    wire = stage.wire
+    judgement = await judged(
+        case.play(stage), case.seconds, _did_not_restart, lambda: wire.exchanges
+    )
+    await wire.check()
     return _own_result(
         case,
-        findings=tuple(stage.wire.findings),
-        exchanges=tuple(stage.wire.exchanges),
+        findings=tuple(wire.findings),
+        exchanges=tuple(wire.exchanges),
         **judgement,
     )
 

@@ -196,7 +196,10 @@ class Stage(Demands):
     ) -> list[Record]:
         """FETCH, which must be answered with jobs or none."""
         reply = (await self.asked(queue, worker, **more)).expect(200, {"jobs": {"$type": "array"}})
-        return [record(job, reply) for job in reply["jobs"]]
+        jobs: list[Record] = reply["jobs"]
+        for job in jobs:
+            record(job, reply)
+        return jobs
 
     async def take(self, queue: str | Sequence[str], worker: str = "", **more: Any) -> Record:
         """FETCH one job, which must be there."""

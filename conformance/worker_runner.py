@@ -76,7 +76,12 @@ class _Session:
             plan.command, kept, start_s=plan.start_s, checker=plan.checker, spawn=plan.spawn
         )
         try:
-            judgement = await judged(case.play(stage), _seconds(case, plan.time_scale), _unstarted)
+            judgement = await judged(
+                case.play(stage),
+                _seconds(case, plan.time_scale),
+                _unstarted,
+                lambda: tuple(stage.server.record.exchanges(stage.server.url)),
+            )
             if stage.server.fault is not None:
                 raise stage.server.fault
         except Exception as error:

@@ -103,6 +103,12 @@ async def test_dialect_c_compares_with_the_job_itself(
     assert server.lines == ["POST /ojs/v1/jobs", "GET /ojs/v1/jobs/j-1"]
 
 
+@pytest.mark.parametrize("body", [{"jobs[0].id": "j-1"}, {"jobs": {"$size": 1}}, {"id": "j-1"}])
+async def test_dialect_c_may_name_the_wrapper_of_the_job(body: dict[str, Any]) -> None:
+    fetch = {"action": "fetch", "request": {"queues": ["q"]}, "expect": {"body": body}}
+    assert told(await played(dialect_c(fetch), server_c())) == []
+
+
 async def test_dialect_c_fetches_and_acks() -> None:
     server = server_c()
     fetch = {"action": "fetch", "request": {"queues": ["q"]}, "expect": {"body": {"id": "j-1"}}}

@@ -73,6 +73,27 @@ async def test_a_stream_that_goes_on_where_it_should_end_fails_the_case() -> Non
             await frames.events_to_the_end(within_s=0.05)
 
 
+async def test_a_stream_that_never_answers_fails_the_case() -> None:
+    async def silent(request: httpx.Request) -> httpx.Response:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    client = httpx.AsyncClient(transport=httpx.MockTransport(silent), base_url="http://server")
+    with pytest.raises(CheckFailed, match=r"the head of an answer, got nothing within 0\.05 s"):
+        async with streaming(Stage(Wire(client), {}), "events/stream", within_s=0.05):
+            pass
+
+
+async def test_a_stream_whose_connection_breaks_fails_the_case() -> None:
+    def broken(request: httpx.Request) -> httpx.Response:
+        raise httpx.ReadError("reset")
+
+    client = httpx.AsyncClient(transport=httpx.MockTransport(broken), base_url="http://server")
+    with pytest.raises(CheckFailed, match="the head of an answer, got ReadError: reset"):
+        async with streaming(Stage(Wire(client), {}), "events/stream"):
+            pass
+
+
 async def test_a_stream_that_is_refused_fails_the_case() -> None:
     with pytest.raises(CheckFailed, match="status of GET events/stream: 200"):
         async with streaming(stage_of(Said(b"{}"), 503), "events/stream"):
@@ -134,8 +155,8 @@ async def test_a_stream_is_read_when_its_frames_are_asked_for(said: tuple[bytes,
     ("said", "told"),
     [
         (b"HTTP/1.1 503 Busy\r\n\r\n", r'status of GET events/stream: \["200"\], got \["503"\]'),
-        (b"HTTP/1.1 200 OK\r\n", "expected an answer, got "),
-        (b"x" * 20_000, "expected an answer, got "),
+        (b"HTTP/1.1 200 OK\r\n", "expected the head of an answer, got "),
+        (b"x" * 20_000, "expected the head of an answer, got "),
     ],
 )
 async def test_what_is_no_stream_fails_the_case(said: bytes, told: str) -> None:

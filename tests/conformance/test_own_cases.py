@@ -111,6 +111,31 @@ async def test_a_fault_of_the_case_is_an_error() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("jobs", "told"),
+    [
+        ([], "[POST workers/fetch] [0]: expected this item, got nothing (items: 0)"),
+        (
+            [{"id": 7}],
+            "[POST http://server/ojs/v1/workers/fetch] message: expected what this line "
+            'can read: jobs[0]["id"].lower(), got AttributeError: '
+            "'int' object has no attribute 'lower'; last it was said "
+            '{"queues":["q"]}, and answered 200 {"jobs":[{"id":7}]}',
+        ),
+    ],
+)
+async def test_an_answer_that_a_case_cannot_read_fails_it(jobs: list[Any], told: str) -> None:
+    async def play(stage: Stage) -> None:
+        jobs = await stage.fetch("q")
+        jobs[0]["id"].lower()
+
+    reply = Reply(200, json={"jobs": jobs})
+    result = await judged(play, {"POST /ojs/v1/workers/fetch": reply})
+    assert result.verdict is Verdict.FAIL
+    assert [str(failure) for failure in result.failures] == [told]
+    assert result.failures[0].exchange == 0
+
+
 async def test_a_case_that_does_not_end_fails() -> None:
     async def play(stage: Stage) -> None:
         await asyncio.Event().wait()

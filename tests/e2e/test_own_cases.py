@@ -3,12 +3,16 @@
 `make conformance` judges it by all of them, which takes minutes.
 """
 
+import sys
+
 import pytest
 
 from conformance.case import own_cases
 from conformance.contract import own_contract
 from conformance.runner import Plan, run
+from conformance.variants import MAIN
 from conformance.verdict import Verdict
+from tests.e2e.judged import variants
 from tests.e2e.node import running
 
 QUICK = (
@@ -42,3 +46,15 @@ async def test_quick_cases_pass(store_url: str) -> None:
     }
     assert told == {}
     assert len(outcome.results) == len(chosen)
+
+
+async def test_cases_pass_alone_on_a_fresh_server() -> None:
+    # `make apart` plays all of them so.
+    names = {"administration.pages", "workflows.wrong_workflows", "events.the_life_of_a_job"}
+    chosen = [case for case in own_cases() if case.id in names]
+    start = f"{sys.executable} -m ojs_server --port {{port}} --database {{dir}}/ojs.db"
+    commands = {MAIN: variants(start)[MAIN]}
+    outcome = await run(Plan(own=chosen, commands=commands, apart=1, jobs=3))
+    assert {each.test_id: each.verdict for each in outcome.results} == dict.fromkeys(
+        names, Verdict.PASS
+    )
