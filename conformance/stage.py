@@ -13,6 +13,7 @@ import msgspec
 
 from conformance.connection import connect
 from conformance.demands import Demands
+from conformance.options import ENQUEUES, published
 from conformance.receiver import Receiver, Target
 from conformance.reply import CheckFailed, Record, Reply, Skipped, record, reply_of
 from conformance.target import Process
@@ -107,9 +108,14 @@ class Stage(Demands):
         return await self.call("GET", path, **query)
 
     async def post(self, path: str, json: object = msgspec.UNSET, **headers: str) -> Reply:
-        """POST JSON; keyword arguments are headers, `_` for `-`."""
+        """POST JSON; keyword arguments are headers, `_` for `-`.
+
+        Jobs are enqueued in the published form: every case but those of other forms, which use
+        `call`, is about something else, and is not to fail for a form that a server does not know.
+        """
         named = {name.replace("_", "-"): value for name, value in headers.items()}
-        return await self.call("POST", path, json, headers=named)
+        sent = published(json) if path in ENQUEUES else json
+        return await self.call("POST", path, sent, headers=named)
 
     async def delete(self, path: str) -> Reply:
         """DELETE a path."""

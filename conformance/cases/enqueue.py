@@ -48,7 +48,8 @@ async def options_inside_and_outside(stage: Stage) -> None:
         "tags": (["a"], ["b"], "tags"),
     }
     for name, (inner, outer, shown) in cases.items():
-        only_outside = (await stage.push(**{"queue": outside, name: outer})).expect(201)
+        flat = {"type": "test.case", "args": [], "queue": outside, name: outer}
+        only_outside = (await stage.call("POST", "jobs", flat)).expect(201)
         stage.equal(only_outside[f"job.{shown}"], outer, f"{name} at the top level")
         options = {"queue": inside, name: inner}
         both = (await stage.push(**{"queue": outside, name: outer}, options=options)).expect(201)

@@ -1,0 +1,50 @@
+"""The published form of an enqueue: what says how a job is run stands in `options`."""
+
+from typing import Any, Final
+
+# Calls that take jobs, one or many.
+ENQUEUES: Final = frozenset({"jobs", "jobs/batch", "jobs/bulk"})
+OPTIONS: Final = frozenset(
+    {
+        "queue",
+        "priority",
+        "timeout",
+        "timeout_ms",
+        "grace_period",
+        "scheduled_at",
+        "delay_until",
+        "expires_at",
+        "retry",
+        "retry_policy",
+        "max_attempts",
+        "visibility_timeout",
+        "visibility_timeout_ms",
+        "enqueue_ttl",
+        "enqueue_ttl_ms",
+        "total_timeout",
+        "total_timeout_ms",
+        "heartbeat_timeout",
+        "heartbeat_timeout_ms",
+        "tags",
+        "pending",
+        "unique",
+        "rate_limit",
+        "metadata",
+    }
+)
+
+
+def published(body: Any) -> Any:
+    """Return the body of an enqueue with each job's options in `options`.
+
+    Many servers know no other form. A job that says `options` itself is left as it is.
+    """
+    if not isinstance(body, dict):
+        return body
+    if isinstance(jobs := body.get("jobs"), list):
+        return {**body, "jobs": [published(job) for job in jobs]}
+    options = {name: value for name, value in body.items() if name in OPTIONS}
+    if not options or "options" in body:
+        return body
+    rest = {name: value for name, value in body.items() if name not in OPTIONS}
+    return {**rest, "options": options}
