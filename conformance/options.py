@@ -35,16 +35,15 @@ OPTIONS: Final = frozenset(
 
 
 def published(body: Any) -> Any:
-    """Return the body of an enqueue with each job's options in `options`.
-
-    Many servers know no other form. A job that says `options` itself is left as it is.
-    """
+    """Return the body of an enqueue with each job's options in `options`: many servers know no
+    other form. What stands there already counts."""
     if not isinstance(body, dict):
         return body
     if isinstance(jobs := body.get("jobs"), list):
         return {**body, "jobs": [published(job) for job in jobs]}
-    options = {name: value for name, value in body.items() if name in OPTIONS}
-    if not options or "options" in body:
+    flat = {name: value for name, value in body.items() if name in OPTIONS}
+    said = body.get("options", {})
+    if not flat or not isinstance(said, dict):
         return body
     rest = {name: value for name, value in body.items() if name not in OPTIONS}
-    return {**rest, "options": options}
+    return {**rest, "options": {**flat, **said}}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import msgspec
 
+from conformance.claims import read_claims
 from conformance.connection import connect
 from conformance.demands import Demands
 from conformance.options import ENQUEUES, published
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 OJS_V1 = "ojs.v1.OJSService"
 JSON = "application/json"
 V1 = "/ojs/v1"
+_PAUSE_S = 0.05
 
 
 class Stage(Demands):
@@ -166,8 +168,12 @@ class Stage(Demands):
         return await self.post("jobs", {"type": "test.case", "args": [], **members})
 
     async def enqueue(self, queue: str, **options: Any) -> Record:
-        """Enqueue a job that must be accepted, and return it."""
-        return self.job_in((await self.push(queue=queue, **options)).expect(201))
+        """Enqueue a job that must be accepted into its queue, and return it."""
+        reply = (await self.push(queue=queue, **options)).expect(201)
+        if reply.has("job.queue"):
+            # Where it lands elsewhere all that follows fails, for a reason that nobody would guess.
+            reply.expect(members={"job.queue": {"$eq": queue}})
+        return self.job_in(reply)
 
     async def enqueue_many(self, queue: str, count: int, **options: Any) -> list[Record]:
         """Enqueue several jobs in one batch; their arguments are their numbers."""
@@ -192,10 +198,21 @@ class Stage(Demands):
         return record(job, reply)
 
     async def asked(self, queue: str | Sequence[str], worker: str = "", **more: Any) -> Reply:
-        """FETCH; any answer is returned."""
+        """FETCH; any answer is returned. A server that does not wait is asked again meanwhile."""
         queues = [queue] if isinstance(queue, str) else list(queue)
         named = {"worker_id": worker} if worker else {}
-        return await self.post("workers/fetch", {"queues": queues, **named, **more})
+        body = {"queues": queues, **named, **more}
+        reply = await self.post("workers/fetch", body)
+        if "wait_ms" in more and not self.claims("long_poll"):
+            ends = time.monotonic() + more["wait_ms"] / 1000
+            while reply.status == 200 and not reply.json["jobs"] and time.monotonic() < ends:
+                await asyncio.sleep(_PAUSE_S)
+                reply = await self.post("workers/fetch", body)
+        return reply
+
+    def claims(self, capability: str) -> bool:
+        """Tell whether the manifest claims a capability; without a manifest all are claimed."""
+        return read_claims(self.manifest).has((capability,))
 
     async def fetch(
         self, queue: str | Sequence[str], worker: str = "", **more: Any
@@ -273,7 +290,7 @@ class Stage(Demands):
         while not await met():
             if time.monotonic() - started > within_s:
                 self.check(False, f"{what} within {within_s:g} s", "not so")
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(_PAUSE_S)
         return time.monotonic() - started
 
     async def until_state(

@@ -8,6 +8,7 @@ from typing import Any
 
 from conformance.case import case
 from conformance.cases.lifecycle import moment, seconds_between
+from conformance.options import published
 from conformance.reply import Record, Reply
 from conformance.stage import Stage
 
@@ -18,7 +19,7 @@ GONE = "Conformance/Gone"  # a zone that is nowhere but in the folder of a serve
 
 async def register(stage: Stage, name: str, expression: str = YEARLY, **more: Any) -> Reply:
     """Register an entry; any answer is returned."""
-    template = {"type": "test.cron", "args": [1], **more.pop("job", {})}
+    template = published({"type": "test.cron", "args": [1], **more.pop("job", {})})
     body = {"name": name, "expression": expression, "job_template": template, **more}
     return await stage.post("cron", body)
 

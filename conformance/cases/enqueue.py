@@ -38,6 +38,7 @@ async def answered_jobs_survive_a_kill(stage: Stage) -> None:
 async def options_inside_and_outside(stage: Stage) -> None:
     """Options count at the top level and in `options`; there they win."""
     inside, outside = stage.name(), stage.name()
+    plain = {"type": "test.case", "args": [], "queue": outside}
     cases = {
         "queue": (inside, outside, "queue"),
         "priority": (5, -5, "priority"),
@@ -48,14 +49,15 @@ async def options_inside_and_outside(stage: Stage) -> None:
         "tags": (["a"], ["b"], "tags"),
     }
     for name, (inner, outer, shown) in cases.items():
-        flat = {"type": "test.case", "args": [], "queue": outside, name: outer}
+        flat = {**plain, name: outer}
         only_outside = (await stage.call("POST", "jobs", flat)).expect(201)
         stage.equal(only_outside[f"job.{shown}"], outer, f"{name} at the top level")
         options = {"queue": inside, name: inner}
-        both = (await stage.push(**{"queue": outside, name: outer}, options=options)).expect(201)
+        both = (await stage.call("POST", "jobs", {**flat, "options": options})).expect(201)
         stage.equal(both[f"job.{shown}"], inner, f"{name} in both places")
         stage.equal(both["job.queue"], inside, "queue")
-    reply = await stage.push(queue=outside, timeout=9, options={"timeout_ms": 1000})
+    both_names = {**plain, "timeout": 9, "options": {"timeout_ms": 1000}}
+    reply = await stage.call("POST", "jobs", both_names)
     reply.expect(201, {"job.timeout_ms": 1000})
     reply = await stage.push(queue=outside, options={"retry": {"max_attempts": 7}})
     reply.expect(201, {"job.max_attempts": 7})

@@ -41,7 +41,7 @@ async def other_spellings_of_jobs(stage: Stage) -> None:
     """Enqueue, fetch, ack, nack, fail and cancel work at their other paths, with and without a
     body."""
     queue = stage.name()
-    sent = {"type": "test.case", "args": [], "queue": queue}
+    sent = {"type": "test.case", "args": [], "options": {"queue": queue}}
     made = await stage.post("/api/v1/jobs", sent)
     job = made.expect(201, {"job.queue": {"$eq": queue}})["job.id"]
     (await stage.delete(f"jobs/{job}")).expect(200)

@@ -44,9 +44,10 @@ async def keys_of_batches(stage: Stage) -> None:
 async def chosen_ids(stage: Stage) -> None:
     """The same id with an equal request is the same job; with a different one it is 409."""
     queue, chosen = stage.name(), stage.new_id()
-    plain = f'{{"type":"test.case","args":[{{"a":1,"b":"é"}}],"queue":"{queue}","id":"{chosen}"}}'
+    options = f'"options":{{"queue":"{queue}"}}'
+    plain = f'{{"type":"test.case","args":[{{"a":1,"b":"é"}}],{options},"id":"{chosen}"}}'
     odd = (
-        f'{{ "id" : "{chosen}",\n "queue":"{queue}", '
+        f'{{ "id" : "{chosen}",\n {options}, '
         '"args":[ {"b":"\\u00e9", "a":1} ],"type":"test.case" }'
     )
     (await stage.call("POST", "jobs", raw=plain.encode())).expect(201)

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from conformance.report.mending import mendings
 from conformance.verdict import CaseResult, FailedCheck, Verdict
 
 _MARKS = {
@@ -14,6 +15,7 @@ _MARKS = {
 }
 _WIDEST_VALUE = 400
 _MOST_FINDINGS = 20
+_MOST_MENDINGS = 10
 
 
 def case_line(result: CaseResult) -> str:
@@ -40,6 +42,7 @@ def summary_lines(results: Sequence[CaseResult]) -> Iterator[str]:
         for cause in result.causes:
             yield f"    because: {_clipped(str(cause))}"
     yield from _finding_lines(results)
+    yield from _mending_lines(results)
     counts = Counter(result.verdict for result in results)
     told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict])
     yield ""
@@ -48,6 +51,19 @@ def summary_lines(results: Sequence[CaseResult]) -> Iterator[str]:
         kinds = Counter(kind for each in caused for kind in {cause.kind for cause in each.causes})
         told = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
         yield f"{len(caused)} of {len(bad)} failures are no fault of the server: {told}"
+
+
+def _mending_lines(results: Sequence[CaseResult]) -> Iterator[str]:
+    found = mendings(results)
+    # A list that is as long as that of the failures says nothing new.
+    if not any(len(each.cases) > 1 for each in found):
+        return
+    yield ""
+    yield "mend first:"
+    for each in found[:_MOST_MENDINGS]:
+        yield f"    {_clipped(str(each))}"
+    if len(found) > _MOST_MENDINGS:
+        yield f"    and {len(found) - _MOST_MENDINGS} other causes; the reports have them all"
 
 
 def _finding_lines(results: Sequence[CaseResult]) -> Iterator[str]:

@@ -25,10 +25,14 @@ PUT = {
         (JOB, PUT),
         ({"jobs": [JOB, 7], "atomicity": "atomic"}, {"jobs": [PUT, 7], "atomicity": "atomic"}),
         ({"type": "t", "args": []}, {"type": "t", "args": []}),
-        ({**JOB, "options": {"queue": "r"}}, {**JOB, "options": {"queue": "r"}}),
+        (
+            {"type": "t", "queue": "q", "priority": 1, "options": {"queue": "r"}},
+            {"type": "t", "options": {"queue": "r", "priority": 1}},
+        ),
+        ({"queue": "q", "options": 7}, {"queue": "q", "options": 7}),
         ([1], [1]),
     ],
-    ids=["a job", "a batch", "no options", "options already", "no job"],
+    ids=["a job", "a batch", "no options", "some there already", "no object", "no job"],
 )
 def test_options_of_jobs_stand_in_options(body: Any, sent: Any) -> None:
     assert published(body) == sent

@@ -1,0 +1,57 @@
+"""Servers of another school: right in their own way, and without what only this project has.
+
+``python -m tests.faulty.schools NAME [options of ojs-server]`` starts one.
+"""
+
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from ojs_server.cli import main
+from ojs_server.domain import shape
+from tests.faulty.planting import put
+from tests.faulty.traffic import answered, dropped
+
+# What published levels and extensions of other backends have.
+_CLAIMED: Final = frozenset(
+    {
+        "batch_enqueue",
+        "cron_jobs",
+        "dead_letter",
+        "delayed_jobs",
+        "job_ttl",
+        "pause_resume",
+        "priority_queues",
+        "unique_jobs",
+        "workflows",
+    }
+)
+
+
+def options_only() -> None:
+    """Options are read in `options` only, FETCH does not wait, and extensions are not known."""
+    put(shape, "merge", lambda body, options: dict(options))
+    dropped("/workers/fetch", "wait_ms", "fetch_id")
+    dropped("/workers/(ack|nack)", "attempt")
+
+    def modest(body: dict[str, Any]) -> None:
+        body["capabilities"] = {name: name in _CLAIMED for name in body["capabilities"]}
+        body["extensions"] = []
+
+    answered("/ojs/manifest", modest, status=200)
+
+
+def flat_only() -> None:
+    """Options are read at the top level only."""
+    put(shape, "merge", lambda body, options: {k: v for k, v in body.items() if v is not None})
+
+
+SCHOOLS: Final[Mapping[str, Callable[[], None]]] = {
+    "options-only": options_only,
+    "flat-only": flat_only,
+}
+
+
+if __name__ == "__main__":
+    SCHOOLS[sys.argv[1]]()
+    sys.exit(main(sys.argv[2:]))

@@ -1,0 +1,40 @@
+"""Servers of another school are judged by what is theirs, and told what really parts them."""
+
+import shlex
+import sys
+
+from conformance.case import own_cases
+from conformance.report.mending import mendings
+from conformance.runner import Plan, run
+from conformance.variants import MAIN
+from conformance.verdict import CaseResult, Verdict
+from tests.faulty.judging import forked
+
+CORE = ("fetch", "settle", "retry")
+
+
+async def judged(school: str) -> list[CaseResult]:
+    """Judge a server by cases of the core that ask for nothing beside it."""
+    command = shlex.join((sys.executable, "-m", "tests.faulty.schools", school))
+    chosen = [
+        case
+        for case in own_cases()
+        if case.suite in CORE and case.level == 0 and not (case.capability or case.own_server)
+    ]
+    start = f"{command} --port {{port}} --database {{dir}}/ojs.db --log-level error"
+    plan = Plan(own=chosen, commands={MAIN: start}, spawn=forked, jobs=6)
+    return (await run(plan)).results
+
+
+async def test_a_server_that_reads_options_alone_passes_the_core() -> None:
+    results = await judged("options-only")
+    failed = {result.test_id for result in results if result.is_bad}
+    # The id of a FETCH is an extension, and the other is the case about both places of options.
+    assert failed == {"fetch.asking_again", "retry.other_places"}
+    assert sum(result.verdict is Verdict.PASS for result in results) == len(results) - 2
+
+
+async def test_the_first_cause_of_a_server_that_reads_no_options_is_told_first() -> None:
+    first = mendings(await judged("flat-only"))[0]
+    assert first.cause == 'POST jobs: job.queue: expected "{name}", got "default"'
+    assert len(first.cases) > 5
