@@ -1,5 +1,4 @@
-"""Ids, timestamps and durations in the formats of OJS. Times are integer milliseconds of Unix
-time."""
+"""Ids, timestamps and durations in the OJS formats. Times are integer milliseconds since 1970."""
 
 import re
 from collections.abc import Callable
