@@ -61,7 +61,7 @@ def positions(first: int = 1000) -> Callable[[], int]:
 
 
 def data(event: Event) -> dict[str, Any]:
-    """What an event says."""
+    """Decode the data of an event."""
     found: dict[str, Any] = codec.decode(event.data)
     return found
 

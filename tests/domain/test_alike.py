@@ -1,4 +1,4 @@
-"""Jobs of a batch that are checked as one come out as if each had been checked by itself."""
+"""Jobs checked together as one batch come out as if each had been checked alone."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Which checkpoint takes the place of the last one, and who may save it."""
+"""Checkpoints: replacement of the last one, and the right to save."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What a shared claim chooses: queues in order, priorities before turns, and what is allowed."""
+"""Fair claims: the order of queues, priorities before turns of tenants, and limits."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""When schedules fire: calendars, leap years, the two kinds of day, and catching up."""
+"""Fire times of schedules: calendars, leap years, both kinds of day, and catching up."""
 
 from zoneinfo import ZoneInfo
 

@@ -1,4 +1,4 @@
-"""Reading the fields of an expression, and the message for each that cannot be read."""
+"""Parsing the fields of a cron expression, and the error message for each invalid one."""
 
 from zoneinfo import ZoneInfo
 

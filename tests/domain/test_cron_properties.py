@@ -1,4 +1,4 @@
-"""Schedules against the plainest rule there is: look at every minute and compare the clock."""
+"""Schedules compared to the simplest possible rule: check every minute against the clock."""
 
 import calendar
 from datetime import UTC, datetime, timedelta

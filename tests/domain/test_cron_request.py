@@ -1,4 +1,4 @@
-"""Cron registrations in all their dialects, and what is refused, by the name of its member."""
+"""Cron registrations in all their dialects, and refusals that name the wrong member."""
 
 from typing import Any
 

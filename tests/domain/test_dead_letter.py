@@ -1,4 +1,4 @@
-"""What is noted of a dead letter, and what a retry may change about it."""
+"""Dead letters: their records, and the changes that a retry may make."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The limits that a job sets itself: how they are asked for, and what happens when one is over."""
+"""Time limits of a job: parsing them, and the error when one is exceeded."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ def stored(**options: Any) -> Job:
 
 
 def active(**options: Any) -> Job:
-    """The same in its first delivery."""
+    """Return a job with these options in its first delivery."""
     return msgspec.structs.replace(
         stored(**options), state="active", attempt=1, started_at=NOW, due_at=None
     )

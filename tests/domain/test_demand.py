@@ -1,4 +1,4 @@
-"""What jobs ask of workers, and who may run them."""
+"""Requirements of jobs and abilities of workers: versions and runtime tags."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the envelope keeps of a request: unknown fields, normalised options, nothing managed."""
+"""The envelope of a job: unknown fields are kept, options normalised, managed fields ignored."""
 
 import json
 from collections import Counter

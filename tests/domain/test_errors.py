@@ -1,4 +1,4 @@
-"""Errors carry their code, and names are suggested where one is near."""
+"""Errors carry their codes, and unknown names get a suggestion."""
 
 import inspect
 

@@ -1,4 +1,4 @@
-"""The fingerprint: one for every spelling of a value, another for every other value."""
+"""Fingerprints: equal for all spellings of a value, different for different values."""
 
 import hashlib
 import json
@@ -23,7 +23,7 @@ VALUES = st.recursive(
 
 
 def respelled(value: Any, form: Form) -> Any:
-    """The same value: members the other way round, other accents, whole numbers as doubles."""
+    """Return an equal value: reversed members, another Unicode form, whole numbers as doubles."""
     if isinstance(value, dict):
         names = list(reversed(value))
         changed = {

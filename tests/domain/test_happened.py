@@ -1,4 +1,4 @@
-"""What a transaction tells is the same, whether its events are kept together or not."""
+"""The events of a transaction are the same, whether kept together or one by one."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""A job's history, told from its record alone."""
+"""The history of a job, derived from its record alone."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""ACK and FAIL: who may, which delivery it is, and what becomes of the job."""
+"""ACK and FAIL: the right to settle, the delivery that is settled, and the resulting state."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""A filter of jobs: what it may say, and which jobs it means."""
+"""Filters of jobs: parsing, and the jobs that match."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The arithmetic of limits: never more than allowed, and never closed for ever."""
+"""The arithmetic of rate limits: never more than allowed, and never closed for ever."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What an operator may say about maintenance, and what comes of it."""
+"""Maintenance mode: an operator's requests, and their effect."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Which errors end a job: exactly, by prefix, or by a regular expression that is safe to run."""
+"""Non-retryable errors: matched exactly, by prefix, or by a safe regular expression."""
 
 import time
 

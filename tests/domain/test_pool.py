@@ -1,4 +1,4 @@
-"""Pools: what is read, how their queues follow each other, and that none starves."""
+"""Pools: parsing, the order of their queues, and no starvation."""
 
 from collections import Counter
 from typing import Any

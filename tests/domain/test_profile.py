@@ -1,4 +1,4 @@
-"""Profiles: the table of defaults, and what follows from what an operator sets."""
+"""Profiles: the table of defaults, and the effect of an operator's settings."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a report of progress changes: clamped, never falling in an attempt, the holder's only."""
+"""Progress reports: clamped, never falling within an attempt, accepted from the holder only."""
 
 import msgspec
 import pytest
@@ -25,7 +25,7 @@ def reported(
     attempt: int | None = None,
     **report: object,
 ) -> Progress:
-    """What is known after a report that counts."""
+    """Return the progress after a report that counts."""
     after = advance(
         of or job(),
         lease(),

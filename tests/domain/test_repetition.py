@@ -1,4 +1,4 @@
-"""A settlement that comes a second time is told from one that comes too late."""
+"""A repeated settlement is told apart from a late one."""
 
 import pytest
 

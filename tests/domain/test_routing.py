@@ -1,4 +1,4 @@
-"""Shares of versions: how they are checked, and whose turn it is."""
+"""Canary routing: checks of the shares, and the version of each job."""
 
 from collections import Counter
 from typing import Any

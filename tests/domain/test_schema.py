@@ -1,4 +1,4 @@
-"""Registrations of schemas, and which schema a job is held to."""
+"""Schema registrations, and the schema that applies to a job."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a version of a schema may change, and which rule the rest breaks."""
+"""Compatible and breaking changes between the versions of a schema."""
 
 from typing import Any
 

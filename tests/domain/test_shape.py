@@ -1,4 +1,4 @@
-"""Shapes are remembered by their text: nothing of one request may leak into the next."""
+"""Shapes are cached by their text: nothing of one request may leak into the next."""
 
 from typing import Any
 

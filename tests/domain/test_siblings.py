@@ -1,4 +1,4 @@
-"""Jobs that are alike are the same jobs as if each had been made by itself."""
+"""Jobs stored as columns are the same as if each had been made by itself."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -27,7 +27,7 @@ SHAPES: list[dict[str, Any]] = [
 
 
 def cut(bodies: list[Any], sizes: list[int]) -> Iterator[list[Any]]:
-    """So many at a time, the rest one by one."""
+    """Split a list into parts of these sizes, and the rest one by one."""
     rest = list(bodies)
     for size in [*sizes, *[1] * len(bodies)]:
         if rest:

@@ -1,4 +1,4 @@
-"""Targets of webhooks: which URLs are taken, and which addresses are public."""
+"""Targets of webhooks: accepted URLs, and public addresses."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The names of tenants, and what is kept under them."""
+"""Names of tenants, and the names of their resources."""
 
 from typing import Any
 

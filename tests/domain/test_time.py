@@ -1,4 +1,4 @@
-"""What time, loss and dead-letter retry do to a job."""
+"""Effects of time, of lost leases and of dead-letter retries on a job."""
 
 from typing import Any
 

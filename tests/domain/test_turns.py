@@ -1,4 +1,4 @@
-"""Turns: in proportion to weights, and within the bound that nobody waits longer than."""
+"""Weighted fair scheduling: turns in proportion to weights, and the bound on waiting."""
 
 from collections import Counter
 from itertools import pairwise

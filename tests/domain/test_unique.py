@@ -1,4 +1,4 @@
-"""The unique policy: its canonical form, what it compares, and what stands in its way."""
+"""The unique policy: its canonical form, its key, and conflicting jobs."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ def wire(given: object) -> Any:
 
 
 def unique(given: object, **body: Any) -> Unique:
-    """What a job is compared by."""
+    """Return the parsed policy of a job."""
     policy = parse_unique(given)
     assert policy is not None
     of = {"job_type": "t", "queue": "q", "args": [], "meta": {}, **body}

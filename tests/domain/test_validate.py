@@ -1,4 +1,4 @@
-"""From the body of an enqueue to a draft, field by field."""
+"""Validation of an enqueue request into a draft, field by field."""
 
 from operator import attrgetter
 from typing import Any
@@ -242,7 +242,7 @@ def test_a_request_is_hashed_only_where_the_client_chose_the_id() -> None:
 
 
 def status(given: dict[str, Any]) -> int:
-    """How the server would answer."""
+    """Return the HTTP status of the server's answer."""
     try:
         draft(**given)
     except OjsError as error:

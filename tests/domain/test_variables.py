@@ -1,4 +1,4 @@
-"""Variables: how they are read, merged and chosen."""
+"""Variables: reading, merging and selecting."""
 
 import pytest
 

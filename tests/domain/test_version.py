@@ -1,4 +1,4 @@
-"""Versions, and the ranges that handlers take."""
+"""Versions, and the version ranges of handlers."""
 
 import pytest
 

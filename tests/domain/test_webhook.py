@@ -1,4 +1,4 @@
-"""Webhooks: what is signed, how requests become subscriptions, how a delivery goes on."""
+"""Webhooks: signatures, parsed subscriptions, and the next step of a delivery."""
 
 import hashlib
 import hmac

@@ -1,4 +1,4 @@
-"""What a worker is told, and what is seen of it."""
+"""Workers: directives and protocol state, and observed presence."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How workflows move, form by form; see the properties for what holds of all of them."""
+"""The state machine of workflows, form by form; the property tests hold for all forms."""
 
 from typing import Any, Final
 

@@ -1,4 +1,4 @@
-"""Steps that name what they depend on, and the callbacks that public SDKs write among them."""
+"""Workflow steps that name their dependencies, and the callbacks among them in public SDKs."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def plan(*steps: object, **more: Any) -> Plan:
 
 
 def names(found: Plan) -> dict[str, list[str]]:
-    """What each node needs, by id."""
+    """Return the needs of each node by id."""
     return {
         node.id: [found.nodes[need].id for need in node.needs]
         for node in found.nodes

@@ -1,4 +1,4 @@
-"""Reading workflow requests: chains, groups, batches and what is nested in them."""
+"""Parsing workflow requests: chains, groups, batches and nested definitions."""
 
 from typing import Any
 

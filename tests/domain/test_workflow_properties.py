@@ -1,4 +1,4 @@
-"""Workflows of every shape, run in every order, against a plain reading of the request."""
+"""Workflows of every shape, run in every order, compared to a plain reading of the request."""
 
 from random import Random
 from typing import Any, Final
@@ -18,7 +18,7 @@ DROPPED: Final = NodeState.CANCELLED
 
 
 class Reading:
-    """What must come of a request, read from its text alone, in no particular order of time."""
+    """The expected results of a request, computed from its text alone, independent of order."""
 
     def __init__(self, failing: frozenset[str]) -> None:
         self.failing = failing
@@ -54,7 +54,7 @@ class Reading:
 
 
 def may_begin(plan: Plan, progress: Progress, index: int) -> bool:
-    """Whether a node's parents, and those of every definition around it, allow it to run."""
+    """True if the parents of a node, and those of every enclosing definition, allow it to run."""
     node = plan.nodes[index]
     states = [progress.nodes[need] for need in node.needs]
     if node.fires is None:
@@ -102,7 +102,7 @@ def run(plan: Plan, failing: frozenset[str], order: Random) -> tuple[Progress, l
 
 
 def kept(progress: Progress) -> Progress:
-    """What a store gives back of what it was given."""
+    """Return the progress as it comes back from a store."""
     return msgspec.json.decode(msgspec.json.encode(progress), type=Progress)
 
 

@@ -1,4 +1,4 @@
-"""What jobs are told of those before them."""
+"""The `parent_results` of workflow jobs."""
 
 import json
 from typing import Any

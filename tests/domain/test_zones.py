@@ -1,4 +1,4 @@
-"""Which names of time zones are taken, and what a refusal suggests."""
+"""Accepted names of time zones, and the suggestions of refusals."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Workflow requests of every shape, and a plain reading of how far each must be."""
+"""Workflow requests of every shape, and the expected progress of each."""
 
 from typing import Any, Final
 
@@ -38,7 +38,7 @@ def requests(draw: st.DrawFn) -> dict[str, Any]:
 
 
 class Moment:
-    """How far a workflow must be when these of its jobs have ended, read from its text alone."""
+    """The expected progress of a workflow whose given jobs have ended, from its text alone."""
 
     def __init__(self, body: dict[str, Any], ends: dict[str, NodeState]) -> None:
         self.enqueued: set[str] = set()

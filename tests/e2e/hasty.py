@@ -1,4 +1,4 @@
-"""The server's program, but attempts of webhooks count as lost after a second, not after 90."""
+"""The server with a webhook attempt counted as lost after 1 second, not 90."""
 
 import sys
 

@@ -1,4 +1,5 @@
-"""Lets `ojs-conformance` judge what is ours: ``python -m tests.e2e.judged sqlite postgres worker``.
+"""Let `ojs-conformance` judge this project: ``python -m tests.e2e.judged sqlite postgres
+worker``.
 
 The judge starts servers by command lines, in several variants. For PostgreSQL each folder that the
 judge gives a server stands for a database of its own, which `serve` makes before it starts one.

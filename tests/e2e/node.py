@@ -92,7 +92,7 @@ class Node:
             self._process.send_signal(sig)
 
     async def holds_waiting(self, count: int) -> bool:
-        """Whether the server holds this many waiting fetches, by its own word."""
+        """True if the server's metrics show this many waiting fetches."""
         async with httpx.AsyncClient() as client:
             text = (await client.get(f"{self.url}/metrics")).text
         return f"ojs_waiting_fetches {float(count)}" in text

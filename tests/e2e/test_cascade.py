@@ -1,4 +1,4 @@
-"""The cascade once for real: workers that are killed, and times in seconds."""
+"""Presence of killed workers in real time: unreachable, offline, deleted."""
 
 import asyncio
 import sys
@@ -91,7 +91,7 @@ async def fall(client: httpx.AsyncClient, started: list[asyncio.subprocess.Proce
 
 
 async def there(workers: Any, presence: str, count: int) -> bool:
-    """Whether so many workers are seen like this."""
+    """True if this many workers have this presence."""
     return len(await workers(presence)) == count
 
 

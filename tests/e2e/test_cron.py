@@ -46,7 +46,7 @@ async def fired(node: Node, count: int) -> None:
 
 
 async def jobs_by_due_time(node: Node) -> Counter[str]:
-    """How many jobs there are of each due time, by what the jobs themselves say."""
+    """Count the jobs of each due time, by their own `meta`."""
     found: Counter[str] = Counter()
     async with httpx.AsyncClient() as client:
         while True:

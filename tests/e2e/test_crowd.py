@@ -1,4 +1,4 @@
-"""A server with few descriptors serves its clients beside any number of slow ones."""
+"""A server with few file descriptors serves its clients beside any number of slow ones."""
 
 import asyncio
 from collections.abc import AsyncIterator

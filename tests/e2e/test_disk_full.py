@@ -1,4 +1,4 @@
-"""A disk that is full for longer than a lease: workers that beat keep what they have."""
+"""A disk that is full for longer than a lease: workers that send BEATs keep their jobs."""
 
 import asyncio
 import resource

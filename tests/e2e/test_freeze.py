@@ -1,4 +1,4 @@
-"""A server that is cut off in the middle of a transaction: the others stall once, and shortly."""
+"""A server that is suspended within a transaction: the others stall once, and briefly."""
 
 import asyncio
 import signal

@@ -1,4 +1,4 @@
-"""PostgreSQL that hangs and still acknowledges what it is sent: every call is answered."""
+"""PostgreSQL that hangs but still acknowledges packets: every call is answered."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""kill -9 in the middle of traffic: nothing that was answered is lost, nothing runs twice."""
+"""kill -9 under traffic: nothing that was confirmed is lost, nothing runs twice."""
 
 import asyncio
 import random
@@ -19,7 +19,7 @@ LIMIT_S = 300
 
 
 class Traffic(msgspec.Struct):
-    """What the clients of one run were answered."""
+    """The answers that the clients of one run got."""
 
     answered: set[str] = set()
     acknowledged: set[str] = set()

@@ -83,7 +83,7 @@ async def test_sixteen_workers_on_two_nodes_drain_5000_jobs_once(postgres_store:
 
 
 async def wait_for_job(node: Node) -> float:
-    """How long a waiting fetch took."""
+    """Return how long a waiting fetch took."""
     async with httpx.AsyncClient(timeout=30) as client:
         started = time.monotonic()
         body = {"queues": ["default"], "wait_ms": 20_000}

@@ -1,4 +1,4 @@
-"""Progress and checkpoints over the death of the server, and of a worker that falls silent."""
+"""Progress and checkpoints survive the death of the server, and of a worker."""
 
 import httpx
 

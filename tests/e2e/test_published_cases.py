@@ -1,4 +1,4 @@
-"""The published conformance cases of what is built, run against a real server on both stores."""
+"""The published conformance cases of all levels built, run against a real server on both stores."""
 
 import os
 from pathlib import Path

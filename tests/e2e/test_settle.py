@@ -1,4 +1,4 @@
-"""A settle call whose answer is lost with the server is sent again, and nothing is done twice."""
+"""A settle call whose answer is lost with the server is repeated, and nothing is done twice."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What comes over a socket before there is a request: bounded, and answered in kind."""
+"""Malformed and oversized requests on a raw socket: bounded, and answered with the right status."""
 
 import asyncio
 import json
@@ -48,7 +48,7 @@ async def test_a_bad_head_is_answered_and_costs_no_memory(
 
 
 def answer_to_who_sends_all(node: Node, size: int) -> tuple[int, str]:
-    """What a client hears that reads nothing before it has sent a body of this size."""
+    """Return the answer to a client that reads nothing before it has sent a body of this size."""
     client = HTTPConnection(urlsplit(node.url).netloc, timeout=20)
     try:
         client.request("POST", "/ojs/v1/jobs", b"a" * size, {"Content-Type": "application/json"})

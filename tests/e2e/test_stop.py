@@ -1,4 +1,4 @@
-"""Stopping and being stopped: signals, waiting fetches, and a stall that costs no jobs."""
+"""Stopping the server: signals, waiting fetches, and a stall that costs no jobs."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""A 201 leaves after the disk has it: seen from outside, in the system calls."""
+"""A 201 is sent only after the data is on disk, as seen in the system calls."""
 
 import re
 import shutil

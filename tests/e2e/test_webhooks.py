@@ -1,4 +1,4 @@
-"""kill -9 in the middle of deliveries: each event arrives, signed, under the same names."""
+"""kill -9 during deliveries: each event arrives, signed, with the same ids."""
 
 from collections import defaultdict
 

@@ -1,4 +1,4 @@
-"""The worker binary and the server, as real processes: dying, handing over, being told."""
+"""The worker program and the server as real processes: crashes, hand-over, directives."""
 
 import asyncio
 import signal

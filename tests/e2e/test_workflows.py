@@ -1,4 +1,4 @@
-"""kill -9 in the middle of workflows: each goes on from its last step, and no step runs twice."""
+"""kill -9 during workflows: each goes on from its last step, and no step runs twice."""
 
 import asyncio
 import random

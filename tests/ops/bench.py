@@ -1,4 +1,4 @@
-"""A store, a clock that is turned by hand, and short names for the operations."""
+"""A test bench for operations: a store, a manual clock, and shortcuts."""
 
 from collections.abc import Callable, Sequence
 from time import monotonic, sleep
@@ -154,7 +154,7 @@ class Bench:
         return self.job(job_id).state
 
     def lease(self, job_id: str) -> Lease | None:
-        """Who holds a job."""
+        """Return the lease of a job."""
         return self.found(job_id)[1]
 
     def found(self, job_id: str) -> tuple[Job, Lease | None]:
@@ -165,7 +165,7 @@ class Bench:
         return found[0].job, found[1]
 
     def exists(self, job_id: str) -> bool:
-        """Whether a job is there."""
+        """True if a job exists."""
         with self.store.reader() as reader:
             return reader.job(job_id) is not None
 

@@ -1,4 +1,4 @@
-"""A PostgreSQL store that tells how often it had to begin."""
+"""A PostgreSQL store that counts its transactions."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Callers that wait for something, each known to have looked in vain before a test goes on."""
+"""Waiting callers; each has looked in vain once before a test goes on."""
 
 import asyncio
 from collections.abc import Coroutine

@@ -1,4 +1,4 @@
-"""Workflows for the tests of operations: short names for starting and moving them."""
+"""Shortcuts for tests of workflows: start and advance them."""
 
 from typing import Any
 
@@ -67,7 +67,7 @@ class Flows:
         return [one.job.type for one in self.taken]
 
     def parents(self) -> list[bytes | None]:
-        """What the jobs taken last were given."""
+        """Return the `parent_results` of the jobs taken last."""
         return [one.parent_results for one in self.taken]
 
     def job_ids(self) -> list[str]:

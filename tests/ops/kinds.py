@@ -1,4 +1,4 @@
-"""All kinds of operations that there are, found in the modules of `ops`."""
+"""Find all kinds of operations in the modules of `ops`."""
 
 from collections.abc import Iterator
 from importlib import import_module

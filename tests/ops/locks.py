@@ -1,4 +1,4 @@
-"""Recording which rows a transaction on PostgreSQL locks, statement by statement."""
+"""Record the rows that a PostgreSQL transaction locks, statement by statement."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -54,7 +54,7 @@ class Step(msgspec.Struct, frozen=True):
 
     @property
     def waits(self) -> bool:
-        """Whether it waits for rows that another transaction holds."""
+        """True if the statement waits for rows that another transaction holds."""
         return "SKIP LOCKED" not in self.sql
 
 

@@ -1,4 +1,4 @@
-"""What a job server must do, said a second time and as plainly as possible, to be compared with.
+"""An independent model of a job server, as simple as possible, to compare the server with.
 
 It knows nothing of the server's code: states are words, time is a number, and each rule of the
 protocol is a few lines.
@@ -115,7 +115,8 @@ class Model:
         return [job for job in self.jobs.values() if job.state == "active" and job.holder == worker]
 
     def may_ack(self, job_id: str, worker: str | None, attempt: int | None) -> str:
-        """The same for an ACK; `repeated` for the one that completed the job."""
+        """Return the expected result of an ACK: that of `may_settle`, or `repeated` after the
+        same ACK."""
         job = self.jobs[job_id]
         done = job.state == "completed" and not job.removed and worker is not None
         if done and (job.completed_by, job.attempt) == (worker, attempt):
@@ -123,7 +124,7 @@ class Model:
         return self.may_settle(job_id, worker, attempt)
 
     def may_settle(self, job_id: str, worker: str | None, attempt: int | None) -> str:
-        """Whether an ACK or FAIL is legal: `ok`, `missing` or `conflict`."""
+        """Return the expected result of an ACK or FAIL: `ok`, `missing` or `conflict`."""
         job = self.jobs[job_id]
         if job.removed:
             return "missing"
@@ -185,7 +186,7 @@ class Model:
         return kept
 
     def due_jobs(self, now: int) -> list[Known]:
-        """What the next sweep moves or removes, earliest first."""
+        """Return the jobs that the next sweep moves or removes, earliest first."""
         waiting = [job for job in self.jobs.values() if not job.removed]
         due = [job for job in waiting if job.due is not None and job.due <= now]
         return sorted(due, key=lambda job: job.due or 0)

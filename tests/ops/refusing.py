@@ -1,4 +1,4 @@
-"""A store that refuses changes, or does not answer, while a test says so."""
+"""A store that can be told to refuse changes, or not to answer."""
 
 import threading
 from collections.abc import Iterator
@@ -54,6 +54,6 @@ class Refusing:
             yield reader
 
     def ping(self) -> None:
-        """The same; a store that refuses changes still answers."""
+        """Answer unless the store is told not to; refusing changes does not affect it."""
         self.flows.wait()
         self._store.ping()

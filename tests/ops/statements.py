@@ -1,4 +1,4 @@
-"""The methods by which transactions run named statements: what tests watch."""
+"""The transaction methods that run named statements, for tests that watch them."""
 
 # One that sends ahead has two more. Workers and jobs with their leases it reads by none of these.
 _ALL = ("run", "all", "run_batch", "all_batch", "_send", "_say")

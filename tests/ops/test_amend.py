@@ -1,4 +1,4 @@
-"""Changes of a job that keep it where it is, on both stores."""
+"""Changes of a job's attempts, variables and lease, on both stores."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A store that is lost and comes back: what callers hear, what is counted, what the log says."""
+"""A store that is lost and comes back: errors for callers, metrics and log lines."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Bounded queues: who gets in, who is turned away, who has to go."""
+"""Bounded queues: jobs that are admitted, refused, or dropped."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A transaction of many operations: what fails fails alone."""
+"""A transaction of many operations: an operation that fails does not affect the others."""
 
 import random
 import threading
@@ -55,7 +55,7 @@ class Faulty:
                 raise failure
 
     def ping(self) -> None:
-        """Whether it answers at all."""
+        """Raise if the store is not to answer."""
         if not self._answers:
             raise StoreUnavailable("no answer")
 
@@ -234,7 +234,7 @@ async def test_the_loop_does_the_small_work_of_an_embedded_store(store: Store) -
 
 
 def test_operations_of_one_transaction_see_each_other(bench: Bench) -> None:
-    """What was just enqueued can be claimed, what was given back can be claimed again."""
+    """A job just enqueued can be claimed; a job given back can be claimed again."""
     job_id = bench.put(visibility_timeout=1)
     bench.take("w")
     claimed, made, acked = bench.commit(

@@ -1,4 +1,4 @@
-"""BEAT: keeps leases, tells of lost and cancelled jobs, delivers directives."""
+"""BEAT: extends leases, reports lost and cancelled jobs, delivers directives."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +23,7 @@ def held(bench: Bench, worker: str | None = "w", **given: Any) -> str:
 
 
 def end_of(bench: Bench, job_id: str) -> int:
-    """When a job's lease ends, counted from now."""
+    """Return the remaining time of a job's lease."""
     lease = bench.lease(job_id)
     assert lease is not None
     return lease.expires_at - bench.clock.now

@@ -1,4 +1,4 @@
-"""Progress and checkpoints through the life of a job, and that other jobs pay nothing for them."""
+"""Progress and checkpoints through the life of a job; jobs without them cost no statements."""
 
 from collections.abc import Callable
 from typing import Any
@@ -29,7 +29,7 @@ def advance(bench: Bench, job_id: str, value: float | None = None, **given: Any)
 
 
 def progress(bench: Bench, job_id: str) -> Progress | None:
-    """What is stored of a job's progress."""
+    """Return the stored progress of a job."""
     with bench.store.reader() as reader:
         return reader.progress(job_id)
 

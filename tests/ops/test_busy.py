@@ -1,4 +1,4 @@
-"""A store that somebody else holds: nobody waits longer than he must, and the loop not at all."""
+"""Locks held by another transaction: waits are bounded, and the event loop never waits."""
 
 import asyncio
 import threading

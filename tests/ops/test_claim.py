@@ -1,4 +1,4 @@
-"""FETCH: queues in order, priority, then first in first out; one winner for each job."""
+"""FETCH: order of queues, priority, then first in, first out; each job goes to one worker."""
 
 import pytest
 

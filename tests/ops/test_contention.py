@@ -1,4 +1,4 @@
-"""Who wants what another server has for long is put off; everybody else goes on."""
+"""Operations that need rows locked by another server are postponed; all others go on."""
 
 import asyncio
 from collections.abc import Callable, Iterator

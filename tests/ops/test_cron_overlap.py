@@ -1,4 +1,4 @@
-"""Overlap policies: what a due run does while the previous one has not ended."""
+"""Overlap policies of cron entries: a run that is due while the previous one has not ended."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Deliveries on both stores: made from the log once, taken by one node, kept through failures."""
+"""Webhook deliveries on both stores: created once, taken by one node, kept through failures."""
 
 import asyncio
 from collections.abc import Mapping

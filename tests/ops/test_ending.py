@@ -15,7 +15,7 @@ from tests.ops.bench import enqueue
 
 @pytest.fixture(autouse=True)
 def _no_poll(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is awaited here must be woken, not found by looking again."""
+    """Make sure that waiters are woken by events, not by the slow poll."""
     monkeypatch.setattr(ending, "SLOW_POLL_S", 60.0)
 
 

@@ -1,4 +1,4 @@
-"""Enqueue: all of a request or nothing, and the same request twice."""
+"""Enqueue: all jobs of a request or none, and repeated requests."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

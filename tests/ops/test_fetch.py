@@ -1,4 +1,4 @@
-"""FETCH that waits: woken by events, never by time alone, and no wake is lost on the way."""
+"""FETCH with waiting: woken by events, never by time alone, and no wake-up is lost."""
 
 import asyncio
 from collections.abc import Callable
@@ -59,7 +59,7 @@ async def fetches(engine: Engine) -> Any:
 
 
 async def answer(task: asyncio.Task[Deliveries]) -> list[str]:
-    """What a fetch came back with."""
+    """Return the ids of the jobs that a fetch got."""
     async with asyncio.timeout(30):
         return ids(await task)
 
@@ -307,7 +307,7 @@ async def test_a_repeated_fetch_hands_on_the_wake_that_it_had_no_use_for(
 async def test_a_worker_that_is_not_heard_of_keeps_no_job_from_others(
     store: Store, clock: HandClock
 ) -> None:
-    """Where presence counts, nothing is handed to it, and what wakes it is for those behind it."""
+    """In a profile with `gates_fetch` it gets no jobs, and its wake-up goes to the next waiter."""
     engine = Engine(store, Rules(profile=PROFILES["blackboard"]), environment())
     fetches = Fetches(engine)
     try:

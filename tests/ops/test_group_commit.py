@@ -225,7 +225,7 @@ async def test_the_loop_gathers_for_a_few_turns_unless_nobody_more_would_find_a_
 
 
 class Listener:
-    """Who asks without a task: it is told, and may choke on it."""
+    """A caller without a task, which notes its outcome and may raise."""
 
     def __init__(self, *, away: bool = False, chokes: bool = False) -> None:
         self._away = away

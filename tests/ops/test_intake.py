@@ -1,4 +1,4 @@
-"""ENQUEUE that waits for room: whoever cannot use what was made leaves it to those behind."""
+"""ENQUEUE that waits for room: a wake-up that a producer cannot use goes to the next one."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""Schemas of arguments: which compile, what they say, and that judging has an end."""
+"""Schemas of arguments: compilation, violations, and the bound on validation steps."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Late completion on both stores: who may, what becomes of the next holder, what it costs."""
+"""Late completion on both stores: who may, the next holder's outcome, and the cost."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A ledger by itself: it counts and tells, whatever is limited, and who listens hears of it."""
+"""The ledger without limits: it counts, emits events, and informs its listeners."""
 
 from collections.abc import Sequence
 

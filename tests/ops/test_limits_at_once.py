@@ -1,4 +1,4 @@
-"""Limits and bounds under many fetches and enqueues at once, on one node and on two."""
+"""Rate limits and queue bounds under many concurrent fetches and enqueues, on one and two nodes."""
 
 import asyncio
 from collections import Counter
@@ -94,7 +94,7 @@ class Workers:
 
 
 async def put(node: Engine, count: int, **given: Any) -> None:
-    """So many jobs, each a request of its own."""
+    """Enqueue this many jobs, each in a request of its own."""
     await asyncio.gather(*(node.run(enqueue(**given)) for _ in range(count)))
 
 

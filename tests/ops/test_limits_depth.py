@@ -1,4 +1,4 @@
-"""A hundred thousand blocked jobs at the head of a queue: the claim of others does not see them."""
+"""A hundred thousand jobs that wait for a rate limit do not slow the claims of other jobs down."""
 
 from collections.abc import Callable
 from typing import Any
@@ -34,7 +34,7 @@ def statements(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str,
 
 
 def block(bench: Bench, first: int, count: int) -> None:
-    """So many jobs that wait for key `k`, before everything else in the queue."""
+    """Store this many jobs that wait for key `k`, before everything else in the queue."""
     with bench.store.transaction() as tx:
         for start in range(first, first + count, 5000):
             tx.insert_jobs(

@@ -1,4 +1,4 @@
-"""Every two kinds of operations in one batch lock rows in the documented order."""
+"""Any two kinds of operations in one batch lock rows in the documented order."""
 
 from collections.abc import Iterator
 from contextlib import closing, suppress
@@ -63,7 +63,7 @@ MINUTE: Final = 60_000
 
 
 class World:
-    """What operations are about: one of everything, under names of its own."""
+    """One resource of each kind, with names of its own, for operations to work on."""
 
     def __init__(self, bench: Bench, name: str) -> None:
         do, self.now = bench.do, bench.clock.now

@@ -1,4 +1,4 @@
-"""FETCH of workers that have said what they are able to: versions of jobs, tags of runtimes."""
+"""FETCH by declared abilities: versions of jobs, and runtime tags."""
 
 from typing import Any
 

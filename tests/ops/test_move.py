@@ -1,4 +1,4 @@
-"""Jobs move into another queue: each keeps its place, its holder, its limit and its history."""
+"""Jobs moved to another queue keep their position, holder, rate limit and history."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Numbers of jobs on both stores: stable, unique, rising, and gone with their jobs."""
+"""Numeric ids of jobs on both stores: stable, unique, ascending, and removed with their jobs."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Every kind of operation says about itself what a batch must know."""
+"""Every kind of operation declares all that a batch needs to know."""
 
 from collections import defaultdict
 from typing import Any, assert_type

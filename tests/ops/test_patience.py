@@ -1,4 +1,4 @@
-"""Waiting ends with what was waited for, with time, or with a cancellation; none is lost."""
+"""A bounded wait ends with its awaitable, with time, or with a cancellation; none is lost."""
 
 import asyncio
 

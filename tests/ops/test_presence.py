@@ -1,4 +1,4 @@
-"""Workers coming, going, being told, and being found dead."""
+"""Registration, directives, removal and death of workers."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The server's promises against an independent model, over random histories on both stores."""
+"""The server compared to an independent model, over random histories on both stores."""
 
 from contextlib import suppress
 from typing import Any

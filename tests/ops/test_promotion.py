@@ -1,4 +1,4 @@
-"""FETCH and what is due in its queues: it is handed out, whether a sweep has come by or not."""
+"""FETCH hands out due jobs of its queues, whether the sweep has run or not."""
 
 from ojs_server.domain.faults import parse_fault
 from ojs_server.domain.kind import Kind

@@ -1,4 +1,4 @@
-"""What is kept no longer: events and dead letters beyond their number, in steps."""
+"""Removal of events and dead letters beyond their limits, in steps."""
 
 import pytest
 

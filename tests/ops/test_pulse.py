@@ -1,4 +1,4 @@
-"""Looks at whether the store answers."""
+"""Checks that the store answers."""
 
 import asyncio
 import threading

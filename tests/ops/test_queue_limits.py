@@ -1,4 +1,4 @@
-"""What is set for a queue: limits at the claim, defaults for its jobs, retention, types."""
+"""Configuration of a queue: rate limits at the claim, defaults for jobs, retention, job types."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Rate keys at the claim: who starts, who is skipped, and when a closed key lets others in."""
+"""Rate limits of keys at the claim: jobs that start, jobs that wait, and reopening."""
 
 from collections.abc import Callable
 from contextlib import closing
@@ -29,7 +29,7 @@ def limited(**policy: Any) -> dict[str, Any]:
 
 
 def running(bench: Bench, key: str = "k") -> int:
-    """How many jobs of a key the store counts as running."""
+    """Return the stored number of running jobs of a key."""
     with bench.store.reader() as reader:
         found = reader.limit(key)
     assert found is not None

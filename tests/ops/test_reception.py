@@ -1,4 +1,4 @@
-"""FETCH and its worker: the dead come back, who left does not, and nobody asks in vain for ever."""
+"""FETCH by the state of its worker: dead ones are revived, ones that left refused, others held."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Routing at work: which versions new jobs get, however they come to be."""
+"""Canary routing applied: the versions of new jobs, however they are created."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Schemas at work: jobs that are held to them, and what the modes make of it."""
+"""Validation of jobs against schemas, in each mode."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

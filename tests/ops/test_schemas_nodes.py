@@ -1,4 +1,4 @@
-"""Schemas that two nodes register at the same moment: the second is compared with the first."""
+"""Schemas registered by two nodes at once: the second is compared with the first."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

@@ -1,4 +1,4 @@
-"""Sessions: what their opening and their end say of a worker."""
+"""Sessions of workers: the effects of opening and of losing one."""
 
 import msgspec
 import pytest

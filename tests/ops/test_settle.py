@@ -1,4 +1,4 @@
-"""Calls on one job: what is stored, counted and told, and what is refused."""
+"""Calls on one job: stored state, counters, events, and refusals."""
 
 from typing import Any
 

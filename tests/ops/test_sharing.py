@@ -1,4 +1,4 @@
-"""Claims that share: what others pay for them, races between nodes, limits in mixed batches."""
+"""Fair claims: their cost for others, races between nodes, and limits in mixed batches."""
 
 from collections import Counter
 from typing import Any

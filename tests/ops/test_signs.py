@@ -1,4 +1,4 @@
-"""Signs of life that are no BEATs: a FETCH says that its worker lives, also while it waits."""
+"""Signs of life other than BEATs: a FETCH shows that its worker lives, also while it waits."""
 
 import asyncio
 from collections.abc import Callable

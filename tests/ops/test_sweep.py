@@ -1,4 +1,4 @@
-"""What time does: promotion, expiry, timeouts, protection after a stall, removal."""
+"""The sweep: promotion, expiry, timeouts, protection after a stall, removal."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from tests.ops.model import BURIED
 
 
 def test_nobody_is_judged_where_a_worker_has_called_in_vain_since(bench: Bench) -> None:
-    """What time alone does is done."""
+    """Changes that depend on time alone are made."""
     bench.put(visibility_timeout=5)
     bench.take("w")
     bench.beat("w", None)
@@ -150,7 +150,7 @@ def test_what_is_handed_out_after_a_start_is_judged_at_once(bench: Bench) -> Non
 
 
 def test_leases_are_judged_by_when_the_sweep_was_asked_for(bench: Bench) -> None:
-    """What waits behind it, or in the socket of a server that was stopped, may be a heartbeat."""
+    """A heartbeat may wait behind the sweep, or in the socket of a server that was suspended."""
     over = bench.put(visibility_timeout=5)
     bench.take()
     held = bench.put(visibility_timeout=6)

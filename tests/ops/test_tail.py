@@ -1,4 +1,4 @@
-"""Following the event log: one reader for all, filters for each, and nothing without anybody."""
+"""Following the event log: one reader for all streams, with a filter for each of them."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable

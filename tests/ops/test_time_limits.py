@@ -1,4 +1,4 @@
-"""The limits that jobs set themselves, from the enqueue to the error in their history."""
+"""Time limits of jobs, from the enqueue to the error in their history."""
 
 from typing import Any
 

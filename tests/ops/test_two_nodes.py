@@ -1,4 +1,4 @@
-"""Batches of two nodes at the same rows: they wait for each other, but never in a circle."""
+"""Batches of two nodes on the same rows: they wait for each other, without deadlock."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor

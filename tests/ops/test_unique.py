@@ -1,4 +1,4 @@
-"""Unique jobs: who stands in whose way, in which state and for how long."""
+"""Unique jobs: conflicts by state and period."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +20,7 @@ def once(**policy: Any) -> Json:
 
 
 def refused(bench: Bench, **given: Any) -> Json:
-    """What an enqueue is refused with; nothing may be stored by it."""
+    """Return the details of a refused enqueue; nothing may be stored by it."""
     before = bench.counts()
     with pytest.raises(Duplicate) as error:
         bench.do(enqueue(**given))

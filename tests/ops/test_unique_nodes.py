@@ -1,4 +1,4 @@
-"""Unique jobs while another node is at the same jobs: what was decided on is looked at again."""
+"""Unique jobs changed concurrently by another node: stale decisions are made again."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

@@ -1,4 +1,4 @@
-"""Waking waiting fetches: one for each job, first come first served, no wake lost."""
+"""Wake-ups of waiting fetches: one for each job, first come, first served, none lost."""
 
 import asyncio
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Workflows move on with every end of a job, in the transaction that ends it."""
+"""Workflows advance with every end of a job, in the transaction that ends it."""
 
 from ojs_server.ops.control import Reset
 from ojs_server.ops.settle import Ack

@@ -1,4 +1,4 @@
-"""Workflows of every shape under random histories, against a plain reading of their requests."""
+"""Workflows of every shape under random histories, compared to a plain reading of the requests."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ picks = st.integers(0, 40)
 
 
 class Flow:
-    """What is known of a workflow: its text, and how its jobs have ended."""
+    """A workflow's request, and the ends of its jobs so far."""
 
     def __init__(self, body: dict[str, Any]) -> None:
         self.body = body
@@ -42,7 +42,7 @@ class Flow:
 
     @property
     def moment(self) -> Moment:
-        """How far it must be."""
+        """Return the expected progress."""
         return Moment(self.body, self.ends)
 
 

@@ -1,4 +1,4 @@
-"""The last members of a batch finish at the same instant: its callbacks fire exactly once."""
+"""The last members of a batch finish at the same time: its callbacks fire exactly once."""
 
 import asyncio
 import threading
@@ -152,7 +152,7 @@ def owner(nodes: Nodes, job_id: str) -> str:
 
 
 def test_a_cancel_waits_for_the_step_that_is_being_taken(nodes: Nodes, postgres_store: str) -> None:
-    """What the step enqueues is called off as well."""
+    """Jobs that the step enqueues are cancelled as well."""
     (started,) = nodes.do(request(chain(job("a"), job("b"), job("c"))))
     flow = started.workflow_id
     first = nodes.take()[0][0]

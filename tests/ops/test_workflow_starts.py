@@ -1,4 +1,4 @@
-"""Requests for workflows, and the rules that queues and policies have for their jobs."""
+"""Starting workflows: validation, and the effect of queue settings and policies on their jobs."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A server beside its model: what must hold after every step of a history."""
+"""A server with its model: the conditions that must hold after every step of a history."""
 
 from collections.abc import Iterator
 

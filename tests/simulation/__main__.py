@@ -1,4 +1,4 @@
-"""Plays one simulation, and writes what was said in it to the output."""
+"""Run one simulation, and write its log to the output."""
 
 import sys
 from pathlib import Path

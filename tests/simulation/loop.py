@@ -1,4 +1,4 @@
-"""An event loop whose time is turned: where nothing is left to do, the next alarm rings at once."""
+"""An event loop with simulated time: if nothing is ready, time jumps to the next timer."""
 
 import asyncio
 import selectors

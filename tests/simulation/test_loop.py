@@ -1,4 +1,4 @@
-"""Time in a simulation is turned, and nothing runs beside it."""
+"""The simulated event loop: time advances only by timers, and nothing runs outside it."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""Engine, store and SDK play the same play twice, to the byte."""
+"""Engine, store and SDK run twice with the same seed give the same bytes."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""A server and a worker in time that is turned, and every byte that goes between them."""
+"""A server and a worker in simulated time, with a record of every byte between them."""
 
 import asyncio
 import random

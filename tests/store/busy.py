@@ -1,4 +1,4 @@
-"""Somebody else who holds what a store wants, and stores that wait for that but a moment."""
+"""A transaction that holds locks, and stores that wait for locks only briefly."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager

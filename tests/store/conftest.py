@@ -1,4 +1,4 @@
-"""The stores under test, each with a clock that the test turns by hand."""
+"""The stores under test, each with a manual clock."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing

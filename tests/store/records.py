@@ -1,4 +1,4 @@
-"""Jobs, leases, workers and events for the store's tests, with everything settable."""
+"""Factories of jobs, leases, workers and events for tests of the store."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -91,7 +91,7 @@ def an_event(kind: str = "job.enqueued", **fields: Any) -> Event:
 
 
 def a_receipt(*job_ids: str, body_hash: bytes = b"\x00hash") -> Receipt:
-    """What is kept under an idempotency key."""
+    """Return the record of an idempotency key."""
     return Receipt(body_hash, job_ids)
 
 

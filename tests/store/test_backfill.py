@@ -1,4 +1,4 @@
-"""What migrations make of the rows that an earlier program has stored, on both stores."""
+"""Migrations of rows that an earlier version has stored, on both stores."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -68,7 +68,7 @@ def error(kind: str) -> str:
     ]
 )
 def empty_url(request: pytest.FixtureRequest) -> str:
-    """Where a database may be made on each kind of store; there are no tables yet."""
+    """Return the URL of an empty database on each kind of store."""
     place = request.getfixturevalue(request.param)
     return f"sqlite:///{place}" if request.param == "sqlite_path" else str(place)
 

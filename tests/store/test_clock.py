@@ -1,4 +1,4 @@
-"""The clock of a store that has none of its own: it rises, whatever the wall clock does."""
+"""The monotonic clock of a store: it rises, whatever the wall clock does."""
 
 from ojs_server.store.clock import RisingClock
 

@@ -1,4 +1,4 @@
-"""From a database setting to an open store."""
+"""Opening a store from a database URL."""
 
 from contextlib import closing
 from pathlib import Path

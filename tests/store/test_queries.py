@@ -1,4 +1,4 @@
-"""Named SQL: how files become statements, and that both stores have the same ones."""
+"""Named SQL: loading files into statements; both stores have the same ones."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The schemas: the same tables and columns on both stores, and the indexes that calls rely on."""
+"""The schemas: equal tables and columns in both stores, and indexes for all calls."""
 
 import re
 from collections.abc import Iterator
@@ -321,7 +321,7 @@ def plan_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 def searches(plan: list[str], table: str) -> set[str]:
-    """How a table is read, other than by primary key; a whole one shows as `SCAN …`."""
+    """Return how a plan reads a table other than by primary key; a full scan shows as `SCAN …`."""
     read = {line for line in plan if re.match(rf"(SEARCH|SCAN) {table}\b", line)}
     return {line for line in read if "autoindex" not in line}
 

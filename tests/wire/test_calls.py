@@ -1,4 +1,4 @@
-"""The requests of the worker calls: every dialect is read, what is out of range is refused."""
+"""Request bodies of the worker calls: every dialect is read, values out of range are refused."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The JSON decoder refuses whatever another reader could not read back."""
+"""The JSON decoder refuses input that another parser could not read back."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""Which trace a job belongs to, and that every event of the job says so."""
+"""The trace of a job, and its id in every event of the job."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Ids, names and the other small forms of the wire."""
+"""Ids, names and other small values of the wire format."""
 
 import random
 from uuid import UUID

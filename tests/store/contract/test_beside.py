@@ -1,4 +1,4 @@
-"""The store contract: checkpoints and progress beside jobs, traces, and limits of silence."""
+"""The store contract: checkpoints, progress, traces, and silence limits of jobs."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The store contract: what somebody else holds is waited for, but not for ever."""
+"""The store contract: waits for locked rows are bounded."""
 
 import time
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The store contract: which jobs a claim hands out, in which order, and what it makes of them."""
+"""The store contract: jobs handed out by a claim, their order, and their new state."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""The store contract: cron entries, their histories, and which of them have something to do."""
+"""The store contract: cron entries, their histories, and due ones."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The store contract: jobs that ask something of their worker, and claims that pass some over."""
+"""The store contract: requirements of jobs, and claims that skip jobs."""
 
 from ojs_server.store.base import Store
 from ojs_server.store.records import Claimed

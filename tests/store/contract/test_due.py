@@ -1,4 +1,4 @@
-"""The store contract: what time alone changes, and when housekeeping is needed next."""
+"""The store contract: due jobs, and the time of the next housekeeping."""
 
 from typing import Any
 

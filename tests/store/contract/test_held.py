@@ -1,4 +1,4 @@
-"""The store contract: who wants a row that another transaction has is told of it."""
+"""The store contract: rows locked by an old transaction are reported."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, closing

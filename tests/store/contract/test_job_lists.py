@@ -1,4 +1,4 @@
-"""The store contract: the jobs that a filter means, newest first, at a bounded cost."""
+"""The store contract: the jobs that match a filter, newest first, at a bounded cost."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

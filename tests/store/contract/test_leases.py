@@ -1,4 +1,4 @@
-"""The store contract: leases, who holds what, and when a lease is over."""
+"""The store contract: leases, their holders and their expiry."""
 
 import msgspec
 import pytest

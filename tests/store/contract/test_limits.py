@@ -1,4 +1,4 @@
-"""Limits, gates and the settings of queues in the store."""
+"""The store contract: rate limits, release of waiting jobs, and settings of queues."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The store contract: providers, and what they were asked and answered."""
+"""The store contract: providers, requests to them, and their answers."""
 
 from msgspec.structs import replace
 

@@ -1,4 +1,4 @@
-"""The store contract: what is kept under idempotency keys."""
+"""The store contract: records of idempotency keys."""
 
 from ojs_server.store.base import Store
 from ojs_server.store.records import Receipt

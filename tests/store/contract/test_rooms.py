@@ -1,4 +1,4 @@
-"""The store contract: kinds of jobs by room, who runs them, and whose oldest job comes first."""
+"""The store contract: kinds of jobs by room, their workers, and the order of their oldest jobs."""
 
 from ojs_server.domain.kind import Kind
 from ojs_server.store.base import Store

@@ -1,4 +1,4 @@
-"""The store contract: whose jobs are, who waits, and what is held of those who share."""
+"""The store contract: tenants of jobs, waiting tenants, settings of tenants and pools."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The store contract: what is written together, sent ahead where that saves a round trip."""
+"""The store contract: combined writes, sent ahead where that saves a round trip."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""The store contract: all or nothing, one moment and rising places, and the store as a whole."""
+"""The store contract: atomicity, one time and ascending positions for each transaction."""
 
 from collections import deque
 from pathlib import Path

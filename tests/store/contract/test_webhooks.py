@@ -1,4 +1,4 @@
-"""The store contract: webhooks, what is due for each, and the pages of their deliveries."""
+"""The store contract: webhook subscriptions, due deliveries, and pages of deliveries."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The store contract: workers, who is silent, who is gone, who holds what."""
+"""The store contract: workers that are silent, gone or deleted, and their leases."""
 
 import msgspec
 import pytest

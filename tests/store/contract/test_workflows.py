@@ -1,4 +1,4 @@
-"""The store contract: workflows, their jobs, and what is handed on."""
+"""The store contract: workflows, their jobs, and results passed on."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Running things on several nodes at the same time."""
+"""Run functions on several nodes at the same time."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor

@@ -1,8 +1,8 @@
-"""A connection pooler in transaction mode, as small as can be.
+"""A minimal connection pooler in transaction mode.
 
-Each transaction of each client runs on whichever server connection is free next, so whatever a
-client leaves on a session is missing, or somebody else's, a transaction later. Like the real
-ones in this mode it cleans up nothing in between.
+Each transaction of a client runs on the server connection that is free next, so state that a client
+leaves on a session is missing in the next transaction, or another client's. Like real poolers in
+this mode it cleans nothing up in between.
 """
 
 import socket

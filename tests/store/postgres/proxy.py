@@ -1,5 +1,5 @@
-"""A TCP proxy before PostgreSQL that breaks a connection at its COMMIT, in a chosen way, or holds
-back all that is said, as a database that hangs does."""
+"""A TCP proxy before PostgreSQL that breaks connections at COMMIT in a chosen way, or holds all
+traffic back like a database that hangs."""
 
 import socket
 import threading
@@ -12,7 +12,7 @@ _COMMIT = b"COMMIT\0"
 
 
 class Fault(Enum):
-    """What happens to the next COMMIT."""
+    """The fault of the next COMMIT."""
 
     NONE = auto()
     # The database never hears of it, and the connection ends on both sides.

@@ -1,4 +1,4 @@
-"""Looking at, and interfering with, what a store does on its PostgreSQL server."""
+"""Observe a store's sessions on its PostgreSQL server, and interfere with them."""
 
 import time
 from collections.abc import Callable
@@ -28,7 +28,7 @@ def end_connections(url: str) -> int:
 
 
 def blocked(url: str) -> int:
-    """How many connections to the database wait for a lock."""
+    """Return the number of connections to the database that wait for a lock."""
     return int(
         query(
             url,

@@ -1,4 +1,4 @@
-"""Packed arrays: what the database reads from them."""
+"""Binary arrays, as the database reads them."""
 
 from collections.abc import Iterator
 from contextlib import closing

@@ -1,4 +1,4 @@
-"""What becomes of a transaction whose connection breaks before its end, or that fails unnoticed."""
+"""Transactions whose connection breaks before their end, or whose deferred statement failed."""
 
 from collections.abc import Iterator
 from contextlib import closing, suppress

@@ -1,4 +1,4 @@
-"""Reaching the database: what a URL may say, and how soon a dead server is noticed."""
+"""Connections to the database: accepted URLs, and the detection of a dead server."""
 
 import socket
 import time

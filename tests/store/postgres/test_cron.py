@@ -1,4 +1,4 @@
-"""Cron entries on several nodes: what one node is firing, another leaves alone."""
+"""Cron entries on several nodes: an entry that one node is firing is skipped by others."""
 
 import threading
 from collections import Counter

@@ -43,7 +43,7 @@ def hosts(*servers: Server) -> str:
 def test_after_a_failover_the_new_primary_tells_the_outcome(
     durable_postgres: Server, standby: Server, apart: Apart
 ) -> None:
-    """What waited for the standby and did not reach it is undone there, what did is known."""
+    """A commit that did not reach the standby is undone there; one that did is known."""
     both = hosts(standby, durable_postgres)
     with closing(PostgresStore(both, node="a", patience_s=120)) as store:
         put(store, a_job("j1"))
@@ -95,7 +95,7 @@ def test_of_several_hosts_the_primary_is_chosen(durable_postgres: Server, standb
 
 
 async def hears(store: PostgresStore) -> list[object]:
-    """What a listener says first: that it listens."""
+    """Return the first notice of a listener, which shows that it listens."""
     told: list[object] = []
     listening = asyncio.Event()
 

@@ -1,4 +1,4 @@
-"""What the driver raises: which of it can be tried again, and which means that nobody is there."""
+"""Errors of the driver: those that can be retried, and those that mean a lost database."""
 
 import select
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Wake-ups between nodes: who is told what, and that nobody stays deaf."""
+"""Notices between nodes: their receivers, and recovery after a lost connection."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -35,7 +35,7 @@ def run(request: pytest.FixtureRequest) -> Run:
 
 @asynccontextmanager
 async def hearing(store: Store, on_due: OnDue = unheard) -> AsyncIterator["asyncio.Queue[Wake]"]:
-    """What this node's listener hears, from the moment at which it listens."""
+    """Yield a queue of the wake-ups that this node's listener gets."""
     heard: asyncio.Queue[Wake] = asyncio.Queue()
     listener = store.listener(heard.put_nowait, on_due=on_due)
     assert listener is not None
@@ -260,7 +260,7 @@ def test_waiting_is_noted_with_the_furthest_moment(node: OpenNode, postgres_stor
 
 @asynccontextmanager
 async def hearing_of_events(store: Store) -> AsyncIterator["asyncio.Queue[int | None]"]:
-    """What this node's listener hears of the log, from the moment at which it listens."""
+    """Yield a queue of the event log notices that this node's listener gets."""
     heard: asyncio.Queue[int | None] = asyncio.Queue()
     listener = store.listener(lambda queues: None, heard.put_nowait)
     assert listener is not None

@@ -1,4 +1,4 @@
-"""Nodes that want the same rows: they wait for each other, see what was decided, and no circle."""
+"""Nodes that lock the same rows: they wait, see the other's changes, and do not deadlock."""
 
 import random
 import threading

@@ -1,4 +1,4 @@
-"""The schema: made once however many nodes start, refused when it is another program's."""
+"""The schema: created once by concurrent nodes, refused if it is another program's."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""Several nodes on one database: nothing is handed out twice, and nothing is lost."""
+"""Several nodes on one database: no job is handed out twice, and none is lost."""
 
 from contextlib import ExitStack
 

@@ -1,4 +1,4 @@
-"""The outcome of a COMMIT that was not answered, told by the token that its transaction wrote."""
+"""The outcome of a COMMIT without an answer, found by the token of its transaction."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing

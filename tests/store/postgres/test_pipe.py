@@ -1,4 +1,4 @@
-"""The writing connection's statements: sent ahead, looked at in time, and spelled right."""
+"""Pipelined statements: sent ahead, checked before the commit, and correctly encoded."""
 
 from collections.abc import Iterator
 from contextlib import closing

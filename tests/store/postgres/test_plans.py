@@ -232,7 +232,7 @@ def test_nothing_is_compiled_behind_a_pooler(eager_store: str, watched: Watched)
 
 
 def test_a_statement_that_is_compiled_would_be_seen(eager_store: str, watched: Watched) -> None:
-    """The same session without the store's settings."""
+    """Without the store's settings, a statement is compiled by JIT and the watch reports it."""
     with closing(connect.DRIVER.connect(eager_store, autocommit=True)) as connection:
         connection.execute("SELECT count(*) FROM jobs WHERE type = 'none'")
     (plan,) = watched.taken()

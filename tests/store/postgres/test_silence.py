@@ -1,4 +1,4 @@
-"""A database that hangs and still acknowledges what it is sent: every wait for it ends."""
+"""A database that hangs but still acknowledges packets: every wait for it ends."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""A server that falls silent in the middle of a transaction: others end it, and it notices."""
+"""A server that falls silent within a transaction: others end it, and it notices."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing

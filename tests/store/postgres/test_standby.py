@@ -1,4 +1,4 @@
-"""Commits that wait for a standby, and are cut off while they do."""
+"""Commits that wait for a standby and are interrupted meanwhile."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager

@@ -1,5 +1,4 @@
-"""What the database does with this store's statements: it plans them a few times, and not each time
-that they are carried out."""
+"""Planning of this store's statements: each is planned a few times, not at every execution."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -51,11 +50,11 @@ class Watched:
         self._other.execute("VACUUM (ANALYZE)")
 
     def planned_often(self) -> list[Any]:
-        """What was planned for what it was given, more than a few times."""
+        """Return the statements that were planned for their parameters more than a few times."""
         return self._writer.execute(PLANNED, (AT_FIRST,)).fetchall()
 
     def entries_read(self) -> int:
-        """How many entries of its indexes were read for jobs so far."""
+        """Return the number of index entries of jobs that were read so far."""
         self._writer.execute("SELECT pg_stat_force_next_flush()")
         return int(self._other.execute(READ).fetchall()[0][0])
 
@@ -91,7 +90,7 @@ def test_batches_are_not_planned_each_time(watched: Watched, jobs: int) -> None:
 def test_a_batch_of_acks_and_fetches_asks_the_database_three_times(
     watched: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When it begins, with who and what it is about; for what is handed out; and at its end."""
+    """At its beginning with the rows to lock, for the jobs to hand out, and at its end."""
     claims = [Claim(("q",), worker_id=f"w{n}") for n in range(3)]
     watched.bench.commit(*(enqueue() for _ in range(6)))
     held = [one[0].lease for one in watched.bench.commit(*claims).outcomes]

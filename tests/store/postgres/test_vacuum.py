@@ -1,4 +1,4 @@
-"""When autovacuum comes to the tables that change with every job."""
+"""Autovacuum settings of the tables that change with every job."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Two nodes on one database: each delivery is taken by one of them, and neither waits."""
+"""Two nodes on one database: each delivery is taken by one of them, without waiting."""
 
 from ojs_server.domain.delivery import Delivery
 from tests.store.conftest import OpenNode

@@ -1,4 +1,4 @@
-"""Nodes at the same workflow: one waits for what the other decided; a cancel waits for no job."""
+"""Concurrent nodes on one workflow: one waits for the other's decision; cancels wait for no job."""
 
 from ojs_server.domain.workflow_record import Workflow
 from tests.store.conftest import OpenNode

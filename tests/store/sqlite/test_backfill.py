@@ -1,4 +1,4 @@
-"""The log is carried over into the database file beside the commits, and stays bounded."""
+"""The write-ahead log is checkpointed beside the commits, and stays bounded."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -50,7 +50,7 @@ def pages(path: Path) -> int:
 
 
 def fill(store: SqliteStore, count: int, batch: int = 100) -> None:
-    """So many jobs of about a page each."""
+    """Store this many jobs of about a page each."""
     large = b'["%b"]' % (b"x" * PAGE)
     for _ in range(0, count, batch):
         put(store, *(a_job(str(uuid4()), args=large) for _ in range(batch)))

@@ -1,4 +1,4 @@
-"""What the embedded store binds for a set of rows, and the statement it is bound to."""
+"""SQLite statements for sets of rows: their text, and the values bound to them."""
 
 from typing import Any
 
