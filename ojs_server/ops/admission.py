@@ -36,7 +36,7 @@ class Admission:
     """The claims of one transaction."""
 
     def __init__(self, work: Work, wishes: Sequence[Wish]) -> None:
-        """Lock what the limits of these claims are judged by, if there are any."""
+        """Lock the limits of these claims' queues, tenants and pools, if there are any."""
         self._work = work
         configs, sharing = work.tx.configs, work.tx.sharing
         queues = [queue for wish in wishes for queue in wish.queues]
@@ -57,7 +57,7 @@ class Admission:
         self._loads = work.tx.queue_loads(counters) if counters else {}
 
     def take(self, wish: Wish, limit: int) -> list[Claimed]:
-        """Claim up to so many jobs that every limit allows."""
+        """Claim up to this many jobs that all limits allow."""
         if is_shared(wish, self._work.tx.sharing):
             return self._take_shared(wish, limit)
         if self._limited.isdisjoint(wish.queues):

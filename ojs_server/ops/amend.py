@@ -15,8 +15,8 @@ from ojs_server.ops.work import Work, outcome_of
 
 
 class Amend(OnJob[Job], frozen=True):
-    """Leave a job so many deliveries, merge variables into its own, or have its lease end so many
-    milliseconds from now."""
+    """Set the number of remaining deliveries of a job, merge variables into it, or set the time
+    left of its lease, in milliseconds."""
 
     stage = Stage.AMEND
 

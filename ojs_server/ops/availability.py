@@ -54,7 +54,7 @@ class Availability:
         self.written += 1
 
     def probed(self, where: str) -> None:
-        """A probe is on disk; `where` says who has taken it."""
+        """Note that a probe was committed; `where` describes the database that took it."""
         self.wrote()
         if self._lost_at is not None:
             away_s = self._monotonic() - self._lost_at
@@ -63,8 +63,10 @@ class Availability:
 
 
 def refusal(error: Exception) -> Unavailable:
-    """The answer to whoever asked for what the store did not do. Its log has the details: they
-    may name what is behind the server."""
+    """Return the error for a caller whose operation the store did not carry out.
+
+    Details are only logged: they may name hosts behind the server.
+    """
     if isinstance(error, OutcomeUnknown):
         message = "nobody knows whether this was stored; ask for it, or repeat it"
     elif isinstance(error, StoreBusy):
@@ -77,5 +79,5 @@ def refusal(error: Exception) -> Unavailable:
 
 
 def unavailable(message: str) -> Unavailable:
-    """The answer to whoever may try again in a moment."""
+    """Return the error that tells a caller to try again shortly."""
     return Unavailable(message, headers={"Retry-After": "1"})

@@ -168,7 +168,7 @@ class Intake:
         return None
 
     def _push_out(self, name: str, more: Counter[str]) -> bool:
-        """Discard the oldest available jobs until the new ones fit; all that is needed, or none."""
+        """Discard the oldest available jobs, as many as the new ones need to fit, or none."""
         bounds = self._bounds[name]
         depth_over = 0
         if bounds.depth is not None:

@@ -32,8 +32,7 @@ SMALL_JOBS: Final = 100
 
 
 class Held(Unavailable):
-    """Somebody else holds what an operation is about, which was not carried out; it may be tried
-    again."""
+    """The operation was not carried out, as others hold its locks; it may be tried again."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(
@@ -170,7 +169,7 @@ def one_by_one(
     *,
     patient: bool = True,
 ) -> Committed:
-    """Commit each operation by itself, until that is hopeless."""
+    """Commit each operation in its own transaction, until the store is lost."""
     done: list[Committed] = []
     in_vain: list[str] = []
     for place, op in enumerate(ops, 1):
@@ -325,5 +324,5 @@ def _hears(ops: Sequence[AnyOperation]) -> bool:
 
 
 def held(ops: Sequence[AnyOperation], reason: str) -> Committed:
-    """Outcomes of operations that wait for a lock of somebody else."""
+    """Return the outcomes for operations that wait for a lock of another transaction."""
     return Committed([Held(reason) for _ in ops], in_vain=[reason])

@@ -36,8 +36,11 @@ class Beaten(msgspec.Struct, frozen=True):
 
 
 class Beat(OnWorker[Beaten], frozen=True):
-    """One heartbeat. `active_ids` is None when the worker did not say what it holds; without
-    `extend` their leases go on as they are."""
+    """One heartbeat.
+
+    `active_ids` is None if the worker did not list its jobs; without `extend` the leases are not
+    extended.
+    """
 
     stage = Stage.BEAT
     light = True

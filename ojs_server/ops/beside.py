@@ -33,7 +33,7 @@ def left_for(tx: Tx, marked: Sequence[Job]) -> dict[str, Left]:
 
 
 def start_over(tx: Tx, changes: Sequence[Change]) -> None:
-    """Forget earlier attempts, and what they reported, where attempts are counted anew."""
+    """Reset the progress and previous holders of jobs whose attempts are counted anew."""
     again = [one.before.id for one in changes if one.after.attempt == 0 < one.before.attempt]
     if again:
         reports = tx.load_progress(again).values()
@@ -42,7 +42,7 @@ def start_over(tx: Tx, changes: Sequence[Change]) -> None:
 
 
 def note_lost(tx: Tx, changes: Sequence[Change]) -> None:
-    """Keep who lost these jobs and may still complete them."""
+    """Store the previous holders of lost jobs, who may still complete them."""
     tx.insert_earlier([one.lost for one in changes if one.lost is not None])
     marks = [
         (job.id, job.beside, job.beside | HOLDERS)
@@ -67,7 +67,7 @@ def stalled(tx: Tx, changes: Sequence[Change]) -> list[Event]:
 
 
 def remove(tx: Tx, jobs: Iterable[Job]) -> None:
-    """Remove what lies beside jobs that go."""
+    """Delete the records attached to jobs that are deleted."""
     marked = [job.id for job in jobs if job.beside]
     if marked:
         tx.drop_checkpoints(marked)

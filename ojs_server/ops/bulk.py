@@ -77,7 +77,7 @@ class Bulk(Operation[Done], frozen=True):
 
 @handles(Stage.BULK)
 def run(work: Work, ops: Sequence[Bulk]) -> list[Done | OjsError]:
-    """Decide about all jobs with one read, and write what is to be done."""
+    """Decide on all jobs with one read, and write the changes together."""
     # Jobs are locked before keys, as where an enqueue is in the same batch.
     stored = work.tx.load_jobs(sorted({job_id for op in ops for job_id in op.ids}))
     return [_run(work, op, stored) for op in ops]

@@ -22,9 +22,9 @@ async def by_filter(
     receipt: ReceiptKey | None = None,
     body_hash: bytes = b"",
 ) -> Done:
-    """Do it to what the filter means, oldest first, and to no more than a call may.
+    """Apply a bulk operation to the jobs that match a filter, oldest first, up to a limit.
 
-    Each step is a transaction, so a call that is cut short has done its steps until then.
+    Each step is a transaction: a call that is interrupted has done its steps until then.
     """
     if receipt:
         ids, has_more = await _find(engine, wanted, MOST_KEYED)

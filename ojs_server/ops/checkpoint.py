@@ -19,7 +19,7 @@ class Cleared(msgspec.Struct, frozen=True):
 
 
 class Save(OnJob[Checkpoint], frozen=True):
-    """Keep this state, JSON as it was sent, in the place of the one before."""
+    """Store a checkpoint, JSON as it was sent, in place of the last one."""
 
     stage = Stage.CHECKPOINT
     hears = True

@@ -27,7 +27,7 @@ from ojs_server.store.records import Claimed
 
 
 class Delivery(msgspec.Struct, frozen=True):
-    """A job in a worker's hands; `again` where it was handed out before, to the same FETCH."""
+    """A job handed to a worker; `again` if the same FETCH got it before."""
 
     claimed: Claimed
     lease: Lease
@@ -37,7 +37,7 @@ class Delivery(msgspec.Struct, frozen=True):
 
 
 class Deliveries(tuple[Delivery, ...]):
-    """The jobs of a FETCH; `withheld` says why a worker is handed none, whatever there is."""
+    """The jobs of a FETCH; `withheld` is the reason why its worker gets none at all."""
 
     withheld: Withheld | None = None
 
@@ -50,9 +50,9 @@ class Deliveries(tuple[Delivery, ...]):
 
 
 class Claim(Operation[Deliveries], frozen=True):
-    """One FETCH. `fetch_id` names it, so that a repetition finds the same jobs.
+    """One FETCH. `fetch_id` identifies it, so that a repetition gets the same jobs.
 
-    No `queues` are all queues there are; such a FETCH names job types.
+    Without `queues` it takes from all queues; such a FETCH names job types.
     """
 
     stage = Stage.CLAIM
@@ -103,7 +103,7 @@ class Claim(Operation[Deliveries], frozen=True):
 
 @handles(Stage.CLAIM, at_once=True)
 def run(work: Work, ops: Sequence[Claim]) -> list[Deliveries | OjsError]:
-    """Answer many fetches; those that want the same are one claim."""
+    """Answer many fetches; those with equal filters share one claim."""
     # Claims lock limits, which come after workflows in the order of locks.
     advance(work)
     # Workers first: their locks keep two nodes from answering the same fetch_id at once.
@@ -174,7 +174,7 @@ def _is_everywhere(op: Claim) -> bool:
 
 
 def _oldest(work: Work, admission: Admission, op: Claim, lanes: Sequence[Wish]) -> Deliveries:
-    """One job of what a worker is linked to, the oldest that no limit holds back."""
+    """Claim the oldest job that the worker is linked to and no limit holds back."""
     for wish in lanes:
         if claimed := _taken(work, admission, wish, 1):
             return Deliveries(_hand_over(work, one, op) for one in claimed)
@@ -216,7 +216,7 @@ def _hand_over(work: Work, claimed: Claimed, op: Claim, pool: str | None = None)
 
 
 def _note(work: Work, leases: Sequence[Lease]) -> None:
-    """Store who holds what now, and when that must be looked at again."""
+    """Store the leases of claimed jobs, and schedule the look at their expiry."""
     work.tx.insert_leases(leases)
     work.expect(min([lease.expires_at for lease in leases]))
     deadlines_at = [lease.deadline_at for lease in leases if lease.deadline_at is not None]
@@ -224,7 +224,7 @@ def _note(work: Work, leases: Sequence[Lease]) -> None:
 
 
 def _with_left(work: Work, answers: list[Deliveries]) -> list[Deliveries]:
-    """Add what earlier attempts left, where they left something."""
+    """Add the checkpoints and reports of earlier attempts."""
     marked = [one.claimed.job for answer in answers for one in answer if one.claimed.job.beside]
     if not marked:
         return answers
@@ -303,6 +303,6 @@ def _again(stored: StoredJob, lease: Lease) -> Delivery:
 
 
 def _rank(op: Claim, job: Job) -> tuple[int, int, int]:
-    """The place that the claim gave a job; the store's order, for want of the first answer."""
+    """Return the sort key of a job among those of a repeated FETCH: queue, priority, position."""
     lane = op.queues.index(job.queue) if job.queue in op.queues else len(op.queues)
     return (lane, -job.priority, job.seq)

@@ -82,7 +82,7 @@ class Contention:
             self._store.end_silent_transactions()
 
     def _held_up(self, ops: Sequence[AnyOperation]) -> set[int]:
-        """The places of the operations that want what an old transaction has."""
+        """Return the indexes of the operations that need rows of an old transaction."""
         wants = [wanted_by(self._rules, op) for op in ops]
         try:
             held = self._store.held(_together(wants), OLD_MS)

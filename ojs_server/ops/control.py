@@ -124,7 +124,7 @@ class Maintain(Operation[Maintained], frozen=True):
 
 
 class Collect(Operation[Controlled], frozen=True):
-    """Count what has happened into the statistics, a step at most."""
+    """Add new events to the statistics, up to one step."""
 
     stage = Stage.CONTROL
 

@@ -100,7 +100,7 @@ class Forget(_OnEntry[Kept], frozen=True):
 
 
 class Trigger(_OnEntry[Triggered], frozen=True):
-    """Run an entry now, beside its schedule, under its overlap policy."""
+    """Run an entry now, independent of its schedule, under its overlap policy."""
 
     def carry_out(self, work: Work) -> Triggered:
         entry = _load(work, self.name)
@@ -119,7 +119,7 @@ class Trigger(_OnEntry[Triggered], frozen=True):
 
 
 class Fire(Operation[Fired], frozen=True):
-    """Fire what is due, on any entry."""
+    """Fire all due entries."""
 
     stage = Stage.CRON
 

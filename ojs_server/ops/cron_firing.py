@@ -200,7 +200,7 @@ class Firing:
 
 
 def cancel_held(work: Work, entry: CronEntry) -> CronEntry:
-    """Cancel the jobs that are held back: nobody would let them go any more."""
+    """Cancel the runs that an entry holds back, as it will not release them any more."""
     if not entry.held:
         return entry
     runs = work.tx.load_held_runs(entry.name)

@@ -59,7 +59,7 @@ class Reported(msgspec.Struct, frozen=True):
 
 
 class Spread(Operation[Reported], frozen=True):
-    """Make deliveries of news, unless another node has done so meanwhile."""
+    """Create the deliveries for new events, unless another node has done so meanwhile."""
 
     stage = Stage.DELIVERIES
 
@@ -75,7 +75,7 @@ class Spread(Operation[Reported], frozen=True):
 
 
 class Take(Operation[Due], frozen=True):
-    """Make due deliveries this node's own for a while: so many of each subscription."""
+    """Claim due deliveries for this node for a while, up to a number for each subscription."""
 
     stage = Stage.DELIVERIES
 
@@ -104,7 +104,7 @@ Answer = Reported | Due
 
 
 def look(reader: Reader, webhooks: Sequence[Webhook], cursor: int) -> News:
-    """Read the log behind a place for subscriptions that have been served up to there."""
+    """Read the log after a position, for the subscriptions that were served up to it."""
     page = reader.events(cursor, EventFilter(), PAGE)
     filters = [(webhook.id, filter_of(webhook)) for webhook in webhooks]
     return News(

@@ -102,7 +102,7 @@ class Engine:
         return self.availability.reason is None and self._commits.busy_s() < STALLED_S
 
     def run(self, operation: Operation[Result]) -> Coroutine[Any, Any, Result]:
-        """Carry out one operation; answers after its commit, raises what it was refused with."""
+        """Carry out an operation; return its result after the commit, or raise its error."""
         return self._commits.submit(operation)
 
     def enter(self, operation: AnyOperation, caller: Caller) -> None:
@@ -110,7 +110,7 @@ class Engine:
         self._commits.enter(operation, caller)
 
     async def note_waiting(self, until: int) -> None:
-        """Tell the other nodes that fetches wait here, until a moment of the store's clock."""
+        """Notify other nodes that fetches wait here, until a moment of the store's clock."""
         await self._in_thread(lambda: self.store.note_waiting(until))
 
     async def end_silent_transactions(self) -> int:
@@ -137,7 +137,7 @@ class Engine:
             raise refusal(error) from error
 
     async def close(self) -> None:
-        """Finish what was submitted. The store stays open; its owner closes it."""
+        """Finish submitted operations. The store stays open; its owner closes it."""
         self.wakeups.close()
         self.endings.close()
         self.tail.close()

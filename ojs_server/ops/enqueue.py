@@ -163,7 +163,7 @@ def _together(groups: Sequence[Siblings]) -> Iterator[Sequence[StoredJob]]:
 
 
 def _shares(groups: Iterable[Siblings], counts: Iterable[int]) -> Iterator[Sequence[StoredJob]]:
-    """The jobs of each request, where these have so many: siblings, or some of several."""
+    """Return the new jobs of each request: columns if they come from one group, else a list."""
     jobs: Sequence[StoredJob] = ()
     start, rest = 0, iter(groups)
     for count in counts:
@@ -225,8 +225,8 @@ def _configured(
 
 
 def _bounded(work: Work, judged: dict[int, Judged | OjsError]) -> dict[int, Pressure]:
-    """Refuse what bounded queues and limited tenants have no room for; answers where the
-    pressure is high."""
+    """Refuse requests beyond queue bounds and tenant quotas; return the fill level of bounded
+    queues."""
     if not work.tx.configs and not work.tx.sharing.tenants:
         return {}
     asking = {

@@ -90,10 +90,10 @@ def _chooses(engine: Engine, worker: Worker) -> bool:
 
 
 async def give_back(engine: Engine, leases: Sequence[Lease]) -> None:
-    """Return jobs whose caller left before it had them: they are for somebody else.
+    """Return jobs to their queues, as their caller left before it had them.
 
-    They go back in one operation, so that none is left behind. Where the store is too busy for
-    it, it is asked again.
+    One operation returns all of them, so that none is left behind; it is repeated if the store is
+    busy.
     """
     if not leases:
         return
@@ -123,9 +123,9 @@ async def _worker(engine: Engine, worker_id: str) -> Worker | None:
 async def _hold(
     engine: Engine, waiter: Waiter, left: "asyncio.Future[None] | None", within_s: float
 ) -> None:
-    """Keep a worker that gets nothing waiting, but not in front of those who may take a job.
+    """Keep a worker that gets no jobs waiting, behind the fetches that may take one.
 
-    An answer at once would have it ask again and again until its next BEAT.
+    With an answer at once it would ask again and again until its next BEAT.
     """
     waiter.wake()
     engine.wakeups.leave(waiter)

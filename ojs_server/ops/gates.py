@@ -112,18 +112,18 @@ class Gates:
         self._stored.update(found)
 
     def row(self, name: str) -> Limit:
-        """A limit that is locked, as it is now."""
+        """Return a locked limit as it is now."""
         return self._rows[name]
 
     def put(self, row: Limit) -> None:
-        """A locked limit has changed."""
+        """Replace a locked limit."""
         self._rows[row.name] = row
 
     def settle(self, others: Iterable[str] = ()) -> int:
-        """Bring touched keys up to date; answers how many jobs came before their gates.
+        """Update the limits of touched keys; return how many jobs were released.
 
-        `others` are limits that are wanted next: locked with the rest, so that all nodes take
-        their locks in one order.
+        `others` are limits that are needed next: they are locked together, so that all nodes lock
+        in the same order.
         """
         touched, self._touched = self._touched, {}
         if not touched:
@@ -135,7 +135,7 @@ class Gates:
         return self.refresh(list(touched))
 
     def open_due(self, limit: int) -> list[str]:
-        """Open the limits whose time has come; answers which they are."""
+        """Lock the limits that reopen by now; return their names."""
         found = self._ledger.tx.load_opening(limit)
         due = [row for row in found if row.name not in self._rows]
         for row in due:
@@ -143,8 +143,8 @@ class Gates:
         return [row.name for row in found]
 
     def admit(self, claimed: Sequence[Claimed]) -> tuple[list[Claimed], int]:
-        """Ask the keys of jobs that were taken on trial; answers those that start, and how many
-        were sent back."""
+        """Check claimed jobs against the limits of their keys; return those that start, and the
+        number of jobs sent back."""
         ledger = self._ledger
         jobs = {one.job.rate_key: one.job for one in claimed if one.job.rate_key is not None}
         self.lock(jobs, jobs)
@@ -186,7 +186,7 @@ class Gates:
         return kept, len(back)
 
     def save(self) -> None:
-        """Store the limits that have changed; the last act before the commit."""
+        """Store the changed limits, as the last write before the commit."""
         self.settle()
         changed = [row for name, row in self._rows.items() if row != self._stored[name]]
         if changed:
@@ -214,7 +214,7 @@ class Gates:
         self._rows[name] = row
 
     def refresh(self, names: Sequence[str]) -> int:
-        """See who may come before the gates of locked keys; answers how many jobs did."""
+        """Release waiting jobs of locked keys as far as the limits allow; return their number."""
         now = self._ledger.now
         rooms = {name: limits.room(self._rows[name], now) for name in names}
         opened = self._open(rooms)

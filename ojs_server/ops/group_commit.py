@@ -52,7 +52,7 @@ class _Awaited(asyncio.Future[Any]):
     gone = asyncio.Future.cancelled
 
     def settle(self, outcome: Outcome) -> None:
-        """Let it go on, unless it has gone away."""
+        """Set the outcome, unless the task was cancelled."""
         if self.done():
             return
         if isinstance(outcome, BaseException):
@@ -62,7 +62,7 @@ class _Awaited(asyncio.Future[Any]):
 
 
 class _HeldUp:
-    """A caller whose operation has been tried, and is tried again until some moment."""
+    """A caller whose operation met a lock, and is tried again until a deadline."""
 
     def __init__(self, caller: Caller, until: float) -> None:
         self.until = until
@@ -74,7 +74,7 @@ Waiting = tuple[AnyOperation, Caller]
 
 
 class GroupCommit:
-    """Gathers operations, has a thread of its own commit them, and wakes their callers."""
+    """Collects operations, commits them in batches in a thread, and wakes their callers."""
 
     def __init__(
         self,
@@ -111,18 +111,18 @@ class GroupCommit:
         return len(self._waiting) + len(self._held_up)
 
     def busy_s(self) -> float:
-        """Seconds that the running batch has taken so far."""
+        """Return how long the running batch has taken so far, in seconds."""
         return 0.0 if self._began is None else self._monotonic() - self._began
 
     async def submit(self, operation: Operation[Result]) -> Result:
-        """Carry out one operation; returns its outcome after the commit, or raises its error."""
+        """Carry out an operation; return its outcome after the commit, or raise its error."""
         awaited = _Awaited(loop=self._loop)
         self.enter(operation, awaited)
         result: Result = await awaited
         return result
 
     def enter(self, operation: AnyOperation, caller: Caller) -> None:
-        """Carry out one operation, and tell its caller; raises where too many wait already."""
+        """Queue an operation for its caller; raise if too many wait already."""
         if self._closing or self.depth >= self._max_waiting:
             raise Unavailable(
                 "the server is stopping"
@@ -135,7 +135,7 @@ class GroupCommit:
         self._begin_soon()
 
     async def close(self) -> None:
-        """Finish what was submitted, then end the thread."""
+        """Finish submitted operations, then end the thread."""
         self._closing = True
         # Tried once more, they are told what it comes to.
         self._try_again()
@@ -187,9 +187,9 @@ class GroupCommit:
             return None
 
     def _take(self) -> list[Waiting]:
-        """The next batch, of so many jobs at most unless one operation alone has more.
+        """Return the next batch, up to a number of jobs unless a single operation has more.
 
-        An operation on something already in it waits, and keeps its turn.
+        An operation that conflicts with one in the batch waits, and keeps its position.
         """
         batch: list[Waiting] = []
         kept: list[Waiting] = []

@@ -84,7 +84,7 @@ class Compiled:
 
 
 def compile_schema(document: dict[str, Any], field: str = "schema") -> Compiled:
-    """Check the schema in a field and make it ready; says what is wrong with one that is none."""
+    """Compile the schema in a field; raise with the reason if it is invalid."""
     kind = _kind(document, field)
     resource = Resource.from_contents(
         document, default_specification=specification_with(str(kind.META_SCHEMA["$schema"]))

@@ -38,7 +38,7 @@ def _size(jobs: Iterable[Job]) -> int:
 
 
 class Listener(Protocol):
-    """Hears what becomes of jobs in a transaction."""
+    """Is informed of the changes of jobs in a transaction."""
 
     def added(self, job: Job) -> None:
         """New jobs are stored; this is the last of those that count alike."""
@@ -53,7 +53,7 @@ class Listener(Protocol):
         """Jobs are gone; this is the last of those that count alike."""
 
     def flush(self) -> None:
-        """Write what is to be written before the counters and events are."""
+        """Write pending changes, before the counters and events are written."""
 
 
 class Ledger:
@@ -83,7 +83,7 @@ class Ledger:
         self._listeners: tuple[Listener, ...] = ()
 
     def listen(self, listener: Listener) -> None:
-        """Tell this one as well what becomes of jobs."""
+        """Add a listener for the changes of jobs."""
         self._listeners += (listener,)
 
     def new_id(self) -> str:
@@ -177,7 +177,7 @@ class Ledger:
             self.departed[first.queue] += count
 
     def note(self, event: Event) -> None:
-        """Tell what no job change carries."""
+        """Add an event that belongs to no change of a job."""
         self.events.add((event,))
 
     def keep(self, queue: str) -> Retention:

@@ -25,8 +25,7 @@ def run(work: Work, ops: Sequence[Number]) -> list[int | OjsError]:
 
 
 def numbers_of(work: Work, jobs: Sequence[Job]) -> Mapping[str, int]:
-    """The numbers of locked jobs. A new one is a position, so that it rises and nobody else ever
-    has it."""
+    """Return the numeric ids of locked jobs; new ones are positions, so ascending and unique."""
     known = [job.id for job in jobs if job.beside & NUMBER]
     numbers = work.tx.load_numbers(known) if known else {}
     new = {job.id: work.tx.position() for job in jobs if not job.beside & NUMBER}

@@ -53,7 +53,7 @@ class Overridden(msgspec.Struct, frozen=True):
 
 
 class Override(Operation[Overridden], frozen=True):
-    """An operator's limits for a key, until a moment; none at all take an earlier word back."""
+    """Set an operator's limits for a key, until a moment; without limits, remove the override."""
 
     stage = Stage.LIMITS
 

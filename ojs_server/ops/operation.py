@@ -127,7 +127,7 @@ class Operation(msgspec.Struct, Generic[Result], frozen=True):
         return False
 
     def carry_out(self, work: Work) -> Result:
-        """Do it, where its stage has no handler; raises what it is refused with."""
+        """Carry the operation out, or raise its error; unused if its stage has a handler."""
         raise NotImplementedError(f"stage {self.stage.name} has no handler")
 
 

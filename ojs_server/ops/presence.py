@@ -90,7 +90,7 @@ class _OnWorker(OnWorker[Known], frozen=True):
         return Known(work.now, worker, updated=1)
 
     def decide(self, work: Work, known: Worker | None) -> Worker:
-        """The worker after the call; raises what it is refused with."""
+        """Return the worker after the call, or raise the error of the call."""
         raise NotImplementedError
 
 
@@ -141,8 +141,7 @@ class Deregister(_OnWorker, frozen=True):
 
 
 class Delete(_OnWorker, frozen=True):
-    """Forget a worker, whatever it holds; `recovery` says what becomes of that instead of the
-    profile."""
+    """Delete a worker with its leases; `recovery` overrides what the profile does with its jobs."""
 
     recovery: Recovery | None = None
 
@@ -280,7 +279,7 @@ def link(work: Work, worker_id: str, kinds: Sequence[Kind]) -> None:
 
 
 def unlink(work: Work, worker_ids: Sequence[str]) -> None:
-    """These workers run nothing any more; jobs of rooms that are nobody's then go as well."""
+    """Remove the links of workers to kinds of jobs, and the room jobs left without a worker."""
     names = work.tx.linked(worker_ids)
     work.tx.unlink_kinds(worker_ids)
     if names:
@@ -291,7 +290,7 @@ def unlink(work: Work, worker_ids: Sequence[str]) -> None:
 
 
 def _drop_providers(work: Work, worker_id: str) -> None:
-    """Nobody answers any more for what a worker has provided."""
+    """Delete the providers of a worker."""
     dropped = work.tx.load_providers_of([worker_id])
     if dropped:
         work.tx.delete_providers([one.id for one in dropped])
@@ -300,7 +299,7 @@ def _drop_providers(work: Work, worker_id: str) -> None:
 
 
 def arrival(worker: Worker, *, registered: bool) -> Event:
-    """`worker.started`: what the worker has said of itself so far."""
+    """Build `worker.started` from what the worker has reported so far."""
     profile = profile_of(worker)
     return events.worker(
         "worker.started",
@@ -313,7 +312,7 @@ def arrival(worker: Worker, *, registered: bool) -> Event:
 
 
 def leave(work: Work, workers: Sequence[Worker], why: Farewell, recovery: Recovery) -> list[Worker]:
-    """Mark workers as terminated; what they hold goes back to its queues, or fails."""
+    """Mark workers as terminated; their jobs are requeued, or fail."""
     held = work.tx.load_held(sorted(worker.id for worker in workers))
     work.apply(
         [

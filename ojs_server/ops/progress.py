@@ -16,7 +16,7 @@ from ojs_server.ops.work import Work
 
 
 class Advanced(msgspec.Struct, frozen=True):
-    """The job, and what is known of it now."""
+    """The job, and its progress after the report."""
 
     job: Job
     shown: Shown
@@ -35,7 +35,7 @@ class Advance(OnJob[Advanced], frozen=True):
 
 @handles(Stage.PROGRESS, at_once=True)
 def run(work: Work, ops: Sequence[Advance]) -> list[Advanced | OjsError]:
-    """Take many reports; what comes from nobody who holds the job changes nothing."""
+    """Apply many reports; a report that is not from the job's holder changes nothing."""
     jobs = {
         job_id: job for job_id, (job, _) in work.tx.load_jobs({op.job_id for op in ops}).items()
     }

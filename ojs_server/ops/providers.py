@@ -79,7 +79,7 @@ class _OnProvider(Operation[None], frozen=True):
 
 
 class Withdraw(_OnProvider, frozen=True):
-    """Nobody answers for a provider any more."""
+    """Delete a provider."""
 
     def act(self, work: Work, provider: Provider) -> None:
         work.tx.delete_providers([provider.id])

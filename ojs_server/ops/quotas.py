@@ -117,7 +117,7 @@ class Quotas:
 
 
 def require_room(work: Work, new: Newcomers) -> None:
-    """Let in what is enqueued by another way than a request for jobs, or raise why not."""
+    """Check enqueues other than requests for jobs against quotas; raise if one is exceeded."""
     if not work.tx.sharing.tenants:
         return
     quotas = Quotas(work, [new])

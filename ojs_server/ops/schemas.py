@@ -38,7 +38,7 @@ _compiled: Final[dict[bytes, "Compiled"]] = {}
 
 
 class RegisterSchema(Operation[Schema], frozen=True):
-    """Store a version of a type's schema, which compiles and breaks no version beside it."""
+    """Store a version of a type's schema that compiles and is compatible with its neighbours."""
 
     stage = Stage.SCHEMAS
     settings = True
@@ -74,7 +74,7 @@ class RemoveSchema(Operation[None], frozen=True):
 
 
 class Complaint(msgspec.Struct, frozen=True):
-    """A job whose arguments do not fit: its place in its request, and what is wrong."""
+    """A job whose arguments violate its schema: its index in the request, and the violations."""
 
     index: int
     mark: SchemaMark
@@ -111,7 +111,7 @@ def missing(job_type: str, version: Version | None = None) -> NotFound:
 
 
 def compiled(document: bytes, field: str = "schema") -> "Compiled":
-    """A schema made ready; raises what is wrong with the field whose schema does not compile."""
+    """Return a compiled schema; raise for the field whose schema does not compile."""
     # Who has no schemas need not have the library in memory.
     from ojs_server.ops.json_schema import compile_schema
 

@@ -144,7 +144,7 @@ class Fail(Failing[Change], frozen=True):
 
 
 class Cancel(Transition[Change], frozen=True):
-    """Nobody wants the job any more."""
+    """Cancel a job."""
 
     def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
         """Cancel at once, also while it is held."""
@@ -189,7 +189,7 @@ class Remove(Transition[Change], frozen=True):
     """A discarded job is deleted."""
 
     def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
-        """Only from the dead letters; the row goes, so nothing is written to it."""
+        """Require a dead letter; the row is deleted, so no change is written."""
         lifecycle.require(job, "revive")
         return Change(job, job, (events.removed(job),))
 

@@ -49,7 +49,7 @@ class SaveTenant(_OnTenant, frozen=True):
 
 
 class DropTenant(_OnTenant, frozen=True):
-    """Forget what was set for a tenant; its jobs stay."""
+    """Delete the settings of a tenant; its jobs stay."""
 
     def carry_out(self, work: Work) -> Saved:
         if self.name not in work.tx.sharing.tenants:

@@ -108,7 +108,7 @@ def guards(tenants: Iterable[str], pools: Iterable[str] = ()) -> list[str]:
 
 
 def limited_pools(sharing: Sharing) -> list[str]:
-    """The pools in which only so many jobs may run."""
+    """Return the pools with a limit of running jobs."""
     return [name for name, pool in sharing.pools.items() if pool.concurrency is not None]
 
 
@@ -132,7 +132,7 @@ def claim(
     kept: Sequence[Claimed],
     order: QueueOrder,
 ) -> list[Claimed]:
-    """Take up to `limit` jobs more; `room` says what limited counters allow, `kept` included."""
+    """Claim up to `limit` more jobs; `room` is what limited counters allow, including `kept`."""
     if wish.tenant is not None and not work.tx.sharing.tenancy:
         # No tenant ever had a job.
         return []

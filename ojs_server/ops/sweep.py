@@ -145,7 +145,7 @@ def _missed(
 
 
 def _notice(work: Work, op: Sweep) -> int:
-    """Tell of what silence has made of workers; those silent for long enough are deleted."""
+    """Announce changes of presence, and delete workers that have been silent for long enough."""
     limits = work.rules.profile.thresholds
     if _is_early(op, limits.unreachable_ms):
         return 0

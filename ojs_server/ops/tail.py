@@ -62,7 +62,7 @@ class Lost(msgspec.Struct):
 
 
 class Follower:
-    """One stream: what it wants, and what waits to be sent to it."""
+    """One stream: its filter, and the buffer of events to send."""
 
     def __init__(self, wanted: EventFilter, room: int) -> None:
         self.wanted = wanted
@@ -79,7 +79,7 @@ class Follower:
         self._due_s = 0.0
 
     def push(self, entries: Sequence[Entry], size: int) -> None:
-        """More, with so many bytes of data; the oldest make room where there is none."""
+        """Add events with this total size; the oldest are dropped if the buffer is full."""
         self._entries.extend(entries)
         self._bytes += size
         while len(self._entries) > 1 and (
@@ -101,7 +101,7 @@ class Follower:
         return lost, entries
 
     async def wait(self, within_s: float) -> bool:
-        """Until there is something, or the end; False when the time is over."""
+        """Wait for events or the end of the stream; False after the time limit."""
         if not (self.closed or self._entries):
             # By hand: streams wait more often than they do anything else.
             loop = asyncio.get_running_loop()
@@ -122,7 +122,7 @@ class Follower:
         self._alarm = loop.call_at(self._due_s, self._ring, loop)
 
     def _ring(self, loop: asyncio.AbstractEventLoop) -> None:
-        """A wait is over, or has begun since the alarm was set."""
+        """Wake the waiter, or set the timer again if the wait began after it was set."""
         self._alarm = None
         if loop.time() < self._due_s:
             self._set_alarm(loop)
@@ -134,7 +134,7 @@ class Follower:
             self._waiter.set_result(None)
 
     def close(self) -> None:
-        """Nothing will come any more."""
+        """End the stream."""
         self.closed = True
         if self._alarm is not None:
             self._alarm.cancel()
@@ -142,7 +142,7 @@ class Follower:
 
 
 class Tail:
-    """Reads the log while somebody follows it, and hands each event to whoever wants it."""
+    """Reads the log while there are followers, and gives each event to those that want it."""
 
     def __init__(
         self,
@@ -153,7 +153,7 @@ class Tail:
         most: int,
         room: int,
     ) -> None:
-        """`page` reads after a place, `ask_others` makes other nodes tell of their events."""
+        """`page` reads after a position, `ask_others` makes other nodes announce their events."""
         self.cursor = 0
         # Whether other nodes may write to the same log.
         self.shared = False
@@ -203,7 +203,7 @@ class Tail:
         return follower
 
     async def follow(self, follower: Follower) -> None:
-        """Hand events to a follower from now on: what is new is behind its `start`."""
+        """Start to give events to a follower: new ones come after its `start`."""
         async with self._starting:
             end = (await self._span()).last
             if self._task is None and not self.closed:
@@ -235,7 +235,7 @@ class Tail:
             self._woken.set()
 
     def wake(self, position: int | None) -> None:
-        """The log has grown, up to this place; None where that is not known."""
+        """Note that the log has grown to this position, or an unknown one."""
         if self._task is not None:
             if position is not None and position > self._expected:
                 self._expected = position
@@ -334,7 +334,7 @@ class Tail:
         )
 
     async def _rest(self) -> None:
-        """Until something was committed that has not been read."""
+        """Wait until something was committed that has not been read."""
         await asyncio.sleep(STRIDE_S + self._served * STRIDE_MORE_S)
         with suppress(TimeoutError):
             async with asyncio.timeout(self._longest_rest()):
@@ -352,7 +352,7 @@ class Tail:
 
 
 def _push(shared: Mapping[tuple[Follower, ...], Sequence[Entry]]) -> int:
-    """Give every follower what it wants, in the order of the log; answers how many there are."""
+    """Give each follower the events it wants, in the order of the log; return their number."""
     given: defaultdict[Follower, list[tuple[Sequence[Entry], int]]] = defaultdict(list)
     for followers, entries in shared.items():
         size = sum(len(entry.placed.event.own) for entry in entries)

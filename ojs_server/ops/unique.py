@@ -83,7 +83,7 @@ class _Judging:
         self._own: dict[str, int] = {}
 
     def add(self, draft: Draft, stored: StoredJob) -> None:
-        """Decide about the next job; raises what the whole request is refused with."""
+        """Decide on the next job; raise if the whole request is to be refused."""
         unique = draft.unique
         if unique is None:
             self.answer.append(stored)

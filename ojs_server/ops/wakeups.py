@@ -122,7 +122,7 @@ class Wakeups:
                 waiter.wake()
 
     def wake_all(self, queues: Iterable[str] | None = None) -> None:
-        """Wake everybody, when nobody knows how much was missed."""
+        """Wake all waiters, as notices may have been missed."""
         for queue in list(self._by_queue) if queues is None else queues:
             for waiter in self._by_queue.get(queue, {}):
                 waiter.wake()
@@ -130,7 +130,7 @@ class Wakeups:
             waiter.wake()
 
     def close(self) -> None:
-        """Nobody waits any more: the server is stopping."""
+        """Let nobody wait any more, as the server is stopping."""
         self._closing.set()
         self.wake_all()
 
@@ -138,7 +138,7 @@ class Wakeups:
 async def first(
     woken: Awaitable[None], left: "asyncio.Future[None] | None", within_s: float
 ) -> None:
-    """Until the first of these: a wake-up, the end of the caller's connection, the time."""
+    """Wait for a wake-up, the end of the caller's connection, or the time limit."""
     waking = asyncio.ensure_future(woken)
     try:
         waits = {waking} if left is None else {waking, left}

@@ -94,7 +94,7 @@ class RotateSecret(_OnWebhook, frozen=True):
 
 
 class Unsubscribe(_OnWebhook, frozen=True):
-    """Forget a subscription; what is on its way is cancelled."""
+    """Delete a subscription, and cancel its pending deliveries."""
 
     def carry_out(self, work: Work) -> Webhook:
         webhook = self.load(work)

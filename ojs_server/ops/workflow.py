@@ -79,7 +79,7 @@ class Start(Operation[Started], frozen=True):
 
 
 class Cancel(Operation[Cancelled], frozen=True):
-    """Nobody wants the workflow any more."""
+    """Cancel a workflow."""
 
     stage = Stage.CANCEL_WORKFLOWS
 
@@ -121,7 +121,7 @@ def run_starts(work: Work, ops: Sequence[Start]) -> list[Started | OjsError]:
 
 @handles(Stage.CANCEL_WORKFLOWS)
 def run_cancels(work: Work, ops: Sequence[Cancel]) -> list[Cancelled | OjsError]:
-    """Call workflows off. What else this transaction ended is followed first."""
+    """Cancel workflows, after following the ends of other jobs in this transaction."""
     ids = sorted({op.workflow_id for op in ops})
     open_jobs = work.tx.load_open_jobs(ids)
     # Jobs first, as everybody; whoever is moving the workflow on at this moment is waited for.

@@ -64,7 +64,7 @@ class Moving(msgspec.Struct):
 
 
 class Moves:
-    """Steps of many workflows; what they come to is written together at the end."""
+    """The steps of many workflows, written together at the end."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
@@ -73,7 +73,7 @@ class Moves:
         self._ends: dict[NodePlace, StepEnd] = {}
 
     def of(self, workflow: Workflow) -> Moving:
-        """The workflow as the steps so far have left it."""
+        """Return the workflow as the steps so far have left it."""
         moving = self._moving.get(workflow.id)
         if moving is None:
             moving = Moving(workflow, plan_of(workflow), progress_in(workflow))
@@ -81,7 +81,7 @@ class Moves:
         return moving
 
     def end(self, moving: Moving, change: Change) -> None:
-        """A job has ended: what follows from it, and what others will be told of it."""
+        """Advance a workflow after one of its jobs has ended, and note the events."""
         job, node = change.after, change.after.workflow_node or 0
         outcome = rules.outcome_of(job.state)
         self._ended(
@@ -93,7 +93,7 @@ class Moves:
         )
 
     def follow(self, moving: Moving, effects: Effects) -> None:
-        """Take up what a step leads to."""
+        """Collect the effects of a step."""
         moving.progress = effects.progress
         moving.launches += effects.enqueue
         for node in effects.dropped:
@@ -104,7 +104,7 @@ class Moves:
             self._tell(moving, notice)
 
     def write(self) -> None:
-        """Enqueue what may run, then store how far every workflow is."""
+        """Enqueue the jobs that may run, and store the progress of all workflows."""
         while launches := self._take_launches():
             self._enqueue(launches)
         work = self._work
