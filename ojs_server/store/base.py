@@ -50,7 +50,7 @@ def unheard(moment: int | None) -> None:
 
 
 class Listener(Protocol):
-    """Hears of what other nodes made available, and of what they added to the event log."""
+    """Receives the notices of other nodes about available jobs and new events."""
 
     async def run(self) -> None:
         """Listen until cancelled."""
@@ -92,10 +92,10 @@ class Store(Protocol):
         """Return a listener for other nodes' notices; None if there are no other nodes."""
 
     def note_waiting(self, until: int) -> None:
-        """Tell the other nodes that fetches wait here, until a moment of the store's clock."""
+        """Notify other nodes that fetches wait here, until a moment of the store's clock."""
 
     def note_following(self, for_ms: int) -> None:
-        """Ask the other nodes, for so long from now, to tell of what they add to the log."""
+        """Ask other nodes to announce the events that they add to the log, for a time from now."""
 
     def held(self, wanted: Contended, for_ms: int) -> Contended:
         """Which of these rows another transaction has that has been open for so long; jobs also

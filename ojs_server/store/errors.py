@@ -8,11 +8,11 @@ class StoreUnavailable(Exception):
 
 
 class StoreBusy(StoreUnavailable):
-    """Somebody else held what was asked for, for longer than it is waited for."""
+    """A lock was not obtained in time, as another transaction holds it."""
 
 
 class OutcomeUnknown(Exception):
-    """The database did not say what became of a COMMIT: it may have been carried out, or not."""
+    """A COMMIT got no answer: it may have been carried out, or not."""
 
     def __init__(self, message: str, ask: Callable[[], bool] | None = None) -> None:
         super().__init__(message)

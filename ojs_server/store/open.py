@@ -49,7 +49,7 @@ def open_store(
 
 
 def sqlite_path(url: str) -> str:
-    """The file behind sqlite:///PATH; what follows the third slash is the path as it is."""
+    """Return the path of a `sqlite:///PATH` URL, which is all that follows the third slash."""
     parts = urlsplit(url)
     path = unquote(parts.path.removeprefix("/"))
     if parts.netloc or parts.query or parts.fragment or not path:

@@ -39,7 +39,7 @@ class Dialect(msgspec.Struct, frozen=True):
 
 
 class Query(msgspec.Struct, frozen=True, eq=False):
-    """One statement, the rows that it takes, and what it returns."""
+    """A statement, the rows that it takes, and the record that it returns."""
 
     name: str
     sql: str
@@ -78,7 +78,7 @@ def queries_of(texts: list[str], dialect: Dialect) -> dict[str, Query]:
 
 
 class Part(msgspec.Struct, frozen=True):
-    """A statement or fragment as it is written, with what it says of itself."""
+    """A statement or fragment as written in the file, with its declarations."""
 
     name: str
     sql: str

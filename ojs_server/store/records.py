@@ -58,7 +58,7 @@ class Foreseen(msgspec.Struct, frozen=True):
 
 
 class PlacedEvent(msgspec.Struct, frozen=True):
-    """A stored event: its place in the log, its moment, and what happened."""
+    """A stored event with its position in the log and its time."""
 
     position: int
     at: int
@@ -246,7 +246,7 @@ class SchemaHead(NamedTuple):
 
 
 class WaitingNode(NamedTuple):
-    """A job of a workflow that waits, and its place."""
+    """A job of a workflow that waits, and its position in the plan."""
 
     job: WaitingJob
     workflow_id: str
@@ -297,9 +297,9 @@ class JobPage(msgspec.Struct, frozen=True):
 
 
 class ScheduledIds(msgspec.Struct, frozen=True):
-    """Ids of scheduled jobs in the order of their time, and the place to go on after.
+    """Ids of scheduled jobs in the order of their times, and the position to go on after.
 
-    As with `JobIds`, a part that holds few need not be the last.
+    As with `JobIds`, a page may be short without being the last.
     """
 
     ids: Sequence[str]

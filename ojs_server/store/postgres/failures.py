@@ -19,7 +19,7 @@ _LAST_WORDS = ("FATAL", "PANIC")
 
 
 def translated(error: psycopg.Error) -> Exception:
-    """The contract's exception for a driver's; what it does not know stays as it is."""
+    """Return the contract's exception for a driver's; unknown ones stay as they are."""
     if error.diag.severity_nonlocalized in _LAST_WORDS:
         return StoreUnavailable(first_line(error))
     if isinstance(error, errors.PipelineAborted):

@@ -42,7 +42,7 @@ _news = msgspec.json.Decoder(News)
 
 
 class PostgresListener:
-    """Tells this node's waiting fetches and event streams what other nodes have committed."""
+    """Receives notices of other nodes' commits for this node's fetches and event streams."""
 
     def __init__(
         self, address: Address, place: Place, on_wake: OnWake, on_log: OnLog, on_due: OnDue

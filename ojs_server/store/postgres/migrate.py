@@ -30,7 +30,7 @@ _APPLIED: Final = "INSERT INTO schema_versions (version, name) VALUES (%s, %s)"
 
 
 def migrate(connection: BoundedConnection, package: str, *, apply: bool = True) -> list[int]:
-    """Apply what is missing in one transaction; answers the versions applied."""
+    """Apply all missing migrations in one transaction; return the versions applied."""
     _check_database(connection)
     steps = load_migrations(package)
     if not pending(steps, _version(connection), apply=apply):

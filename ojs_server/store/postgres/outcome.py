@@ -52,7 +52,7 @@ def note(pipe: Pipe, token: Token) -> None:
 
 
 def forget(pipe: Pipe, now: int) -> None:
-    """Remove some tokens that nobody asks for any more."""
+    """Remove some tokens that are not needed any more."""
     before = uuid7(now - KEPT_MS, lambda bits: 0)
     pipe.send(STATEMENTS["forget_outcomes"].sql, {"before": before, "limit": FORGOTTEN})
 
@@ -66,7 +66,7 @@ def unknown(address: Address, token: Token, patience_s: float, reason: str) -> O
 
 
 def _carried_out(address: Address, token: Token, deadline: float) -> bool:
-    """Ask until the database says it, or the deadline has come."""
+    """Ask the database repeatedly until it answers or the deadline passes."""
     reason = "there was no time to ask"
     while (left_s := deadline - time.monotonic()) > 0:
         try:

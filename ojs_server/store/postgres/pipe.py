@@ -86,7 +86,7 @@ class _Sent(msgspec.Struct, frozen=True):
 
 
 class Pipe:
-    """One transaction's statements on a connection that it has for itself."""
+    """The statements of one transaction, on a connection of its own."""
 
     def __init__(
         self, connection: Connection, *, prepare: bool, patience_s: float = ANSWER_S
@@ -114,16 +114,16 @@ class Pipe:
 
     @property
     def changed(self) -> bool:
-        """Tell whether something was changed, or may have been by what is on its way."""
+        """True if a statement changed rows, or one that is still unanswered may have."""
         return self._changed or any(sent.changes for sent in self._sent)
 
     @property
     def peer(self) -> str:
-        """The host and the port of the database, as they were given."""
+        """Return the host and port of the database as configured."""
         return f"{self._pg.host.decode()}:{self._pg.port.decode()}"
 
     def send(self, sql: str, bound: Bound, look: Look | None = None) -> None:
-        """Put a statement on its way; its answer is looked at later."""
+        """Send a statement; its answer is checked later."""
         plan = _plan_of(sql)
         values = (
             [_spelled(bound[name]) for name in plan.names] if isinstance(bound, Mapping) else bound
@@ -138,18 +138,17 @@ class Pipe:
         self._quiet = True
 
     def rows(self, sql: str, bound: Bound) -> Rows:
-        """Run a statement; answers the rows it returns."""
+        """Run a statement, and return its rows."""
         self.send(sql, bound)
         return self._loaded(self._last())
 
     def touched(self, sql: str, bound: Bound) -> int:
-        """Run a statement; answers how many rows it touched."""
+        """Run a statement, and return the number of rows it changed."""
         self.send(sql, bound)
         return touched(self._last())
 
     def ask(self, sql: str, bound: Bound) -> Callable[[], Rows]:
-        """Put a statement on its way; what is answered tells its rows, and waits for no more than
-        them, if they have not come before another answer."""
+        """Send a statement; the returned function waits for its rows and returns them."""
         found: list[Rows] = []
         self.send(sql, bound, lambda result: found.append(self._loaded(result)))
 
@@ -161,16 +160,16 @@ class Pipe:
         return told
 
     def look(self) -> None:
-        """Wait for the answers that somebody looks at: after the COMMIT it would be too late."""
+        """Wait for the answers that are to be checked, which must happen before the COMMIT."""
         self._require_no_gap()
         if any(sent.look is not None for sent in self._sent):
             self._last()
 
     def commit(self) -> str | None:
-        """End the transaction. Whatever was refused before, so is this.
+        """Commit, or raise the error of an earlier statement.
 
-        Answers what the database warned of: then the commit is not where it has to be, as when
-        somebody ended its wait for a standby.
+        Return a warning of the database, if any: then the commit may not be as durable as
+        configured, as when its wait for a standby was interrupted.
         """
         self._connection.add_notice_handler(self._noticed)
         try:
@@ -188,7 +187,7 @@ class Pipe:
             self._warning = notice.message_primary or "a warning without words"
 
     def roll_back(self) -> None:
-        """Undo the transaction, whatever the answers are that are still to come."""
+        """Roll back, and discard the answers that are still to come."""
         if not self._ended:
             self._end()
         while self._sent:
@@ -199,7 +198,7 @@ class Pipe:
         self._leave()
 
     def _say(self, word: bytes) -> PGresult:
-        """Say what needs no preparation, and wait for the answers up to this one's."""
+        """Run a statement without preparing it, and wait for its answer and all before it."""
         self._pg.send_query_params(word, None)
         self._sent.append(_Sent())
         self._end()
@@ -232,14 +231,14 @@ class Pipe:
             self._prepared.pop(sent.prepares, None)
 
     def _last(self) -> PGresult:
-        """The answer to what was sent last, after a look at those before it."""
+        """Return the answer to the last statement sent, after checking those before it."""
         while True:
             result = self._answer()
             if not self._sent:
                 return result
 
     def _answer(self) -> PGresult:
-        """The next answer, looked at."""
+        """Receive and check the next answer."""
         if self._quiet:
             self._require_no_gap()
             self._pg.send_flush_request()
@@ -273,7 +272,7 @@ class Pipe:
         raise psycopg.OperationalError("the database has left an answer out")
 
     def _result(self) -> PGresult:
-        """The whole answer to one statement, and the mark behind it."""
+        """Receive the complete answer to one statement, with its end mark."""
         result = self._next()
         if result is None:
             self._lost()
@@ -288,7 +287,7 @@ class Pipe:
         return self._pg.get_result()
 
     def _require_no_gap(self) -> None:
-        """Give up a transaction that this process left alone for so long that it counts as gone."""
+        """Abandon a transaction that was inactive for so long that other servers may end it."""
         gap_s = _stopwatch() - self._heard
         if gap_s > GIVEN_UP_S:
             self._pg.finish()
@@ -322,7 +321,7 @@ def touched(result: PGresult) -> int:
 
 @lru_cache(maxsize=1024)
 def _plan_of(sql: str) -> _Plan:
-    """The statement with numbers for the names of its parameters."""
+    """Return the statement with numbered parameters instead of named ones."""
     numbers: dict[str, int] = {}
     text = _NAMED.sub(lambda found: f"${numbers.setdefault(found[1], len(numbers) + 1)}", sql)
     changes = len(_CHANGES.findall(sql)) if sql.startswith(_ROWS) else 2

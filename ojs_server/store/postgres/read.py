@@ -77,7 +77,7 @@ class PostgresReader(PostgresStatements, Reader):
         self.run("note_waiting", node=node, now=self.now(), until=until)
 
     def held(self, wanted: Contended, for_ms: int) -> Contended:
-        """Rows that name a transaction which has locked them and is open for so long."""
+        """Return the rows that are locked by a transaction that has been open for a given time."""
         found: dict[str, set[str]] = {"limits": set(), "jobs": set(), "workers": set()}
         names = {table: [*filter(can_hold, getattr(wanted, table))] for table in found}
         with self._cursor.connection.transaction():

@@ -47,8 +47,10 @@ class Reads:
         return {one.id: one for one in self._told_workers() if one.id in wanted}
 
     def jobs(self, ids: Iterable[str]) -> dict[str, Leased]:
-        """Lock and read jobs with their leases. What was read ahead serves once: by the second
-        time the transaction may have changed it."""
+        """Lock and read jobs with their leases.
+
+        Rows that were read ahead are used only once, as the transaction may change them afterwards.
+        """
         wanted = set(ids)
         if not wanted:
             return {}
@@ -61,12 +63,11 @@ class Reads:
         }
 
     def take(self) -> None:
-        """Take what the database has answered along with the BEGIN, and waits for no lock: behind
-        the next statement it would cost a way of its own."""
+        """Receive the answer that came with BEGIN; later it would cost a round trip of its own."""
         self._told_due()
 
     def next_due(self, queues: Iterable[str]) -> dict[str, int]:
-        """Moment of the first scheduled job or retry of each of these queues that has one."""
+        """Return the time of the first scheduled job or retry of each queue that has one."""
         wanted = set(queues)
         if not wanted:
             return {}
@@ -75,7 +76,7 @@ class Reads:
         return {queue: due for queue, due in found if queue in wanted and due is not None}
 
     def forget_due(self) -> None:
-        """Something has become due since."""
+        """Discard the times read so far: something has become due since."""
         self._queues = set()
 
     def forget(self) -> None:
@@ -94,7 +95,7 @@ class Reads:
             self._told_leases = self._ask("leases_of", ids)
 
     def _ask(self, name: str, ids: set[str]) -> Callable[[], list[Any]]:
-        """Put a statement on its way; what is answered tells the records, or the rows."""
+        """Send a statement; the returned function gives its records or rows."""
         column = [item for item in ids if can_hold(item)]
         if not column:
             return list

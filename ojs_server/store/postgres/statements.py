@@ -46,7 +46,7 @@ def _packers(types: tuple[str, ...]) -> Sequence[Packer]:
 
 
 def statement_of(query: Query) -> Statement:
-    """Put arrays in the place of `{rows}` and `{list}`, which are read in step."""
+    """Replace `{rows}` and `{list}` by arrays that are unnested in step."""
     columns = query.rows.columns if query.rows else ()
     types = tuple("bytea" if column.type == "json" else column.type for column in columns)
     names = [column.name for column in columns]
@@ -77,7 +77,7 @@ STATEMENTS: Final[dict[str, Statement]] = {
 
 
 def claim_of(limit: int, job_types: int | None = None) -> str:
-    """The claim of so many jobs, of so many types or of any."""
+    """Return the claim statement for up to a limit of jobs, of some job types or of any."""
     return _with_lanes(job_types) if job_types else _with_room(10 ** len(str(limit - 1)))
 
 

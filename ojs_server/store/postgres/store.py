@@ -157,12 +157,12 @@ class PostgresStore:
         return PostgresListener(self._direct, self._place, on_wake, on_log, on_due)
 
     def note_waiting(self, until: int) -> None:
-        """Tell the other nodes that fetches wait here until a moment."""
+        """Notify other nodes that fetches wait here until a moment."""
         with self.reader() as reader:
             reader.note_waiting(self._place.node, until)
 
     def note_following(self, for_ms: int) -> None:
-        """Ask the other nodes to tell of what they add to the log."""
+        """Ask other nodes to announce the events that they add to the log."""
         news = encode({"node": self._place.node, "follows_ms": for_ms}).decode()
         with self.reader() as reader:
             reader.tell(self._place.channel, news)

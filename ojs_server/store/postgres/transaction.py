@@ -88,13 +88,13 @@ class PostgresTx(PostgresStatements, Tx):
         return self._pipe.rows(statement.sql, statement.packed(columns))
 
     def _send(self, name: str, columns: Sequence[Values], look: Look | None = None) -> None:
-        """Run a statement for all rows, whose answer nobody waits for; its errors come later."""
+        """Send a statement for all rows without waiting for its answer; errors are raised later."""
         if columns[0]:
             statement = STATEMENTS[name]
             self._pipe.send(statement.sql, statement.packed(columns), look)
 
     def _say(self, name: str, **bound: Any) -> None:
-        """Run a statement that takes no rows, whose answer nobody waits for."""
+        """Send a statement without rows, and do not wait for its answer."""
         self._pipe.send(STATEMENTS[name].sql, bound)
 
     def _lock(self, name: str, ids: Iterable[str]) -> None:
@@ -151,11 +151,11 @@ class PostgresTx(PostgresStatements, Tx):
         self._send("unlock_unique", [column])
 
     def lock_settings(self) -> None:
-        """Wait for every other transaction that changes what all nodes know."""
+        """Wait for every other transaction that changes settings."""
         self._say("lock_configs")
 
     def lock_schemas(self) -> None:
-        """Read the schemas once nobody else changes them."""
+        """Lock the schemas against changes by others, and read them."""
         self.lock_settings()
         self.schemas = self.all_schemas()
 

@@ -13,7 +13,7 @@ def private(path: Path, flags: int) -> int:
 
 
 class FileLock:
-    """Held from creation to `release`, or until the process ends, however it ends."""
+    """Held from creation until `release`, or until the process ends in any way."""
 
     def __init__(self, database: Path, process: int) -> None:
         self._path = database.with_name(database.name + ".lock")

@@ -6,7 +6,7 @@ from ojs_server.store.migrations import load_migrations, pending
 
 
 def migrate(connection: apsw.Connection, package: str, *, apply: bool = True) -> list[int]:
-    """Apply what is missing, each step in its own transaction; answers the versions applied."""
+    """Apply all missing migrations, each in its own transaction; return the versions applied."""
     current = int(connection.pragma("user_version"))
     steps = pending(load_migrations(package), current, apply=apply)
     for step in steps:

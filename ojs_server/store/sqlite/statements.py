@@ -77,7 +77,7 @@ def of_list(query: Query, count: int) -> str:
 
 @lru_cache(maxsize=64)
 def of_lanes(query: Query, queues: int, types: int) -> str:
-    """A claim of so many queues, each with so many types."""
+    """Return a claim statement for this number of queues, each with this number of types."""
     lanes = (
         query.lane.replace("{lane}", str(lane)).replace("{n}", str(n))
         for lane in range(queues)

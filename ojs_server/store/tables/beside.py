@@ -12,7 +12,7 @@ class BesideWrites(Writing):
     """Attached records in a write transaction that has locked their jobs."""
 
     def mark_beside(self, marks: Sequence[tuple[str, int, int]]) -> None:
-        """Set `beside` of jobs, each (id, as it was, as it becomes), guarded by what it was."""
+        """Set the `beside` flags of jobs, given as (id, old, new); StaleWrite if the old differ."""
         columns = by_name(marks, "id", "old_beside", "beside")
         if self.run_columns("mark_beside", **columns) != len(marks):
             raise StaleWrite("something else lies beside a job by now")
@@ -22,7 +22,7 @@ class BesideWrites(Writing):
         return {one.job_id: one for one in self.read_ids(Checkpoint, "load_checkpoints", ids)}
 
     def save_checkpoints(self, checkpoints: Sequence[Checkpoint]) -> None:
-        """Store checkpoints, each in the place of its job's last one."""
+        """Store checkpoints, replacing earlier ones of the jobs."""
         self.run_records("save_checkpoints", checkpoints)
 
     def drop_checkpoints(self, ids: Sequence[str]) -> None:
@@ -34,7 +34,7 @@ class BesideWrites(Writing):
         return {one.job_id: one for one in self.read_ids(Progress, "load_progress", ids)}
 
     def save_progress(self, progress: Sequence[Progress]) -> None:
-        """Store progress, each in the place of its job's last one."""
+        """Store progress, replacing earlier reports of the jobs."""
         self.run_records("save_progress", progress)
 
     def drop_progress(self, ids: Sequence[str]) -> None:
@@ -62,7 +62,7 @@ class BesideWrites(Writing):
         return dict(self.all_ids("load_numbers", ids))
 
     def drop_numbers(self, ids: Sequence[str]) -> None:
-        """Take the numbers of jobs away; nobody else is given them."""
+        """Delete the numeric ids of jobs; they are never used again."""
         self.run_ids("drop_numbers", ids)
 
 

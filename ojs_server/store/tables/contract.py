@@ -115,7 +115,7 @@ class Tx(
 
     @abstractmethod
     def insert_new_jobs(self, jobs: Sequence[StoredJob]) -> None:
-        """Store jobs with ids that were just made: nobody else has them."""
+        """Store jobs whose ids were just generated, so that they cannot exist."""
 
     @abstractmethod
     def load_jobs(self, ids: Iterable[str]) -> dict[str, Leased]:
@@ -138,11 +138,12 @@ class Tx(
 
     @abstractmethod
     def lock_unique(self, keys: Iterable[bytes]) -> None:
-        """Keep these fingerprints from every other transaction until this one ends."""
+        """Lock these fingerprints until the end of the transaction."""
 
     @abstractmethod
     def open_gates(self, wanted: Mapping[str, int]) -> list[Opened]:
-        """Let the next so many jobs of each key, queue and type be claimed, that were not."""
+        """Let claims see the next waiting jobs of each queue and type, up to a number for each
+        key."""
 
     @abstractmethod
     def announce(self, queues: Mapping[str, int]) -> None:
@@ -154,8 +155,10 @@ class Tx(
 
     @abstractmethod
     def touch(self) -> str:
-        """Write what changes nothing, so that the commit has to reach the disk; answers who takes
-        it, in words for the log."""
+        """Write a row without changing data, so that the commit must reach the disk.
+
+        Return a description of the database for the log.
+        """
 
     @abstractmethod
     def wipe(self) -> None:
@@ -163,7 +166,7 @@ class Tx(
 
     @abstractmethod
     def lock_schemas(self) -> None:
-        """Wait for others that change schemas, and know what they have stored."""
+        """Lock the schemas against changes by others, and read them."""
 
     @abstractmethod
     def tenants_waiting(self, queues: Mapping[str, str], limit: int) -> list[tuple[str, str]]:

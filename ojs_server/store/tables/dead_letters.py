@@ -20,7 +20,7 @@ class DeadLetterWrites(Writing):
     """Dead letters in a write transaction."""
 
     def mark_dead(self, marks: Sequence[Mark]) -> None:
-        """Note what jobs that were just discarded are found and counted by."""
+        """Store the records by which just discarded jobs are found and counted."""
         self.run_records("mark_dead", marks)
 
     def override_jobs(self, jobs: Sequence[StoredJob]) -> None:
@@ -54,7 +54,7 @@ class DeadLetterReads(Statements):
     def dead_letters(
         self, wanted: JobFilter, limit: int, offset: int, after: Place | None
     ) -> JobPage:
-        """Discarded jobs, newest first; `after` is the place where a page ended."""
+        """Return discarded jobs, newest first, after the position where the last page ended."""
         end, last = after or _END
         if not self.can_hold(wanted.queue, wanted.type, wanted.error_type, last):
             return JobPage([], 0, False)

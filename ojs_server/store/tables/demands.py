@@ -48,7 +48,7 @@ class DemandWrites(Writing):
 
     @abstractmethod
     def claim_chosen(self, ids: Sequence[str]) -> list[Claimed]:
-        """Make those of these jobs active that are still available and that nobody has locked."""
+        """Activate those of these jobs that are still available and not locked."""
 
     def _candidates(
         self,

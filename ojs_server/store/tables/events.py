@@ -92,7 +92,7 @@ class EventReads(LogSpans):
     """The log outside of a transaction."""
 
     def events(self, after: int, wanted: EventFilter, limit: int) -> EventPage:
-        """Events after a position, oldest first, up to what every node has committed."""
+        """Return events after a position, oldest first, as far as all nodes have committed."""
         return read_page(
             lambda start, count: self.all(
                 "events_after", after=start, bits=POSITION_BITS, limit=count

@@ -98,7 +98,7 @@ class JobReads(JobEnds):
     """Jobs outside of a transaction."""
 
     def job(self, job_id: str) -> WholeJob | None:
-        """One whole job and who holds it."""
+        """Return a complete job with its lease."""
         found = self.read(WholeJob, "one_job", job_id=job_id) if self.can_hold(job_id) else []
         return found[0] if found else None
 

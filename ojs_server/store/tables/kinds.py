@@ -11,7 +11,7 @@ class KindWrites(Writing):
     """Kinds in a write transaction."""
 
     def save_kinds(self, kinds: Sequence[Kind]) -> None:
-        """Store kinds; one that exists keeps its type, and what the new one does not say."""
+        """Store kinds; an existing one keeps its type, and the members that the new one lacks."""
         ordered = sorted(kinds, key=lambda kind: (kind.room, kind.name))
         self.run_records("save_kinds", ordered)
 

@@ -11,11 +11,11 @@ class LeaseWrites(Writing):
     """Leases in a write transaction."""
 
     def insert_leases(self, leases: Sequence[Lease]) -> None:
-        """Note who holds the jobs that were just claimed."""
+        """Store the leases of jobs that were just claimed."""
         self.run_records("insert_leases", leases)
 
     def move_leases(self, queue: str, ids: Iterable[str]) -> None:
-        """Note another queue for leases of locked jobs. In place: a beat may wait for them."""
+        """Set the queue in leases of locked jobs, in place, as a BEAT may wait for these rows."""
         moved = list(ids)
         self.run_columns("move_leases", job_id=moved, queue=(queue,) * len(moved))
 

@@ -35,7 +35,7 @@ class LimitWrites(Writing):
         return {name for (name,) in self.all_ids("gated_keys", names)}
 
     def keep_taken(self, job_ids: Sequence[str]) -> None:
-        """Claimed jobs with a rate key start; until then they may be sent back."""
+        """Confirm claims of jobs with a rate key; until then they can be sent back."""
         self.run_columns("keep_taken", id=job_ids, started_at=(self.now,) * len(job_ids))
 
     def send_back(self, jobs: Sequence[tuple[str, bool]]) -> None:

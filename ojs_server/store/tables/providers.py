@@ -10,7 +10,7 @@ class ProviderWrites(Writing):
     """Providers in a write transaction."""
 
     def save_providers(self, providers: Sequence[Provider]) -> None:
-        """Store providers; one that exists keeps its moment, and becomes what the new one says."""
+        """Store or replace providers; existing ones keep their time of creation."""
         self.run_records("save_providers", sorted(providers, key=lambda one: one.id))
 
     def load_providers(self, ids: Iterable[str]) -> dict[str, Provider]:
@@ -22,21 +22,21 @@ class ProviderWrites(Writing):
         return self.read_ids(Provider, "load_providers_of", worker_ids)
 
     def delete_providers(self, ids: Sequence[str]) -> None:
-        """Forget providers, with what they answered."""
+        """Delete providers and their answers."""
         self.run_ids("delete_provider_results", ids)
         self.run_ids("delete_providers", ids)
 
     def load_provider_result(self, provider_id: str, request_hash: str) -> ProviderResult | None:
-        """Read what was asked of a provider, whose row is locked."""
+        """Return the last request to a provider, whose row is locked."""
         bound = {"provider_id": provider_id, "request_hash": request_hash}
         return next(iter(self.read(ProviderResult, "load_provider_result", **bound)), None)
 
     def save_provider_results(self, results: Sequence[ProviderResult]) -> None:
-        """Store or replace what was asked and answered."""
+        """Store or replace requests to providers and their answers."""
         self.run_records("save_provider_results", results)
 
     def prune_provider_results(self, limit: int) -> int:
-        """Remove what is over; answers how many."""
+        """Remove expired requests and answers; return their number."""
         return self.run("prune_provider_results", now=self.now, limit=limit)
 
 

@@ -113,7 +113,7 @@ class QueueReads(Statements):
         return _maintenance(self)
 
     def span(self, queue: str, after: str, size: int) -> Span | None:
-        """The jobs of a queue among the next `size` jobs after an id, whatever their queue."""
+        """Return the jobs of a queue among the next `size` jobs of all queues after an id."""
         last = self.all("span_end", after=after, span=size)[0][0]
         if last is None:
             return None

@@ -41,7 +41,7 @@ class SharingWrites(Writing):
         self._known(msgspec.structs.replace(self.sharing, tenants=tenants, tenancy=True))
 
     def delete_tenant(self, name: str) -> None:
-        """Forget what was set for a tenant."""
+        """Delete the settings of a tenant."""
         self.run("delete_tenant", name=name)
         tenants = {other: one for other, one in self.sharing.tenants.items() if other != name}
         self._known(msgspec.structs.replace(self.sharing, tenants=tenants))
@@ -113,7 +113,8 @@ class SharingReads(Statements):
         return sorted({kind for (kind,) in found})
 
     def queues_of_tenant(self, tenant: str) -> list[QueueCounts]:
-        """The queues in which a tenant has ever had jobs, each with what is its own."""
+        """Return the counters of all queues in which a tenant has had jobs, by the tenant's
+        names."""
         found = map(queue_of, self.read(QueueSums, "queues_of_tenant", tenant=tenant))
         return [
             msgspec.structs.replace(queue, name=unscoped(tenant, queue.name)) for queue in found

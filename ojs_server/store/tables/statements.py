@@ -134,7 +134,7 @@ class Writing(Statements):
         self._places = chain(range(base + 1, base + MAX_POSITIONS), _no_more())
 
     def position(self) -> int:
-        """The next place in commit order."""
+        """Return the next position in commit order."""
         return next(self._places)
 
     def positions(self, count: int) -> list[int]:

@@ -36,7 +36,7 @@ class WebhookWrites(LogSpans, Writing):
         self.update_records("update_webhooks", webhooks, "a webhook")
 
     def delete_webhooks(self, ids: Sequence[str]) -> None:
-        """Forget subscriptions; what waits for them is cancelled."""
+        """Delete subscriptions, and cancel their pending deliveries."""
         for webhook_id in ids:
             self.run("cancel_deliveries", webhook_id=webhook_id, now=self.now)
         self.run_ids("delete_webhooks", ids)
@@ -86,7 +86,7 @@ class WebhookReads(Statements):
     def deliveries(
         self, wanted: DeliveryFilter, limit: int, offset: int, after: Place | None
     ) -> DeliveryPage:
-        """Deliveries, newest first; `after` is the place where a page ended."""
+        """Return deliveries, newest first, after the position where the last page ended."""
         moment, last = after or _END
         if not self.can_hold(wanted.webhook_id, wanted.status, last):
             return DeliveryPage([], 0, False)

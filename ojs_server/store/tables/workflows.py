@@ -39,7 +39,7 @@ class WorkflowWrites(Writing):
         return {one.id: one for one in self.read_ids(Workflow, "look_at_workflows", ids)}
 
     def update_workflows(self, workflows: Sequence[Workflow]) -> None:
-        """Store what the last step made of locked workflows."""
+        """Store the new state of locked workflows."""
         self.update_records("update_workflows", workflows, "a workflow")
 
     def insert_workflow_jobs(self, jobs: Sequence[WorkflowJob]) -> None:
@@ -107,7 +107,7 @@ class WorkflowReads(Statements):
     def workflows(
         self, wanted: WorkflowFilter, limit: int, offset: int, after: Place | None
     ) -> WorkflowPage:
-        """Workflows, newest first; `after` is the place where a page ended."""
+        """Return workflows, newest first, after the position where the last page ended."""
         start, last = after or (None, None)
         bound = {"state": wanted.state, "type": wanted.kind, "workflow_name": wanted.name}
         lead = ""
