@@ -31,9 +31,9 @@ class Checkpoint(msgspec.Struct, frozen=True):
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """The last report of `attempt`, and when events last told of it. All but the value is JSON.
+    """The last progress report of `attempt`, and the time of the last event about it.
 
-    `checkpoint` may be of an earlier attempt.
+    All but the value is JSON. `checkpoint` may be of an earlier attempt.
     """
 
     job_id: str

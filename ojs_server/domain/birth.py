@@ -62,7 +62,7 @@ def likeness(draft: Draft, now: int, max_attempts: int | None = None) -> Job:
 
 
 def born(draft: Draft, like: Job, job_id: str, place: int) -> StoredJob:
-    """The job that a draft becomes: what others are like, and what is its own."""
+    """Return the job that a draft becomes, from the likeness that it shares with others."""
     args, meta = draft.args, draft.meta
     job = replace(like, id=job_id, seq=place, size=len(args) + len(meta) + len(like.spec))
     unique = draft.unique

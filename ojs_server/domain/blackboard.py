@@ -36,7 +36,7 @@ _STATUSES: Final = ("success", "completed", "failure", "failed")
 
 
 class Push(msgspec.Struct, frozen=True):
-    """A checked result: how it ended, and what is kept of it."""
+    """A checked result: the outcome of the job, and the data to keep."""
 
     data: Any
     acquires: list[Any] | dict[str, Any] | None
@@ -109,7 +109,7 @@ _OUTCOMES: Final[Mapping[str, str]] = {
 def parse_push(
     phase: Phase, status: str, result: object, error: object, acquires: object, updates: object
 ) -> Push:
-    """Check what a worker pushes, beside the schema of its block; None is what was not sent."""
+    """Check a worker's result in all but the schema of its block; None for members not sent."""
     word = status.lower()
     if word not in _STATUSES:
         allowed = ", ".join(_STATUSES)

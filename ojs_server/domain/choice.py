@@ -52,7 +52,7 @@ class _Shelf:
         )
 
     def put(self, one: Candidate) -> None:
-        """Add a job; jobs are added in the order in which they came."""
+        """Add a job; jobs are added in the order of their positions."""
         tenant = one.tenant or DEFAULT
         level = one.priority + self._tenants.get(tenant, _PLAIN).priority_boost
         self._levels[level][tenant].append(one)

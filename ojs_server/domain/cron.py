@@ -228,7 +228,7 @@ def _local_times(calendar: Calendar, after: datetime) -> Iterator[datetime]:
 
 
 def _dates(calendar: Calendar, start: date, years: int) -> Iterator[date]:
-    """The dates from `start` on, in order, for so many years."""
+    """Yield the dates from `start` on, in order, for a number of years."""
     for year in range(start.year, start.year + years):
         for month in calendar.months:
             if (year, month) < (start.year, start.month):

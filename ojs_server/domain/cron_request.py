@@ -99,10 +99,10 @@ def parse_name(value: object) -> str:
 def registered(
     changes: CronChanges, known: CronEntry | None, now: int, *, strict: bool
 ) -> CronEntry:
-    """The entry that a registration makes, or makes of one of the same name.
+    """Return the entry after a registration, which may replace one of the same name.
 
-    What is kept of a known one: its history, its beat unless the schedule changes, and whether
-    it is enabled unless the request says so.
+    Kept of an existing entry: its history, its next run unless the schedule changes, and whether it
+    is enabled unless the request sets that.
     """
     if changes.name is None:
         raise invalid("name", "is missing")

@@ -65,7 +65,7 @@ def error_type_of(job: Job) -> str | None:
 
 
 def parse_override(value: object) -> Override | None:
-    """Check what a retry is to change."""
+    """Check the changes that a retry asks for."""
     given = object_of("override", value)
     if given is None:
         return None

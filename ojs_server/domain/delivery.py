@@ -109,7 +109,7 @@ def tried(delivery: Delivery, reply: Reply, now: int) -> Delivery:
 
 
 def replayed(delivery: Delivery, now: int) -> Delivery:
-    """The delivery from its beginning, under the same id."""
+    """Return the delivery as it was at first, under the same id."""
     if delivery.status == Status.PENDING:
         raise Conflict(
             f"the delivery {delivery.id} has not ended; it is tried again by itself",

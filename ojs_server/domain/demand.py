@@ -94,7 +94,7 @@ def parse_runtime(field: str, given: object) -> tuple[str, ...]:
 
 
 def check_handlers(handlers: Iterable[HandlerTerms]) -> None:
-    """Check what a worker says of its handlers."""
+    """Check the handlers that a worker declares."""
     for place, handler in enumerate(handlers):
         if not JOB_TYPE.fullmatch(handler.type):
             raise invalid(f"handlers[{place}].type", "must be a job type, like email.send")

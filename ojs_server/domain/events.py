@@ -26,7 +26,7 @@ def enqueued(job: Job, unique_key: bytes | None = None) -> Event:
 
 
 def enqueued_alike(like: Job, ids: Sequence[str]) -> Sequence[Event]:
-    """Jobs wait that differ in nothing which is told but their ids."""
+    """Jobs became available that differ only in their ids."""
     if like.trace_id is not None or like.tenant is not None:
         told_too = {"priority": like.priority}
         return [_of(replace(like, id=job_id), "job.enqueued", told_too) for job_id in ids]
@@ -120,7 +120,7 @@ def buried(job: Job, fault: Fault) -> Event:
 
 
 def cancelled(job: Job) -> Event:
-    """Somebody called the job off."""
+    """The job was cancelled."""
     return _of(job, "job.cancelled", {"previous_state": job.state})
 
 
@@ -139,7 +139,7 @@ def revived(job: Job) -> Event:
 
 
 def removed(job: Job) -> Event:
-    """Somebody deleted a finished job."""
+    """A finished job was deleted."""
     kind = "dead_letter.deleted" if job.state == State.DISCARDED else "job.deleted"
     return _of(job, kind, {"total_attempts": job.attempt})
 
@@ -182,7 +182,7 @@ _TIMED_OUT: Final = {
 
 
 def timed_out(job: Job, fault: Fault) -> Event:
-    """One of the job's own limits is over; what becomes of the job is told by other events."""
+    """A time limit of the job was exceeded; other events tell its new state."""
     return _of(
         job,
         _TIMED_OUT[fault.timeout_kind or "execution"],
@@ -208,7 +208,7 @@ def extended(lease: Lease) -> Event:
 
 
 def checkpointed(job: Job, lease: Lease | None, checkpoint: Checkpoint) -> Event:
-    """The handler saved where it has come to; the state itself stays with the job."""
+    """The handler saved a checkpoint; the event does not carry its state."""
     return _of(
         job,
         "job.checkpointed",
@@ -298,7 +298,7 @@ def worker(kind: str, worker_id: str, **data: Any) -> Event:
 
 
 def job_types_changed(room: str) -> Event:
-    """Workers of a room have come or gone, and so what can be asked for there."""
+    """The workers of a room have changed, and with them its available jobs."""
     tenant, room = apart(room)
     told = {"room": room} if tenant is None else {"room": room, "tenant_id": tenant}
     return Event("job_types.changed", room, None, None, codec.encode(told))
@@ -310,7 +310,7 @@ def of_webhook(kind: str, webhook: Webhook) -> Event:
 
 
 def of_delivery(kind: str, delivery: Delivery) -> Event:
-    """`webhook.delivered`, `webhook.failed` or `webhook.dead`: what came of an attempt."""
+    """`webhook.delivered`, `webhook.failed` or `webhook.dead`: the result of an attempt."""
     told = {
         "delivery_id": delivery.id,
         "event_id": delivery.event_id,

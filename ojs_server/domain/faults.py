@@ -81,7 +81,7 @@ class Fault(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def _terms(self) -> dict[str, Any]:
-        """The details, where they ask for a retry in so many words; others are the handler's."""
+        """Return the details if they are options of a retry; others belong to the handler."""
         details = self.details or {}
         return details if details.get("action") == "retry" else {}
 

@@ -62,7 +62,7 @@ def args(body: Mapping[str, Any]) -> list[Any]:
 
 
 def object_of(field: str, value: object) -> dict[str, Any] | None:
-    """Check that what is given is an object; None when it is not given."""
+    """Check that a value is an object; None if it is absent."""
     if value is not None and not isinstance(value, dict):
         raise invalid(field, f"must be an object, not {kind_of(value)}")
     return value

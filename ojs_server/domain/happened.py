@@ -14,7 +14,7 @@ Labels = tuple[str, str | None, str | None, str | None]
 
 
 class AlikeEvents(Sequence[Event]):
-    """Events that differ in whom they tell of, each made when somebody looks at it."""
+    """Events that differ only in their job ids, each made on access."""
 
     __slots__ = ("like", "subjects")
 

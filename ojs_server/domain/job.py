@@ -82,7 +82,7 @@ class Job(msgspec.Struct, frozen=True, gc=False):
 
 
 class StoredJob(msgspec.Struct, frozen=True, gc=False):
-    """A whole job: the record, what its producer sent, and what its worker answered."""
+    """A complete job: the record, its arguments and metadata, and its result."""
 
     job: Job
     args: Json
@@ -117,7 +117,7 @@ class Lease(msgspec.Struct, frozen=True, gc=False):
 
 
 class Earlier(msgspec.Struct, frozen=True, gc=False):
-    """A delivery whose lease was lost, and who had it; its ACK may still complete the job."""
+    """A delivery whose lease was lost, and its worker; its ACK may still complete the job."""
 
     job_id: str
     attempt: int
@@ -144,7 +144,7 @@ class Event(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def data(self) -> bytes:
-        """All that it says, as JSON; what is about a job names that first."""
+        """Return the data of the event as JSON; events of jobs begin with the job's members."""
         if self.job_type is None or self.queue is None or self.type.startswith("cron."):
             return self.own
         about = encode({"job_id": self.subject, "job_type": self.job_type, "queue": self.queue})

@@ -118,9 +118,9 @@ def parse_filter(
     tenant: str | None = None,
     unique: bool = False,
 ) -> JobFilter:
-    """Check a filter; `states` are what it means where it names none.
+    """Check a filter; `states` are its default.
 
-    A member that is not known is always refused: passed over, it would widen what is meant.
+    An unknown member is always refused: ignoring it would make the filter match more jobs.
     """
     refuse_unknown(where, given, MEMBERS)
     queue = _text(given, "queue", where)
@@ -181,7 +181,7 @@ def _searched(given: Mapping[str, Any], where: str) -> str | None:
 
 
 def _type(given: Mapping[str, Any], where: str) -> tuple[str | None, str | None]:
-    """A type, or what it begins with where a `*` ends it."""
+    """Return an exact type, or the prefix before a trailing `*`."""
     value = _text(given, "type", where)
     if value is None:
         return None, None

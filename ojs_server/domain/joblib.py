@@ -84,7 +84,7 @@ def parse_category(value: str, allowed: tuple[str, ...]) -> str:
 
 
 def parse_full_name(text: str) -> FullName:
-    """Take a full name apart; what is none names no job."""
+    """Split a full name into its parts; an invalid one names no job."""
     parts = text.split(":", 2)
     if len(parts) != 3:
         raise unknown_job(text)

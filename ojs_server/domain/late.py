@@ -19,8 +19,10 @@ def earlier_of(job: Job, lease: Lease) -> Earlier | None:
 
 
 def meant(noted: Iterable[Earlier], worker_id: str | None, attempt: int | None) -> Earlier | None:
-    """The delivery that an ACK is about: the newest of this worker, or of any where it names none,
-    or the one whose attempt it names."""
+    """Return the delivery that an ACK is about.
+
+    It is the one of the attempt that the ACK names, else the newest of this worker, or of any.
+    """
     mine = [
         one
         for one in noted

@@ -81,7 +81,7 @@ def acknowledge(
 def acknowledge_late(
     job: Job, earlier: Earlier, *, result: bytes | None, now: int, keep: Retention
 ) -> Change:
-    """ACK by a worker whose lease was lost: its delivery completes the job, whoever has it now."""
+    """ACK by a worker whose lease was lost: completes the job, whichever worker holds it now."""
     require(job, "ack_late")
     done = msgspec.structs.replace(job, attempt=earlier.attempt, started_at=earlier.started_at)
     return _completed(job, done, earlier.worker_id, result, now, keep)
@@ -150,7 +150,7 @@ def _offered_again(job: Job, counted: Job, lease: Lease, fault: Fault, now: int)
 
 
 def cancel(job: Job, now: int, keep: Retention, lease: Lease | None = None) -> Change:
-    """CANCEL: immediate, also while a worker holds the job; its next BEAT is told."""
+    """CANCEL: immediate, even while a worker holds the job, which learns of it by its next BEAT."""
     require(job, "cancel")
     after = msgspec.structs.replace(
         job, state=State.CANCELLED, finished_at=now, due_at=now + keep.cancelled_ms
@@ -363,7 +363,7 @@ def _discard(
     *,
     dead_letter: bool,
 ) -> Change:
-    """The one way into `discarded`: the error noted behind those before, and a dead letter told."""
+    """Enter `discarded`, the only way to do so: append the error, and announce a dead letter."""
     noted = entry(fault, ended.attempt, now)
     after = msgspec.structs.replace(
         ended,

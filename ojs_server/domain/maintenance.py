@@ -12,7 +12,7 @@ MAX_REASON: Final = 1000
 
 
 class Maintenance(msgspec.Struct, frozen=True):
-    """One that is on: since when, why, and until when it is expected to last."""
+    """Maintenance that is on: its start, the reason, and its expected end."""
 
     since: int
     reason: str | None = None

@@ -35,5 +35,5 @@ CHAIN: Final = (
 
 
 def recorded(meta: Mapping[str, Any], request_id: str | None) -> Mapping[str, Any]:
-    """The `meta` of a job that such a request brings; what its producer said of it stays."""
+    """Return the `meta` of a job with the stages it passed; its producer's members stay."""
     return meta if request_id is None else {REQUEST_ID: request_id, **meta}

@@ -26,7 +26,7 @@ _STARVING: Final = frozenset({"enabled", "rotation_interval", "min_dispatch_rati
 
 
 class Starving(msgspec.Struct, frozen=True):
-    """After how long, and after how many turns of others, a queue's turn has come."""
+    """The bounds on a queue's waiting: the time, and the number of other queues' turns."""
 
     rotation_ms: int = 30_000
     least_share: float = 0.05

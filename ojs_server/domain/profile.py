@@ -166,7 +166,7 @@ _PLAIN: Final = (
 
 
 def adjusted(profile: Profile, given: Given) -> Profile:
-    """The profile under explicit settings; what is not set follows from what is."""
+    """Return the profile with explicit settings applied; the other values follow from them."""
     usual = profile.thresholds
     unreachable_ms = given.unreachable_ms or usual.unreachable_ms
     offline_ms = given.offline_ms or (

@@ -68,7 +68,7 @@ def advance(
 
 
 def restarted(before: Progress) -> Progress:
-    """The job starts over: its attempts are counted anew, so none of them has reported yet."""
+    """Return the progress of a job whose attempts are counted anew: none has reported yet."""
     return msgspec.structs.replace(before, attempt=0, value=None, message=None, data=None)
 
 

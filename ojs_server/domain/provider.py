@@ -33,7 +33,7 @@ ANSWERED: Final = "provider.answered"
 
 
 class Provider(msgspec.Struct, frozen=True):
-    """A provider of a room: the worker that answers, and of which type its answers are."""
+    """A provider of a room: its worker, and the type of its answers."""
 
     id: str
     room: str
@@ -106,7 +106,7 @@ def parse_part(field: str, value: str) -> str:
 
 
 def canonical_params(query: Mapping[str, str]) -> bytes:
-    """The parameters of a read as one text, whatever their order."""
+    """Return the parameters of a read as canonical text, independent of their order."""
     params = codec.canonical(dict(query))
     if len(params) > MAX_PARAMS:
         raise invalid("params", f"must not exceed {MAX_PARAMS} bytes")
@@ -114,7 +114,7 @@ def canonical_params(query: Mapping[str, str]) -> bytes:
 
 
 def hash_of(params: bytes) -> str:
-    """The name of a read, which is the same for the same parameters."""
+    """Return the hash of a read's parameters."""
     return hashlib.sha256(params).hexdigest()
 
 

@@ -58,7 +58,7 @@ class Bounds(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class QueueConfig(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One queue's settings; what is empty is left to the job or the server."""
+    """The settings of a queue; empty members are left to the job or the server."""
 
     policy: Policy = NO_LIMITS
     bounds: Bounds | None = None
@@ -126,7 +126,7 @@ def parse_limits(body: Mapping[str, Any], *, strict: bool, base: QueueConfig) ->
 
 
 def as_wire(config: QueueConfig) -> dict[str, Any]:
-    """The settings under all names that clients read; what is not set is null, or `*` for all."""
+    """Return the settings under all names that clients read; null if unset, or `*` for all."""
     bounds = config.bounds or Bounds()
     policy = config.policy
     return {

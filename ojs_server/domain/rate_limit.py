@@ -79,9 +79,9 @@ def place_of_retry(place: int, retry_priority: str) -> int:
 
 
 class RateLimit(msgspec.Struct, frozen=True):
-    """A job's own limit: its key, the policy, and what becomes of it while the key is closed.
+    """A job's own limit: its key, its policy, and the action while the limit is reached.
 
-    A tenant shares a `common` key with everybody; others it has for itself.
+    A `common` key is shared with all tenants; others are the tenant's own.
     """
 
     key: str
@@ -168,7 +168,7 @@ def parse_policy(field: str, given: Mapping[str, Any]) -> Policy:
 
 
 def parse_window(field: str, value: object, beside: object = None) -> Window | None:
-    """Check so many in a period, which may stand beside the number."""
+    """Parse a number of starts and its period, which may be a member beside it."""
     if value is None:
         return None
     where = field

@@ -33,7 +33,7 @@ _known = msgspec.json.Decoder(_Known)
 
 
 def realtime(event: Event, at: int) -> tuple[str, bytes]:
-    """The name and data of an event in this form; what moves no job keeps its name."""
+    """Return the name and data of an event in this form; events of no state keep their names."""
     move = _MOVES.get(event.type)
     if move is None:
         moment = codec.encode(format_timestamp(at))

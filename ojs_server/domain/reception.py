@@ -29,14 +29,14 @@ from ojs_server.domain.workers import (
 
 
 class Withheld(msgspec.Struct, frozen=True):
-    """Why a worker is handed nothing: what it should be, or what is seen of it."""
+    """The reason why a worker gets no jobs: its state or presence, and the required one."""
 
     state: WorkerState | None = None
     presence: Presence | None = None
 
 
 def refusal(worker: Worker, profile: Profile) -> Conflict | None:
-    """Why the FETCH of a worker is refused; None where it is not."""
+    """Return the error for a FETCH of this worker; None if it is not refused."""
     if worker.died and not profile.gates_fetch:
         return None
     if worker.gone_at is None and not _is_deleted(worker, profile):
@@ -61,7 +61,7 @@ def refusal(worker: Worker, profile: Profile) -> Conflict | None:
 
 
 def withheld(worker: Worker, now: int, profile: Profile) -> Withheld | None:
-    """Why a worker that is there is handed nothing; None where it is served."""
+    """Return the reason why a worker gets no jobs; None if it is served."""
     seen = presence(worker, now, profile.thresholds) if profile.gates_fetch else Presence.ONLINE
     if may_fetch(worker) and seen is Presence.ONLINE:
         return None
@@ -72,8 +72,7 @@ def withheld(worker: Worker, now: int, profile: Profile) -> Withheld | None:
 
 
 def is_final(worker: Worker, profile: Profile) -> bool:
-    """Tell whether a worker was deleted for good, so that only a new one can follow. One that was
-    declared dead can come back."""
+    """True if a worker was deleted for good; one that was declared dead can come back."""
     return profile.final_deletion and worker.deleted_at is not None and not worker.died
 
 

@@ -74,7 +74,7 @@ DEFAULT: Final = RetryPolicy()
 
 
 def parse_policy(given: object) -> RetryPolicy:
-    """Check a policy field by field; what is absent keeps its default."""
+    """Check a policy field by field; absent fields keep their defaults."""
     if given is None:
         return DEFAULT
     if not isinstance(given, dict):

@@ -77,7 +77,7 @@ def _part(field: str, value: object) -> str:
 def parse_kind(
     room: str, name: object, category: object, schema: bytes | None, tenant: str | None = None
 ) -> Kind:
-    """The job that a worker registers in a room; each tenant has rooms of its own."""
+    """Return the job that a worker registers in a room; each tenant has rooms of its own."""
     whole = _part("name", name)
     if category is not None:
         whole = f"{_part('category', category)}:{whole}"
@@ -110,7 +110,7 @@ class TaskNames(NamedTuple):
 
 
 def names_of(job: Job, meta: bytes) -> TaskNames | None:
-    """The room and the job of a task; None where it was enqueued as a plain job."""
+    """Return the room and the job name of a task; None if it was enqueued as a plain job."""
     found = _named.decode(meta)
     room, name, home = found.get(ROOM), found.get(JOB), found.get(HOME, found.get(ROOM))
     if (

@@ -25,7 +25,7 @@ _MEMBERS: Final = frozenset({"type", "rules", "auto_rollback"})
 
 
 class Share(msgspec.Struct, frozen=True):
-    """A version as it was written, and its part of the jobs beside the others' weights."""
+    """A version as written, and its weight among the versions of the type."""
 
     version: int | str
     weight: int
@@ -41,7 +41,7 @@ Routings = Mapping[str, Routing]
 
 
 def parse_routing(body: Mapping[str, Any]) -> Routing:
-    """Check the shares of a type; a member that is not known would be a rule that nobody keeps."""
+    """Check the shares of a type; unknown members are refused, as they would be ignored rules."""
     refuse_unknown("", body, _MEMBERS)
     if body.get("auto_rollback") is not None:
         raise Unsupported(
@@ -74,7 +74,7 @@ def _share(field: str, given: object) -> Share:
 
 
 def routed(routings: Routings, rota: Rota, draft: Draft) -> Draft:
-    """The draft with the version whose turn it is, where it asks for none."""
+    """Return the draft with the version that is next by the shares, if it names none."""
     routing = routings.get(draft.type)
     if routing is None or draft.shape.version is not None:
         return draft

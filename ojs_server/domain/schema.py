@@ -123,7 +123,7 @@ def compatible_with(given: Mapping[str, Any]) -> tuple[Version, ...]:
 
 
 def neighbours(marks: Sequence[SchemaMark], version: Version) -> tuple[Version | None, ...]:
-    """The versions just below and just above one with the same major number; marks newest first."""
+    """Return the next lower and higher version of the same major number; marks are newest first."""
     kin = [mark.version for mark in marks if mark.version.major == version.major]
     below = next((one for one in kin if one < version), None)
     above = next((one for one in reversed(kin) if one > version), None)

@@ -50,7 +50,7 @@ class Shape(msgspec.Struct, frozen=True):
 
 
 def shape_of(shared: dict[str, Any], *, strict: bool = False) -> Shape:
-    """Check all of a request but what is its own, which is left out already."""
+    """Check a request without the job's own members, which were removed before."""
     text = codec.encode(shared)
     return _remembered(text, strict) if len(text) <= _MAX_TEXT else _check(shared, strict)
 
@@ -108,7 +108,7 @@ def _check(body: dict[str, Any], strict: bool) -> Shape:
 
 
 def _with_version(body: dict[str, Any]) -> dict[str, Any]:
-    """The request with what a type like `email.send@2.0` says of the version as a member."""
+    """Return the request with the version of a type such as `email.send@2.0` as a member."""
     named = body.get("type")
     if not isinstance(named, str) or "@" not in named or len(named) > MAX_NAME:
         return body

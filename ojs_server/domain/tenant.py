@@ -95,7 +95,7 @@ def unscoped(tenant: str | None, name: str) -> str:
 
 
 def apart(name: str) -> tuple[str | None, str]:
-    """Whose a thing is by its name, and what its tenant calls it; for names without a slash."""
+    """Split a name into its tenant and the tenant's own name; only for names without a slash."""
     tenant, _, own = name.rpartition(BETWEEN)
     return tenant or None, own
 

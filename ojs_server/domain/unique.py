@@ -50,7 +50,7 @@ class UniquePolicy(msgspec.Struct, frozen=True):
     period_ms: int | None = None
 
     def as_wire(self) -> dict[str, Any]:
-        """The policy in its one spelling, without what was left to the defaults."""
+        """Return the policy in canonical form, without defaults."""
         period = None if self.period_ms is None else format_duration(self.period_ms)
         wire: dict[str, Any] = {"keys": self.keys, "on_conflict": self.on_conflict}
         rest = {
@@ -82,7 +82,7 @@ class Unique(msgspec.Struct, frozen=True):
         )
 
     def refusal(self, existing: Job, index: int | None) -> Duplicate:
-        """The answer of `reject`; `index` is the place of the new job in its batch."""
+        """Return the error of `reject`; `index` is the new job's index in its batch."""
         where = "" if index is None else f"jobs[{index}]: "
         return Duplicate(
             f"{where}job {existing.id} is the same by the unique policy, and is {existing.state}",
@@ -95,7 +95,7 @@ class Unique(msgspec.Struct, frozen=True):
         )
 
     def refusal_within(self, index: int, existing: int) -> Duplicate:
-        """The answer to a batch that holds the same job twice."""
+        """Return the error for a batch that contains the same job twice."""
         return Duplicate(
             f"jobs[{index}] is the same as jobs[{existing}] by its unique policy",
             details={
@@ -117,7 +117,7 @@ def unique_of(
     meta: Mapping[str, Any],
     version: Version | None = None,
 ) -> Unique:
-    """Fingerprint what a policy chooses; type, version and tenant are always among it."""
+    """Compute the fingerprint that a policy asks for; it always covers type, version and tenant."""
     chosen: dict[str, Any] = {"type": job_type}
     if version is not None:
         chosen["version"] = str(version)

@@ -37,7 +37,7 @@ OWN: Final = frozenset({"id", "meta"})
 
 
 class Draft(msgspec.Struct, frozen=True, gc=False):
-    """A checked enqueue: its shape, which it shares with others, and what is its own."""
+    """A checked enqueue: its shape, which others may share, and its own members."""
 
     shape: Shape
     args: bytes
@@ -128,7 +128,7 @@ def _meta_of(
 
 
 def configured(draft: Draft, config: QueueConfig) -> Draft:
-    """The draft under its queue's retry policy, if it has none of its own."""
+    """Return the draft with its queue's retry policy, if it has none of its own."""
     if config.retry is None:
         return draft
     spec = codec.decode(draft.shape.spec)

@@ -65,7 +65,7 @@ def chosen(variables: Mapping[str, Any], names: Collection[str]) -> Mapping[str,
 
 
 def with_variables(stored: StoredJob, more: Mapping[str, Any] | None) -> StoredJob:
-    """The job with these variables merged into its own."""
+    """Return the job with these variables merged into its own."""
     if not more:
         return stored
     given: list[Any] = codec.decode(stored.args)

@@ -78,7 +78,7 @@ def parse_secret(value: object) -> str | None:
 
 
 def subscribed(changes: WebhookChanges, webhook_id: str, secret: str, now: int) -> Webhook:
-    """The subscription that a request makes; where it begins is said later."""
+    """Return the subscription that a request makes; its start in the log is set later."""
     if changes.url is None:
         raise invalid("url", "is missing")
     if changes.events is None:

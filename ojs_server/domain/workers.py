@@ -76,7 +76,7 @@ class Worker(msgspec.Struct, frozen=True):
 
     @property
     def lacks_session(self) -> bool:
-        """Tell whether nothing was heard of the worker since it lost its session."""
+        """True if the worker was not heard of since it lost its session."""
         if self.dropped_at is None or self.alive_at is None:
             return False
         return self.dropped_at >= self.alive_at
@@ -154,7 +154,7 @@ def parse_reported(state: str | None, *, shutdown: bool = False) -> tuple[Worker
 def directed_state(
     reported: WorkerState, directive: str | None, test_directives: Iterable[str] = ()
 ) -> WorkerState:
-    """The `state` of a BEAT's answer: the furthest of what is asked and what is reported.
+    """Return the `state` of a BEAT's answer: the furthest of the requested and the reported one.
 
     Only an operator's explicit resume answers `running` to a quiet worker.
     """

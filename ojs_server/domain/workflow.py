@@ -50,7 +50,7 @@ def start(plan: Plan) -> Effects:
 
 
 def advance(plan: Plan, progress: Progress, node: int, outcome: Outcome) -> Effects:
-    """One of the jobs has ended for good. Saying so again changes nothing.
+    """Apply the end of a job; repeating it changes nothing.
 
     In a workflow that was cancelled the end is recorded, and nothing follows from it.
     """
@@ -97,7 +97,7 @@ def outcome_of(state: str) -> Outcome:
 
 
 def tally(plan: Plan, progress: Progress) -> Tally:
-    """The counts that answers and events show."""
+    """Count the steps by state, for answers and events."""
     states = [progress.nodes[member] for member in plan.root.members]
     return Tally(
         total=len(states),
@@ -134,7 +134,7 @@ def hands_on(plan: Plan, progress: Progress) -> bool:
 
 
 class _Run:
-    """One step on its way: the states it changes and what it has found to do."""
+    """A step in progress: the states it has changed, and its effects."""
 
     def __init__(self, plan: Plan, states: list[NodeState]) -> None:
         self.states = states
@@ -199,7 +199,7 @@ class _Run:
         self._ended.append(index)
 
     def _follow(self, ended: int, scope: int) -> None:
-        """Decide on what waited for this node, and on the definition around it."""
+        """Decide on the nodes that waited for this one, and on the enclosing definition."""
         for part in self._waiters(scope).get(ended, ()):
             if self.states[part] is not NodeState.WAITING:
                 continue

@@ -127,7 +127,7 @@ class _Reader:
         self._problems: list[dict[str, str]] = []
 
     def read(self, body: Mapping[str, Any]) -> None:
-        """Read it all, or raise what is wrong with it."""
+        """Parse the whole request, or raise its first error."""
         self._definition(0, body, "", 1, _NOTHING)
         _refuse_all(self._problems)
 
@@ -222,7 +222,7 @@ def _inherited(shape: Shape, defaults: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _job(body: object, defaults: Mapping[str, Any]) -> object:
-    """The enqueue request that a member stands for: without its place, with its defaults."""
+    """Return the enqueue request of a member: without its place in the workflow, with defaults."""
     if not isinstance(body, dict):
         return body
     job = {name: value for name, value in body.items() if name not in ("id", "depends_on")}

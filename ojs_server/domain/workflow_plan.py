@@ -19,7 +19,7 @@ import msgspec
 
 
 class Kind(StrEnum):
-    """The forms of a definition; `dag` is the one whose steps name what they depend on."""
+    """The forms of a definition; `dag` is the one whose steps name their dependencies."""
 
     CHAIN = "chain"
     GROUP = "group"
@@ -88,7 +88,7 @@ class Node(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """The whole tree without what the jobs carry, so that it is cheap to keep and to read."""
+    """The tree of nodes without the data of the jobs, which keeps it cheap to store and read."""
 
     nodes: tuple[Node, ...]
 

@@ -28,9 +28,9 @@ class Workflow(msgspec.Struct, frozen=True):
 
 
 class WorkflowJob(msgspec.Struct, frozen=True):
-    """A node that is a job: the request while it waits, then its job, then what came of it.
+    """A node that is a job: its request while it waits, then the job's id and outcome.
 
-    `result` is kept while another job of the workflow may still be given it.
+    `result` is kept while another job of the workflow may still get it.
     """
 
     workflow_id: str
@@ -52,7 +52,7 @@ class WaitingJob(msgspec.Struct, frozen=True):
 
 
 class MemberJob(msgspec.Struct, frozen=True):
-    """A job of a workflow as it is shown; its own record may be gone already."""
+    """A job of a workflow as it is shown; its own record may have been removed already."""
 
     node: int
     job_id: str
@@ -113,7 +113,7 @@ def begun(
 
 
 def moved(workflow: Workflow, progress: Progress, now: int, keep_ms: int) -> Workflow:
-    """The workflow after a step; the last one says until when it is kept."""
+    """Return the workflow after a step; the last step sets the end of its retention."""
     ends = workflow.finished_at is None and progress.state is not WorkflowState.RUNNING
     return msgspec.structs.replace(
         workflow,

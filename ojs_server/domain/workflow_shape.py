@@ -37,7 +37,7 @@ class Member(msgspec.Struct, frozen=True):
 
 
 class Shape(msgspec.Struct, frozen=True):
-    """One definition; what is nested in its members has not been read yet."""
+    """One definition; nested definitions in its members are not parsed yet."""
 
     kind: Kind
     members: tuple[Member, ...]
@@ -45,7 +45,7 @@ class Shape(msgspec.Struct, frozen=True):
 
 
 def refuse(path: str, message: str) -> InvalidRequest:
-    """An error about one place of a workflow; the empty path is the whole."""
+    """Return an error about a path in a workflow; the empty path is the whole request."""
     return InvalidRequest(
         f"`{path}` {message}" if path else f"the workflow {message}",
         details={"validation_errors": [{"path": path, "message": message}]},
@@ -54,7 +54,7 @@ def refuse(path: str, message: str) -> InvalidRequest:
 
 
 def inside(path: str, member: str) -> str:
-    """The path of a member of what stands at `path`."""
+    """Return the path of a member of the value at `path`."""
     return f"{path}.{member}" if path else member
 
 
@@ -74,7 +74,7 @@ def is_definition(body: object) -> bool:
 
 
 def kind_of_form(body: Mapping[str, Any], path: str) -> Kind:
-    """The form of a definition; without `type` its steps say what they depend on."""
+    """Return the form of a definition; without `type` its steps name their dependencies."""
     given = kind_in(body)
     if given is None:
         return Kind.DAG
