@@ -225,8 +225,7 @@ def _configured(
 
 
 def _bounded(work: Work, judged: dict[int, Judged | OjsError]) -> dict[int, Pressure]:
-    """Refuse requests beyond queue bounds and tenant quotas; return the fill level of bounded
-    queues."""
+    """Refuse requests beyond bounds and quotas; return the fill levels of bounded queues."""
     if not work.tx.configs and not work.tx.sharing.tenants:
         return {}
     asking = {
