@@ -142,8 +142,7 @@ class Tx(
 
     @abstractmethod
     def open_gates(self, wanted: Mapping[str, int]) -> list[Opened]:
-        """Let claims see the next waiting jobs of each queue and type, up to a number for each
-        key."""
+        """Let claims see the next waiting jobs of each queue and type, up to a number per key."""
 
     @abstractmethod
     def announce(self, queues: Mapping[str, int]) -> None:

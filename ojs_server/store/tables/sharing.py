@@ -113,8 +113,7 @@ class SharingReads(Statements):
         return sorted({kind for (kind,) in found})
 
     def queues_of_tenant(self, tenant: str) -> list[QueueCounts]:
-        """Return the counters of all queues in which a tenant has had jobs, by the tenant's
-        names."""
+        """Return the counters of all queues in which a tenant has had jobs, by its own names."""
         found = map(queue_of, self.read(QueueSums, "queues_of_tenant", tenant=tenant))
         return [
             msgspec.structs.replace(queue, name=unscoped(tenant, queue.name)) for queue in found

@@ -17,8 +17,7 @@ class StatisticsWrites(Writing):
     sharing: Sharing
 
     def count_happenings(self, upto: int, last: int) -> None:
-        """Add the events of a part of the log to the statistics, under the lock of their
-        counter."""
+        """Add the events of a part of the log to the statistics, under the lock of the counter."""
         sums = by_steps(self._happenings("what_happened", upto, last))
         if self.sharing.tenancy:
             of_tenants = self._happenings("what_tenants_did", upto, last)
