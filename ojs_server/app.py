@@ -70,7 +70,7 @@ class Server:
         self.ports = Ports()
 
     def begin_stop(self) -> None:
-        """Answer everybody who waits; called as soon as the process is asked to end."""
+        """Answer all waiting requests; called as soon as the process is asked to end."""
         self._lifetime.stopping = True
         self.engine.wakeups.close()
         self.engine.endings.close()
@@ -82,7 +82,7 @@ class Server:
         return self._dispatcher.take(exchange, body)
 
     def _heard(self, queues: Mapping[str, int] | None) -> None:
-        """Another node has made jobs available; None when nobody knows where."""
+        """Wake fetches for another node's jobs; None if their queues are unknown."""
         if queues is None:
             self.engine.wakeups.wake_all()
             self.engine.rooms.wake_all()

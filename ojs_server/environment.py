@@ -39,14 +39,14 @@ class Inbox(Protocol[Taken]):
         """Have one more done."""
 
     def close(self) -> None:
-        """Wait until all are done; there are no more."""
+        """Accept no more items, and wait until all are done."""
 
 
 class Threads(Protocol):
     """A way to have things done beside the event loop."""
 
     def executor(self, most: int, name: str) -> Executor:
-        """Make an executor that does so many things at a time."""
+        """Make an executor with a number of threads."""
 
     def inbox(self, name: str, do: Callable[[Item], None]) -> Inbox[Item]:
         """Make an inbox; `do` must not raise."""
@@ -76,7 +76,7 @@ class Environment(msgspec.Struct, frozen=True):
 
 
 class ThreadInbox(Generic[Item]):
-    """An inbox with a thread of its own. It is a daemon: one that hangs keeps no process alive."""
+    """An inbox with its own thread. It is a daemon: if it hangs, the process can still end."""
 
     def __init__(self, name: str, do: Callable[[Item], None]) -> None:
         # None is the end, so that items stand in a tuple.
@@ -90,7 +90,7 @@ class ThreadInbox(Generic[Item]):
         self._items.put((item,))
 
     def close(self) -> None:
-        """Wait until all are done; there are no more."""
+        """Accept no more items, and wait until all are done."""
         self._items.put(None)
         self._thread.join()
 
@@ -105,11 +105,11 @@ class MachineThreads:
     """Threads of the operating system."""
 
     def executor(self, most: int, name: str) -> Executor:
-        """Make an executor that does so many things at a time."""
+        """Make an executor with a number of threads."""
         return ThreadPoolExecutor(most, thread_name_prefix=name)
 
     def inbox(self, name: str, do: Callable[[Item], None]) -> Inbox[Item]:
-        """Make an inbox with a thread of its own."""
+        """Make an inbox with its own thread."""
         return ThreadInbox(name, do)
 
 

@@ -57,7 +57,7 @@ _rejected: Final = msgspec.json.Decoder(_Rejected)
 
 
 class Bounded(Generic[Label]):
-    """The values that a label may have: the first so many, and one for all others."""
+    """The values of a label: the first ones up to a maximum, and one for all others."""
 
     def __init__(self, other: Label) -> None:
         self._known: set[Label] = set()
@@ -131,7 +131,7 @@ class JobMetrics:
             self._look_at(events.of(_LOOKED_AT))
 
     def _look_at(self, events: Iterable[Event]) -> None:
-        """Measure what each of these says by itself."""
+        """Observe the durations that these events carry."""
         for event in events:
             pair = self._pair(event.queue, event.job_type)
             if event.took_ms is not None:

@@ -25,7 +25,7 @@ _PRESENCES = {f"worker.{presence}": str(presence) for presence in Presence}
 
 
 class Metrics:
-    """One node's registry; nothing is global, so that two servers fit into one process."""
+    """The metrics registry of one node; not global, so that two servers fit into one process."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
@@ -158,7 +158,7 @@ class Metrics:
             self._depth.labels(queue, state).set(count)
 
     def observe_tenants(self, depth: Mapping[str, Mapping[str, int]]) -> None:
-        """The depth of every tenant, as of now; those beyond so many together."""
+        """Set the depth of each tenant; those beyond a maximum are summed up."""
         self._tenants.clear()
         for place, name in enumerate(sorted(depth)):
             label = name if place < MAX_SERIES else OTHERS

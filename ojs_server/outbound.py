@@ -54,7 +54,7 @@ class Outbound:
         self._poster: Poster | None = None
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
-        """One attempt, within the time limit; whatever goes wrong is a reply, too."""
+        """Make one attempt within the time limit; a failure is returned as a reply, too."""
         started = self._environment.monotonic()
         answer: int | None = None
         error: str | None = None
@@ -112,7 +112,7 @@ class Outbound:
 
 
 def message_of(webhook: Webhook, delivery: Delivery, now: int) -> tuple[dict[str, str], bytes]:
-    """An event in the form that its target wants, and what stands beside it."""
+    """Return the body and headers of an event in the format that its target wants."""
     timestamp, body, media_type = now // 1000, delivery.body, "application/json"
     if wish_of(webhook).format is Format.CLOUD_EVENTS:
         body, media_type = cloud_event(body), MEDIA_TYPE

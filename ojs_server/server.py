@@ -111,8 +111,10 @@ def serve(
     on_start: Callable[[], None],
     beside: "GrpcServer | None" = None,
 ) -> int:
-    """Serve HTTP, and gRPC where there is something `beside`, until a signal; 0 after a clean stop,
-    1 when it could not start or was cut short."""
+    """Serve HTTP and the servers `beside` it until a signal.
+
+    Return 0 after a clean stop, 1 if the start failed or the stop was forced.
+    """
     most = most_connections(
         settings.max_connections, raised_limit(), others=settings.webhook_concurrency
     )

@@ -32,7 +32,7 @@ DEFAULT_DATABASE: Final = "ojs.db"
 
 
 class SettingError(ValueError):
-    """A setting that cannot be; the message names it and what is allowed."""
+    """A setting has an invalid value; the message names it and the allowed values."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,7 +107,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Setting(msgspec.Struct, frozen=True):
-    """One setting's name outside: its flag, variable and what it is for."""
+    """A setting's flag, environment variable and help text."""
 
     name: str
     kind: Literal[
@@ -384,7 +384,7 @@ _NO_MIGRATE: Final = Setting("no_migrate", "flag", "", variable=NO_MIGRATE_ENV)
 
 
 def load_settings(flags: Mapping[str, Any], environ: Mapping[str, str] = os.environ) -> Settings:
-    """Merge all sources; `flags` holds what was given on the command line, by name."""
+    """Merge all sources; `flags` holds the values of the command line by name."""
     config = flags.get("config") or environ.get(CONFIG_ENV)
     file = _read_file(Path(config)) if config else {}
     values: dict[str, Any] = {}

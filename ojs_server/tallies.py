@@ -31,7 +31,7 @@ class Tally(Collector):
         registry.register(self)
 
     def add(self, labels: Labels, count: int = 1) -> None:
-        """It has happened so often."""
+        """Add to the count."""
         self._counts[labels] += count
 
     def collect(self) -> Iterator[CounterMetricFamily]:
@@ -64,7 +64,7 @@ class Times(Collector):
         registry.register(self)
 
     def observe(self, labels: Labels, seconds: float) -> None:
-        """It took so long."""
+        """Add a duration."""
         taken = self._taken[labels]
         taken.append(seconds)
         if len(taken) == MOST_TAKEN:

@@ -79,7 +79,7 @@ class Deliver:
         self._wake.set()
 
     async def run(self) -> None:
-        """Until cancelled; attempts that are on are broken off, and made again by another node."""
+        """Run until cancelled; interrupted attempts are made again by another node."""
         try:
             while True:
                 try:
@@ -93,7 +93,7 @@ class Deliver:
             await self._break_off()
 
     async def round(self) -> float:
-        """Do what there is to do; answers how many seconds may pass until the next round."""
+        """Do all due work; return the seconds until the next round."""
         self._wake.clear()
         loads, now = await self._engine.read(
             lambda reader: (reader.webhook_loads(MAX_WAITING), reader.now())
@@ -109,12 +109,12 @@ class Deliver:
         return SLOW_POLL_S if due is None else max(0.0, min(SLOW_POLL_S, (due - now) / 1000))
 
     async def idle(self) -> None:
-        """Until no attempt is on."""
+        """Wait until no attempt is running."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 
     async def _spread(self, loads: list[WebhookLoad]) -> bool:
-        """Make deliveries of what the log has; whether there is more at once."""
+        """Create deliveries for new events; return True if there may be more at once."""
         groups: dict[int, list[Webhook]] = defaultdict(list)
         for load in loads:
             if load.waiting < MAX_WAITING:

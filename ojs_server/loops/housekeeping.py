@@ -37,7 +37,7 @@ class Housekeeping:
     """One node's sweeper."""
 
     def __init__(self, engine: Engine, stopwatch: Clock, *, shared: bool) -> None:
-        """`shared` says that other nodes may write to the same store."""
+        """`shared` is true if other nodes may write to the same store."""
         self._engine = engine
         self._stopwatch = stopwatch
         self._shared = shared
@@ -59,7 +59,7 @@ class Housekeeping:
         return self._pruned_at and self._pruned_at + PRUNE_EVERY_MS
 
     def nudge(self) -> None:
-        """Look around now: somebody has begun to wait for jobs."""
+        """Start a round now, as a fetch has begun to wait for jobs."""
         self._wake.set()
 
     def expect(self, moment: int) -> None:
@@ -69,7 +69,7 @@ class Housekeeping:
             self._wake.set()
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         while True:
             try:
                 pause = await self._round()
@@ -85,7 +85,7 @@ class Housekeeping:
             await at_most(self._wake.wait(), pause)
 
     async def _round(self) -> float:
-        """Do what is due; answers how many seconds may pass until the next round."""
+        """Do all due work; return the seconds until the next round."""
         self._wake.clear()
         # What is announced from here on may be missing in what is read below.
         self._expected = _NEVER

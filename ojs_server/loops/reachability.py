@@ -7,11 +7,10 @@ GAP_MS: Final = 2_000
 
 
 class Reachability:
-    """Judges silence only over time in which it could have been heard.
+    """Tells since when heartbeats could arrive and be stored without interruption.
 
-    After a start, a stall of this process or an absence of the store, nobody's heartbeats
-    could arrive, and while the store refused them they could not be written; `since` then starts
-    anew, and leases are judged from there.
+    After a start, a stall of this process, or an absence of the store, no heartbeat could arrive or
+    be stored; `since` then starts anew, and leases are judged from there.
     """
 
     def __init__(self) -> None:
@@ -21,9 +20,9 @@ class Reachability:
         self.since = 0
 
     def observe(self, store_now: int, stopwatch: int, unheard: int | None = None) -> int:
-        """The store answered; returns the moment since which all workers were heard.
+        """Note that the store answered; return the time since which all workers could be heard.
 
-        `unheard` is how often they were refused so far, said once the store takes changes.
+        `unheard` is the number of refused heartbeats so far, given once the store takes changes.
         """
         unheard = self._unheard if unheard is None else unheard
         if (

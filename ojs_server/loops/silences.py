@@ -13,11 +13,11 @@ class Ending(Protocol):
     """A store that can end silent transactions."""
 
     async def end_silent_transactions(self) -> int:
-        """End those that have lasted for too long; answers how many."""
+        """End the transactions that have been silent too long; return their number."""
 
 
 async def watch_silences(engine: Ending) -> None:
-    """Look once a second, until cancelled."""
+    """Check once a second until cancelled."""
     while True:
         with suppress(Unavailable):  # whoever needs the store says so
             await engine.end_silent_transactions()
