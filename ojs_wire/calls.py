@@ -93,7 +93,7 @@ class ProgressRequest(msgspec.Struct):
 
 
 class CheckpointRequest(msgspec.Struct):
-    """The state of a job, any JSON, and what its handler notes of it."""
+    """A checkpoint of a job: any JSON, and the handler's notes on it."""
 
     state: Any
     step_index: Annotated[int, Meta(ge=0, le=2**53)] | None = None
@@ -233,7 +233,7 @@ class PayloadRequest(msgspec.Struct):
 
 
 class StatusRequest(msgspec.Struct):
-    """A client of the job manager says what a task is."""
+    """A job manager client's report on the status of a task."""
 
     status: str
     error: str | None = None
@@ -330,7 +330,7 @@ class BatchRequest(msgspec.Struct):
 
 
 class BulkEnqueueRequest(msgspec.Struct):
-    """Many jobs, each on its own or all together."""
+    """Many jobs, enqueued independently or all together."""
 
     jobs: Any = None
     atomicity: Any = None
@@ -464,7 +464,7 @@ class EmptyRequest(msgspec.Struct):
 
 
 class WebhookRequest(msgspec.Struct):
-    """A subscription to a webhook, or a change of one. What each member may hold is said later."""
+    """A webhook subscription, or a change of one. Its members are checked later."""
 
     url: Any = None
     events: Any = None
@@ -476,7 +476,7 @@ class WebhookRequest(msgspec.Struct):
 
 
 class SchemaRequest(msgspec.Struct):
-    """A schema to be registered, in all spellings. What each member may hold is said later."""
+    """A schema to register, in all spellings. Its members are checked later."""
 
     type: Any = None
     job_type: Any = None
@@ -497,6 +497,6 @@ class SchemaTrial(msgspec.Struct):
 
 
 class SecretRequest(msgspec.Struct):
-    """A new secret, where the client has one of its own."""
+    """A new secret, if the client chooses its own."""
 
     secret: Any = None

@@ -22,7 +22,7 @@ Json: TypeAlias = Annotated[bytes, "JSON"]
 
 
 class MalformedJSON(ValueError):
-    """The text is not JSON that OJS can carry; the message says what is wrong."""
+    """The text is not JSON that OJS can carry; the message tells why."""
 
 
 def texts(values: Sequence[object]) -> list[bytes]:

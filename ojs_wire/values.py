@@ -49,7 +49,7 @@ def uuid7(now: int, random_bits: RandomBits) -> str:
 
 
 class RisingIds:
-    """Makes UUIDv7s of which those of one millisecond rise too, so that lists keep their order."""
+    """Generates UUIDv7s that ascend even within a millisecond, so that lists keep their order."""
 
     def __init__(self, random_bits: RandomBits) -> None:
         self._random_bits = random_bits
@@ -107,7 +107,7 @@ def _rest_of_uuid7(bits: int) -> str:
 
 
 def position_uuid(moment: int, position: int) -> str:
-    """A UUIDv7 that carries a 64-bit position, so that the id alone finds the place again."""
+    """Return a UUIDv7 that carries a 64-bit position, which can be read back from it."""
     return _moment_text(moment) + _rest_of_uuid7(position)
 
 
