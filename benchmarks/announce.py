@@ -52,7 +52,7 @@ class Poller:
 
 
 async def joined(client: httpx.AsyncClient) -> tuple[Poller, str]:
-    """A worker that hears of the tasks of a job, and the path where they are submitted."""
+    """Join a worker that is announced tasks of a job; return it and the path to submit tasks."""
     body = {"category": "modifiers", "name": "Turn", "schema": {}}
     made = (await client.put(f"{BASE}/rooms/{ROOM}/jobs", json=body)).raise_for_status().json()
     opening = (await client.get("/socket.io/?EIO=4&transport=polling")).raise_for_status()

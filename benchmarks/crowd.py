@@ -74,11 +74,11 @@ class Line(asyncio.Protocol):
         return self._waiting
 
     async def call(self, path: str, body: Any) -> Any:
-        """Send a request; answers the decoded body, raises unless it is a 2xx."""
+        """Send a request and return the decoded body; raise unless the status is 2xx."""
         return (await self.ask(path, body)).json()
 
     def close(self) -> None:
-        """Hang up; what was asked last is of no interest any more."""
+        """Close the connection; the answer to the last request is discarded."""
         self._waiting = None
         if self._transport is not None:
             self._transport.abort()

@@ -66,7 +66,7 @@ async def measure(
 
 
 async def compare(deep: Served, shallow: Served) -> tuple[float, float]:
-    """The medians of FETCH at both, in turns."""
+    """Return the median times of FETCH on both servers, measured in turns."""
     took: tuple[list[float], list[float]] = ([], [])
     # Connections of their own: one that lay idle while the other store was filled is closed.
     async with lines(deep.port, 1) as (many,), lines(shallow.port, 1) as (other,):

@@ -27,12 +27,12 @@ _CHUNK: Final = 500
 
 
 class FloorStore(Protocol):
-    """Carries out what many requests want."""
+    """Commits the work of many requests at once."""
 
     def commit(
         self, rows: Sequence[Row], ended: Sequence[str], wanted: Mapping[str, int]
     ) -> dict[str, list[Row]]:
-        """Store new jobs, end others, and hand out so many of each queue."""
+        """Store new jobs, complete others, and hand out a number of each queue."""
 
 
 class FloorSqlite:

@@ -146,7 +146,8 @@ class Follower(asyncio.Protocol):
 
 
 def follow(port: int, wanted: Sequence[Wanted], way: Connection) -> None:
-    """A process: tell when all follow, hear how many jobs each queue had, tell what was seen."""
+    """Run a process of clients: report that all follow, get the number of jobs, report the
+    results."""
     # The clients share the machine with what they measure.
     uvloop.run(_follow(port, wanted, way))
 
@@ -166,7 +167,7 @@ async def _follow(port: int, wanted: Sequence[Wanted], way: Connection) -> None:
 
 
 async def _counted(followers: Sequence[Follower], jobs: Mapping[str, int], within_s: float) -> Seen:
-    """Wait until all has come, or no longer."""
+    """Wait until all events have come, within a time limit."""
     due = Counter(jobs)
     due[ALL] = sum(jobs.values())
     deadline = time.monotonic() + within_s

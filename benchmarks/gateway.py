@@ -29,8 +29,7 @@ _LONG_MS: Final = 300_000
 
 
 class Figures(msgspec.Struct, frozen=True):
-    """The share of a core that waiting calls took, and how late jobs came, from before the request
-    that enqueued."""
+    """The share of a core that waiting calls took, and the delay of jobs since their enqueue."""
 
     store: StoreKind
     waiting: int
@@ -73,7 +72,7 @@ class Gateway:
 
 
 async def idle_share(served: Served, gateway: Gateway, waiting: int, seconds: float) -> float:
-    """The share of a core that a server needs while so many calls wait."""
+    """Return the share of a core that a server needs while a number of calls wait."""
     calls = [gateway.waiting(f"idle.t{number}") for number in range(waiting)]
     reading = [asyncio.ensure_future(call.read()) for call in calls]
     await asyncio.sleep(_SETTLED_S)

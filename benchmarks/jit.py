@@ -42,7 +42,7 @@ class Figures(msgspec.Struct, frozen=True):
 
 
 def version_of(address: str) -> str:
-    """Return the version of a server; raise where it has no JIT that could be off."""
+    """Return the version of a server; raise if it was built without JIT."""
     with psycopg.connect(address) as connection:
         ((version, has_jit),) = connection.execute(
             "SELECT current_setting('server_version'), pg_jit_available()"
@@ -53,8 +53,7 @@ def version_of(address: str) -> str:
 
 
 def measure(program: str, programs: Path, jobs: int, connections: int, runs: int) -> list[Figures]:
-    """Run every phase on both in turns, on servers that stay, since the machine's own speed changes
-    from one minute to the next."""
+    """Run every phase on both servers in turns, as the speed of a machine changes with time."""
     samples: Samples = {name: [] for name in SETTINGS}
     with ExitStack() as opened:
         places: dict[str, tuple[Served, str]] = {}

@@ -43,7 +43,7 @@ class Figures(msgspec.Struct, frozen=True):
 
 
 class Flood:
-    """Requests at a pace of their own, whatever becomes of those before."""
+    """Requests at a constant rate, independent of the answers."""
 
     def __init__(self, opened: Sequence[Line]) -> None:
         self._free = list(opened)
@@ -52,7 +52,7 @@ class Flood:
         self.asked = self.refused = self.wrong = 0
 
     async def run(self, per_s: float, seconds: float) -> None:
-        """Ask so often; a request that finds no connection free is not sent."""
+        """Send at this rate; a request that finds no free connection is not sent."""
         begun = time.perf_counter()
         due = 0.0
         while (passed := time.perf_counter() - begun) < seconds:
@@ -63,7 +63,7 @@ class Flood:
             await asyncio.sleep(TICK_S)
 
     async def end(self) -> None:
-        """Until all that was asked is answered."""
+        """Wait until all requests are answered."""
         if self._under_way:
             await asyncio.wait(self._under_way)
 
@@ -103,7 +103,7 @@ async def capacity(port: int, seconds: float) -> float:
 
 
 async def measure(store: StoreKind, port: int, seconds: float, waiting: int) -> Figures:
-    """Find the capacity, ask for twice as much or more, and look at what follows."""
+    """Find the capacity, load with at least twice as much, and watch the recovery."""
     able = await capacity(port, seconds)
     flood = Flood(())
     async with lines(port, OPEN) as opened, lines(port, 1) as (calm,):

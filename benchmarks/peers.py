@@ -22,7 +22,7 @@ from benchmarks.stand import database
 
 
 class Peer(msgspec.Struct, frozen=True):
-    """One system: what it needs, where its jobs lie, and how many are worth the wait."""
+    """Another job system: its requirements, its database, and a suitable number of jobs."""
 
     name: str
     store: str
@@ -31,7 +31,7 @@ class Peer(msgspec.Struct, frozen=True):
     place: Callable[[], AbstractContextManager[str]]
 
     def measure(self, concurrency: int) -> float:
-        """Jobs in a second of one worker process with so many at once."""
+        """Return the jobs a second of one worker process at a concurrency."""
         with self.place() as address:
             command = (sys.executable, "-m", "benchmarks.peers", self.name, address)
             output = subprocess.check_output(
@@ -93,7 +93,7 @@ async def dramatiq(address: str, jobs: int, concurrency: int) -> float:
 
 @contextmanager
 def redis() -> Iterator[str]:
-    """A Redis of its own, that keeps nothing on disk; gone at the end."""
+    """Run a Redis without persistence for the block."""
     with tempfile.TemporaryDirectory(prefix="ojs-redis-") as folder:
         socket = os.path.join(folder, "socket")
         options = ("--port", "0", "--unixsocket", socket, "--save", "", "--dir", folder)

@@ -95,7 +95,7 @@ def fetch(client: Client) -> float:
 
 
 def watch(client: Client, moment: datetime, due: int) -> float:
-    """Seconds from the moment until the last of the due jobs is available."""
+    """Return the seconds until the last of the due jobs is available."""
     time.sleep(max(0.0, moment.timestamp() - time.time()))
     while (passed := time.time() - moment.timestamp()) < LIMIT_S:
         stats = client.call("GET", "/ojs/v1/queues/due/stats")

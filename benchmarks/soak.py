@@ -31,7 +31,7 @@ class Sample(msgspec.Struct, frozen=True):
 
 
 async def work(line: Line, end: float, done: list[int]) -> None:
-    """Jobs through all their states, until the end."""
+    """Take jobs through all their states until the end."""
     while time.perf_counter() < end:
         await line.call(crowd.ENQUEUE, crowd.job("soak"))
         answer = await line.call(crowd.FETCH, {"queues": ["soak"], "count": 1})

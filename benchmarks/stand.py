@@ -35,7 +35,7 @@ class Client:
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
-        """Send a request; answers the decoded body, raises unless it is a 2xx."""
+        """Send a request and return the decoded body; raise unless the status is 2xx."""
         sent = None if body is None else msgspec.json.encode(body)
         self._connection.request(method, path, sent, _JSON)
         response = self._connection.getresponse()
@@ -68,7 +68,7 @@ def database(
 
 
 class Served(msgspec.Struct, frozen=True):
-    """A process that answers on a port."""
+    """A process that serves on a port."""
 
     port: int
     process: int
@@ -105,8 +105,7 @@ def database_cpu_s(address: str) -> float:
 
 @contextmanager
 def running(module: str, address: str, *options: str, core: int | None = None) -> Iterator[Served]:
-    """A module that serves as a process of its own, on one core where that is named; ends it at
-    the end."""
+    """Run a module as a server process, optionally on one core, and end it after the block."""
     command = (sys.executable, "-m", module, "--port", "0", "--database", address, *options)
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert process.stdout is not None
@@ -141,7 +140,7 @@ def _parent(process: int) -> int:
 
 
 class Report(msgspec.Struct, frozen=True):
-    """The figures of one run, and what they were taken with."""
+    """The results of one run, and its circumstances."""
 
     commit: str
     machine: str

@@ -62,7 +62,7 @@ async def watched(served: Served, address: str) -> AsyncIterator[Shares]:
 
 
 async def heartbeats(served: Served, address: str, seconds: float) -> Shares:
-    """A thousand workers with ten jobs each, each heard every five seconds."""
+    """A thousand workers with ten jobs each, each sending a BEAT every five seconds."""
     async with lines(served.port, LINES) as opened:
         await crowd.fill(opened[0], "held", WORKERS * HELD)
         beats: list[dict[str, object]] = []
@@ -106,7 +106,7 @@ async def idle(served: Served, address: str, seconds: float) -> Shares:
 
 
 async def latency(served: Served) -> list[float]:
-    """Milliseconds from the answer to an ENQUEUE until a waiting worker has the job."""
+    """Return the milliseconds from the answer to an ENQUEUE until a waiting worker has the job."""
     took = []
     async with lines(served.port, 2) as (producer, worker):
         for _ in range(SAMPLES):

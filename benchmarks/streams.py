@@ -60,7 +60,7 @@ class Figures(msgspec.Struct, frozen=True):
 
 
 class Work:
-    """Producers that keep a rate, and workers that settle what they fetch, each in a thread."""
+    """Producers at a constant rate, and workers that settle what they fetch, each in a thread."""
 
     def __init__(self, port: int, queues: Sequence[str], rate: int, seconds: float) -> None:
         self.jobs: Counter[str] = Counter()
@@ -69,7 +69,7 @@ class Work:
         self._every_s, self._seconds = BATCH * PRODUCERS / rate, seconds
 
     def run(self) -> None:
-        """Produce for the time that was given, and go on until every job is completed."""
+        """Produce for the given time, and go on until every job is completed."""
         begun = time.monotonic()
         with ThreadPoolExecutor(PRODUCERS + WORKERS) as pool:
             producers = [pool.submit(self._produce, part) for part in range(PRODUCERS)]
@@ -145,7 +145,7 @@ def clients(streams: int, sockets: int, whole: int, queues: Sequence[str]) -> li
 
 
 def measure(served: Served, wanted: Sequence[Wanted], work: Work, store: str) -> Figures:
-    """Connect everybody, let the jobs pass, and ask what was seen."""
+    """Connect all clients, run the jobs, and collect what the clients saw."""
     spawn = multiprocessing.get_context("spawn")
     ways: list[Connection] = []
     processes = []

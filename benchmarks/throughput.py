@@ -160,7 +160,7 @@ def figures(store: StoreKind, runs: Runs) -> list[Figures]:
 def measure(
     program: str, store: StoreKind, jobs: int, connections: int, runs: int, core: int | None = None
 ) -> list[Figures]:
-    """The floor and the server in turns, each on a fresh store and perhaps on one core."""
+    """Measure the baseline and the server in turns, each on a fresh store."""
     samples: Runs = {subject: [] for subject in SUBJECTS}
     for _ in range(runs):
         for subject, module in SUBJECTS.items():
@@ -185,7 +185,7 @@ def show(found: Sequence[Figures]) -> None:
 
 
 def needs_load_generator(parser: argparse.ArgumentParser) -> None:
-    """Have the parser ask for one, and refuse what is none."""
+    """Make the load generator a required argument, and check that it exists."""
     parser.add_argument(
         "--load", required=True, type=_program, metavar="PROGRAM", help="the load generator"
     )

@@ -59,7 +59,7 @@ def measure(store: StoreKind, jobs: int, concurrency: int, runs: int) -> Figures
 
 
 def fill(client: Client, jobs: int) -> None:
-    """Enqueue all jobs, before anybody works."""
+    """Enqueue all jobs before a worker starts."""
     job = {"type": "test.noop", "args": [1], "options": {"queue": QUEUE}}
     for start in range(0, jobs, BATCH):
         client.call("POST", "/ojs/v1/jobs/batch", {"jobs": [job] * min(BATCH, jobs - start)})
@@ -67,7 +67,7 @@ def fill(client: Client, jobs: int) -> None:
 
 @contextmanager
 def working(port: int, concurrency: int) -> Iterator[None]:
-    """The worker's own binary with its own handler that does nothing."""
+    """Run the worker program with a handler that does nothing."""
     command = (sys.executable, "-m", "ojs_worker", "demo", "--url", f"http://127.0.0.1:{port}")
     options = ("--queues", QUEUE, "--concurrency", str(concurrency), "--log-level", "warning")
     own = {name: value for name, value in os.environ.items() if not name.startswith("OJS_")}
