@@ -32,7 +32,7 @@ _SHORT: Final = RetryPolicy(max_attempts=2, initial_interval="1s", on_exhaustion
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Play until it is interrupted."""
+    """Run until interrupted."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, default=PORT, help=f"default {PORT}")
     port = parser.parse_args(arguments).port
@@ -54,7 +54,7 @@ async def play(port: int) -> None:
 
 @asynccontextmanager
 async def shop(port: int, seed: int = SEED) -> AsyncIterator[str]:
-    """A server with workers and a stream of jobs; answers its address once there is a past."""
+    """Run a server with workers and a stream of jobs; yield its address once it has a history."""
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ojs-shop-")))
         options = ("--database", str(folder / "shop.db"), "--port", str(port))

@@ -93,7 +93,7 @@ async def play(count: int, folder: Path) -> int:
 
 
 async def enqueue(client: Client, count: int) -> dict[str, Kind]:
-    """The jobs of all kinds, well mixed; answers the kind of each by its id."""
+    """Enqueue the jobs of all kinds, mixed; return the kind of each by its id."""
     drawn = [kind for kind in KINDS for _ in range(max(1, kind.share * count // 200))]
     step = 7 if len(drawn) % 7 else 11
     mixed = [drawn[n * step % len(drawn)] for n in range(len(drawn))]
@@ -115,7 +115,7 @@ async def read(client: Client, kinds: dict[str, Kind]) -> list[Job]:
 
 
 async def until_ended(client: Client, kinds: dict[str, Kind], count: int) -> None:
-    """Wait until so many jobs have ended."""
+    """Wait until a number of jobs have ended."""
     open_ids = list(kinds)
     async with asyncio.timeout(END_S):
         while len(kinds) - len(open_ids) < count:
@@ -124,7 +124,7 @@ async def until_ended(client: Client, kinds: dict[str, Kind], count: int) -> Non
 
 
 def table(kinds: dict[str, Kind], jobs: list[Job]) -> bool:
-    """Print what became of each kind; whether all ended as they should."""
+    """Print the outcomes of each kind; return True if all are as expected."""
     by_kind: dict[str, list[Job]] = {kind.name: [] for kind in KINDS}
     for job in jobs:
         by_kind[kinds[job.id].name].append(job)

@@ -58,7 +58,7 @@ async def make(into: Path, past_s: float, url: str | None, *, whole: bool) -> No
 
 
 async def take(url: str, into: Path, *, whole: bool) -> None:
-    """Take what the documentation shows, or every page by day, by night and on a phone."""
+    """Take the pictures of the documentation, or of every page by day, by night and on a phone."""
     pages = await addresses(url)
     every = [
         (name, *how)
