@@ -115,8 +115,7 @@ class Model:
         return [job for job in self.jobs.values() if job.state == "active" and job.holder == worker]
 
     def may_ack(self, job_id: str, worker: str | None, attempt: int | None) -> str:
-        """Return the expected result of an ACK; `repeated` for the second ACK of a completed
-        job."""
+        """Return the expected result of an ACK; `repeated` for a second ACK of a completed job."""
         job = self.jobs[job_id]
         done = job.state == "completed" and not job.removed and worker is not None
         if done and (job.completed_by, job.attempt) == (worker, attempt):
