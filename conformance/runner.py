@@ -275,14 +275,9 @@ class _Session:
         if why := self._lacks(case):
             skipped = SkipReason.NOT_SUPPORTED
             return _own_result(case, verdict=Verdict.SKIPPED, skipped=skipped, reason=why)
-<<<<<<< HEAD
-        command = self._plan.commands.get(case.own_server)
-        if command is not None and (not case.grpc or GRPC_PORT in command):
-=======
         needed = MAIN if self._plan.apart is not None else ""
         command = self._plan.commands.get(case.own_server or needed)
-        if command is not None:
->>>>>>> 0748b41 (conformance: play cases apart, and take answers that cannot be read for failures)
+        if command is not None and (not case.grpc or GRPC_PORT in command):
             return await self._on_own_server(case, command)
         if why := self._missing(case):
             skipped = SkipReason.PRECONDITION
