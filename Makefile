@@ -146,7 +146,8 @@ fuzz: $(VENV)/.dev ## Send raw bytes that are hardly HTTP, at every place of ope
 	nice $(BIN)/python -m tests.fuzz $(ARGS)
 
 lock: ## Renew the locks within pyproject.toml's ranges (needs uv; ARGS=--upgrade for newer versions)
-	$(COMPILE) pyproject.toml requirements/build.in --output-file requirements/run.txt
+	$(COMPILE) --extra server --extra conformance pyproject.toml requirements/build.in \
+		--output-file requirements/run.txt
 	$(COMPILE) --all-extras pyproject.toml requirements/build.in requirements/dev.in \
 		--constraint requirements/run.txt --output-file requirements/dev.txt
 	$(COMPILE) requirements/clients/jobmanager.in --output-file requirements/clients/jobmanager.txt

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +15,7 @@ from referencing import Registry, Resource
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
 
+from conformance.own import own
 from conformance.wire import Finding, Received
 
 _BASE: Final = "urn:conformance:contract"
@@ -40,7 +40,7 @@ _OWN: Final = ("openapi.yaml", "openapi-joblib.yaml", "openapi-camunda.yaml")
 @cache
 def own_contract() -> "Contract":
     """Return the contract that comes with this package; reading it takes a while."""
-    return load_contract(*(Path(str(files("conformance") / "data" / name)) for name in _OWN))
+    return load_contract(*(own(name) for name in _OWN))
 
 
 def load_contract(path: Path, *others: Path) -> "Contract":

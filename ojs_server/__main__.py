@@ -2,6 +2,6 @@
 
 import sys
 
-from ojs_server.cli import main
+from ojs_server.command import main
 
 sys.exit(main())

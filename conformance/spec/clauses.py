@@ -1,10 +1,11 @@
 """Reads the specification: files of clauses, each with an id, a strength, a side and sources."""
 
 import re
-from importlib.resources import files
 from pathlib import Path
 
 import msgspec
+
+from conformance.own import own
 
 STRENGTHS = ("must", "should", "may")
 SIDES = ("server", "worker", "client")
@@ -68,7 +69,7 @@ class Spec(msgspec.Struct, frozen=True):
 
 def own_spec() -> Spec:
     """Read the specification that comes with this package."""
-    return read_spec(Path(str(files("conformance") / "data" / "spec")))
+    return read_spec(own("spec"))
 
 
 def read_spec(folder: Path) -> Spec:

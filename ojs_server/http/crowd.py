@@ -5,12 +5,18 @@ has waited for longest. What the server owes an answer to is left alone, and so 
 """
 
 import logging
-import resource
 from collections import deque
 from collections.abc import Set
+from contextlib import suppress
 from enum import IntEnum
+from importlib import import_module
 from operator import itemgetter
 from typing import Any, Final, Protocol
+
+# Windows knows no such limits.
+resource: Any = None
+with suppress(ImportError):
+    resource = import_module("resource")
 
 log = logging.getLogger("ojs.http")
 
@@ -107,21 +113,27 @@ class Crowd:
         self._longest_s = 0.0
 
 
-def raised_limit() -> int:
-    """Raise the limit of file descriptors as far as it goes, and return it."""
+def raised_limit() -> int | None:
+    """Raise the limit of file descriptors as far as it goes, and return it; None for none."""
+    if resource is None:
+        return None
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         except (ValueError, OSError):
             # Some systems name a limit that they do not grant.
-            return soft
-    return hard
+            return _bounded(soft)
+    return _bounded(hard)
 
 
-def most_connections(wanted: int | None, descriptors: int, others: int) -> int:
+def _bounded(limit: int) -> int | None:
+    return None if limit == resource.RLIM_INFINITY else limit
+
+
+def most_connections(wanted: int | None, descriptors: int | None, others: int) -> int:
     """Return the default bound of connections for a limit of file descriptors."""
-    if descriptors == resource.RLIM_INFINITY:
+    if descriptors is None:
         return wanted or MOST_BY_DEFAULT
     # Where descriptors are few, half of them are for clients all the same.
     room = max(descriptors - RESERVED - others, descriptors // 2)

@@ -1,4 +1,5 @@
-"""The wheel, installed into an empty environment, works outside the checkout.
+"""The wheel, built from the source distribution and installed into an empty environment, works
+outside the checkout.
 
 The environment holds the wheel, what the wheel declares that it needs, and nothing else, so that
 a forgotten dependency or a data file left behind shows here and not at a user's.
@@ -9,6 +10,7 @@ import re
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import venv
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -66,9 +68,9 @@ class Installed:
     packages: Path
     elsewhere: Path
 
-    def run(self, command: str, *arguments: str) -> str:
-        """Run an installed command; give back what it printed, or fail with what it said."""
-        result = subprocess.run(
+    def end(self, command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run an installed command to its end."""
+        return subprocess.run(
             [self.scripts / command, *arguments],
             cwd=self.elsewhere,
             env={"PATH": "/usr/bin:/bin"},
@@ -77,16 +79,39 @@ class Installed:
             check=False,
             timeout=60,
         )
+
+    def run(self, command: str, *arguments: str) -> str:
+        """Run an installed command; give back what it printed, or fail with what it said."""
+        result = self.end(command, *arguments)
         assert result.returncode == 0, f"{command}: {result.stdout}{result.stderr}"
         return result.stdout
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from the source distribution, as an installer does that has only that."""
     folder = tmp_path_factory.mktemp("wheel")
-    _python("-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT))
-    (wheel,) = folder.glob("*.whl")
-    environment = folder / "environment"
+    _python("-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT))
+    (built,) = folder.glob("*.whl")
+    (source,) = folder.glob("*.tar.gz")
+    with tarfile.open(source) as packed:
+        assert [one.name for one in packed if not (one.isfile() or one.isdir())] == []
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path) -> Installed:
+    return install(wheel, "environment", frozenset({"", "server", "conformance"}))
+
+
+@pytest.fixture(scope="module")
+def bare(wheel: Path) -> Installed:
+    return install(wheel, "bare", frozenset({""}))
+
+
+def install(wheel: Path, name: str, extras: frozenset[str]) -> Installed:
+    """Make an environment with the wheel and what these extras need."""
+    environment = wheel.parent / name
     venv.create(environment, with_pip=False)
     scripts = environment / "bin"
     place = {"base": str(environment), "platbase": str(environment)}
@@ -96,9 +121,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
         "install", "--no-deps", "--no-index", str(wheel),
     )  # fmt: skip
     (information,) = packages.glob("ojs_reference-*.dist-info")
-    for name in _needed(PathDistribution(information).requires or ()):
-        _lend(name, packages)
-    elsewhere = folder / "elsewhere"
+    for needed in _needed(PathDistribution(information).requires or (), extras):
+        _lend(needed, packages)
+    elsewhere = environment / "elsewhere"
     elsewhere.mkdir()
     return Installed(scripts, packages, elsewhere)
 
@@ -127,6 +152,43 @@ def test_the_command_line_says_which_extra_it_lacks(installed: Installed) -> Non
 @pytest.mark.parametrize("command", ["ojs-server", "ojs-worker", "ojs-conformance"])
 def test_a_command_explains_itself(installed: Installed, command: str) -> None:
     assert command in installed.run(command, "--help")
+
+
+def test_the_sdk_works_without_server_and_judge(bare: Installed) -> None:
+    assert "ojs-worker" in bare.run("ojs-worker", "--version")
+    modules = [
+        ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        for package in ("ojs_wire", "ojs_worker")
+        for file in sorted((ROOT / package).rglob("*.py"))
+        if file.stem != "__main__"
+    ]
+    plain = [module for module in modules if module not in OF_EXTRAS]
+    bare.run("python", "-c", "\n".join(f"import {module}" for module in plain))
+    brought = {path.name.partition("-")[0] for path in bare.packages.glob("*.dist-info")}
+    # With `h11` and their like, which httpx brings.
+    few = {"anyio", "certifi", "h11", "httpcore", "httptools", "httpx", "idna", "msgspec"}
+    assert brought <= {*few, "ojs_reference", "sniffio", "typing_extensions"}
+
+
+@pytest.mark.parametrize("command", ["ojs-server", "ojs-conformance"])
+def test_a_command_whose_extra_is_missing_says_how_to_get_it(bare: Installed, command: str) -> None:
+    ended = bare.end(command, "--help")
+    assert ended.returncode != 0
+    extra = command.removeprefix("ojs-")
+    assert re.fullmatch(
+        rf"{command}: needs \w+: pip install 'ojs-reference\[{extra}\]'\n", ended.stderr
+    )
+
+
+def test_every_module_imports_where_there_is_no_unix(installed: Installed) -> None:
+    unix = ("fcntl", "grp", "pwd", "resource", "termios", "uvloop")
+    blocked = f"import sys\nfor name in {unix}: sys.modules[name] = None\n"
+    installed.run("python", "-c", blocked + "import ojs_server.cli, ojs_worker.cli, ojs_ui")
+    said = blocked + (
+        "from pathlib import Path\nfrom ojs_server.store.sqlite.lock import FileLock\n"
+        "try: FileLock(Path('ojs.db'), 1)\nexcept Exception as error: print(error)"
+    )
+    assert "name a PostgreSQL database" in installed.run("python", "-c", said)
 
 
 def test_every_module_imports_with_the_declared_dependencies_alone(installed: Installed) -> None:
@@ -159,12 +221,11 @@ def test_the_data_files_are_found_as_resources(installed: Installed) -> None:
         for package in PACKAGES
         for file in _files(ROOT / package)
     }
-    # The judge brings copies of its own: it must not read those of what it judges.
-    for package in ("ojs_server", "conformance"):
-        for name in ("openapi.yaml", "openapi-joblib.yaml", "openapi-camunda.yaml"):
-            sources[f"{package}/data/{name}"] = ROOT / name
-        spec = _files(ROOT / "spec")
-        sources |= {f"{package}/data/{file.relative_to(ROOT)}": file for file in spec}
+    # They are written at the root, and travel inside the judge.
+    for name in ("openapi.yaml", "openapi-joblib.yaml", "openapi-camunda.yaml"):
+        sources[f"conformance/data/{name}"] = ROOT / name
+    spec = _files(ROOT / "spec")
+    sources |= {f"conformance/data/{file.relative_to(ROOT)}": file for file in spec}
     expected = {name: sha256(file.read_bytes()).hexdigest() for name, file in sources.items()}
     assert sorted(expected) == sorted(found)
     assert expected == found
@@ -197,7 +258,7 @@ def _python(*arguments: str) -> None:
     assert result.returncode == 0, f"{result.stdout}\n{result.stderr}"
 
 
-def _needed(requirements: Iterable[str], extras: frozenset[str] = frozenset({""})) -> set[str]:
+def _needed(requirements: Iterable[str], extras: frozenset[str]) -> set[str]:
     """The names of the distributions that these requirements need here, theirs included."""
     names = set()
     for requirement in map(Requirement, requirements):

@@ -1,10 +1,17 @@
 """An exclusive lock file, so that only one server uses a database file."""
 
-import fcntl
 import os
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from ojs_server.store.errors import StoreUnavailable
+
+# Windows has other locks.
+fcntl: Any = None
+with suppress(ImportError):
+    fcntl = import_module("fcntl")
 
 
 def private(path: Path, flags: int) -> int:
@@ -16,6 +23,11 @@ class FileLock:
     """Held from creation until `release`, or until the process ends in any way."""
 
     def __init__(self, database: Path, process: int) -> None:
+        if fcntl is None:
+            raise StoreUnavailable(
+                "the embedded store needs file locks that this system does not have; name a "
+                "PostgreSQL database with --database"
+            )
         self._path = database.with_name(database.name + ".lock")
         try:
             descriptor = private(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND)

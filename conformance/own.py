@@ -1,0 +1,11 @@
+"""The specification and the contracts that come with the suite."""
+
+from importlib.resources import files
+from pathlib import Path
+
+
+def own(name: str) -> Path:
+    """Return where such a file is: inside the installed package, or at the root of the checkout,
+    where it is written."""
+    brought = Path(str(files("conformance") / "data" / name))
+    return brought if brought.exists() else Path(__file__).parents[1] / name

@@ -1,0 +1,12 @@
+"""Commands whose dependencies are in an extra of the package, and may not be installed."""
+
+import sys
+
+
+def explain(program: str, extra: str, missing: ModuleNotFoundError) -> int:
+    """Say which extra a program needs, and return its exit code. A missing module of our own is
+    raised again: no extra brings it."""
+    if missing.name is None or missing.name.startswith("ojs_"):
+        raise missing
+    print(f"{program}: needs {missing.name}: pip install 'ojs-reference[{extra}]'", file=sys.stderr)
+    return 1
