@@ -39,6 +39,8 @@ class Filter(msgspec.Struct, frozen=True):
     # What is looked at here: a path into the job, and the text that it must be or hold.
     paths: tuple[tuple[str, str], ...] = ()
     errors: tuple[str, ...] = ()
+    # What a server may look for to find them sooner; one that knows none of it passes it over.
+    hints: dict[str, str] = {}
 
     @property
     def is_local(self) -> bool:
@@ -64,6 +66,7 @@ def parse(words: Sequence[str], now_ms: int) -> Filter:
     asked: dict[str, str] = {}
     paths: list[tuple[str, str]] = []
     errors: list[str] = []
+    hints: dict[str, str] = {}
     for word in words:
         name, colon, value = word.partition(":")
         if not colon or not value:
@@ -87,13 +90,14 @@ def parse(words: Sequence[str], now_ms: int) -> Filter:
                 errors.append(value)
             case "tag":
                 paths.append(("tags", value))
+                hints["tag"] = value
             case "worker" | "workflow":
                 paths.append((f"{name}_id", value))
             case _ if name.startswith(("meta.", "args.")):
                 paths.append((name, value))
             case _:
                 raise _unknown("filter", name, WORDS)
-    return Filter(" ".join(words), asked, tuple(paths), tuple(errors))
+    return Filter(" ".join(words), asked, tuple(paths), tuple(errors), hints)
 
 
 def _state(value: str) -> str:

@@ -32,7 +32,7 @@ def matching(server: Server, wanted: Filter, *, scan: int = SCAN) -> Iterator[Js
     """Yield the jobs that a filter means, the newest first."""
     looked = 0
     limit = 1000 if wanted.is_local else 100
-    for page in server.pages(*JOBS, **wanted.asked, limit=limit):
+    for page in server.pages(*JOBS, **{**wanted.asked, **wanted.hints}, limit=limit):
         for job in page["items"]:
             if wanted.matches(job):
                 yield job

@@ -31,6 +31,10 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "queues": "list, show, pause, resume, config, purge",
         "workers": "list, show, quiet, resume, terminate",
     },
+    "Whole servers": {
+        "export": "write jobs as they would be enqueued, a line each",
+        "import": "enqueue jobs from such lines",
+    },
     "Programs": {
         "server": "run a job server (ojs-server)",
         "worker": "run a worker (ojs-worker)",

@@ -34,15 +34,15 @@ class Progress:
         if self._shown is not None:
             self._shown.stop()
 
-    def at(self, done: int) -> None:
-        """Say how much is done."""
+    def at(self, done: int, what: str | None = None) -> None:
+        """Say how much is done, and of what."""
         if not self._wanted:
             return
         if self._shown is None:
             if self._now() - self._begun < PATIENCE_S:
                 return
             self._show()
-        self._shown.update(self._task, completed=done)
+        self._shown.update(self._task, completed=done, description=what or self._what)
 
     def _show(self) -> None:
         from rich import progress

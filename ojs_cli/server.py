@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import quote, urlencode
 
 from ojs_cli.failures import MISUSED, NO_ACCESS, Failure
@@ -12,6 +12,7 @@ from ojs_worker.transport import NO_SUCH_CALL, BlockingTransport, Request
 V1: Final = "/ojs/v1"
 PAGE: Final = 100
 Json = dict[str, Any]
+T = TypeVar("T")
 
 
 def segment(name: str) -> str:
@@ -49,6 +50,34 @@ class Server:
         query: Mapping[str, Any] | None = None,
         timeout_s: float = 30.0,
     ) -> Json:
+        """Call the server with JSON, and read its answer."""
+        sent = None if method == "GET" else json.dumps({} if body is None else body).encode()
+        answer = self.send(method, path, sent, query=query, timeout_s=timeout_s)
+        if not answer.strip():
+            return {}
+        found = _decoded(answer)
+        if not isinstance(found, dict):
+            raise self._not_ours()
+        return found
+
+    def read(self, path: str, kind: type[T], **query: Any) -> T:
+        """Read something into a struct, its raw members as they were written."""
+        import msgspec
+
+        try:
+            return msgspec.json.decode(self.send("GET", path, query=query), type=kind)
+        except (ValueError, RecursionError):
+            raise self._not_ours() from None
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        *,
+        query: Mapping[str, Any] | None = None,
+        timeout_s: float = 30.0,
+    ) -> bytes:
         """Call the server; raises what the SDK raises where it refuses."""
         if method != "GET" and self._read_only is not None:
             raise Failure(
@@ -62,7 +91,7 @@ class Server:
             Request(
                 method,
                 whole + (f"?{urlencode(asked)}" if asked else ""),
-                None if method == "GET" else json.dumps({} if body is None else body).encode(),
+                body,
                 timeout_s=timeout_s,
             )
         )
@@ -76,15 +105,13 @@ class Server:
                     status=reply.status,
                 )
             raise refusal(reply.status, reply.body, reply.retry_after_s)
-        if not reply.body.strip():
-            return {}
-        found = _decoded(reply.body)
-        if not isinstance(found, dict):
-            raise Failure(
-                f"{self.url} answers, but not as a server of Open Job Spec",
-                "check the address; /ojs/manifest has to answer JSON there",
-            )
-        return found
+        return reply.body
+
+    def _not_ours(self) -> Failure:
+        return Failure(
+            f"{self.url} answers, but not as a server of Open Job Spec",
+            "check the address; /ojs/manifest has to answer JSON there",
+        )
 
     def first(self, method: str, *paths: str, body: Any = None) -> Json:
         """Call the first of these paths that the server has."""

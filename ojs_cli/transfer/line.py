@@ -1,0 +1,100 @@
+"""One job as one line: the request that would enqueue it."""
+
+from typing import Any, Final
+
+import msgspec
+
+# A line that is longer is no job that any server takes.
+MOST_BYTES: Final = 4 * 1024 * 1024
+_EMPTY: Final = msgspec.Raw(b"")
+
+
+class Envelope(msgspec.Struct):
+    """What a server says of a job, so far as it would be said again; as it was written."""
+
+    id: str
+    type: str
+    args: msgspec.Raw = msgspec.Raw(b"[]")
+    meta: msgspec.Raw = _EMPTY
+    schema: msgspec.Raw = _EMPTY
+    queue: msgspec.Raw = _EMPTY
+    priority: msgspec.Raw = _EMPTY
+    tags: msgspec.Raw = _EMPTY
+    scheduled_at: msgspec.Raw = _EMPTY
+    expires_at: msgspec.Raw = _EMPTY
+    timeout_ms: msgspec.Raw = _EMPTY
+    visibility_timeout_ms: msgspec.Raw = _EMPTY
+    grace_period: msgspec.Raw = _EMPTY
+    unique: msgspec.Raw = _EMPTY
+    retry: dict[str, Any] | None = None
+    state: str = ""
+
+
+class Page(msgspec.Struct):
+    """A page of a list of jobs."""
+
+    jobs: list[Envelope] = []
+    items: list[Envelope] = []
+    pagination: dict[str, Any] = {}
+    next_cursor: str | None = None
+
+    @property
+    def found(self) -> list[Envelope]:
+        """The jobs, under whichever name."""
+        return self.jobs or self.items
+
+    @property
+    def following(self) -> str | None:
+        """Where the next page begins; None where there is none."""
+        if self.pagination.get("has_more") is False:
+            return None
+        return self.pagination.get("next_cursor") or self.next_cursor
+
+
+class Request(msgspec.Struct):
+    """A job to be enqueued, so far as this side looks at it."""
+
+    type: str
+    args: msgspec.Raw = msgspec.Raw(b"[]")
+    id: str | None = None
+
+
+_OPTIONS: Final = (
+    *("queue", "priority", "tags", "expires_at", "timeout_ms"),
+    *("visibility_timeout_ms", "grace_period", "unique"),
+)
+# How an interval is written twice; the text is what a request has.
+_TWICE: Final = ("initial_interval_ms", "max_interval_ms")
+_NOTHING: Final = frozenset({b"", b"null"})
+
+
+def line_of(job: Envelope) -> bytes:
+    """Write a job as the request that would enqueue it."""
+    options = {
+        name: value for name in _OPTIONS if bytes(value := getattr(job, name)) not in _NOTHING
+    }
+    if job.retry:
+        retry = {name: value for name, value in job.retry.items() if name not in _TWICE}
+        options["retry"] = msgspec.Raw(msgspec.json.encode(retry))
+    if job.state == "scheduled" and bytes(job.scheduled_at) not in _NOTHING:
+        options["scheduled_at"] = job.scheduled_at
+    if job.state == "pending":
+        options["pending"] = msgspec.Raw(b"true")
+    request: dict[str, Any] = {"id": job.id, "type": job.type, "args": job.args}
+    for name in ("meta", "schema"):
+        if bytes(value := getattr(job, name)) not in {*_NOTHING, b"{}"}:
+            request[name] = value
+    if options:
+        request["options"] = options
+    return msgspec.json.encode(request) + b"\n"
+
+
+def amiss(line: bytes) -> str | None:
+    """What is wrong with a line; None where it can be sent."""
+    if len(line) > MOST_BYTES:
+        return f"is longer than {MOST_BYTES} bytes"
+    try:
+        msgspec.json.decode(line, type=Request)
+    except (ValueError, RecursionError) as error:
+        return str(error)
+    return None

@@ -1,0 +1,45 @@
+"""Where a transfer is, in a small file beside the large one: a kill costs one step."""
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from ojs_cli.failures import Failure
+
+
+class Place(msgspec.Struct):
+    """How far a transfer has come."""
+
+    # What is transferred: another filter or another file is another transfer.
+    what: str
+    # Names the run; a chunk that is sent twice is taken once.
+    run: str
+    bytes: int = 0
+    jobs: int = 0
+    cursor: str | None = None
+
+
+def beside(file: Path, suffix: str) -> Path:
+    """Where the place of a file's transfer is kept."""
+    return file.with_name(f"{file.name}.{suffix}")
+
+
+def read(path: Path) -> Place | None:
+    """Read a place; None where there is none."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Place)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise Failure(f"{path}: {error}", "remove it to begin anew") from None
+
+
+def write(path: Path, place: Place) -> None:
+    """Keep a place, whole or not at all."""
+    fresh = path.with_name(f"{path.name}.new")
+    with fresh.open("wb") as opened:
+        opened.write(msgspec.json.encode(place))
+        opened.flush()
+        os.fsync(opened.fileno())
+    fresh.replace(path)
