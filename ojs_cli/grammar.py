@@ -16,6 +16,7 @@ FORMS: Final = ("table", "wide", "json", "ndjson", "jsonl", "yaml", "id")
 SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "See": {
         "top": "queues, workers and failures, live, with keys that repair",
+        "doctor": "what is wrong with a deployment, and how to mend it",
         "status": "what the server is, how it does, and what is wrong",
         "stats": "what went in and out, by the minute or the hour",
         "events": "what happens, as it happens",

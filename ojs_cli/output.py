@@ -33,6 +33,9 @@ STATE_STYLES: Final[Mapping[str, str]] = {
     "quiet": "yellow",
     "stale": "bold red",
     "offline": "bold red",
+    "ok": "green",
+    "wrong": "bold red",
+    "nobody": "bold red",
 }
 
 

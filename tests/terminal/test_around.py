@@ -184,3 +184,32 @@ def test_status_says_what_is_wrong(ojs: Ojs, call: Call) -> None:
     assert "wrong  the queue mail is paused, with 1 job waiting" in said.out
     assert "wrong  there is no worker, with 1 job waiting" in said.out
     assert json.loads(ojs("status", "-o", "json").out)["manifest"]["name"] == "ojs-server"
+
+
+def test_the_doctor_says_what_is_wrong_and_how_to_mend_it(ojs: Ojs, call: Call) -> None:
+    well = ojs("doctor", "-o", "json")
+    results = {one["check"]: one["result"] for one in json.loads(well.out)["items"]}
+    # The hooks by which tests begin anew are on.
+    assert results.pop("switches") == "wrong"
+    assert set(results.values()) == {"ok"}
+    call("POST", "/jobs", type="t", args=[], options={"queue": "mail"})
+    call("POST", "/jobs", type="t", args=[], options={"queue": "print"})
+    call("POST", "/queues/print/pause")
+    call("POST", "/admin/system/maintenance", enabled=True)
+    said = ojs("doctor")
+    call("POST", "/admin/system/maintenance", enabled=False)
+    assert said.code == NOT_SO
+    hints = [row[2:] for row in said.rows if row[1] == "wrong"]
+    assert ["nobody serves mail, where 1 job waits", "start a worker with --queues mail"] in hints
+    assert ["print is paused with 1 job waiting", "ojs queues resume print"] in hints
+    assert ["maintenance is on: nothing is handed out", "turn it off in the dashboard"] in hints
+
+
+def test_the_doctor_sees_what_has_failed(ojs: Ojs, call: Call) -> None:
+    call("POST", "/jobs", type="t", args=[], options={"retry": {"max_attempts": 1}})
+    (job,) = call("POST", "/workers/fetch", queues=["default"], worker_id="w1")["jobs"]
+    call("POST", "/workers/nack", job_id=job["id"], worker_id="w1", error={"message": "no"})
+    rows = ojs("doctor").rows
+    assert ["failures", "wrong", "1 job failed for good in the last hour"] in [
+        row[:3] for row in rows
+    ]

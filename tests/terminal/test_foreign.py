@@ -21,6 +21,7 @@ def least() -> Iterator[str]:
     ("words", "shown"),
     [
         ("status", "least"),
+        ("doctor", "unknown"),
         ("jobs", JOB["id"]),
         (f"jobs show {JOB['id']}", "active"),
         ("jobs search t", JOB["id"]),

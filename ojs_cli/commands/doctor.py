@@ -1,0 +1,205 @@
+"""`ojs doctor`: what is wrong with a deployment, and how to mend it."""
+
+from collections.abc import Callable, Iterator
+from email.utils import parsedate_to_datetime
+from typing import Any, Final
+
+import click
+
+from ojs_cli.commands.queues import read_queues
+from ojs_cli.failures import NOT_SO, OK
+from ojs_cli.grammar import Verb
+from ojs_cli.output import column
+from ojs_cli.server import Server
+from ojs_cli.session import Session
+from ojs_cli.text import count, moment_ms, span
+from ojs_worker.errors import NotFound, PermissionDenied
+
+Json = dict[str, Any]
+Finding = tuple[str, str, str]
+Check = Callable[[Session], Iterator[Finding]]
+# A clock that is further away than this makes ages and delays wrong that people notice.
+SKEW_MS: Final = 2000
+STUCK_MS: Final = 600_000
+RUNS_LONG_MS: Final = 3_600_000
+CHECKS = (
+    column("CHECK", "check"),
+    column("RESULT", "result", states=True),
+    column("WHAT", "what", cut=True),
+    column("HOW TO MEND IT", "hint", cut=True),
+)
+
+
+@click.command("doctor", cls=Verb)
+@click.pass_obj
+def command(session: Session) -> int:
+    """Look for what is wrong with a deployment, and say how to mend it. Changes nothing.
+
+    The exit code is 3 where something is wrong.
+    """
+    found: list[Json] = []
+    for name, check in _CHECKS.items():
+        try:
+            wrong = list(check(session))
+        except NotFound:
+            found.append(_row(name, "unknown", "the server has no such call", ""))
+        except PermissionDenied:
+            found.append(_row(name, "unknown", "this key may not see it", "use an operator's key"))
+        else:
+            found += [_row(name, *one) for one in wrong] or [_row(name, "ok", "", "")]
+    session.output.listing(CHECKS, found)
+    return NOT_SO if any(one["result"] == "wrong" for one in found) else OK
+
+
+def _row(check: str, result: str, what: str, hint: str) -> Json:
+    return {"check": check, "result": result, "what": what, "hint": hint}
+
+
+def _wrong(what: str, hint: str) -> Finding:
+    return ("wrong", what, hint)
+
+
+def _server(session: Session) -> Iterator[Finding]:
+    manifest = session.server.get("/ojs/manifest")
+    level = manifest.get("conformance_level")
+    if not isinstance(level, int) or level < 1:
+        yield _wrong(f"the manifest says conformance level {level}", "expect 1 or more")
+    health = session.server.get("/health")
+    if health.get("status") not in ("ok", "healthy"):
+        yield _wrong(f"health is {health.get('status')}", "see `ojs status` and the server's log")
+
+
+def _store(session: Session) -> Iterator[Finding]:
+    detail = session.server.get("/health/detail")
+    store = detail.get("store") or {}
+    if store.get("writable") is False:
+        yield _wrong("the store takes no writes", "look for a full disk or a lost database")
+    if lost := store.get("lost_connections"):
+        yield _wrong(f"{lost} connections to the database were lost", "see the server's log")
+    if (waiting := int(store.get("waiting_writes") or 0)) > 1000:
+        yield _wrong(f"{waiting} writes wait", "the database is slower than what comes in")
+
+
+def _clock(session: Session) -> Iterator[Finding]:
+    wall_ms = session.environment.wall_ms
+    before = wall_ms()
+    heard = _heard(session)
+    after = wall_ms()
+    if heard is None:
+        return
+    # The header has whole seconds.
+    early, late = before - heard - 1000, heard - after
+    if max(early, late) > SKEW_MS:
+        ahead = "behind" if early > late else "ahead of"
+        away = span(max(early, late))
+        yield _wrong(f"the server's clock is {away} {ahead} this machine's", "let both follow NTP")
+
+
+def _heard(session: Session) -> int | None:
+    """The server's time, as every answer over HTTP tells it."""
+    import httpx
+
+    from ojs_worker.tls import tls_of
+    from ojs_worker.transport import base_url
+
+    where = f"{base_url(session.config.url)}/ojs/v1/health"
+    try:
+        answer = httpx.get(where, verify=tls_of(session.config) or True, timeout=10)
+        return round(parsedate_to_datetime(answer.headers["date"]).timestamp() * 1000)
+    except (httpx.HTTPError, KeyError, ValueError):
+        return None
+
+
+def _queues(session: Session) -> Iterator[Finding]:
+    now = session.environment.wall_ms()
+    served = {
+        str(name) for worker in _workers(session.server) for name in worker.get("queues") or ()
+    }
+    for queue in read_queues(session.server):
+        name = queue.get("name")
+        waiting = int((queue.get("counts") or {}).get("available") or 0)
+        if not waiting:
+            continue
+        if queue.get("paused"):
+            yield _wrong(
+                f"{name} is paused with {count(waiting, 'job')} waiting",
+                f"ojs queues resume {name}",
+            )
+        elif not {str(name), "*"} & served:
+            yield _wrong(
+                f"nobody serves {name}, where {_waiting(waiting)}",
+                f"start a worker with --queues {name}",
+            )
+        elif (since := moment_ms(queue.get("oldest_available_at"))) and now - since > STUCK_MS:
+            yield _wrong(
+                f"a job has waited in {name} for {span(now - since)}",
+                "start more workers, or see `ojs jobs queue:… state:active` for what holds them",
+            )
+
+
+def _work(session: Session) -> Iterator[Finding]:
+    for worker in _workers(session.server):
+        if worker.get("presence", "online") != "online":
+            held = int(worker.get("active_jobs") or 0)
+            yield _wrong(
+                f"{worker['id']} is {worker.get('presence')} and holds {count(held, 'job')}",
+                "its jobs go back when their leases end; see why it ended",
+            )
+    now = session.environment.wall_ms()
+    long = [
+        job
+        for job in session.server.items("/jobs", "jobs", most=1000, states="active")
+        if (start := moment_ms(job.get("started_at"))) and now - start > RUNS_LONG_MS
+    ]
+    if long:
+        yield _wrong(
+            f"{count(len(long), 'job')} run for more than an hour, such as {long[-1]['id']}",
+            "a timeout (options.timeout_ms) ends what hangs",
+        )
+
+
+def _failures(session: Session) -> Iterator[Finding]:
+    rates = session.server.get("/admin/stats").get("throughput") or {}
+    failed = float(rates.get("failed_per_minute") or 0)
+    done = float(rates.get("processed_per_minute") or 0)
+    if failed >= 5 and failed > (failed + done) / 10:
+        share = failed / (failed + done)
+        yield _wrong(f"{share:.0%} of all attempts fail", "ojs dead --by-error")
+    now = session.environment.wall_ms()
+    newest = session.server.items("/dead-letter", "jobs", most=100)
+    fresh = [job for job in newest if now - (moment_ms(job.get("discarded_at")) or 0) < 3_600_000]
+    if fresh:
+        most = f"{len(fresh)} jobs" if len(fresh) > 1 else "1 job"
+        least = " or more" if len(fresh) == 100 else ""
+        yield _wrong(
+            f"{most}{least} failed for good in the last hour", "ojs dead since:1h --by-error"
+        )
+
+
+def _switches(session: Session) -> Iterator[Finding]:
+    if session.server.get("/admin/system/maintenance").get("enabled"):
+        yield _wrong("maintenance is on: nothing is handed out", "turn it off in the dashboard")
+    if (session.server.get("/ojs/manifest").get("capabilities") or {}).get("test_hooks"):
+        yield _wrong(
+            "test hooks are on: a key of an admin may wipe everything",
+            "start the server without --conformance",
+        )
+
+
+def _waiting(number: int) -> str:
+    return f"{count(number, 'job')} {'waits' if number == 1 else 'wait'}"
+
+
+def _workers(server: Server) -> list[Json]:
+    return server.items("/workers", "workers", most=1000)
+
+
+_CHECKS: Final[dict[str, Check]] = {
+    "server": _server,
+    "store": _store,
+    "clock": _clock,
+    "queues": _queues,
+    "work": _work,
+    "failures": _failures,
+    "switches": _switches,
+}
