@@ -140,7 +140,7 @@ def parse_timestamp(text: str) -> int:
         parsed = datetime.fromisoformat(f"{day}T{clock}{'+00:00' if zone in 'Zz' else zone}")
         seconds = int(parsed.timestamp())
     except (ValueError, OverflowError) as error:
-        raise ValueError(f"is not a moment that exists: {error}") from None
+        raise ValueError(f"is not a valid time: {error}") from None
     moment = seconds * 1000 + int((fraction or "0")[:3].ljust(3, "0"))
     if not 0 <= moment <= MAX_TIME:
         raise ValueError("must lie between 1970 and 9999")

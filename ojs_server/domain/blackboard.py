@@ -115,7 +115,7 @@ def parse_push(
         allowed = ", ".join(_STATUSES)
         raise invalid("status", f"must be one of {allowed}{nearest(word, _STATUSES)}")
     if error is not None and (result is not None or word in _SUCCESS):
-        raise invalid("error", "must not be there beside a result or a success")
+        raise invalid("error", "must not be combined with a result or a success")
     for field, given, wanted in (
         ("acquires", acquires, Phase.ACQUIRE),
         ("dbUpdates", updates, Phase.EXECUTE),

@@ -39,7 +39,7 @@ def save(
     last = before.sequence if before else 0
     if sequence is not None and sequence <= last:
         raise Conflict(
-            f"checkpoint {last} of job {job.id} is there already; `sequence` must be higher",
+            f"job {job.id} already has checkpoint {last}; `sequence` must be higher",
             details={"job_id": job.id, "field": "sequence", "current_sequence": last},
         )
     number = last + 1 if sequence is None else sequence

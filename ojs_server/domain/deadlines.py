@@ -145,7 +145,7 @@ def overdue(job: Job, now: int) -> Fault:
         return Fault(
             code="enqueue_ttl_expired",
             type="enqueue_ttl_expired",
-            message=f"the job was not started within its {format_duration(ttl_ms)}",
+            message=f"the job was not started within its enqueue_ttl, {format_duration(ttl_ms)}",
             retryable=False,
             timeout_kind="enqueue_ttl",
             limit_seconds=ttl_ms / 1000,
@@ -208,8 +208,8 @@ def _total(job: Job, total_ms: int, now: int) -> Fault:
     return Fault(
         code="total_timeout",
         type="total_timeout",
-        message=f"the job was not finished within its {format_duration(total_ms)}, "
-        "waiting and all attempts together",
+        message=f"the job was not finished within its total_timeout, {format_duration(total_ms)}, "
+        "which covers waiting and all attempts",
         retryable=False,
         timeout_kind="total",
         limit_seconds=total_ms / 1000,
@@ -222,7 +222,7 @@ def _too_long(job: Job, deadline: int, now: int) -> Fault:
     return Fault(
         code="timeout",
         type="timeout",
-        message=f"the job ran longer than its {(deadline - started) / 1000:g} s",
+        message=f"the job ran longer than its timeout, {(deadline - started) / 1000:g} s",
         timeout_kind="execution",
         limit_seconds=(deadline - started) / 1000,
         elapsed_seconds=(now - started) / 1000,

@@ -168,7 +168,7 @@ def _text(given: Mapping[str, Any], name: str, where: str) -> str | None:
 def _id_prefix(given: Mapping[str, Any], where: str) -> str | None:
     value = _text(given, "id_prefix", where)
     if value is not None and not _ID_PREFIX.fullmatch(value := value.lower()):
-        raise invalid(f"{where}id_prefix", "must be what an id begins with, like 01a1f0c0")
+        raise invalid(f"{where}id_prefix", "must be the beginning of a job id, like 01a1f0c0")
     return value
 
 

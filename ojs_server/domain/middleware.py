@@ -22,15 +22,17 @@ class Step(msgspec.Struct, frozen=True):
 TRACING: Final = "tracing"
 AUTHENTICATION: Final = "authentication"
 CHAIN: Final = (
-    Step(TRACING, "makes a span for the request"),
-    Step(AUTHENTICATION, "asks for a key that may enqueue"),
-    Step("tenant", "ties the job to its tenant, and counts it towards the tenant's limits"),
-    Step("validation", "checks the envelope; with `meta.ojs_validate` also that there are `args`"),
+    Step(TRACING, "creates a trace span for the request"),
+    Step(AUTHENTICATION, "requires an API key that may enqueue"),
+    Step("tenant", "assigns the job to its tenant, and applies the tenant's limits"),
+    Step(
+        "validation", "validates the envelope; with `meta.ojs_validate` also that there are `args`"
+    ),
     Step("request_id", "writes the request's X-Request-Id into `meta.request_id`"),
-    Step("idempotency", "answers a request that was made before with what it made then"),
-    Step("schema", "holds `args` to the schema that is registered for the type"),
-    Step("unique", "keeps a job from being there twice, as its policy says"),
-    Step("backpressure", "refuses, delays or drops what is too much for the queue"),
+    Step("idempotency", "returns the earlier result for a repeated request"),
+    Step("schema", "validates `args` against the schema registered for the type"),
+    Step("unique", "detects duplicates by the job's unique policy"),
+    Step("backpressure", "applies the queue's bounds: refuses, delays or drops jobs"),
 )
 
 

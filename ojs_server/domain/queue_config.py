@@ -302,7 +302,9 @@ def _job_types(body: Mapping[str, Any], strict: bool) -> tuple[str, ...]:
         )
     for name in given:
         if not set(name) <= _TYPE_LETTERS:
-            raise invalid("allowed_job_types", f"holds {name[:100]!r}, which no job type is like")
+            raise invalid(
+                "allowed_job_types", f"holds {name[:100]!r}, which matches no valid job type"
+            )
     return () if "*" in given else tuple(dict.fromkeys(given))
 
 

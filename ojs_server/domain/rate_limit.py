@@ -187,7 +187,7 @@ def parse_count(field: str, value: object, least: int, most: int = MAX_COUNT) ->
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         zero = (
-            "; 0 is no limit that lets anything through: leave it out, pause the queue, or set "
+            "; 0 would let nothing through: leave the limit out, pause the queue, or set "
             "`concurrency` to 0"
             if value == 0 and most == MAX_COUNT and not isinstance(value, bool)
             else ""

@@ -45,7 +45,7 @@ def refusal(worker: Worker, profile: Profile) -> Conflict | None:
     if worker.deleted_at is not None:
         what = "was deleted"
         hint = (
-            "register without a worker_id and take the new one that is answered"
+            "register without a worker_id, and use the new one in the answer"
             if profile.final_deletion
             else "register again, or send a BEAT"
         )

@@ -220,7 +220,7 @@ def _check_regex(field: str, pattern: str) -> None:
         re.compile(pattern)
     except (re.error, OverflowError) as error:
         raise _refuse(
-            field, f"holds {pattern!r}, which is no regular expression: {error}"
+            field, f"holds {pattern!r}, which is not a valid regular expression: {error}"
         ) from None
 
 

@@ -58,9 +58,9 @@ def parse_routing(body: Mapping[str, Any]) -> Routing:
     versions = [parse_version("version", rule.version) for rule in rules]
     for place, version in enumerate(versions):
         if version in versions[:place]:
-            raise invalid(f"rules[{place}].version", f"names {version} once more")
+            raise invalid(f"rules[{place}].version", f"names version {version} twice")
     if not any(rule.weight for rule in rules):
-        raise invalid("rules", "must have a weight above 0 somewhere")
+        raise invalid("rules", "must have at least one weight above 0")
     return Routing(rules)
 
 

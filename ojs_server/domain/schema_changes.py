@@ -96,7 +96,7 @@ def _compare(old: dict[str, Any], new: dict[str, Any]) -> Iterator[Breach]:
             yield Breach(pair.pointer, Rule.INCOMPARABLE, "the schemas take too long to compare")
             return
         if after is False:
-            yield Breach(pair.pointer, Rule.CLOSED, "nothing is allowed here any more")
+            yield Breach(pair.pointer, Rule.CLOSED, "no value is allowed here any more")
             continue
         for step in _steps(before, after, pair.pointer, steady=steady):
             if isinstance(step, Breach):
@@ -132,7 +132,7 @@ def _types(old: Any, new: Any, at: str) -> Iterator[Breach]:
     before = _type_names(old)
     if before is None or not before <= taken:
         was = "any type" if before is None else " or ".join(sorted(before))
-        message = f"{' or '.join(sorted(taken))} is asked for, where {was} was allowed"
+        message = f"{' or '.join(sorted(taken))} is required, but {was} was allowed"
         yield Breach(f"{at}/type", Rule.TYPE_CHANGED, message)
 
 
@@ -150,7 +150,7 @@ def _values(old: Any, new: Any, at: str) -> Iterator[Breach]:
             allowed = {canonical_text(value) for value in _listed(new, name)}
             before = [value for one in ("const", "enum") for value in _listed(old, one)]
             if not before:
-                message = f"`{name}` is new"
+                message = f"`{name}` was added"
                 yield Breach(f"{at}/{name}", Rule.CONSTRAINT_NARROWED, message)
             elif any(canonical_text(value) not in allowed for value in before):
                 message = f"`{name}` lacks a value that was allowed"
@@ -211,7 +211,7 @@ def _members(
     (before, others_before), (after, others) = old, new
     for name in before:
         if name not in after:
-            message = f"`{name[:100]}` is gone"
+            message = f"`{name[:100]}` was removed"
             yield Breach(f"{places[0]}/{_escaped(name)}", Rule.FIELD_REMOVED, message)
     for name, schema in after.items():
         # A field that nothing was said about may be described.
@@ -231,7 +231,9 @@ def _branches(old: Any, new: Any, at: str) -> Iterator[Step]:
             for place, (one, other) in enumerate(zip(before, after, strict=False)):
                 yield _Pair(one, other, f"{at}/{name}/{place}")
         else:
-            yield Breach(f"{at}/{name}", Rule.KEYWORD_CHANGED, f"`{name}` has other parts")
+            yield Breach(
+                f"{at}/{name}", Rule.KEYWORD_CHANGED, f"the parts of `{name}` have changed"
+            )
 
 
 def _is_same(name: str, before: Any, after: Any, *, steady: bool) -> bool:

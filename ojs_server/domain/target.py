@@ -58,7 +58,7 @@ def parse_url(url: object, reach: Reach) -> Target:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError:
-        raise invalid("url", "is no URL, such as https://example.com/hook") from None
+        raise invalid("url", "is not a valid URL, such as https://example.com/hook") from None
     _check_scheme(parts.scheme, reach)
     _check_parts(parts, host)
     assert host is not None

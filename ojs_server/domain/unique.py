@@ -85,7 +85,7 @@ class Unique(msgspec.Struct, frozen=True):
         """Return the error of `reject`; `index` is the new job's index in its batch."""
         where = "" if index is None else f"jobs[{index}]: "
         return Duplicate(
-            f"{where}job {existing.id} is the same by the unique policy, and is {existing.state}",
+            f"{where}a job with the same unique key exists: {existing.id}, {existing.state}",
             details={
                 **({} if index is None else {"index": index}),
                 "existing_job_id": existing.id,
@@ -97,7 +97,7 @@ class Unique(msgspec.Struct, frozen=True):
     def refusal_within(self, index: int, existing: int) -> Duplicate:
         """Return the error for a batch that contains the same job twice."""
         return Duplicate(
-            f"jobs[{index}] is the same as jobs[{existing}] by its unique policy",
+            f"jobs[{index}] duplicates jobs[{existing}] by its unique policy",
             details={
                 "index": index,
                 "existing_index": existing,
@@ -165,7 +165,7 @@ def parse_unique(value: object) -> UniquePolicy | None:
 def _named(args: Sequence[Any], names: Iterable[str]) -> dict[str, Any]:
     found = next((item for item in args if isinstance(item, dict)), None)
     if found is None:
-        raise invalid("unique.args_keys", "looks into the first object of `args`; there is none")
+        raise invalid("unique.args_keys", "uses the first object of `args`, but there is none")
     for name in names:
         if name not in found:
             raise invalid(

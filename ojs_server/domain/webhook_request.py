@@ -100,7 +100,7 @@ def subscribed(changes: WebhookChanges, webhook_id: str, secret: str, now: int) 
 def changed(changes: WebhookChanges, known: Webhook, now: int) -> Webhook:
     """The subscription after a change of some of its members."""
     if changes.secret is not None:
-        raise invalid("secret", "is changed by POST …/rotate-secret")
+        raise invalid("secret", "cannot be changed here; use POST …/rotate-secret")
     return msgspec.structs.replace(
         known,
         url=known.url if changes.url is None else changes.url,
@@ -143,7 +143,8 @@ def _events(value: object) -> tuple[str, ...]:
             )
         if pattern.startswith(OWN_EVENTS):
             raise invalid(
-                "events", f"holds {pattern[:100]!r}; events about webhooks are not sent by them"
+                "events",
+                f"holds {pattern[:100]!r}; webhooks cannot subscribe to events about webhooks",
             )
     return patterns
 
@@ -156,7 +157,7 @@ def _filter(value: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
     job_types = _names("filter.job_types", given.get("job_types"))
     for name in job_types:
         if not JOB_TYPE.fullmatch(name):
-            raise invalid("filter.job_types", f"holds {name[:100]!r}, which is no job type")
+            raise invalid("filter.job_types", f"holds {name[:100]!r}, which is not a job type")
     return tuple(parse_queue("filter.queues", name) for name in queues), job_types
 
 

@@ -95,7 +95,7 @@ def members_in(body: Mapping[str, Any], kind: Kind, path: str) -> tuple[str, lis
         raise refuse(missing, f"is missing{hint if kind is Kind.DAG else ''}")
     for name in _LISTS[Kind.CHAIN]:
         if name != names[0] and body.get(name) is not None:
-            raise refuse(inside(path, name), f"is given beside `{names[0]}`; one of them is enough")
+            raise refuse(inside(path, name), f"cannot be combined with `{names[0]}`")
     at, given = inside(path, names[0]), body[names[0]]
     if not isinstance(given, list):
         raise refuse(at, f"must be an array, not {kind_of(given)}")
@@ -145,7 +145,7 @@ def callback_named(name: object, at: str) -> Callback:
     """The callback of a name."""
     if not isinstance(name, str) or name not in list(Callback):
         known = ", ".join(Callback)
-        raise refuse(at, f"is no callback; allowed: {known}{nearest(name, list(Callback))}")
+        raise refuse(at, f"is not a callback; allowed: {known}{nearest(name, list(Callback))}")
     return Callback(name)
 
 
@@ -164,7 +164,9 @@ def refuse_twins(ids: Sequence[str], at: str) -> None:
     seen: dict[str, int] = {}
     for place, name in enumerate(ids):
         if name in seen:
-            raise refuse(f"{at}[{place}].id", f'is "{name}", as is that of `{at}[{seen[name]}]`')
+            raise refuse(
+                f"{at}[{place}].id", f'is "{name}", which is the id of `{at}[{seen[name]}]`'
+            )
         seen[name] = place
 
 
@@ -174,6 +176,6 @@ def _own_id(member: object, path: str) -> str | None:
     if member.get("depends_on") is not None:
         raise refuse(
             inside(path, "depends_on"),
-            "is for a workflow without `type`; here the order is that of the type",
+            "is only allowed in a workflow without `type`",
         )
     return id_of(member, path)

@@ -82,7 +82,7 @@ def _refuse(field: str, given: str) -> InvalidRequest:
         )
     return invalid(
         field,
-        f'is "{given}", which is no IANA name; '
+        f'is "{given}", which is not an IANA name; '
         f"allowed: UTC or a name such as Europe/Berlin{_near(given)}",
     )
 

@@ -149,8 +149,8 @@ def test_a_circle_inside_a_nested_definition_is_found() -> None:
     [
         ([], "steps", "at least one job"),
         ([5], "steps[0]", "must be an object, not a number"),
-        ([step("1"), {"type": "a", "args": []}], "steps[1].id", r"as is that of `steps\[0\]`"),
-        ([step("a"), step("a")], "steps[1].id", r"as is that of `steps\[0\]`"),
+        ([step("1"), {"type": "a", "args": []}], "steps[1].id", r"which is the id of `steps\[0\]`"),
+        ([step("a"), step("a")], "steps[1].id", r"which is the id of `steps\[0\]`"),
         ([step("a", depends_on="b")], "steps[0].depends_on", "must be an array of step ids"),
         ([step("a", depends_on=[1])], "steps[0].depends_on", "must be an array of step ids"),
         (
@@ -171,7 +171,7 @@ def test_a_circle_inside_a_nested_definition_is_found() -> None:
         (
             [step("a"), step("x", options={"callback_type": 5})],
             "steps[1].options.callback_type",
-            "is no callback",
+            "is not a callback",
         ),
         (
             [step("x", options={"callback_type": "on_success"})],

@@ -160,9 +160,9 @@ def test_the_number_of_nodes_has_a_limit() -> None:
         ({"type": "group", "name": "x"}, "jobs", "is missing$"),
         ({"type": "chain", "steps": []}, "steps", "at least one job"),
         ({"type": "chain", "steps": {}}, "steps", "must be an array, not an object"),
-        ({"type": "chain", "steps": [job()], "jobs": [job()]}, "jobs", "beside `steps`"),
-        ({"type": "group", "steps": [job()], "jobs": [job()]}, "steps", "beside `jobs`"),
-        ({"steps": [job()], "jobs": [job()]}, "jobs", "beside `steps`"),
+        ({"type": "chain", "steps": [job()], "jobs": [job()]}, "jobs", "combined with `steps`"),
+        ({"type": "group", "steps": [job()], "jobs": [job()]}, "steps", "combined with `jobs`"),
+        ({"steps": [job()], "jobs": [job()]}, "jobs", "combined with `steps`"),
         ({"type": "chian", "steps": [job()]}, "type", 'did you mean "chain"'),
         ({"type": "saga", "steps": [job()]}, "type", "one of chain, group, batch, dag"),
         ({"type": 5, "steps": [job()]}, "type", "one of chain, group, batch, dag"),
@@ -185,12 +185,12 @@ def test_the_number_of_nodes_has_a_limit() -> None:
         (
             {"type": "group", "jobs": [job(id="a"), job(), job(id="a")]},
             "jobs[2].id",
-            r"as is that of `jobs\[0\]`",
+            r"which is the id of `jobs\[0\]`",
         ),
         (
             {"type": "chain", "steps": [job(), job(depends_on=["0"])]},
             "steps[1].depends_on",
-            "is for a workflow without `type`",
+            "is only allowed in a workflow without `type`",
         ),
         (
             {"type": "group", "jobs": [{"type": "chain"}]},

@@ -103,8 +103,8 @@ RULES: Final = (
     "must lie in the future",
     "must be at least as long as the timeout of one delivery",
     "must be between zero and a hundred years",
-    "is not a moment that exists: day is out of range for month",
-    "looks into the first object of `args`; there is none",
+    "is not a valid time: day is out of range for month",
+    "uses the first object of `args`, but there is none",
     "which the first object of `args` does not have",
     "as in the path; an entry keeps its name",
     "must be at most 10000; go on with next_cursor",
@@ -120,8 +120,8 @@ RULES: Final = (
     "differs from the name in the path",
     "differs from the type in the path",
     "which is not among the pool's queues",
-    "must have a weight above 0 somewhere",
-    "once more",
+    "must have at least one weight above 0",
+    "twice",
     "which has no schema",
     # Whether somebody has offered to run it.
     "has been registered by no worker",
@@ -129,7 +129,7 @@ RULES: Final = (
 
 # How it words what relates the steps of a workflow to each other.
 BETWEEN_STEPS: Final = re.compile(
-    "which is no step|which is a callback|as is that of `|in a circle:|is on_|no callback$"
+    "which is no step|which is a callback|which is the id of `|in a circle:|is on_|no callback$"
 )
 
 
