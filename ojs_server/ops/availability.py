@@ -68,11 +68,11 @@ def refusal(error: Exception) -> Unavailable:
     Details are only logged: they may name hosts behind the server.
     """
     if isinstance(error, OutcomeUnknown):
-        message = "nobody knows whether this was stored; ask for it, or repeat it"
+        message = "the database did not confirm the commit: look this up, or repeat the request"
     elif isinstance(error, StoreBusy):
-        message = "somebody else has held the store for too long"
+        message = "the store is busy: another transaction held a lock for too long"
     elif isinstance(error, StaleWrite):
-        message = "other servers were faster each time"
+        message = "write conflict: other servers changed the same rows at each attempt"
     else:
         message = "the store cannot be reached"
     return unavailable(message)

@@ -124,9 +124,9 @@ class Intake:
                 raise StaleWrite(f"queue {name} cannot take all of a batch at once")
         depth, bound = over
         error = QueueFull(
-            f"queue {name} is full: {depth} of {bound} "
+            f"queue {name} is full: {depth} of at most {bound} "
             + ("bytes" if self._by_bytes(name, more) else "jobs")
-            + " wait in it already",
+            + " are waiting",
             details={
                 "queue": name,
                 "depth": depth,

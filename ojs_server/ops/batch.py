@@ -36,7 +36,7 @@ class Held(Unavailable):
 
     def __init__(self, reason: str) -> None:
         super().__init__(
-            "another server is at what this is about, and not done with it in time",
+            "another server holds a lock that this needs and did not release it in time",
             headers={"Retry-After": "1"},
         )
         self.reason = reason
@@ -82,7 +82,7 @@ class Committed(msgspec.Struct, frozen=True):
             log.error("%s", error)
             outcomes = [refusal(error) for _ in self.outcomes]
             return Committed(outcomes, refused=str(error), unknown=len(outcomes), asked=True)
-        reason = "the store was lost before this was stored"
+        reason = "the connection to the store was lost before this was stored"
         return Committed([unavailable(reason) for _ in self.outcomes], asked=True)
 
 
@@ -175,7 +175,9 @@ def one_by_one(
     for place, op in enumerate(ops, 1):
         if op.judges and any(part.unheard for part in done):
             # It would take from those that have just called in vain.
-            done.append(_refused([op], StoreUnavailable("a worker was not heard")))
+            done.append(
+                _refused([op], StoreUnavailable("the heartbeat of a worker was not stored"))
+            )
             continue
         part = apply(store, rules, luck, [op], rota=rota, patient=patient).settled()
         if part.asked:

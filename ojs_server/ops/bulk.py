@@ -126,7 +126,7 @@ def _decide(
     try:
         if op.wanted is not None and not op.wanted.matches(job):
             raise Conflict(
-                f"job {job.id} is not among those that are meant; it is {job.state}",
+                f"job {job.id} does not match this call; it is {job.state}",
                 details={"job_id": job.id, "current_state": job.state},
             )
         match op.action:

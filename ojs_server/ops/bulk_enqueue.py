@@ -127,5 +127,5 @@ def _recalled(text: str, stored: dict[str, StoredJob]) -> Entry | OjsError | Non
         return Duplicate(recalled[0], details=recalled[1])
     found = stored.get(text.removeprefix("="))
     if found is None:
-        return NotFound("the job that this request made has been removed since")
+        return NotFound("the job that this request created has been removed")
     return Entry(found, text.startswith("="))

@@ -51,7 +51,7 @@ class Contention:
     def carry_out(self, ops: Sequence[AnyOperation]) -> Committed:
         """Commit all operations but those that are `Held`."""
         if self._stopwatch() < self._suspects_until:
-            return self._around(self._held_up(ops), ops, "it is not done with it yet")
+            return self._around(self._held_up(ops), ops, "the lock is not released yet")
         return self._committed(ops)
 
     def _committed(self, ops: Sequence[AnyOperation]) -> Committed:

@@ -335,7 +335,9 @@ def _take_back(work: Work, op: Enqueue, jobs: Sequence[StoredJob], lost: list[st
     if op.receipt:
         work.tx.delete_receipts([op.receipt])
     verdict = _known_id(op, work.tx.load_requests(lost))
-    return verdict or Duplicate(f"a job with id {lost[0]} existed a moment ago")
+    return verdict or Duplicate(
+        f"a job with id {lost[0]} was removed while this was stored; repeat the request"
+    )
 
 
 def _answers(work: Work, verdicts: list[_Verdict]) -> list[Enqueued | OjsError]:
@@ -355,5 +357,5 @@ def _answers(work: Work, verdicts: list[_Verdict]) -> list[Enqueued | OjsError]:
             jobs = tuple(earlier[job] if isinstance(job, str) else job for job in one.answer)
             answers.append(Enqueued(jobs, tuple(isinstance(job, str) for job in one.answer)))
         else:
-            answers.append(NotFound("the job that this request made has been removed since"))
+            answers.append(NotFound("the job that this request created has been removed"))
     return answers

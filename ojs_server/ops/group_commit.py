@@ -269,7 +269,7 @@ class GroupCommit:
         except Exception as error:
             # Nobody else's answer depends on it.
             self._loop.call_exception_handler(
-                {"message": "an outcome could not be told", "exception": error}
+                {"message": "an outcome could not be delivered to its caller", "exception": error}
             )
 
     def _gather(self, turns: int) -> None:

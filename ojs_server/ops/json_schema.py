@@ -71,9 +71,9 @@ class Compiled:
         try:
             return self.judge(value, field)
         except _TooMuch:
-            message = f"cannot be judged: it takes more than {MAX_STEPS} steps"
+            message = f"cannot be validated within {MAX_STEPS} steps"
         except RecursionError:
-            message = "cannot be judged: the schema leads back to itself too often"
+            message = "cannot be validated: the schema refers to itself too often"
         return [{"path": field, "message": message, "keyword": "schema"}]
 
     def judge(self, value: Any, field: str) -> list[Violation]:
@@ -105,12 +105,12 @@ def compile_schema(document: dict[str, Any], field: str = "schema") -> Compiled:
             for pattern in value:
                 _check_pattern(f"{where}.patternProperties", pattern)
         elif name == "unevaluatedProperties" and _has_name_patterns(document):
-            raise _wrong(f"{where}.{name}", "cannot stand beside patternProperties")
+            raise _wrong(f"{where}.{name}", "cannot be combined with patternProperties")
     compiled = Compiled(_bounded(kind)(document, registry=Registry()))
     try:
         compiled.judge([], field)
     except (_TooMuch, RecursionError):
-        raise _wrong(field, "leads back to itself without an end") from None
+        raise _wrong(field, "refers to itself without end") from None
     return compiled
 
 
@@ -123,7 +123,7 @@ def _kind(document: dict[str, Any], field: str) -> type[Validator]:
     if said is not None:
         known = isinstance(said, str) and said.rstrip("#") in _DRAFTS
         if not known:
-            raise _wrong(f"{field}.$schema", "names no draft of JSON Schema that is known here")
+            raise _wrong(f"{field}.$schema", "is not a supported draft of JSON Schema")
         kinds: tuple[type[Validator], ...] = (validators.validator_for(document),)
     else:
         kinds = (Draft202012Validator, Draft201909Validator)
@@ -138,7 +138,7 @@ def _kind(document: dict[str, Any], field: str) -> type[Validator]:
         else:
             return kind
     where = field + errors[0].json_path[1:]
-    raise _wrong(where, f"is no JSON Schema: {errors[0].message[:MAX_MESSAGE]}")
+    raise _wrong(where, f"is not a valid JSON Schema: {errors[0].message[:MAX_MESSAGE]}")
 
 
 def _members(value: object, where: str) -> Iterator[tuple[str, str, Any]]:
@@ -158,11 +158,11 @@ def _has_name_patterns(document: Mapping[str, Any]) -> bool:
 
 def _referred(where: str, value: str, lookup: Callable[[str], Any]) -> object:
     if not value.startswith("#"):
-        raise _wrong(where, "must begin with `#`: nothing outside of the schema is read")
+        raise _wrong(where, "must begin with `#`: references outside the schema are not followed")
     try:
         found: object = lookup(value).contents
     except Unresolvable:
-        raise _wrong(where, f"leads to nothing: {value[:100]!r}") from None
+        raise _wrong(where, f"refers to nothing: {value[:100]!r}") from None
     return found
 
 
@@ -170,7 +170,7 @@ def _check_target(where: str, kind: type[Validator], target: Any) -> None:
     try:
         kind.check_schema(target)
     except exceptions.SchemaError as error:
-        message = f"leads to what is no JSON Schema: {error.message[:MAX_MESSAGE]}"
+        message = f"refers to an invalid JSON Schema: {error.message[:MAX_MESSAGE]}"
         raise _wrong(where, message) from None
 
 
@@ -185,7 +185,7 @@ def _check_pattern(where: str, pattern: str) -> None:
         re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:
         raise _wrong(
-            where, f"holds {pattern[:100]!r}, which is no regular expression here: {error}"
+            where, f"holds {pattern[:100]!r}, which is not a supported regular expression: {error}"
         ) from None
 
 

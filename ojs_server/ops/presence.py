@@ -131,7 +131,7 @@ class Deregister(_OnWorker, frozen=True):
         profile = work.rules.profile
         if self.silent and not is_stale(known, work.now, profile.dead_after_ms):
             raise Conflict(
-                f"worker {self.worker_id} is there",
+                f"worker {self.worker_id} is alive",
                 details={"resource_type": "worker", "resource_id": self.worker_id},
                 hint="only a worker whose heartbeat is overdue can be removed; tell this one to "
                 "end",
@@ -235,7 +235,7 @@ def _deleted(worker: Worker) -> Conflict:
     return Conflict(
         f"worker {worker.id} was deleted",
         details={"resource_type": "worker", "resource_id": worker.id},
-        hint="register without a worker_id and take the new one that is answered",
+        hint="register without a worker_id, and use the new one in the answer",
     )
 
 

@@ -73,7 +73,7 @@ class Join(OnWorker[Joined], frozen=True):
             raise Conflict(
                 f"the job {full_name(kind.room, kind.name)} is registered with another schema",
                 details={"resource_type": "room_job", "resource_id": kind.name},
-                hint="register it as it is, or under another name",
+                hint="register it with the same schema, or under another name",
             )
         return False
 

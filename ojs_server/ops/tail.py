@@ -193,7 +193,7 @@ class Tail:
             raise Unavailable(
                 "the server is stopping"
                 if self.closed
-                else f"{self._most} event streams are open here already",
+                else f"{self._most} event streams are open on this server already",
                 code=codes.OVERLOADED,
                 headers={"Retry-After": "1"},
             )
@@ -288,7 +288,7 @@ class Tail:
             await self._ask()
             page = await self._page(self.cursor, PAGE)
         except Unavailable as error:
-            log.debug("event streams wait: %s", error.message)
+            log.debug("event streams are paused: %s", error.message)
             await asyncio.sleep(SLOW_POLL_S)
             return True
         self._hand_out(page.events)

@@ -247,7 +247,7 @@ def _cancel(work: Work, found: Workflow) -> Cancelled:
     busy = [job_id for job_id in open_jobs.values() if job_id not in jobs]
     if busy and work.tx.load_states(busy):
         # Enqueued since we locked the others, and somebody is at it already.
-        raise StaleWrite("another transaction is at a job of the workflow")
+        raise StaleWrite("another transaction has locked a job of the workflow")
     held = {
         node
         for node, job_id in open_jobs.items()

@@ -245,7 +245,7 @@ def require_own(answer: Iterable[StoredJob | str]) -> None:
     for one in answer:
         if isinstance(one, str):
             raise Duplicate(
-                f"job {one} is the same by the unique policy of a step, and no step of this "
+                f"a step duplicates job {one} by its unique policy, which is not part of this "
                 "workflow",
                 details={"existing_job_id": one},
             )

@@ -155,7 +155,7 @@ def test_a_sweep_is_not_carried_out_behind_a_worker_that_called_in_vain(bench: B
 async def test_an_outcome_that_nobody_knows_is_counted(engine: Engine, refusing: Refusing) -> None:
     refusing.forgets = True
     refusing.tells.set()
-    assert "nobody knows" in await refused(engine, enqueue())
+    assert "did not confirm" in await refused(engine, enqueue())
     assert engine.availability.unknown == 1
     assert not takes_changes(engine)
 

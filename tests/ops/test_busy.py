@@ -75,7 +75,7 @@ def test_one_by_one_ends_where_it_is_hopeless(bench: Bench) -> None:
         assert (faulty.tries, committed.refused, committed.wakes) == (5, None, {"q": 2})
         assert bench.counts() == {"available": 2}
     told = {(str(one), one.headers["Retry-After"]) for one in committed.outcomes[4:]}
-    assert told == {("somebody else has held the store for too long", "1")}
+    assert told == {("the store is busy: another transaction held a lock for too long", "1")}
 
 
 def test_what_was_committed_before_is_told_as_done(bench: Bench) -> None:

@@ -137,7 +137,7 @@ def test_a_repetition_of_a_removed_job_creates_nothing(bench: Bench) -> None:
     bench.take()
     bench.fail(job_id, {"retryable": False})
     bench.do(Remove(job_id))
-    with pytest.raises(NotFound, match="removed since"):
+    with pytest.raises(NotFound, match="has been removed"):
         bench.do(enqueue(key="k"))
     assert bench.counts() == {}
 
