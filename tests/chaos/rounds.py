@@ -22,7 +22,7 @@ RECOVERED_WRITES: Final = 30
 DRAIN_S: Final = 30.0
 LOOK_S: Final = 0.1
 PAGE: Final = 1000
-_UNANSWERED: Final = "a COMMIT was not answered"
+_UNANSWERED: Final = "a COMMIT got no answer"
 # No lease ends and no worker is given up within a round: see tests/chaos/accounting.py.
 OPTIONS: Final = (
     "--log-level=warning",

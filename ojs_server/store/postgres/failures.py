@@ -25,11 +25,11 @@ def translated(error: psycopg.Error) -> Exception:
     if isinstance(error, errors.PipelineAborted):
         return StaleWrite("a statement of the transaction had failed; it was rolled back")
     if error.diag.table_name == "outcomes":
-        return StaleWrite(f"the transaction was given up or took too long: {first_line(error)}")
+        return StaleWrite(f"the transaction was cancelled or took too long: {first_line(error)}")
     if isinstance(error, _COLLISIONS):
-        return StaleWrite(f"another node was at the same rows: {first_line(error)}")
+        return StaleWrite(f"write conflict with another node: {first_line(error)}")
     if is_outdated(error):
-        return StaleWrite(f"what was prepared is to be prepared anew: {first_line(error)}")
+        return StaleWrite(f"a prepared statement is outdated: {first_line(error)}")
     if isinstance(error, _HELD):
         return StoreBusy(first_line(error))
     away = isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError))

@@ -62,7 +62,7 @@ class PostgresListener:
                 await self._listen()
             except (psycopg.Error, OSError) as error:
                 if self._hears:
-                    log.warning("notices from other nodes are not heard: %s", first_line(error))
+                    log.warning("cannot receive notices from other nodes: %s", first_line(error))
                 self._hears = False
             await asyncio.sleep(self._pause_s)
             self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
@@ -78,7 +78,7 @@ class PostgresListener:
             )
             self._pause_s = FIRST_PAUSE_S
             if not self._hears:
-                log.info("notices from other nodes are heard again")
+                log.info("receiving notices from other nodes again")
             self._hears = True
             # Whatever was said while nobody listened is lost, so everybody looks once.
             self._on_wake(None)

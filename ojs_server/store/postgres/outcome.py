@@ -61,20 +61,20 @@ def unknown(address: Address, token: Token, patience_s: float, reason: str) -> O
     """The exception for a COMMIT that was not answered, which knows how to ask."""
     deadline = time.monotonic() + patience_s
     return OutcomeUnknown(
-        f"a COMMIT was not answered: {reason}", lambda: _carried_out(address, token, deadline)
+        f"a COMMIT got no answer: {reason}", lambda: _carried_out(address, token, deadline)
     )
 
 
 def _carried_out(address: Address, token: Token, deadline: float) -> bool:
     """Ask the database repeatedly until it answers or the deadline passes."""
-    reason = "there was no time to ask"
+    reason = "the deadline passed before it could be asked"
     while (left_s := deadline - time.monotonic()) > 0:
         try:
             return _asked(address, token, left_s)
         except (psycopg.Error, StoreUnavailable) as error:
             reason = first_line(error)
         time.sleep(max(0.0, min(_PAUSE_S, deadline - time.monotonic())))
-    raise OutcomeUnknown(f"the database does not say whether it carried a COMMIT out: {reason}")
+    raise OutcomeUnknown(f"the outcome of a COMMIT is unknown: {reason}")
 
 
 def _asked(address: Address, token: Token, left_s: float) -> bool:
@@ -90,5 +90,5 @@ def _asked(address: Address, token: Token, left_s: float) -> bool:
         if warning := pipe.commit():
             raise StoreUnavailable(warning)
     if not rows:
-        raise OutcomeUnknown("a COMMIT was not answered, and it is too late to ask")
+        raise OutcomeUnknown("a COMMIT got no answer, and its outcome is not kept any more")
     return bool(rows[0][0])

@@ -184,7 +184,7 @@ class Pipe:
     def _noticed(self, notice: Diagnostic) -> None:
         # Of statements before the COMMIT, warnings mean nothing here.
         if len(self._sent) <= 1 and notice.severity_nonlocalized == "WARNING":
-            self._warning = notice.message_primary or "a warning without words"
+            self._warning = notice.message_primary or "a warning without a message"
 
     def roll_back(self) -> None:
         """Roll back, and discard the answers that are still to come."""
@@ -261,7 +261,7 @@ class Pipe:
         if result.error_field(DiagnosticField.SQLSTATE) in _OUTDATED:
             self._prepared.clear()
         if result.status == ExecStatus.PIPELINE_ABORTED:
-            raise errors.PipelineAborted("a statement before it had failed")
+            raise errors.PipelineAborted("an earlier statement of the transaction had failed")
         if self._pg.status != ConnStatus.OK:
             raise psycopg.OperationalError(result.get_error_message())
         raise errors.error_from_result(result)
@@ -269,7 +269,7 @@ class Pipe:
     def _lost(self) -> NoReturn:
         # Whatever it was, nobody knows any more what was done.
         self._fatal = True
-        raise psycopg.OperationalError("the database has left an answer out")
+        raise psycopg.OperationalError("the database sent no answer to a statement")
 
     def _result(self) -> PGresult:
         """Receive the complete answer to one statement, with its end mark."""

@@ -191,8 +191,8 @@ class PostgresStore:
         """Return the server settings under which a confirmed commit could be lost."""
         with self.reader() as reader:
             return [
-                f"PostgreSQL runs with {name} = off: a crash of its machine can lose what was "
-                "answered"
+                f"PostgreSQL runs with {name} = off: a crash of its machine can lose "
+                "confirmed commits"
                 for name in reader.unsafe_settings()
             ]
 

@@ -34,7 +34,7 @@ class FileLock:
             self._file = os.fdopen(descriptor, "a+")
         except OSError as error:
             raise StoreUnavailable(
-                f"cannot keep a database at {database}: {error.strerror}"
+                f"cannot create a database at {database}: {error.strerror}"
             ) from error
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -15,7 +15,7 @@ class BesideWrites(Writing):
         """Set the `beside` flags of jobs, given as (id, old, new); StaleWrite if the old differ."""
         columns = by_name(marks, "id", "old_beside", "beside")
         if self.run_columns("mark_beside", **columns) != len(marks):
-            raise StaleWrite("something else lies beside a job by now")
+            raise StaleWrite("the `beside` flags of a job have changed")
 
     def load_checkpoints(self, ids: Iterable[str]) -> dict[str, Checkpoint]:
         """The checkpoints of those of these jobs that have one."""

@@ -164,7 +164,7 @@ def test_it_may_be_too_late_to_ask(
     ask = STATEMENTS["ask_outcome"].sql
     later = ask.replace("clock_timestamp()", "clock_timestamp() + interval '1 hour'")
     monkeypatch.setitem(STATEMENTS, "ask_outcome", Statement("ask_outcome", later))
-    with pytest.raises(OutcomeUnknown, match="too late to ask"):
+    with pytest.raises(OutcomeUnknown, match="its outcome is not kept any more"):
         lost.value.carried_out()
 
 

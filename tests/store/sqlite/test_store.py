@@ -181,7 +181,7 @@ def test_a_file_that_is_no_database_is_refused(sqlite_path: Path) -> None:
 @pytest.mark.parametrize("place", ["missing/ojs.db", "file/ojs.db"])
 def test_a_place_where_no_file_can_be_is_refused(tmp_path: Path, place: str) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(StoreUnavailable, match="cannot keep a database at"):
+    with pytest.raises(StoreUnavailable, match="cannot create a database at"):
         SqliteStore(str(tmp_path / place))
 
 
