@@ -119,7 +119,7 @@ def _serve(settings: Settings, store: Store, environment: Environment) -> int:
             flush=True,
         )
         if settings.conformance:
-            log.warning("conformance hooks are on: anybody who may call admin can wipe all jobs")
+            log.warning("conformance hooks are on: any client of the admin API can delete all jobs")
         for warning in store.durability_warnings():
             log.warning("%s", warning)
 
@@ -145,7 +145,7 @@ def _socketio(settings: Settings) -> "type[SocketServer] | None":
         # What it needs is not always installed.
         from ojs_server.socketio.serving import SocketServer
     except ImportError as error:
-        log.warning("clients of the job manager find their tasks by polling: %s", error)
+        log.warning("Socket.IO is not served, clients of the job manager have to poll: %s", error)
         return None
     return SocketServer
 
@@ -162,7 +162,7 @@ def _grpc(settings: Settings) -> "GrpcServer | None":
     except ImportError as error:
         if asked is not None:
             raise
-        log.warning("port %d stays closed to clients of gRPC: %s", port, error)
+        log.warning("gRPC is not served on port %d: %s", port, error)
         return None
     return GrpcServer(port)
 
@@ -176,7 +176,7 @@ def _cascade(profile: Profile) -> str:
         "offline": limits.offline_ms,
         "stuck": profile.stuck_ms,
         "deleted": limits.deleted_ms,
-        "looked for every": profile.check_interval_ms,
+        "checked every": profile.check_interval_ms,
     }
     return " · ".join(
         f"{name} {format_duration(ms)}" for name, ms in steps.items() if ms is not None

@@ -18,25 +18,31 @@ OTHER: Final = "other"
 OTHERS: Final = "_other"
 
 _COUNTED: Final = {
-    "job.enqueued": ("ojs_job_enqueued", "Jobs that joined their queue as new."),
-    "job.completed": ("ojs_job_completed", "Jobs whose result was accepted."),
-    "job.discarded": ("ojs_job_failed", "Jobs that are not tried again."),
-    "job.retrying": ("ojs_job_retried", "Attempts that failed and are followed by another one."),
-    "job.cancelled": ("ojs_job_cancelled", "Jobs that were called off."),
-    "job.expired": ("ojs_job_expired", "Jobs that were not started in time."),
+    "job.enqueued": ("ojs_job_enqueued", "Jobs enqueued."),
+    "job.completed": ("ojs_job_completed", "Jobs completed."),
+    "job.discarded": ("ojs_job_failed", "Jobs discarded."),
+    "job.retrying": ("ojs_job_retried", "Attempts that failed and will be retried."),
+    "job.cancelled": ("ojs_job_cancelled", "Jobs cancelled."),
+    "job.expired": ("ojs_job_expired", "Jobs discarded because they were not started in time."),
 }
 _OF_QUEUE: Final = {
-    "backpressure.rejected": ("ojs_backpressure_rejected", "Jobs that found their queue full."),
+    "backpressure.rejected": (
+        "ojs_backpressure_rejected",
+        "Jobs refused because their queue was full.",
+    ),
     "scheduling.queue_starved": (
         "ojs_scheduling_starvation_events",
-        "Turns of queues that had waited too long for one.",
+        "Turns given to queues that had waited too long.",
     ),
-    "backpressure.dropped": ("ojs_backpressure_dropped", "Jobs that made room for newer ones."),
+    "backpressure.dropped": (
+        "ojs_backpressure_dropped",
+        "Jobs dropped to make room for newer ones.",
+    ),
 }
 _OF_TENANT: Final = {
-    "job.enqueued": ("ojs_tenant_jobs_enqueued", "Jobs of a tenant that joined their queue."),
-    "job.completed": ("ojs_tenant_jobs_completed", "Jobs of a tenant whose result was accepted."),
-    "job.discarded": ("ojs_tenant_jobs_failed", "Jobs of a tenant that are not tried again."),
+    "job.enqueued": ("ojs_tenant_jobs_enqueued", "Jobs of a tenant enqueued."),
+    "job.completed": ("ojs_tenant_jobs_completed", "Jobs of a tenant completed."),
+    "job.discarded": ("ojs_tenant_jobs_failed", "Jobs of a tenant discarded."),
 }
 _RUNS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 _WAITS: Final = (0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 600, 1800, 3600)
@@ -87,7 +93,7 @@ class JobMetrics:
         }
         self._durations = Times(
             "ojs_job_duration_seconds",
-            "How long attempts ran, by how they ended.",
+            "Run time of attempts, by result.",
             (*pair, "state"),
             buckets=_RUNS,
             registry=registry,
@@ -105,13 +111,13 @@ class JobMetrics:
         }
         self._dispatched = Tally(
             "ojs_scheduling_dispatch",
-            "Jobs that members of a pool were handed.",
+            "Jobs handed to workers of a pool.",
             ("pool", "queue"),
             registry=registry,
         )
         self._pool_waits = Times(
             "ojs_scheduling_queue_wait_duration_seconds",
-            "How long jobs had waited that members of a pool were handed.",
+            "Waiting time of jobs handed to workers of a pool.",
             ("pool",),
             buckets=_WAITS,
             registry=registry,

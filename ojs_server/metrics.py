@@ -39,7 +39,7 @@ class Metrics:
         )
         self._latency = Times(
             "ojs_http_request_duration_seconds",
-            "Time from a request's headers to its answer, waiting fetches left out.",
+            "Time from a request's headers to its answer, without waiting fetches.",
             ("route",),
             buckets=_LATENCIES,
             registry=self._registry,
@@ -64,7 +64,7 @@ class Metrics:
         )
         self._pool_use = Gauge(
             "ojs_scheduling_pool_utilization",
-            "How full pools with a limit are, from 0 to 1.",
+            "Running jobs of a pool relative to its limit, from 0 to 1.",
             ("pool",),
             registry=self._registry,
         )
@@ -76,7 +76,7 @@ class Metrics:
         )
         self._presences = Counter(
             "ojs_workers_presence_changes",
-            "How often a worker came to be online again, unreachable, offline or deleted.",
+            "Changes of workers to online, unreachable, offline or deleted.",
             ("presence",),
             registry=self._registry,
         )
@@ -89,13 +89,13 @@ class Metrics:
         )
         self._pressure = Gauge(
             "ojs_backpressure_pressure",
-            "How full bounded queues are, from 0 to 1.",
+            "Fill level of bounded queues, from 0 to 1.",
             ("queue",),
             registry=self._registry,
         )
         self._enqueues = Times(
             "ojs_job_enqueue_duration_seconds",
-            "How long the store took to take the jobs of one request, by the first one's queue.",
+            "Time to store the jobs of a request, by the queue of the first.",
             ("queue",),
             buckets=_LATENCIES,
             registry=self._registry,
@@ -121,13 +121,13 @@ class Metrics:
 
         self._deliveries = Counter(
             "ojs_webhook_deliveries",
-            "Attempts to deliver a webhook, by event type and what came of it.",
+            "Attempts to deliver a webhook, by event type and result.",
             ("event_type", "status"),
             registry=self._registry,
         )
         self._delivery_times = Histogram(
             "ojs_webhook_delivery_duration_seconds",
-            "How long targets of webhooks took to answer.",
+            "Response time of webhook targets.",
             registry=self._registry,
             buckets=_LATENCIES,
         )

@@ -106,7 +106,9 @@ class Outbound:
             raise NoAnswer("the host has no address")
         if not self._reach.private and not all(map(is_public, addresses)):
             # Not the public ones among them: which is used would be up to chance.
-            raise NoAnswer("the host has a private or local address, where no webhook is sent")
+            raise NoAnswer(
+                "the host has a private or local address; webhooks go to public ones only"
+            )
         # A scope, as in fe80::1%eth0, has no place in a URL.
         return str(ip_address(addresses[0].partition("%")[0]))
 

@@ -185,7 +185,7 @@ TABLE: Final[tuple[Setting, ...]] = (
     Setting(
         "profile",
         "text",
-        "whose defaults and paths are served; every other setting wins over it",
+        "job system whose defaults and paths are served; other settings override it",
         tuple(PROFILES),
         field="profile_name",
     ),
@@ -259,7 +259,7 @@ TABLE: Final[tuple[Setting, ...]] = (
     Setting(
         "heartbeat_interval",
         "duration",
-        "interval that workers are told",
+        "heartbeat interval announced to workers",
         field="heartbeat_interval_ms",
         of_profile=True,
     ),
@@ -300,7 +300,7 @@ TABLE: Final[tuple[Setting, ...]] = (
     Setting(
         "stuck_job_timeout",
         "duration",
-        "how long a job may be with a worker whatever that says; unless set, 2 times offline",
+        "longest time a worker may hold a job, even with heartbeats; unless set, 2 times offline",
         field="stuck_ms",
         variable="BLACKBOARD_STUCK_JOB_TIMEOUT",
         unit=1,
@@ -309,7 +309,7 @@ TABLE: Final[tuple[Setting, ...]] = (
     Setting(
         "worker_check_interval",
         "duration",
-        "how often changes of presence are looked for",
+        "interval between checks of the presence of workers",
         field="check_interval_ms",
         variable="BLACKBOARD_JOB_CHECK_INTERVAL",
         unit=1,
@@ -318,7 +318,7 @@ TABLE: Final[tuple[Setting, ...]] = (
     Setting(
         "sweep_interval",
         "duration",
-        "least time between two looks for expired leases; without it each is seen at once",
+        "least time between two checks for expired leases; without it each is noticed at once",
         field="sweep_interval_ms",
         of_profile=True,
     ),
@@ -332,7 +332,7 @@ TABLE: Final[tuple[Setting, ...]] = (
     Setting(
         "late_ack",
         "text",
-        "what an ACK meets whose lease is lost",
+        "treatment of an ACK whose lease was lost",
         LATE_ACKS,
         of_profile=True,
     ),
@@ -345,7 +345,7 @@ TABLE: Final[tuple[Setting, ...]] = (
     Setting(
         "schema_validation",
         "text",
-        "what becomes of jobs that do not fit the schema of their type, where it does not say",
+        "treatment of jobs that violate the schema of their type, unless the schema sets it",
         MODES,
     ),
     Setting("keep_completed", "retention", "keep completed jobs", field="completed_ms"),
@@ -361,13 +361,13 @@ TABLE: Final[tuple[Setting, ...]] = (
     Setting(
         "max_dead_letters",
         "kept",
-        "dead letters that a queue keeps for keep_dead_letter; the oldest beyond go",
+        "dead letters kept per queue for keep_dead_letter; the oldest beyond are removed",
         field="dead_letters",
     ),
     Setting(
         "max_events",
         "kept",
-        "events that are kept; the oldest beyond go",
+        "events kept; the oldest beyond are removed",
         field="events",
         least=1,
     ),
@@ -419,9 +419,9 @@ def _checked(settings: Settings) -> Settings:
     loopback = settings.host in ("127.0.0.1", "::1", "localhost")
     if not loopback and not settings.keys.needed and not settings.insecure:
         raise SettingError(
-            f"refusing to listen on {settings.host} without keys: anybody there could run jobs. "
-            f"Set {KEYS_ENV} (for example {KEYS_ENV}=admin:KEY, 16 characters or more), "
-            "listen on 127.0.0.1, or say --insecure"
+            f"refusing to listen on {settings.host} without keys: anyone who can connect "
+            f"could run jobs. Set {KEYS_ENV} (for example {KEYS_ENV}=admin:KEY, 16 characters or "
+            "more), listen on 127.0.0.1, or say --insecure"
         )
     if not 5_000 <= settings.webhook_timeout_ms <= 60_000:
         raise SettingError("webhook_timeout must lie between 5 and 60 seconds")

@@ -45,7 +45,7 @@ class StoreMetrics(Collector):
         state = self._state
         yield GaugeMetricFamily(
             "ojs_store_writable",
-            "Whether the database takes changes, 1 or 0.",
+            "1 while the database accepts writes, else 0.",
             value=float(state.writable),
         )
         yield GaugeMetricFamily(
@@ -55,11 +55,11 @@ class StoreMetrics(Collector):
         )
         yield CounterMetricFamily(
             "ojs_store_reconnects",
-            "Connections to the database that were lost and are made anew.",
+            "Connections to the database that were lost and replaced.",
             value=state.lost_connections,
         )
         yield CounterMetricFamily(
             "ojs_store_unknown_outcomes",
-            "Changes that were refused although they may have been stored.",
+            "Changes answered with an error although they may have been stored.",
             value=state.unknown_outcomes,
         )

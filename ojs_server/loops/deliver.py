@@ -85,7 +85,7 @@ class Deliver:
                 try:
                     pause = await self.round()
                 except OjsError as error:
-                    log.debug("webhooks wait: %s", error.message)
+                    log.debug("webhook deliveries are paused: %s", error.message)
                     pause = SLOW_POLL_S
                 await asyncio.sleep(STRIDE_S)
                 await at_most(self._wake.wait(), pause)

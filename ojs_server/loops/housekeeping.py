@@ -155,7 +155,7 @@ class Housekeeping:
         if error.__cause__ is not None:
             self._engine.availability.lose(str(error.__cause__) or error.message)
         elif not (self._refused or self._engine.availability.lost):
-            log.warning("housekeeping waits: %s", error.message)
+            log.warning("housekeeping is paused: %s", error.message)
         self._refused = True
 
     def _next(self, due: DueTimes, now: int) -> int:
