@@ -444,6 +444,35 @@ async def cancelling(stage: Stage) -> None:
     (await stage.delete(f"workflows/{done['id']}")).error(409, "conflict")
 
 
+@case("OJS-WFL-038", "OJS-WFL-039", level=3, capability=FLOWS)
+async def trying_again(stage: Stage) -> None:
+    """A failed workflow goes on where it failed, with what its steps have found out."""
+    queue = stage.name()
+    once = {"retry": {"max_attempts": 1, "on_exhaustion": "dead_letter"}}
+    steps = [job(queue, n, options=once) for n in range(3)]
+    flow = await start(stage, type="chain", steps=steps)
+    path = f"workflows/{flow['id']}/retry"
+    (await stage.post(path)).error(409, "conflict", current_state="running")
+    await settle(stage, queue)
+    await settle(stage, queue, fails=True)
+    stage.equal((await read(stage, flow))["state"], "failed", "state")
+    (await stage.post(path)).expect(200, {"workflow.state": "running"})
+    (await stage.post(path)).error(409, "conflict", current_state="running")
+    again = await settle(stage, queue)
+    stage.equal(again["attempt"], 1, "the attempt of the job that is tried again")
+    last = await settle(stage, queue)
+    stage.equal(len(last["parent_results"]), 2, "results that are handed on")
+    stage.equal((await read(stage, flow))["state"], "completed", "state")
+    told = [one["type"] for one in await stage.events(types="workflow.retried")]
+    stage.check("workflow.retried" in told, "workflow.retried", told)
+    (await stage.post(path)).error(409, "conflict", current_state="completed")
+    gone = await start(stage, type="chain", steps=steps)
+    dead = await settle(stage, queue, fails=True)
+    (await stage.delete(f"dead-letter/{dead['id']}")).expect(200)
+    (await stage.post(f"workflows/{gone['id']}/retry")).error(409, "conflict")
+    stage.equal((await read(stage, gone))["state"], "failed", "state")
+
+
 @case("OJS-WFL-035", level=3, capability=FLOWS)
 async def events(stage: Stage) -> None:
     """Everything that happens to a workflow has its event with the data that belongs to it."""

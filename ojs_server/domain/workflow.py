@@ -1,4 +1,5 @@
-"""The state machine of workflows: the effects of a start, of the end of a job, and of a cancel.
+"""The state machine of workflows: the effects of a start, of the end of a job, of a cancel, and of
+a retry.
 
     waiting ──▶ pending (a job) ──▶ completed        ordinary node: runs once all it needs is
        │        active (a definition) ─▶ failed      completed, is dropped once one of them is not
@@ -7,11 +8,16 @@
 A definition ends when nothing in it is left: `failed` if a callback that fired failed, else
 `completed` if one fired, else `completed` only if every member is. So a callback that ran well
 makes up for failed members; that is what it is for.
+
+A retry opens a failed workflow again: what failed is tried anew, and what was dropped for it waits
+once more. Where a callback has failed, only that one is tried: it was decided, and ran, once.
 """
 
 from collections import deque
 from collections.abc import Collection
 from typing import Final, Literal
+
+import msgspec
 
 from ojs_server.domain.errors import Conflict
 from ojs_server.domain.job import TERMINAL, State
@@ -87,6 +93,22 @@ def cancel(plan: Plan, progress: Progress, held: Collection[int]) -> Effects:
     run.drop(0)
     run.note("workflow.cancelled", 0)
     return run.effects(revoked)
+
+
+def retry(plan: Plan, progress: Progress) -> Effects:
+    """Open a failed workflow again; `retried` are the jobs that are tried anew."""
+    if progress.state is not WorkflowState.FAILED:
+        raise Conflict(
+            f"the workflow is {progress.state}; this needs {WorkflowState.FAILED}",
+            details={
+                "current_state": progress.state,
+                "expected_state": WorkflowState.FAILED,
+            },
+        )
+    run = _Run(plan, list(progress.nodes))
+    retried = run.reopen(0)
+    run.note("workflow.retried", 0)
+    return msgspec.structs.replace(run.effects(), retried=tuple(retried))
 
 
 def outcome_of(state: str) -> Outcome:
@@ -182,6 +204,28 @@ class _Run:
             self.states[index] = NodeState.CANCELLED
         for part in (*node.members, *node.callbacks):
             self.drop(part)
+
+    def reopen(self, index: int) -> list[int]:
+        """Have a failed node begin where it failed; returns its jobs that did."""
+        node = self._plan.nodes[index]
+        if node.kind is None:
+            self.states[index] = NodeState.PENDING
+            return [index]
+        self.states[index] = NodeState.ACTIVE
+        callbacks = [one for one in node.callbacks if self.states[one] is NodeState.FAILED]
+        failed = callbacks or [one for one in node.members if self.states[one] is NodeState.FAILED]
+        if not callbacks:
+            for part in (*node.members, *node.callbacks):
+                if self.states[part] is NodeState.CANCELLED:
+                    self._restore(part)
+        return [job for one in failed for job in self.reopen(one)]
+
+    def _restore(self, index: int) -> None:
+        """Have what was dropped wait again, with all that is in it."""
+        self.states[index] = NodeState.WAITING
+        node = self._plan.nodes[index]
+        for part in (*node.members, *node.callbacks):
+            self._restore(part)
 
     def settle(self, index: int, outcome: Outcome) -> None:
         """End a node, and everything that ends with it."""

@@ -151,11 +151,12 @@ class Effects(msgspec.Struct, frozen=True):
     """The effects of one step, all of which are stored in one transaction.
 
     `dropped` are jobs that were never enqueued and never will be, `revoked` are enqueued jobs to
-    cancel.
+    cancel, `retried` are jobs that failed and are tried anew.
     """
 
     progress: Progress
     enqueue: tuple[Launch, ...] = ()
     dropped: tuple[int, ...] = ()
     revoked: tuple[int, ...] = ()
+    retried: tuple[int, ...] = ()
     notices: tuple[Notice, ...] = ()

@@ -114,11 +114,15 @@ def begun(
 
 def moved(workflow: Workflow, progress: Progress, now: int, keep_ms: int) -> Workflow:
     """Return the workflow after a step; the last step sets the end of its retention."""
-    ends = workflow.finished_at is None and progress.state is not WorkflowState.RUNNING
+    finished_at, due_at = workflow.finished_at, workflow.due_at
+    if progress.state is WorkflowState.RUNNING:
+        finished_at = due_at = None
+    elif finished_at is None:
+        finished_at, due_at = now, now + keep_ms
     return msgspec.structs.replace(
         workflow,
         state=progress.state,
         progress=progress.written(),
-        finished_at=now if ends else workflow.finished_at,
-        due_at=now + keep_ms if ends else workflow.due_at,
+        finished_at=finished_at,
+        due_at=due_at,
     )

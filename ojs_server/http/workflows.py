@@ -1,4 +1,4 @@
-"""Workflows: start, list, read, cancel, progress."""
+"""Workflows: start, list, read, cancel, retry, progress."""
 
 from typing import Any
 
@@ -13,6 +13,7 @@ from ojs_server.http.batches import receipt_for
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import cursor_at, page_of, place_of
 from ojs_server.http.workflow_views import progress_shown, shown, shown_briefly
+from ojs_server.ops import workflow as ops
 from ojs_server.ops.workflow import Cancel, missing, start
 from ojs_server.ops.workflow_results import shown_results
 from ojs_server.store.records import Place, WorkflowFilter
@@ -80,6 +81,15 @@ async def cancel(call: Call) -> Answer:
             }
         )
     )
+
+
+async def retry(call: Call) -> Answer:
+    """A failed workflow goes on where it failed."""
+    await call.read(EmptyRequest, optional=True)
+    workflow_id = _workflow_id(call)
+    view = await _load(call, workflow_id)
+    await call.server.engine.run(ops.retry(view))
+    return Answer(dialects.workflow_answer(await _shown(call, workflow_id)))
 
 
 async def progress(call: Call) -> Answer:

@@ -60,6 +60,7 @@ class Stage(IntEnum):
     SWEEP = auto()
     CLAIM = auto()
     CANCEL_WORKFLOWS = auto()
+    RETRY_WORKFLOWS = auto()
     LIMITS = auto()
     # A row of this node's own, which nobody else waits for.
     PROBE = auto()

@@ -1,24 +1,26 @@
-"""Start and cancel workflows."""
+"""Start, cancel and retry workflows."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from ojs_server.domain import lifecycle, workflow
-from ojs_server.domain.errors import Duplicate, NotFound, OjsError
-from ojs_server.domain.job import State
+from ojs_server.domain.errors import Conflict, Duplicate, NotFound, OjsError
+from ojs_server.domain.job import Change, Job, State
 from ojs_server.domain.queue_config import NO_CONFIG
 from ojs_server.domain.validate import Draft, configured
 from ojs_server.domain.workflow_events import told
 from ojs_server.domain.workflow_parse import Definition, require_types
-from ojs_server.domain.workflow_plan import Effects
+from ojs_server.domain.workflow_plan import Effects, Launch, NodeState, Plan, Progress
 from ojs_server.domain.workflow_record import (
     MemberJob,
     Workflow,
     WorkflowJob,
     WorkflowView,
     begun,
+    progress_in,
 )
+from ojs_server.domain.workflow_results import parents_of
 from ojs_server.ops.backpressure import Newcomers
 from ojs_server.ops.enqueue import ReceiptKey, entered
 from ojs_server.ops.operation import Locks, Operation, Stage, handles
@@ -93,11 +95,38 @@ class Cancel(Operation[Cancelled], frozen=True):
         locks.workflows.add(self.workflow_id)
 
 
+class Retry(Operation[int], frozen=True):
+    """A failed workflow goes on where it failed; answers how many of its jobs are tried anew.
+
+    `job_ids` are the jobs that have failed, which are locked before the workflow.
+    """
+
+    stage = Stage.RETRY_WORKFLOWS
+
+    workflow_id: str
+    job_ids: frozenset[str]
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        return (("workflow", self.workflow_id), *self.job_ids)
+
+    def lock(self, locks: Locks) -> None:
+        locks.jobs |= self.job_ids
+        locks.workflows.add(self.workflow_id)
+
+
 def start(
     definition: Definition, receipt: ReceiptKey | None = None, body_hash: bytes = b""
 ) -> Start:
     """The operation for a checked request."""
     return Start(definition, workflow.start(definition.plan), receipt, body_hash)
+
+
+def retry(view: WorkflowView) -> Retry:
+    """The operation that tries a workflow, as it was read, again."""
+    states = progress_in(view.workflow).nodes
+    failed = (one.job_id for one in view.members if states[one.node] is NodeState.FAILED)
+    return Retry(view.workflow.id, frozenset(failed))
 
 
 def missing(workflow_id: str) -> NotFound:
@@ -133,6 +162,24 @@ def run_cancels(work: Work, ops: Sequence[Cancel]) -> list[Cancelled | OjsError]
         missing(op.workflow_id)
         if (found := known.get(op.workflow_id)) is None
         else outcome_of(_cancel, work, found)
+        for op in ops
+    ]
+
+
+@handles(Stage.RETRY_WORKFLOWS)
+def run_retries(work: Work, ops: Sequence[Retry]) -> list[int | OjsError]:
+    """Open workflows again, one after the other."""
+    jobs = work.tx.load_jobs(sorted({job_id for op in ops for job_id in op.job_ids}))
+    ids = sorted({op.workflow_id for op in ops})
+    work.tx.load_workflows(sorted({*ids, *work.ended_workflows()}))
+    advance(work)
+    known = work.tx.load_workflows(ids)
+    return [
+        missing(op.workflow_id)
+        if (found := known.get(op.workflow_id)) is None
+        else outcome_of(
+            _retry, work, found, {one: jobs[one][0] for one in op.job_ids & jobs.keys()}
+        )
         for op in ops
     ]
 
@@ -260,3 +307,58 @@ def _cancel(work: Work, found: Workflow) -> Cancelled:
     moves.follow(moving, effects)
     moves.write()
     return Cancelled(work.now, len(effects.revoked) + len(effects.dropped), completed)
+
+
+def _retry(work: Work, found: Workflow, jobs: Mapping[str, Job]) -> int:
+    moves = Moves(work)
+    moving = moves.of(found)
+    effects = workflow.retry(moving.plan, moving.progress)
+    known = work.tx.load_workflow_jobs((found.id, node) for node in effects.retried)
+    revived: list[Change] = []
+    launches: list[Launch] = []
+    for node in effects.retried:
+        step = moving.plan.nodes[node].id
+        job_id = known[found.id, node].job_id
+        if job_id is None:
+            launches.append(Launch(node, parents_of(moving.plan, node)))
+        elif (job := jobs.get(job_id)) is None:
+            raise _lost(f"the job of step `{step}` is gone", step)
+        elif job.state != State.DISCARDED:
+            raise _lost(f"the job of step `{step}` is {job.state}, and not discarded", step)
+        else:
+            revived.append(lifecycle.revive(job, work.now, work.tx.position))
+    if launches or NodeState.WAITING in effects.progress.nodes:
+        _keep_results(work, found, moving.plan, effects.progress)
+    work.tx.reopen_workflow_jobs([(found.id, node) for node in effects.retried])
+    moves.follow(moving, msgspec.structs.replace(effects, enqueue=tuple(launches)))
+    work.apply(revived)
+    moves.write()
+    return len(effects.retried)
+
+
+def _keep_results(work: Work, found: Workflow, plan: Plan, progress: Progress) -> None:
+    """Keep what steps have found out: when they ended, nobody may have waited for it any more."""
+    nodes = enumerate(zip(plan.nodes, progress.nodes, strict=True))
+    done = [
+        (found.id, index)
+        for index, (node, state) in nodes
+        if node.kind is None and state is NodeState.COMPLETED
+    ]
+    known = work.tx.load_workflow_jobs(done)
+    unkept = {place: one.job_id for place, one in known.items() if one.result_size is None}
+    stored = work.tx.load_whole({job_id for job_id in unkept.values() if job_id is not None})
+    for (_, index), job_id in unkept.items():
+        if job_id not in stored:
+            step = plan.nodes[index].id
+            raise _lost(f"the result of step `{step}` is gone", step)
+    work.tx.update_workflow_jobs(
+        [
+            WorkflowJob(*place, result=stored[job_id].result)
+            for place, job_id in unkept.items()
+            if job_id is not None and stored[job_id].result is not None
+        ]
+    )
+
+
+def _lost(message: str, step: str) -> Conflict:
+    return Conflict(message, details={"step_id": step}, hint="start the workflow anew")

@@ -5,6 +5,7 @@ first, so that of two members that finish at the same time the second sees what 
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 import msgspec
 
@@ -37,6 +38,8 @@ from ojs_server.ops.work import Work
 from ojs_server.ops.workflow_results import hand_on
 from ojs_server.store.records import NodePlace
 from ojs_wire import codec
+
+_GIVEN: Final = frozenset({NodeState.WAITING, NodeState.CANCELLED})
 
 
 def advance(work: Work) -> None:
@@ -130,10 +133,11 @@ class Moves:
             return
         self._ends[place] = end
         self.follow(moving, rules.advance(moving.plan, moving.progress, node, outcome))
-        wanted = (
-            moving.progress.state is WorkflowState.RUNNING
-            and NodeState.WAITING in moving.progress.nodes
-        ) or moving.launches
+        # A step that was dropped may be given it after a retry of the workflow.
+        wanted = moving.launches or (
+            moving.progress.state in (WorkflowState.RUNNING, WorkflowState.FAILED)
+            and not _GIVEN.isdisjoint(moving.progress.nodes)
+        )
         self._note(
             WorkflowJob(
                 *place,

@@ -21,7 +21,11 @@ export function page(view) {
     if (told === shown) return;
     shown = told;
     put(view.heading, workflow.name ?? "Workflow", " ", badge(workflow.state));
-    actions.replaceChildren(...(workflow.state === "running" ? [button("Cancel", async () => {
+    const retry = button("Retry what failed", async () => {
+      await act(() => send("POST", `v1/workflows/${segment(id)}/retry`, {}), "The workflow goes on where it failed.");
+      refresh();
+    }, "primary");
+    actions.replaceChildren(...(workflow.state === "failed" ? [retry] : []), ...(workflow.state === "running" ? [button("Cancel", async () => {
       if (!await confirm({ title: "Cancel this workflow?", text: h("p", null, "Steps that have not begun do not run. What a worker holds may finish."), verb: "Cancel the workflow" })) return;
       await act(() => send("DELETE", `v1/workflows/${segment(id)}`), "Workflow cancelled.");
       refresh();

@@ -136,6 +136,23 @@ async def test_progress_is_shown_while_it_is_made(
         await expect(page.get_by_label("Result")).to_contain_text("rows")
 
 
+async def test_a_failed_workflow_is_tried_again(
+    node: Node, filled: Filled, browser: Browser
+) -> None:
+    once = {"queue": "flow", "retry": {"max_attempts": 1}}
+    step: dict[str, Any] = {"type": "pay", "args": [], "options": once}
+    made = await filled.post(
+        "/workflows", {"type": "chain", "name": "order", "steps": [step, step]}
+    )
+    failed = {"job_id": await filled.fetch("flow"), "worker_id": WORKER, "error": {"type": "A"}}
+    await filled.post("/workers/nack", failed)
+    async with opened(browser, f"{node.url}/ui/workflow?id={made['workflow']['id']}") as page:
+        await expect(page.locator("h1")).to_contain_text("failed")
+        await page.get_by_role("button", name="Retry what failed").click()
+        await expect(page.locator("h1")).to_contain_text("running")
+        await expect(page.get_by_role("button", name="Retry what failed")).to_have_count(0)
+
+
 async def test_jobs_are_searched_for(node: Node, filled: Filled, browser: Browser) -> None:
     for n in range(3):
         await filled.enqueue("count.up", queue="counted", args=[f"number {n}"], tags=[f"t{n}"])

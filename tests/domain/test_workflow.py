@@ -13,6 +13,7 @@ from ojs_server.domain.workflow import (
     culprit,
     hands_on,
     outcome_of,
+    retry,
     start,
     tally,
 )
@@ -43,6 +44,14 @@ class Flow:
         held_nodes = {self.index(name) for name in held}
         self.last = cancel(self.plan, self.last.progress, held_nodes)
         return self.last
+
+    def retries(self) -> list[str | None]:
+        """Try it again; answer the jobs that are tried anew."""
+        self.last = retry(self.plan, self.last.progress)
+        return self.names(self.last.retried)
+
+    def of(self, name: str) -> NodeState:
+        return self.last.progress.nodes[self.index(name)]
 
     def index(self, name: str) -> int:
         return [node.job_type for node in self.plan.nodes].index(name)
@@ -289,3 +298,85 @@ def test_every_end_of_a_job_but_success_is_a_failure(state: str, outcome: Outcom
     assert outcome_of(state) is outcome
     with pytest.raises(ValueError, match="has not ended"):
         outcome_of(State.RETRYABLE)
+
+
+def test_a_retried_chain_goes_on_where_it_failed() -> None:
+    flow = Flow({"type": "chain", "steps": [job("a"), job("b"), job("c"), job("d")]})
+    flow.ends("a")
+    flow.ends("b", FAILED)
+    assert flow.retries() == ["b"]
+    assert [flow.of(name) for name in "abcd"] == [
+        DONE,
+        NodeState.PENDING,
+        NodeState.WAITING,
+        NodeState.WAITING,
+    ]
+    assert flow.notices == [("retried", "")]
+    assert flow.enqueued == []
+    assert flow.ends("b") == ["c"]
+    flow.ends("c")
+    flow.ends("d")
+    assert flow.state is WorkflowState.COMPLETED
+
+
+def test_a_retried_workflow_can_fail_and_be_retried_again() -> None:
+    flow = Flow({"type": "chain", "steps": [job("a"), job("b")]})
+    for _ in range(2):
+        flow.ends("a", FAILED)
+        assert flow.state is WorkflowState.FAILED
+        assert flow.retries() == ["a"]
+    assert flow.ends("a") == ["b"]
+
+
+def test_a_retry_leaves_what_has_completed_alone() -> None:
+    inner = {"type": "group", "jobs": [job("b"), job("c")]}
+    flow = Flow({"type": "chain", "steps": [job("a"), inner, job("d")]})
+    flow.ends("a")
+    flow.ends("b", FAILED)
+    flow.ends("c")
+    assert flow.retries() == ["b"]
+    assert (flow.of("a"), flow.of("c")) == (DONE, DONE)
+    assert flow.ends("b") == ["d"]
+
+
+def test_dropped_definitions_wait_once_more_after_a_retry() -> None:
+    inner = {"type": "batch", "jobs": [job("b")], "callbacks": {"on_success": job("c")}}
+    flow = Flow({"type": "chain", "steps": [job("a"), inner]})
+    flow.ends("a", FAILED)
+    flow.retries()
+    assert flow.ends("a") == ["b"]
+    assert flow.ends("b") == ["c"]
+
+
+def test_members_are_retried_where_no_callback_has_fired() -> None:
+    callbacks = {"on_success": job("well")}
+    flow = Flow({"type": "batch", "jobs": [job("a"), job("b")], "callbacks": callbacks})
+    flow.ends("a", FAILED)
+    flow.ends("b")
+    assert flow.retries() == ["a"]
+    assert flow.ends("a") == ["well"]
+
+
+def test_a_callback_that_failed_is_retried_alone() -> None:
+    callbacks = {"on_failure": job("undo"), "on_complete": job("tell")}
+    flow = Flow({"type": "batch", "jobs": [job("a")], "callbacks": callbacks})
+    flow.ends("a", FAILED)
+    flow.ends("tell")
+    flow.ends("undo", FAILED)
+    assert flow.retries() == ["undo"]
+    assert (flow.of("a"), flow.of("tell")) == (FAILED, DONE)
+    flow.ends("undo")
+    assert flow.state is WorkflowState.COMPLETED
+
+
+def test_only_a_failed_workflow_can_be_retried() -> None:
+    flow = Flow({"type": "group", "jobs": [job("a")]})
+    with pytest.raises(Conflict):
+        flow.retries()
+    flow.ends("a")
+    with pytest.raises(Conflict):
+        flow.retries()
+    flow = Flow({"type": "group", "jobs": [job("a")]})
+    flow.cancels()
+    with pytest.raises(Conflict):
+        flow.retries()

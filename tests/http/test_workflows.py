@@ -201,6 +201,24 @@ async def test_a_cancel_says_what_it_came_to(client: httpx.AsyncClient) -> None:
     assert (again.status_code, again.json()["error"]["code"]) == (409, "conflict")
 
 
+async def test_a_failed_workflow_is_tried_again(client: httpx.AsyncClient) -> None:
+    flow = await start(client, chain("a", "b"))
+    path = f"{FLOWS}/{flow['id']}/retry"
+    assert (await client.post(path)).status_code == 409
+    await discard(client, (await take(client))[0])
+    response = await client.post(path, json={})
+    retried = response.json()["workflow"]
+    assert (response.status_code, retried["state"]) == (200, "running")
+    assert [step["state"] for step in retried["steps"]] == ["pending", "waiting"]
+    assert retried["completed_at"] is None
+    assert "errors" not in retried
+    await ack(client, (await take(client))[0], "found")
+    (last,) = await take(client)
+    assert last["parent_results"] == ["found"]
+    await ack(client, last)
+    assert (await read(client, flow))["state"] == "completed"
+
+
 async def test_a_cancel_by_post_needs_no_body(client: httpx.AsyncClient) -> None:
     flow = await start(client, chain("a"))
     response = await client.post(f"{FLOWS}/{flow['id']}/cancel")
@@ -209,7 +227,8 @@ async def test_a_cancel_by_post_needs_no_body(client: httpx.AsyncClient) -> None
 
 @pytest.mark.parametrize("workflow_id", [ID, "nowhere"])
 @pytest.mark.parametrize(
-    ("method", "path"), [("GET", ""), ("GET", "/progress"), ("DELETE", ""), ("POST", "/cancel")]
+    ("method", "path"),
+    [("GET", ""), ("GET", "/progress"), ("DELETE", ""), ("POST", "/cancel"), ("POST", "/retry")],
 )
 async def test_an_unknown_workflow_is_not_found(
     client: httpx.AsyncClient, method: str, path: str, workflow_id: str

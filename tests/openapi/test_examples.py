@@ -173,7 +173,7 @@ BEFORE: dict[str, Story] = {
     **dict.fromkeys(("getCrons", "amendCrons", "deleteCrons"), registered),
     **dict.fromkeys(("triggerCron", "getCronHistory"), registered),
     **dict.fromkeys(("getWorkflow", "getWorkflowProgress"), begun),
-    **dict.fromkeys(("cancelWorkflow", "cancelWorkflowByPost"), begun),
+    **dict.fromkeys(("cancelWorkflow", "cancelWorkflowByPost", "retryWorkflow"), begun),
     **dict.fromkeys(("getSchema", "getSchemaVersions", "getSchemaVersion"), described),
     **dict.fromkeys(("getSchemaForAdmin", "getSchemaVersionsForAdmin"), described),
     **dict.fromkeys(
@@ -188,7 +188,7 @@ BEFORE: dict[str, Story] = {
     "resumeJobBySdk": saved,
 }
 # The first documented status is not what the examples lead to.
-OTHERWISE = {"getJobResult": 202}
+OTHERWISE = {"getJobResult": 202, "retryWorkflow": 409}
 
 
 # Their examples are played by test_streams.py and test_sessions.py in tests/http, which read what

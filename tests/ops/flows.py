@@ -5,7 +5,7 @@ from typing import Any
 from ojs_server.domain.workflow_parse import parse_workflow
 from ojs_server.domain.workflow_record import WorkflowView, plan_of, progress_in
 from ojs_server.ops.settle import Ack
-from ojs_server.ops.workflow import Cancel, Cancelled, Start, start
+from ojs_server.ops.workflow import Cancel, Cancelled, Start, retry, start
 from ojs_server.store.base import Store
 from tests.ops.bench import Bench
 
@@ -85,6 +85,11 @@ class Flows:
         self.bench.fail(
             self.taken[0].job.id, error or {"code": "broken", "message": "no", "retryable": False}
         )
+
+    def retry(self, workflow_id: str) -> int:
+        """Try a workflow again; answers how many of its jobs are tried anew."""
+        retried: int = self.bench.do(retry(self.view(workflow_id)))
+        return retried
 
     def cancel(self, workflow_id: str) -> Cancelled:
         """Call a workflow off."""

@@ -92,6 +92,10 @@ class World:
         do(cron.Register(name, self.cron))
         do(cron.Trigger(name))
         self.flow = Flows(bench).start(group(self.job, self.job))
+        failing = {**self.job, "queue": f"failing.{name}"}
+        self.failed = Flows(bench).start(group(failing))
+        (self.step,) = bench.take_ids(self.worker, queues=(failing["queue"],))
+        bench.fail(self.step)
         body = {"url": "https://example.com/x", "events": ["*"]}
         self.hook_changes = webhook_changes(body, Reach())
         self.hook = do(Subscribe(self.hook_changes, "secret-01", None))
@@ -180,6 +184,7 @@ class World:
         yield Sweep(0, self.now + 60 * MINUTE, prune=True, check=True)
         yield Claim((self.queue,), 3, worker)
         yield workflow.Cancel(self.flow)
+        yield workflow.Retry(self.failed, frozenset({self.step}))
         yield Open()
         yield Override(f"k.{name}", Policy(concurrency=1))
         yield Probe()

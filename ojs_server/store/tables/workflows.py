@@ -49,9 +49,13 @@ class WorkflowWrites(Writing):
     def update_workflow_jobs(self, jobs: Sequence[WorkflowJob]) -> None:
         """Nodes that were enqueued, dropped, or have ended.
 
-        Their requests have served and go; of the rest, what is None stays as it is.
+        The request of one that has a job has served and goes; of the rest, what is None stays.
         """
         self.run_records("update_workflow_jobs", jobs)
+
+    def reopen_workflow_jobs(self, places: Iterable[NodePlace]) -> None:
+        """Store that these nodes, which had ended, have not."""
+        self.run_columns("reopen_workflow_jobs", **by_name(places, "workflow_id", "node"))
 
     def load_workflow_jobs(self, places: Iterable[NodePlace]) -> dict[NodePlace, WaitingJob]:
         """The requests of nodes of locked workflows, and how large their results are."""

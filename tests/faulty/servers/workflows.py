@@ -11,6 +11,7 @@ from ojs_server.http import workflows
 from ojs_server.ops import workflow_moves
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
+from tests.faulty.traffic import V1, answered
 
 Run = workflow._Run
 
@@ -87,6 +88,22 @@ def cancelled_workflows_go_on() -> None:
         "cancel",
         lambda effects, *_: msgspec.structs.replace(effects, revoked=()),
     )
+
+
+@fault("OJS-WFL-038")
+def retried_workflows_stay_failed() -> None:
+    """A workflow that is tried again is answered as it was before."""
+    answered(
+        f"{V1}/workflows/[^/]+/retry",
+        lambda body: body["workflow"].update(state="failed"),
+        status=200,
+    )
+
+
+@fault("OJS-WFL-039")
+def workflows_are_retried_without_their_jobs() -> None:
+    """A workflow whose dead letter was deleted is said to run again."""
+    answered(f"{V1}/workflows/[^/]+/retry", lambda body: None, status=409, becomes=200)
 
 
 @fault("OJS-WFL-008")
