@@ -12,10 +12,11 @@ class Frame(msgspec.Struct):
 
     id: str | None = None
     event: str | None = None
+    data: str = ""
 
 
 class FrameReader:
-    """Makes frames of bytes. The data of an event is left out: here it is a call to look."""
+    """Makes frames of bytes."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -42,3 +43,7 @@ class FrameReader:
             self._frame.id = text
         elif name == b"event":
             self._frame.event = text
+        elif name == b"data":
+            self._frame.data += text
+            if len(self._frame.data) > MAX_LINE:
+                raise ValueError(f"an event of the stream is longer than {MAX_LINE} characters")

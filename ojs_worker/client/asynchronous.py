@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import ssl
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, Final, Self, TypeVar, Unpack
@@ -14,9 +14,12 @@ from ojs_worker.access import Auth
 from ojs_worker.backoff import pause
 from ojs_worker.client import calls
 from ojs_worker.client.calls import AGAIN, Call, Ended, Overlap
+from ojs_worker.client.events import Event, follow
 from ojs_worker.client.flows import Flow
+from ojs_worker.client.groups import Groups
 from ojs_worker.client.options import Options
 from ojs_worker.client.requests import Args, JobRequest, job_request
+from ojs_worker.client.surface import InLoop, Page, url
 from ojs_worker.client.waiting import Presence, overdue
 from ojs_worker.codec import CannotOpen, Codec
 from ojs_worker.direct import way_to
@@ -35,7 +38,7 @@ TRIES: Final = 4
 WAIT_S: Final = 25.0
 
 
-class Client:
+class Client(Groups[InLoop]):
     """Enqueues jobs and asks about them.
 
     Without a `url`, or the name of a `server` in the file of servers, the environment or that file
@@ -58,6 +61,7 @@ class Client:
         sleep: Sleep = asyncio.sleep,
         environment: Environment | None = None,
     ) -> None:
+        super().__init__(self.answered, awaits=True)
         self.middleware: Chain[EnqueueLayer] = Chain()
         if transport is None:
             way = connection(url, auth, tls, server=server)
@@ -210,9 +214,40 @@ class Client:
         """Run a cron entry now."""
         return self._opened(await self._run(calls.trigger_cron(name)))
 
+    async def events(
+        self,
+        *,
+        types: Sequence[str] | None = None,
+        queues: Sequence[str] | None = None,
+        job_types: Sequence[str] | None = None,
+        job: Job | str | None = None,
+        after: str | None = None,
+    ) -> AsyncIterator[Event]:
+        """Iterate over what happens, from now on or behind the event named, for ever; `job` keeps
+        to one job, and ends with it. A stream that breaks is taken up where it was."""
+        about = None if job is None else f"job:{job if isinstance(job, str) else job.id}"
+        query = {"types": types, "queues": queues, "job_types": job_types, "channel": about}
+        path = url("events", "stream", **query)
+        dice, sleep = self._environment.dice, self._sleep
+        async with contextlib.aclosing(
+            follow(self._transport, path, after, dice, sleep, ends=job is not None)
+        ) as found:
+            async for event in found:
+                yield event
+
     async def manifest(self) -> dict[str, Any]:
         """What the server says of itself."""
         return await self._run(calls.manifest())
+
+    async def answered(self, call: Call[Any]) -> Any:
+        """Send a call of a group; jobs are opened."""
+        answer = await self._run(call)
+        if isinstance(answer, Page):
+            return msgspec.structs.replace(answer, items=[self._shown(one) for one in answer.items])
+        return self._shown(answer)
+
+    def _shown(self, item: Any) -> Any:
+        return self._opened(item) if isinstance(item, Job) else item
 
     async def _ask(self, job_id: str, wait_s: float, *, holds: bool) -> Ended:
         if not holds:

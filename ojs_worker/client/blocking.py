@@ -12,10 +12,12 @@ from typing import Any, Self, TypeVar, Unpack
 
 from ojs_worker.access import Auth
 from ojs_worker.client.asynchronous import Client, Now
-from ojs_worker.client.calls import Overlap
+from ojs_worker.client.calls import Call, Overlap
 from ojs_worker.client.flows import Flow
+from ojs_worker.client.groups import Groups
 from ojs_worker.client.options import Options
 from ojs_worker.client.requests import Args, JobRequest
+from ojs_worker.client.surface import Blocking
 from ojs_worker.codec import Codec
 from ojs_worker.environment import Environment
 from ojs_worker.job import Job
@@ -31,7 +33,7 @@ from ojs_worker.transport import (
 T = TypeVar("T")
 
 
-class BlockingClient:
+class BlockingClient(Groups[Blocking]):
     """Enqueues jobs and asks about them; see `Client` for what each call does."""
 
     def __init__(
@@ -52,6 +54,7 @@ class BlockingClient:
             way = connection(url, auth, tls, server=server)
             transport = BlockingHttpTransport(way.url, way.auth, tls=way.tls)
         self._transport = transport
+        super().__init__(self._answered, awaits=False)
         self._client = Client(
             transport=_AtOnce(transport),
             codec=codec,
@@ -179,6 +182,9 @@ class BlockingClient:
     def trigger_cron(self, name: str) -> Job:
         """Run a cron entry now."""
         return _run(self._client.trigger_cron(name))
+
+    def _answered(self, call: Call[Any]) -> Any:
+        return _run(self._client.answered(call))
 
     def manifest(self) -> dict[str, Any]:
         """What the server says of itself."""

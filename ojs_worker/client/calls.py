@@ -4,6 +4,7 @@ Nothing is sent here. The two clients send these calls, each in its own way.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final, Generic, Literal, TypeVar
 from urllib.parse import quote, urlencode
 
@@ -282,6 +283,25 @@ def _headers(request: JobRequest) -> Mapping[str, str] | None:
     """The request is a part of the trace that its job names."""
     key, parent = _key(request.idempotency_key), parent_of(request.meta)
     return key if parent is None else {**(key or {}), "traceparent": parent}
+
+
+def path_of(root: str, query: Mapping[str, Any], *parts: str) -> str:
+    """Write a path and its query; what is None is left out."""
+    path = "/".join((root, *(quote(part, safe="") for part in parts)))
+    given = {name: _written(value) for name, value in query.items() if value is not None}
+    return f"{path}?{urlencode(given)}" if given else path
+
+
+def _written(value: Any) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case datetime():
+            return value.isoformat()
+        case list() | tuple():
+            return ",".join(map(str, value))
+        case _:
+            return str(value)
 
 
 def _job_path(job_id: str) -> str:

@@ -159,7 +159,7 @@ async def test_a_transport_without_streams_is_no_trouble(
 
 def test_frames_come_in_any_pieces() -> None:
     text = b"retry: 3\r\n\r\nid: 1\nevent: a.b\ndata: {}\n\n:heartbeat\nid:2\n\nevent:c"
-    whole = [Frame(), Frame("1", "a.b"), Frame("2")]
+    whole = [Frame(), Frame("1", "a.b", "{}"), Frame("2")]
     assert FrameReader().feed(text) == whole
     reader = FrameReader()
     found = [frame for byte in text for frame in reader.feed(bytes([byte]))]

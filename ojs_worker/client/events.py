@@ -1,0 +1,71 @@
+"""Following the events of a server, over all breaks of the stream."""
+
+import contextlib
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import Final
+
+import msgspec
+
+from ojs_worker.backoff import Patience
+from ojs_worker.client.calls import Json
+from ojs_worker.errors import NotFound, OjsError, Refused, decoded
+from ojs_worker.sse import FrameReader
+from ojs_worker.streams import stream_of
+from ojs_worker.transport import StreamingTransport, Transport
+
+SHUTDOWN: Final = "server.shutdown"
+_BROKEN: Final = (OjsError, ValueError)
+
+
+class Event(msgspec.Struct, frozen=True):
+    """Something that happened. `subject` is the id or name of what it happened to."""
+
+    type: str
+    id: str = ""
+    time: str = ""
+    subject: str = ""
+    data: Json = {}
+
+
+_event = msgspec.json.Decoder(Event)
+
+
+async def follow(
+    transport: Transport,
+    path: str,
+    after: str | None,
+    dice: Callable[[], float],
+    sleep: Callable[[float], Awaitable[None]],
+    *,
+    ends: bool = False,
+) -> AsyncGenerator[Event, None]:
+    """Read events until nobody wants more, or the server has no more where the stream `ends`. One
+    that breaks is taken up where it was; raises the `Refused` that is final."""
+    if not isinstance(transport, StreamingTransport):
+        raise NotFound("this transport reads no streams")
+    patience = Patience("follow the events", dice)
+    while True:
+        frames = FrameReader()
+        wait_s: float | None = None
+        reason: object = "the stream ended"
+        whole = ends
+        try:
+            async with contextlib.aclosing(transport.stream(stream_of(path, after))) as pieces:
+                async for piece in pieces:
+                    patience.failures = 0
+                    for frame in frames.feed(piece):
+                        after = frame.id or after
+                        if frame.event == SHUTDOWN:
+                            whole = False
+                        # What has no id is about the stream itself.
+                        elif frame.event is not None and frame.id is not None:
+                            yield decoded(frame.data.encode(), _event)
+            if whole:
+                return
+        except Refused as error:
+            if error.is_final:
+                raise
+            reason, wait_s = error, error.retry_after_s
+        except _BROKEN as error:
+            reason = error
+        await sleep(patience.next_s(reason, wait_s))

@@ -1,0 +1,542 @@
+"""What clients ask and change about jobs, queues, workers and their like, by the names that the
+command line has."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal, TypedDict, TypeVar, Unpack
+
+import msgspec
+
+from ojs_wire.codec import encode
+from ojs_worker.client.calls import Call, Json, answer_as
+from ojs_worker.client.surface import Group, M, Pages, listing, method, url
+from ojs_worker.errors import decoded
+from ojs_worker.job import Job
+from ojs_worker.transport import Reply, Request
+
+T = TypeVar("T")
+
+
+class JobFilter(TypedDict, total=False):
+    """Which jobs are meant; all that is given must hold."""
+
+    state: str
+    states: Sequence[str]
+    queue: str
+    type: str
+    error_type: str
+    priority: int
+    since: datetime | str
+    until: datetime | str
+    enqueued_after: datetime | str
+    enqueued_before: datetime | str
+    older_than: str
+    id_prefix: str
+    tag: str
+    text: str
+
+
+class _Job(msgspec.Struct):
+    job: Job
+
+
+_job = msgspec.json.Decoder(_Job)
+_object = msgspec.json.Decoder(Json)
+
+
+def ask(path: str) -> Call[Json]:
+    """Read something."""
+    return Call(Request("GET", path), lambda reply: answer_as(reply, _object))
+
+
+def tell(
+    verb: Literal["POST", "PUT", "PATCH", "DELETE"],
+    path: str,
+    body: Mapping[str, Any] | None = None,
+    *,
+    repeatable: bool = True,
+) -> Call[Json]:
+    """Change something; members that are None are left out."""
+    given = {name: value for name, value in (body or {}).items() if value is not None}
+    sent = None if verb == "DELETE" and body is None else encode(given)
+    return Call(
+        Request(verb, path, sent), lambda reply: answer_as(reply, _object), repeatable=repeatable
+    )
+
+
+def _job_of(call: Call[Any]) -> Call[Job]:
+    return Call(call.request, lambda reply: answer_as(reply, _job).job, call.repeatable)
+
+
+def _jobs(*parts: str, **query: Any) -> Pages[Job]:
+    return Pages(url(*parts), query, ("jobs", "items"), Job)
+
+
+def _many(path: str, ids: Sequence[str], key: str | None, more: Mapping[str, Any]) -> Call[Json]:
+    """A call for many jobs: by their ids, or by a filter. It may be sent again with a key only."""
+    body: dict[str, Any] = {"idempotency_key": key}
+    if ids and more:
+        raise ValueError("give ids or a filter, not both")
+    if not ids and not more:
+        raise ValueError("give ids, or a filter of the jobs that are meant")
+    if ids:
+        body["job_ids"] = list(ids)
+    else:
+        body |= {"filter": dict(more), "confirm": True}
+    return _item_by_item(tell("POST", path, body, repeatable=key is not None))
+
+
+def _item_by_item(call: Call[Json]) -> Call[Json]:
+    """That none of many could be changed is an answer, which says why for each."""
+
+    def read(reply: Reply) -> Json:
+        if reply.status == 422 and "items" in (answer := decoded(reply.body, _object)):
+            return answer
+        return call.read(reply)
+
+    return msgspec.structs.replace(call, read=read)
+
+
+class Jobs(Group[M]):
+    """Many jobs, and what surrounds one; `get`, `cancel` and `result` are the client's own."""
+
+    @listing
+    @staticmethod
+    def list(**filter: Unpack[JobFilter]) -> Pages[Job]:
+        """Iterate over jobs, newest first."""
+        return _jobs("jobs", **filter)
+
+    @listing
+    @staticmethod
+    def search(
+        *, sort: str | None = None, order: str | None = None, **filter: Unpack[JobFilter]
+    ) -> Pages[Job]:
+        """Iterate over jobs as an operator sees them, in an order of choice."""
+        return _jobs("admin", "jobs", sort=sort, order=order, **filter)
+
+    @method
+    @staticmethod
+    def show(job_id: str) -> Call[Json]:
+        """Read a job with all that an operator may see."""
+        return ask(url("admin", "jobs", job_id))
+
+    @method
+    @staticmethod
+    def enqueue_each(
+        requests: Sequence[Mapping[str, Any]], *, key: str | None = None
+    ) -> Call[Json]:
+        """Store jobs in the form of the wire, each on its own: some may be refused."""
+        body = {"jobs": list_of(requests), "idempotency_key": key}
+        call = tell("POST", url("jobs", "bulk"), body, repeatable=key is not None)
+        return _item_by_item(call)
+
+    @method
+    @staticmethod
+    def cancel_many(
+        ids: Sequence[str] = (), *, key: str | None = None, **filter: Unpack[JobFilter]
+    ) -> Call[Json]:
+        """Cancel these jobs, or those that a filter finds."""
+        return _many(url("jobs", "bulk", "cancel"), ids, key, filter)
+
+    @method
+    @staticmethod
+    def retry_many(
+        ids: Sequence[str] = (), *, key: str | None = None, **filter: Unpack[JobFilter]
+    ) -> Call[Json]:
+        """Have these jobs run again, or those that a filter finds."""
+        return _many(url("jobs", "bulk", "retry"), ids, key, filter)
+
+    @method
+    @staticmethod
+    def delete_many(
+        ids: Sequence[str] = (), *, key: str | None = None, **filter: Unpack[JobFilter]
+    ) -> Call[Json]:
+        """Delete these finished jobs, or those that a filter finds."""
+        return _many(url("jobs", "bulk", "delete"), ids, key, filter)
+
+    @method
+    @staticmethod
+    def retry(job_id: str) -> Call[Job]:
+        """Have a job run again."""
+        return _job_of(tell("POST", url("admin", "jobs", job_id, "retry"), {}, repeatable=False))
+
+    @method
+    @staticmethod
+    def activate(job_id: str) -> Call[Job]:
+        """Let a pending job join its queue."""
+        return _job_of(tell("POST", url("jobs", job_id, "activate"), {}, repeatable=False))
+
+    @method
+    @staticmethod
+    def prioritize(job_id: str, priority: int) -> Call[Job]:
+        """Change the priority of a job that waits."""
+        return _job_of(tell("PATCH", url("admin", "jobs", job_id), {"priority": priority}))
+
+    @method
+    @staticmethod
+    def retries(job_id: str) -> Call[Json]:
+        """Read the failures of a job and when it is tried again."""
+        return ask(url("jobs", job_id, "retries"))
+
+    @method
+    @staticmethod
+    def history(job_id: str) -> Call[Json]:
+        """Read what happened to a job."""
+        return ask(url("jobs", job_id, "history"))
+
+    @method
+    @staticmethod
+    def progress(job_id: str) -> Call[Json]:
+        """Read how far a job is."""
+        return ask(url("jobs", job_id, "progress"))
+
+    @method
+    @staticmethod
+    def report_progress(
+        job_id: str, progress: float, message: str | None = None, *, data: Any = None
+    ) -> Call[Json]:
+        """Say how far a job is, from 0 to 1."""
+        body = {"progress": progress, "message": message, "data": data}
+        return tell("PUT", url("jobs", job_id, "progress"), body)
+
+    @method
+    @staticmethod
+    def checkpoint(job_id: str) -> Call[Json]:
+        """Read what a job saved last."""
+        return ask(url("jobs", job_id, "checkpoint"))
+
+    @method
+    @staticmethod
+    def save_checkpoint(job_id: str, state: Any) -> Call[Json]:
+        """Save where a job is."""
+        return tell("PUT", url("jobs", job_id, "checkpoint"), {"state": state})
+
+    @method
+    @staticmethod
+    def delete_checkpoint(job_id: str) -> Call[Json]:
+        """Forget what a job saved."""
+        return tell("DELETE", url("jobs", job_id, "checkpoint"))
+
+    @method
+    @staticmethod
+    def resume(job_id: str) -> Call[Json]:
+        """Read from where a job would go on."""
+        return ask(url("checkpoints", job_id, "resume"))
+
+
+def list_of(items: Sequence[T]) -> Sequence[T]:
+    """Return a list, whatever the items came in."""
+    return [*items]
+
+
+class Queues(Group[M]):
+    """Queues, and their settings."""
+
+    @listing
+    @staticmethod
+    def list() -> Pages[Json]:
+        """Iterate over the queues, by name."""
+        return Pages(url("queues"), {}, ("queues", "items"), dict)
+
+    @method
+    @staticmethod
+    def get(queue: str) -> Call[Json]:
+        """Read a queue's depth, and whether it is paused."""
+        return ask(url("queues", queue))
+
+    @method
+    @staticmethod
+    def create(queue: str, **config: Any) -> Call[Json]:
+        """Create a queue with its settings."""
+        body = {"name": queue, "config": config or None}
+        return tell("POST", url("queues"), body, repeatable=False)
+
+    @method
+    @staticmethod
+    def delete(
+        queue: str, *, strategy: str | None = None, target_queue: str | None = None
+    ) -> Call[Json]:
+        """Delete a queue; `strategy` says what becomes of its jobs."""
+        body = {"strategy": strategy, "target_queue": target_queue}
+        return tell("DELETE", url("queues", queue), body, repeatable=False)
+
+    @method
+    @staticmethod
+    def stats(queue: str) -> Call[Json]:
+        """Count the jobs of a queue by state, and how many were done."""
+        return ask(url("queues", queue, "stats"))
+
+    @method
+    @staticmethod
+    def priority_stats(queue: str) -> Call[Json]:
+        """Count the jobs of a queue that wait, by priority."""
+        return ask(url("queues", queue, "priority-stats"))
+
+    @method
+    @staticmethod
+    def pause(queue: str) -> Call[Json]:
+        """Hand out no jobs of a queue."""
+        return tell("POST", url("queues", queue, "pause"), {})
+
+    @method
+    @staticmethod
+    def resume(queue: str) -> Call[Json]:
+        """Hand out jobs of a queue again."""
+        return tell("POST", url("queues", queue, "resume"), {})
+
+    @method
+    @staticmethod
+    def config(queue: str) -> Call[Json]:
+        """Read the settings of a queue."""
+        return ask(url("queues", queue, "config"))
+
+    @method
+    @staticmethod
+    def set_config(queue: str, **config: Any) -> Call[Json]:
+        """Replace the settings of a queue."""
+        return tell("PUT", url("queues", queue, "config"), config)
+
+    @method
+    @staticmethod
+    def change_config(queue: str, **config: Any) -> Call[Json]:
+        """Change the named settings of a queue; one that is None returns to its default."""
+        path = url("queues", queue, "config")
+        return Call(Request("PATCH", path, encode(config)), lambda reply: answer_as(reply, _object))
+
+    @method
+    @staticmethod
+    def set_rate_limit(queue: str, **limit: Any) -> Call[Json]:
+        """Limit how fast jobs of a queue are handed out."""
+        return tell("PUT", url("queues", queue, "rate-limit"), limit)
+
+    @method
+    @staticmethod
+    def purge(
+        queue: str, *, states: Sequence[str] | None = None, older_than: str | None = None
+    ) -> Call[Json]:
+        """Delete the jobs of a queue, in these states."""
+        body = {"confirm": True, "states": states, "older_than": older_than}
+        return tell("DELETE", url("queues", queue, "jobs"), body, repeatable=False)
+
+
+class Workers(Group[M]):
+    """Worker processes: who is there, and what they are told."""
+
+    @listing
+    @staticmethod
+    def list(
+        *,
+        state: str | None = None,
+        presence: str | None = None,
+        queue: str | None = None,
+        label: str | None = None,
+    ) -> Pages[Json]:
+        """Iterate over workers, newest first."""
+        query = {"state": state, "presence": presence, "queue": queue, "label": label}
+        return Pages(url("workers"), query, ("workers", "items"), dict)
+
+    @listing
+    @staticmethod
+    def online(*, state: str | None = None) -> Pages[Json]:
+        """Iterate over the workers that are online, newest first."""
+        return Pages(url("workers", "online"), {"state": state}, ("workers", "items"), dict)
+
+    @method
+    @staticmethod
+    def get(worker_id: str) -> Call[Json]:
+        """Read a worker."""
+        return ask(url("workers", worker_id))
+
+    @method
+    @staticmethod
+    def health(worker_id: str) -> Call[Json]:
+        """Read whether a worker is well."""
+        return ask(url("workers", worker_id, "health"))
+
+    @method
+    @staticmethod
+    def capabilities(worker_id: str) -> Call[Json]:
+        """Read what a worker can do."""
+        return ask(url("workers", worker_id, "capabilities"))
+
+    @method
+    @staticmethod
+    def jobs(worker_id: str, *, status: str | None = None) -> Call[Json]:
+        """Read the jobs of a worker."""
+        return ask(url("workers", worker_id, "jobs", status=status))
+
+    @method
+    @staticmethod
+    def quiet(worker_id: str) -> Call[Json]:
+        """Tell a worker to take no more jobs."""
+        return tell("POST", url("admin", "workers", worker_id, "quiet"), {})
+
+    @method
+    @staticmethod
+    def resume(worker_id: str) -> Call[Json]:
+        """Tell a worker to take jobs again."""
+        return tell("POST", url("admin", "workers", worker_id, "resume"), {})
+
+    @method
+    @staticmethod
+    def terminate(worker_id: str) -> Call[Json]:
+        """Tell a worker to end."""
+        return tell("POST", url("admin", "workers", worker_id, "terminate"), {})
+
+    @method
+    @staticmethod
+    def direct_all(directive: Literal["quiet", "resume", "terminate"]) -> Call[Json]:
+        """Tell all workers the same."""
+        return tell("POST", url("admin", "workers", "directive"), {"directive": directive})
+
+    @method
+    @staticmethod
+    def delete(worker_id: str, *, action: str | None = None) -> Call[Json]:
+        """Delete a worker; `action` says what becomes of its jobs."""
+        return tell("DELETE", url("workers", worker_id, action=action), repeatable=False)
+
+    @method
+    @staticmethod
+    def remove(worker_id: str) -> Call[Json]:
+        """Remove a worker from the list, as an operator."""
+        return tell("DELETE", url("admin", "workers", worker_id), repeatable=False)
+
+    @method
+    @staticmethod
+    def clean_up() -> Call[Json]:
+        """Delete the workers that were gone for long."""
+        return tell("POST", url("workers", "cleanup"), {})
+
+    @method
+    @staticmethod
+    def clean_up_offline() -> Call[Json]:
+        """Delete all workers that are offline."""
+        return tell("POST", url("workers", "cleanup-offline"), {})
+
+
+class Dead(Group[M]):
+    """Dead letters: jobs that failed for good and are kept."""
+
+    @listing
+    @staticmethod
+    def list(**filter: Unpack[JobFilter]) -> Pages[Job]:
+        """Iterate over the dead letters, newest first."""
+        return _jobs("dead-letter", **filter)
+
+    @method
+    @staticmethod
+    def stats() -> Call[Json]:
+        """Count the dead letters, by queue and by type of error."""
+        return ask(url("dead-letter", "stats"))
+
+    @method
+    @staticmethod
+    def get(job_id: str) -> Call[Job]:
+        """Read a dead letter."""
+        return _job_of(ask(url("dead-letter", job_id)))
+
+    @method
+    @staticmethod
+    def retry(job_id: str, **override: Any) -> Call[Job]:
+        """Have a dead letter run again, with other members where they are given."""
+        path = url("dead-letter", job_id, "retry")
+        return _job_of(tell("POST", path, {"override": override or None}, repeatable=False))
+
+    @method
+    @staticmethod
+    def delete(job_id: str) -> Call[Json]:
+        """Delete a dead letter."""
+        return tell("DELETE", url("dead-letter", job_id), repeatable=False)
+
+    @method
+    @staticmethod
+    def retry_many(
+        ids: Sequence[str] = (), *, key: str | None = None, **filter: Unpack[JobFilter]
+    ) -> Call[Json]:
+        """Have these dead letters run again, or those that a filter finds."""
+        return _many(url("dead-letter", "retry"), ids, key, filter)
+
+    @method
+    @staticmethod
+    def delete_many(
+        ids: Sequence[str] = (), *, key: str | None = None, **filter: Unpack[JobFilter]
+    ) -> Call[Json]:
+        """Delete these dead letters, or those that a filter finds."""
+        made = _many(url("dead-letter"), ids, key, filter)
+        request = msgspec.structs.replace(made.request, method="DELETE")
+        return msgspec.structs.replace(made, request=request)
+
+
+class CronEntries(Group[M]):
+    """Cron entries, beyond `put_cron` and its kin."""
+
+    @method
+    @staticmethod
+    def change(name: str, **members: Any) -> Call[Json]:
+        """Change members of a cron entry, as on the wire."""
+        return tell("PATCH", url("cron", name), members)
+
+    @method
+    @staticmethod
+    def pause(name: str) -> Call[Json]:
+        """Let a cron entry not fire."""
+        return tell("POST", url("cron", name, "pause"), {})
+
+    @method
+    @staticmethod
+    def resume(name: str) -> Call[Json]:
+        """Let a cron entry fire again."""
+        return tell("POST", url("cron", name, "resume"), {})
+
+    @listing
+    @staticmethod
+    def history(name: str) -> Pages[Json]:
+        """Iterate over what a cron entry did, newest first."""
+        return Pages(url("cron", name, "history"), {}, ("history", "executions"), dict)
+
+
+class Workflows(Group[M]):
+    """Workflows, beyond `start` and its kin."""
+
+    @listing
+    @staticmethod
+    def list(
+        *, state: str | None = None, type: str | None = None, name: str | None = None
+    ) -> Pages[Json]:
+        """Iterate over workflows, newest first."""
+        query = {"state": state, "type": type, "name": name}
+        return Pages(url("workflows"), query, ("workflows", "items"), dict)
+
+    @method
+    @staticmethod
+    def progress(workflow_id: str) -> Call[Json]:
+        """Read how far a workflow is, step by step."""
+        return ask(url("workflows", workflow_id, "progress"))
+
+
+class RateLimits(Group[M]):
+    """Rate limits that jobs share by a key."""
+
+    @listing
+    @staticmethod
+    def list() -> Pages[Json]:
+        """Iterate over the rate limits, by key."""
+        return Pages(url("rate-limits"), {}, ("items", "rate_limits"), dict)
+
+    @method
+    @staticmethod
+    def get(key: str) -> Call[Json]:
+        """Read a rate limit and what waits for it."""
+        return ask(url("rate-limits", key))
+
+    @method
+    @staticmethod
+    def override(key: str, **limit: Any) -> Call[Json]:
+        """Put another limit in the place of the one that jobs bring."""
+        return tell("PUT", url("rate-limits", key), limit)
+
+    @method
+    @staticmethod
+    def restore(key: str) -> Call[Json]:
+        """Take that back."""
+        return tell("DELETE", url("rate-limits", key))
