@@ -130,7 +130,15 @@ class Stage(Demands):
 
     async def spoken(self, content: bytes, seconds: float = 10.0) -> bytes:
         """Say bytes on a connection of its own, and return what comes back until it is quiet."""
-        reader, writer = await connect(self.wire.client.base_url)
+        try:
+            reader, writer = await connect(self.wire.client.base_url)
+        except OSError as error:
+            why = str(error) or type(error).__name__
+            raise CheckFailed(
+                FailedCheck(
+                    step_id="connect", field="transport", expected="a connection", actual=why
+                )
+            ) from error
         heard = b""
         try:
             with contextlib.suppress(ConnectionError):

@@ -14,6 +14,9 @@ async def top_level_copy(stage: Stage) -> None:
     reply = (await stage.push(queue=stage.name(), pending=True)).expect(201)
     for name in ("id", "type", "queue", "state"):
         stage.equal(reply[name], reply[f"job.{name}"], name)
+    seen = await stage.look(reply["id"])
+    for name in ("type", "queue", "state"):
+        stage.equal(seen[name], reply[name], f"{name} on reading")
 
 
 @case("OJS-ENQ-003", "OJS-DUR-001", "OJS-DUR-002", own_server="main", seconds=150)
@@ -213,6 +216,30 @@ async def batches(stage: Stage) -> None:
     bad: tuple[Any, ...] = ([], {}, "x", None)
     for wrong in bad:
         (await stage.post("jobs/batch", {"jobs": wrong})).error(400, "invalid_request")
+
+
+@case("OJS-ENQ-018", level=4, capability="batch_enqueue")
+async def batches_keep_options(stage: Stage) -> None:
+    """A job of a batch has its options as if it had been enqueued alone."""
+    queue = stage.name()
+    kept = {
+        "priority": 3,
+        "timeout_ms": 4000,
+        "visibility_timeout_ms": 9000,
+        "scheduled_at": FUTURE,
+        "expires_at": "2100-12-31T23:59:59Z",
+        "tags": ["a"],
+    }
+    job = {"type": "test.case", "args": [], "meta": {"m": 1}}
+    options = {"queue": queue, "retry": {"max_attempts": 7}}
+    body = {"jobs": [{**job, "options": {**options, **kept}}, {**job, "options": options}]}
+    later, now = (await stage.post("jobs/batch", body)).expect(201, {"jobs": {"$size": 2}})["jobs"]
+    stage.equal([later["state"], now["state"]], ["scheduled", "available"], "states")
+    for shown in (later, await stage.look(later)):
+        stage.equal({name: shown[name] for name in kept}, kept, "options of the first job")
+    for shown in (later, now):
+        stage.equal([shown["max_attempts"], shown["meta"]], [7, {"m": 1}], "options of both")
+    stage.equal((await stage.take(queue))["id"], now["id"], "the job that is due")
 
 
 @case("OJS-ENQ-019", "OJS-ENQ-021", "OJS-ENQ-016", level=4, capability="batch_enqueue")

@@ -214,6 +214,20 @@ async def started_at(stage: Stage) -> None:
     stage.check("started_at" not in back, "no started_at in the queue", back)
 
 
+@case("OJS-ENV-016")
+async def started_at_of_ended_jobs(stage: Stage) -> None:
+    """A job that has ended still says when it was delivered last."""
+    queue = stage.name()
+    job = await stage.enqueue(queue, retry={"max_attempts": 1})
+    taken = await stage.take(queue)
+    (await stage.ack(job)).expect(200)
+    stage.equal((await stage.look(job))["started_at"], taken["started_at"], "started_at when done")
+    job = await stage.enqueue(queue, retry={"max_attempts": 1})
+    taken = await stage.take(queue)
+    (await stage.fail(job)).expect(200)
+    stage.equal((await stage.look(job))["started_at"], taken["started_at"], "started_at when dead")
+
+
 @case("OJS-ENV-017", "OJS-ENV-018", "OJS-LIF-002")
 async def ends_have_their_moments(stage: Stage) -> None:
     """Each final state shows its own moment, and no other state's."""

@@ -115,9 +115,10 @@ async def unknown_paths_and_methods(stage: Stage) -> None:
 async def head_is_get_without_body(stage: Stage) -> None:
     """HEAD has the status and the headers of GET and no body."""
     job = await stage.enqueue(stage.name())
-    for path in (f"jobs/{job['id']}", "/ojs/manifest", "queues", f"jobs/{stage.new_id()}"):
+    there = (f"jobs/{job['id']}", "/ojs/manifest", "queues")
+    for path, status in (*((path, 200) for path in there), (f"jobs/{stage.new_id()}", 404)):
         got, head = await stage.get(path), await stage.call("HEAD", path)
-        stage.equal(head.status, got.status, f"status of HEAD {path}")
+        stage.equal([got.status, head.status], [status, status], f"status of GET and HEAD {path}")
         stage.equal(len(head.content), 0, "bytes of the body")
         for name in ("content-type", "ojs-version"):
             stage.equal(head.headers.get(name), got.headers.get(name), name)
@@ -126,7 +127,7 @@ async def head_is_get_without_body(stage: Stage) -> None:
 @case("OJS-HTP-007", "OJS-HTP-008")
 async def media_types_of_requests(stage: Stage) -> None:
     """JSON is read under its two names, with parameters and without a name; no other type is."""
-    body = b'{"type":"test.case","args":[],"queue":"%s"}' % stage.name().encode()
+    body = b'{"type":"test.case","args":[],"options":{"queue":"%s"}}' % stage.name().encode()
     for name in (OPENJOBSPEC, "application/json", "application/json; charset=utf-8", ""):
         headers = {"Content-Type": name}
         (await stage.call("POST", "jobs", raw=body, headers=headers)).expect(201)
@@ -168,10 +169,13 @@ async def calls_without_a_body(stage: Stage) -> None:
 async def members_named_twice(stage: Stage) -> None:
     """Where an object names a member twice the last one counts."""
     queue = stage.name()
-    raw = b'{"type":"first","args":[1],"queue":"%s","type":"second","args":[2]}' % queue.encode()
+    options = b'"options":{"queue":"%s"}' % queue.encode()
+    raw = b'{"type":"first","args":[1],%s,"type":"second","args":[2]}' % options
     (await stage.call("POST", "jobs", raw=raw)).expect(
         201, {"job.type": {"$eq": "second"}, "job.args": [2]}
     )
+    taken = await stage.take(queue)
+    stage.equal([taken["type"], taken["args"]], ["second", [2]], "type and arguments")
 
 
 @case("OJS-HTP-012")

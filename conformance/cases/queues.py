@@ -149,16 +149,17 @@ async def pausing(stage: Stage) -> None:
 async def pausing_while_fetching(stage: Stage) -> None:
     """Once a pause is answered nothing more comes out of the queue, however many ask."""
     queue = stage.name()
-    await stage.enqueue_many(queue, 200)
+    made = {job["id"] for job in await stage.enqueue_many(queue, 200)}
     paused = asyncio.Event()
+    early: list[str] = []
     late: list[str] = []
 
     async def worker(number: int) -> None:
         while True:
             began_after = paused.is_set()
             taken = await stage.fetch(queue, f"w-{number}", count=2)
+            (late if began_after else early).extend(job["id"] for job in taken)
             if began_after:
-                late.extend(job["id"] for job in taken)
                 return
             await asyncio.sleep(0.005)
 
@@ -168,6 +169,11 @@ async def pausing_while_fetching(stage: Stage) -> None:
         paused.set()
         await asyncio.wait_for(asyncio.gather(*workers), 20)
     stage.equal(late, [], "jobs handed out after the pause")
+    stage.check(bool(early), "jobs handed out before it", early)
+    (await stage.post(f"queues/{queue}/resume")).expect(200)
+    while taken := await stage.fetch(queue, count=100):
+        early.extend(job["id"] for job in taken)
+    stage.equal([len(early), set(early) == made], [200, True], "each job once, before or later")
 
 
 @case("OJS-QUE-013")

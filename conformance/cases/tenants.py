@@ -1,5 +1,6 @@
 """Cases of tenants: whose jobs are whose, what strangers are told, limits and fair shares."""
 
+import asyncio
 from typing import Any
 
 from conformance.case import case
@@ -174,6 +175,22 @@ async def limits(stage: Stage) -> None:
     await stage.take(queue)
     (await stage.delete(path)).expect(200, {"deleted": True})
     await acme.take(queue)
+
+
+@case("OJS-TEN-012", "OJS-TEN-011", capability=TENANTS)
+async def waiting_for_room(stage: Stage) -> None:
+    """Once the seconds of Retry-After are over there is room in the rate of a tenant."""
+    acme, _ = two(stage)
+    queue = stage.name()
+    path = f"admin/tenants/{acme.headers['X-OJS-Tenant']}/limits"
+    rate = {"limit": 1, "period": "PT2S"}
+    (await stage.call("PUT", path, {"max_enqueue_rate": rate})).expect(201)
+    await put(acme, queue)
+    refused = (await acme.push(queue=queue)).error(429, "TENANT_LIMIT_EXCEEDED")
+    told = refused.headers.get("retry-after", "")
+    stage.check(told.isdecimal() and 1 <= int(told) <= 10, "a Retry-After of 1 to 10 s", told)
+    await asyncio.sleep(int(told))
+    await put(acme, queue)
 
 
 @case("OJS-TEN-015", "OJS-TEN-016", capability=TENANTS)

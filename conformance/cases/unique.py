@@ -95,8 +95,12 @@ async def jobs_without_a_policy(stage: Stage) -> None:
     queue = stage.name()
     kind = f"kind.{stage.name('t').replace('-', '_')}"
     policies: tuple[Any, ...] = (None, {}, None)
-    for unique in policies:
-        (await stage.push(type=kind, queue=queue, unique=unique)).expect(201)
+    made = [
+        stage.job_in((await stage.push(type=kind, queue=queue, unique=unique)).expect(201))["id"]
+        for unique in policies
+    ]
+    taken = [job["id"] for job in await stage.fetch(queue, count=5)]
+    stage.equal(sorted(taken), sorted(made), "jobs, none in the place of another")
 
 
 @case("OJS-UNI-009", level=4, capability=UNIQUE)

@@ -19,6 +19,14 @@ async def the_result(stage: WorkerStage) -> None:
     stage.equal(ack.result, args, "result", ack.asked.number)
 
 
+@worker_case("OJS-WPR-016")
+async def an_empty_result(stage: WorkerStage) -> None:
+    """An empty array is a result like any other, and not null."""
+    await stage.started()
+    ack = await stage.acked(stage.offer("test.echo"))
+    stage.equal(ack.result, [], "result", ack.asked.number)
+
+
 @worker_case("OJS-WPR-016", seconds=90)
 async def each_is_settled_once(stage: WorkerStage) -> None:
     """Of many jobs, good and bad, each delivery brings one ACK or one FAIL and nothing more."""

@@ -46,6 +46,17 @@ def options_are_outranked() -> None:
     asked(JOBS, outrank)
 
 
+@fault("OJS-ENQ-018")
+def batches_forget_when() -> None:
+    """A batch takes no notice of `scheduled_at`."""
+
+    def forget(body: dict[str, Any], _: Call) -> None:
+        for job in body["jobs"]:
+            job.get("options", {}).pop("scheduled_at", None)
+
+    asked(BATCH, forget)
+
+
 @fault("OJS-SCH-008")
 def strict_schemas_only_warn() -> None:
     """A job that a strict schema refuses is stored with a warning."""

@@ -28,6 +28,18 @@ def held_jobs_cannot_be_cancelled() -> None:
     after(lifecycle, "cancel", nothing)
 
 
+@fault("OJS-ENV-016")
+def ended_jobs_forget_their_start() -> None:
+    """A job that is read after its end has no `started_at`."""
+
+    def forget(body: dict[str, Any]) -> None:
+        job = body.get("job")
+        if isinstance(job, dict) and job.get("state") in ("completed", "discarded"):
+            job.pop("started_at", None)
+
+    answered(f"{V1}/jobs/[^/]+", forget, status=200)
+
+
 @fault("OJS-LIF-001")
 def a_state_is_misspelt() -> None:
     """A cancelled job is `canceled`."""

@@ -22,6 +22,12 @@ def _also_legal(call: str, state: str) -> None:
     put(lifecycle, "LEGAL", {**lifecycle.LEGAL, call: lifecycle.LEGAL[call] | {state}})
 
 
+@fault("OJS-SET-012")
+def empty_results_are_null() -> None:
+    """A result that is an empty array becomes null."""
+    asked("/workers/ack", lambda body, _: body.update(result=body.get("result") or None))
+
+
 @fault("OJS-SET-002")
 def acks_are_accepted_twice() -> None:
     """A completed job may be completed again."""

@@ -5,16 +5,18 @@ from collections.abc import Iterable
 import msgspec
 
 from ojs_server.domain import birth, cron_request, room
+from ojs_server.domain.errors import TenantFull
 from ojs_server.domain.turns import Turns
 from ojs_server.domain.validate import Draft, parse_draft
 from ojs_server.domain.webhook import Webhook
 from ojs_server.http import blackboard, blocks, cron, rooms, tenancy
 from ojs_server.http.call import Call
 from ojs_server.ops import deliveries, tail, workflow_moves
+from ojs_server.ops.quotas import Quotas
 from ojs_server.store import event_log
 from ojs_server.store.records import EventFilter
 from tests.faulty.fault import fault
-from tests.faulty.planting import put
+from tests.faulty.planting import after, put
 
 
 @fault("OJS-TEN-006")
@@ -43,6 +45,17 @@ def what_is_alike_is_everybodys() -> None:
 def rate_keys_are_everybodys() -> None:
     """Two tenants share a rate key of the same name."""
     put(birth, "scoped", lambda name, key: key)
+
+
+@fault("OJS-TEN-012")
+def retry_after_is_in_milliseconds() -> None:
+    """A tenant without room is told to wait in milliseconds."""
+
+    def crooked(error: TenantFull, *_: object) -> TenantFull:
+        error.headers = {"Retry-After": error.headers["Retry-After"] + "000"}
+        return error
+
+    after(Quotas, "_full", crooked)
 
 
 @fault("OJS-TEN-014")

@@ -69,6 +69,12 @@ def results_are_kept_back() -> None:
     _says(lambda said: said.update(result=None) if "result" in said else None)
 
 
+@fault("OJS-WPR-016")
+def an_empty_result_is_null() -> None:
+    """A result that is an empty array is told as null."""
+    _says(lambda said: said.update(result=said["result"] or None) if "result" in said else None)
+
+
 @fault("OJS-SET-007")
 def deliveries_are_not_named() -> None:
     """ACK and FAIL do not say which delivery they are about."""
