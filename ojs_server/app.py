@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
+from starlette.routing import Mount
 from starlette.types import Receive, Scope, Send
 
 from ojs_server import job_log
@@ -31,6 +32,7 @@ from ojs_server.ops.engine import Engine
 from ojs_server.outbound import Outbound
 from ojs_server.settings import Settings
 from ojs_server.store.base import Store
+from ojs_server.store.open import open_store
 
 if TYPE_CHECKING:
     # What it needs is not always installed.
@@ -68,6 +70,11 @@ class Server:
         self._metrics = Metrics()
         self._lifetime = Lifetime(self._environment.monotonic)
         self.ports = Ports()
+
+    @property
+    def serves_socketio(self) -> bool:
+        """Whether clients of Socket.IO are served."""
+        return self._socket_server is not None
 
     def begin_stop(self) -> None:
         """Answer all waiting requests; called as soon as the process is asked to end."""
@@ -186,11 +193,10 @@ class Server:
         return routes if self._tracing is None else self._tracing.traced(routes)
 
 
-class Application:
-    """The ASGI application: the gate takes requests, Starlette carries the life around them.
+class Application(Starlette):
+    """A node as an application of Starlette, which may be mounted into another one.
 
-    Requests do not pass Starlette's middleware and router: the gate already answers every
-    error and every path, and each layer would add to the fixed cost of each request.
+    The hot calls of connections of `http/connection.py` do not come here: they are taken before.
     """
 
     def __init__(self, server: Server) -> None:
@@ -200,16 +206,62 @@ class Application:
                 yield
 
         self._server = server
-        self._starlette = Starlette(lifespan=lifespan)
+        polled = [Mount(SOCKETIO.rstrip("/"), self._serve_socketio)]
+        super().__init__(routes=polled if server.serves_socketio else (), lifespan=lifespan)
+        # Paths are the gate's: it says which there are, and how one that is not is answered.
+        self.router.redirect_slashes = False
+        self.router.default = self._serve
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request, connection or lifespan."""
-        socketio = self._server.socketio
-        if socketio is not None and scope.get("path", "").startswith(SOCKETIO):
-            await socketio(scope, receive, send)
-        elif scope["type"] == "http":
-            await self._server.gate(scope, receive, send)
-        elif scope["type"] == "websocket":
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
             await sockets.serve(self._server.services, scope, receive, send)
         else:
-            await self._starlette(scope, receive, send)
+            await self._server.gate(scope, receive, send)
+
+    async def _serve_socketio(self, scope: Scope, receive: Receive, send: Send) -> None:
+        assert self._server.socketio is not None
+        # The library knows nothing of mounts.
+        root = scope["root_path"].removesuffix(SOCKETIO.rstrip("/"))
+        path = scope["path"].removeprefix(root)
+        await self._server.socketio({**scope, "path": path, "root_path": ""}, receive, send)
+
+
+def create_app(settings: Settings | None = None) -> Application:
+    """A server as an application, for any ASGI server or to be mounted into another application.
+
+    The store is opened at once; the server runs for as long as the application's lifespan does,
+    which an application that it is mounted into enters with its own.
+    """
+    settings = settings or Settings()
+    environment = machine()
+    store = open_store(
+        settings.database,
+        environment=environment,
+        migrations=settings.migrate,
+        listen_url=settings.listen_url,
+    )
+    extras = tracing_of(settings), socket_server_of(settings)
+    return Application(Server(settings, store, environment, *extras))
+
+
+def tracing_of(settings: Settings) -> "Tracing | None":
+    """What sends traces, where they are asked for; raises ImportError where it is not installed."""
+    if not settings.traces:
+        return None
+    # What it needs is not always installed.
+    from ojs_server.http import tracing
+
+    return tracing.set_up()
+
+
+def socket_server_of(settings: Settings) -> "type[SocketServer] | None":
+    """What serves clients of Socket.IO, where the profile's clients look for it."""
+    if not settings.profile.serves_joblib:
+        return None
+    try:
+        # What it needs is not always installed.
+        from ojs_server.socketio.serving import SocketServer
+    except ImportError as error:
+        log.warning("clients of the job manager find their tasks by polling: %s", error)
+        return None
+    return SocketServer

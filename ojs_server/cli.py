@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from ojs_server import __version__
-from ojs_server.app import Server
+from ojs_server.app import Server, socket_server_of, tracing_of
 from ojs_server.domain.naming import nearest
 from ojs_server.domain.profile import Profile
 from ojs_server.environment import Environment, machine
@@ -30,8 +30,6 @@ from ojs_wire.values import format_duration
 
 if TYPE_CHECKING:
     from ojs_server.grpc.serving import GrpcServer
-    from ojs_server.http.tracing import Tracing
-    from ojs_server.socketio.serving import SocketServer
 
 log = logging.getLogger("ojs.server")
 
@@ -98,8 +96,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _serve(settings: Settings, store: Store, environment: Environment) -> int:
     try:
-        tracing = _tracing() if settings.traces else None
-        server = Server(settings, store, environment, tracing, _socketio(settings))
+        tracing = tracing_of(settings)
+        server = Server(settings, store, environment, tracing, socket_server_of(settings))
         beside = _grpc(settings)
     except ImportError as error:
         store.close()
@@ -128,26 +126,6 @@ def _serve(settings: Settings, store: Store, environment: Environment) -> int:
     finally:
         if tracing is not None:
             tracing.close()
-
-
-def _tracing() -> "Tracing":
-    # What it needs is not always installed.
-    from ojs_server.http import tracing
-
-    return tracing.set_up()
-
-
-def _socketio(settings: Settings) -> "type[SocketServer] | None":
-    """Return the Socket.IO server where the profile's clients look for it."""
-    if not settings.profile.serves_joblib:
-        return None
-    try:
-        # What it needs is not always installed.
-        from ojs_server.socketio.serving import SocketServer
-    except ImportError as error:
-        log.warning("Socket.IO is not served, clients of the job manager have to poll: %s", error)
-        return None
-    return SocketServer
 
 
 def _grpc(settings: Settings) -> "GrpcServer | None":

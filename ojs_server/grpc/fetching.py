@@ -68,7 +68,7 @@ def _asked(
         terms["worker_id"] = message.worker_id
     call = rpc.call("POST", f"{V1}/workers/fetch", Asked(body=terms))
     request = call.typed(terms, FetchRequest)
-    return call, claim_of(call, request, holder_of(call, request.worker_id))
+    return call, claim_of(call.tenant, request, holder_of(call, request.worker_id))
 
 
 async def _take(call: Call, claim: Claim, wait_ms: int) -> tuple[list[pb.Job], list[Lease]]:

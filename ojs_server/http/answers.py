@@ -3,6 +3,8 @@
 from functools import lru_cache
 from typing import Final
 
+from msgspec.structs import replace
+
 from ojs_server.http import dialects
 from ojs_server.http.call import Answer, Call
 from ojs_wire.codec import encode
@@ -15,6 +17,9 @@ _BODILESS: Final = (NO_CONTENT, NOT_MODIFIED)
 def whole(call: Call, answer: Answer) -> tuple[int, bytes, bytes, bool]:
     """An answer that is no stream: its status, the lines of its head, its body, and whether the
     connection may stay open."""
+    if call.root and "Location" in answer.headers:
+        places = {"Location": call.root + answer.headers["Location"]}
+        answer = replace(answer, headers={**answer.headers, **places})
     body = answer.body
     if not isinstance(body, bytes):
         body = encode(body)

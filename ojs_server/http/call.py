@@ -80,6 +80,9 @@ class Call:
     def __init__(self, scope: Scope, receive: Receive, server: Services) -> None:
         self.scope = scope
         self.server = server
+        # Where this application is mounted, and the path from there on.
+        self.root: str = scope.get("root_path", "")
+        self.path: str = scope["path"].removeprefix(self.root)
         self._receive = receive
         extensions = scope.get("extensions") or {}
         if ANSWER in extensions:
@@ -114,11 +117,7 @@ class Call:
 
     def typed(self, value: Mapping[str, Any], wanted: type[Wanted]) -> Wanted:
         """A JSON object as one of the wire's requests, or as a part of one."""
-        self.check_members(value, wanted)
-        try:
-            return msgspec.convert(value, wanted)
-        except msgspec.ValidationError:
-            return _read_again(value, wanted)
+        return typed(value, wanted, strict=self.server.settings.strict)
 
     def check_members(self, value: Mapping[str, Any], wanted: type[msgspec.Struct]) -> None:
         """Under `--strict`, refuse members that the request does not have."""
@@ -227,6 +226,16 @@ def parsed(body: bytes) -> Any:
 def parsed_if_any(body: bytes) -> Any:
     """A body as a JSON object, an empty one where there is none."""
     return parsed(body) if body.strip() else {}
+
+
+def typed(value: Mapping[str, Any], wanted: type[Wanted], *, strict: bool) -> Wanted:
+    """A JSON object as one of the wire's requests; where it is `strict`, with no other members."""
+    if strict:
+        refuse_unknown("", value, wanted.__struct_fields__)
+    try:
+        return msgspec.convert(value, wanted)
+    except msgspec.ValidationError:
+        return _read_again(value, wanted)
 
 
 def _read_again(value: Mapping[str, Any], wanted: type[Wanted]) -> Wanted:

@@ -149,7 +149,7 @@ def flat(call: Call) -> bool:
 
 def is_administration(call: Call) -> bool:
     """Tell whether a call was made by its path in the admin API, which is stricter in places."""
-    return str(call.scope["path"]).startswith("/ojs/v1/admin/")
+    return call.path.startswith("/ojs/v1/admin/")
 
 
 # One text on HTTP has a longer name for the header.
@@ -253,7 +253,7 @@ def cron_entry(entry: dict[str, Any]) -> dict[str, Any]:
 
 def _reads_cron_flat(call: Call) -> bool:
     """Tell whether a cron entry is repeated at the top: SDKs and the admin UI look for it there."""
-    return flat(call) or str(call.scope["path"]).startswith("/ojs/v1/crons/")
+    return flat(call) or call.path.startswith("/ojs/v1/crons/")
 
 
 def cron_named(call: Call, entry: dict[str, Any]) -> dict[str, Any]:

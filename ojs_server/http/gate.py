@@ -82,7 +82,7 @@ class Gate:
 
     def _route(self, call: Call) -> Route:
         method = call.scope["method"]
-        methods, call.params = self._router.find(call.scope["path"]) or (None, {})
+        methods, call.params = self._router.find(call.path) or (None, {})
         if methods is not None:
             route = methods.get("GET" if method == "HEAD" else method)
             if route is not None:

@@ -68,7 +68,7 @@ def _settle(call: Call, body: bytes) -> Asked:
     request = _request(call, body)
     worker_id = known_as(call, request.worker_id)
     with _inside("fetch"):
-        claim = None if request.fetch is None else claim_of(call, request.fetch, worker_id)
+        claim = None if request.fetch is None else claim_of(call.tenant, request.fetch, worker_id)
     taken = [_taken(call, worker_id, given) for given in request.results]
     settlements = tuple(one for one in taken if not isinstance(one, OjsError))
     exchange = Exchange(settlements, claim)

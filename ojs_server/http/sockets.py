@@ -279,7 +279,7 @@ class Socket:
 
 def _admit(call: Call) -> None:
     call.for_page = call.server.origins.admit(call.headers)
-    if call.scope["path"] != SOCKET:
+    if call.path != SOCKET:
         raise NotFound("there is no such path", hint=f"the WebSocket is at {SOCKET}")
     dialects.check_version(call.header(b"ojs-version"))
     identify(call, READERS, call.header(b"authorization"), dialects.tenant_header(call))

@@ -1,7 +1,7 @@
 """Workers: FETCH, ACK, FAIL, BEAT, coming and going, and who is there."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Final
 
 import msgspec
@@ -25,7 +25,7 @@ from ojs_server.domain.workers import (
 )
 from ojs_server.http import dialects
 from ojs_server.http.blocks import parse_blocks
-from ojs_server.http.call import Answer, Call
+from ojs_server.http.call import Answer, Call, parsed, typed
 from ojs_server.http.dialects import fetch_answer
 from ojs_server.http.hot import Asked, HotCall
 from ojs_server.http.ids import holder_of, job_id_in, worker_id_of
@@ -61,15 +61,27 @@ from ojs_wire.values import (
 )
 
 Shown = dict[str, Any]
+# Bodies of a FETCH that are longer are not kept.
+_SHORT: Final = 4096
 _PROFILE = WorkerProfile.__struct_fields__
 
 
 def _fetch(call: Call, body: bytes) -> Asked:
-    request = call.parsed(body, FetchRequest)
-    claim = claim_of(call, request, holder_of(call, request.worker_id))
-    wait_ms, headers = wait_of(call, request.wait_ms)
+    read = _read_fetch if len(body) <= _SHORT else _read_fetch.__wrapped__
+    claim, said_ms = read(body, call.tenant, strict=call.server.settings.strict)
+    wait_ms, headers = wait_of(call, said_ms)
     patiently = partial(wait_for_jobs, call, claim, wait_ms) if wait_ms else None
     return Asked(claim, patiently, (wait_ms, headers))
+
+
+# Most workers ask the same each time, which is not read again.
+@lru_cache(maxsize=256)
+def _read_fetch(body: bytes, tenant: str | None, *, strict: bool) -> tuple[Claim, int | None]:
+    """What a FETCH asks for, and the wait that it names."""
+    request = typed(parsed(body), FetchRequest, strict=strict)
+    worker_id = request.worker_id
+    holder = None if worker_id is None else scoped(tenant, parse_worker_id(worker_id))
+    return claim_of(tenant, request, holder), request.wait_ms
 
 
 def _handed_out(call: Call, asked: Asked, deliveries: Deliveries) -> Answer:
@@ -85,7 +97,7 @@ def _handed_out(call: Call, asked: Asked, deliveries: Deliveries) -> Answer:
 fetch: Final = HotCall(_fetch, _handed_out)
 
 
-def claim_of(call: Call, terms: FetchTerms, worker_id: str | None) -> Claim:
+def claim_of(tenant: str | None, terms: FetchTerms, worker_id: str | None) -> Claim:
     """What a FETCH asks for; one that names job types need not name queues."""
     if terms.queues is None and not terms.job_types:
         raise invalid("queues", "is missing; without `job_types` it is needed")
@@ -98,7 +110,7 @@ def claim_of(call: Call, terms: FetchTerms, worker_id: str | None) -> Claim:
         fetch_id=fetch_id_of(terms.fetch_id),
         tags=None if terms.runtime is None else parse_runtime("runtime", terms.runtime),
         late_ack=terms.late_ack,
-        tenant=call.tenant,
+        tenant=tenant,
         way=_way(terms),
     )
 
