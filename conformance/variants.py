@@ -11,7 +11,8 @@ _TIMES: Final = (
 
 # What `--variant NAME=COMMAND` must be.
 VARIANTS: Final[dict[str, str]] = {
-    "keys": "one key for each role: conformance-key-of-producer, -worker, -operator, -admin",
+    "keys": "one key for each role: conformance-key-of-producer, -worker, -viewer, -operator and "
+    "-admin",
     "strict": "refuses unknown members (OJS-HTP-012)",
     "brief": "keeps completed, cancelled and discarded jobs and events for two seconds",
     "small": "has room for 2 event streams, for 20 events that wait for a slow one, and for "

@@ -6,7 +6,7 @@ import socket
 from conformance.case import case
 from conformance.stage import Stage
 
-ROLES = ("producer", "worker", "operator", "admin")
+ROLES = ("producer", "worker", "viewer", "operator", "admin")
 
 
 def key_of(role: str) -> str:
@@ -35,6 +35,7 @@ async def what_roles_may_do(stage: Stage) -> None:
     """Each role may make its calls and no others; an admin may make all."""
     job = {"type": "test.case", "args": []}
     beat = {"worker_id": "w-access"}
+    looking = ("viewer", "operator", "admin")
     table = (
         ("GET", "/ojs/manifest", None, ("", *ROLES)),
         ("GET", "health", None, ("", *ROLES)),
@@ -45,9 +46,9 @@ async def what_roles_may_do(stage: Stage) -> None:
         ("GET", "queues", None, ROLES),
         ("GET", "events", None, ROLES),
         ("GET", "/metrics", None, ROLES),
-        ("GET", "workers/w-access", None, ("worker", "operator", "admin")),
-        ("GET", "workers", None, ("operator", "admin")),
-        ("GET", "dead-letter", None, ("operator", "admin")),
+        ("GET", "workers/w-access", None, ("worker", *looking)),
+        ("GET", "workers", None, looking),
+        ("GET", "dead-letter", None, looking),
         ("POST", "queues/default/pause", None, ("operator", "admin")),
         ("POST", "queues/default/resume", None, ("operator", "admin")),
         ("POST", "admin/workers/w-access/quiet", None, ("admin",)),
@@ -200,7 +201,7 @@ async def names_in_the_manifest(stage: Stage) -> None:
 
 @case("OJS-MAN-019", own_server="keys")
 async def health_in_detail(stage: Stage) -> None:
-    """Health in detail counts queues, workers and jobs, for operators alone."""
+    """Health in detail counts queues, workers and jobs, for people who look after the server."""
     queue = stage.name()
     job = {"type": "test.case", "args": [], "queue": queue}
     (await stage.call("POST", "jobs", job, headers=_shown("producer"))).expect(201)
@@ -212,7 +213,7 @@ async def health_in_detail(stage: Stage) -> None:
         (await stage.call("GET", path)).error(401, "unauthenticated")
         for role in ("producer", "worker"):
             (await stage.call("GET", path, headers=_shown(role))).error(403, "permission_denied")
-        for role in ("operator", "admin"):
+        for role in ("viewer", "operator", "admin"):
             (await stage.call("GET", path, headers=_shown(role))).expect(
                 200,
                 {

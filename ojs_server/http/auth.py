@@ -20,11 +20,19 @@ class Role(StrEnum):
     ANYONE = "anyone"
     PRODUCER = "producer"
     WORKER = "worker"
+    VIEWER = "viewer"
     OPERATOR = "operator"
     ADMIN = "admin"
 
 
 ROLES: Final = tuple(role for role in Role if role is not Role.ANYONE)
+# Who may make the calls of each kind, beside administrators.
+WORK: Final = frozenset({Role.WORKER})
+ENQUEUE: Final = frozenset({Role.PRODUCER, Role.OPERATOR})
+OPERATE: Final = frozenset({Role.OPERATOR})
+LOOK: Final = OPERATE | {Role.VIEWER}
+READ: Final = LOOK | {Role.PRODUCER, Role.WORKER}
+ADMINISTER: Final = frozenset({Role.ADMIN})
 LEAST_LENGTH: Final = 16
 
 
@@ -42,10 +50,15 @@ class Keys(msgspec.Struct, frozen=True):
 
     def is_admin(self, principal: str) -> bool:
         """Tell whether a caller may do everything; without keys everybody may."""
-        return not self.needed or any(
-            role is Role.ADMIN and _principal(known) == principal
-            for known, role in self.roles.items()
-        )
+        return self.role_of(principal) is Role.ADMIN
+
+    def role_of(self, principal: str) -> Role:
+        """Return the role of a caller, ANYONE for one without a key; without keys everybody is an
+        admin."""
+        if not self.needed:
+            return Role.ADMIN
+        found = (role for known, role in self.roles.items() if _principal(known) == principal)
+        return next(found, Role.ANYONE)
 
     def admit(self, authorization: str | None, allowed: frozenset[Role]) -> str:
         """The caller's principal; raises Denied unless one of the allowed roles is proven."""

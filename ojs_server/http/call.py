@@ -61,6 +61,8 @@ class Call:
 
     params: Mapping[str, str] = {}
     principal = ANONYMOUS
+    # The same without the tenant that was named: whose key it is.
+    key_holder = ANONYMOUS
     # Whose alone it may see and change; None for all.
     tenant: str | None = None
     request_id = ""

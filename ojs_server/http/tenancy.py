@@ -20,7 +20,7 @@ def identify(
     """Note whose call this is, which shows a key and names a tenant, or does not; raises Denied
     unless one of the roles is proven."""
     keys = call.server.settings.keys
-    call.principal = keys.admit(authorization, roles)
+    call.principal = call.key_holder = keys.admit(authorization, roles)
     bound = keys.tenants.get(call.principal)
     if named is None and bound is None:
         return

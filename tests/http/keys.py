@@ -5,6 +5,7 @@ from typing import Final
 KEYS: Final = {
     "producer": "producer-key-0001",
     "worker": "worker-key-000001",
+    "viewer": "viewer-key-000001",
     "operator": "operator-key-0001",
     "admin": "admin-key-0000001",
 }

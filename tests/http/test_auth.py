@@ -103,6 +103,40 @@ async def test_a_key_is_asked_for_before_the_body_is_read(keyed_client: httpx.As
     error_of(response, 400, "invalid_payload")
 
 
+async def test_callers_are_told_what_they_may_do(
+    keyed_client: httpx.AsyncClient, subtests: pytest.Subtests
+) -> None:
+    kinds = {
+        "viewer": {"look"},
+        "producer": {"enqueue"},
+        "worker": {"work"},
+        "operator": {"look", "enqueue", "operate"},
+        "admin": {"look", "enqueue", "work", "operate", "administer"},
+    }
+    names = set()
+    for role in ROLES:
+        with subtests.test(role=role):
+            told = body(await keyed_client.get(f"{V1}/me", headers=bearer(role)))
+            assert (told["role"], told["tenant"]) == (role, None)
+            assert {kind for kind, may in told["can"].items() if may} == kinds[role]
+            assert KEYS[role] not in told["name"]
+            names.add(told["name"])
+    assert len(names) == len(ROLES)
+
+
+async def test_without_keys_everybody_is_local(client: httpx.AsyncClient) -> None:
+    told = body(await client.get(f"{V1}/me", headers={"X-OJS-Tenant": "acme"}))
+    assert (told["name"], told["role"], told["tenant"]) == ("local", "admin", "acme")
+    assert all(told["can"].values())
+
+
+def test_a_viewer_changes_nothing() -> None:
+    for route in GUARDED:
+        if Role.VIEWER in route.roles:
+            # What is sent to these is only judged.
+            assert route.method == "GET" or "/validate" in route.path or "/compat" in route.path
+
+
 async def test_a_server_without_keys_asks_nobody(client: httpx.AsyncClient) -> None:
     headers = {"Authorization": "Bearer anything"}
     assert body(await client.get(f"{V1}/queues", headers=headers))["queues"] == []

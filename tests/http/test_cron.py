@@ -6,6 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
+from ojs_server.http.auth import ROLES
 from ojs_server.ops.cron import Fire
 from tests.http.conftest import Serve, connect
 from tests.http.keys import bearer
@@ -383,18 +384,18 @@ async def test_aliases_do_what_their_paths_do(client: httpx.AsyncClient) -> None
 @pytest.mark.parametrize(
     ("method", "path", "roles"),
     [
-        ("GET", "", {"producer", "worker", "operator", "admin"}),
+        ("GET", "", {"producer", "worker", "viewer", "operator", "admin"}),
         ("POST", "", {"producer", "operator", "admin"}),
         ("DELETE", "/a", {"producer", "operator", "admin"}),
         ("POST", "/a/trigger", {"producer", "operator", "admin"}),
-        ("GET", "/a/history", {"producer", "worker", "operator", "admin"}),
+        ("GET", "/a/history", {"producer", "worker", "viewer", "operator", "admin"}),
     ],
 )
 async def test_roles(
     keyed_client: httpx.AsyncClient, method: str, path: str, roles: set[str]
 ) -> None:
     may = set()
-    for role in ("producer", "worker", "operator", "admin"):
+    for role in ROLES:
         json: Json | None = {} if method == "POST" else None
         response = await keyed_client.request(
             method, f"{CRON}{path}", headers=bearer(role), json=json
