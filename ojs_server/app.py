@@ -12,6 +12,7 @@ from starlette.routing import Mount
 from starlette.types import Receive, Scope, Send
 
 from ojs_server import job_log
+from ojs_server.domain.attempts import Attempts
 from ojs_server.domain.happened import Happened
 from ojs_server.environment import Environment, machine
 from ojs_server.http import sockets, statistics
@@ -181,6 +182,7 @@ class Server:
             metrics=self._metrics,
             bodies=BodyBudget(self.settings.max_body_bytes),
             outbound=outbound,
+            attempts=Attempts(),
             inventories=Inventories(engine.read),
             shared_stats=SharedRead(lambda: statistics.read(engine, self._lifetime)),
             webhooks_changed=deliver.attend,

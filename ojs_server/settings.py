@@ -65,6 +65,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     webhook_timeout_ms: int = 30_000
     webhook_concurrency: int = 32
     default_execution_timeout_ms: int | None = None
+    login_ms: int = 12 * 3_600_000
     # Of the jobs that clients of the job manager may register.
     job_categories: tuple[str, ...] = CATEGORIES
     profile_name: str = "ojs"
@@ -242,6 +243,12 @@ TABLE: Final[tuple[Setting, ...]] = (
         "webhook deliveries that this node sends at a time",
         least=1,
         most=1000,
+    ),
+    Setting(
+        "login_lifetime",
+        "duration",
+        "how long somebody who logs in at the dashboard stays so",
+        field="login_ms",
     ),
     Setting(
         "visibility_timeout",

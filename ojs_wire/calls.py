@@ -17,6 +17,12 @@ Text = Annotated[str, Meta(max_length=MAX_NAME)]
 Attempt = Annotated[int, Meta(ge=0, le=2**31)]
 
 
+class LoginRequest(msgspec.Struct):
+    """A key, in exchange for a session."""
+
+    key: Annotated[str, Meta(min_length=1, max_length=1000)]
+
+
 class FetchTerms(msgspec.Struct):
     """Which jobs are wanted, how many, and for how long."""
 

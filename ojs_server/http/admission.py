@@ -34,6 +34,7 @@ MOST_BYTES: Final = 1024
 
 class _Admitted(msgspec.Struct, frozen=True):
     principal: str
+    key_holder: str
     tenant: str | None
     media_type: str
     for_page: str
@@ -48,6 +49,10 @@ class Admission:
 
     def admit(self, call: Call, route: Route) -> None:
         """Let a call of a route in; raises what it is refused with."""
+        if call.login is not None:
+            # A session may end at any time.
+            self._decide(call, route)
+            return
         headers = call.headers
         values = [headers.get(name) for name in _DECIDING]
         key = headers.get(b"authorization")
@@ -64,6 +69,7 @@ class Admission:
             return
         self._remembered.move_to_end(name)
         call.principal = admitted.principal
+        call.key_holder = admitted.key_holder
         call.tenant = admitted.tenant
         call.media_type = admitted.media_type
         call.for_page = admitted.for_page
@@ -75,7 +81,9 @@ class Admission:
         dialects.check_version(call.header(b"ojs-version"))
         prove(call, route)
         call.media_type = call.media_type or dialects.media_type(call)
-        return _Admitted(call.principal, call.tenant, call.media_type, call.for_page)
+        return _Admitted(
+            call.principal, call.key_holder, call.tenant, call.media_type, call.for_page
+        )
 
 
 def prove(call: Call, route: Route) -> None:

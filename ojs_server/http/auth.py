@@ -64,25 +64,38 @@ class Keys(msgspec.Struct, frozen=True):
         """The caller's principal; raises Denied unless one of the allowed roles is proven."""
         if not self.needed or Role.ANYONE in allowed:
             return ""
+        return self.permit(self.prove(authorization), allowed)
+
+    def prove(self, authorization: str | None) -> str:
+        """Return whose key is shown; raises Denied where none is, or an unknown one."""
         scheme, _, key = ("" if authorization is None else authorization).partition(" ")
         if scheme.lower() != "bearer" or not key:
-            raise _unauthenticated("a key is needed: Authorization: Bearer KEY")
+            raise unauthenticated("a key is needed: Authorization: Bearer KEY")
+        principal = self.principal_of(key)
+        if principal is None:
+            raise unauthenticated("the key is not known")
+        return principal
+
+    def principal_of(self, key: str) -> str | None:
+        """Return whose key this is; None where it is unknown."""
         given = _hash(key.strip())
-        found: Role | None = None
-        principal = b""
-        for known, role in self.roles.items():
+        found: bytes | None = None
+        for known in self.roles:
             # Every key is compared, so that the time says nothing about which one was near.
             if hmac.compare_digest(known, given):
-                found, principal = role, known
-        if found is None:
-            raise _unauthenticated("the key is not known")
+                found = known
+        return None if found is None else _principal(found)
+
+    def permit(self, principal: str, allowed: frozenset[Role]) -> str:
+        """The caller, who has proven to be it; raises Denied unless the role is allowed."""
+        found = self.role_of(principal)
         if found is not Role.ADMIN and found not in allowed:
             raise Denied(
                 f"a key of the role {found} may not do this",
                 details={"role": found, "required_roles": sorted({*allowed, Role.ADMIN})},
                 hint="use a key with one of the required roles",
             )
-        return _principal(principal)
+        return principal
 
 
 def parse_keys(text: str, table: Mapping[str, Any]) -> Keys:
@@ -129,7 +142,8 @@ def _hash(key: str) -> bytes:
     return hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()
 
 
-def _unauthenticated(message: str) -> Denied:
+def unauthenticated(message: str) -> Denied:
+    """The answer to who has not proven anything."""
     return Denied(
         message,
         code=codes.UNAUTHENTICATED,

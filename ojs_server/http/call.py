@@ -9,6 +9,7 @@ import msgspec
 from starlette.types import Receive, Scope
 
 from ojs_server.domain.errors import InvalidRequest, MalformedPayload, TooLarge
+from ojs_server.domain.login import Login
 from ojs_server.domain.naming import refuse_unknown
 from ojs_server.http.body_budget import SMALL
 from ojs_server.http.services import Services
@@ -63,6 +64,8 @@ class Call:
     principal = ANONYMOUS
     # The same without the tenant that was named: whose key it is.
     key_holder = ANONYMOUS
+    # The session by which it was recognised.
+    login: Login | None = None
     # Whose alone it may see and change; None for all.
     tenant: str | None = None
     request_id = ""

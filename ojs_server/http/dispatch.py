@@ -32,6 +32,9 @@ class Dispatcher:
         if route is None:
             return False
         call = self._gate.begin(exchange.scope, exchange.receive)
+        if b"cookie" in call.headers:
+            # Whose it is has to be read first.
+            return False
         call.params = params
         _Taken(self._gate, exchange, call, route).begin(body)
         return True

@@ -12,7 +12,7 @@ from typing import Final
 from starlette.types import Receive, Scope, Send
 
 from ojs_server.domain.errors import MethodNotAllowed, NotFound, OjsError
-from ojs_server.http import answers, dialects
+from ojs_server.http import answers, dialects, logins
 from ojs_server.http.admission import Admission
 from ojs_server.http.call import Answer, Call, Disconnected, RequestIds, Stream
 from ojs_server.http.errors import answer_of, problem_of
@@ -45,6 +45,8 @@ class Gate:
         try:
             try:
                 route = self._route(call)
+                if b"cookie" in call.headers:
+                    await logins.recognise(call, route.roles)
                 self.admission.admit(call, route)
                 answer = await route.handler(call)
             except (Disconnected, CancelledError):
@@ -120,6 +122,7 @@ async def _send(send: Send, call: Call, answer: Answer) -> None:
 
 async def _flow(send: Send, call: Call, answer: Answer) -> None:
     stream: Stream = answer.body
+    watch = None if call.login is None else logins.Watch(call, call.login)
     try:
         media_type = answer.media_type or dialects.OPENJOBSPEC
         head = answers.lines(call.request_id, answer, media_type, call.for_page)
@@ -130,6 +133,8 @@ async def _flow(send: Send, call: Call, answer: Answer) -> None:
                 async with aclosing(stream.pieces()) as pieces:
                     async for piece in pieces:
                         await send({"type": "http.response.body", "body": piece, "more_body": True})
+                        if watch is not None and await watch.is_over():
+                            break
         await send({"type": "http.response.body", "body": b""})
     finally:
         stream.close()

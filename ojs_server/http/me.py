@@ -1,31 +1,38 @@
 """Who calls, and what they may do: for pages that show what they cannot do as disabled."""
 
+from typing import Any, Final
+
 from ojs_server.http.auth import ADMINISTER, ENQUEUE, LOOK, OPERATE, WORK, Role
 from ojs_server.http.call import Answer, Call
+from ojs_wire.values import format_timestamp
 
-_LOCAL = "local"
+_LOCAL: Final = "local"
 # Kinds of calls, and who may make them.
-_KINDS = {
+_KINDS: Final = {
     "look": LOOK,
     "enqueue": ENQUEUE,
     "work": WORK,
     "operate": OPERATE,
     "administer": ADMINISTER,
 }
-_KEY_LENGTH = 8
+_KEY_LENGTH: Final = 8
 
 
 async def read(call: Call) -> Answer:
     """Tell callers who they are to this server."""
+    return Answer(shown(call))
+
+
+def shown(call: Call) -> dict[str, Any]:
+    """Return who calls, as it is told."""
     role = call.server.settings.keys.role_of(call.key_holder)
-    return Answer(
-        {
-            "name": name_of(call),
-            "role": role,
-            "tenant": call.tenant,
-            "can": {kind: role is Role.ADMIN or role in of for kind, of in _KINDS.items()},
-        }
-    )
+    return {
+        "name": name_of(call),
+        "role": role,
+        "tenant": call.tenant,
+        "can": {kind: role is Role.ADMIN or role in of for kind, of in _KINDS.items()},
+        "session_ends_at": None if call.login is None else format_timestamp(call.login.expires_at),
+    }
 
 
 def name_of(call: Call) -> str:

@@ -27,6 +27,7 @@ from ojs_server.http import (
     joblib,
     joblib_workers,
     jobs,
+    logins,
     maintenance,
     manifest,
     me,
@@ -269,6 +270,8 @@ CANONICAL: Final[tuple[Route, ...]] = (
     _route("GET", f"{V1}/admin/scheduling/stats", pools.stats, LOOK),
     _route("POST", f"{V1}/admin/reset", admin.reset, ADMINISTER),
     _route("GET", "/ojs/manifest", manifest.manifest, _ANYONE),
+    _route("POST", f"{V1}/login", logins.log_in, _ANYONE),
+    _route("POST", f"{V1}/logout", logins.log_out, _ANYONE),
     _route("GET", f"{V1}/me", me.read, frozenset(ROLES)),
     _route("GET", f"{V1}/health", system.health, _ANYONE),
     _route("GET", f"{V1}/health/detail", system.health_in_detail, LOOK),
@@ -319,7 +322,7 @@ _TENANTED: Final[frozenset[Handler]] = frozenset(
         *(schemas.named, schemas.versions, schemas.detail),
         *(schema_trials.validate, schema_trials.compatibility),
         *(tenants.detail, tenants.stats, tenants.jobs),
-        *(manifest.manifest, system.health, system.ready, me.read),
+        *(manifest.manifest, system.health, system.ready, me.read, logins.log_in, logins.log_out),
     }
 )
 

@@ -5,6 +5,7 @@ from typing import Protocol
 
 import msgspec
 
+from ojs_server.domain.attempts import Attempts
 from ojs_server.domain.job import StoredJob
 from ojs_server.environment import Environment
 from ojs_server.http.body_budget import BodyBudget
@@ -62,6 +63,8 @@ class Services(msgspec.Struct, frozen=True):
     metrics: Metrics
     bodies: BodyBudget
     outbound: Outbound
+    # Logins that failed.
+    attempts: Attempts
     inventories: Inventories
     # The statistics of all queues, as JSON.
     shared_stats: SharedRead[bytes]

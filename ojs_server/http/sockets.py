@@ -5,7 +5,7 @@ client ── subscribe, unsubscribe, resume ──▶ Socket ── a task for 
 
 import asyncio
 import logging
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -13,9 +13,10 @@ from starlette.types import Receive, Scope, Send
 
 from ojs_server.domain.errors import InvalidRequest, NotFound, OjsError, Unavailable
 from ojs_server.domain.job import TERMINAL, Event
+from ojs_server.domain.login import Login
 from ojs_server.domain.naming import nearest
 from ojs_server.domain.realtime import STATE_CHANGED, state_changed
-from ojs_server.http import answers, dialects
+from ojs_server.http import answers, dialects, logins
 from ojs_server.http.call import TEXTS, Answer, Call, RequestIds
 from ojs_server.http.channels import ChannelStream, message
 from ojs_server.http.errors import answer_of
@@ -37,6 +38,7 @@ MAX_NAMES: Final = 100
 _ACTIONS: Final = ("subscribe", "unsubscribe", "resume")
 _GOING_AWAY: Final = 1001
 _TEXT_ONLY: Final = 1003
+_NOT_ALLOWED: Final = 1008
 _FAILED: Final = 1011
 
 log = logging.getLogger("ojs.http")
@@ -79,7 +81,7 @@ async def serve(server: Services, scope: Scope, receive: Receive, send: Send) ->
     call.request_id = RequestIds(server.environment.chance.bits, server.environment.wall_ms)()
     await receive()
     try:
-        _admit(call)
+        await _admit(call)
     except OjsError as error:
         await _refuse(send, call, answer_of(error, call.request_id))
         return
@@ -111,6 +113,9 @@ class Socket:
 
     async def run(self) -> None:
         """Until either side ends it."""
+        watch = None
+        if self._call.login is not None:
+            watch = asyncio.create_task(self._watch(self._call.login))
         try:
             while (came := await self._receive())["type"] == "websocket.receive":
                 text = came.get("text")
@@ -123,10 +128,19 @@ class Socket:
             if self._server.lifetime.stopping:
                 await self._take_leave()
         finally:
-            tasks = self._pumps()
+            tasks = self._pumps() if watch is None else [*self._pumps(), watch]
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _watch(self, login: Login) -> None:
+        """Close the connection when the session ends by which it was opened."""
+        watch = logins.Watch(self._call, login)
+        with suppress(OjsError):
+            await watch.ended()
+        await self._send(
+            {"type": "websocket.close", "code": _NOT_ALLOWED, "reason": "the session has ended"}
+        )
 
     async def _take_leave(self) -> None:
         """Let every channel say that the server stops, and close the connection."""
@@ -277,11 +291,12 @@ class Socket:
             await self._send({"type": "websocket.send", "text": line.decode()})
 
 
-def _admit(call: Call) -> None:
+async def _admit(call: Call) -> None:
     call.for_page = call.server.origins.admit(call.headers)
     if call.path != SOCKET:
         raise NotFound("there is no such path", hint=f"the WebSocket is at {SOCKET}")
     dialects.check_version(call.header(b"ojs-version"))
+    await logins.recognise(call, READERS)
     identify(call, READERS, call.header(b"authorization"), dialects.tenant_header(call))
     if call.server.lifetime.stopping:
         raise Unavailable("the server is stopping", headers={"Retry-After": "5"})

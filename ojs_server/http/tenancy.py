@@ -20,7 +20,11 @@ def identify(
     """Note whose call this is, which shows a key and names a tenant, or does not; raises Denied
     unless one of the roles is proven."""
     keys = call.server.settings.keys
-    call.principal = call.key_holder = keys.admit(authorization, roles)
+    if call.login is None or Role.ANYONE in roles:
+        call.key_holder = keys.admit(authorization, roles)
+    else:
+        call.key_holder = keys.permit(call.login.principal, roles)
+    call.principal = call.key_holder
     bound = keys.tenants.get(call.principal)
     if named is None and bound is None:
         return

@@ -62,6 +62,7 @@ class Stage(IntEnum):
     CANCEL_WORKFLOWS = auto()
     RETRY_WORKFLOWS = auto()
     LIMITS = auto()
+    LOGINS = auto()
     # A row of this node's own, which nobody else waits for.
     PROBE = auto()
 

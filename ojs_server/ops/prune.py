@@ -40,6 +40,7 @@ def prune(work: Work) -> Pruned:
         _workflows(work),
         work.tx.prune_deliveries(work.now - keep.deliveries_ms, STEP),
         _statistics(work),
+        work.tx.prune_logins(STEP),
     )
     return Pruned(sum(counts), behind or max(counts) >= STEP)
 

@@ -20,6 +20,7 @@ from ojs_server.domain.delivery import Delivery
 from ojs_server.domain.job import Change, Earlier, Job, Lease, StoredJob
 from ojs_server.domain.kind import Kind
 from ojs_server.domain.limit import Limit
+from ojs_server.domain.login import Login
 from ojs_server.domain.maintenance import Maintenance
 from ojs_server.domain.provider import Provider, ProviderResult
 from ojs_server.domain.schema import SchemaMark
@@ -113,6 +114,7 @@ RECORDS: Final = {
         Record(Webhook, "webhooks"),
         Record(Delivery, "deliveries"),
         Record(Maintenance, "maintenance"),
+        Record(Login, "logins"),
         Record(SchemaHead, "schemas"),
         Record(SchemaMark, "schemas"),
         Record(Version, "schemas"),

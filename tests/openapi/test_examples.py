@@ -188,7 +188,7 @@ BEFORE: dict[str, Story] = {
     "resumeJobBySdk": saved,
 }
 # The first documented status is not what the examples lead to.
-OTHERWISE = {"getJobResult": 202, "retryWorkflow": 409}
+OTHERWISE = {"getJobResult": 202, "logIn": 404, "retryWorkflow": 409}
 
 
 # Their examples are played by test_streams.py and test_sessions.py in tests/http, which read what

@@ -21,6 +21,7 @@ from ojs_server.store.tables.jobs import JobReads, JobWrites
 from ojs_server.store.tables.kinds import KindReads, KindWrites
 from ojs_server.store.tables.leases import LeaseWrites
 from ojs_server.store.tables.limits import LimitReads, LimitWrites
+from ojs_server.store.tables.logins import LoginReads, LoginWrites
 from ojs_server.store.tables.providers import ProviderReads, ProviderWrites
 from ojs_server.store.tables.queues import QueueReads, QueueWrites
 from ojs_server.store.tables.receipts import ReceiptWrites
@@ -64,6 +65,7 @@ WIPED = (
     "event_tally",
     "statistics",
     "receipts",
+    "logins",
 )
 
 
@@ -87,6 +89,7 @@ class Tx(
     SchemaWrites,
     RoutingWrites,
     SharingWrites,
+    LoginWrites,
 ):
     """One write transaction. Nothing is visible to others before it commits."""
 
@@ -199,6 +202,7 @@ class Reader(
     SchemaReads,
     RoutingReads,
     SharingReads,
+    LoginReads,
 ):
     """Reads outside of a transaction; each sees everything that was committed before."""
 

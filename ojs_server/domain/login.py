@@ -1,0 +1,24 @@
+"""Logins: sessions of people at the dashboard, which hold a token in place of their key."""
+
+import hashlib
+from typing import Final
+
+import msgspec
+
+# So many random bytes are in a token.
+TOKEN_BYTES: Final = 32
+
+
+class Login(msgspec.Struct, frozen=True):
+    """A session that somebody began with a key. Whoever has the token is taken for them, so that
+    only its hash is kept."""
+
+    token_hash: str
+    principal: str
+    created_at: int
+    expires_at: int
+
+
+def hash_of(token: str) -> str:
+    """Return the hash by which a token is found."""
+    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
