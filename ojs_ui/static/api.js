@@ -54,6 +54,7 @@ export async function open(method, path, { query, body, signal, headers } = {}) 
   }
   heard(answer.headers.get("date"));
   if (answer.ok) return answer;
+  if (answer.status === 401) dispatchEvent(new CustomEvent("ojs-unknown"));
   const told = await answer.json().catch(() => null);
   throw new ApiError(answer.status, typeof told?.error === "object" ? told.error : null, path);
 }

@@ -9,7 +9,7 @@ import { Table } from "./table.js";
 import { empty } from "./view.js";
 
 export function page(view) {
-  view.head("Cron", button("Add an entry", () => add(() => refresh()), ""));
+  view.head("Cron", button("Add an entry", () => add(() => refresh()), "", "enqueue"));
   const table = new Table({
     caption: "Cron entries", key: (entry) => entry.name, autoInsert: true, rowClass: (entry) => !entry.enabled && "held",
     empty: empty("Nothing runs on a schedule.", "An entry enqueues a job again and again: add one."),
@@ -36,14 +36,14 @@ function entryVerbs(entry, changed) {
   const at = `v1/cron/${segment(entry.name)}`;
   const pause = entry.enabled ? "pause" : "resume";
   return [
-    button("Run now", async () => { await act(() => send("POST", `${at}/trigger`, {}), `${entry.name} was run.`); changed(); }),
-    button(entry.enabled ? "Pause" : "Resume", async () => { await act(() => send("POST", `${at}/${pause}`, {}), `${entry.name} ${pause}d.`); changed(); }),
+    button("Run now", async () => { await act(() => send("POST", `${at}/trigger`, {}), `${entry.name} was run.`); changed(); }, "small", "enqueue"),
+    button(entry.enabled ? "Pause" : "Resume", async () => { await act(() => send("POST", `${at}/${pause}`, {}), `${entry.name} ${pause}d.`); changed(); }, "small", "enqueue"),
     button("History", () => showHistory(entry)),
     button("Delete", async () => {
       if (!await confirm({ title: `Delete ${entry.name}?`, text: h("p", null, "Jobs that it made stay."), verb: "Delete" })) return;
       await act(() => send("DELETE", at), `${entry.name} deleted.`);
       changed();
-    }),
+    }, "small", "enqueue"),
   ];
 }
 

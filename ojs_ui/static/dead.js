@@ -17,19 +17,19 @@ export function page(view) {
   const groups = h("div", { class: "tabs" });
   const again = () => { refresh(); totals(); };
   const all = { ...filter, state: "discarded" };
-  view.head("Dead letters", h("button", { type: "button", onclick: () => bulkFilter("retry", all, again) }, "Retry all that match"), h("button", { type: "button", onclick: () => bulkFilter("delete", all, again) }, "Delete all that match"));
+  view.head("Dead letters", h("button", { type: "button", needs: "operate", onclick: () => bulkFilter("retry", all, again) }, "Retry all that match"), h("button", { type: "button", needs: "operate", onclick: () => bulkFilter("delete", all, again) }, "Delete all that match"));
   const table = new Table({
     caption: "Dead letters", key: (job) => job.id, newest: "new dead letters",
     empty: empty(Object.keys(filter).length ? "No dead letter matches." : "No dead letters.", "Jobs whose attempts are used up come here, and can be retried."),
     columns: [...jobColumns({ state: false }).filter((column) => column.label !== "Worker or error"),
       { label: "Error", cell: (job) => [h("b", { class: "mono" }, job.error?.type ?? ""), " ", h("span", { class: "muted" }, job.error?.message ?? "")], kind: "clip p2" },
       { label: "", cell: (job) => h("div", { class: "actions" },
-        button("Retry", async () => { await act(() => send("POST", `v1/dead-letter/${segment(job.id)}/retry`, {}), "Job retried."); again(); }),
+        button("Retry", async () => { await act(() => send("POST", `v1/dead-letter/${segment(job.id)}/retry`, {}), "Job retried."); again(); }, "small", "operate"),
         button("Delete", async () => {
           if (!await confirm({ title: "Delete this job?", text: h("p", null, h("code", null, job.id), " cannot be had back."), verb: "Delete" })) return;
           await act(() => send("DELETE", `v1/dead-letter/${segment(job.id)}`), "Job deleted.");
           again();
-        })) }],
+        }, "small", "operate")) }],
   });
   view.table = table;
   const holder = h("div", null, table.element);

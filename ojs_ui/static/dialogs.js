@@ -76,9 +76,9 @@ export async function act(work, said) {
   }
 }
 
-/** Return a button that acts. */
-export function button(label, work, kind = "small") {
-  const made = h("button", { type: "button", class: kind, onclick: async () => {
+/** Return a button that acts; what it does is of the kind `needs` of calls. */
+export function button(label, work, kind = "small", needs = null) {
+  const made = h("button", { type: "button", class: kind, needs, onclick: async () => {
     made.disabled = true;
     await work();
     made.disabled = false;

@@ -1,12 +1,15 @@
 // Elements out of names, attributes and children. Whatever comes from the server arrives here as
 // text and leaves as text nodes: nothing of it is ever parsed as markup.
 
+import { limit } from "./who.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 
 function fill(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes ?? {})) {
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name === "needs") limit(element, value);
     else if (name === "dataset") Object.assign(element.dataset, value);
     else if (name === "value" || name === "checked") element[name] = value;
     else element.setAttribute(name, value === true ? "" : String(value));

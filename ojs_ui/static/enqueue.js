@@ -29,7 +29,7 @@ export function page(view) {
     h("label", null, "Attempts", input("attempts", "", { type: "number", min: 1, placeholder: "as the server's" })),
     h("label", null, "When", h("select", { name: "when" }, Object.keys(UNITS).map((label) => h("option", { value: label }, label || "now")))),
     h("label", null, "Tags, with commas", input("tags", (copied.tags ?? []).join(", ")))),
-  h("div", { class: "actions" }, h("button", { class: "primary" }, "Enqueue")), types, queues);
+  h("div", { class: "actions" }, h("button", { class: "primary", needs: "enqueue" }, "Enqueue")), types, queues);
   view.add(made);
 
   function read(fields, name, fits) {

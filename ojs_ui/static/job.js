@@ -39,7 +39,7 @@ export function page(view) {
     job = parse(text).job;
     put(view.heading, job.type, " ", badge(job.state));
     document.title = `${job.type} · ${job.state} · Jobs`;
-    actions.replaceChildren(...verbs(job, refresh, ""), ...(NOT_STARTED.includes(job.state) ? [button("Priority", () => prioritize(job, refresh), "")] : []), h("button", { type: "button", onclick: () => again(job) }, "Enqueue a copy"));
+    actions.replaceChildren(...verbs(job, refresh, ""), ...(NOT_STARTED.includes(job.state) ? [button("Priority", () => prioritize(job, refresh), "", "operate")] : []), h("button", { type: "button", needs: "enqueue", onclick: () => again(job) }, "Enqueue a copy"));
     put(live, job.state === "active" && progressPanel(job, progress));
     put(about, panel(null, facts([
       ["Queue", queueLink(job.queue)], ["Attempt", `${job.attempt} of ${job.max_attempts}`], ["Priority", job.priority || null],

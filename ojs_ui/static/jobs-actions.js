@@ -7,17 +7,17 @@ import { number } from "./format.js";
 import { look } from "./search.js";
 
 const ENDED = ["completed", "cancelled", "discarded"];
-const cancel = { label: "Cancel", run: (id) => send("DELETE", `v1/jobs/${segment(id)}`), done: "cancelled", fits: (state) => !ENDED.includes(state) };
-const retry = { label: "Retry", run: (id) => send("POST", `v1/admin/jobs/${segment(id)}/retry`, {}), done: "retried", fits: (state) => state === "discarded" };
-const now = { label: "Run now", run: (id) => send("POST", `v1/admin/jobs/${segment(id)}/retry`, {}), done: "made available", fits: (state) => state === "retryable" };
-const activate = { label: "Run now", run: (id) => send("POST", `v1/jobs/${segment(id)}/activate`, {}), done: "made available", fits: (state) => state === "pending" };
+const cancel = { needs: "enqueue", label: "Cancel", run: (id) => send("DELETE", `v1/jobs/${segment(id)}`), done: "cancelled", fits: (state) => !ENDED.includes(state) };
+const retry = { needs: "operate", label: "Retry", run: (id) => send("POST", `v1/admin/jobs/${segment(id)}/retry`, {}), done: "retried", fits: (state) => state === "discarded" };
+const now = { needs: "operate", label: "Run now", run: (id) => send("POST", `v1/admin/jobs/${segment(id)}/retry`, {}), done: "made available", fits: (state) => state === "retryable" };
+const activate = { needs: "enqueue", label: "Run now", run: (id) => send("POST", `v1/jobs/${segment(id)}/activate`, {}), done: "made available", fits: (state) => state === "pending" };
 
 /** Return the buttons that fit a job; `changed` is called after each act. */
 export function verbs(job, changed, kind = "small") {
   return [now, activate, retry, cancel].filter((verb) => verb.fits(job.state)).map((verb) => button(verb.label, async () => {
     await act(() => verb.run(job.id), `Job ${verb.done}.`);
     changed();
-  }, kind));
+  }, kind, verb.needs));
 }
 
 const BULK = {

@@ -68,7 +68,7 @@ export function jobList(view, filter, { emptyText, sort = null, order = null, bu
     columns: jobColumns({ actions: (job) => verbs(job, refreshSoon) }),
     picked: (chosen) => {
       selection.hidden = chosen.size === 0;
-      put(selection, h("b", null, `${number(chosen.size)} selected`), bulks.map((name) => h("button", { type: "button", class: "small", onclick: () => bulkIds(name, [...chosen], after) }, bulkLabel(name))), h("span", { class: "grow" }), h("button", { type: "button", class: "quiet", onclick: () => table.pickAll(false) }, "Clear the selection"));
+      put(selection, h("b", null, `${number(chosen.size)} selected`), bulks.map((name) => h("button", { type: "button", class: "small", needs: "operate", onclick: () => bulkIds(name, [...chosen], after) }, bulkLabel(name))), h("span", { class: "grow" }), h("button", { type: "button", class: "quiet", onclick: () => table.pickAll(false) }, "Clear the selection"));
     },
   });
   const after = async () => {
@@ -97,7 +97,7 @@ export function jobList(view, filter, { emptyText, sort = null, order = null, bu
     put(more, total !== undefined && total !== null && h("span", { class: "num" }, `${exact === false ? "at least " : ""}${number(total)} jobs`),
       reached !== null && h("span", null, "looked back to ", ago(new Date(reached).toISOString())),
       hasMore && cursor && h("button", { type: "button", class: "small", onclick: onward }, reached === null ? "Show more" : "Go on"),
-      total > 0 && bulks.map((name) => h("button", { type: "button", class: "quiet", onclick: () => bulkFilter(name, filter, again) }, `${bulkLabel(name)} all that match…`)));
+      total > 0 && bulks.map((name) => h("button", { type: "button", class: "quiet", needs: "operate", onclick: () => bulkFilter(name, filter, again) }, `${bulkLabel(name)} all that match…`)));
   };
   const onward = async () => {
     const answer = await look({ ...filter, limit: LIMIT, cursor, sort, order }, view.signal);

@@ -1,14 +1,15 @@
 // The frame of all pages: navigation, live state, keys, and the page at the present address.
 
-import { get, useKey } from "./api.js";
+import { get, hasKey, send, useKey } from "./api.js";
 import { serverNow } from "./clock.js";
-import { form } from "./dialogs.js";
+import { act, toast } from "./dialogs.js";
 import { h, put } from "./dom.js";
 import { duration, number, relative } from "./format.js";
 import { keyboard, showKeys } from "./keys.js";
 import { listen, start, toggle, watch } from "./live.js";
 import { begin, go, here, to } from "./router.js";
 import { View } from "./view.js";
+import { identify, isLimited, limit } from "./who.js";
 
 // What each page is called in the bar, and the capability that a server must claim for it.
 const BAR = [
@@ -18,7 +19,7 @@ const BAR = [
 const PAGES = {
   "": () => import("./overview.js"), jobs: () => import("./jobs.js"), job: () => import("./job.js"), queues: () => import("./queues.js"), queue: () => import("./queue.js"),
   scheduled: () => import("./scheduled.js"), dead: () => import("./dead.js"), workers: () => import("./workers.js"), worker: () => import("./worker.js"), cron: () => import("./cron.js"),
-  workflows: () => import("./workflows.js"), workflow: () => import("./workflow.js"), events: () => import("./events.js"), server: () => import("./server.js"), enqueue: () => import("./enqueue.js"),
+  workflows: () => import("./workflows.js"), workflow: () => import("./workflow.js"), events: () => import("./events.js"), server: () => import("./server.js"), enqueue: () => import("./enqueue.js"), login: () => import("./login.js"),
 };
 const PARENT = { job: "jobs", queue: "queues", worker: "workers", workflow: "workflows" };
 const THEMES = ["system", "light", "dark"];
@@ -28,7 +29,6 @@ const main = document.getElementById("main");
 const counts = {};
 let controller = null;
 let view = null;
-let asked = false;
 
 async function show() {
   controller?.abort();
@@ -63,30 +63,37 @@ async function describe() {
   });
   document.getElementById("nav").replaceChildren(...links);
   notice("server", manifest === null && "No Open Job Spec server answers here.", h("button", { type: "button", class: "small", onclick: () => location.reload() }, "Try again"));
-  const health = await get("v1/admin/stats").catch((error) => error);
-  if (health.status === 401 || health.status === 403) askForKey(health);
-  else if (health.jobs) badges(health);
+  await know();
+}
+
+/** Find out who reads, and say it; who is not known is asked to sign in. */
+async function know() {
+  const me = await identify().catch(() => null);
+  document.getElementById("who").textContent = me ? me.name + (me.tenant ? ` of ${me.tenant}` : "") : "";
+  document.getElementById("leave").hidden = !(me?.session_ends_at || hasKey());
+  const enqueue = document.querySelector(".bar a[data-page=enqueue]");
+  enqueue.removeAttribute("aria-disabled");
+  enqueue.removeAttribute("title");
+  limit(enqueue, "enqueue");
+  const stats = await get("v1/admin/stats").catch((error) => error);
+  if (stats.jobs) badges(stats);
+}
+
+async function signOut() {
+  useKey(null);
+  await act(() => send("POST", "v1/logout"));
+  signIn();
+}
+
+function signIn() {
+  const { page } = here();
+  if (page !== "login") go(to("login", { next: page + location.search }));
 }
 
 /** Show a line above all pages, or take it back. */
 function notice(id, text, ...more) {
   document.getElementById(`notice-${id}`)?.remove();
   if (text) document.getElementById("notices").append(h("div", { class: "notice", id: `notice-${id}` }, h("span", null, text), more));
-}
-
-async function askForKey(refusal) {
-  notice("key", refusal.status === 401 ? "This server needs a key." : refusal.message, h("button", { type: "button", class: "small", onclick: () => { asked = false; askForKey(refusal); } }, "Enter a key"));
-  if (asked) return;
-  asked = true;
-  const input = h("input", { name: "key", type: "password", autocomplete: "off", required: true });
-  const given = await form({ title: "This server needs a key", verb: "Use this key", text: h("p", null, "It stays in the memory of this tab, and is gone when the tab is closed or loaded anew."), fields: [{ label: "Key of an operator", input, wide: true }] });
-  if (!given) return;
-  useKey(given.key);
-  asked = false;
-  notice("key", null);
-  await describe();
-  start();
-  show();
 }
 
 function badges(stats) {
@@ -131,6 +138,20 @@ document.getElementById("theme").addEventListener("click", () => {
 });
 document.getElementById("live").addEventListener("click", toggle);
 document.getElementById("help").addEventListener("click", showKeys);
+document.getElementById("leave").addEventListener("click", signOut);
+addEventListener("ojs-unknown", signIn);
+addEventListener("ojs-signed-in", () => {
+  know().then(show);
+  start();
+});
+// What the reader may not do says why, and does nothing.
+document.addEventListener("click", (event) => {
+  const blocked = event.target.closest?.("[aria-disabled=true]");
+  if (!blocked) return;
+  event.preventDefault();
+  event.stopImmediatePropagation();
+  toast(blocked.title, { bad: true });
+}, true);
 document.getElementById("jump").addEventListener("submit", (event) => {
   event.preventDefault();
   const id = document.getElementById("jump-input").value.trim();
@@ -149,5 +170,5 @@ keyboard({ go: (page) => go(to(page)), pause: toggle, table: () => view?.table ?
 setInterval(tick, 1000);
 setInterval(() => document.hidden || maintain(), 15000);
 begin(() => show());
-describe().then(maintain).then(show);
+describe().then(() => { maintain(); if (isLimited() && here().page !== "login") show(); });
 start();

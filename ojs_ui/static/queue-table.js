@@ -15,7 +15,7 @@ export function pauseButton(queue, changed, kind = "small") {
   return button(queue.paused ? "Resume" : "Pause", async () => {
     await act(() => send("POST", `v1/admin/queues/${segment(queue.name)}/${verb}`, {}), `Queue ${queue.name} ${verb}d.`);
     changed();
-  }, kind);
+  }, kind, "operate");
 }
 
 function bars(counts) {

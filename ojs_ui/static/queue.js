@@ -29,7 +29,7 @@ export function page(view) {
       ["Run time p50", duration(queue.latency_ms.p50)], ["p95", duration(queue.latency_ms.p95)], ["p99", duration(queue.latency_ms.p99)],
     ]));
     put(settings, limits(queue.configuration));
-    put(actions, pauseButton(queue, refresh, ""), button("Settings", () => configure(queue, refresh), ""));
+    put(actions, pauseButton(queue, refresh, ""), button("Settings", () => configure(queue, refresh), "", "administer"));
   });
   refresh();
   view.live(refresh);

@@ -22,6 +22,11 @@ export function go(address, { replace = false } = {}) {
   onChange();
 }
 
+/** Go to where the reader came from, as `here` was kept; without that, to the first page. */
+export function back(kept) {
+  go(ROOT + (kept ?? ""), { replace: true });
+}
+
 /** Call back for every change of the address, and follow links within the dashboard. */
 export function begin(changed) {
   onChange = changed;

@@ -30,6 +30,6 @@ export function page(view) {
       if (given) await act(() => send("POST", "v1/admin/system/maintenance", { enabled: true, reason: given.reason }), "Maintenance has begun.");
     }
     state();
-  }, "")));
+  }, "", "administer")));
   state();
 }

@@ -13,11 +13,11 @@ export function workerVerbs(worker, changed, kind = "small") {
   };
   const quiet = worker.state === "quiet" || worker.directive === "quiet";
   return [
-    quiet ? button("Resume", ask("resume", "The worker is asked to go on."), kind) : button("Quiet", ask("quiet", "The worker is asked to take no more jobs."), kind),
+    quiet ? button("Resume", ask("resume", "The worker is asked to go on."), kind, "administer") : button("Quiet", ask("quiet", "The worker is asked to take no more jobs."), kind, "administer"),
     button("Terminate", async () => {
       const jobs = worker.active_jobs ?? 0;
       const text = h("p", null, h("code", null, worker.id), ` is asked to end. It holds ${number(jobs)} ${jobs === 1 ? "job" : "jobs"}, which it may finish or give back.`);
       if (await confirm({ title: "Terminate this worker?", text, verb: "Terminate" })) await ask("terminate", "The worker is asked to end.")();
-    }, kind),
+    }, kind, "administer"),
   ];
 }

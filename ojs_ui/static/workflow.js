@@ -29,7 +29,7 @@ export function page(view) {
       if (!await confirm({ title: "Cancel this workflow?", text: h("p", null, "Steps that have not begun do not run. What a worker holds may finish."), verb: "Cancel the workflow" })) return;
       await act(() => send("DELETE", `v1/workflows/${segment(id)}`), "Workflow cancelled.");
       refresh();
-    }, "")] : []));
+    }, "", "enqueue")] : []));
     const old = place.querySelector(".graph");
     const [left, top] = [old?.scrollLeft ?? 0, old?.scrollTop ?? 0];
     const drawn = graph(workflow.steps);

@@ -415,22 +415,6 @@ async def test_hostile_content_is_text(node: Node, filled: Filled, browser: Brow
         assert await page.locator("main img, main script, main b > b").count() == 0
 
 
-async def test_a_key_is_asked_for_and_used(
-    store_url: str, browser: Browser, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    key = "an-admin-key-of-some-length"
-    monkeypatch.setenv("OJS_KEYS", f"admin:{key}")
-    async with (
-        running(store_url) as node,
-        opened(browser, f"{node.url}/ui/", forgiven="status of 401") as page,
-    ):
-        await page.get_by_label("Key of an operator").fill(key)
-        await page.get_by_role("button", name="Use this key").click()
-        await settled(page, "Overview")
-        await expect(page.locator("#notice-key")).to_have_count(0)
-        assert await page.evaluate("localStorage.length + sessionStorage.length") == 0
-
-
 async def test_the_page_says_when_the_server_is_gone_and_recovers(
     node: Node, filled: Filled, browser: Browser
 ) -> None:

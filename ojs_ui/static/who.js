@@ -1,0 +1,38 @@
+// Who the reader is to the server, and what they may do. Where a server does not say, the reader
+// may try everything, and is told what is refused.
+
+import { get } from "./api.js";
+
+const NEEDS = { enqueue: "producer, operator or admin", operate: "operator or admin", administer: "admin" };
+let me = null;
+
+/** Ask the server who the reader is; null where it does not say. Refusals of who is not known are thrown. */
+export async function identify() {
+  try {
+    me = await get("v1/me");
+  } catch (error) {
+    me = null;
+    if (error.status === 401) throw error;
+  }
+  return me;
+}
+
+/** Say whether there is something that the reader may not do. */
+export function isLimited() {
+  return me !== null && Object.keys(NEEDS).some(obstacle);
+}
+
+/** Return why the reader may not do what is of this kind, in a sentence; null where they may. */
+export function obstacle(kind) {
+  if (!me || me.can[kind]) return null;
+  return me.read_only ? "This server is read-only." : `Your role is ${me.role}; this needs ${NEEDS[kind]}.`;
+}
+
+/** Show an element as disabled, with the reason, where the reader may not do what it does. It
+ * keeps its place in the order of focus, so that the reason can be read there. */
+export function limit(element, kind) {
+  const reason = obstacle(kind);
+  if (!reason) return;
+  element.setAttribute("aria-disabled", "true");
+  element.title = reason;
+}
