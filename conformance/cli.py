@@ -143,6 +143,12 @@ def _add_reports(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
 def _add_run(run: argparse.ArgumentParser) -> None:
     add = run.add_argument
     add("--url", type=_server_url, help="base URL of the server")
+    add(
+        "--binding",
+        choices=("http", "grpc"),
+        default="http",
+        help="carry what gRPC has words for by that, the rest by HTTP (http)",
+    )
     add("--grpc", metavar="HOST:PORT", default="", help="where that server has gRPC")
     add(
         "--server-cmd",

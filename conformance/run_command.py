@@ -5,6 +5,7 @@ import secrets
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 from typing import Literal
 
@@ -19,6 +20,7 @@ from conformance.report.console import case_line, summary_lines
 from conformance.report.document import build_report, moment
 from conformance.report.files import Written, given, places, write
 from conformance.runner import Plan, run
+from conformance.target import GRPC_PORT
 from conformance.variants import MAIN, VARIANTS
 
 
@@ -27,6 +29,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     url: str | None
     grpc: str
+    binding: Literal["http", "grpc"]
     server_cmd: str | None
     variant: list[tuple[str, str]]
     suites: list[Path] | None
@@ -84,6 +87,13 @@ def _plan(options: RunOptions, files: Sequence[CaseFile], own: Sequence[OwnCase]
         raise Misuse("--compat judges published cases: name them with --suites, without --own")
     if options.apart is not None and (options.url or options.reset_url or options.compat):
         raise Misuse("--apart starts a server for each case: it goes with --server-cmd alone")
+    if options.binding == "grpc":
+        if not options.grpc and GRPC_PORT not in (options.server_cmd or ""):
+            raise Misuse("say where gRPC is, with --grpc, or with {grpc_port} in --server-cmd")
+        try:
+            import_module("conformance.rpc")
+        except ImportError as error:
+            raise Misuse(str(error)) from error
     commands = dict(options.variant)
     for name in commands:
         known_name("variant is called", name, set(VARIANTS))
@@ -94,13 +104,18 @@ def _plan(options: RunOptions, files: Sequence[CaseFile], own: Sequence[OwnCase]
         own=own,
         url=options.url or "",
         grpc=options.grpc,
+        over_grpc=options.binding == "grpc",
         commands=commands,
         reset_url=options.reset_url,
         jobs=options.jobs,
         apart=_seed(options.apart),
         compat=options.compat,
         seconds_per_request=options.timeout,
-        checker=contract_at(options.openapi, wanted=options.contract != "off"),
+        checker=contract_at(
+            options.openapi,
+            # The contract is that of HTTP.
+            wanted=options.contract != "off" and options.binding == "http",
+        ),
         contract="fail" if options.contract == "fail" else "report",
         callback_url=options.callback_url or "",
         callback_port=_callback_port(options),

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import httpx
 import msgspec
 
+from conformance.carried import NOT_CARRIED, spared
 from conformance.case import OwnCase
 from conformance.claims import Claims, read_claims
 from conformance.compat.causes import Again, with_causes
@@ -41,6 +42,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     own: Sequence[OwnCase] = ()
     url: str = ""  # empty where `commands` makes the server
     grpc: str = ""  # host and port of gRPC, where a server at `url` has that
+    over_grpc: bool = False  # calls that gRPC has words for are carried by it
     commands: Mapping[str, str] = {}
     spawn: Spawn = spawn
     reset_url: str | None = None
@@ -78,7 +80,7 @@ async def run(
             except StartError as error:
                 return _nothing_ran(plan, str(error), on_result)
             url, grpc = process.url, process.grpc
-        client = await stack.enter_async_context(_client(url, plan, transport))
+        client = await stack.enter_async_context(_client(url, plan, grpc, transport))
         wire = Wire(client, seconds=_PREFLIGHT_S)
         try:
             received, _ = await wire.send("GET", "/ojs/manifest")
@@ -102,8 +104,13 @@ async def run(
 
 
 def _client(
-    url: str, plan: Plan, transport: httpx.AsyncBaseTransport | None = None
+    url: str, plan: Plan, grpc: str, transport: httpx.AsyncBaseTransport | None = None
 ) -> httpx.AsyncClient:
+    if plan.over_grpc and grpc:
+        # What it needs is not always installed.
+        from conformance.rpc.binding import GrpcTransport
+
+        transport = GrpcTransport(transport or httpx.AsyncHTTPTransport(), grpc)
     return httpx.AsyncClient(
         base_url=url,
         transport=transport,
@@ -193,6 +200,7 @@ class _Session:
     def _ended(self, result: CaseResult) -> None:
         if self._plan.contract == "fail":
             result = by_contract(result, "response")
+        result = spared(result)
         if result.exchanges:
             deaf = all(exchange.trouble for exchange in result.exchanges)
             self._deaf = self._deaf + 1 if deaf else 0
@@ -235,7 +243,7 @@ class _Session:
         process = Process(self._plan.commands[MAIN], self._plan.spawn)
         try:
             await process.start()
-            async with _client(process.url, self._plan) as client:
+            async with _client(process.url, self._plan, process.grpc) as client:
                 return await run_case(file, self._wire(client))
         except StartError as error:
             return described(file, verdict=Verdict.ERROR, reason=str(error))
@@ -307,7 +315,7 @@ class _Session:
         try:
             if not case.unstarted:
                 await process.start()
-            async with _client(process.url, self._plan) as client:
+            async with _client(process.url, self._plan, process.grpc) as client:
                 wire = self._wire(client)
                 return await play_own(case, self._stage(wire, process))
         except StartError as error:
@@ -316,6 +324,8 @@ class _Session:
             await process.close()
 
     def _lacks(self, case: OwnCase) -> str | None:
+        if self._plan.over_grpc and case.id in NOT_CARRIED:
+            return NOT_CARRIED[case.id]
         if case.capability:
             has = self._claims.has((case.capability,))
             return None if has else f"capability {case.capability} not claimed"

@@ -267,6 +267,11 @@ async def streams_of_events(stage: Stage) -> None:
     queue, other = stage.name(), stage.name()
     async with stage.rpcs() as ojs:
         before = await enqueued(ojs, queue)
+
+        async def is_logged() -> bool:
+            return bool(await stage.events(queue))
+
+        await stage.until(is_logged, 5, "the event of a job")
         kinds = ["job.enqueued", "job.completed"]
         stream = ojs.stream("StreamEvents", queues=[queue], event_types=kinds)
         about = ojs.stream("StreamEvents", job_id=before["id"])

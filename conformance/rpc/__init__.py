@@ -1,9 +1,12 @@
-"""Clients of gRPC for cases.
+"""Clients of gRPC for cases, and cases of HTTP over gRPC.
 
     client.py        calls and streams, whose messages are JSON
+    asked.py         requests of HTTP as calls of `ojs.v1`
+    told.py          answers of `ojs.v1` as those of HTTP
+    binding.py       a transport of HTTP that carries by gRPC what it can
     messages.binpb   the services and messages, which `make proto` keeps here
 
-Needs the extra `grpc`, and is loaded only by cases that call.
+Needs the extra `grpc`, and is loaded only where gRPC is called.
 """
 
 from importlib.util import find_spec

@@ -48,13 +48,13 @@ class Stub:
 
     def __init__(
         self,
-        wire: Wire,
+        exchanges: list[Exchange],
         channel: aio.Channel,
         address: str,
         service: str,
         metadata: Mapping[str, str],
     ) -> None:
-        self._wire = wire
+        self._exchanges = exchanges
         self._channel = channel
         self._address = address
         self._service = _services().FindServiceByName(service)
@@ -102,10 +102,10 @@ class Stub:
     def _note(self, method: str, members: Mapping[str, Any]) -> int:
         url = f"grpc://{self._address}{self._path(method)}"
         body = cut(msgspec.json.encode(members))
-        self._wire.exchanges.append(
+        self._exchanges.append(
             Exchange(method="RPC", url=url, request_headers=self._metadata, request_body=body)
         )
-        return len(self._wire.exchanges) - 1
+        return len(self._exchanges) - 1
 
     async def told(self, number: int, call: Any, message: Message | None) -> Reply:
         """The answer to a call, or the error that it ended with."""
@@ -122,8 +122,8 @@ class Stub:
             content=msgspec.json.encode(body),
             duration_ms=int((time.monotonic() - started) * 1000),
         )
-        exchange = self._wire.exchanges[number]
-        self._wire.exchanges[number] = msgspec.structs.replace(
+        exchange = self._exchanges[number]
+        self._exchanges[number] = msgspec.structs.replace(
             exchange, status=status, headers=received.headers, body=cut(received.content)
         )
         return reply_of(f"RPC {exchange.url.rpartition('/')[2]}", received, number)
@@ -198,7 +198,7 @@ async def connected(
 ) -> AsyncIterator[Stub]:
     """A client of the server at an address, until the end of the block."""
     async with aio.insecure_channel(address) as channel:
-        yield Stub(wire, channel, address, service, metadata)
+        yield Stub(wire.exchanges, channel, address, service, metadata)
 
 
 def shown(message: Message) -> Any:

@@ -1,5 +1,6 @@
-"""Let `ojs-conformance` judge this project: ``python -m tests.e2e.judged sqlite postgres
-worker``.
+"""Let `ojs-conformance` judge this project.
+
+    python -m tests.e2e.judged sqlite postgres worker grpc
 
 The judge starts servers by command lines, in several variants. For PostgreSQL each folder that the
 judge gives a server stands for a database of its own, which `serve` makes before it starts one.
@@ -27,12 +28,17 @@ SAMPLE = Path(os.environ.get("OJS_OFFICIAL_SAMPLE", ROOT / "../shared/official-s
 REPORTS = ROOT / "build" / "conformance"
 STORES = ("sqlite", "postgres")
 WORKER = "worker"
+OVER = "grpc"
 BRIEF = "--keep-completed 2s --keep-cancelled 2s --keep-discarded 2s --keep-events 2s"
 HOOKS = "--webhook-private --webhook-plain"
 SMALL = "--max-streams 2 --stream-buffer 20 --max-dead-letters 3"
 TIMES = (
     "--heartbeat-interval 200ms --heartbeat-timeout 3s --worker-unreachable-threshold 1s "
     "--worker-delete-threshold 8s --worker-check-interval 200ms"
+)
+OVER_GRPC = (
+    *("dead_letter", "enqueue", "errors", "fetch", "idempotency", "jobs", "lifecycle"),
+    *("queues", "retry", "settle", "unique", "workflows"),
 )
 GRPC = "--grpc-port {grpc_port}"
 DISORDERED = "--worker-unreachable-threshold 2s --worker-offline-threshold 1s"
@@ -69,6 +75,14 @@ def judge(store: str, reports: Path, more: Sequence[str]) -> int:
         return _judged(start, reports, more, several_nodes=True)
     finally:
         run.close()
+
+
+def judge_grpc(reports: Path) -> int:
+    """Judge the server by what gRPC carries of the cases whose calls it has words for."""
+    start = _command("-m", "ojs_server", "--port", "{port}", "--database", "{dir}/ojs.db")
+    options = ["run", "--binding", "grpc", "--server-cmd", variants(start)[MAIN], "--jobs", "8"]
+    suites = [part for name in OVER_GRPC for part in ("--suite", name)]
+    return main([*options, *suites, "--report-dir", str(reports)])
 
 
 def judging_worker(reports: Path, more: Sequence[str]) -> Beside:
@@ -139,14 +153,15 @@ if __name__ == "__main__":
         case ["serve", url, folder, port, *options]:
             serve(url, folder, port, options)
         case arguments:
-            chosen = [name for name in arguments if name in (*STORES, WORKER)]
+            chosen = [name for name in arguments if name in (*STORES, WORKER, OVER)]
             rest = [part for part in arguments if part not in chosen]
             if not chosen:
-                sys.exit(f"say what to judge: {', '.join((*STORES, WORKER))}")
+                sys.exit(f"say what to judge: {', '.join((*STORES, WORKER, OVER))}")
             stores = [name for name in chosen if name in STORES]
             # What chooses cases of servers chooses none of workers.
             with_worker = WORKER in chosen and not (stores and rest)
             worker = judging_worker(REPORTS / WORKER, rest) if with_worker else None
             # All are judged, whatever becomes of the first.
             codes = [judge(name, REPORTS / name, rest) for name in stores]
+            codes += [judge_grpc(REPORTS / OVER)] if OVER in chosen and not rest else []
             sys.exit(max([*codes, *([worker.end()] if worker else [])]))

@@ -42,8 +42,7 @@ print(json.dumps({k: v for name in sys.argv[1:] for k, v in below(files(name), n
 
 # Modules that need more than what is always installed.
 OF_EXTRAS = {
-    "conformance.rpc": "grpc",
-    "conformance.rpc.client": "grpc",
+    **{f"conformance.rpc{name}": "grpc" for name in ("", ".asked", ".binding", ".client", ".told")},
     "ojs_server.http.tracing": "otel",
     **{
         ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): "grpc"

@@ -1,0 +1,295 @@
+"""Requests of HTTP as calls of `ojs.v1`, where its messages can say all of them."""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from math import isfinite
+from typing import Any, Final, NoReturn, TypeVar
+
+import msgspec
+
+# Up to here doubles have every whole number.
+_EXACT: Final = 2**53
+_DEEPEST: Final = 40
+_LARGEST: Final = 100_000
+_INTERVAL: Final = re.compile(r"PT(?:(\d{1,3})H)?(?:(\d{1,3})M)?(?:(\d{1,3}(?:\.\d{1,3})?)S)?")
+_MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,3})?Z")
+# What says nothing of the call, and what metadata say under a name of their own.
+_SILENT: Final = {"host", "accept-encoding", "connection", "user-agent", "content-length"}
+_NAMES: Final = {
+    "authorization": "authorization",
+    "idempotency-key": "x-ojs-idempotency-key",
+    "x-ojs-tenant": "x-ojs-tenant",
+    "traceparent": "traceparent",
+    "x-request-id": "x-ojs-request-id",
+}
+_TYPES: Final = {
+    "accept": {"*/*", "application/json", "application/openjobspec+json"},
+    "content-type": {"application/json", "application/openjobspec+json"},
+}
+
+
+Kind = TypeVar("Kind")
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """A call with the members of its message, and the id that its path names."""
+
+    method: str
+    members: Mapping[str, Any]
+    id: str = ""
+
+
+class Wordless(Exception):
+    """The binding has no words for a request."""
+
+
+def asked(method: str, path: str, content: bytes) -> Asked:
+    """The call that says the same as a request; raises Wordless."""
+    for verb, pattern, name, members in _CALLS:
+        found = pattern.fullmatch(path) if verb == method else None
+        if found is not None:
+            given = found.groupdict()
+            return Asked(name, members(given, content), given.get("id", ""))
+    raise Wordless
+
+
+def metadata_of(headers: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """The metadata that say the same as headers; raises Wordless."""
+    told: dict[str, str] = {}
+    for name, value in headers:
+        if name in _NAMES and name not in told and value.isascii() and value:
+            told[_NAMES[name]] = value
+        elif name not in _SILENT and value not in _TYPES.get(name, ()):
+            raise Wordless
+    return told
+
+
+def _job(given: Mapping[str, str], content: bytes) -> dict[str, Any]:
+    body = _object(content)
+    options = _part(body.pop("options", {}), dict)
+    meta = _part(body.pop("meta", {}), dict)
+    told = {"type": _text(body.pop("type", None)), "args": _values(body.pop("args", None))}
+    if body and options:
+        # Which of them counts where both say something is a rule of HTTP.
+        raise Wordless
+    said = _each({**body, **options}, _OPTIONS)
+    if meta:
+        said["meta"] = _carried(meta)
+    return {**told, "options": said}
+
+
+def _fetch(given: Mapping[str, str], content: bytes) -> dict[str, Any]:
+    return _each(
+        _object(content), {"queues": ("", _texts), "worker_id": ("", _text), "count": ("", _count)}
+    )
+
+
+def _ack(given: Mapping[str, str], content: bytes) -> dict[str, Any]:
+    body = _object(content)
+    said = {"job_id": _text(body.pop("job_id", None))}
+    if "result" in body:
+        said["result"] = _carried(_part(body.pop("result"), dict))
+    return said if not body else _wordless()
+
+
+def _nack(given: Mapping[str, str], content: bytes) -> dict[str, Any]:
+    body = _object(content)
+    said: dict[str, Any] = {"job_id": _text(body.pop("job_id", None))}
+    error = _part(body.pop("error", None), dict)
+    # What is not set is false here, and true there.
+    told = {"retryable": _part(error.pop("retryable", True), bool)}
+    told |= _each(
+        error, {"code": ("", _text), "message": ("", _text), "details": ("", _filled_object)}
+    )
+    said["error"] = told
+    return said if not body else _wordless()
+
+
+def _named(member: str, name: str = "id") -> Callable[[Mapping[str, str], bytes], dict[str, Any]]:
+    def members(given: Mapping[str, str], content: bytes) -> dict[str, Any]:
+        return {member: given[name]} if content in (b"", b"{}") else _wordless()
+
+    return members
+
+
+def _call(
+    verb: str, path: str, name: str, members: Callable[[Mapping[str, str], bytes], dict[str, Any]]
+) -> tuple[str, re.Pattern[str], str, Callable[[Mapping[str, str], bytes], dict[str, Any]]]:
+    pattern = path.replace("{id}", r"(?P<id>[\w.-]+)").replace("{name}", r"(?P<name>[\w.-]+)")
+    return verb, re.compile("/ojs/v1/" + pattern), name, members
+
+
+_CALLS: Final = (
+    _call("POST", "jobs", "Enqueue", _job),
+    _call("GET", "jobs/{id}", "GetJob", _named("job_id")),
+    _call("DELETE", "jobs/{id}", "CancelJob", _named("job_id")),
+    _call("POST", "workers/fetch", "Fetch", _fetch),
+    _call("POST", "workers/ack", "Ack", _ack),
+    _call("POST", "workers/nack", "Nack", _nack),
+    _call("GET", "queues/{name}/stats", "QueueStats", _named("queue", "name")),
+    _call("POST", "queues/{name}/pause", "PauseQueue", _named("queue", "name")),
+    _call("POST", "queues/{name}/resume", "ResumeQueue", _named("queue", "name")),
+    _call("POST", "dead-letter/{id}/retry", "RetryDeadLetter", _named("job_id")),
+    _call("GET", "workflows/{id}", "GetWorkflow", _named("workflow_id")),
+    _call("DELETE", "workflows/{id}", "CancelWorkflow", _named("workflow_id")),
+)
+
+
+def _object(content: bytes) -> dict[str, Any]:
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        return found if len(found) == len(pairs) else _wordless()
+
+    if len(content) > _LARGEST:
+        raise Wordless
+    try:
+        return _part(json.loads(content, object_pairs_hook=once), dict)
+    except (ValueError, RecursionError):
+        raise Wordless from None
+
+
+def _each(
+    given: Mapping[str, Any], known: Mapping[str, tuple[str, Callable[[Any], Any]]]
+) -> dict[str, Any]:
+    """The members under their names, each as its message has it; all must be known."""
+    told: dict[str, Any] = {}
+    for name, value in given.items():
+        if name not in known:
+            raise Wordless
+        other, say = known[name]
+        if (other or name) in told:
+            raise Wordless
+        told[other or name] = say(value)
+    return told
+
+
+def _wordless() -> NoReturn:
+    raise Wordless
+
+
+def _part(value: Any, kind: type[Kind]) -> Kind:
+    return value if type(value) is kind else _wordless()  # a number is no truth
+
+
+def _text(value: Any) -> str:
+    # An empty one says nothing here.
+    text = _part(value, str)
+    return text if text and text.isprintable() else _wordless()
+
+
+def _texts(value: Any) -> list[str]:
+    return [_text(one) for one in _part(value, list)] or _wordless()
+
+
+def _whole(value: Any) -> int:
+    number = _part(value, int)
+    # Zero says nothing, either.
+    return number if number and abs(number) < 2**31 else _wordless()
+
+
+def _count(value: Any) -> int:
+    return number if (number := _whole(value)) > 0 else _wordless()
+
+
+def _values(value: Any) -> list[Any]:
+    return [_carried(one) for one in _part(value, list)]
+
+
+def _filled_object(value: Any) -> Any:
+    return _carried(_part(value, dict)) or _wordless()
+
+
+def _milliseconds(value: Any) -> str:
+    return f"{_count(value) / 1000:.3f}s"
+
+
+def _interval(value: Any) -> str:
+    found = _INTERVAL.fullmatch(_text(value)) or _wordless()
+    hours, minutes, seconds = (float(part or 0) for part in found.groups())
+    return _milliseconds(round((hours * 3600 + minutes * 60 + seconds) * 1000))
+
+
+def _moment(value: Any) -> str:
+    text = _text(value)
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        raise Wordless from None
+    return text if _MOMENT.fullmatch(text) else _wordless()
+
+
+def _carried(value: Any, level: int = 0) -> Any:
+    """A value that comes to the same as a message and back."""
+    if level > _DEEPEST:
+        raise Wordless
+    match value:
+        case None | bool():
+            return value
+        case int():
+            return value if abs(value) <= _EXACT else _wordless()
+        case float():
+            return value if isfinite(value) and not value.is_integer() else _wordless()
+        case str():
+            return value if value.isascii() or value.isprintable() else _wordless()
+        case list():
+            return [_carried(one, level + 1) for one in value]
+    return {name: _carried(one, level + 1) for name, one in value.items()}
+
+
+def _retry(value: Any) -> dict[str, Any]:
+    policy = dict(_part(value, dict))
+    # What is not set is false here, and true there.
+    jitter = _part(policy.pop("jitter", True), bool)
+    return {"jitter": jitter, **_each(policy, _RETRY)}
+
+
+def _unique(value: Any) -> dict[str, Any]:
+    return _each(_part(value, dict), _UNIQUE)
+
+
+def _conflict(value: Any) -> str:
+    return f"UNIQUE_CONFLICT_ACTION_{_of(value, _CONFLICTS).upper()}"
+
+
+def _states(value: Any) -> list[str]:
+    return [f"JOB_STATE_{_of(one, _STATES).upper()}" for one in _texts(value)]
+
+
+def _of(value: Any, known: Sequence[str]) -> str:
+    return word if (word := _text(value)) in known else _wordless()
+
+
+_CONFLICTS: Final = ("reject", "replace", "ignore", "replace_except_schedule")
+_STATES: Final = ("scheduled", "available", "pending", "active", "completed", "retryable")
+_NUMBER: Final = ("", lambda value: value if type(value) in (int, float) and value else _wordless())
+_RETRY: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = {
+    "max_attempts": ("", _count),
+    "initial_interval": ("", _interval),
+    "max_interval": ("", _interval),
+    "initial_interval_ms": ("initial_interval", _milliseconds),
+    "max_interval_ms": ("max_interval", _milliseconds),
+    "backoff_coefficient": _NUMBER,
+    "non_retryable_errors": ("", _texts),
+    "on_exhaustion": ("", _text),
+}
+_UNIQUE: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = {
+    "keys": ("key", _texts),
+    "args_keys": ("", _texts),
+    "meta_keys": ("", _texts),
+    "states": ("", _states),
+    "on_conflict": ("", _conflict),
+}
+_OPTIONS: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = {
+    "queue": ("", _text),
+    "priority": ("", _whole),
+    "tags": ("", _texts),
+    "max_attempts": ("", _count),
+    "timeout_ms": ("timeout", _milliseconds),
+    "visibility_timeout_ms": ("visibility_timeout", _milliseconds),
+    "scheduled_at": ("delay_until", _moment),
+    "delay_until": ("", _moment),
+    "retry": ("", _retry),
+    "unique": ("", _unique),
+}

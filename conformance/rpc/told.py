@@ -1,0 +1,167 @@
+"""Answers of `ojs.v1` as those of HTTP: its members over what HTTP shows of the same thing.
+
+What both say in other words, such as a moment, stays as HTTP has it.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from conformance.rpc.asked import Asked
+
+Json = dict[str, Any]
+# A result that is no object stands in one under this name.
+_VALUE: Final = "value"
+_MOMENTS: Final = (
+    *("created_at", "enqueued_at", "scheduled_at", "started_at", "completed_at", "expires_at"),
+)
+_SHOWN: Final = ("id", "type", "queue", "state")
+# Of a job that was settled these are not shown.
+_LONG: Final = {"args", "meta", "result", "error", "errors"}
+# Calls whose answer shows all of a job.
+_WHOLE: Final = {"Enqueue", "GetJob", "Fetch"}
+
+
+def shown_at(asked: Asked, said: Json) -> list[str]:
+    """The paths below `/ojs/v1/` at which HTTP shows what an answer is about."""
+    match asked.method:
+        case "Fetch":
+            return [f"jobs/{job['id']}" for job in said["jobs"]]
+        case "QueueStats" | "PauseQueue" | "ResumeQueue":
+            return [f"queues/{asked.members['queue']}/stats"]
+        case "GetWorkflow" | "CancelWorkflow":
+            return [f"workflows/{asked.id}"]
+        case "Enqueue":
+            return [f"jobs/{said['job']['id']}"]
+    return [f"jobs/{asked.members['job_id']}"]
+
+
+def told(asked: Asked, said: Json, seen: list[Json]) -> tuple[int, Json]:
+    """The status and the body of the answer of HTTP."""
+    match asked.method:
+        case "Fetch":
+            pairs = zip(said["jobs"], seen, strict=True)
+            return 200, {"jobs": [_job(one, shown.get("job", {})) for one, shown in pairs]}
+        case "QueueStats":
+            return 200, _stats(said, seen[0])
+        case "PauseQueue" | "ResumeQueue":
+            queue = {name: seen[0].get("queue", {}).get(name) for name in ("name", "paused")}
+            return 200, {"queue": queue, "status": seen[0].get("status")}
+        case "GetWorkflow" | "CancelWorkflow":
+            return 200, _workflow(said["workflow"], seen[0])
+        case "Ack" | "Nack":
+            return 200, _settled(asked, said, seen[0].get("job", {}))
+    whole = asked.method in _WHOLE
+    job = _job(said["job"], seen[0].get("job", {}), whole=whole)
+    body = {"job": job, **{name: job[name] for name in _SHOWN}}
+    return 201 if asked.method == "Enqueue" else 200, body
+
+
+def _job(said: Json, shown: Json, *, whole: bool = True) -> Json:
+    job = dict(shown)
+    for name in ("id", "type", "queue", "priority", "attempt", "max_attempts"):
+        if whole or name in ("id", "type", "queue"):
+            job[name] = said[name]
+    job["state"] = _word(said["state"], "JOB_STATE_")
+    if whole:
+        job["args"] = said["args"]
+        if said["tags"] or job.get("tags"):
+            job["tags"] = said["tags"]
+        job["meta"] = said.get("meta", {})
+        if "retry" in job and "retry_policy" in said:
+            job["retry"] = _retry(said["retry_policy"], job["retry"])
+        for name in ("timeout", "visibility_timeout"):
+            if name in said and f"{name}_ms" in job:
+                job[f"{name}_ms"] = _milliseconds(said[name])
+    if set(said.get("result", {_VALUE: 0})) != {_VALUE}:
+        job["result"] = said["result"]
+    for name in _MOMENTS:
+        if name in said:
+            job[name] = _moment(said[name], job.get(name))
+    if said["errors"] and len(said["errors"]) == len(job.get("errors", ())):
+        job["errors"] = [
+            {**known, **{name: one[name] for name in ("code", "message", "retryable", "attempt")}}
+            for known, one in zip(job["errors"], said["errors"], strict=True)
+        ]
+    return job
+
+
+def _retry(said: Json, shown: Json) -> Json:
+    known = {name: said[name] for name in shown if name in said and not name.endswith("_interval")}
+    for name in ("initial_interval", "max_interval"):
+        known[f"{name}_ms"] = _milliseconds(said[name])
+    return {**shown, **known}
+
+
+def _settled(asked: Asked, said: Json, job: Json) -> Json:
+    names = ("id", "state", "attempt", "max_attempts", "completed_at", "discarded_at")
+    body = {name: job[name] for name in names if name in job}
+    short = {name: value for name, value in job.items() if name not in _LONG}
+    body |= {"job": short, "job_id": asked.members["job_id"]}
+    if asked.method == "Ack":
+        return {**body, "acknowledged": said["acknowledged"]}
+    body["state"] = _word(said["state"], "JOB_STATE_")
+    if "next_attempt_at" in said:
+        body["next_attempt_at"] = _moment(said["next_attempt_at"], job.get("next_attempt_at"))
+    return body
+
+
+def _stats(said: Json, shown: Json) -> Json:
+    counts = dict(shown.get("stats", {}))
+    for name in ("available", "active", "scheduled", "retryable", "dead"):
+        counts[name] = int(said["stats"][name])
+    counts["discarded"] = counts["dead"]
+    queue = {**shown.get("queue", {}), "name": said["queue"], "paused": said["stats"]["paused"]}
+    return {**shown, "stats": counts, "queue": queue}
+
+
+def _workflow(said: Json, shown: Json) -> Json:
+    flow = dict(shown.get("workflow", {}))
+    flow["id"], flow["name"] = said["id"], said["name"] or None
+    flow["state"] = _word(said["state"], "WORKFLOW_STATE_")
+    known = {step["id"]: step for step in flow.get("steps", ())}
+    flow["steps"] = [
+        {
+            **known.get(step["id"], {}),
+            "id": step["id"],
+            "type": step["type"],
+            "state": _word(step["state"], "WORKFLOW_STEP_STATE_"),
+            "job_id": step["job_id"] or None,
+            "depends_on": step["depends_on"],
+        }
+        for step in said["steps"]
+    ]
+    same = {name: flow[name] for name in shown if name in flow and name != "workflow"}
+    return {**shown, **same, "workflow": flow}
+
+
+def _word(name: str, prefix: str) -> str:
+    return name.removeprefix(prefix).lower()
+
+
+def _milliseconds(duration: str) -> int:
+    return round(float(duration.removesuffix("s")) * 1000)
+
+
+def _moment(said: str, shown: Any) -> str:
+    """The moment as HTTP writes it, unless it is another one."""
+    return shown if isinstance(shown, str) and _when(shown) == _when(said) else said
+
+
+def _when(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def refused(error: Mapping[str, Any], statuses: Mapping[str, int], number: int) -> tuple[int, Json]:
+    """The status and the body that HTTP has for a refusal."""
+    details = error.get("details", {})
+    body = {
+        "code": error.get("code", ""),
+        "message": error["message"],
+        "retryable": details.get("retryable") == "true",
+        "request_id": details.get("request_id", ""),
+    }
+    return statuses.get(body["code"], 500 + number), {"error": body}
