@@ -2,8 +2,9 @@
 
 import argparse
 import logging
+import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from ojs_server import __version__
@@ -173,12 +174,35 @@ def _refuse_unknown(parser: argparse.ArgumentParser, arguments: Sequence[str]) -
 _OTHER_OPTIONS: Final = ["--help", "--version", "--config", "--no-migrate"]
 
 
+# The heads of the help, each before the setting with which its part of the table begins.
+SECTIONS: Final[Mapping[str, str]] = {
+    "host": "where it listens, and where jobs are kept",
+    "conformance": "who may call, and how strictly",
+    "log_format": "logs and traces",
+    "profile": "profile: the defaults of the settings below, and further routes",
+    "max_wait_ms": "bounds",
+    "webhook_private": "webhooks",
+    "visibility_timeout": "leases, workers and deadlines",
+    "late_ack": "rules of jobs",
+    "keep_completed": "how long what is over is kept, and how much of it",
+}
+
+
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Help for a terminal of up to 100 columns, each option in few lines."""
+
+    def __init__(self, prog: str) -> None:
+        width = min(shutil.get_terminal_size().columns, 102) - 2
+        super().__init__(prog, max_help_position=38, width=width)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="ojs-server",
+        usage="ojs-server [serve|migrate] [option …]",
         description=DESCRIPTION,
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_Help,
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"ojs-server {__version__}")
@@ -197,13 +221,16 @@ def _parser() -> argparse.ArgumentParser:
         help=f"refuse to start on an older schema instead of migrating it  [{NO_MIGRATE_ENV}]",
     )
     defaults = Settings()
+    section = parser.add_argument_group("other settings")
     for setting in TABLE:
+        if setting.name in SECTIONS:
+            section = parser.add_argument_group(SECTIONS[setting.name])
         default = _default(defaults, setting)
         text = f"{setting.help}{default}  [{setting.env}]".replace("%", "%%")
         if setting.kind == "flag":
-            parser.add_argument(setting.flag, action="store_true", default=None, help=text)
+            section.add_argument(setting.flag, action="store_true", default=None, help=text)
         else:
-            parser.add_argument(
+            section.add_argument(
                 setting.flag,
                 metavar="|".join(setting.choices) or setting.kind.replace("kept", "number").upper(),
                 help=text,

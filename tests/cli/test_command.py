@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ojs_server import __version__
-from ojs_server.cli import main
+from ojs_server.cli import SECTIONS, main
 from ojs_server.settings import CONFIG_ENV, KEYS_ENV, NO_MIGRATE_ENV, TABLE
 
 SECRET = "a-secret-of-16-or-more"
@@ -45,6 +45,19 @@ def test_help_mentions_every_setting(capsys: pytest.CaptureFixture[str]) -> None
         assert setting.help.split()[0] in text
     for name in ("--config", CONFIG_ENV, "--no-migrate", NO_MIGRATE_ENV, KEYS_ENV, "migrate"):
         assert name in text
+
+
+def test_help_is_in_sections(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--help") == 0
+    text = capsys.readouterr().out
+    names = [setting.name for setting in TABLE]
+    # In the order of the table, from its first line on: none is left over.
+    places = [names.index(name) for name in SECTIONS]
+    assert places == sorted(places)
+    assert places[0] == 0
+    heads = [text.index(f"\n{title}:\n") for title in SECTIONS.values()]
+    assert heads == sorted(heads)
+    assert text.index("--webhook-ca ") > text.index("\nwebhooks:\n")
 
 
 def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
