@@ -19,7 +19,7 @@ COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-h
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup postgres run demo demo-ui screenshots test test-distribution browser test-browser clients test-clients bench bench-long bench-check bench-scheduled bench-worker bench-streams bench-announce bench-gateway bench-bloat bench-jit bench-dashboard proto lint format check conformance apart faults chaos fuzz lock clean again
+.PHONY: help setup postgres run demo demo-ui screenshots recordings test test-distribution browser test-browser clients test-clients bench bench-long bench-check bench-scheduled bench-worker bench-streams bench-announce bench-gateway bench-bloat bench-jit bench-dashboard proto lint format check conformance apart faults chaos fuzz lock clean again
 .DELETE_ON_ERROR:
 
 help: ## List the targets
@@ -39,6 +39,9 @@ demo-ui: $(VENV)/.run ## Run a small shop that moves, and serve its dashboard (A
 
 screenshots: $(VENV)/.dev browser ## Take the pictures of the documentation from that shop
 	$(BIN)/python -m demo.screenshots $(ARGS)
+
+recordings: $(VENV)/.dev ## Record the command line for the documentation, in that shop
+	$(BIN)/python -m demo.recordings $(ARGS)
 
 demo: $(VENV)/.run ## Play a hand-over: a worker ends in the middle of 200 jobs, another one finishes them
 	$(BIN)/python -m demo.handover $(ARGS)

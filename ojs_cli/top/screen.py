@@ -120,9 +120,10 @@ def _table(snapshot: Snapshot, view: View, room: int, now_ms: int, width: int) -
     yield head
     for number, (row, cells) in enumerate(zip(shown, texts, strict=True), first):
         line = Text(">" if number == place else " ")
-        line.append("*" if row.key in view.tagged else " ", "bold magenta")
+        line.append("*" if row.key in view.tagged else " ")
         for one, text, size in zip(columns, cells, sizes, strict=False):
-            style = STATE_STYLES.get(text.split(" ")[0], "") if one.states else ""
+            plain = number == place or not one.states
+            style = "" if plain else STATE_STYLES.get(text.split(" ")[0], "")
             line.append(_fit(text, size, right=one.right) + "  ", style)
         if number == place:
             line.stylize("reverse")

@@ -190,7 +190,7 @@ def test_jobs_are_watched_until_they_have_ended(
 
     monkeypatch.setattr(finding, "job", look)
     said = ojs("jobs", "watch", job, "--interval", "0.05")
-    assert [row[3] for row in said.rows] == ["available", "active", "completed"]
+    assert [row[2] for row in said.rows] == ["available", "active", "completed"]
     assert said.code == OK
     assert json.loads(ojs("jobs", "result", job).out) == {"a": 1}
 
