@@ -61,7 +61,7 @@ class Client(Groups[InLoop]):
         sleep: Sleep = asyncio.sleep,
         environment: Environment | None = None,
     ) -> None:
-        super().__init__(self.answered, awaits=True)
+        super().__init__(self._answered, awaits=True)
         self.middleware: Chain[EnqueueLayer] = Chain()
         if transport is None:
             way = connection(url, auth, tls, server=server)
@@ -239,7 +239,7 @@ class Client(Groups[InLoop]):
         """What the server says of itself."""
         return await self._run(calls.manifest())
 
-    async def answered(self, call: Call[Any]) -> Any:
+    async def _answered(self, call: Call[Any]) -> Any:
         """Send a call of a group; jobs are opened."""
         answer = await self._run(call)
         if isinstance(answer, Page):

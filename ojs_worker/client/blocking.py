@@ -184,7 +184,7 @@ class BlockingClient(Groups[Blocking]):
         return _run(self._client.trigger_cron(name))
 
     def _answered(self, call: Call[Any]) -> Any:
-        return _run(self._client.answered(call))
+        return _run(self._client.jobs.run(call))
 
     def manifest(self) -> dict[str, Any]:
         """What the server says of itself."""
