@@ -15,8 +15,8 @@ from ojs_server.domain.reception import Withheld
 from ojs_server.domain.room import queue_of
 from ojs_server.domain.tenant import apart
 from ojs_server.ops.admission import Admission
-from ojs_server.ops.askers import look_at
 from ojs_server.ops.beside import NOTHING_LEFT, Left, left_for
+from ojs_server.ops.fetching_workers import load_fetching
 from ojs_server.ops.numbers import numbers_of
 from ojs_server.ops.operation import Locks, Operation, Stage, handles
 from ojs_server.ops.promotion import promote
@@ -107,21 +107,21 @@ def run(work: Work, ops: Sequence[Claim]) -> list[Deliveries | OjsError]:
     # Claims lock limits, which come after workflows in the order of locks.
     advance(work)
     # Workers first: their locks keep two nodes from answering the same fetch_id at once.
-    askers = look_at(
+    fetching = load_fetching(
         work,
         {op.worker_id for op in ops if op.worker_id},
         {op.worker_id for op in ops if op.worker_id and not op.known},
     )
     answers: dict[int, Deliveries] = {**_unbegun(work, ops), **_repeated(work, ops)}
     everywhere = tuple(work.tx.queue_names()) if any(map(_is_everywhere, ops)) else ()
-    reasons = [askers.reason(op.worker_id, op.known) for op in ops]
+    reasons = [fetching.reason(op.worker_id, op.known) for op in ops]
     served = [index for index in range(len(ops)) if index not in answers and reasons[index] is None]
     promote(work, [name for index in served for name in _queues_of(work, ops[index], everywhere)])
     wanted: dict[Wish, list[int]] = {}
     lanes: dict[int, list[Wish]] = {}
     for index in served if work.tx.maintenance is None else ():
         op = ops[index]
-        ability = askers.ability(op.worker_id, op.tags)
+        ability = fetching.ability(op.worker_id, op.tags)
         if op.linked and op.worker_id is not None:
             found = work.tx.oldest_lanes(op.worker_id, op.tenant)
             lanes[index] = [Wish((queue,), (kind,), op.tenant, ability) for queue, kind in found]
@@ -129,7 +129,7 @@ def run(work: Work, ops: Sequence[Claim]) -> list[Deliveries | OjsError]:
             wish = wish_of(
                 work.tx.sharing,
                 Wish(op.queues or everywhere, op.job_types, op.tenant, ability, op.way),
-                askers.workers.get(op.worker_id or ""),
+                fetching.workers.get(op.worker_id or ""),
             )
             wanted.setdefault(wish, []).append(index)
     admission = Admission(work, [*wanted, *chain.from_iterable(lanes.values())])

@@ -10,7 +10,7 @@ from ojs_server.domain import reception
 from ojs_server.domain.demand import Ability
 from ojs_server.http import workers
 from ojs_server.http.call import Call
-from ojs_server.ops import askers, claim, work
+from ojs_server.ops import claim, fetching_workers, work
 from ojs_server.ops.wakeups import Wakeups
 from ojs_server.store.sqlite.statements import QUERIES
 from ojs_server.store.tables.queues import QueueWrites
@@ -140,7 +140,7 @@ def quiet_workers_are_not_told() -> None:
 @fault("OJS-FET-025")
 def who_left_is_brought_back() -> None:
     """A FETCH that comes after the end of its worker is taken for a new life of it."""
-    put(askers, "refusal", lambda worker, profile: None)
+    put(fetching_workers, "refusal", lambda worker, profile: None)
 
 
 @fault("OJS-FET-016")

@@ -8,7 +8,7 @@ from ojs_server import settings
 from ojs_server.domain import deadlines, events, profile
 from ojs_server.domain.profile import PROFILES
 from ojs_server.domain.workers import Thresholds
-from ojs_server.ops import askers
+from ojs_server.ops import fetching_workers
 from tests.faulty.fault import fault
 from tests.faulty.planting import put, wrap
 from tests.faulty.traffic import V1, answered
@@ -66,7 +66,7 @@ def the_unreachable_are_not_told() -> None:
 @fault("OJS-PRS-004")
 def fetching_is_coming_back() -> None:
     """A worker that was declared dead is there again by its FETCH where BEATs alone count."""
-    put(askers, "refusal", lambda worker, profile: None)
+    put(fetching_workers, "refusal", lambda worker, profile: None)
 
 
 @fault("OJS-PRS-005")

@@ -12,7 +12,7 @@ from ojs_server.ops.presence import revived, seen, unknown_worker
 from ojs_server.ops.work import Work
 
 
-class Askers(msgspec.Struct, frozen=True):
+class FetchingWorkers(msgspec.Struct, frozen=True):
     """The workers of the FETCH calls in a batch, locked and up to date.
 
     `barred` workers get no jobs, `refused` ones an error; `unknown` ones were not stored before.
@@ -40,13 +40,15 @@ class Askers(msgspec.Struct, frozen=True):
         return self.refused.get(worker_id) or self.barred.get(worker_id)
 
 
-def look_at(work: Work, worker_ids: Collection[str], welcome: Collection[str]) -> Askers:
+def load_fetching(
+    work: Work, worker_ids: Collection[str], welcome: Collection[str]
+) -> FetchingWorkers:
     """Load the workers of FETCH calls, and revive those that were declared dead.
 
     New ones are stored where they are `welcome`.
     """
     if not worker_ids:
-        return Askers()
+        return FetchingWorkers()
     ids = sorted(worker_ids)
     profile = work.rules.profile
     found = work.tx.load_workers(ids)
@@ -72,7 +74,7 @@ def look_at(work: Work, worker_ids: Collection[str], welcome: Collection[str]) -
             barred[worker_id] = reason
     if changed:
         work.tx.save_workers(changed)
-    return Askers(workers, barred, refused, unknown)
+    return FetchingWorkers(workers, barred, refused, unknown)
 
 
 def _met(work: Work, worker_id: str, known: Worker | None) -> Worker:
