@@ -50,10 +50,11 @@ test: $(VENV)/.dev postgres ## Run the whole test suite on both stores (ARGS="-k
 	@$(BIN)/python -m compileall -q $(PACKAGES)  # once, and not in each test process
 	$(BIN)/pytest --numprocesses=$(JOBS) --dist=worksteal --durations=10 $(ARGS)
 
-# What has run on it in `make test` is left out.
 test-distribution: export OJS_TEST_POSTGRES_BIN := distribution
-test-distribution: $(VENV)/.dev postgres ## Run the contract suite and the end-to-end tests on the distribution's PostgreSQL
+test-distribution: $(VENV)/.dev postgres ## Run on the distribution's PostgreSQL what is made for it, the contract suite and the end-to-end tests
 	@$(BIN)/python -m compileall -q $(PACKAGES)
+	$(BIN)/pytest --numprocesses=$(JOBS) --dist=worksteal --durations=10 -m store_distribution $(ARGS)
+	# And those that run on any, but for what ran just now.
 	$(BIN)/pytest --numprocesses=$(JOBS) --dist=worksteal --durations=10 \
 		-m "store_postgres and not store_distribution" tests/store tests/e2e $(ARGS)
 
