@@ -135,7 +135,7 @@ check: lint test ## What must hold before a change is handed in, with a tenth of
 	$(BIN)/python -m tests.faulty --tenth today
 
 conformance: $(VENV)/.dev ## Judge the server on both stores, over HTTP and gRPC, and the worker; reports in build/conformance
-	$(BIN)/python -m tests.e2e.judged sqlite postgres worker grpc $(ARGS)
+	$(BIN)/python -m tests.e2e.judged sqlite postgres worker over-grpc $(ARGS)
 
 apart: $(VENV)/.dev ## Play each own case on a fresh server, in random order (ARGS="SEED" repeats an order)
 	$(BIN)/python -m tests.e2e.judged sqlite --apart $(ARGS)

@@ -195,7 +195,7 @@ async def failures(stage: Stage) -> None:
     async with gateway(stage) as zeebe:
         key = await zeebe.start(a=1)
         await zeebe.one()
-        failing = {"jobKey": key, "retries": 7, "errorMessage": "no", "retryBackOff": 900}
+        failing = {"jobKey": key, "retries": 7, "errorMessage": "no", "retryBackOff": 2500}
         await zeebe.call("FailJob", **failing, variables='{"b":2}')
         await zeebe.none()
         again = await zeebe.one()

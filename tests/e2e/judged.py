@@ -1,6 +1,6 @@
 """Let `ojs-conformance` judge this project.
 
-    python -m tests.e2e.judged sqlite postgres worker grpc
+    python -m tests.e2e.judged sqlite postgres worker over-grpc
 
 The judge starts servers by command lines, in several variants. For PostgreSQL each folder that the
 judge gives a server stands for a database of its own, which `serve` makes before it starts one.
@@ -28,7 +28,7 @@ SAMPLE = Path(os.environ.get("OJS_OFFICIAL_SAMPLE", ROOT / "../shared/official-s
 REPORTS = ROOT / "build" / "conformance"
 STORES = ("sqlite", "postgres")
 WORKER = "worker"
-OVER = "grpc"
+OVER = "over-grpc"
 BRIEF = "--keep-completed 2s --keep-cancelled 2s --keep-discarded 2s --keep-events 2s"
 HOOKS = "--webhook-private --webhook-plain"
 SMALL = "--max-streams 2 --stream-buffer 20 --max-dead-letters 3"
