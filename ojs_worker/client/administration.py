@@ -401,6 +401,12 @@ class ServerCalls(Group[M]):
 
     @method
     @staticmethod
+    def me() -> Call[Json]:
+        """Read who this client is to the server, and what it may do."""
+        return ask(url("me"))
+
+    @method
+    @staticmethod
     def ready() -> Call[Json]:
         """Read whether the server takes work."""
         return ask("/ready")

@@ -26,6 +26,8 @@ IN_ANOTHER_WAY = {
     "streamJobEvents": "client.events(job=…)",
     "streamProgress": "client.events(job=…, types=['job.progress'])",
     "streamStatistics": "client.admin.stats()",
+    "logIn": "pages of the server only; clients send their key",
+    "logOut": "as to log in",
 }
 GIVEN: dict[str, Any] = {
     "ids": ["01a1f0c0-0000-7000-8000-000000000001"],
