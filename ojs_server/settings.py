@@ -382,6 +382,7 @@ TABLE: Final[tuple[Setting, ...]] = (
     Setting("keep_workers", "retention", "keep workers that are gone", field="workers_ms"),
     Setting("keep_deliveries", "retention", "keep ended webhook deliveries", field="deliveries_ms"),
     Setting("keep_workflows", "retention", "keep finished workflows", field="workflows_ms"),
+    Setting("keep_actions", "retention", "keep the log of what people did", field="actions_ms"),
 )
 KEYS_ENV: Final = "OJS_KEYS"
 CONFIG_ENV: Final = "OJS_CONFIG"

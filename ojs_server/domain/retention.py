@@ -24,3 +24,4 @@ class Retention(msgspec.Struct, frozen=True):
     events: int = 1_000_000
     workflows_ms: int = 7 * DAY
     deliveries_ms: int = 7 * DAY
+    actions_ms: int = 90 * DAY

@@ -32,8 +32,8 @@ class Dispatcher:
         if route is None:
             return False
         call = self._gate.begin(exchange.scope, exchange.receive)
-        if b"cookie" in call.headers:
-            # Whose it is has to be read first.
+        if b"cookie" in call.headers or b"origin" in call.headers:
+            # It is a page's: whose it is has to be read, and what it does to be noted.
             return False
         call.params = params
         _Taken(self._gate, exchange, call, route).begin(body)

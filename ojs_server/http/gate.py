@@ -13,12 +13,14 @@ from starlette.types import Receive, Scope, Send
 
 from ojs_server.domain.errors import MethodNotAllowed, NotFound, OjsError
 from ojs_server.http import answers, dialects, logins
+from ojs_server.http.acting import actor_of
 from ojs_server.http.admission import Admission
 from ojs_server.http.call import Answer, Call, Disconnected, RequestIds, Stream
 from ojs_server.http.errors import answer_of, problem_of
 from ojs_server.http.origins import is_preflight
 from ojs_server.http.routes import PREFLIGHT, Route, Router
 from ojs_server.http.services import Services
+from ojs_server.ops.acting import acting
 
 MAX_REQUEST_ID: Final = 128
 _UNMATCHED: Final = "unmatched"
@@ -48,7 +50,12 @@ class Gate:
                 if b"cookie" in call.headers:
                     await logins.recognise(call, route.roles)
                 self.admission.admit(call, route)
-                answer = await route.handler(call)
+                actor = actor_of(call, route)
+                if actor is None:
+                    answer = await route.handler(call)
+                else:
+                    with acting(actor):
+                        answer = await route.handler(call)
             except (Disconnected, CancelledError):
                 raise
             except Exception as error:

@@ -9,6 +9,7 @@ import msgspec
 
 from ojs_server.domain.profile import Profile
 from ojs_server.http import (
+    actions,
     admin,
     admin_jobs,
     admin_queues,
@@ -68,7 +69,8 @@ class Route(msgspec.Struct, frozen=True, eq=False):
     """One row of the table. `waits` marks calls whose duration says nothing about the server,
     `plain` those of systems that know no media type of OJS, `problems` those whose errors are
     problem details, `tenanted` those that show and change nothing but the caller's own where that
-    is a tenant; all others are about everybody, and refused to tenants."""
+    is a tenant; all others are about everybody, and refused to tenants; `produces` those by which
+    programs make jobs."""
 
     method: str
     path: str
@@ -79,6 +81,12 @@ class Route(msgspec.Struct, frozen=True, eq=False):
     plain: bool = False
     problems: bool = False
     tenanted: bool = False
+    produces: bool = False
+
+    @property
+    def changes(self) -> bool:
+        """Whether a call changes something; what viewers may send is only judged."""
+        return self.method != "GET" and self.roles.isdisjoint({Role.ANYONE, Role.VIEWER})
 
 
 _ANYONE: Final = frozenset({Role.ANYONE})
@@ -268,6 +276,7 @@ CANONICAL: Final[tuple[Route, ...]] = (
     _route("PUT", f"{V1}/admin/routing/{{type}}", routing.save, ADMINISTER),
     _route("DELETE", f"{V1}/admin/routing/{{type}}", routing.delete, ADMINISTER),
     _route("GET", f"{V1}/admin/scheduling/stats", pools.stats, LOOK),
+    _route("GET", f"{V1}/admin/actions", actions.listing, LOOK),
     _route("POST", f"{V1}/admin/reset", admin.reset, ADMINISTER),
     _route("GET", "/ojs/manifest", manifest.manifest, _ANYONE),
     _route("POST", f"{V1}/login", logins.log_in, _ANYONE),
@@ -323,6 +332,16 @@ _TENANTED: Final[frozenset[Handler]] = frozenset(
         *(schema_trials.validate, schema_trials.compatibility),
         *(tenants.detail, tenants.stats, tenants.jobs),
         *(manifest.manifest, system.health, system.ready, me.read, logins.log_in, logins.log_out),
+    }
+)
+
+
+# What makes jobs for programs, or is of the worker protocol: as frequent as jobs are.
+_PRODUCING: Final[frozenset[Handler]] = frozenset(
+    {
+        *(jobs.enqueue, jobs.enqueue_batch, bulk_enqueue.enqueue, workflows.create),
+        *(blackboard.put, rooms.submit, joblib.submit, camunda.create),
+        *(route.handler for route in CANONICAL if route.roles == WORK),
     }
 )
 
@@ -420,7 +439,10 @@ def routes_of(profile: Profile) -> tuple[Route, ...]:
     routes += JOBLIB if profile.serves_joblib else ()
     routes += CAMUNDA if profile.serves_camunda else ()
     return tuple(
-        msgspec.structs.replace(route, tenanted=route.handler in _TENANTED) for route in routes
+        msgspec.structs.replace(
+            route, tenanted=route.handler in _TENANTED, produces=route.handler in _PRODUCING
+        )
+        for route in routes
     )
 
 

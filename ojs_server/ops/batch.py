@@ -12,6 +12,7 @@ from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.happened import Happened
 from ojs_server.domain.turns import Rota
 from ojs_server.environment import Chance
+from ojs_server.ops.acting import note_actions
 from ojs_server.ops.availability import refusal, unavailable
 from ojs_server.ops.locking import foresee, gather, lock
 from ojs_server.ops.operation import AnyOperation, Composite, Outcome, Stage, handler_of
@@ -279,6 +280,7 @@ def begin(
             answers = handler_of(stage).run(work, [ops[index] for index in indexes])
             for index, answer in zip(indexes, answers, strict=True):
                 outcomes[index] = answer
+        note_actions(work, ops, outcomes)
         advance(work)
         work.flush()
         transaction = stack.pop_all()

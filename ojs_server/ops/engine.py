@@ -4,10 +4,13 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, TypeVar
 
+import msgspec
+
 from ojs_server.domain.happened import Happened
 from ojs_server.domain.turns import Rota
 from ojs_server.environment import Environment
 from ojs_server.ops import batch
+from ojs_server.ops.acting import ACTOR
 from ojs_server.ops.availability import Availability, refusal
 from ojs_server.ops.contention import Contention
 from ojs_server.ops.group_commit import Caller, GroupCommit
@@ -103,6 +106,8 @@ class Engine:
 
     def run(self, operation: Operation[Result]) -> Coroutine[Any, Any, Result]:
         """Carry out an operation; return its result after the commit, or raise its error."""
+        if (actor := ACTOR.get()) is not None:
+            operation = msgspec.structs.replace(operation, by=actor)
         return self._commits.submit(operation)
 
     def enter(self, operation: AnyOperation, caller: Caller) -> None:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Final, Generic, TypeVar
 
 import msgspec
 
+from ojs_server.domain.action import Actor
 from ojs_server.domain.errors import OjsError
 from ojs_server.domain.validate import Draft
 from ojs_server.domain.workers import Worker
@@ -97,8 +98,11 @@ class Locks:
         self.all_pools = False
 
 
-class Operation(msgspec.Struct, Generic[Result], frozen=True):
+class Operation(msgspec.Struct, Generic[Result], frozen=True, kw_only=True):
     """A request to change something, whose transaction comes to a `Result`."""
+
+    # The person who makes it, if it is one; noted in the action log.
+    by: Actor | None = None
 
     stage: ClassVar[Stage]
     # It takes so little that a loop may do it between two requests.

@@ -41,6 +41,7 @@ def prune(work: Work) -> Pruned:
         work.tx.prune_deliveries(work.now - keep.deliveries_ms, STEP),
         _statistics(work),
         work.tx.prune_logins(STEP),
+        work.tx.prune_actions(work.now - keep.actions_ms, STEP),
     )
     return Pruned(sum(counts), behind or max(counts) >= STEP)
 

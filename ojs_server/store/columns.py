@@ -12,6 +12,7 @@ from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 import msgspec
 from msgspec.structs import astuple
 
+from ojs_server.domain.action import Action
 from ojs_server.domain.beside import Checkpoint, Progress
 from ojs_server.domain.choice import Candidate
 from ojs_server.domain.cron_entry import CronEntry, CronRun
@@ -115,6 +116,7 @@ RECORDS: Final = {
         Record(Delivery, "deliveries"),
         Record(Maintenance, "maintenance"),
         Record(Login, "logins"),
+        Record(Action, "actions", {"position": "pos"}),
         Record(SchemaHead, "schemas"),
         Record(SchemaMark, "schemas"),
         Record(Version, "schemas"),

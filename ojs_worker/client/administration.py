@@ -356,6 +356,15 @@ class Admin(Group[M]):
         """Iterate over the server's middleware."""
         return Pages(url("middleware"), {}, ("items", "execution"), dict)
 
+    @listing
+    @staticmethod
+    def actions(
+        *, name: str | None = None, call: str | None = None, target: str | None = None
+    ) -> Pages[Json]:
+        """Iterate over what people did, newest first."""
+        query = {"name": name, "call": call, "target": target}
+        return Pages(url("admin", "actions"), query, ("actions",), dict)
+
     @method
     @staticmethod
     def maintenance() -> Call[Json]:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from ojs_server.domain.choice import Candidate
 from ojs_server.domain.job import Job, StoredJob
 from ojs_server.store.records import Claimed, DueTimes, Lane, Leased, Opened
+from ojs_server.store.tables.actions import ActionReads, ActionWrites
 from ojs_server.store.tables.beside import BesideReads, BesideWrites
 from ojs_server.store.tables.cron import CronReads, CronWrites
 from ojs_server.store.tables.dead_letters import DeadLetterReads, DeadLetterWrites
@@ -66,6 +67,7 @@ WIPED = (
     "statistics",
     "receipts",
     "logins",
+    "actions",
 )
 
 
@@ -90,6 +92,7 @@ class Tx(
     RoutingWrites,
     SharingWrites,
     LoginWrites,
+    ActionWrites,
 ):
     """One write transaction. Nothing is visible to others before it commits."""
 
@@ -203,6 +206,7 @@ class Reader(
     RoutingReads,
     SharingReads,
     LoginReads,
+    ActionReads,
 ):
     """Reads outside of a transaction; each sees everything that was committed before."""
 

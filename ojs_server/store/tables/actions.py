@@ -1,0 +1,43 @@
+"""The action log."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from ojs_server.domain.action import Action, ActionFilter
+from ojs_server.store.tables.statements import Statements, Writing
+
+# A page looks through so many actions at most.
+LOOKED_AT: Final = 10_000
+
+
+class ActionWrites(Writing):
+    """Actions in a write transaction."""
+
+    def insert_actions(self, actions: Sequence[Action]) -> None:
+        """Store actions."""
+        self.run_records("insert_actions", actions)
+
+    def prune_actions(self, before: int, limit: int) -> int:
+        """Remove actions older than a moment; answers how many."""
+        return self.run("prune_actions", before=before, limit=limit)
+
+
+class ActionReads(Statements):
+    """Actions outside of a transaction."""
+
+    def actions(self, wanted: ActionFilter, below: int, limit: int) -> list[Action]:
+        """The newest actions below a position that are wanted, among so many as one looks at."""
+        if not self.can_hold(wanted.name, wanted.call, wanted.target):
+            return []
+        return self.read(
+            Action,
+            "list_actions",
+            name=wanted.name,
+            call=wanted.call,
+            target=wanted.target,
+            since=wanted.since,
+            until=wanted.until,
+            below=below,
+            looked_at=LOOKED_AT,
+            limit=limit,
+        )
