@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ojs_server.http import answers
-from ojs_server.http.call import Answer, Call
+from ojs_server.http.call import Call
 from ojs_server.http.errors import answer_of
 from ojs_server.http.exchange import Exchange
 from ojs_server.http.gate import Gate
@@ -75,20 +75,21 @@ class _Taken:
 
     def settle(self, outcome: Any) -> None:
         """Answer, or wait on."""
-        if isinstance(outcome, BaseException):
-            again = self._hot.retry(self._call, self._asked, outcome)
-            if again is None:
-                self._refuse(outcome)
-            else:
-                self._exchange.wait(self._outlast(again))
-            return
+        call, asked = self._call, self._asked
         try:
-            answer = self._hot.render(self._call, self._asked, outcome)
+            if isinstance(outcome, BaseException):
+                again = self._hot.retry(call, asked, outcome)
+                if again is None:
+                    raise outcome
+                self._exchange.wait(self._outlast(again))
+                return
+            answer = self._hot.render(call, asked, outcome)
+            said = answers.whole(call, answer)
         except Exception as error:
             self._refuse(error)
             return
-        self._hot.measure(self._call, self._asked, self._gate.monotonic() - self._started)
-        self._tell(answer)
+        self._hot.measure(call, asked, self._gate.monotonic() - self._started)
+        self._reply(said)
 
     async def _outlast(self, work: Work) -> None:
         try:
@@ -98,10 +99,10 @@ class _Taken:
         else:
             self.settle(outcome)
 
-    def _refuse(self, error: BaseException) -> None:
-        self._tell(answer_of(error, self._call.request_id))
+    def _refuse(self, error: Exception) -> None:
+        self._reply(answers.whole(self._call, answer_of(error, self._call.request_id)))
 
-    def _tell(self, answer: Answer) -> None:
-        self._gate.observe(self._call, self._route, answer.status, self._started)
+    def _reply(self, said: tuple[int, bytes, bytes, bool]) -> None:
+        self._gate.observe(self._call, self._route, said[0], self._started)
         # The next request may be behind it already.
-        self._exchange.reply(*answers.whole(self._call, answer))
+        self._exchange.reply(*said)

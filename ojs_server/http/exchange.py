@@ -236,6 +236,8 @@ class Exchange:
 
     def _finish(self) -> None:
         self.complete = True
+        # A connection keeps its last request while it is quiet, but no body.
+        self._pieces, self.size = [], 0
         self.tell()
         if not self.keep_alive:
             self._line.end(reads_on=self.more_body)

@@ -159,3 +159,11 @@ async def test_every_request_of_a_connection_is_told_when_its_client_goes() -> N
     reading.answer.set()
     await reading.settled()
     assert reading.wire.written == b""
+
+
+@pytest.mark.parametrize("ways", [[], ["once"], ["soon"], ["wait"]])
+async def test_a_quiet_connection_keeps_no_body(ways: list[str]) -> None:
+    for sent in (POST, UNREAD):
+        reading = Reading(Connection, ways)
+        await reading.take([(sent, True)])
+        assert (len(reading.told), reading.protocol.newest.body()) == (1, b"")
