@@ -18,12 +18,14 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from ojs_server.app import Server
 from ojs_server.domain.errors import Unavailable
+from ojs_server.http import answers
 from ojs_server.http.auth import parse_keys
 from ojs_server.http.dispatch import Dispatcher
 from ojs_server.http.exchange import Exchange
 from ojs_server.http.tracing import Tracing
 from ojs_server.ops.group_commit import Caller
 from ojs_wire import codes
+from ojs_wire.codec import encode
 from tests.http.conftest import Serve
 from tests.http.keys import KEYS, bearer
 from tests.http.listening import on_a_socket
@@ -305,6 +307,25 @@ async def test_a_full_server_refuses(
     assert (told.status, told.headers["retry-after"]) == (503, "1")
     assert told.body["error"]["code"] == "overloaded"
     assert taken[JOBS] == 1
+
+
+async def test_what_cannot_be_told_is_answered_as_a_failure(
+    url: str, taken: Counter[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries = iter([True, False])
+
+    def fail_once(value: object) -> bytes:
+        if next(tries):
+            raise TypeError("this is no JSON")
+        return encode(value)
+
+    async with line_to(url) as line:
+        with monkeypatch.context() as patched:
+            patched.setattr(answers, "encode", fail_once)
+            told = await line(BEAT, MINE)
+        assert (told.status, told.body["error"]["code"]) == (500, "internal_error")
+        assert (await line(BEAT, MINE)).status == 200
+    assert taken[BEAT] == 2
 
 
 async def test_both_ways_are_counted_alike(url: str, taken: Counter[str]) -> None:
