@@ -15,13 +15,13 @@ export function page(view) {
     empty: empty("Nothing runs on a schedule.", "An entry enqueues a job again and again: add one."),
     columns: [
       { label: "Name", cell: (entry) => [h("b", null, entry.name), !entry.enabled && h("span", { class: "chip warn" }, "paused")], kind: "" },
-      { label: "Schedule", cell: (entry) => h("span", { class: "mono", title: entry.timezone }, entry.expression), kind: "nowrap" },
+      { label: "Schedule", cell: (entry) => h("span", { class: "mono", title: entry.timezone }, entry.expression), kind: "nowrap p2" },
       { label: "Zone", cell: (entry) => entry.timezone, kind: "p3" },
       { label: "Job", cell: (entry) => h("span", { class: "mono" }, entry.job_template?.type ?? entry.type), kind: "p2" },
       { label: "Next", cell: (entry) => entry.enabled ? ago(entry.next_run_at) : "–", kind: "nowrap" },
       { label: "Last", cell: (entry) => entry.last_job_id ? h("a", { href: `job?id=${segment(entry.last_job_id)}` }, ago(entry.last_run_at)) : ago(entry.last_run_at), kind: "nowrap p2" },
       { label: "Runs", cell: (entry) => number(entry.run_count), kind: "r p3" },
-      { label: "", cell: (entry) => h("div", { class: "actions" }, entryVerbs(entry, () => refresh())), kind: "p2" },
+      { label: "", cell: (entry) => h("div", { class: "actions" }, entryVerbs(entry, () => refresh())), kind: "" },
     ],
   });
   view.table = table;

@@ -4,10 +4,12 @@ import { get, send } from "./api.js";
 import { act, button, form } from "./dialogs.js";
 import { facts, h, panel, put } from "./dom.js";
 import { duration, number } from "./format.js";
+import { tabs } from "./system.js";
 
 export function page(view) {
   const actions = h("span", { class: "tools" });
   view.head("Server", actions);
+  view.add(tabs("server"));
   const health = h("div");
   const can = h("div");
   const settings = h("div");

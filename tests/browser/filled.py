@@ -26,6 +26,11 @@ class Filled:
         assert answer.is_success, answer.text
         return answer.json()
 
+    async def put(self, path: str, body: dict[str, Any]) -> None:
+        """Store something, which has to be taken."""
+        answer = await self.client.put(V1 + path, json=body)
+        assert answer.is_success, answer.text
+
     async def get(self, path: str) -> Any:
         """Read something, which has to be there."""
         answer = await self.client.get(V1 + path)
@@ -72,6 +77,15 @@ class Filled:
         await self.enqueue("later.on", scheduled_at="2099-01-01T00:00:00Z")
         cron = {"name": "nightly", "cron": "0 3 * * *", "job_template": {"type": "t", "args": []}}
         await self.post("/cron", cron)
+        limit = {"key": "stripe", "concurrency": 5}
+        await self.enqueue("card.charge", queue="bills", rate_limit=limit)
+        schema = {"type": "card.charge", "version": "1.0", "schema": {"type": "array"}}
+        await self.post("/schemas", schema)
+        pool = {"queues": {"mail": {"weight": 3}}, "strategy": "weighted", "concurrency": 20}
+        await self.put("/admin/pools/fast", pool)
+        await self.put("/admin/tenants/acme", {"limits": {"max_concurrency": 5}})
+        hook = {"url": "https://example.com/hook", "events": ["job.failed"]}
+        await self.post("/webhooks/subscriptions", hook)
         steps = [
             {"id": "a", "type": "pay", "args": []},
             {"id": "b", "type": "pack", "args": [], "depends_on": ["a"]},
@@ -106,6 +120,11 @@ class Filled:
             f"workflow?id={self.flow}": "order",
             "events": "Events",
             "server": "Server",
+            "limits": "Rate limits",
+            "schemas": "Schemas",
+            "tenants": "Tenants",
+            "pools": "Pools",
+            "webhooks": "Webhooks",
             "enqueue": "Enqueue a job",
             "nothing-here": "There is no such page",
         }

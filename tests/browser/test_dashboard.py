@@ -153,6 +153,39 @@ async def test_a_failed_workflow_is_tried_again(
         await expect(page.get_by_role("button", name="Retry what failed")).to_have_count(0)
 
 
+async def test_limits_are_overridden_and_restored(
+    node: Node, filled: Filled, browser: Browser
+) -> None:
+    async with opened(browser, f"{node.url}/ui/limits") as page:
+        row = page.locator('tr[data-key="stripe"]')
+        await expect(row).to_contain_text("0 of 5")
+        await row.get_by_role("button", name="Override").click()
+        await page.get_by_label("Jobs at once").fill("2")
+        await page.locator("dialog").get_by_role("button", name="Override").click()
+        await expect(row).to_contain_text("overridden")
+        await row.get_by_role("button", name="Restore").click()
+        await expect(row).not_to_contain_text("overridden")
+
+
+async def test_webhooks_are_added_paused_and_deleted(
+    node: Node, filled: Filled, browser: Browser
+) -> None:
+    async with opened(browser, f"{node.url}/ui/webhooks") as page:
+        await page.get_by_role("button", name="Add a webhook").click()
+        await page.get_by_label("Address").fill("https://example.com/other")
+        await page.get_by_role("button", name="Add", exact=True).click()
+        await expect(page.locator("dialog code")).to_contain_text("whsec_")
+        await page.get_by_role("button", name="Close", exact=True).click()
+        row = page.get_by_role("row").filter(has_text="example.com/other")
+        await row.get_by_role("button", name="Pause").click()
+        await expect(row).to_contain_text("paused")
+        await row.get_by_role("button", name="Delete").click()
+        await page.get_by_role("button", name="Delete", exact=True).last.click()
+        await expect(row).to_have_count(0)
+    hooks = await filled.get("/webhooks/subscriptions")
+    assert [hook["url"] for hook in hooks["items"]] == ["https://example.com/hook"]
+
+
 async def test_jobs_are_searched_for(node: Node, filled: Filled, browser: Browser) -> None:
     for n in range(3):
         await filled.enqueue("count.up", queue="counted", args=[f"number {n}"], tags=[f"t{n}"])
