@@ -152,7 +152,7 @@ async def only_so_many(stage: Stage) -> None:
     stage.equal(found, {job["id"]: "count" for job in many[:-KEPT]}, "what was told")
 
 
-@case("OJS-DLQ-014", level=1)
+@case("OJS-DLQ-014", "OJS-DLQ-020", level=1)
 async def statistics(stage: Stage) -> None:
     """The dead letters are counted by queue and by error, with their ages and retention."""
     queue, kind = stage.name(), stage.name("error")
@@ -172,6 +172,13 @@ async def statistics(stage: Stage) -> None:
     stage.check(queue in str(reply["by_queue"]), "the queue", reply["by_queue"])
     stage.check("by_error_type" in reply.json, "by_error_type", reply.text[:300])
     stage.check("next_prune_at" in reply["retention"], "next_prune_at", reply["retention"])
+    sizes = [group["count"] for group in reply["groups"]]
+    stage.equal(sizes, sorted(sizes, reverse=True), "sizes of groups")
+    mine = [group for group in reply["groups"] if group["error_type"] == kind]
+    # So small a group may be beyond the hundred that are told.
+    if mine or len(sizes) < 100:
+        found = [(one["type"], one["count"], one["newest_id"]) for one in mine]
+        stage.equal(found, [(job["type"], 1, job["id"])], "the group of the error")
 
 
 @case("OJS-DLQ-016", level=1)

@@ -57,6 +57,16 @@ async def stats(call: Call) -> Answer:
                 "unknown" if name is None else name: count
                 for name, count in found.by_error_type.items()
             },
+            "groups": [
+                {
+                    "type": one.type,
+                    "error_type": "unknown" if one.error_type is None else one.error_type,
+                    "count": one.count,
+                    "newest_at": timestamp(one.newest_at),
+                    "newest_id": one.newest_id,
+                }
+                for one in found.groups
+            ],
             "oldest_at": timestamp(found.oldest_at),
             "newest_at": timestamp(found.newest_at),
             "retention": {

@@ -317,11 +317,22 @@ class JobIds(msgspec.Struct, frozen=True):
     after: str | None
 
 
+class DeadLetterGroup(msgspec.Struct, frozen=True):
+    """The dead letters of one job type and one type of error, and the newest of them."""
+
+    type: str
+    error_type: str | None
+    count: int
+    newest_at: int
+    newest_id: str
+
+
 class DeadLetterStats(msgspec.Struct, frozen=True):
     """The numbers of dead letters, and the times of the oldest and the newest."""
 
     by_queue: Mapping[str, int]
     by_error_type: Mapping[str | None, int]
+    groups: Sequence[DeadLetterGroup]
     oldest_at: int | None
     newest_at: int | None
 

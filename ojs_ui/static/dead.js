@@ -13,7 +13,7 @@ import { empty } from "./view.js";
 const LIMIT = 50;
 
 export function page(view) {
-  const filter = Object.fromEntries(["error_type", "queue"].map((name) => [name, view.query.get(name)]).filter(([, value]) => value));
+  const filter = Object.fromEntries(["type", "error_type", "queue"].map((name) => [name, view.query.get(name)]).filter(([, value]) => value));
   const groups = h("div", { class: "tabs" });
   const again = () => { refresh(); totals(); };
   const all = { ...filter, state: "discarded" };

@@ -31,15 +31,21 @@ const counts = {};
 let controller = null;
 let view = null;
 
+/** Say in the bar which page is open. */
+function mark() {
+  const { page } = here();
+  for (const link of document.querySelectorAll("#nav a")) {
+    if (link.dataset.page === (PARENT[page] ?? page)) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+}
+
 async function show() {
   controller?.abort();
   controller = new AbortController();
   const { signal } = controller;
   const { page, query } = here();
-  for (const link of document.querySelectorAll("#nav a")) {
-    if (link.dataset.page === (PARENT[page] ?? page)) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
-  }
+  mark();
   const moved = view !== null && view.page !== page;
   const open = Object.hasOwn(PAGES, page) ? PAGES[page] : () => import("./missing.js");
   const module = await open();
@@ -63,6 +69,7 @@ async function describe() {
     return h("a", { href: to(page), dataset: { page } }, label, counts[page]);
   });
   document.getElementById("nav").replaceChildren(...links);
+  mark();
   notice("server", manifest === null && "No Open Job Spec server answers here.", h("button", { type: "button", class: "small", onclick: () => location.reload() }, "Try again"));
   await know();
 }

@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { h, put } from "./dom.js";
-import { count, number, rate } from "./format.js";
+import { ago, count, number, rate } from "./format.js";
 import { history } from "./history.js";
 import { listen } from "./live.js";
 import { queueTable } from "./queue-table.js";
@@ -54,12 +54,13 @@ export function page(view) {
   view.live(failing, { on: (event) => event === "metrics" || event === "tick", ms: 10000 });
 }
 
-function drawErrors({ total, by_error_type: by }) {
-  const most = Object.entries(by).sort((a, b) => b[1] - a[1]).slice(0, 8);
+function drawErrors({ by_error_type: by, groups }) {
+  // Other servers tell no groups, only errors.
+  const most = (groups ?? Object.entries(by).map(([name, count]) => ({ error_type: name, count })).sort((a, b) => b.count - a.count)).slice(0, 8);
   if (!most.length) return h("div", { class: "empty" }, empty("No dead letters.", "Jobs whose attempts are used up come here."));
-  const top = most[0][1];
-  return h("table", null, h("thead", null, h("tr", null, h("th", { scope: "col" }, "Error"), h("th", { scope: "col" }, "Share"), h("th", { scope: "col", class: "r" }, "Jobs"))),
-    h("tbody", null, most.map(([name, value]) => h("tr", null, h("td", null, h("a", { href: to("dead", { error_type: name }), class: "mono" }, name)), h("td", null, bar(value, top)), h("td", { class: "r" }, count(value))))));
+  const top = most[0].count;
+  return h("table", null, h("thead", null, h("tr", null, h("th", { scope: "col" }, "Error"), h("th", { scope: "col" }, "Share"), h("th", { scope: "col", class: "r" }, "Jobs"), h("th", { scope: "col", class: "r p3" }, "Last"))),
+    h("tbody", null, most.map(({ type, error_type: name, count: value, newest_at: newest, newest_id: id }) => h("tr", null, h("td", null, h("a", { href: to("dead", { type, error_type: name }), class: "mono" }, name), type && h("div", { class: "muted" }, type)), h("td", null, bar(value, top)), h("td", { class: "r" }, count(value)), h("td", { class: "r nowrap p3" }, id && h("a", { href: to("job", { id }) }, ago(newest)))))));
 }
 
 function bar(value, top) {

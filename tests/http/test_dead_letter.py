@@ -188,6 +188,9 @@ async def test_dead_letters_are_counted(client: httpx.AsyncClient) -> None:
     assert stats["total"] == 3
     assert stats["by_queue"] == {"x": 1, "y": 2}
     assert stats["by_error_type"] == {"A": 2, "B": 1}
+    groups = [(one["type"], one["error_type"], one["count"]) for one in stats["groups"]]
+    assert groups == [("test.job", "A", 2), ("test.job", "B", 1)]
+    assert stats["groups"][0]["newest_at"] <= stats["newest_at"]
     assert parse_timestamp(stats["oldest_at"]) <= parse_timestamp(stats["newest_at"])
     assert stats["retention"]["max_age"] == "P180D"
     assert stats["retention"]["max_count"] == 10_000

@@ -6,12 +6,15 @@ from typing import Any, Final
 from ojs_server.domain.dead_letter import Mark
 from ojs_server.domain.job import Job, StoredJob
 from ojs_server.domain.job_filter import JobFilter
-from ojs_server.store.records import DeadLetterStats, JobPage, Place
+from ojs_server.store.records import DeadLetterGroup, DeadLetterStats, JobPage, Place
 from ojs_server.store.tables.job_lists import wanted_of
 from ojs_server.store.tables.statements import Statements, Writing
 
 # So many types of errors are counted.
 ERROR_TYPES: Final = 1000
+# So many of the newest ones are grouped by what failed, and so many groups are told.
+GROUPED: Final = 10_000
+GROUPS: Final = 100
 # Behind every place that a dead letter can have.
 _END: Final = Place(1 << 62, "")
 
@@ -77,6 +80,10 @@ class DeadLetterReads(Statements):
         return DeadLetterStats(
             by_queue=dict(self.all("dead_letters_by_queue")),
             by_error_type=dict(self.all("dead_letters_by_error", limit=ERROR_TYPES)),
+            groups=[
+                DeadLetterGroup(*row)
+                for row in self.all("dead_letter_groups", look=GROUPED, limit=GROUPS)
+            ],
             oldest_at=oldest,
             newest_at=newest,
         )

@@ -225,6 +225,17 @@ def one_dead_letter_too_few() -> None:
     wrap(DeadLetterWrites, "load_surplus", make)
 
 
+@fault("OJS-DLQ-020")
+def groups_know_only_their_size() -> None:
+    """The groups of dead letters do not say what was made last."""
+
+    def forget(body: dict[str, Any]) -> None:
+        for group in body["groups"]:
+            group["newest_id"] = None
+
+    answered(f"{V1}/dead-letter/stats", forget, status=200)
+
+
 @fault("OJS-DLQ-016")
 def replays_change_nothing() -> None:
     """`override` is ignored."""

@@ -6,7 +6,8 @@ from ojs_server.domain.dead_letter import Mark
 from ojs_server.domain.job import StoredJob
 from ojs_server.domain.job_filter import JobFilter
 from ojs_server.store.base import Store
-from ojs_server.store.records import DeadLetterStats, JobPage, Place
+from ojs_server.store.records import DeadLetterGroup, DeadLetterStats, JobPage, Place
+from ojs_server.store.tables import dead_letters
 from tests.store.records import ON_ALL_VERSIONS, START, a_job, put, whole
 
 
@@ -154,12 +155,28 @@ def test_dead_letters_are_counted_by_queue_and_by_error(store: Store) -> None:
         tx.mark_dead(kept("j0", "j1", "j2", error_type="T"))
     with store.reader() as reader:
         stats = reader.dead_letter_stats()
-    assert stats == DeadLetterStats({"q0": 3, "q1": 2}, {"T": 3, None: 2}, START, START + 4)
+    groups = [
+        DeadLetterGroup("mail.send", "T", 3, START + 2, "j2"),
+        DeadLetterGroup("mail.send", None, 2, START + 4, "j4"),
+    ]
+    by_queue, by_error = {"q0": 3, "q1": 2}, {"T": 3, None: 2}
+    assert stats == DeadLetterStats(by_queue, by_error, groups, START, START + 4)
+
+
+def test_the_newest_dead_letters_are_grouped_by_type_and_error(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dead_letters, "GROUPED", 3)
+    monkeypatch.setattr(dead_letters, "GROUPS", 1)
+    put(store, *(dead(f"j{n}", n, type="a" if n < 4 else "b") for n in range(6)))
+    with store.reader() as reader:
+        groups = reader.dead_letter_stats().groups
+    assert groups == [DeadLetterGroup("b", None, 2, START + 5, "j5")]
 
 
 def test_without_dead_letters_there_is_nothing_to_count(store: Store) -> None:
     with store.reader() as reader:
-        assert reader.dead_letter_stats() == DeadLetterStats({}, {}, None, None)
+        assert reader.dead_letter_stats() == DeadLetterStats({}, {}, [], None, None)
 
 
 def surplus(store: Store, most: int, limit: int = 99, **own: int) -> list[str]:

@@ -98,6 +98,15 @@ SELECT
 -- How many each queue has.
 SELECT queue, count(*) FROM jobs WHERE state = 'discarded' GROUP BY queue ORDER BY queue
 
+-- name: dead_letter_groups
+-- The largest groups of the newest ones, by job type and error.
+WITH newest AS (
+    SELECT type, error_type, finished_at, id FROM jobs WHERE state = 'discarded'
+    ORDER BY finished_at DESC, id DESC LIMIT :look
+)
+SELECT type, error_type, count(*), max(finished_at), max(id) FROM newest
+GROUP BY type, error_type ORDER BY 3 DESC, 4 DESC, 1, 2 LIMIT :limit
+
 -- name: dead_letters_by_error
 -- How many each type of error has, the most frequent ones: workers invent them.
 SELECT error_type, count(*) FROM jobs
