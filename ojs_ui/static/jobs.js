@@ -16,6 +16,20 @@ const FILTERS = [["text", "Search", "text in arguments and meta"], ["type", "Typ
 const MORE = [["error_type", "Error", "Timeout"], ["id_prefix", "Id begins with", "01a1f0c0"], ["since", "Since", "90m or 2026-01-31T12:00:00Z"], ["until", "Until", "15m or 2026-01-31T13:00:00Z"], ["tenant", "Tenant", "acme"]];
 const NAMES = ["state", ...[...FILTERS, ...MORE].map(([name]) => name)];
 const LIMIT = 50;
+const MOST_KNOWN = 500;
+// What filters suggest: the words of the manifest, and those of the jobs that this tab has seen.
+const known = { type: new Set(), queue: new Set(), tag: new Set(), error_type: new Set() };
+
+function learn(name, words) {
+  for (const word of words) if (word && known[name].size < MOST_KNOWN) known[name].add(word);
+}
+
+function learnFrom(jobs) {
+  learn("type", jobs.map((job) => job.type));
+  learn("queue", jobs.map((job) => job.queue));
+  learn("tag", jobs.flatMap((job) => job.tags ?? []));
+  learn("error_type", jobs.map((job) => job.error?.type));
+}
 
 export function page(view) {
   const filter = Object.fromEntries(NAMES.map((name) => [name, view.query.get(name)]).filter(([, value]) => value));
@@ -38,14 +52,13 @@ function tabs(view, filter) {
 }
 
 function filters(filter) {
-  const suggestions = h("datalist", { id: "types" });
-  const queues = h("datalist", { id: "queues" });
+  const suggestions = Object.fromEntries(Object.keys(known).map((name) => [name, h("datalist", { id: `known-${name}` })]));
+  const suggest = ({ target }) => suggestions[target.name]?.replaceChildren(...[...known[target.name]].sort().map((word) => h("option", { value: word })));
   get("manifest").then((manifest) => {
-    const options = (names) => (names ?? []).slice(0, 500).map((name) => h("option", { value: name }));
-    suggestions.append(...options(manifest.job_types));
-    queues.append(...options(manifest.queues));
+    learn("type", manifest.job_types ?? []);
+    learn("queue", manifest.queues ?? []);
   }, () => {});
-  const inputs = (listed) => listed.map(([name, label, hint]) => h("label", { class: name === "text" ? "search" : null }, label, h("input", { name, value: filter[name] ?? "", placeholder: hint, list: { type: "types", queue: "queues" }[name], autocomplete: "off", spellcheck: "false", minlength: name === "text" ? 2 : null })));
+  const inputs = (listed) => listed.map(([name, label, hint]) => h("label", { class: name === "text" ? "search" : null }, label, h("input", { name, value: filter[name] ?? "", placeholder: hint, list: known[name] && `known-${name}`, onfocus: suggest, autocomplete: "off", spellcheck: "false", minlength: name === "text" ? 2 : null })));
   return h("form", {
     class: "filters", role: "search", "aria-label": "Filter jobs",
     onsubmit: (event) => {
@@ -54,7 +67,7 @@ function filters(filter) {
       go(to("jobs", { state: filter.state, ...given, since: moment(given.since), until: moment(given.until) }));
     },
   }, inputs(FILTERS), h("button", { type: "submit" }, "Filter"), Object.keys(filter).length > 0 && h("a", { href: to("jobs"), class: "button quiet" }, "Clear"),
-  h("details", { open: MORE.some(([name]) => filter[name]) }, h("summary", null, "More filters"), h("div", { class: "filters" }, inputs(MORE))), suggestions, queues);
+  h("details", { open: MORE.some(([name]) => filter[name]) }, h("summary", null, "More filters"), h("div", { class: "filters" }, inputs(MORE))), Object.values(suggestions));
 }
 
 /** Add a list of the jobs that a filter matches to a page. */
@@ -88,6 +101,7 @@ export function jobList(view, filter, { emptyText, sort = null, order = null, bu
 
   const first = async (signal) => {
     const answer = await look({ ...filter, limit: LIMIT, sort, order }, signal);
+    learnFrom(answer.items);
     if (pages === 1) cursor = answer.pagination.next_cursor ?? null;
     foot(answer.pagination);
     return answer;

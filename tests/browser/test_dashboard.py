@@ -196,6 +196,8 @@ async def test_jobs_are_searched_for(node: Node, filled: Filled, browser: Browse
         await expect(rows).to_have_count(1)
         await expect(rows).to_contain_text("number 2")
         await page.get_by_role("link", name="Clear").click()
+        await page.get_by_label("Tag").focus()
+        await expect(page.locator('#known-tag option[value="t1"]')).to_have_count(1)
         await page.get_by_label("Tag").fill("t1")
         await page.get_by_role("button", name="Filter").click()
         await expect(rows).to_have_count(1)
