@@ -3,13 +3,17 @@
 import sys
 from importlib.util import find_spec
 
+from ojs_wire.extras import explain
+
+# Some of them are loaded late, and should not be missed then.
+NEEDED = ("click", "rich", "yaml")
+
 
 def main() -> int:
-    """Run the command where the extra is installed."""
-    missing = [name for name in ("click", "rich") if find_spec(name) is None]
-    if missing:
-        print(f"ojs: {missing[0]} is missing: pip install 'ojs-reference[cli]'", file=sys.stderr)
-        return 2
+    """Run the command where its extra is installed; return its exit code."""
+    for name in NEEDED:
+        if find_spec(name) is None:
+            return explain("ojs", "cli", ModuleNotFoundError(name=name))
     from ojs_cli.cli import main as run
 
     return run()

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from ojs_cli.failures import MISUSED, Failure
+from ojs_wire.extras import explain
 
 Main = Callable[[list[str]], int]
 
@@ -16,12 +16,8 @@ def program(name: str, help: str, load: Callable[[], Main]) -> click.Command:
     def run(words: tuple[str, ...]) -> int:
         try:
             main = load()
-        except ImportError as error:
-            raise Failure(
-                f"`ojs {name}` needs what is not installed: {error.name}",
-                f"pip install 'ojs-reference[{name}]'",
-                exit_code=MISUSED,
-            ) from None
+        except ModuleNotFoundError as missing:
+            return explain(f"ojs {name}", name, missing)
         return main(list(words))
 
     settings: dict[str, Any] = {"ignore_unknown_options": True, "help_option_names": []}

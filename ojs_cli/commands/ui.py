@@ -4,6 +4,7 @@ import click
 
 from ojs_cli.grammar import Verb
 from ojs_cli.session import Session
+from ojs_wire.extras import explain
 
 
 @click.command("ui", cls=Verb)
@@ -11,7 +12,9 @@ from ojs_cli.session import Session
 @click.pass_obj
 def command(session: Session, port: int | None) -> int:
     """Serve the dashboard of any server on this machine."""
-    from ojs_ui.__main__ import main
-
+    try:
+        from ojs_ui.__main__ import main
+    except ModuleNotFoundError as missing:
+        return explain("ojs ui", "server", missing)
     words = ["--url", session.config.url]
     return main(words if port is None else [*words, "--port", str(port)])

@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ojs_cli import bulk, finding
+from ojs_cli import finding
 from ojs_cli.columns import WORKFLOWS
 from ojs_cli.drawing import GLYPHS, drawn
-from ojs_cli.failures import OK, Failure
 from ojs_cli.grammar import Noun
 from ojs_cli.output import STATE_STYLES, column
 from ojs_cli.server import segment
@@ -138,20 +137,13 @@ def cancel(session: Session, ids: Sequence[str]) -> None:
 
 
 @command.command("retry")
-@click.argument("id")
-@click.option("--yes", is_flag=True, help="do not ask")
-@click.option("--dry-run", is_flag=True, help="only say how many it would be")
+@click.argument("ids", nargs=-1, required=True, metavar="ID…")
 @click.pass_obj
-def retry(session: Session, id: str, yes: bool, dry_run: bool) -> int:
-    """Run the failed jobs of a workflow again.
-
-    A workflow that has ended stays as it ended: its other steps are not begun by this.
-    """
-    workflow = read(session, id)
-    failed = [str(one) for one in workflow.get("failed_job_ids") or ()]
-    if not failed:
-        raise Failure(f"no job of the workflow {id} has failed")
-    code = bulk.change(session, bulk.RETRY, failed, yes=yes, dry_run=dry_run)
-    if code == OK and workflow.get("state") in ENDED:
-        session.output.note(f"ojs: the workflow itself stays {workflow.get('state')}")
-    return code
+def retry(session: Session, ids: Sequence[str]) -> None:
+    """Let failed workflows go on where they failed."""
+    rows = []
+    for one in ids:
+        read(session, one)
+        answer = session.server.ask("POST", f"/workflows/{segment(one)}/retry")
+        rows.append({"id": one, "state": answer.get("workflow", answer).get("state")})
+    session.output.listing((column("ID", "id"), column("STATE", "state", states=True)), rows)
