@@ -35,6 +35,8 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "Whole servers": {
         "export": "write jobs as they would be enqueued, a line each",
         "import": "enqueue jobs from such lines",
+        "backup": "copy the database of the embedded store, with state and history",
+        "restore": "put such a copy back, while no server runs",
     },
     "Programs": {
         "server": "run a job server (ojs-server)",

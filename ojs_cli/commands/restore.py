@@ -1,0 +1,45 @@
+"""`ojs restore`: a backup in the place of the embedded store."""
+
+from pathlib import Path
+
+import click
+
+from ojs_cli import embedded
+from ojs_cli.asking import confirm
+from ojs_cli.commands.backup import copied, database, file_of
+from ojs_cli.failures import CONFLICT, Failure
+from ojs_cli.grammar import Verb
+from ojs_cli.session import Session
+
+
+@click.command("restore", cls=Verb)
+@click.argument("file", type=click.Path(path_type=Path))
+@database
+@click.option("--yes", is_flag=True, help="do not ask")
+@click.pass_obj
+def command(session: Session, file: Path, database: str, yes: bool) -> None:
+    """Put a backup in the place of a server's SQLite database, while no server runs.
+
+    What happened after the backup is gone: jobs that were finished since run again.
+    """
+    from ojs_server.store.errors import StoreUnavailable
+    from ojs_server.store.sqlite.lock import FileLock
+
+    embedded.schema_of(file)
+    target = file_of(database)
+    try:
+        lock = FileLock(target, session.environment.process)
+    except StoreUnavailable as error:
+        raise Failure(str(error), "stop the server first", exit_code=CONFLICT) from None
+    try:
+        if target.exists():
+            confirm(session, f"replace {target}", 1, yes=yes, destroys=True)
+        fresh = target.with_name(f"{target.name}.restored")
+        copied(session, file, fresh)
+        for name in ("-wal", "-shm"):
+            # They belong to the old one, and would be taken for changes of the new one.
+            target.with_name(target.name + name).unlink(missing_ok=True)
+        fresh.replace(target)
+    finally:
+        lock.release()
+    session.output.note(f"ojs: {target} is as it was in {file}")

@@ -1,0 +1,89 @@
+"""`ojs backup` and `ojs restore`: the embedded store as a file."""
+
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+
+import pytest
+
+from ojs_cli import embedded
+from ojs_cli.failures import CONFLICT, MISUSED, OK, REFUSED
+from ojs_server.app import Application, Server
+from ojs_server.settings import Settings
+from ojs_server.store.open import open_store
+from ojs_worker import Client
+from ojs_worker.testing.asgi import AsgiTransport
+from tests.terminal.conftest import Ojs
+
+
+@asynccontextmanager
+async def serving(database: Path) -> AsyncIterator[Client]:
+    """A server on a file, and a client of it."""
+    server = Server(Settings(), open_store(str(database)))
+    async with server.running():
+        yield Client(transport=AsgiTransport(Application(server)))
+
+
+async def test_a_backup_of_a_running_server_is_restored(run: Ojs, sqlite_store: Path) -> None:
+    copy = sqlite_store.with_name("copy.db")
+    words = ("--database", str(sqlite_store))
+    async with serving(sqlite_store) as client:
+        kept = await client.enqueue("kept")
+        assert run("backup", str(copy), *words).code == OK
+        late = await client.enqueue("late")
+        running = run("restore", str(copy), *words, "--yes")
+        assert (running.code, "stop the server first" in running.err) == (CONFLICT, True)
+    asked = run("restore", str(copy), *words)
+    assert (asked.code, "--yes" in asked.err) == (MISUSED, True)
+    assert run("restore", str(copy), *words, "--yes").code == OK
+    async with serving(sqlite_store) as client:
+        found = [job.id async for job in client.jobs.list()]
+        assert (kept.id in found, late.id in found) == (True, False)
+    assert copy.stat().st_mode & 0o077 == 0
+
+
+def test_what_is_written_meanwhile_is_not_in_the_copy(
+    sqlite_store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedded, "STEP_PAGES", 1)
+    copy = sqlite_store.with_name("copy.db")
+    steps = []
+    with closing(sqlite3.connect(sqlite_store, isolation_level=None)) as writer:
+        writer.execute("CREATE TABLE seen (step)")
+
+        def write(done: int, total: int) -> None:
+            steps.append(done)
+            writer.execute("INSERT INTO seen VALUES (?)", (done,))
+
+        embedded.copy(sqlite_store, copy, write)
+    # No step was done twice.
+    assert steps == sorted(set(steps))
+    with closing(sqlite3.connect(copy)) as found:
+        assert found.execute("SELECT count(*) FROM seen").fetchone() == (0,)
+
+
+@pytest.mark.parametrize("words", ["backup copy.db", "restore copy.db --yes"])
+def test_files_that_are_none_of_ours_are_left_alone(
+    run: Ojs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(*words.split()).code == MISUSED
+    assert "pg_dump" in run("backup", "x", "--database", "postgresql://u@h/n").err
+    assert run("backup", "x", "--database", "sqlite://").code == MISUSED
+    for name in ("ojs.db", "copy.db"):
+        (tmp_path / name).write_text("no database")
+    assert run(*words.split()).code == REFUSED
+    (tmp_path / "ojs.db").unlink()
+    (tmp_path / "copy.db").unlink()
+    with closing(sqlite3.connect(tmp_path / "ojs.db")) as other:
+        other.execute("CREATE TABLE t (x)")
+    (tmp_path / "copy.db").write_bytes((tmp_path / "ojs.db").read_bytes())
+    assert "is no database of a job server" in run(*words.split()).err
+
+
+def test_a_backup_replaces_no_file(run: Ojs, sqlite_store: Path) -> None:
+    there = sqlite_store.with_name("there")
+    there.write_text("x")
+    assert run("backup", str(there), "--database", str(sqlite_store)).code == REFUSED
+    assert there.read_text() == "x"
