@@ -2,8 +2,10 @@
 
 from typing import Any, Final
 
+import msgspec
+
 from ojs_cli.output import Column, column
-from ojs_cli.text import age, between, cell, moment_ms, span
+from ojs_cli.text import age, between, cell, elided, moment_ms, span
 
 Json = dict[str, Any]
 
@@ -47,8 +49,9 @@ def _error(item: Json, _: int = 0) -> str:
     return cell(f"{kind}: {error.get('message', '')}")
 
 
+_JOB_ID: Final = msgspec.structs.replace(column("ID", "id"), narrow=elided)
 JOBS: Final = (
-    column("ID", "id"),
+    _JOB_ID,
     column("TYPE", "type"),
     column("QUEUE", "queue"),
     column("STATE", "state", states=True),
@@ -62,7 +65,7 @@ JOBS: Final = (
     column("ARGS", "args", wide=True, cut=True),
 )
 DEAD: Final = (
-    column("ID", "id"),
+    _JOB_ID,
     column("TYPE", "type"),
     column("QUEUE", "queue"),
     Column("ATT", _attempt, _attempt, right=True),

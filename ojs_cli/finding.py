@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from difflib import get_close_matches
+from itertools import islice
 from typing import Any, Final
 
 from ojs_cli.failures import MISUSED, NOT_FOUND, Failure
@@ -62,15 +63,16 @@ def job_id(server: Server, text: str) -> str:
         return text
     begins, ends = found[1], found[2] or ""
     since = int(begins[:8], 16) << 16
-    page = server.get(
-        "/jobs",
-        since=format_timestamp(since),
-        until=format_timestamp(since + _WINDOW_MS),
-        limit=1000,
-    )
+    window = {
+        "since": format_timestamp(since),
+        "until": format_timestamp(since + _WINDOW_MS),
+        # Passed over by servers that do not know it.
+        "id_prefix": begins,
+    }
     ids = [
         job["id"]
-        for job in page.get("jobs", ())
+        for page in islice(server.pages(*JOBS, **window, limit=1000), COUNTED // 1000)
+        for job in page["items"]
         if job["id"].startswith(begins) and job["id"].endswith(ends)
     ]
     if len(ids) == 1:

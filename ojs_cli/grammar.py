@@ -103,6 +103,9 @@ class Noun(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the verb in front, and `list` where there is none."""
+        if ctx.resilient_parsing:
+            # A shell asks what may come next, which may be a verb.
+            return super().parse_args(ctx, args)
         if not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names):
             verb = next((word for word in args if word in self.commands), None)
             if verb is None:
@@ -118,7 +121,7 @@ class Noun(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the verb, or say which one is near."""
-        if args[0] not in self.commands:
+        if args[0] not in self.commands and not ctx.resilient_parsing:
             ctx.fail(_no_such(args[0], list(self.commands)))
         return super().resolve_command(ctx, args)
 
@@ -152,7 +155,7 @@ class Root(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the noun, or say which one is near."""
-        if args[0] not in self.list_commands(ctx):
+        if args[0] not in self.list_commands(ctx) and not ctx.resilient_parsing:
             ctx.fail(_no_such(args[0], self.list_commands(ctx)))
         return super().resolve_command(ctx, args)
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 FORMS: Final = ("table", "wide", "json", "ndjson", "jsonl", "yaml", "id")
 PIPED_WIDTH: Final = 100_000
+# Terminals with fewer columns are shown ids that are cut short.
+ROOM_FOR_IDS: Final = 120
 Json = dict[str, Any]
 
 STATE_STYLES: Final[Mapping[str, str]] = {
@@ -52,6 +54,8 @@ class Column(msgspec.Struct, frozen=True):
     # It is cut before the others where the terminal is narrow.
     cut: bool = False
     states: bool = False
+    # The text where the terminal is narrow.
+    narrow: Callable[[str], str] | None = None
 
 
 def column(
@@ -195,7 +199,8 @@ class Output:
 
         now = self.now_ms
         chosen = self.chosen(columns)
-        texts = [[one.show(item, now) for one in chosen] for item in items]
+        narrow = self.width < ROOM_FOR_IDS
+        texts = [[_text(one, item, now, narrow) for one in chosen] for item in items]
         fitting = _fitting(chosen, texts, self.width)
         grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
         for place in fitting:
@@ -250,6 +255,11 @@ class Output:
 def identity(item: Json) -> Any:
     """What names a thing: its id, or its name."""
     return item.get("id") or item.get("name") or item.get("job_id") or ""
+
+
+def _text(one: Column, item: Json, now_ms: int, narrow: bool) -> str:
+    text = one.show(item, now_ms)
+    return one.narrow(text) if narrow and one.narrow is not None else text
 
 
 def _fitting(columns: Sequence[Column], texts: Sequence[Sequence[str]], width: int) -> list[int]:

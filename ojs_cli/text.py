@@ -78,6 +78,11 @@ def between(start: Any, end: Any) -> str:
     return "" if first is None or last is None else span(last - first)
 
 
+def elided(id: str) -> str:
+    """Cut an id short, so that it can still be asked for."""
+    return id if len(id) <= 16 else f"{id[:8]}…{id[-6:]}"
+
+
 def count(number: int, noun: str) -> str:
     """Say how many, such as `1 job` and `2 jobs`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -9,6 +9,7 @@ from ojs_cli import finding
 from ojs_cli.columns import CRON, CRON_RUNS
 from ojs_cli.commands.enqueue import job_arguments
 from ojs_cli.grammar import Noun
+from ojs_cli.names import completer
 from ojs_cli.output import column
 from ojs_cli.server import segment
 from ojs_cli.session import Session
@@ -19,7 +20,8 @@ LIST = ("/cron", "crons")
 DONE = (column("NAME", "name"), column("DONE", "done"), column("JOB", "job_id"))
 
 command = Noun("cron", help="What runs by the clock.")
-names = click.argument("names", nargs=-1, required=True, metavar="NAME…")
+complete = completer(*LIST)
+names = click.argument("names", nargs=-1, required=True, metavar="NAME…", shell_complete=complete)
 
 
 @command.command("list")
@@ -32,7 +34,7 @@ def list_cron(session: Session) -> None:
 
 
 @command.command("show")
-@click.argument("name")
+@click.argument("name", shell_complete=complete)
 @click.pass_obj
 def show(session: Session, name: str) -> None:
     """Show an entry."""
@@ -42,7 +44,7 @@ def show(session: Session, name: str) -> None:
 
 
 @command.command("history")
-@click.argument("name")
+@click.argument("name", shell_complete=complete)
 @click.option("-n", "most", type=click.IntRange(min=1), default=20, show_default=True)
 @click.pass_obj
 def history(session: Session, name: str, most: int) -> None:

@@ -11,6 +11,7 @@ from ojs_cli.asking import confirm
 from ojs_cli.columns import QUEUES
 from ojs_cli.failures import MISUSED, Failure
 from ojs_cli.grammar import Noun
+from ojs_cli.names import completer
 from ojs_cli.output import column
 from ojs_cli.server import Server, segment
 from ojs_cli.session import Session
@@ -24,7 +25,8 @@ SETTINGS = (column("SETTING", "name"), column("VALUE", "value", cut=True))
 CHANGES = (*SETTINGS[:1], column("NOW", "now"), column("AFTER", "after"))
 
 command = Noun("queues", help="What waits where; pauses, settings and purges of queues.")
-names = click.argument("names", nargs=-1, required=True, metavar="NAME…")
+complete = completer(*LIST)
+names = click.argument("names", nargs=-1, required=True, metavar="NAME…", shell_complete=complete)
 
 
 def read_queues(server: Server) -> list[Json]:
@@ -111,7 +113,7 @@ def _switch(session: Session, names: Sequence[str], verb: str, state: str) -> No
 
 
 @command.command("config")
-@click.argument("name")
+@click.argument("name", shell_complete=complete)
 @click.option("--set", "given", multiple=True, metavar="KEY=VALUE", help="JSON, or a text")
 @click.option("--unset", multiple=True, metavar="KEY", help="as the server has it")
 @click.option("--dry-run", is_flag=True, help="only show what would change")
@@ -147,7 +149,7 @@ def _setting(text: str) -> tuple[str, Any]:
 
 
 @command.command("purge")
-@click.argument("name")
+@click.argument("name", shell_complete=complete)
 @click.argument("words", nargs=-1, metavar="[state:…] [older:…]")
 @click.option("--yes", is_flag=True, help="do not ask")
 @click.pass_obj

@@ -10,6 +10,7 @@ from ojs_cli.asking import confirm
 from ojs_cli.columns import JOBS, WORKERS
 from ojs_cli.failures import MISUSED, Failure
 from ojs_cli.grammar import Noun
+from ojs_cli.names import completer
 from ojs_cli.output import column
 from ojs_cli.server import Server, segment
 from ojs_cli.session import Session
@@ -21,7 +22,8 @@ Json = dict[str, Any]
 LIST = ("/workers", "workers")
 
 command = Noun("workers", help="Who works, on what; directives to workers.")
-targets = click.argument("ids", nargs=-1, metavar="ID…")
+complete = completer(*LIST)
+targets = click.argument("ids", nargs=-1, metavar="ID…", shell_complete=complete)
 of_host = click.option("--host", help="all workers of a host")
 
 
@@ -53,7 +55,7 @@ def _is_well(worker: Json) -> bool:
 
 
 @command.command("show")
-@click.argument("id")
+@click.argument("id", shell_complete=complete)
 @click.pass_obj
 def show(session: Session, id: str) -> None:
     """Show a worker and the jobs that it holds."""

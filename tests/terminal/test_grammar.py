@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from ojs_cli import names
+from ojs_cli.cli import main
 from ojs_cli.commands import events
 from ojs_cli.failures import CLOSED_PIPE, INTERRUPTED, MISUSED, OK
 from ojs_cli.grammar import SECTIONS
 from tests.terminal.conftest import Ojs
+from tests.terminal.foreign import answering
 
 ROOT = Path(__file__).parents[2]
 NOUNS = [name for section in SECTIONS.values() for name in section]
@@ -101,3 +104,53 @@ def test_help_loads_nothing_that_is_slow_to_load() -> None:
 def test_shells_are_completed(run: Ojs, shell: str) -> None:
     said = run("completion", shell)
     assert (said.code, "_OJS_COMPLETE" in said.out) == (OK, True)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("ojs qu", ["queues"]),
+        ("ojs queues pa", ["pause"]),
+        ("ojs quues pa", []),
+        ("ojs queues puse ma", []),
+        ("ojs queues show m", ["mail"]),
+        ("ojs workers quiet w", ["w1"]),
+        ("ojs cron run ", ["night"]),
+        ("ojs jobs -o j", ["json", "jsonl"]),
+    ],
+)
+def test_words_and_names_are_completed(
+    no_settings: None,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    line: str,
+    expected: list[str],
+) -> None:
+    answers = {
+        "/ojs/v1/queues": {"queues": [{"name": "mail"}, {"name": "print"}]},
+        "/ojs/v1/workers": {"workers": [{"id": "w1"}]},
+        "/ojs/v1/cron": {"crons": [{"name": "night"}]},
+    }
+    monkeypatch.setenv("_OJS_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", line)
+    monkeypatch.setenv("COMP_CWORD", str(line.count(" ")))
+    monkeypatch.setattr(names, "PATIENCE_S", 20)
+    with answering(answers) as url:
+        monkeypatch.setenv("OJS_URL", url)
+        with pytest.raises(SystemExit):
+            main([])
+    completed = [one.partition(",")[2] for one in capsys.readouterr().out.split()]
+    assert completed == expected
+
+
+def test_nothing_is_said_where_there_is_no_server(
+    no_settings: None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OJS_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("_OJS_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", "ojs queues show ")
+    monkeypatch.setenv("COMP_CWORD", "3")
+    with pytest.raises(SystemExit):
+        main([])
+    said = capsys.readouterr()
+    assert (said.out.strip(), said.err) == ("", "")

@@ -41,12 +41,12 @@ def test_a_table_is_no_wider_than_the_terminal(width: int, form: str) -> None:
     assert len(lines) == 2
     assert all(cell_len(line.rstrip()) <= width for line in lines)
     assert lines[0].startswith("ID ")
-    assert JOB["id"] in lines[1]
+    assert (JOB["id"] if width >= 120 else "01a2131a…af2097") in lines[1]
 
 
 def test_the_last_columns_fall_where_it_is_narrow() -> None:
     assert shown(200)[0].split() == ["ID", "TYPE", "QUEUE", "STATE", "ATT", "AGE", "RUN"]
-    assert shown(72)[0].split() == ["ID", "TYPE", "QUEUE"]
+    assert shown(50)[0].split() == ["ID", "TYPE", "QUEUE"]
 
 
 def test_what_a_job_says_does_not_drive_the_terminal() -> None:

@@ -1,0 +1,36 @@
+"""Names that a shell completes, asked of the server: at once or not at all."""
+
+import os
+from collections.abc import Callable
+from typing import Any, Final
+
+import click
+
+# A shell that waits for longer feels broken.
+PATIENCE_S: Final = 0.3
+Completer = Callable[[click.Context, click.Parameter, str], list[str]]
+
+
+def completer(path: str, member: str) -> Completer:
+    """Make a function that completes the names of a list."""
+
+    def complete(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+        from ojs_cli.session import Session
+
+        session = Session(os.environ)
+        session.given.update(context.find_root().params)
+        try:
+            found = session.server.ask("GET", path, query={"limit": 100}, timeout_s=PATIENCE_S)
+            names = [_name(one) for one in found.get(member) or ()]
+        except Exception:
+            # A shell shows whatever is said here in the middle of a line.
+            return []
+        finally:
+            session.close()
+        return sorted(name for name in names if name.startswith(begun))
+
+    return complete
+
+
+def _name(item: dict[str, Any]) -> str:
+    return str(item.get("name") or item.get("id"))
