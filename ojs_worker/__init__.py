@@ -44,6 +44,7 @@ from ojs_worker.errors import (
     WaitTimeout,
 )
 from ojs_worker.faults import Discard, Retry, Snooze
+from ojs_worker.forms import add_form
 from ojs_worker.job import Job
 from ojs_worker.worker import Worker
 
@@ -76,6 +77,7 @@ __all__ = [
     "Unreachable",
     "WaitTimeout",
     "Worker",
+    "add_form",
     "batch",
     "chain",
     "current_context",

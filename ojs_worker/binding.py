@@ -15,6 +15,7 @@ from typing import Any, Final, get_type_hints
 import msgspec
 from msgspec import inspect as shapes
 
+from ojs_worker import forms
 from ojs_worker.context import JobContext
 from ojs_worker.faults import BadArguments
 
@@ -189,10 +190,10 @@ def _shape(hint: Any, name: str, what: str) -> shapes.Type:
         shape = shapes.type_info(hint)
     except TypeError as error:
         raise TypeError(f"{what}: parameter `{name}`: {error}") from None
-    if isinstance(shape, shapes.CustomType) and not hasattr(shape.cls, "model_validate"):
+    if isinstance(shape, shapes.CustomType) and forms.form_of(shape.cls) is None:
         raise TypeError(
             f"{what}: parameter `{name}` is a {shape.cls.__name__}, which no JSON value becomes; "
-            "use a dataclass, a msgspec.Struct or a TypedDict"
+            "use a dataclass, a msgspec.Struct or a TypedDict, or `add_form`"
         )
     return shape
 
@@ -207,14 +208,6 @@ def _converted(parameter: _Parameter, value: Any) -> Any:
     if parameter.shape is None:
         return value
     try:
-        return msgspec.convert(value, parameter.shape, dec_hook=_validated)
+        return msgspec.convert(value, parameter.shape, dec_hook=forms.read)
     except msgspec.ValidationError as error:
         raise BadArguments(f"argument `{parameter.name}`: {error}", parameter.name) from None
-
-
-def _validated(kind: type, value: Any) -> Any:
-    """Let a model class of another library read its own form."""
-    validate = getattr(kind, "model_validate", None)
-    if validate is None:
-        raise NotImplementedError
-    return validate(value)

@@ -13,10 +13,10 @@ from typing import Any, Final
 
 import msgspec
 
-from ojs_wire.codec import encode
 from ojs_worker.client.requests import JobRequest
 from ojs_worker.codec import CannotOpen
 from ojs_worker.compression import GZIP, ZSTD, Compression, compressed, from_gzip, from_zstd
+from ojs_worker.forms import encode
 from ojs_worker.job import Job
 
 try:

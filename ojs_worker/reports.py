@@ -4,8 +4,8 @@ import asyncio
 import logging
 from typing import Any, Final
 
-from ojs_wire.codec import encode
 from ojs_worker.errors import Unreachable, refusal
+from ojs_worker.forms import encode
 from ojs_worker.job import Job
 from ojs_worker.transport import Request, Transport
 

@@ -10,11 +10,12 @@ from typing import Any, Final, Protocol
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from ojs_wire.codec import encode
 from ojs_worker.backoff import Patience
 from ojs_worker.environment import Environment
 from ojs_worker.errors import Unreachable, error_body
 from ojs_worker.faults import BadResult, Fault, refused_result
+from ojs_worker.forms import encode
+from ojs_worker.forms import written as plain_form
 from ojs_worker.job import Job
 from ojs_worker.transport import Request, Transport
 
@@ -192,7 +193,7 @@ def log_gone(job: Job, said: str, *, unsure: bool) -> None:
 
 
 def _has_nan(value: Any) -> bool:
-    plain = msgspec.to_builtins(value)
+    plain = msgspec.to_builtins(value, enc_hook=plain_form)
     stack = [plain]
     while stack:
         node = stack.pop()

@@ -6,10 +6,11 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any, Final, Self, TypeVar, Unpack
+from typing import Any, Final, Self, TypeVar, Unpack, overload
 
 import msgspec
 
+from ojs_worker import forms
 from ojs_worker.access import Auth
 from ojs_worker.backoff import pause
 from ojs_worker.client import calls
@@ -129,8 +130,18 @@ class Client(Groups[InLoop]):
         """Cancel a job, also one that runs; its handler is stopped."""
         return self._opened(await self._run(calls.cancel(job_id)))
 
-    async def result(self, job: Job | str, *, timeout_s: float | None = None) -> Any:
-        """Wait until a job has ended, and answer its result.
+    @overload
+    async def result(
+        self, job: Job | str, *, timeout_s: float | None = None, type: type[T]
+    ) -> T: ...
+    @overload
+    async def result(
+        self, job: Job | str, *, timeout_s: float | None = None, type: None = None
+    ) -> Any: ...
+    async def result(
+        self, job: Job | str, *, timeout_s: float | None = None, type: Any = None
+    ) -> Any:
+        """Wait until a job has ended, and answer its result: as JSON has it, or of a `type`.
 
         Raises `JobFailed`, `JobCancelled`, or `WaitTimeout` where it takes longer, which says how
         the job stands and whether anybody serves it.
@@ -145,7 +156,7 @@ class Client(Groups[InLoop]):
             found = await self._ask(job_id, min(max(left, 0), WAIT_S), holds=holds)
             holds = holds and not found.unknown_call
             if found.ended:
-                return found.value()
+                return found.value() if type is None else forms.convert(found.value(), type)
             if left <= 0:
                 raise await self._overdue(job_id, timeout_s or 0)
             if holds and monotonic() - asked < 1:

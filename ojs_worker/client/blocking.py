@@ -8,7 +8,7 @@ import ssl
 import time
 from collections.abc import Coroutine, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Self, TypeVar, Unpack
+from typing import Any, Self, TypeVar, Unpack, overload
 
 from ojs_worker.access import Auth
 from ojs_worker.client.asynchronous import Client, Now
@@ -119,9 +119,15 @@ class BlockingClient(Groups[Blocking]):
         """Cancel a job."""
         return _run(self._client.cancel(job_id))
 
-    def result(self, job: Job | str, *, timeout_s: float | None = None) -> Any:
-        """Wait until a job has ended, and answer its result."""
-        return _run(self._client.result(job, timeout_s=timeout_s))
+    @overload
+    def result(self, job: Job | str, *, timeout_s: float | None = None, type: type[T]) -> T: ...
+    @overload
+    def result(
+        self, job: Job | str, *, timeout_s: float | None = None, type: None = None
+    ) -> Any: ...
+    def result(self, job: Job | str, *, timeout_s: float | None = None, type: Any = None) -> Any:
+        """Wait until a job has ended, and answer its result: as JSON has it, or of a `type`."""
+        return _run(self._client.result(job, timeout_s=timeout_s, type=type))
 
     def start(self, flow: Flow) -> dict[str, Any]:
         """Start a workflow made by `chain`, `group` or `batch`."""

@@ -10,7 +10,6 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from ojs_wire.codec import encode
 from ojs_wire.tracing import parent_of
 from ojs_worker.client.flows import Flow
 from ojs_worker.client.requests import JobRequest
@@ -23,6 +22,7 @@ from ojs_worker.errors import (
     decoded,
     refusal,
 )
+from ojs_worker.forms import encode
 from ojs_worker.job import Job
 from ojs_worker.transport import Reply, Request
 

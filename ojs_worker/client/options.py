@@ -27,7 +27,8 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class Unique(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Which jobs count as equal, and what happens where one is there already."""
+    """Which jobs count as equal, and what happens where one is there already: the enqueue answers
+    that one, unless `on_conflict` says otherwise."""
 
     keys: Sequence[Literal["type", "queue", "args", "meta"]] | None = None
     args_keys: Sequence[str] | None = None
@@ -95,9 +96,10 @@ def wire_options(options: Options, now: datetime) -> dict[str, Any]:
         given["retry"] = _members(policy, ("initial_interval", "max_interval"))
     unique = options.get("unique")
     if unique is True:
-        given["unique"] = {"keys": ["type", "args"]}
-    elif unique:
-        given["unique"] = _members(unique, ("period",))
+        unique = Unique(keys=["type", "args"])
+    if unique:
+        # Whoever says that jobs are equal wants the one that is there.
+        given["unique"] = {"on_conflict": "ignore", **_members(unique, ("period",))}
     return given
 
 

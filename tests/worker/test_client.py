@@ -122,10 +122,12 @@ async def test_an_idempotency_key_is_sent(client: Client) -> None:
         await client.send(other)
 
 
-async def test_a_duplicate_names_the_job_that_is_there(client: Client) -> None:
+async def test_an_equal_job_that_is_there_is_answered_or_named(client: Client) -> None:
     first = await client.enqueue("a.b", [1], unique=True)
+    assert await client.enqueue("a.b", [1], unique=True) == first
+    once = Unique(keys=["type", "args"], on_conflict="reject")
     with pytest.raises(Duplicate) as refused:
-        await client.enqueue("a.b", [1], unique=True)
+        await client.enqueue("a.b", [1], unique=once)
     assert refused.value.existing_job_id == first.id
     assert refused.value.request_id
     await client.enqueue("a.b", [2], unique=True)

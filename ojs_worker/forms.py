@@ -1,0 +1,77 @@
+"""Values of types that JSON and msgspec do not know, as JSON and back: one table, to which programs
+add rows of their own. Dataclasses, attrs classes, enums, UUIDs, decimals, dates and sets need none.
+"""
+
+from collections.abc import Callable
+from pathlib import PurePath
+from typing import Any, TypeVar
+
+import msgspec
+
+from ojs_worker.errors import UnexpectedAnswer
+
+T = TypeVar("T")
+
+
+class Form(msgspec.Struct, frozen=True):
+    """How values of a type, or of its subclasses, are written and read."""
+
+    write: Callable[[Any], Any]
+    # Given the type that a hint names, and what JSON holds.
+    read: Callable[[Any, Any], Any]
+
+
+_forms: dict[type, Form] = {PurePath: Form(str, lambda kind, value: kind(value))}
+# Models of other libraries that write and read themselves, as pydantic's do.
+_MODEL = Form(lambda model: _dumped(model), lambda kind, value: kind.model_validate(value))
+
+
+def add_form(kind: type[T], *, write: Callable[[T], Any], read: Callable[[Any], T]) -> None:
+    """Have values of a type go into arguments and results, and come out of them.
+
+    `write` makes of one what JSON can hold, and `read` makes it of that again.
+    """
+    _forms[kind] = Form(write, lambda _, value: read(value))
+
+
+def form_of(kind: type) -> Form | None:
+    """Return how values of a type are written and read; None where nobody knows."""
+    if hasattr(kind, "model_validate"):
+        return _MODEL
+    return next((_forms[one] for one in kind.__mro__ if one in _forms), None)
+
+
+def written(value: Any) -> Any:
+    """Write a value that the encoder does not know."""
+    if (form := form_of(type(value))) is None:
+        raise _unknown(value)
+    return form.write(value)
+
+
+def read(kind: type, value: Any) -> Any:
+    """Read a value of a type that the decoder does not know."""
+    if (form := form_of(kind)) is None:
+        raise NotImplementedError
+    return form.read(kind, value)
+
+
+def convert(value: Any, kind: type[T]) -> T:
+    """Make a value of a type of what JSON holds; `UnexpectedAnswer` where it does not fit."""
+    try:
+        return msgspec.convert(value, kind, dec_hook=read)
+    except msgspec.ValidationError as error:
+        raise UnexpectedAnswer(f"the result is no {kind.__name__}: {error}") from None
+
+
+def _dumped(model: Any) -> Any:
+    dump = getattr(model, "model_dump", None)
+    if dump is None:
+        raise _unknown(model)
+    return dump(mode="json")
+
+
+def _unknown(value: Any) -> TypeError:
+    return TypeError(f"Encoding objects of type {type(value).__name__} is unsupported")
+
+
+encode = msgspec.json.Encoder(enc_hook=written).encode
