@@ -46,6 +46,7 @@ from ojs_worker.errors import (
 from ojs_worker.faults import Discard, Retry, Snooze
 from ojs_worker.forms import add_form
 from ojs_worker.job import Job
+from ojs_worker.router import Router
 from ojs_worker.worker import Worker
 
 __all__ = [
@@ -71,6 +72,7 @@ __all__ = [
     "Refused",
     "Retry",
     "RetryPolicy",
+    "Router",
     "Snooze",
     "StopReason",
     "Unique",

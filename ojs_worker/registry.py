@@ -140,8 +140,7 @@ class Registry:
         name: str = type or str(getattr(target, "__name__", ""))
         if not JOB_TYPE.fullmatch(name):
             raise ValueError(f"{name!r} is not a job type; one looks like email.send")
-        if name in self._handlers:
-            raise ValueError(f"{name} has a handler already: {self._handlers[name].__qualname__}")
+        self._check_free(name)
         if inspect.isclass(target):
             target = _with_fields(target)
         handler = Handler[..., Any](
@@ -149,6 +148,17 @@ class Registry:
         )
         self._handlers[name] = handler
         return handler
+
+    def include(self, others: "Registry") -> None:
+        """Take the handlers of another registry as well."""
+        for name, handler in others._handlers.items():
+            if self._handlers.get(name) is not handler:
+                self._check_free(name)
+                self._handlers[name] = handler
+
+    def _check_free(self, name: str) -> None:
+        if name in self._handlers:
+            raise ValueError(f"{name} has a handler already: {self._handlers[name].__qualname__}")
 
 
 class JobDecorator(Protocol):

@@ -23,6 +23,7 @@ from ojs_worker.job import Job
 from ojs_worker.manual import Manual
 from ojs_worker.middleware import Chain, EnqueueLayer, ProcessLayer, as_process_layer
 from ojs_worker.registry import JobDecorator, Registry, Runs
+from ojs_worker.router import Router, routers_of
 from ojs_worker.running import Running
 from ojs_worker.settings import check, load
 from ojs_worker.signals import SignalBox
@@ -70,7 +71,8 @@ class Worker:
         self._blocking_client: BlockingClient | None = None
         self._running: Running | None = None
         self.middleware: Chain[ProcessLayer] = Chain()
-        self.registry = Registry(_Sender(self))
+        self._sender = _Sender(self)
+        self.registry = Registry(self._sender)
 
     def job(
         self, type: str | None = None, /, *, run_in: Runs | None = None, **options: Unpack[Options]
@@ -86,6 +88,16 @@ class Worker:
             return self.registry.add(type, target, run_in, options)
 
         return register
+
+    def include(self, *routers: Router) -> None:
+        """Run the handlers of routers as well."""
+        for router in routers:
+            self.registry.include(router.registry)
+            router.belong(self._sender)
+
+    def discover(self, package: str) -> None:
+        """Import a package with all its modules, and include the routers that they hold."""
+        self.include(*routers_of(package))
 
     def use(self, layer: Any) -> Any:
         """Add middleware around the handlers, innermost; a decorator too."""

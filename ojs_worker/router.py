@@ -1,0 +1,79 @@
+"""Handlers in modules of their own, which a worker includes.
+
+# myapp/jobs/mail.py
+router = Router(queue="mail")
+
+@router.job("email.send")
+async def send_email(to: str) -> None: ...
+
+# myapp/worker.py
+worker = Worker()
+worker.include(router)  # or worker.discover("myapp.jobs")
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from typing import Any, Unpack, cast
+
+from ojs_worker.client.options import Options, check_names
+from ojs_worker.client.requests import JobRequest
+from ojs_worker.job import Job
+from ojs_worker.registry import JobDecorator, Registry, Runs, Sender
+
+
+class Router:
+    """Handlers that belong to whichever worker includes them; `options` are those of all their
+    enqueues, unless a handler says otherwise."""
+
+    def __init__(self, **options: Unpack[Options]) -> None:
+        self._options = check_names(options)
+        self._sender = _Later()
+        self.registry = Registry(self._sender)
+
+    def job(
+        self, type: str | None = None, /, *, run_in: Runs | None = None, **options: Unpack[Options]
+    ) -> JobDecorator:
+        """Make a function or class the handler of a job type, as `Worker.job` does."""
+        merged = cast(Options, {**self._options, **check_names(options)})
+
+        def register(target: Any) -> Any:
+            return self.registry.add(type, target, run_in, merged)
+
+        return register
+
+    def belong(self, sender: Sender) -> None:
+        """Send the enqueues of these handlers through a worker, the first one that includes it."""
+        self._sender.worker = self._sender.worker or sender
+
+
+def routers_of(package: str) -> Iterator[Router]:
+    """Import a package with all its modules, and return their routers, each once."""
+    top = importlib.import_module(package)
+    modules = [top]
+    for found in pkgutil.walk_packages(getattr(top, "__path__", []), f"{package}."):
+        modules.append(importlib.import_module(found.name))
+    routers = [
+        one for module in modules for one in vars(module).values() if isinstance(one, Router)
+    ]
+    return iter(dict.fromkeys(routers))
+
+
+class _Later:
+    """Where enqueues go once a worker has included the router."""
+
+    worker: Sender | None = None
+
+    def request(self, type: str, args: list[Any], options: Options) -> JobRequest:
+        return self._included(type).request(type, args, options)
+
+    async def send(self, request: JobRequest) -> Job:
+        return await self._included(request.type).send(request)
+
+    def send_blocking(self, request: JobRequest) -> Job:
+        return self._included(request.type).send_blocking(request)
+
+    def _included(self, type: str) -> Sender:
+        if self.worker is None:
+            raise RuntimeError(f"no worker has included the router of {type} yet")
+        return self.worker
