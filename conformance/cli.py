@@ -13,6 +13,7 @@ from conformance.commands import FAILED, MISUSED, PASSED, Misuse, compare, cover
 from conformance.report.files import REPORTS
 from conformance.run_command import RunOptions, run_command
 from conformance.spec.commands import check_command, diff_command
+from conformance.standing import PROFILES, STRENGTHS
 from conformance.variants import MAIN, VARIANTS
 from conformance.worker_command import WORKER_REPORTS, WorkerOptions, worker_command
 
@@ -133,6 +134,18 @@ def _add_reports(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
         choices=("report", "fail", "off"),
         default="report",
         help="what a message that differs from the contract means (report)",
+    )
+    add(
+        "--profile",
+        choices=PROFILES,
+        default="full",
+        help="published: only cases about what published texts of the standard say (full)",
+    )
+    add(
+        "--fail-on",
+        choices=STRENGTHS,
+        default="must",
+        help="should: what only should be spoils the run too (must)",
     )
     for name in names:
         add(f"--{name}", type=Path, metavar="FILE", help=f"also write {REPORTS[name][0]}")

@@ -11,6 +11,7 @@ import msgspec
 from conformance.case import Titled
 from conformance.program import StartError
 from conformance.reply import CheckFailed, Skipped
+from conformance.standing import profile_of, strength_of
 from conformance.verdict import CaseResult, FailedCheck, Verdict
 from conformance.wire import Exchange
 
@@ -103,6 +104,8 @@ def result_of(case: Titled, suite: str, **outcome: Any) -> CaseResult:
         category=case.suite,
         spec_ref=", ".join(case.clauses),
         clauses=case.clauses,
+        strength=strength_of(case.clauses),
+        profile=profile_of(case.clauses),
         **outcome,
     )
 

@@ -20,6 +20,7 @@ from conformance.report.console import case_line, summary_lines
 from conformance.report.document import build_report, moment
 from conformance.report.files import Written, given, places, write
 from conformance.runner import Plan, run
+from conformance.standing import Profile, Strength, level_of, profile_of
 from conformance.target import GRPC_PORT
 from conformance.variants import MAIN, VARIANTS
 
@@ -42,6 +43,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     callback_port: int | None
     jobs: int
     apart: int | None
+    profile: Profile
+    fail_on: Strength
     timeout: int
     compat: bool
     openapi: Path | None
@@ -77,7 +80,7 @@ def run_command(options: RunOptions, transport: httpx.AsyncBaseTransport | None 
     level = options.level[0] if len(options.level) == 1 else -1
     write(reports, Written(report=report, results=outcome.results, requested_level=level))
     print("\n".join(summary_lines(outcome.results)))
-    return PASSED if report.conformant else FAILED
+    return FAILED if any(one.spoils(options.fail_on) for one in outcome.results) else PASSED
 
 
 def _plan(options: RunOptions, files: Sequence[CaseFile], own: Sequence[OwnCase]) -> Plan:
@@ -152,7 +155,7 @@ def _chosen(options: RunOptions) -> tuple[list[CaseFile], list[OwnCase]]:
     }
     suites = {name for file in files for name in suite_names(file)}
     suites |= {name for case in own for name in ("own", case.suite, f"own/{case.suite}")}
-    levels = {file.level for file in files} | {case.level for case in own}
+    levels = {file.level for file in files} | {level_of(case) for case in own}
     for name in options.case:
         known_name("case has the id", name, ids)
     for name in options.suite:
@@ -182,10 +185,12 @@ def _wanted_own(case: OwnCase, options: RunOptions) -> bool:
     return (
         (not options.case or not {case.id, *case.clauses}.isdisjoint(options.case))
         and (not options.suite or not names.isdisjoint(options.suite))
-        and (not options.level or case.level in options.level)
+        and (not options.level or level_of(case) in options.level)
+        and options.profile in ("full", profile_of(case.clauses))
     )
 
 
 def _selection(options: RunOptions) -> str:
     parts = [*(f"level {level}" for level in options.level), *options.suite, *options.case]
+    parts += [] if options.profile == "full" else [f"profile {options.profile}"]
     return ", ".join(parts)

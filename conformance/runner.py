@@ -24,6 +24,7 @@ from conformance.program import Spawn, spawn
 from conformance.receiver import Receiver
 from conformance.reset import Reset, http_reset
 from conformance.stage import Stage
+from conformance.standing import level_of
 from conformance.target import GRPC_PORT, Process, StartError
 from conformance.variants import HOOKS, MAIN
 from conformance.verdict import CaseResult, SkipReason, Verdict
@@ -352,4 +353,4 @@ def _did_not_restart(error: StartError) -> tuple[Verdict, str]:
 
 
 def _own_result(case: OwnCase, **outcome: Any) -> CaseResult:
-    return result_of(case, f"own/{case.suite}", level=case.level, **outcome)
+    return result_of(case, f"own/{case.suite}", level=level_of(case), **outcome)

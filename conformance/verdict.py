@@ -79,6 +79,8 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
     category: str = ""
     spec_ref: str = ""
     clauses: tuple[str, ...] = ()
+    strength: Literal["must", "should"] = "must"
+    profile: Literal["published", "full"] = "published"
     verdict: Verdict
     skipped: SkipReason | None = None
     reason: str = ""
@@ -90,5 +92,9 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_bad(self) -> bool:
-        """Tell whether this result spoils the run: only failures and errors do."""
+        """Tell whether anything is wrong: only failures and errors say so."""
         return self.verdict in (Verdict.FAIL, Verdict.ERROR)
+
+    def spoils(self, fail_on: Literal["must", "should"] = "must") -> bool:
+        """Tell whether this result spoils the run: what only should be does where that is asked."""
+        return self.is_bad and (self.strength == "must" or fail_on == "should")

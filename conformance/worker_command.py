@@ -14,7 +14,7 @@ from conformance.commands import FAILED, PASSED, Misuse, contract_at, known_name
 from conformance.report.console import case_line, summary_lines
 from conformance.report.document import WORKER_MODE, build_report, moment
 from conformance.report.files import PUBLISHED, REPORTS, Written, given, places, write
-from conformance.spec.clauses import own_spec
+from conformance.standing import Profile, Strength, profile_of, strength_of
 from conformance.worker_runner import WorkerPlan, run_worker
 
 # The published form knows levels of servers only.
@@ -29,6 +29,8 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     suite: list[str]
     case: list[str]
     must_only: bool
+    profile: Profile
+    fail_on: Strength
     jobs: int
     start_timeout: int
     openapi: Path | None
@@ -71,11 +73,12 @@ def worker_command(options: WorkerOptions) -> int:
     )
     write(reports, Written(report=report, results=results))
     print("\n".join(summary_lines(results)))
-    return PASSED if report.conformant else FAILED
+    return FAILED if any(one.spoils(options.fail_on) for one in results) else PASSED
 
 
 def _narrowed(options: WorkerOptions) -> list[str]:
-    return ["must only"] if options.must_only else []
+    narrowed = ["must only"] if options.must_only else []
+    return narrowed + ([] if options.profile == "full" else [f"profile {options.profile}"])
 
 
 def _chosen(options: WorkerOptions) -> list[WorkerCase]:
@@ -84,13 +87,13 @@ def _chosen(options: WorkerOptions) -> list[WorkerCase]:
         known_name("case of workers has the id", name, {n for c in cases for n in _ids(c)})
     for name in options.suite:
         known_name("suite of workers is called", name, {n for c in cases for n in _suites(c)})
-    must = {clause.id for clause in own_spec().clauses if clause.strength == "must"}
     found = [
         case
         for case in cases
         if (not options.case or not _ids(case).isdisjoint(options.case))
         and (not options.suite or not _suites(case).isdisjoint(options.suite))
-        and (not options.must_only or not must.isdisjoint(case.clauses))
+        and (not options.must_only or strength_of(case.clauses) == "must")
+        and options.profile in ("full", profile_of(case.clauses))
     ]
     if not found:
         raise Misuse("no case fits all of the given selectors")

@@ -112,7 +112,7 @@ async def keys_are_not_logged(stage: Stage) -> None:
         stage.check(secret not in stage.process.output, "no key in the output", "one is there")
 
 
-@case("OJS-UNI-022", capability="unique_jobs", own_server="main")
+@case("OJS-UNI-022", level=4, capability="unique_jobs", own_server="main")
 async def fingerprints_are_not_logged(stage: Stage) -> None:
     """The fingerprint of a unique job is in nothing that the server prints."""
     assert stage.process is not None

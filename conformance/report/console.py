@@ -24,7 +24,8 @@ def case_line(result: CaseResult) -> str:
     if result.verdict is Verdict.PASS:
         return f"{line} ({result.duration_ms} ms)"
     why = ": ".join(part for part in (result.skipped, result.reason) if part)
-    return f"{line}: {result.verdict}" + (f" ({why})" if why else "")
+    only = " (should)" if result.is_bad and result.strength == "should" else ""
+    return f"{line}: {result.verdict}{only}" + (f" ({why})" if why else "")
 
 
 def summary_lines(results: Sequence[CaseResult]) -> Iterator[str]:
@@ -47,6 +48,7 @@ def summary_lines(results: Sequence[CaseResult]) -> Iterator[str]:
     told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict])
     yield ""
     yield f"{len(results)} case{'' if len(results) == 1 else 's'}: {told}"
+    yield from _standing_lines(results)
     if caused := [result for result in results if result.causes]:
         kinds = Counter(kind for each in caused for kind in {cause.kind for cause in each.causes})
         told = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
@@ -64,6 +66,16 @@ def _mending_lines(results: Sequence[CaseResult]) -> Iterator[str]:
         yield f"    {_clipped(str(each))}"
     if len(found) > _MOST_MENDINGS:
         yield f"    and {len(found) - _MOST_MENDINGS} other causes; the reports have them all"
+
+
+def _standing_lines(results: Sequence[CaseResult]) -> Iterator[str]:
+    """Yield how the failures divide, where they do not all say the same."""
+    bad = [result for result in results if result.is_bad]
+    if should := sum(result.strength == "should" for result in bad):
+        yield f"{len(bad) - should} of the failures are about what must be, {should} should be"
+    if ours := sum(result.profile == "full" for result in bad):
+        published = f"{len(bad) - ours} of the failures are about published texts"
+        yield f"{published}, {ours} about what this suite asks for beside them"
 
 
 def _finding_lines(results: Sequence[CaseResult]) -> Iterator[str]:

@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 
+from conformance.report.mending import Mending, mendings
+from conformance.standing import PROFILES
 from conformance.verdict import CaseResult, Verdict
 
 SCHEMA = "ojs-conformance/1"
@@ -26,8 +28,16 @@ class Totals(msgspec.Struct, frozen=True):
     defective: int
 
 
+class Standing(msgspec.Struct, frozen=True):
+    """A profile: what must be and what should be in it, and whether all of the former is."""
+
+    must: Totals
+    should: Totals
+    conformant: bool
+
+
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """The JSON document of a run; no failures and no errors means conformant."""
+    """The JSON document of a run; nothing failed that must be means conformant."""
 
     schema: str = SCHEMA
     target: str
@@ -38,6 +48,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     duration_ms: int
     results: Totals
     by_level: dict[str, Totals] = {}
+    profiles: dict[str, Standing] = {}
+    mend: list[Mending] = []
     clauses: dict[str, Verdict] = {}
     conformant: bool
     conformant_level: int = -1
@@ -75,10 +87,21 @@ def build_report(
         duration_ms=duration_ms,
         results=totals(ordered),
         by_level=by_level,
+        profiles={name: _standing(ordered, name) for name in PROFILES},
+        mend=mendings(ordered),
         clauses=clause_verdicts(ordered),
-        conformant=not any(result.is_bad for result in ordered),
+        conformant=not any(result.spoils() for result in ordered),
         conformant_level=_level(by_level),
         cases=[_lightened(result) for result in ordered],
+    )
+
+
+def _standing(results: Sequence[CaseResult], profile: str) -> Standing:
+    mine = [result for result in results if profile in ("full", result.profile)]
+    return Standing(
+        must=totals([result for result in mine if result.strength == "must"]),
+        should=totals([result for result in mine if result.strength == "should"]),
+        conformant=not any(result.spoils() for result in mine),
     )
 
 

@@ -88,6 +88,7 @@ def judge_grpc(reports: Path) -> int:
 def judging_worker(reports: Path, more: Sequence[str]) -> Beside:
     """Judge the worker strictly, with short times and many cases at once: it mostly waits."""
     options = ["worker", "--time-scale", "0.1", "--jobs", "6", "--contract", "fail"]
+    options += ["--fail-on", "should"]
     demo = [sys.executable, "-m", "ojs_worker", "demo"]
     return Beside([*options, "--report-dir", str(reports), *more, "--", *demo], reports)
 
@@ -127,7 +128,7 @@ def variants(start: str) -> dict[str, str]:
 
 def _judged(start: str, reports: Path, more: Sequence[str], *, several_nodes: bool) -> int:
     commands = {**variants(start), **({"nodes": start} if several_nodes else {})}
-    options = ["run", "--server-cmd", commands.pop(MAIN), "--jobs", "8"]
+    options = ["run", "--server-cmd", commands.pop(MAIN), "--jobs", "8", "--fail-on", "should"]
     options += [part for name, each in commands.items() for part in ("--variant", f"{name}={each}")]
     published = None if more else _published(options, reports / "published")
     own = main([*options, "--contract", "fail", "--report-dir", str(reports / "own"), *more])
