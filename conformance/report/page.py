@@ -1,46 +1,40 @@
-"""One HTML page that stands alone: levels, requirements, and each failure with its exchange."""
+"""One HTML page that stands alone: what to mend first, each case, and its exchange on demand."""
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from html import escape
+from importlib.resources import files
 
-from conformance.report.document import LEVEL_NAMES, WORKER_MODE, Report, Totals
+from conformance.report.details import packed
+from conformance.report.document import LEVEL_NAMES, WORKER_MODE, Report, Standing, Totals
+from conformance.report.mending import Mending
 from conformance.spec.clauses import Clause
-from conformance.verdict import CaseResult, FailedCheck, Verdict
+from conformance.standing import EXTENSIONS
+from conformance.verdict import CaseResult, Verdict
 from conformance.wire import Exchange
 
-_STYLE = """
-:root{color-scheme:light dark;
---line:#8884;--pass:#2a7f3f;--fail:#b3261e;--skip:#77777a;--odd:#b3541e}
-body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem}
-h1{font-size:1.5rem;margin-bottom:.2rem}h2{font-size:1.15rem;margin-top:2.2rem}
-table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.25rem .6rem;
-border-bottom:1px solid var(--line);vertical-align:top}th{font-weight:600}
-td.n{font-variant-numeric:tabular-nums}
-td:first-child code{white-space:nowrap}
-.v{font-weight:600;white-space:nowrap}.pass{color:var(--pass)}.fail,.error{color:var(--fail)}
-.skipped{color:var(--skip)}.defective{color:var(--odd)}
-details{border:1px solid var(--line);border-radius:6px;padding:.4rem .8rem;margin:.5rem 0}
-summary{cursor:pointer}pre{background:#8881;padding:.6rem;overflow:auto;white-space:pre-wrap;
-overflow-wrap:anywhere;margin:.4rem 0;border-radius:4px;font-size:13px}
-.grey{color:var(--skip)}
-dl{display:grid;grid-template-columns:6rem 1fr;gap:.1rem .6rem;margin:.4rem 0}
-dt{color:var(--skip)}dd{margin:0;overflow-wrap:anywhere;
-font-family:ui-monospace,monospace;font-size:13px}
-code{font-family:ui-monospace,monospace;font-size:13px}
-"""
+_FIRST = 10  # causes that are shown at once
+_WIDEST = 200  # characters of a reason in the line of a case
 
 
 def html_page(report: Report, clauses: Mapping[str, Clause]) -> str:
-    """Build the page; nothing is loaded from anywhere."""
+    """Build the page; nothing is loaded from anywhere but from itself."""
     title = f"Conformance of {report.target or 'a server'}"
-    body = "\n".join(_body(report, clauses, title))
+    # What a worker sent cannot be sent again: the server that it went to was played.
+    again = curl_line if report.mode != WORKER_MODE else None
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{_STYLE}</style></head>\n"
-        f"<body>\n{body}\n</body></html>\n"
+        f"<title>{escape(title)}</title><style>{_asset('page.css')}</style></head>\n<body>\n"
+        + "\n".join(_body(report, title))
+        + f'\n<script type="application/octet-stream" id="details">'
+        f"{packed(report, clauses, again)}</script>\n"
+        f"<script>{_asset('page.js')}</script>\n</body></html>\n"
     )
+
+
+def _asset(name: str) -> str:
+    return (files(__package__) / name).read_text(encoding="utf-8")
 
 
 def curl_line(exchange: Exchange) -> str:
@@ -54,7 +48,7 @@ def curl_line(exchange: Exchange) -> str:
     return shlex.join(parts)
 
 
-def _body(report: Report, clauses: Mapping[str, Clause], title: str) -> Iterator[str]:
+def _body(report: Report, title: str) -> Iterator[str]:
     name = " ".join(str(report.implementation.get(key, "")) for key in ("name", "version"))
     verdict = "conformant" if report.conformant else "not conformant"
     colour = "pass" if report.conformant else "fail"
@@ -63,28 +57,77 @@ def _body(report: Report, clauses: Mapping[str, Clause], title: str) -> Iterator
         f'<p><span class="v {colour}">{verdict}</span>'
         f"{_reached(report)} <span class=grey>{escape(name.strip())} - {escape(report.mode)} - "
         f"{escape(report.run_at)} - {report.duration_ms / 1000:.1f} s"
-        f"{' - only ' + escape(report.selection) if report.selection else ''}</span></p>"
+        f"{' - only ' + escape(_clipped(report.selection)) if report.selection else ''}</span></p>"
     )
+    if report.mend:
+        bad = sum(len(each.cases) for each in report.mend)
+        yield f"<h2>Mend first ({len(report.mend)} causes of {bad} failures)</h2>"
+        yield from (_mending(each) for each in report.mend[:_FIRST])
+        if rest := report.mend[_FIRST:]:
+            yield f"<details><summary>{len(rest)} other causes</summary>"
+            yield from (_mending(each) for each in rest)
+            yield "</details>"
     yield f"<h2>{'Levels' if report.by_level else 'Verdicts'}</h2>"
     yield _table(
         ("Level", "Cases", "Passed", "Failed", "Not judged", "Skipped", "Defective"),
-        [*_level_rows(report.by_level), _row("all", report.results)],
+        [
+            *_level_rows(report.by_level),
+            *_standing_rows(report.profiles),
+            _row("all", report.results),
+        ],
     )
-    # What a worker sent cannot be sent again: the server that it went to was played.
-    again = report.mode != WORKER_MODE
-    bad = [case for case in report.cases if case.is_bad]
-    if bad:
-        yield f"<h2>Failures ({len(bad)})</h2>"
-        yield from (_failed_case(case, again) for case in bad)
-    odd = [case for case in report.cases if case.verdict is Verdict.DEFECTIVE]
-    if odd:
-        yield f"<h2>Defective cases ({len(odd)})</h2>"
-        yield "<p>These demand what their own input makes impossible; they say nothing here.</p>"
-        yield from (_failed_case(case, again) for case in odd)
+    yield f"<h2>Cases ({len(report.cases)})</h2>"
+    yield _filters(report)
+    yield f"<div id=cases>{''.join(_case(case) for case in report.cases)}</div>"
     yield from _findings(report)
-    yield from _requirements(report, clauses)
-    yield "<h2>All cases</h2>"
-    yield _table(("Case", "What it shows", "Verdict", "ms"), map(_case_row, report.cases))
+    if report.clauses:
+        yield (
+            f"<details id=requirements><summary>Requirements ({len(report.clauses)})</summary>"
+            "</details>"
+        )
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= _WIDEST else f"{text[:_WIDEST]} ..."
+
+
+def _mending(each: Mending) -> str:
+    level = "extensions" if each.level == EXTENSIONS else f"level {each.level}"
+    links = " ".join(f'<a href="#{escape(name)}">{escape(name)}</a>' for name in each.cases)
+    count = f"{len(each.cases)} case{'' if len(each.cases) == 1 else 's'}"
+    return (
+        f"<details class=mend><summary><b>up to {count}</b> "
+        f"<span class=grey>{level}</span> <code>{escape(each.cause)}</code></summary>"
+        f"<p class=links>{links}</p></details>"
+    )
+
+
+def _filters(report: Report) -> str:
+    found = {case.verdict for case in report.cases}
+    kinds = "".join(
+        f'<label><input type=checkbox value={kind} checked> <span class="v {kind}">{kind}</span>'
+        "</label>"
+        for kind in Verdict
+        if kind in found
+    )
+    return (
+        '<p id=filters><input type=search placeholder="case, clause or words" '
+        f'aria-label="Search cases">{kinds}<span class=grey id=shown></span></p>'
+        "<noscript><p>Without scripts the details of cases are in the JSON report.</p></noscript>"
+    )
+
+
+def _case(case: CaseResult) -> str:
+    why = ": ".join(part for part in (case.skipped, case.reason) if part)
+    should = " <span class=grey>should</span>" if case.strength == "should" else ""
+    clauses = " ".join(case.clauses) or case.spec_ref
+    return (
+        f'<details class=case id="{escape(case.test_id)}"><summary>'
+        f'<span class="v {case.verdict}">{case.verdict}</span> <code>{escape(case.test_id)}</code>'
+        f"{should} {escape(case.name)} <span class=grey>{escape(clauses)}"
+        f"{' - ' + escape(_clipped(why)) if why else ''}</span></summary>"
+        "</details>"
+    )
 
 
 def _reached(report: Report) -> str:
@@ -100,6 +143,14 @@ def _level_rows(by_level: Mapping[str, Totals]) -> Iterator[str]:
         yield _row(f"{level} {name}", counts)
 
 
+def _standing_rows(profiles: Mapping[str, Standing]) -> Iterator[str]:
+    for name, standing in profiles.items():
+        what = "published standard" if name == "published" else "full suite"
+        yield _row(f"{what}: must", standing.must)
+        if standing.should.total:
+            yield _row(f"{what}: should", standing.should)
+
+
 def _row(label: str, counts: Totals) -> str:
     numbers = (
         counts.total,
@@ -111,50 +162,6 @@ def _row(label: str, counts: Totals) -> str:
     )
     cells = "".join(f"<td class=n>{number}</td>" for number in numbers)
     return f"<tr><td>{escape(label)}</td>{cells}</tr>"
-
-
-def _failed_case(case: CaseResult, again: bool) -> str:
-    parts = [
-        f'<details open><summary><span class="v {case.verdict}">{case.verdict}</span> '
-        f"<code>{escape(case.test_id)}</code> {escape(case.name)} "
-        f"<span class=grey>{escape(', '.join(case.clauses) or case.spec_ref)}</span></summary>",
-        f"<p class=grey>{escape(case.path)}</p>",
-    ]
-    if case.reason:
-        parts.append(f"<p>{escape(case.reason)}</p>")
-    parts += [f"<p>because: {escape(str(cause))}</p>" for cause in case.causes]
-    parts += [_failure(case, failure, again) for failure in case.failures]
-    return "\n".join([*parts, "</details>"])
-
-
-def _failure(case: CaseResult, failure: FailedCheck, again: bool) -> str:
-    at = failure.exchange
-    exchange = case.exchanges[at] if at is not None and 0 <= at < len(case.exchanges) else None
-    return (
-        f"<dl><dt>where</dt><dd>[{escape(failure.step_id)}] {escape(failure.field)}"
-        f"{escape(failure.at)}</dd><dt>expected</dt><dd>{escape(failure.expected)}</dd>"
-        f"<dt>actual</dt><dd>{escape(failure.actual)}</dd></dl>"
-        f"{_exchange(exchange, again) if exchange else ''}"
-    )
-
-
-def _exchange(exchange: Exchange, again: bool) -> str:
-    sent = _message(
-        f"{exchange.method} {exchange.url}", exchange.request_headers, exchange.request_body
-    )
-    came = exchange.trouble or _message(
-        f"{exchange.status} after {exchange.duration_ms} ms", exchange.headers, exchange.body
-    )
-    return (
-        f"<details><summary>request and response</summary><pre>{escape(sent)}</pre>"
-        f"<pre>{escape(came)}</pre></details>"
-        f"{f'<pre>{escape(curl_line(exchange))}</pre>' if again else ''}"
-    )
-
-
-def _message(first: str, headers: Mapping[str, str], body: str) -> str:
-    lines = [first, *(f"{name}: {value}" for name, value in headers.items())]
-    return "\n".join([*lines, "", body]) if body else "\n".join(lines)
 
 
 def _findings(report: Report) -> Iterator[str]:
@@ -181,35 +188,6 @@ def _more(places: list[str]) -> str:
     return f" and {len(places) - 1} more" if len(places) > 1 else ""
 
 
-def _requirements(report: Report, clauses: Mapping[str, Clause]) -> Iterator[str]:
-    if not report.clauses:
-        return
-    cases: dict[str, list[str]] = {}
-    for case in report.cases:
-        for clause in case.clauses:
-            cases.setdefault(clause, []).append(case.test_id)
-    yield f"<h2>Requirements ({len(report.clauses)})</h2>"
-    yield _table(
-        ("Clause", "Requirement", "Verdict", "Cases"),
-        (
-            f"<tr><td><code>{escape(clause)}</code></td>"
-            f"<td>{escape(clauses[clause].summary if clause in clauses else '')}</td>"
-            f'<td class="v {verdict}">{verdict}</td>'
-            f"<td>{escape(', '.join(cases[clause]))}</td></tr>"
-            for clause, verdict in report.clauses.items()
-        ),
-    )
-
-
-def _case_row(case: CaseResult) -> str:
-    why = ": ".join(part for part in (case.skipped, case.reason) if part)
-    note = f"<br><span class=grey>{escape(why)}</span>" if why else ""
-    return (
-        f"<tr><td><code>{escape(case.test_id)}</code></td><td>{escape(case.name)}{note}</td>"
-        f'<td class="v {case.verdict}">{case.verdict}</td><td class=n>{case.duration_ms}</td></tr>'
-    )
-
-
-def _table(heads: tuple[str, ...], rows: Iterator[str] | list[str]) -> str:
+def _table(heads: tuple[str, ...], rows: Iterable[str]) -> str:
     head = "".join(f"<th>{escape(name)}</th>" for name in heads)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"

@@ -196,12 +196,12 @@ def test_cases_of_the_websocket_have_a_verdict_on_a_server_that_speaks_none(
     told: str,
 ) -> None:
     monkeypatch.setattr(websocket, "_SECONDS", 0.3)
-    page = tmp_path / "page.html"
+    report = tmp_path / "report.json"
     with speaking(reply) as url:
-        arguments = ["run", "--url", url, "--timeout", "1", "--html", str(page)]
+        arguments = ["run", "--url", url, "--timeout", "1", "--json", str(report)]
         assert main([*arguments, "--case", "websocket.opening"]) == 1
     out = capsys.readouterr().out
     assert told in out
     assert "at fault" not in out
     assert "Traceback" not in out
-    assert "/ojs/v1/ws" in page.read_text(encoding="utf-8")
+    assert "/ojs/v1/ws" in report.read_text(encoding="utf-8")

@@ -1,5 +1,6 @@
 """Reports: JUnit, the published form, the page, the badge, and the difference of two runs."""
 
+import random
 import re
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from conformance.report.published import published_report
 from conformance.spec.clauses import Clause
 from conformance.verdict import CaseResult, FailedCheck, SkipReason, Verdict
 from conformance.wire import Exchange, Finding
+from tests.conformance.unpack import unpacked
 
 EVIL = "<script>alert('x')</script>\x00\x1b&"
 EXCHANGE = Exchange(
@@ -144,11 +146,45 @@ def test_the_page_shows_what_failed_and_runs_nothing_of_the_server() -> None:
         line=1,
     )
     page = html_page(report(*cases), {"OJS-ENV-001": clause})
-    assert "<script" not in page
+    assert "alert('x')</script>" not in page
     assert page.count("<details") == page.count("</details>")
-    for shown in ("not conformant", "A job is sent with a type.", "#/paths/~1x", "curl -i -X POST"):
+    for shown in ("not conformant", "#/paths/~1x", '<a href="#B">B</a>', "<b>up to 1 case</b>"):
         assert shown in page
     assert not re.search(r'(src|href)="http', page)
+    details = unpacked(page)
+    assert details["clauses"]["OJS-ENV-001"]["text"] == "A job is sent with a type."
+    (failure,) = details["cases"]["B"]["failures"]
+    assert failure["where"] == "[s] status"
+    assert failure["answer"].startswith("500 after 12 ms")
+    assert failure["again"].startswith("curl -i -X POST")
+
+
+def test_a_page_of_hundreds_of_failures_stays_small() -> None:
+    def noise(at: int) -> str:
+        return random.Random(at).randbytes(2000).hex()  # that nothing makes smaller
+
+    cases = [
+        failed(
+            f"suite.case_{at}",
+            clauses=("OJS-ENV-001", "OJS-ENV-002"),
+        )
+        for at in range(446)
+    ]
+    said = "What a case of the usual length says in its first line of text. " * 2
+    cases = [
+        msgspec.structs.replace(
+            case, name=said, exchanges=(msgspec.structs.replace(EXCHANGE, body=noise(at)),)
+        )
+        for at, case in enumerate(cases)
+    ]
+    page = html_page(report(*cases), {})
+    assert len(page.encode()) < 300_000
+    details = unpacked(page)["cases"]
+    # All fail for one reason: one of them shows how.
+    assert [name for name, told in details.items() if "answer" in told["failures"][0]] == [
+        "suite.case_0"
+    ]
+    assert "left out" in details["suite.case_1"]["failures"][0]
 
 
 def test_the_curl_line_is_quoted_for_a_shell() -> None:
