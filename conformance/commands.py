@@ -1,7 +1,9 @@
 """The small commands, and what they share: exit codes and misuse."""
 
+import asyncio
+from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from conformance.case import all_cases
 from conformance.contract import Contract, ContractError, load_contract, own_contract
@@ -14,10 +16,21 @@ from conformance.spec.coverage import coverage, coverage_lines
 PASSED: Final = 0
 FAILED: Final = 1
 MISUSED: Final = 2
+INTERRUPTED: Final = 130
+
+T = TypeVar("T")
 
 
 class Misuse(Exception):
     """The command line asks for what there is not."""
+
+
+def played(playing: Coroutine[Any, Any, T], so_far: Callable[[], T]) -> tuple[T, bool]:
+    """Run to the end, or to a Ctrl-C: then what there is so far is returned, and True."""
+    try:
+        return asyncio.run(playing), False
+    except KeyboardInterrupt:
+        return so_far(), True
 
 
 def compare(old: Path, new: Path) -> int:

@@ -1,6 +1,5 @@
 """The command ``run``: chooses the cases, runs them, shows and writes the results."""
 
-import asyncio
 import secrets
 import time
 from collections.abc import Sequence
@@ -13,16 +12,25 @@ import httpx
 import msgspec
 
 from conformance.case import OwnCase, own_cases
-from conformance.commands import FAILED, PASSED, Misuse, contract_at, known_name
+from conformance.commands import (
+    FAILED,
+    INTERRUPTED,
+    PASSED,
+    Misuse,
+    contract_at,
+    known_name,
+    played,
+)
 from conformance.load import SelectionError, load_suites, suite_names
 from conformance.model import CaseFile
 from conformance.report.console import case_line, summary_lines
 from conformance.report.document import build_report, moment
 from conformance.report.files import Written, given, places, write
-from conformance.runner import Plan, run
+from conformance.runner import Outcome, Plan, run
 from conformance.standing import Profile, Strength, level_of, profile_of
 from conformance.target import GRPC_PORT
 from conformance.variants import MAIN, VARIANTS
+from conformance.verdict import CaseResult
 
 
 class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,7 +75,15 @@ def run_command(options: RunOptions, transport: httpx.AsyncBaseTransport | None 
     plan = _plan(options, files, own)
     reports = places(given(options))
     run_at, started = datetime.now(UTC), time.perf_counter()
-    outcome = asyncio.run(run(plan, lambda result: print(case_line(result), flush=True), transport))
+    so_far: list[CaseResult] = []
+
+    def ended(result: CaseResult) -> None:
+        so_far.append(result)
+        print(case_line(result), flush=True)
+
+    outcome, interrupted = played(
+        run(plan, ended, transport), lambda: Outcome(plan.url, None, so_far)
+    )
     report = build_report(
         outcome.results,
         target=outcome.target,
@@ -76,10 +92,14 @@ def run_command(options: RunOptions, transport: httpx.AsyncBaseTransport | None 
         selection=_selection(options),
         run_at=moment(run_at),
         duration_ms=int((time.perf_counter() - started) * 1000),
+        interrupted=interrupted,
     )
     level = options.level[0] if len(options.level) == 1 else -1
     write(reports, Written(report=report, results=outcome.results, requested_level=level))
     print("\n".join(summary_lines(outcome.results)))
+    if interrupted:
+        print(f"interrupted: {len(so_far)} of {len(files) + len(own)} cases were played")
+        return INTERRUPTED
     return FAILED if any(one.spoils(options.fail_on) for one in outcome.results) else PASSED
 
 

@@ -1,6 +1,5 @@
 """The command ``worker``: plays the server to a worker process, and judges it."""
 
-import asyncio
 import shlex
 import time
 from datetime import UTC, datetime
@@ -10,11 +9,20 @@ from typing import Final, Literal
 import msgspec
 
 from conformance.case import WorkerCase, worker_cases
-from conformance.commands import FAILED, PASSED, Misuse, contract_at, known_name
+from conformance.commands import (
+    FAILED,
+    INTERRUPTED,
+    PASSED,
+    Misuse,
+    contract_at,
+    known_name,
+    played,
+)
 from conformance.report.console import case_line, summary_lines
 from conformance.report.document import WORKER_MODE, build_report, moment
 from conformance.report.files import PUBLISHED, REPORTS, Written, given, places, write
 from conformance.standing import Profile, Strength, profile_of, strength_of
+from conformance.verdict import CaseResult
 from conformance.worker_runner import WorkerPlan, run_worker
 
 # The published form knows levels of servers only.
@@ -62,7 +70,13 @@ def worker_command(options: WorkerOptions) -> int:
     )
     reports = places(given(options), WORKER_REPORTS)
     run_at, started = datetime.now(UTC), time.perf_counter()
-    results = asyncio.run(run_worker(plan, lambda result: print(case_line(result), flush=True)))
+    so_far: list[CaseResult] = []
+
+    def ended(result: CaseResult) -> None:
+        so_far.append(result)
+        print(case_line(result), flush=True)
+
+    results, interrupted = played(run_worker(plan, ended), lambda: so_far)
     report = build_report(
         results,
         target=shlex.join(options.worker),
@@ -70,9 +84,13 @@ def worker_command(options: WorkerOptions) -> int:
         selection=", ".join([*options.suite, *options.case, *_narrowed(options)]),
         run_at=moment(run_at),
         duration_ms=int((time.perf_counter() - started) * 1000),
+        interrupted=interrupted,
     )
     write(reports, Written(report=report, results=results))
     print("\n".join(summary_lines(results)))
+    if interrupted:
+        print(f"interrupted: {len(so_far)} of {len(cases)} cases were played")
+        return INTERRUPTED
     return FAILED if any(one.spoils(options.fail_on) for one in results) else PASSED
 
 

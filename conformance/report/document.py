@@ -51,6 +51,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     profiles: dict[str, Standing] = {}
     mend: list[Mending] = []
     clauses: dict[str, Verdict] = {}
+    interrupted: bool = False
     conformant: bool
     conformant_level: int = -1
     cases: list[CaseResult]
@@ -69,6 +70,7 @@ def build_report(
     manifest: Mapping[str, Any] | None = None,
     mode: str = "strict",
     selection: str = "",
+    interrupted: bool = False,
 ) -> Report:
     """Gather the results of one run against one server."""
     ordered = sorted(results, key=lambda result: (result.suite, result.test_id, result.path))
@@ -90,8 +92,9 @@ def build_report(
         profiles={name: _standing(ordered, name) for name in PROFILES},
         mend=mendings(ordered),
         clauses=clause_verdicts(ordered),
-        conformant=not any(result.spoils() for result in ordered),
-        conformant_level=_level(by_level),
+        interrupted=interrupted,
+        conformant=not interrupted and not any(result.spoils() for result in ordered),
+        conformant_level=-1 if interrupted else _level(by_level),
         cases=[_lightened(result) for result in ordered],
     )
 

@@ -51,6 +51,7 @@ def curl_line(exchange: Exchange) -> str:
 def _body(report: Report, title: str) -> Iterator[str]:
     name = " ".join(str(report.implementation.get(key, "")) for key in ("name", "version"))
     verdict = "conformant" if report.conformant else "not conformant"
+    verdict = "interrupted" if report.interrupted else verdict
     colour = "pass" if report.conformant else "fail"
     yield f"<h1>{escape(title)}</h1>"
     yield (

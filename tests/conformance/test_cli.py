@@ -1,5 +1,7 @@
 """The command line: output, exit codes and misuse."""
 
+import asyncio
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +13,7 @@ import pytest
 
 from conformance.cli import main
 from tests.conformance.cases import step
-from tests.conformance.fake_server import FakeServer, Reply
+from tests.conformance.fake_server import FakeServer, Reply, Request
 
 URL = ["run", "--url", "http://server", "--contract", "off", "--jobs", "1"]
 LOOK = "GET /ojs/manifest"
@@ -58,6 +60,24 @@ def test_a_run_with_a_failure(
         "",
         "2 cases: 1 pass, 1 fail",
     ]
+
+
+def test_an_interrupted_run_has_its_report_so_far(
+    tmp_path: Path, suite: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def interrupted(request: Request) -> Reply:
+        signal.raise_signal(signal.SIGINT)
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    server = FakeServer({"GET /good": Reply(), "GET /bad": interrupted})
+    report = tmp_path / "report.json"
+    arguments = [*URL, "--suites", str(suite), "--json", str(report)]
+    assert main(arguments, transport=server.transport()) == 130
+    assert capsys.readouterr().out.endswith("interrupted: 1 of 2 cases were played\n")
+    data = msgspec.json.decode(report.read_bytes())
+    assert (data["interrupted"], data["conformant"]) == (True, False)
+    assert [case["test_id"] for case in data["cases"]] == ["L0-A-001"]
 
 
 @pytest.mark.parametrize("choice", [["--level", "0"], ["--case", "L0-A-001"]])
