@@ -123,13 +123,20 @@ async def unanswered_beats(stage: WorkerStage) -> None:
     await stage.started()
     job = stage.endless()
     await stage.held(job)
-    for odd in (refused(500), refused(503), reset(), garbage(), _half()):
+    for odd in (refused(500), refused(503), reset(), garbage(), _half(), _orders()):
         end = stage.server.script.add(Kind.BEAT, do=odd)
         await stage.beats(2)
         end()
         beat = await stage.beat(state="running")
         _lists(stage, beat, job)
         await stage.acked(stage.offer("test.echo", 1))
+
+
+def _orders() -> Odd:
+    # An error is no answer, whatever stands in it.
+    body = b'{"state": "terminate", "directive": "terminate"}'
+    head = b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n"
+    return garbage(b"%sContent-Length: %d\r\n\r\n%s" % (head, len(body), body))
 
 
 def _half() -> Odd:

@@ -92,6 +92,16 @@ async def until_there_is_an_answer(stage: WorkerStage) -> None:
     await stage.beats(1)
 
 
+@worker_case("OJS-WPR-022", seconds=90, scaled_s=20)
+async def many_tries(stage: WorkerStage) -> None:
+    """A server that does not hear an ACK five times hears it the sixth time."""
+    await stage.started()
+    stage.server.script.add(*SETTLING, do=refused(503), times=5)
+    job = stage.offer("test.echo", 1)
+    await stage.until(lambda: len(stage.told(job)) > 5, "the sixth try to tell of a job", 60)
+    await stage.settled(job)
+
+
 @worker_case("OJS-WPR-022", "OJS-SET-010", scaled_s=40)
 async def an_answer_that_was_lost(stage: WorkerStage) -> None:
     """An ACK that was heard and whose answer was lost is told again, and refused at last."""

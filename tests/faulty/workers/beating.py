@@ -5,10 +5,11 @@ from typing import Any
 
 import msgspec
 
-from ojs_worker.beats import Beats, Report
+from ojs_worker.beats import BEAT, Beats, Report
 from ojs_worker.delivery import Delivery, Ledger
 from ojs_worker.engine import Engine
 from ojs_worker.machine import State
+from ojs_worker.transport import Reply
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
 
@@ -24,6 +25,20 @@ def _every(factor: float) -> None:
         return otherwise
 
     wrap(Beats, "_learn", make)
+
+
+@fault("OJS-WRK-017")
+def refused_beats_are_obeyed() -> None:
+    """What stands in the answer to a BEAT counts, also where the BEAT was refused."""
+
+    def make(post: Any) -> Any:
+        async def pleased(self: Beats, path: str, *more: Any, **named: Any) -> Any:
+            reply = await post(self, path, *more, **named)
+            return Reply(200, reply.body) if path == BEAT else reply
+
+        return pleased
+
+    wrap(Beats, "_post", make)
 
 
 @fault("OJS-WPR-014")

@@ -139,6 +139,19 @@ def server_faults_end_the_telling() -> None:
     _pleased(lambda reply: reply is not None and reply.status >= 500)
 
 
+@fault("OJS-WPR-022")
+def five_tries_are_enough() -> None:
+    """An ACK that was not heard five times counts as heard."""
+    failed = 0
+
+    def tired(reply: Reply | None) -> bool:
+        nonlocal failed
+        failed = 0 if reply is not None and reply.well else failed + 1
+        return failed > 4
+
+    _pleased(tired)
+
+
 def _pauses(change: Callable[..., float]) -> None:
     wrap(backoff, "pause", lambda pause: lambda failures, dice: change(pause, failures, dice))
 
