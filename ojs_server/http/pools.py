@@ -12,7 +12,7 @@ from ojs_server.domain.workers import profile_of
 from ojs_server.http.admin_lists import admin_page, checked_query
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.statistics import collect, lately
-from ojs_server.ops.sharers import DropPool, SavePool, no_such
+from ojs_server.ops.tenants_and_pools import DropPool, SavePool, no_such
 from ojs_server.store.base import Reader
 from ojs_server.store.records import QueueCounts
 

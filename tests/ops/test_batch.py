@@ -24,7 +24,7 @@ from ojs_server.ops.exchange import Exchange, RepeatableAck
 from ojs_server.ops.move import Move
 from ojs_server.ops.rules import Rules
 from ojs_server.ops.settle import Ack, Cancel
-from ojs_server.ops.sharers import SaveTenant
+from ojs_server.ops.tenants_and_pools import SaveTenant
 from ojs_server.store.base import OutcomeUnknown, StaleWrite, Store, StoreUnavailable
 from ojs_server.store.postgres.transaction import PostgresTx
 from ojs_server.store.records import EventFilter, Foreseen

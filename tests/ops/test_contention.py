@@ -17,7 +17,7 @@ from ojs_server.ops.engine import Engine
 from ojs_server.ops.exchange import Exchange, RepeatableAck
 from ojs_server.ops.rules import Rules
 from ojs_server.ops.settle import Ack
-from ojs_server.ops.sharers import SaveTenant
+from ojs_server.ops.tenants_and_pools import SaveTenant
 from ojs_server.store.base import Store
 from ojs_server.store.open import open_store
 from tests.ops.bench import Bench, HandClock, enqueue, environment

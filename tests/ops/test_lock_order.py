@@ -47,9 +47,9 @@ from ojs_server.ops.rules import Rules
 from ojs_server.ops.schemas import RegisterSchema, RemoveSchema
 from ojs_server.ops.sessions import DropSession, OpenSession
 from ojs_server.ops.settle import Ack, Activate, Cancel, Fail, Remove, Rerun, Revive
-from ojs_server.ops.sharers import DropPool, DropTenant, SavePool, SaveTenant
 from ojs_server.ops.signs import Heard
 from ojs_server.ops.sweep import Sweep
+from ojs_server.ops.tenants_and_pools import DropPool, DropTenant, SavePool, SaveTenant
 from ojs_server.ops.webhooks import AmendWebhook, Replay, RotateSecret, Subscribe, Unsubscribe
 from ojs_server.store.open import open_store
 from tests.ops.bench import Bench, HandClock, enqueue

@@ -9,7 +9,7 @@ from ojs_server.domain.choice import Candidate
 from ojs_server.domain.pool import Pool
 from ojs_server.domain.tenant import Tenant
 from ojs_server.ops.claim import Claim
-from ojs_server.ops.sharers import DropTenant, SavePool, SaveTenant
+from ojs_server.ops.tenants_and_pools import DropTenant, SavePool, SaveTenant
 from ojs_server.store.records import Lane
 from ojs_server.store.tables.statements import Statements
 from tests.ops.bench import Bench, enqueue

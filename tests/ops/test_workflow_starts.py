@@ -6,7 +6,7 @@ from ojs_server.domain.errors import Duplicate, InvalidRequest, TenantFull
 from ojs_server.domain.rate_limit import Window
 from ojs_server.domain.tenant import Tenant
 from ojs_server.domain.workflow_parse import parse_workflow
-from ojs_server.ops.sharers import SaveTenant
+from ojs_server.ops.tenants_and_pools import SaveTenant
 from ojs_server.ops.workflow import start
 from tests.ops.flows import Flows, chain, group, job, request
 from tests.ops.test_queue_limits import configure
