@@ -19,10 +19,10 @@ const BAR = [
 const PAGES = {
   "": () => import("./overview.js"), jobs: () => import("./jobs.js"), job: () => import("./job.js"), queues: () => import("./queues.js"), queue: () => import("./queue.js"),
   scheduled: () => import("./scheduled.js"), dead: () => import("./dead.js"), workers: () => import("./workers.js"), worker: () => import("./worker.js"), cron: () => import("./cron.js"),
-  workflows: () => import("./workflows.js"), workflow: () => import("./workflow.js"), events: () => import("./events.js"), server: () => import("./server.js"), enqueue: () => import("./enqueue.js"), login: () => import("./login.js"),
+  workflows: () => import("./workflows.js"), workflow: () => import("./workflow.js"), events: () => import("./events.js"), server: () => import("./server.js"), enqueue: () => import("./enqueue.js"), login: () => import("./login.js"), actions: () => import("./actions.js"),
   limits: () => import("./limits.js"), schemas: () => import("./schemas.js"), tenants: () => import("./tenants.js"), pools: () => import("./pools.js"), webhooks: () => import("./webhooks.js"),
 };
-const PARENT = { job: "jobs", queue: "queues", worker: "workers", workflow: "workflows", limits: "server", schemas: "server", tenants: "server", pools: "server", webhooks: "server" };
+const PARENT = { job: "jobs", queue: "queues", worker: "workers", workflow: "workflows", limits: "server", schemas: "server", tenants: "server", pools: "server", webhooks: "server", actions: "server" };
 const THEMES = ["system", "light", "dark"];
 const STATE_WORDS = { connecting: "connecting", live: "live", polling: "every 5 s", reconnecting: "not connected", paused: "paused" };
 

@@ -4,6 +4,7 @@ import { get } from "./api.js";
 import { h } from "./dom.js";
 import { to } from "./router.js";
 import { Table } from "./table.js";
+import { isKnown } from "./who.js";
 
 // Each with the capability that a server must claim for it.
 const PAGES = [
@@ -15,7 +16,9 @@ const PAGES = [
 export function tabs(current) {
   const links = PAGES.map(([page, label]) => h("a", { href: to(page), "aria-current": page === current ? "page" : null }, label));
   get("manifest").then(({ capabilities }) => PAGES.forEach(([, , needs], at) => { links[at].hidden = needs !== null && capabilities !== undefined && !capabilities[needs]; }), () => {});
-  return h("nav", { class: "tabs", "aria-label": "About the server" }, links);
+  const log = h("a", { href: to("actions"), "aria-current": current === "actions" ? "page" : null, hidden: true }, "Actions");
+  isKnown().then((known) => { log.hidden = !known; });
+  return h("nav", { class: "tabs", "aria-label": "About the server" }, links, log);
 }
 
 /** Add a list to a page and keep it live; returns what reads it again. */

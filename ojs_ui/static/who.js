@@ -5,6 +5,8 @@ import { get } from "./api.js";
 
 const NEEDS = { enqueue: "producer, operator or admin", operate: "operator or admin", administer: "admin" };
 let me = null;
+let answered;
+const asked = new Promise((resolve) => { answered = resolve; });
 
 /** Ask the server who the reader is; null where it does not say. Refusals of who is not known are thrown. */
 export async function identify() {
@@ -13,8 +15,16 @@ export async function identify() {
   } catch (error) {
     me = null;
     if (error.status === 401) throw error;
+  } finally {
+    answered();
   }
   return me;
+}
+
+/** Say whether the server told who the reader is, and so has a log of what people did. */
+export async function isKnown() {
+  await asked;
+  return me !== null;
 }
 
 /** Say whether there is something that the reader may not do. */

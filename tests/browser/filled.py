@@ -125,6 +125,7 @@ class Filled:
             "tenants": "Tenants",
             "pools": "Pools",
             "webhooks": "Webhooks",
+            "actions": "Actions",
             "enqueue": "Enqueue a job",
             "nothing-here": "There is no such page",
         }

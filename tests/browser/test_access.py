@@ -110,6 +110,21 @@ async def test_a_viewer_is_told_what_needs_another_role(
     assert await filled.state(filled.dead) == "discarded"
 
 
+async def test_what_people_did_is_listed(node: Node, filled: Filled, browser: Browser) -> None:
+    async with signed_in(browser, node, "operator", f"job?id={filled.dead}") as page:
+        await page.get_by_role("button", name="Retry").click()
+        await expect(page.locator("h1")).to_contain_text("available")
+        await page.goto(f"{node.url}/ui/server")
+        await page.get_by_role("link", name="Actions").click()
+        await expect(page.locator("h1")).to_have_text("Actions")
+        row = page.locator("tbody tr", has_text="dashboard")
+        await expect(row).to_have_count(1)
+        await expect(row).to_contain_text(f"POST /ojs/v1/admin/jobs/{{id}}/retry{filled.dead}done")
+        await page.get_by_label("On what").fill("elsewhere")
+        await page.get_by_role("button", name="Filter").click()
+        await expect(page.locator(".empty")).to_contain_text("No action matches.")
+
+
 async def test_an_operator_changes_jobs_but_not_settings(
     node: Node, filled: Filled, browser: Browser
 ) -> None:
