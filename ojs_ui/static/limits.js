@@ -22,10 +22,10 @@ export function page(view) {
       { label: "Throttle", cell: (limit) => of(limit.throttle) ?? "–", kind: "nowrap p3" },
       { label: "Wait", cell: (limit) => count(limit.waiting_count), kind: "r" },
       { label: "Opens", cell: (limit) => limit.open ? "open" : ago(limit.held_until), kind: "nowrap p2" },
-      { label: "", cell: (limit) => h("div", { class: "actions" }, button("Override", () => override(limit, () => refresh())), limit.override && button("Restore", async () => {
+      { label: "", cell: (limit) => h("div", { class: "actions" }, button("Override", () => override(limit, () => refresh()), "small", "operate"), limit.override && button("Restore", async () => {
         await act(() => send("DELETE", `v1/rate-limits/${segment(limit.key)}`), `The limits of ${limit.key} count again.`);
         refresh();
-      })), kind: "" },
+      }, "small", "operate")), kind: "" },
     ],
   });
 }

@@ -29,7 +29,7 @@ export function page(view) {
         await act(() => send("DELETE", at(schema)), "Schema deleted.");
         await refresh();
         table.reveal();
-      })), kind: "" },
+      }, "small", "operate")), kind: "" },
     ],
   });
 }

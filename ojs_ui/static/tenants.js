@@ -19,7 +19,7 @@ export function page(view) {
     columns: [
       { label: "Tenant", cell: (tenant) => h("a", { href: to("jobs", { tenant: tenant.tenant_id }) }, h("b", null, tenant.tenant_id)), kind: "" },
       ...LIMITS.map(([name, label], at) => ({ label, cell: (tenant) => tenant.limits[name] === null ? "any" : number(tenant.limits[name]), kind: at ? "r p2" : "r" })),
-      { label: "", cell: (tenant) => h("div", { class: "actions" }, button("Limits", () => limit(tenant, () => refresh()))), kind: "" },
+      { label: "", cell: (tenant) => h("div", { class: "actions" }, button("Limits", () => limit(tenant, () => refresh()), "small", "administer")), kind: "" },
     ],
   });
 }

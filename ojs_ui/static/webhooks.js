@@ -15,7 +15,7 @@ const close = (done) => h("div", { class: "actions" }, h("button", { type: "butt
 
 export function page(view) {
   const status = view.query.get("status");
-  view.head("Webhooks", button("Add a webhook", () => add(() => hooks.refresh()), ""));
+  view.head("Webhooks", button("Add a webhook", () => add(() => hooks.refresh()), "", "operate"));
   view.add(tabs("webhooks"));
   const hooks = listing(view, {
     title: "Subscriptions", path: AT, items: (answer) => answer.items, key: (hook) => hook.id, rowClass: (hook) => !hook.active && "held", on: (event) => event === "tick" || event.startsWith("webhook."),
@@ -41,7 +41,7 @@ export function page(view) {
       { label: "", cell: (delivery) => h("div", { class: "actions" }, button("Show", () => show(delivery)), delivery.status !== "pending" && button("Send again", async () => {
         await act(() => send("POST", `v1/webhooks/deliveries/${segment(delivery.id)}/retry`, {}), "It is sent again.");
         sent.refresh();
-      })), kind: "" },
+      }, "small", "operate")), kind: "" },
     ],
   });
 }
@@ -52,13 +52,13 @@ function verbs(hook, changed) {
     button("Test", async () => {
       const found = await act(() => send("POST", `${at}/test`, {}));
       if (found) await dialog("Test", (done) => h("div", null, viewer(found, "Answer"), close(done)));
-    }),
-    button(hook.active ? "Pause" : "Resume", async () => { await act(() => send("PATCH", at, { active: !hook.active }), hook.active ? "Nothing is sent there until it is resumed." : "Events are sent there again."); changed(); }),
+    }, "small", "operate"),
+    button(hook.active ? "Pause" : "Resume", async () => { await act(() => send("PATCH", at, { active: !hook.active }), hook.active ? "Nothing is sent there until it is resumed." : "Events are sent there again."); changed(); }, "small", "operate"),
     button("Delete", async () => {
       if (!await confirm({ title: "Delete this webhook?", text: h("p", null, h("code", null, hook.url), " is told of nothing any more."), verb: "Delete" })) return;
       await act(() => send("DELETE", at), "Webhook deleted.");
       changed();
-    }),
+    }, "small", "operate"),
   ];
 }
 

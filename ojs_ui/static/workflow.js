@@ -24,7 +24,7 @@ export function page(view) {
     const retry = button("Retry what failed", async () => {
       await act(() => send("POST", `v1/workflows/${segment(id)}/retry`, {}), "The workflow goes on where it failed.");
       refresh();
-    }, "primary");
+    }, "primary", "enqueue");
     actions.replaceChildren(...(workflow.state === "failed" ? [retry] : []), ...(workflow.state === "running" ? [button("Cancel", async () => {
       if (!await confirm({ title: "Cancel this workflow?", text: h("p", null, "Steps that have not begun do not run. What a worker holds may finish."), verb: "Cancel the workflow" })) return;
       await act(() => send("DELETE", `v1/workflows/${segment(id)}`), "Workflow cancelled.");
