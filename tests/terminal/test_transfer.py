@@ -14,7 +14,7 @@ import pytest
 from ojs_cli.commands import export
 from ojs_cli.failures import INTERRUPTED, MISUSED, OK, PART_DONE, REFUSED
 from ojs_cli.transfer import place as places
-from tests.http.waiting import until
+from tests.e2e.node import until
 from tests.terminal.conftest import Call, Ojs
 
 importing: Any = import_module("ojs_cli.commands.import")
@@ -150,25 +150,36 @@ def test_files_that_are_not_there(ojs: Ojs, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+# Small chunks, so that the program is in the middle for long enough to be killed there.
+SLOWLY = """
+import sys
+from importlib import import_module
+from ojs_cli.cli import main
+import_module("ojs_cli.commands.import").CHUNK = 20
+sys.exit(main())
+"""
+
+
 async def test_a_killed_import_is_gone_on_with(
-    ojs: Ojs, call: Call, server_url: str, tmp_path: Path
+    ojs: Ojs, call: Call, server_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "jobs.ndjson"
-    file.write_text("".join(f'{{"type": "t", "args": [{one}]}}\n' for one in range(12_000)))
+    file.write_text("".join(f'{{"type": "t", "args": [{one}]}}\n' for one in range(5000)))
     beside = places.beside(file, "importing")
-    words = [sys.executable, "-m", "ojs_cli", "import", str(file), "--url", server_url]
+    words = [sys.executable, "-c", SLOWLY, "import", str(file), "--url", server_url]
     process = await asyncio.create_subprocess_exec(*words, stderr=asyncio.subprocess.DEVNULL)
 
-    def has_begun() -> bool:
+    async def has_begun() -> bool:
         place = places.read(beside)
         return process.returncode is not None or (place is not None and place.jobs > 0)
 
-    await until(has_begun)
+    await until(has_begun, within_s=60)
     process.send_signal(signal.SIGKILL)
     await process.wait()
     left = places.read(beside)
     assert left is not None
-    assert 0 < left.jobs < 12_000
+    assert 0 < left.jobs < 5000
+    monkeypatch.setattr(importing, "CHUNK", 20)
     assert ojs("import", str(file)).code == OK
     queue = call("GET", "/queues/default/stats")["queue"]
-    assert queue["available"] == 12_000
+    assert queue["available"] == 5000
