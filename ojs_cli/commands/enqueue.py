@@ -27,7 +27,7 @@ Json = dict[str, Any]
 @click.option("--in", "delay", metavar="DURATION", help="not before, such as 5m")
 @click.option("--at", metavar="TIMESTAMP", help="not before this moment")
 @click.option("--retry", type=click.IntRange(min=0), metavar="N", help="attempts in all")
-@click.option("--unique", is_flag=True, help="unless the same job is there")
+@click.option("--unique", is_flag=True, help="where the same job is there, answer that one")
 @click.option("--id", "job_id", metavar="UUID", help="its id; sent again it is the same job")
 @click.option("--wait", is_flag=True, help="follow it; 3 where it does not complete")
 @click.option("--dry-run", is_flag=True, help="print the request, and send nothing")
