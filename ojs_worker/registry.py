@@ -60,6 +60,11 @@ class Handler(Generic[P, R]):
         return self.target(*args, **kwargs)
 
     @property
+    def defaults(self) -> Options:
+        """The options of its enqueues."""
+        return self._options
+
+    @property
     def queue(self) -> str | None:
         """The queue of its enqueues, where it names one."""
         return self._options.get("queue")

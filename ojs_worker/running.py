@@ -3,10 +3,11 @@
 import asyncio
 import logging
 import signal
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, Self
 
 from ojs_wire.values import format_timestamp
+from ojs_worker.aside import Aside
 from ojs_worker.beats import Beats
 from ojs_worker.certainty import Bounds
 from ojs_worker.codec import Codec
@@ -53,6 +54,7 @@ class Running:
         worker_id: str | None = None,
         fetches: bool = True,
         owns_transport: bool = False,
+        prepare: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self.config = config
         self.environment = environment
@@ -97,7 +99,9 @@ class Running:
             extends=config.auto_extend,
         )
         self.waker = StreamWaker(transport, config.queues, types, manifest.offers, environment)
-        self._following: asyncio.Task[None] | None = None
+        # What is done beside once the server knows this worker.
+        self._prepare = prepare
+        self._aside = Aside()
         self.fetcher = Fetcher(
             transport,
             self.id,
@@ -146,7 +150,9 @@ class Running:
         )
         self.engine.start(self._beats, self.feed if self._fetches else None)
         if config.wake == "stream" and self._fetches:
-            self._following = self._loop.create_task(self._follow())
+            self._aside.begin(self._introduced(self.waker.run))
+        if self._prepare is not None and self._fetches:
+            self._aside.begin(self._introduced(self._prepare))
         return self
 
     async def come_back(self) -> None:
@@ -199,14 +205,12 @@ class Running:
         else:
             self.engine.hear(_WORDS[sig.name])
 
-    async def _follow(self) -> None:
+    async def _introduced(self, prepare: Callable[[], Awaitable[None]]) -> None:
         await self.introduced.wait()
-        await self.waker.run()
+        await prepare()
 
     async def _close(self) -> None:
-        if self._following is not None:
-            self._following.cancel()
-            await asyncio.gather(self._following, return_exceptions=True)
+        await self._aside.close()
         await self.engine.close()
         await self._settler.close()
         if self._owned is not None:

@@ -5,14 +5,16 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Self, Unpack
+from typing import Any, Self, TypeVar, Unpack
 
 import msgspec
 
 from ojs_worker.access import Auth
+from ojs_worker.backoff import Patience
 from ojs_worker.blocking import BlockingManual, ThreadWorker
 from ojs_worker.client.asynchronous import Client, Now
 from ojs_worker.client.blocking import BlockingClient
+from ojs_worker.client.calls import Overlap
 from ojs_worker.client.options import Options
 from ojs_worker.client.requests import JobRequest
 from ojs_worker.codec import Codec
@@ -22,14 +24,16 @@ from ojs_worker.environment import Environment, machine
 from ojs_worker.job import Job
 from ojs_worker.manual import Manual
 from ojs_worker.middleware import Chain, EnqueueLayer, ProcessLayer, as_process_layer
-from ojs_worker.registry import JobDecorator, Registry, Runs
+from ojs_worker.registry import Handler, JobDecorator, Registry, Runs
 from ojs_worker.router import Router, routers_of
 from ojs_worker.running import Running
+from ojs_worker.schedule import CronEntry, name_of, register
 from ojs_worker.settings import check, load
 from ojs_worker.signals import SignalBox
 from ojs_worker.tls import tls_of
 from ojs_worker.transport import BlockingTransport, Reply, Request, Transport
 
+H = TypeVar("H")
 log = logging.getLogger("ojs.worker")
 
 
@@ -71,6 +75,7 @@ class Worker:
         self._blocking_client: BlockingClient | None = None
         self._running: Running | None = None
         self.middleware: Chain[ProcessLayer] = Chain()
+        self._crons: list[CronEntry] = []
         self._sender = _Sender(self)
         self.registry = Registry(self._sender)
 
@@ -88,6 +93,31 @@ class Worker:
             return self.registry.add(type, target, run_in, options)
 
         return register
+
+    def cron(
+        self,
+        expression: str,
+        *,
+        name: str | None = None,
+        tz: str | None = None,
+        overlap: Overlap | None = None,
+        **arguments: Any,
+    ) -> Callable[[H], H]:
+        """Have a handler run by the clock, with these arguments; stands above `job`.
+
+        The entry is registered when the worker starts, or replaces the one of its name, which is
+        the job type where none is given.
+        """
+
+        def scheduled(handler: H) -> H:
+            if not isinstance(handler, Handler):
+                raise TypeError("`cron` stands above `job`, which makes the handler")
+            named = name or name_of(handler.type)
+            handler.binding.pack((), arguments)
+            self._crons.append(CronEntry(named, expression, handler, arguments, tz, overlap))
+            return handler
+
+        return scheduled
 
     def include(self, *routers: Router) -> None:
         """Run the handlers of routers as well."""
@@ -185,6 +215,7 @@ class Worker:
             worker_id=self._id,
             fetches=fetches,
             owns_transport=self._transport is None,
+            prepare=self._register_crons if self._crons else None,
         )
 
     async def __aenter__(self) -> Self:
@@ -234,6 +265,10 @@ class Worker:
     def in_thread(self) -> ThreadWorker:
         """Run in a thread beside a program without an event loop: `with worker.in_thread()`."""
         return ThreadWorker(self.life)
+
+    async def _register_crons(self) -> None:
+        patience = Patience("register the cron entries", self._environment.dice)
+        await register(self._crons, self.client, patience)
 
     def _way(self, config: Config) -> Transport:
         if self._transport is not None:

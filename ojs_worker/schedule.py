@@ -1,0 +1,56 @@
+"""Cron entries that stand beside their handlers, and are registered when a worker starts."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from ojs_worker.backoff import Patience
+from ojs_worker.client.asynchronous import Client
+from ojs_worker.client.calls import Overlap
+from ojs_worker.errors import Refused, Unreachable
+from ojs_worker.registry import Handler
+
+log = logging.getLogger("ojs.worker")
+
+
+class CronEntry(msgspec.Struct, frozen=True):
+    """When a handler runs by the clock, and with which arguments."""
+
+    name: str
+    expression: str
+    handler: Handler[..., Any]
+    arguments: Mapping[str, Any] = {}
+    timezone: str | None = None
+    overlap: Overlap | None = None
+
+
+def name_of(job_type: str) -> str:
+    """Make a cron entry's name of a job type."""
+    return job_type.replace("_", "-")
+
+
+async def register(entries: Sequence[CronEntry], client: Client, patience: Patience) -> None:
+    """Register entries, or replace those of their names, as soon as the server is there. One that
+    is refused is told, and the worker works without it."""
+    for entry in entries:
+        handler = entry.handler
+
+        async def put(entry: CronEntry = entry, handler: Handler[..., Any] = handler) -> None:
+            await client.put_cron(
+                entry.name,
+                entry.expression,
+                handler.type,
+                handler.binding.pack((), entry.arguments),
+                timezone=entry.timezone,
+                overlap=entry.overlap,
+                **handler.defaults,
+            )
+
+        try:
+            await patience.keep_on(put, (Unreachable,))
+        except Refused as refused:
+            log.error("the cron entry %s is refused: %s", entry.name, refused)
+        else:
+            log.info("the cron entry %s is registered", entry.name)

@@ -1,0 +1,71 @@
+"""Cron entries beside their handlers."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from ojs_server.app import Application, Server
+from ojs_worker import Worker
+from ojs_worker.testing import AsgiTransport
+from tests.http.conftest import Serve
+from tests.worker.conftest import Start
+from tests.worker.scripted import MemoryTransport, ScriptedServer
+
+CRON = "/ojs/v1/cron"
+
+
+@pytest.fixture
+async def server(serve: Serve) -> AsyncIterator[Server]:
+    async with serve() as running:
+        yield running
+
+
+async def test_entries_are_registered_when_the_worker_starts(server: Server) -> None:
+    worker = Worker(transport=AsgiTransport(Application(server)))
+    ran: asyncio.Queue[int] = asyncio.Queue()
+
+    @worker.cron("0 3 * * *", tz="Europe/Berlin", keep_days=30)
+    @worker.job("rows.prune_old", queue="slow")
+    async def prune(keep_days: int) -> None:
+        ran.put_nowait(keep_days)
+
+    found: list[dict[str, Any]] = []
+    for _ in range(2):  # started again, there is still one entry
+        async with worker, asyncio.timeout(20):
+            while not (found := await worker.client.list_crons()):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            await worker.client.trigger_cron("rows.prune-old")
+            assert await ran.get() == 30
+    (entry,) = found
+    assert (entry["name"], entry["cron"]) == ("rows.prune-old", "0 3 * * *")
+    assert entry["timezone"] == "Europe/Berlin"
+
+
+async def test_an_entry_that_is_refused_stops_no_worker(
+    scripted: ScriptedServer, start: Start, caplog: pytest.LogCaptureFixture
+) -> None:
+    worker = Worker(transport=MemoryTransport(scripted))
+    answers: list[Any] = [
+        None,
+        (422, {"error": {"message": "no such day"}}),
+        (201, {"cron_job": {"name": "second"}}),
+    ]
+    scripted.answers[CRON] = lambda body: answers.pop(0)
+    job = worker.job("a.b")(lambda: None)
+    worker.cron("0 0 32 * *", name="first")(job)
+    worker.cron("0 0 1 * *", name="second")(job)
+    async with start(worker):
+        await scripted.until(lambda: not answers)
+    named = [call.body["name"] for call in scripted.of(CRON)]
+    assert named == ["first", "first", "second"]
+    assert "the cron entry first is refused: no such day" in caplog.text
+
+
+def test_wrong_entries_are_told_where_they_are_written() -> None:
+    worker = Worker()
+    with pytest.raises(TypeError, match="`cron` stands above `job`"):
+        worker.cron("* * * * *")(lambda: None)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'days'"):
+        worker.cron("* * * * *", days=3)(worker.job("a.b")(lambda: None))
