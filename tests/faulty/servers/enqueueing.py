@@ -141,7 +141,7 @@ def metadata_is_dropped() -> None:
 @fault("OJS-ENQ-011")
 def nobody_waits_for_activation() -> None:
     """`pending` is ignored."""
-    asked(JOBS, lambda body, _: body.pop("pending", None))
+    asked(JOBS, lambda body, _: body.get("options", {}).pop("pending", None))
 
 
 @fault("OJS-ENQ-014")
