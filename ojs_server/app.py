@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from ojs_server import job_log
 from ojs_server.domain.attempts import Attempts
-from ojs_server.domain.happened import Happened
+from ojs_server.domain.event_buffer import EventBuffer
 from ojs_server.environment import Environment, machine
 from ojs_server.http import sockets, statistics
 from ojs_server.http.body_budget import BodyBudget
@@ -98,7 +98,7 @@ class Server:
             self.engine.wakeups.wake(queues)
             self.engine.rooms.wake(queues)
 
-    def _happened(self, events: Happened) -> None:
+    def _happened(self, events: EventBuffer) -> None:
         """A commit of this node has made something happen."""
         counts = events.counts()
         self._metrics.jobs.observe(events, counts)

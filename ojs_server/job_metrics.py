@@ -6,7 +6,7 @@ from typing import Final, Generic, TypeVar
 import msgspec
 from prometheus_client import CollectorRegistry
 
-from ojs_server.domain.happened import Happened, Labels
+from ojs_server.domain.event_buffer import EventBuffer, Labels
 from ojs_server.domain.job import Event
 from ojs_server.tallies import Tally, Times
 
@@ -126,7 +126,7 @@ class JobMetrics:
         self._of_pools = Bounded((OTHER, OTHER))
         self._tenants = Bounded(OTHERS)
 
-    def observe(self, events: Happened, counts: Mapping[Labels, int]) -> None:
+    def observe(self, events: EventBuffer, counts: Mapping[Labels, int]) -> None:
         """Count the events of a commit."""
         for (kind, queue, job_type, tenant), count in counts.items():
             if kind in self._counters:

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from ojs_server.domain.beside import Checkpoint, Progress
 from ojs_server.domain.cron_entry import CronEntry, definition_of
 from ojs_server.domain.delivery import Delivery
+from ojs_server.domain.event_buffer import AlikeEvents
 from ojs_server.domain.faults import Fault
-from ojs_server.domain.happened import AlikeEvents
 from ojs_server.domain.job import Event, Job, Lease, State
 from ojs_server.domain.tenant import apart, unscoped
 from ojs_server.domain.webhook import Webhook

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from ojs_server.domain.errors import Unavailable
-from ojs_server.domain.happened import Happened
+from ojs_server.domain.event_buffer import EventBuffer
 from ojs_server.domain.turns import Rota
 from ojs_server.environment import Chance
 from ojs_server.ops.acting import note_actions
@@ -67,7 +67,7 @@ class Committed(msgspec.Struct, frozen=True):
     # How far the event log reaches now; 0 where nothing was added.
     logged: int = 0
     rooms: dict[str, int] = {}
-    events: Happened = msgspec.field(default_factory=Happened)
+    events: EventBuffer = msgspec.field(default_factory=EventBuffer)
     doubt: OutcomeUnknown | None = None
     # The store was asked what had become of it.
     asked: bool = False
@@ -241,7 +241,7 @@ def _merged(parts: Sequence[Committed]) -> Committed:
         in_vain=[reason for part in parts for reason in part.in_vain],
         logged=logged,
         rooms=rooms,
-        events=Happened(event for part in parts for event in part.events),
+        events=EventBuffer(event for part in parts for event in part.events),
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from ojs_server.domain.happened import Happened
+from ojs_server.domain.event_buffer import EventBuffer
 from ojs_server.domain.turns import Rota
 from ojs_server.environment import Environment
 from ojs_server.ops import batch
@@ -62,7 +62,7 @@ class Engine:
         self.signs = Signs()
         self.on_due: Callable[[int], None] = lambda moment: None
         # What a commit of this node has made happen.
-        self.on_events: Callable[[Happened], None] = lambda events: None
+        self.on_events: Callable[[EventBuffer], None] = lambda events: None
         # The event log has grown by a commit of this node.
         self.on_logged: Callable[[], None] = lambda: None
         self._reading = threads.executor(READERS, "ojs-reader")

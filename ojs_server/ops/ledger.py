@@ -8,7 +8,7 @@ from typing import Final, Protocol
 from msgspec.structs import replace
 
 from ojs_server.domain.dead_letter import marks_of
-from ojs_server.domain.happened import Happened
+from ojs_server.domain.event_buffer import EventBuffer
 from ojs_server.domain.job import TERMINAL, WAITING, Change, Event, Job, State, StoredJob
 from ojs_server.domain.retention import Retention
 from ojs_server.domain.siblings import Siblings
@@ -74,7 +74,7 @@ class Ledger:
         self._ended_members: list[tuple[str, Change]] = []
         # The place of the last event, once they are written.
         self.logged = 0
-        self.events = Happened()
+        self.events = EventBuffer()
         self._counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
         # Room that producers may wait for, by queue.
         self.rooms: Counter[str] = Counter()
@@ -163,7 +163,7 @@ class Ledger:
         """Take back jobs that this same transaction added, as if they had never been."""
         self.remove([self._own(job) for job in jobs])
         gone = {job.id for job in jobs}
-        self.events = Happened(event for event in self.events if event.subject not in gone)
+        self.events = EventBuffer(event for event in self.events if event.subject not in gone)
 
     def handed_out(self, jobs: Iterable[Job]) -> None:
         """Count jobs that the store itself took out of their queues (the claim)."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Final
 
-from ojs_server.domain.happened import AlikeEvents, Happened
+from ojs_server.domain.event_buffer import AlikeEvents, EventBuffer
 from ojs_server.domain.job import Event
 from ojs_server.store.event_log import read_page
 from ojs_server.store.records import POSITION_BITS, EventFilter, EventPage, EventTally, LogSpan
@@ -16,7 +16,7 @@ _END: Final = 2**63 - 1
 _COLUMNS: Final = ("pos", "at", "type", "subject", "queue", "job_type", "data")
 
 
-Events = Happened | Sequence[Event]
+Events = EventBuffer | Sequence[Event]
 
 
 class EventWrites(StatisticsWrites):
@@ -36,7 +36,7 @@ class EventWrites(StatisticsWrites):
     def event_columns(self, events: Events) -> dict[str, Values]:
         """Events, of which there are some, as they are bound, each at the next position."""
         count = len(events)
-        runs = events.runs if isinstance(events, Happened) else (events,)
+        runs = events.runs if isinstance(events, EventBuffer) else (events,)
         told = [_columns_of(run) for run in runs]
         joined = (
             told[0]

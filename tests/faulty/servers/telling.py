@@ -8,7 +8,7 @@ import msgspec
 from ojs_server import job_metrics
 from ojs_server.domain import progress, validate
 from ojs_server.domain.errors import InvalidRequest
-from ojs_server.domain.happened import Happened
+from ojs_server.domain.event_buffer import EventBuffer
 from ojs_server.http import (
     admin_lists,
     dialects,
@@ -95,7 +95,7 @@ def _silent(kinds: str) -> None:
 
     def make(flush: Callable[..., Any]) -> Callable[..., Any]:
         def without(self: Any) -> None:
-            self.events = Happened(e for e in self.events if not e.type.startswith(kinds))
+            self.events = EventBuffer(e for e in self.events if not e.type.startswith(kinds))
             flush(self)
 
         return without

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ojs_server.domain.happened import AlikeEvents, Happened
+from ojs_server.domain.event_buffer import AlikeEvents, EventBuffer
 from ojs_server.domain.job import Event
 from ojs_server.store import event_log
 from ojs_server.store.base import Store
@@ -43,7 +43,7 @@ def test_events_that_are_alike_come_back_among_others(store: Store) -> None:
     alike = AlikeEvents(an_event(subject=""), ids)
     bare = Event("worker.started", "w1", None, None, b"{}")
     for parts in ([alike], [[bare, bare], alike, [bare], alike[:1]], [[bare]]):
-        happened = Happened()
+        happened = EventBuffer()
         for part in parts:
             happened.add(part)
         with store.transaction() as tx:

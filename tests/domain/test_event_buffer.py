@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ojs_server.domain.happened import AlikeEvents, Happened
+from ojs_server.domain.event_buffer import AlikeEvents, EventBuffer
 from ojs_server.domain.job import Event
 
 kinds = st.sampled_from(["job.enqueued", "job.started", "worker.quiet"])
@@ -18,7 +18,7 @@ runs = st.lists(
 def test_events_come_out_as_they_came_in(
     given_runs: list[tuple[str, int, bool, str | None]], kind: str
 ) -> None:
-    happened = Happened()
+    happened = EventBuffer()
     told: list[Event] = []
     for name, count, together, tenant in given_runs:
         like = Event(name, "", "q", "t", name.encode(), tenant=tenant)
@@ -29,7 +29,7 @@ def test_events_come_out_as_they_came_in(
     assert list(happened) == told
     assert len(happened) == len(told)
     assert bool(happened) == bool(told)
-    assert [list(run) for run in Happened(happened).runs] == ([told] if told else [])
+    assert [list(run) for run in EventBuffer(happened).runs] == ([told] if told else [])
     assert list(happened.of({kind})) == [one for one in told if one.type == kind]
     labels = Counter((one.type, one.queue, one.job_type, one.tenant) for one in told)
     assert +happened.counts() == labels
@@ -37,7 +37,7 @@ def test_events_come_out_as_they_came_in(
 
 def test_what_is_added_later_does_not_change_what_it_came_from() -> None:
     first = [Event("job.started", "a", None, None, b"")]
-    happened = Happened(first)
+    happened = EventBuffer(first)
     happened.add(first)
     assert len(happened) == 2
     assert len(first) == 1

@@ -31,7 +31,7 @@ class AlikeEvents(Sequence[Event]):
         return replace(self.like, subject=self.subjects[place])
 
 
-class Happened:
+class EventBuffer:
     """Events one after the other, in runs of which each is a list or of events that are alike."""
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
