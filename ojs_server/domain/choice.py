@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from ojs_server.domain.tenant import DEFAULT, Tenant, scoped
-from ojs_server.domain.turns import Rota
+from ojs_server.domain.weighted_fair import Schedulers
 
 _PLAIN: Final = Tenant()
 
@@ -43,8 +43,8 @@ class InOrder:
 class _Shelf:
     """The waiting jobs of one queue by priority and tenant."""
 
-    def __init__(self, queue: str, tenants: Mapping[str, Tenant], rota: Rota) -> None:
-        self._turns = rota.of(f"tenants:{queue}")
+    def __init__(self, queue: str, tenants: Mapping[str, Tenant], schedulers: Schedulers) -> None:
+        self._scheduler = schedulers.of(f"tenants:{queue}")
         self._tenants = tenants
         self._weights = {name: one.fairness_weight for name, one in tenants.items()}
         self._levels: defaultdict[int, defaultdict[str, deque[Candidate]]] = defaultdict(
@@ -65,7 +65,7 @@ class _Shelf:
                 name for name, own in jobs.items() if own and rooms.get(scoped(name, ""), 1) > 0
             ]
             if wanting:
-                return jobs[self._turns.take(wanting, self._weights)].popleft()
+                return jobs[self._scheduler.take(wanting, self._weights)].popleft()
         return None
 
 
@@ -77,7 +77,7 @@ def choose(
     order: QueueOrder,
     tenants: Mapping[str, Tenant],
     rooms: MutableMapping[str, int],
-    rota: Rota,
+    schedulers: Schedulers,
 ) -> list[Candidate]:
     """Up to `limit` jobs, in the order in which they are handed out.
 
@@ -85,7 +85,7 @@ def choose(
     """
     candidates = set(candidates)
     there = {one.queue for one in candidates}
-    shelves = {queue: _Shelf(queue, tenants, rota) for queue in queues if queue in there}
+    shelves = {queue: _Shelf(queue, tenants, schedulers) for queue in queues if queue in there}
     for candidate in sorted(candidates, key=lambda one: (-one.priority, one.seq)):
         shelves[candidate.queue].put(candidate)
     chosen: list[Candidate] = []

@@ -9,7 +9,7 @@ from ojs_server.domain.errors import invalid
 from ojs_server.domain.fields import flag, object_of, parse_queue
 from ojs_server.domain.naming import nearest, refuse_unknown
 from ojs_server.domain.rate_limit import parse_count
-from ojs_server.domain.turns import Patience, Turns
+from ojs_server.domain.weighted_fair import FairScheduler, StarvationGuard
 from ojs_wire.values import format_duration, kind_of, parse_duration
 
 STRATEGIES: Final = ("strict", "round-robin", "weighted", "least-loaded")
@@ -132,15 +132,15 @@ class PoolOrder:
     def __init__(
         self,
         pool: Pool,
-        turns: Turns,
-        patience: Patience,
+        scheduler: FairScheduler,
+        guard: StarvationGuard,
         active: Mapping[str, int],
         now: int,
         starved: Callable[[str], None] = lambda queue: None,
     ) -> None:
         self._pool = pool
-        self._turns = turns
-        self._patience = patience
+        self._scheduler = scheduler
+        self._guard = guard
         self._active = dict(active)
         self._now = now
         self._starved = starved
@@ -149,7 +149,7 @@ class PoolOrder:
         """One of those that have something, in the order in which they were wanted."""
         queue = self._overdue(queues) or self._regular(queues)
         self._active[queue] = self._active.get(queue, 0) + 1
-        self._patience.served(queue, self._now)
+        self._guard.served(queue, self._now)
         return queue
 
     def _overdue(self, queues: Sequence[str]) -> str | None:
@@ -157,7 +157,7 @@ class PoolOrder:
         if rule is None:
             return None
         turns = round(1 / rule.least_share)
-        queue = self._patience.overdue(queues, self._now, rule.rotation_ms, turns)
+        queue = self._guard.overdue(queues, self._now, rule.rotation_ms, turns)
         if queue is not None:
             self._starved(queue)
         return queue
@@ -169,9 +169,9 @@ class PoolOrder:
             case "least-loaded":
                 return min(queues, key=lambda queue: self._active.get(queue, 0))
             case "weighted":
-                return self._turns.take(queues, self._pool.weights)
+                return self._scheduler.take(queues, self._pool.weights)
             case _:
-                return self._turns.take(queues, {})
+                return self._scheduler.take(queues, {})
 
 
 def _starving(value: object) -> Starving | None:

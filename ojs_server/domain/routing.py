@@ -11,9 +11,9 @@ from ojs_server.domain.fields import object_of
 from ojs_server.domain.naming import refuse_unknown
 from ojs_server.domain.pool import MAX_WEIGHT
 from ojs_server.domain.rate_limit import parse_count
-from ojs_server.domain.turns import Rota
 from ojs_server.domain.validate import Draft
 from ojs_server.domain.version import parse_version
+from ojs_server.domain.weighted_fair import Schedulers
 from ojs_wire.codec import decode, encode
 from ojs_wire.values import kind_of
 
@@ -73,13 +73,13 @@ def _share(field: str, given: object) -> Share:
     return Share(version if isinstance(version, str) else int(version), weight)
 
 
-def routed(routings: Routings, rota: Rota, draft: Draft) -> Draft:
+def routed(routings: Routings, schedulers: Schedulers, draft: Draft) -> Draft:
     """Return the draft with the version that is next by the shares, if it names none."""
     routing = routings.get(draft.type)
     if routing is None or draft.shape.version is not None:
         return draft
     shares = {str(place): rule.weight for place, rule in enumerate(routing.rules)}
-    place = rota.of(f"version:{draft.type}").take(shares, shares)
+    place = schedulers.of(f"version:{draft.type}").take(shares, shares)
     written = routing.rules[int(place)].version
     version = parse_version("version", written)
     spec = encode({**decode(draft.shape.spec), "version": written, ROUTED: True})

@@ -10,7 +10,7 @@ import msgspec
 
 from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.event_buffer import EventBuffer
-from ojs_server.domain.turns import Rota
+from ojs_server.domain.weighted_fair import Schedulers
 from ojs_server.environment import Chance
 from ojs_server.ops.acting import note_actions
 from ojs_server.ops.availability import refusal, unavailable
@@ -120,7 +120,7 @@ def apply(
     ops: Sequence[AnyOperation],
     tries: int = TRIES,
     *,
-    rota: Rota | None = None,
+    schedulers: Schedulers | None = None,
     begun: Begun | None = None,
     patient: bool = True,
 ) -> Committed:
@@ -133,15 +133,17 @@ def apply(
     nothing to try by itself. Who is not `patient` waits for a lock but for a moment: where that was
     in vain it is StoreBusy, or `Held` for an operation by itself.
     """
-    rota = rota or Rota()
+    schedulers = schedulers or Schedulers()
     try:
-        carried_out = begun or begin(store, rules, luck, ops, rota, patient=patient)
+        carried_out = begun or begin(store, rules, luck, ops, schedulers, patient=patient)
         return _whole(ops, carried_out.commit())
     except StaleWrite as error:
         # Another node was faster; what was decided on is to be looked at again.
         if len(ops) == 1:
             if tries > 1:
-                return apply(store, rules, luck, ops, tries - 1, rota=rota, patient=patient)
+                return apply(
+                    store, rules, luck, ops, tries - 1, schedulers=schedulers, patient=patient
+                )
             return Committed([refusal(error)])
     except StoreUnavailable as error:
         busy = isinstance(error, StoreBusy)
@@ -157,7 +159,7 @@ def apply(
         if len(ops) == 1 and ops == _parts(ops):
             return Committed([error])
     smaller = _parts(ops) if len(ops) == 1 else ops
-    done = one_by_one(store, rules, luck, smaller, rota, patient=patient)
+    done = one_by_one(store, rules, luck, smaller, schedulers, patient=patient)
     return done if smaller is ops else _whole(ops, done)
 
 
@@ -166,7 +168,7 @@ def one_by_one(
     rules: Rules,
     luck: Chance,
     ops: Sequence[AnyOperation],
-    rota: Rota,
+    schedulers: Schedulers,
     *,
     patient: bool = True,
 ) -> Committed:
@@ -180,7 +182,7 @@ def one_by_one(
                 _refused([op], StoreUnavailable("the heartbeat of a worker was not stored"))
             )
             continue
-        part = apply(store, rules, luck, [op], rota=rota, patient=patient).settled()
+        part = apply(store, rules, luck, [op], schedulers=schedulers, patient=patient).settled()
         if part.asked:
             part = msgspec.structs.replace(part, unheard=_hears([op]))
         done.append(part)
@@ -250,7 +252,7 @@ def begin(
     rules: Rules,
     luck: Chance,
     whole: Sequence[AnyOperation],
-    rota: Rota,
+    schedulers: Schedulers,
     *,
     patient: bool = True,
 ) -> Begun:
@@ -265,7 +267,7 @@ def begin(
     foreseen = None if locks is None else foresee(ops, locks)
     with ExitStack() as stack:
         tx = stack.enter_context(store.transaction(foreseen, patient=patient))
-        work = Work(tx, rules, luck, rota)
+        work = Work(tx, rules, luck, schedulers)
         if locks is not None and any(op.settings for op in ops):
             tx.lock_settings()
         if len(ops) == 1 or (len(stages) == 1 and handler_of(ops[0].stage).at_once):

@@ -14,7 +14,7 @@ import msgspec
 from ojs_server.domain.birth import rate_key_of
 from ojs_server.domain.rate_limit import OF_QUEUE
 from ojs_server.domain.tenant import DEFAULT, OF_TENANT
-from ojs_server.domain.turns import Rota
+from ojs_server.domain.weighted_fair import Schedulers
 from ojs_server.environment import Environment
 from ojs_server.ops.batch import Committed, Held, apply, one_by_one
 from ojs_server.ops.claim import Claim
@@ -39,12 +39,12 @@ class Contention:
         store: Store,
         rules: Rules,
         environment: Environment,
-        rota: Rota | None = None,
+        schedulers: Schedulers | None = None,
     ) -> None:
         self._store = store
         self._rules = rules
         self._luck = environment.chance
-        self._rota = rota or Rota()
+        self._schedulers = schedulers or Schedulers()
         self._stopwatch = environment.monotonic
         self._suspects_until = 0.0
 
@@ -56,12 +56,21 @@ class Contention:
 
     def _committed(self, ops: Sequence[AnyOperation]) -> Committed:
         try:
-            done = apply(self._store, self._rules, self._luck, ops, rota=self._rota, patient=False)
+            done = apply(
+                self._store,
+                self._rules,
+                self._luck,
+                ops,
+                schedulers=self._schedulers,
+                patient=False,
+            )
         except StoreBusy as error:
             self._suspect()
             if held_up := self._held_up(ops):
                 return self._around(held_up, ops, str(error))
-            return one_by_one(self._store, self._rules, self._luck, ops, self._rota, patient=False)
+            return one_by_one(
+                self._store, self._rules, self._luck, ops, self._schedulers, patient=False
+            )
         if done.in_vain:
             self._suspect()
         return done

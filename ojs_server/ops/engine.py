@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from ojs_server.domain.event_buffer import EventBuffer
-from ojs_server.domain.turns import Rota
+from ojs_server.domain.weighted_fair import Schedulers
 from ojs_server.environment import Environment
 from ojs_server.ops import batch
 from ojs_server.ops.acting import ACTOR
@@ -66,13 +66,13 @@ class Engine:
         # The event log has grown by a commit of this node.
         self.on_logged: Callable[[], None] = lambda: None
         self._reading = threads.executor(READERS, "ojs-reader")
-        rota = Rota()
-        contention = Contention(store, rules, environment, rota)
+        schedulers = Schedulers()
+        contention = Contention(store, rules, environment, schedulers)
         loop = asyncio.get_running_loop()
 
         def carry_out(ops: list[AnyOperation], begun: batch.Begun | None) -> batch.Committed:
             if store.embedded:
-                committed = batch.apply(store, rules, luck, ops, rota=rota, begun=begun)
+                committed = batch.apply(store, rules, luck, ops, schedulers=schedulers, begun=begun)
             else:
                 committed = contention.carry_out(ops)
             # Before the next batch, which may bring a sweep.
@@ -87,7 +87,7 @@ class Engine:
             self._committed,
             environment,
             begin=lambda ops: (
-                batch.begin(store, rules, luck, ops, rota, patient=False)
+                batch.begin(store, rules, luck, ops, schedulers, patient=False)
                 if store.embedded and batch.is_small(ops)
                 else None
             ),

@@ -13,7 +13,7 @@ from ojs_server.domain.job import TERMINAL, WAITING, Change, Event, Job, State, 
 from ojs_server.domain.retention import Retention
 from ojs_server.domain.siblings import Siblings
 from ojs_server.domain.tenant import DEFAULT, counters_of
-from ojs_server.domain.turns import Rota
+from ojs_server.domain.weighted_fair import Schedulers
 from ojs_server.environment import Chance
 from ojs_server.ops import beside
 from ojs_server.ops.rules import Rules
@@ -59,12 +59,12 @@ class Listener(Protocol):
 class Ledger:
     """Changes of one transaction: state, counters and events are written together."""
 
-    def __init__(self, tx: Tx, rules: Rules, luck: Chance, rota: Rota) -> None:
+    def __init__(self, tx: Tx, rules: Rules, luck: Chance, schedulers: Schedulers) -> None:
         self.tx = tx
         self.now = tx.now
         self.rules = rules
         self.luck = luck
-        self.rota = rota
+        self.schedulers = schedulers
         self.wakes: Counter[str] = Counter()
         self.ended: list[str] = []
         # Workers that fetched, whose rows say what is not much older.

@@ -117,7 +117,9 @@ def order_of(work: Work, wish: Wish, pool: Pool, active: Mapping[str, int]) -> P
     named = wish.way is not None and wish.way.pool
     name = f"pool:{named}" if named else f"queues:{','.join(sorted(wish.queues))}"
     tell = partial(_tell_starved, work, named or None)
-    return PoolOrder(pool, work.rota.of(name), work.rota.patience(name), active, work.now, tell)
+    return PoolOrder(
+        pool, work.schedulers.of(name), work.schedulers.guard(name), active, work.now, tell
+    )
 
 
 def _tell_starved(work: Work, pool: str | None, queue: str) -> None:
@@ -151,7 +153,7 @@ def claim(
             order=order,
             tenants=work.tx.sharing.tenants,
             rooms={name: count - used[name] for name, count in room.items()},
-            rota=work.rota,
+            schedulers=work.schedulers,
         )
         places = {one.id: place for place, one in enumerate(chosen)}
         got = work.tx.claim_chosen(list(places)) if places else []
@@ -179,7 +181,7 @@ def _lanes(work: Work, wish: Wish) -> list[Lane]:
 
 def _tenants(work: Work, queues: Sequence[str]) -> Iterator[tuple[str, str]]:
     """The tenants of queues that are looked at this time; a hundred of each, in turn."""
-    left_off = {queue: work.rota.left_off(queue) for queue in queues}
+    left_off = {queue: work.schedulers.left_off(queue) for queue in queues}
     found = work.tx.tenants_waiting(left_off, MOST_TENANTS)
     again = [queue for queue, name in left_off.items() if name]
     if again:
@@ -190,5 +192,5 @@ def _tenants(work: Work, queues: Sequence[str]) -> Iterator[tuple[str, str]]:
         by_queue[queue][tenant] = None
     for queue, names in by_queue.items():
         seen = list(names)[:MOST_TENANTS]
-        work.rota.leave_off(queue, seen[-1] if len(seen) == MOST_TENANTS else "")
+        work.schedulers.leave_off(queue, seen[-1] if len(seen) == MOST_TENANTS else "")
         yield from ((queue, tenant) for tenant in seen)

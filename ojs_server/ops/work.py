@@ -9,8 +9,8 @@ from ojs_server.domain.job import Job, State, StoredJob
 from ojs_server.domain.rate_limit import place_of_retry
 from ojs_server.domain.routing import routed
 from ojs_server.domain.siblings import Siblings, looks_of, siblings
-from ojs_server.domain.turns import Rota
 from ojs_server.domain.validate import Draft
+from ojs_server.domain.weighted_fair import Schedulers
 from ojs_server.environment import Chance
 from ojs_server.ops.gates import Gates
 from ojs_server.ops.ledger import Ledger
@@ -33,8 +33,8 @@ def outcome_of(decide: Callable[[*Asked], Answer], *asked: *Asked) -> Answer | O
 class Work(Ledger):
     """The unit of work of one transaction, in which operations are carried out."""
 
-    def __init__(self, tx: Tx, rules: Rules, luck: Chance, rota: Rota) -> None:
-        super().__init__(tx, rules, luck, rota)
+    def __init__(self, tx: Tx, rules: Rules, luck: Chance, schedulers: Schedulers) -> None:
+        super().__init__(tx, rules, luck, schedulers)
         self.gates = Gates(self)
         self.listen(Limits(self, self.gates))
         # How the draft looked whose job was made last, and what such jobs are like.
@@ -43,7 +43,7 @@ class Work(Ledger):
 
     def routed(self, draft: Draft) -> Draft:
         """The draft with a version, where its type is routed and it asks for none."""
-        return routed(self.tx.routings, self.rota, draft)
+        return routed(self.tx.routings, self.schedulers, draft)
 
     def born(self, draft: Draft, job_id: str | None = None) -> StoredJob:
         """The job that a draft becomes in this transaction."""

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ojs_server.domain.choice import Candidate, InOrder, choose
 from ojs_server.domain.tenant import DEFAULT, Tenant
-from ojs_server.domain.turns import Rota
+from ojs_server.domain.weighted_fair import Schedulers
 
 CANDIDATES = st.lists(
     st.tuples(st.sampled_from(["q", "r"]), st.sampled_from([None, "a", "b"]), st.integers(-2, 2)),
@@ -21,7 +21,7 @@ CANDIDATES = st.lists(
 
 
 def chosen(candidates: list[Candidate], limit: int = 9, **more: Any) -> list[str]:
-    given: dict[str, Any] = {"tenants": {}, "rooms": {}, "rota": Rota(), **more}
+    given: dict[str, Any] = {"tenants": {}, "rooms": {}, "schedulers": Schedulers(), **more}
     return [one.id for one in choose(candidates, ["q", "r"], limit, order=InOrder(), **given)]
 
 
@@ -29,7 +29,15 @@ def chosen(candidates: list[Candidate], limit: int = 9, **more: Any) -> list[str
 def test_order_of_queues_priorities_and_arrival_holds(
     candidates: list[Candidate], limit: int
 ) -> None:
-    got = choose(candidates, ["q", "r"], limit, order=InOrder(), tenants={}, rooms={}, rota=Rota())
+    got = choose(
+        candidates,
+        ["q", "r"],
+        limit,
+        order=InOrder(),
+        tenants={},
+        rooms={},
+        schedulers=Schedulers(),
+    )
     assert len(got) == len({one.id for one in got}) == min(limit, len(candidates))
     # Never across queues or priorities, whoever's turn it is.
     assert [(one.queue, -one.priority) for one in got] == sorted(
@@ -47,7 +55,13 @@ def test_no_more_is_chosen_than_there_is_room_for(
 ) -> None:
     rooms = {"a/": tenant_room, "r": queue_room}
     got = choose(
-        candidates, ["q", "r"], 99, order=InOrder(), tenants={}, rooms=dict(rooms), rota=Rota()
+        candidates,
+        ["q", "r"],
+        99,
+        order=InOrder(),
+        tenants={},
+        rooms=dict(rooms),
+        schedulers=Schedulers(),
     )
     assert sum(one.tenant == "a" for one in got) <= tenant_room
     assert sum(one.queue == "r" for one in got) <= queue_room
@@ -64,4 +78,4 @@ def test_a_boost_raises_the_priorities_of_a_tenant() -> None:
 def test_jobs_without_a_tenant_share_a_turn() -> None:
     jobs = [Candidate(f"n{n}", "q", None, 0, n) for n in range(2)]
     jobs += [Candidate("d", "q", DEFAULT, 0, 3), Candidate("a", "q", "a", 0, 4)]
-    assert chosen(jobs, 2, rota=Rota()) == ["n0", "a"]
+    assert chosen(jobs, 2, schedulers=Schedulers()) == ["n0", "a"]

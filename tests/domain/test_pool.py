@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from ojs_server.domain.errors import OjsError
 from ojs_server.domain.pool import Pool, PoolOrder, Starving, declared, parse_pool
-from ojs_server.domain.turns import Patience, Turns
+from ojs_server.domain.weighted_fair import FairScheduler, StarvationGuard
 
 QUEUES = ("a", "b", "c")
 
 
 def order(pool: Pool, now: int = 0, **active: int) -> PoolOrder:
-    return PoolOrder(pool, Turns(), Patience(), active, now)
+    return PoolOrder(pool, FairScheduler(), StarvationGuard(), active, now)
 
 
 @pytest.mark.parametrize(
@@ -105,10 +105,10 @@ def test_a_queue_that_waits_is_served_within_its_part_of_the_turns(
 
 def test_a_queue_that_waits_is_served_in_time() -> None:
     pool = Pool(QUEUES, strategy="strict", starving=Starving(1000, 0.001))
-    turns, patience, told = Turns(), Patience(), list[str]()
+    turns, guard, told = FairScheduler(), StarvationGuard(), list[str]()
 
     def at(now: int, *queues: str) -> str:
-        return PoolOrder(pool, turns, patience, {}, now, told.append).next(queues)
+        return PoolOrder(pool, turns, guard, {}, now, told.append).next(queues)
 
     assert [at(0, "a", "b"), at(999, "a", "b"), at(1000, "a", "b")] == ["a", "a", "b"]
     assert told == ["b"]

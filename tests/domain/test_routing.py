@@ -7,10 +7,10 @@ import pytest
 
 from ojs_server.domain.errors import InvalidRequest, OjsError, Unsupported, ValidationError
 from ojs_server.domain.routing import MAX_RULES, parse_routing, routed
-from ojs_server.domain.turns import Rota
 from ojs_server.domain.unique import in_queue
 from ojs_server.domain.validate import Draft, parse_draft
 from ojs_server.domain.version import Version
+from ojs_server.domain.weighted_fair import Schedulers
 from ojs_wire.codec import decode
 from tests.domain.jobs import made
 
@@ -23,8 +23,8 @@ def a_draft(**given: Any) -> Draft:
 
 
 def test_each_version_gets_its_share_and_none_waits_long() -> None:
-    rota = Rota()
-    versions = [routed(ROUTINGS, rota, a_draft()).shape.version for _ in range(200)]
+    schedulers = Schedulers()
+    versions = [routed(ROUTINGS, schedulers, a_draft()).shape.version for _ in range(200)]
     assert Counter(versions) == {Version(1): 190, Version(2, 1): 10}
     for start in range(0, 200, 20):
         assert Version(2, 1) in versions[start : start + 20]
@@ -33,19 +33,19 @@ def test_each_version_gets_its_share_and_none_waits_long() -> None:
 def test_a_share_without_weight_gets_nothing() -> None:
     rules = [{"version": 1, "weight": 0}, {"version": 2, "weight": 1}]
     routings = {"mail": parse_routing({"rules": rules})}
-    rota = Rota()
-    assert {routed(routings, rota, a_draft()).shape.version for _ in range(5)} == {Version(2)}
+    schedulers = Schedulers()
+    assert {routed(routings, schedulers, a_draft()).shape.version for _ in range(5)} == {Version(2)}
 
 
 def test_a_job_with_a_version_and_one_of_another_type_stay_as_they_are() -> None:
     for draft in (a_draft(version=3), a_draft(type="other"), a_draft(type="mail@3")):
-        assert routed(ROUTINGS, Rota(), draft) is draft
+        assert routed(ROUTINGS, Schedulers(), draft) is draft
 
 
 def test_a_routed_job_asks_for_its_version_and_says_that_it_was_given() -> None:
     runtime = {"ojs.ext_runtime": {"tags": ["gpu"]}}
-    given = routed({"mail": parse_routing({"rules": [{"version": "2.1", "weight": 1}]})}, Rota(),
-                   a_draft(meta=runtime, custom=7))  # fmt: skip
+    routings = {"mail": parse_routing({"rules": [{"version": "2.1", "weight": 1}]})}
+    given = routed(routings, Schedulers(), a_draft(meta=runtime, custom=7))
     asked = a_draft(meta=runtime, version="2.1")
     assert given.demand == asked.demand
     spec = decode(given.shape.spec)
@@ -53,9 +53,9 @@ def test_a_routed_job_asks_for_its_version_and_says_that_it_was_given() -> None:
 
 
 def test_equal_jobs_stay_equal_whichever_version_they_were_given() -> None:
-    rota = Rota()
+    schedulers = Schedulers()
     first, second = (
-        made(routed(ROUTINGS, rota, a_draft(unique={"keys": ["type"]}))) for _ in range(2)
+        made(routed(ROUTINGS, schedulers, a_draft(unique={"keys": ["type"]}))) for _ in range(2)
     )
     assert decode(first.job.spec)["version"] != decode(second.job.spec)["version"]
     assert first.unique_key == second.unique_key

@@ -11,7 +11,7 @@ import pytest
 
 from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.tenant import Tenant
-from ojs_server.domain.turns import Rota
+from ojs_server.domain.weighted_fair import Schedulers
 from ojs_server.domain.workers import WorkerState
 from ojs_server.ops import batch
 from ojs_server.ops.beat import Beat
@@ -168,7 +168,7 @@ def test_one_by_one_no_doubt_is_left(bench: Bench) -> None:
 def test_what_is_begun_is_stored_by_its_commit(bench: Bench) -> None:
     bench.put()
     ops = [enqueue(), enqueue()]
-    begun = batch.begin(bench.store, bench.rules, bench.luck, ops, Rota())
+    begun = batch.begin(bench.store, bench.rules, bench.luck, ops, Schedulers())
     before = bench.counts()
     committed = begun.commit()
     assert before == {"available": 1}
@@ -179,7 +179,7 @@ def test_what_is_begun_is_stored_by_its_commit(bench: Bench) -> None:
 def test_what_cannot_be_begun_leaves_nothing(bench: Bench) -> None:
     unlucky = msgspec.structs.replace(luck(), new_ids=lambda now, count: [""] * (1 // 0))
     with pytest.raises(ZeroDivisionError):
-        batch.begin(bench.store, Rules(), unlucky, [enqueue()], Rota())
+        batch.begin(bench.store, Rules(), unlucky, [enqueue()], Schedulers())
     bench.put()
     assert bench.counts() == {"available": 1}
 
@@ -187,7 +187,7 @@ def test_what_cannot_be_begun_leaves_nothing(bench: Bench) -> None:
 def test_a_begun_batch_that_cannot_be_committed_is_tried_one_by_one(bench: Bench) -> None:
     faulty: Any = Faulty(bench.store, ValueError("full"))
     ops = [enqueue(), enqueue()]
-    begun = batch.begin(faulty, Rules(), luck(), ops, Rota())
+    begun = batch.begin(faulty, Rules(), luck(), ops, Schedulers())
     committed = batch.apply(faulty, Rules(), luck(), ops, begun=begun)
     assert names(committed.outcomes) == ["Enqueued"] * 2
     assert faulty.tries == 3
@@ -196,7 +196,7 @@ def test_a_begun_batch_that_cannot_be_committed_is_tried_one_by_one(bench: Bench
 
 def test_a_begun_batch_of_unknown_outcome_is_never_tried_again(bench: Bench) -> None:
     faulty: Any = Faulty(bench.store, OutcomeUnknown("cut off"))
-    begun = batch.begin(faulty, Rules(), luck(), [enqueue()], Rota())
+    begun = batch.begin(faulty, Rules(), luck(), [enqueue()], Schedulers())
     committed = batch.apply(faulty, Rules(), luck(), [enqueue()], begun=begun)
     assert names(committed.settled().outcomes) == ["Unavailable"]
     assert faulty.tries == 1

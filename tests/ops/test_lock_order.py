@@ -19,9 +19,9 @@ from ojs_server.domain.routing import parse_routing
 from ojs_server.domain.schema import registered
 from ojs_server.domain.target import Reach
 from ojs_server.domain.tenant import Tenant
-from ojs_server.domain.turns import Rota
 from ojs_server.domain.version import Version
 from ojs_server.domain.webhook_request import parse_changes as webhook_changes
+from ojs_server.domain.weighted_fair import Schedulers
 from ojs_server.domain.workers import Directive, WorkerState
 from ojs_server.ops import batch, cron, presence, workflow
 from ojs_server.ops.amend import Amend
@@ -209,7 +209,7 @@ def worlds(postgres_store: str, clock: HandClock) -> tuple[Bench, World, World]:
 def complaints(bench: Bench, store: Watched, *ops: Operation[Any]) -> list[str]:
     """Carry out a batch, and tell of each lock that is out of order."""
     with suppress(Undone):
-        batch.begin(store, Rules(), bench.luck, ops, Rota()).commit()
+        batch.begin(store, Rules(), bench.luck, ops, Schedulers()).commit()
     batch_of = " + ".join(map(kind_of, ops))
     return [f"{batch_of}: {found}" for found in out_of_order(store.steps)]
 

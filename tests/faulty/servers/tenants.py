@@ -6,9 +6,9 @@ import msgspec
 
 from ojs_server.domain import birth, cron_request, room
 from ojs_server.domain.errors import TenantFull
-from ojs_server.domain.turns import Turns
 from ojs_server.domain.validate import Draft, parse_draft
 from ojs_server.domain.webhook import Webhook
+from ojs_server.domain.weighted_fair import FairScheduler
 from ojs_server.http import blackboard, blocks, cron, rooms, tenancy
 from ojs_server.http.call import Call
 from ojs_server.ops import deliveries, tail, workflow_moves
@@ -61,7 +61,7 @@ def retry_after_is_in_milliseconds() -> None:
 @fault("OJS-TEN-014")
 def turns_follow_the_alphabet() -> None:
     """The tenant that is first by name has every turn."""
-    put(Turns, "take", lambda self, names, weights: min(names))
+    put(FairScheduler, "take", lambda self, names, weights: min(names))
 
 
 @fault("OJS-TEN-018")

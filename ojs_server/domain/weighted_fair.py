@@ -15,7 +15,7 @@ STRIDE: Final = 1 << 40
 MOST: Final = 10_000
 
 
-class Turns:
+class FairScheduler:
     """The scheduler of one group of takers. It may be forgotten: then all start again as equals."""
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class Turns:
         return first
 
 
-class Patience:
+class StarvationGuard:
     """Starvation guard: tracks how long each taker has waited, in time and in turns of others."""
 
     def __init__(self) -> None:
@@ -59,25 +59,25 @@ class Patience:
         self._since[name] = (now, self._turn)
 
 
-class Rota:
+class Schedulers:
     """The schedulers of a node: tenants by queue, queues by pool, and where partial scans ended."""
 
     def __init__(self) -> None:
-        self._rounds: dict[str, Turns] = {}
-        self._patience: dict[str, Patience] = {}
+        self._rounds: dict[str, FairScheduler] = {}
+        self._guards: dict[str, StarvationGuard] = {}
         self._left_off: dict[str, str] = {}
 
-    def of(self, name: str) -> Turns:
+    def of(self, name: str) -> FairScheduler:
         """Return the scheduler with this name."""
         if len(self._rounds) > MOST:
             self._rounds.clear()
-        return self._rounds.setdefault(name, Turns())
+        return self._rounds.setdefault(name, FairScheduler())
 
-    def patience(self, name: str) -> Patience:
+    def guard(self, name: str) -> StarvationGuard:
         """Return the starvation guard of a scheduler."""
-        if len(self._patience) > MOST:
-            self._patience.clear()
-        return self._patience.setdefault(name, Patience())
+        if len(self._guards) > MOST:
+            self._guards.clear()
+        return self._guards.setdefault(name, StarvationGuard())
 
     def left_off(self, queue: str) -> str:
         """Return the tenant after which the next scan of a queue begins."""

@@ -6,7 +6,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ojs_server.domain.turns import MOST, Rota, Turns
+from ojs_server.domain.weighted_fair import MOST, FairScheduler, Schedulers
 
 WEIGHTS = st.dictionaries(st.sampled_from("abcdef"), st.integers(1, 50), min_size=2)
 
@@ -15,7 +15,7 @@ WEIGHTS = st.dictionaries(st.sampled_from("abcdef"), st.integers(1, 50), min_siz
 def test_between_two_turns_of_one_no_other_has_more_than_its_share(
     weights: dict[str, int], count: int
 ) -> None:
-    turns = Turns()
+    turns = FairScheduler()
     taken = [turns.take(weights, weights) for _ in range(count)]
     for name in weights:
         places = [place for place, one in enumerate(taken) if one == name]
@@ -27,7 +27,7 @@ def test_between_two_turns_of_one_no_other_has_more_than_its_share(
 
 @given(WEIGHTS, st.integers(1, 5))
 def test_whole_rounds_are_shared_by_weight(weights: dict[str, int], rounds: int) -> None:
-    turns, total = Turns(), sum(weights.values())
+    turns, total = FairScheduler(), sum(weights.values())
     taken = Counter(turns.take(weights, weights) for _ in range(rounds * total))
     for name, weight in weights.items():
         # Strides are rounded, so the last turns of a round may fall to the next one.
@@ -36,12 +36,12 @@ def test_whole_rounds_are_shared_by_weight(weights: dict[str, int], rounds: int)
 
 @given(st.lists(st.sets(st.sampled_from("abc"), min_size=1), min_size=1, max_size=60))
 def test_only_those_who_want_a_turn_have_one(wanting: list[set[str]]) -> None:
-    turns = Turns()
+    turns = FairScheduler()
     assert all(turns.take(names, {}) in names for names in wanting)
 
 
 def test_who_comes_back_has_saved_nothing_up() -> None:
-    turns = Turns()
+    turns = FairScheduler()
     for _ in range(100):
         turns.take(["a"], {})
     taken = [turns.take(["a", "b"], {}) for _ in range(10)]
@@ -49,17 +49,17 @@ def test_who_comes_back_has_saved_nothing_up() -> None:
 
 
 def test_a_weight_of_nothing_waits_for_all_others() -> None:
-    turns = Turns()
+    turns = FairScheduler()
     assert [turns.take(["a", "b"], {"a": 0}) for _ in range(3)] == ["b", "b", "b"]
     assert turns.take(["a"], {"a": 0}) == "a"
 
 
 def test_what_is_remembered_is_bounded() -> None:
-    rota = Rota()
+    schedulers = Schedulers()
     for number in range(MOST + 5):
-        rota.of(f"q{number}")
-        rota.leave_off(f"q{number}", "t")
-    assert rota.left_off("q0") == "t"
-    assert rota.left_off(f"q{MOST + 1}") == ""
-    rota.leave_off("q0", "")
-    assert rota.left_off("q0") == ""
+        schedulers.of(f"q{number}")
+        schedulers.leave_off(f"q{number}", "t")
+    assert schedulers.left_off("q0") == "t"
+    assert schedulers.left_off(f"q{MOST + 1}") == ""
+    schedulers.leave_off("q0", "")
+    assert schedulers.left_off("q0") == ""
