@@ -10,9 +10,9 @@ from ojs_server.loops.reachability import Reachability
 from ojs_server.ops.cron import Fire
 from ojs_server.ops.engine import Engine
 from ojs_server.ops.ledger import NEAR_MS
-from ojs_server.ops.opening import Open
 from ojs_server.ops.patience import at_most
 from ojs_server.ops.probe import Probe
+from ojs_server.ops.reopening import Reopen
 from ojs_server.ops.sweep import Sweep, Swept
 from ojs_server.store.base import Clock, Reader
 from ojs_server.store.records import DueTimes
@@ -106,7 +106,7 @@ class Housekeeping:
             fired = (await self._awaited(self._engine.run(Fire()))).entries
         opened = 0
         if due.limit is not None and due.limit <= now:
-            opened = (await self._awaited(self._engine.run(Open()))).limits
+            opened = (await self._awaited(self._engine.run(Reopen()))).limits
         sweep = Sweep(
             judged_since=since,
             asked_at=now,

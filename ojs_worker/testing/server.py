@@ -164,13 +164,13 @@ class PrivateServer:
         A test's clock jumps, so leases are judged over all time: nobody was kept from beating.
         """
         from ojs_server.ops.cron import Fire
-        from ojs_server.ops.opening import Open
+        from ojs_server.ops.reopening import Reopen
         from ojs_server.ops.sweep import Sweep, Swept
 
         engine, now = self._server.engine, self._clock.ms
         fired = await engine.run(Fire())
         due = await engine.read(lambda reader: reader.due())
         opens = due.limit is not None and due.limit <= now
-        opened = await engine.run(Open()) if opens else None
+        opened = await engine.run(Reopen()) if opens else None
         swept = await engine.run(Sweep(judged_since=0, asked_at=now))
         return bool(fired.entries or (opened and opened.limits)) or swept != Swept(swept.now)

@@ -35,12 +35,12 @@ from ojs_server.ops.deliveries import Report, Spread, Take, look
 from ojs_server.ops.exchange import RepeatableAck, RepeatableFail
 from ojs_server.ops.move import Move
 from ojs_server.ops.numbers import Number
-from ojs_server.ops.opening import Open, Override
 from ojs_server.ops.operation import Operation
 from ojs_server.ops.priority import Prioritize
 from ojs_server.ops.probe import Probe
 from ojs_server.ops.progress import Advance
 from ojs_server.ops.providers import Answer, Ask, Provide, Withdraw
+from ojs_server.ops.reopening import Override, Reopen
 from ojs_server.ops.rooms import Begin, Join
 from ojs_server.ops.routing import DropRouting, SaveRouting
 from ojs_server.ops.rules import Rules
@@ -185,7 +185,7 @@ class World:
         yield Claim((self.queue,), 3, worker)
         yield workflow.Cancel(self.flow)
         yield workflow.Retry(self.failed, frozenset({self.step}))
-        yield Open()
+        yield Reopen()
         yield Override(f"k.{name}", Policy(concurrency=1))
         yield Probe()
 

@@ -4,7 +4,7 @@ import pytest
 
 from ojs_server.domain.errors import Duplicate
 from ojs_server.ops.move import Move
-from ojs_server.ops.opening import Open
+from ojs_server.ops.reopening import Reopen
 from ojs_server.ops.settle import Cancel, Revive
 from tests.ops.bench import Bench
 from tests.ops.flows import Flows, chain, job
@@ -76,7 +76,7 @@ def test_moved_jobs_keep_their_rate_key(bench: Bench) -> None:
     move(bench, held, waits)
     assert bench.take_ids(queues=("to",)) == []
     bench.ack(held)
-    bench.do(Open())
+    bench.do(Reopen())
     assert bench.take_ids(queues=("to",)) == [waits]
 
 

@@ -11,7 +11,7 @@ from ojs_server.domain.queue_config import QueueConfig, parse_config
 from ojs_server.domain.retention import DAY
 from ojs_server.ops.claim import Claim
 from ojs_server.ops.control import Configure, Purge, Reset
-from ojs_server.ops.opening import Open
+from ojs_server.ops.reopening import Reopen
 from ojs_server.ops.settle import Ack, Cancel, Revive
 from ojs_server.store.open import open_store
 from tests.ops.bench import Bench, HandClock, enqueue
@@ -104,7 +104,7 @@ def test_a_queue_s_rate_opens_with_time_and_wakes_who_waits(bench: Bench) -> Non
     assert bench.take_ids(count=5) == jobs[:2]
     assert bench.take(count=5) == []
     bench.clock.advance(1000)
-    committed = bench.commit(Open())
+    committed = bench.commit(Reopen())
     assert committed.wakes["q"] > 0
     assert bench.take_ids(count=5) == jobs[2:4]
 

@@ -10,7 +10,7 @@ import pytest
 from ojs_server.domain.rate_limit import FAR, Policy, Window
 from ojs_server.ops.claim import Claim
 from ojs_server.ops.control import SetPaused
-from ojs_server.ops.opening import Open, Override
+from ojs_server.ops.reopening import Override, Reopen
 from ojs_server.ops.rules import Rules
 from ojs_server.ops.settle import Ack, Activate, Cancel, Revive
 from ojs_server.store.base import Store
@@ -207,10 +207,10 @@ def test_no_more_jobs_start_than_the_rate_allows(bench: Bench) -> None:
     bench.ack(jobs[0])
     assert bench.take(count=5) == []
     bench.clock.advance(999)
-    assert bench.do(Open()).limits == 0
+    assert bench.do(Reopen()).limits == 0
     assert bench.take(count=5) == []
     bench.clock.advance(1)
-    assert bench.do(Open()).limits == 1
+    assert bench.do(Reopen()).limits == 1
     assert bench.take_ids(count=5) == jobs[2:4]
 
 
@@ -219,10 +219,10 @@ def test_a_rate_opens_at_the_claim_also_when_nobody_has_opened_it_before(bench: 
     assert bench.take_ids(count=2) == [first]
     third = bench.put(priority=-1, **SECOND)
     bench.clock.advance(1000)
-    bench.do(Open())
+    bench.do(Reopen())
     assert bench.take_ids(count=2) == [second]
     bench.clock.advance(1000)
-    bench.do(Open())
+    bench.do(Reopen())
     assert bench.take_ids(count=2) == [third]
 
 
@@ -244,7 +244,7 @@ def test_throttled_jobs_start_at_even_distances(bench: Bench) -> None:
     for _ in range(3):
         started += bench.take_ids(count=3)
         bench.clock.advance(250)
-        bench.do(Open())
+        bench.do(Reopen())
     assert started == jobs
 
 
@@ -255,7 +255,7 @@ def test_a_keyless_limit_counts_for_its_queue(bench: Bench) -> None:
     free = bench.put()
     assert bench.take_ids(count=5, queues=("q", "other")) == [first, free, elsewhere]
     bench.clock.advance(1500)
-    bench.do(Open())
+    bench.do(Reopen())
     assert bench.take_ids(count=5) == [second]
 
 
@@ -362,11 +362,11 @@ def test_a_worker_can_close_a_key_until_a_moment(bench: Bench) -> None:
     bench.fail(first, {"message": "429", "rate_limit_until": "2023-11-14T22:13:50Z"})
     assert bench.take() == []
     bench.clock.advance(29_999)
-    bench.do(Open())
+    bench.do(Reopen())
     bench.sweep()
     assert bench.take() == []
     bench.clock.advance(1)
-    bench.do(Open())
+    bench.do(Reopen())
     assert set(bench.take_ids(count=2)) == {first, second}
     assert ("rate_limit.dynamic_adjusted", "worker") in [
         (kind, data.get("reason")) for kind, data in bench.told("k")
@@ -378,7 +378,7 @@ def test_a_worker_cannot_close_a_key_for_years(bench: Bench) -> None:
     bench.take()
     bench.fail(first, {"message": "429", "rate_limit_until": "2099-01-01T00:00:00Z"})
     bench.clock.advance(86_400_000)
-    bench.do(Open())
+    bench.do(Reopen())
     assert bench.take_ids() == [second]
 
 
@@ -387,7 +387,7 @@ def test_an_operator_s_word_outranks_the_policy_until_it_ends(bench: Bench) -> N
     bench.do(Override("k", Policy(0), bench.clock.now + 1000))
     assert bench.take() == []
     bench.clock.advance(1000)
-    bench.do(Open())
+    bench.do(Reopen())
     assert bench.take_ids() == jobs[:1]
     bench.do(Override("k", Policy(1)))
     assert bench.take() == []

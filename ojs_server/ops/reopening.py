@@ -14,22 +14,22 @@ STEP: Final = 500
 _ALL: Final = 1_000_000
 
 
-class Opened(msgspec.Struct, frozen=True):
+class Reopened(msgspec.Struct, frozen=True):
     """The number of limits that were due."""
 
     limits: int
 
 
-class Open(Operation[Opened], frozen=True):
+class Reopen(Operation[Reopened], frozen=True):
     """Reopen the rate limits whose waiting time is over."""
 
     stage = Stage.LIMITS
 
     @property
     def keys(self) -> tuple[object, ...]:
-        return ("open",)
+        return ("reopen",)
 
-    def carry_out(self, work: Work) -> Opened:
+    def carry_out(self, work: Work) -> Reopened:
         work.gates.settle()
         due = work.gates.open_due(STEP)
         keys = []
@@ -42,7 +42,7 @@ class Open(Operation[Opened], frozen=True):
                 keys.append(name)
         if keys:
             work.gates.refresh(keys)
-        return Opened(len(due))
+        return Reopened(len(due))
 
 
 class Overridden(msgspec.Struct, frozen=True):
