@@ -11,7 +11,7 @@ from ojs_server.domain.limit import Limit
 from ojs_server.domain.rate_limit import OF_QUEUE
 from ojs_server.domain.tenant import scoped
 from ojs_server.ops import matching
-from ojs_server.ops.gates import guarded
+from ojs_server.ops.rate_limits import guarded
 from ojs_server.ops.sharing import (
     Wish,
     guards,
@@ -49,7 +49,9 @@ class Admission:
         }
         # Also those of which only the depth is bounded: it falls, and this is their turn.
         pools = limited_pools(sharing) if any(wish.way for wish in wishes) else []
-        work.gates.settle([*(guarded(configs, queues) if configs else ()), *guards(met, pools)])
+        work.rate_limits.settle(
+            [*(guarded(configs, queues) if configs else ()), *guards(met, pools)]
+        )
         # Read under the lock: whoever claims from these queues has committed, or waits for us.
         counters = self._limited | self._tenants.keys()
         for pool in (pool_of(wish, sharing) for wish in wishes):
@@ -125,12 +127,12 @@ class Admission:
         free = limits.room(row, self._work.now)
         opens_at = free.opens_at if free.count == 0 else None
         self._work.expect_here(opens_at)
-        self._work.gates.put(msgspec.structs.replace(row, active=0, opens_at=opens_at))
+        self._work.rate_limits.put(msgspec.structs.replace(row, active=0, opens_at=opens_at))
 
     def _row(self, queue: str) -> Limit:
         """The queue's limit, with the jobs that run now: counted by the store, and by us."""
         return msgspec.structs.replace(
-            self._work.gates.row(OF_QUEUE + queue),
+            self._work.rate_limits.row(OF_QUEUE + queue),
             policy=self._work.tx.configs[queue].policy,
             active=self._active(queue),
         )
@@ -157,9 +159,9 @@ class Admission:
             claimed = claim(limit - len(kept), kept)
             if not any(one.job.rate_key is not None for one in claimed):
                 return kept + claimed
-            admitted, back = work.gates.admit(claimed)
+            admitted, back = work.rate_limits.admit(claimed)
             kept += admitted
-            if len(kept) >= limit or not (work.gates.settle() or back):
+            if len(kept) >= limit or not (work.rate_limits.settle() or back):
                 return kept
         for queue in wish.queues:
             work.wakes[queue] += 1

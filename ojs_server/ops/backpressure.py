@@ -68,7 +68,7 @@ class Intake:
         self._bounds: dict[str, Bounds] = {n: one for n, one in bounds.items() if one is not None}
         self._room: dict[str, Counter[str]] = {}
         if self._bounds:
-            work.gates.lock({OF_QUEUE + name for name in self._bounds}, {})
+            work.rate_limits.lock({OF_QUEUE + name for name in self._bounds}, {})
             loads = work.tx.queue_loads(self._bounds)
             for name in self._bounds:
                 load = loads.get(name)
@@ -221,10 +221,10 @@ class Intake:
         depth, bound = self._measure(name, Counter())
         if depth < self._bounds[name].warning * bound:
             return None
-        row = self._work.gates.row(OF_QUEUE + name)
+        row = self._work.rate_limits.row(OF_QUEUE + name)
         # In the row of a queue: since when its pressure is high.
         if row.waits_since is None:
-            self._work.gates.put(msgspec.structs.replace(row, waits_since=self._work.now))
+            self._work.rate_limits.put(msgspec.structs.replace(row, waits_since=self._work.now))
             self._work.note(events.of_queue("backpressure.warning", name, depth=depth, bound=bound))
         return Pressure(name, depth, bound)
 

@@ -8,24 +8,24 @@ from ojs_server.domain import events
 from ojs_server.domain.job import WAITING, Change, Job, State
 from ojs_server.domain.queue_config import Bounds
 from ojs_server.domain.rate_limit import OF_QUEUE
-from ojs_server.ops.gates import Gates
 from ojs_server.ops.ledger import Ledger
+from ojs_server.ops.rate_limits import RateLimits
 from ojs_server.store.records import BYTES
 
 
 class Limits:
     """Listens to the ledger of a transaction for the limits of keys, queues and tenants."""
 
-    def __init__(self, ledger: Ledger, gates: Gates) -> None:
+    def __init__(self, ledger: Ledger, rate_limits: RateLimits) -> None:
         self._ledger = ledger
-        self._gates = gates
-        self.added = gates.added
-        self.moved = gates.moved
-        self.removed = gates.removed
+        self._rate_limits = rate_limits
+        self.added = rate_limits.added
+        self.moved = rate_limits.moved
+        self.removed = rate_limits.removed
 
     def changed(self, changes: Sequence[Change]) -> None:
         """Pass changes to the rate limits, and wake fetches that wait for running jobs to end."""
-        self._gates.changed(changes)
+        self._rate_limits.changed(changes)
         tx = self._ledger.tx
         if tx.configs or tx.sharing.tenants:
             for change in changes:
@@ -36,7 +36,7 @@ class Limits:
         """Write the limits that have changed."""
         if self._ledger.tx.configs:
             self._note_room()
-        self._gates.save()
+        self._rate_limits.save()
 
     def _is_counted(self, job: Job) -> bool:
         """True if the number of running jobs is limited for the job's queue or tenant."""
@@ -61,8 +61,12 @@ class Limits:
                 fallen[name] = bounds
         if not fallen:
             return
-        self._gates.settle(OF_QUEUE + name for name in fallen)
-        high = [name for name in fallen if self._gates.row(OF_QUEUE + name).waits_since is not None]
+        self._rate_limits.settle(OF_QUEUE + name for name in fallen)
+        high = [
+            name
+            for name in fallen
+            if self._rate_limits.row(OF_QUEUE + name).waits_since is not None
+        ]
         loads = ledger.tx.queue_loads(high) if high else {}
         for name in high:
             load = loads[name]
@@ -73,7 +77,7 @@ class Limits:
                 for used, bound in ((depth, fallen[name].depth), (size, fallen[name].bytes))
                 if bound is not None
             ):
-                row = self._gates.row(OF_QUEUE + name)
-                self._gates.put(msgspec.structs.replace(row, waits_since=None))
+                row = self._rate_limits.row(OF_QUEUE + name)
+                self._rate_limits.put(msgspec.structs.replace(row, waits_since=None))
                 bound = fallen[name].depth or fallen[name].bytes
                 ledger.note(events.of_queue("backpressure.cleared", name, depth=depth, bound=bound))

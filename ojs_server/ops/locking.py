@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from ojs_server.domain.tenant import DEFAULT
 from ojs_server.ops import cron, workflow
-from ojs_server.ops.gates import guarded
 from ojs_server.ops.operation import AnyOperation, Locks
+from ojs_server.ops.rate_limits import guarded
 from ojs_server.ops.rules import Rules
 from ojs_server.ops.sharing import guards, limited_pools, limited_tenants
 from ojs_server.ops.work import Work
@@ -62,4 +62,4 @@ def lock(work: Work, locks: Locks, foreseen: Foreseen | None) -> None:
         names += guards(limited_tenants(tx.sharing, tenants), pools)
     if names:
         tx.lock_workflows(jobs, locks.workflows)
-        work.gates.settle(names)
+        work.rate_limits.settle(names)

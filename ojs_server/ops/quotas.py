@@ -37,7 +37,7 @@ class Quotas:
         self._used: dict[str, Counter[str]] = {}
         self._refused: dict[str, TenantFull] = {}
         if self._tenants:
-            work.gates.lock(guards(self._tenants), {})
+            work.rate_limits.lock(guards(self._tenants), {})
             loads = work.tx.queue_loads([scoped(name, "") for name in self._tenants])
             for name in self._tenants:
                 load = loads.get(scoped(name, ""))
@@ -79,7 +79,7 @@ class Quotas:
             if self._tenants[name].max_enqueue_rate is not None and more[_JOBS]:
                 # An enqueue is no start: nothing of it runs under this row.
                 row = limits.start(self._row(name), self._work.now, more[_JOBS])
-                self._work.gates.put(msgspec.structs.replace(row, active=0))
+                self._work.rate_limits.put(msgspec.structs.replace(row, active=0))
 
     def close(self) -> None:
         """Tell of those that were turned away: once for each tenant and transaction."""
@@ -104,7 +104,7 @@ class Quotas:
 
     def _row(self, name: str) -> Limit:
         policy = Policy(rate=self._tenants[name].max_enqueue_rate)
-        return msgspec.structs.replace(self._work.gates.row(OF_TENANT + name), policy=policy)
+        return msgspec.structs.replace(self._work.rate_limits.row(OF_TENANT + name), policy=policy)
 
     def _full(self, name: str, limit: str, current: int, most: int, wait_s: int) -> TenantFull:
         error = TenantFull(

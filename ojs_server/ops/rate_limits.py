@@ -22,9 +22,9 @@ from ojs_server.ops.ledger import Ledger
 from ojs_server.store.records import Claimed
 from ojs_wire.values import format_timestamp
 
-# How many jobs of a queue and type stand before an open gate at a time.
+# How many jobs of a queue and type are released at a time.
 BEFORE: Final = 200
-# Another node has a job locked that is to come before the gate: look again.
+# Another node has locked a job that is to be released: look again.
 AGAIN_MS: Final = 200
 # When a rescheduled job comes back that waits for others to end; nobody knows when they will.
 LATER_MS: Final = 5_000
@@ -48,7 +48,7 @@ def guarded(configs: Mapping[str, QueueConfig], queues: Iterable[str]) -> list[s
     ]
 
 
-class Gates:
+class RateLimits:
     """Collects changes of jobs by rate key, and updates the limits under their locks."""
 
     def __init__(self, ledger: Ledger) -> None:
@@ -148,7 +148,7 @@ class Gates:
         ledger = self._ledger
         jobs = {one.job.rate_key: one.job for one in claimed if one.job.rate_key is not None}
         self.lock(jobs, jobs)
-        # Time has opened these, and jobs behind their gates may come before those at hand.
+        # Time has reopened these, and jobs that still wait may come before those at hand.
         late = {
             key
             for key in jobs

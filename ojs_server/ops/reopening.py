@@ -30,18 +30,18 @@ class Reopen(Operation[Reopened], frozen=True):
         return ("reopen",)
 
     def carry_out(self, work: Work) -> Reopened:
-        work.gates.settle()
-        due = work.gates.open_due(STEP)
+        work.rate_limits.settle()
+        due = work.rate_limits.open_due(STEP)
         keys = []
         for name in due:
             if name.startswith(OF_QUEUE):
-                row = work.gates.row(name)
-                work.gates.put(msgspec.structs.replace(row, opens_at=None))
+                row = work.rate_limits.row(name)
+                work.rate_limits.put(msgspec.structs.replace(row, opens_at=None))
                 work.wakes[name.removeprefix(OF_QUEUE)] += _ALL
             else:
                 keys.append(name)
         if keys:
-            work.gates.refresh(keys)
+            work.rate_limits.refresh(keys)
         return Reopened(len(due))
 
 
@@ -66,6 +66,6 @@ class Override(Operation[Overridden], frozen=True):
         return (("limit", self.key),)
 
     def carry_out(self, work: Work) -> Overridden:
-        work.gates.override(self.key, self.policy or None, self.until)
-        work.gates.settle()
-        return Overridden(work.now, work.gates.row(self.key))
+        work.rate_limits.override(self.key, self.policy or None, self.until)
+        work.rate_limits.settle()
+        return Overridden(work.now, work.rate_limits.row(self.key))

@@ -131,7 +131,7 @@ class Failing(Transition[Result], Generic[Result], frozen=True):
                 whole = limited(whole, job.max_attempts)
             work.tx.override_jobs([with_variables(whole, self.variables)])
         if self.fault.rate_limit_until is not None:
-            work.gates.hold(job, self.fault.rate_limit_until)
+            work.rate_limits.hold(job, self.fault.rate_limit_until)
         return change
 
 

@@ -12,9 +12,9 @@ from ojs_server.domain.siblings import Siblings, looks_of, siblings
 from ojs_server.domain.validate import Draft
 from ojs_server.domain.weighted_fair import Schedulers
 from ojs_server.environment import Chance
-from ojs_server.ops.gates import Gates
 from ojs_server.ops.ledger import Ledger
 from ojs_server.ops.limits import Limits
+from ojs_server.ops.rate_limits import RateLimits
 from ojs_server.ops.rules import Rules
 from ojs_server.store.base import Tx
 
@@ -35,8 +35,8 @@ class Work(Ledger):
 
     def __init__(self, tx: Tx, rules: Rules, luck: Chance, schedulers: Schedulers) -> None:
         super().__init__(tx, rules, luck, schedulers)
-        self.gates = Gates(self)
-        self.listen(Limits(self, self.gates))
+        self.rate_limits = RateLimits(self)
+        self.listen(Limits(self, self.rate_limits))
         # How the draft looked whose job was made last, and what such jobs are like.
         self._looks: object = None
         self._like: Job
