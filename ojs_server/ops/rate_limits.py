@@ -233,7 +233,7 @@ class RateLimits:
         first: dict[str, str] = {}
         late: set[str] = set()
         done = 0
-        for one in self._ledger.tx.open_gates(wanted) if wanted else ():
+        for one in self._ledger.tx.release_gated(wanted) if wanted else ():
             if one.done:
                 done += 1
                 first.setdefault(one.name, one.job_id)

@@ -46,9 +46,9 @@ from ojs_server.store.records import (
     LimitLoad,
     LoadedQueue,
     LogSpan,
-    Opened,
     QueueLoad,
     QueueSums,
+    Released,
     SchemaHead,
     WaitingNode,
     WebhookLoad,
@@ -124,7 +124,7 @@ RECORDS: Final = {
         # Of several tables, or of none.
         *map(Record, (Change, KindRun, LimitLoad, WaitingNode, WebhookLoad)),
         *map(Record, (Mark, WaitingJob, MemberJob, MemberProgress)),
-        *map(Record, (DueTimes, LoadedQueue, LogSpan, Opened, QueueLoad, QueueSums)),
+        *map(Record, (DueTimes, LoadedQueue, LogSpan, Released, QueueLoad, QueueSums)),
     )
 }
 _OF_TYPE: Final = {one.type: one for one in RECORDS.values()}

@@ -187,7 +187,7 @@ class LimitPage(msgspec.Struct, frozen=True):
     total: int
 
 
-class Opened(NamedTuple):
+class Released(NamedTuple):
     """A job of a key that may start next; `done` unless another node has it locked."""
 
     name: str

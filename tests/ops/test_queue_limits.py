@@ -283,11 +283,18 @@ def test_jobs_and_queues_without_limits_cost_no_statement(
 ) -> None:
     bench.take()
     plain = a_life(bench, statements)
-    named = {"load_limits", "save_limits", "open_gates", "gated_keys", "queue_loads", "keep_taken"}
+    named = {
+        "load_limits",
+        "save_limits",
+        "release_gated",
+        "gated_keys",
+        "queue_loads",
+        "keep_taken",
+    }
     assert named.isdisjoint(plain)
     bench.do(configure("elsewhere", concurrency=1, backpressure={"max_depth": 5}))
     bench.put(queue="b", rate_limit={"key": "k", "concurrency": 1})
     # The node reads what has changed once.
     bench.put(queue="elsewhere")
-    assert named & set(statements) == {"load_limits", "open_gates", "queue_loads"}
+    assert named & set(statements) == {"load_limits", "release_gated", "queue_loads"}
     assert a_life(bench, statements) == plain

@@ -444,7 +444,7 @@ def test_a_limited_job_is_handed_out_with_all_it_has(bench: Bench) -> None:
         stored = tx.load_whole([first])[first]
         job = msgspec.structs.replace(stored.job, id="given", priority=5)
         tx.insert_jobs([msgspec.structs.replace(stored, job=job, parent_results=b"[1]")])
-        tx.open_gates({"k": 1})
+        tx.release_gated({"k": 1})
     (taken,) = bench.take(count=2)
     assert (taken.claimed.job.id, taken.claimed.parent_results) == ("given", b"[1]")
     assert taken.claimed.job.started_at == bench.clock.now

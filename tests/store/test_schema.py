@@ -213,7 +213,10 @@ def test_gates_are_opened_without_reading_who_waits_on_postgres(
         "UPDATE jobs SET rate_key = 'k' || seq % 2, on_limit = 'wait', gated = true"
         " WHERE state = 'available'"
     )
-    for name, columns in (("open_gates", [("k0", "k1"), (LIMIT,) * 2]), ("gated_keys", [("k0",)])):
+    for name, columns in (
+        ("release_gated", [("k0", "k1"), (LIMIT,) * 2]),
+        ("gated_keys", [("k0",)]),
+    ):
         statement = STATEMENTS[name]
         scans = explained(connection, statement.sql, statement.bound(columns))
         # Looked up by id, a job is read again for each that was found.
@@ -473,7 +476,9 @@ def test_cron_is_found_by_index_on_sqlite(plan_of: Any, name: str, read: set[str
     assert searches(plan, "cron") | searches(plan, "cron_runs") == read
 
 
-@pytest.mark.parametrize("name", ["open_gates", "oldest_waiting", "oldest_available", "priorities"])
+@pytest.mark.parametrize(
+    "name", ["release_gated", "oldest_waiting", "oldest_available", "priorities"]
+)
 def test_gated_and_oldest_jobs_are_found_by_index_on_sqlite(plan_of: Any, name: str) -> None:
     plan = plan_of(QUERIES[name].sql)
     assert not [line for line in plan if line.startswith("SCAN jobs")]

@@ -35,7 +35,7 @@ from ojs_server.store.postgres.statements import (
     claim_of,
 )
 from ojs_server.store.postgres.writer import Begun
-from ojs_server.store.records import Claimed, Lane, Leased, Opened
+from ojs_server.store.records import Claimed, Lane, Leased, Released
 from ojs_server.store.tables.contract import WIPED, Tx
 from ojs_server.store.tables.events import Events
 from ojs_server.store.tables.jobs import check_written, in_turn
@@ -273,11 +273,11 @@ class PostgresTx(PostgresStatements, Tx):
         """Hand out chosen jobs."""
         return self.read(Claimed, "claim_chosen", ids=texts(ids), now=self.now)
 
-    def open_gates(self, wanted: Mapping[str, int]) -> list[Opened]:
+    def release_gated(self, wanted: Mapping[str, int]) -> list[Released]:
         """Let the next jobs of keys be claimed."""
         names, counts = list(wanted), list(wanted.values())
-        rows = self.all_columns("open_gates", name=names, count=counts)
-        return self.made(Opened, "open_gates", rows)
+        rows = self.all_columns("release_gated", name=names, count=counts)
+        return self.made(Released, "release_gated", rows)
 
     def _tell(self, **news: int) -> None:
         told = encode({"node": self.node, **news}).decode()

@@ -10,7 +10,7 @@ from ojs_server.domain.job import Job, StoredJob
 from ojs_server.domain.queue_config import QueueConfig
 from ojs_server.domain.sharing import ALONE
 from ojs_server.store.columns import Row
-from ojs_server.store.records import Claimed, Lane, Leased, Opened
+from ojs_server.store.records import Claimed, Lane, Leased, Released
 from ojs_server.store.sqlite.statements import (
     QUERIES,
     SqliteStatements,
@@ -167,12 +167,12 @@ class SqliteTx(SqliteStatements, Tx):
             rows += self._connection.execute(sql, (self.now, *some)).fetchall()
         return self.made(Claimed, "claim_chosen", rows)
 
-    def open_gates(self, wanted: Mapping[str, int]) -> list[Opened]:
+    def release_gated(self, wanted: Mapping[str, int]) -> list[Released]:
         """Let the next jobs of keys be claimed; key by key, which costs little in one process."""
         return [
             one
             for name, count in wanted.items()
-            for one in self.read(Opened, "open_gates", name=name, limit=count)
+            for one in self.read(Released, "release_gated", name=name, limit=count)
         ]
 
     def wipe(self) -> None:

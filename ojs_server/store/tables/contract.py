@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ojs_server.domain.choice import Candidate
 from ojs_server.domain.job import Job, StoredJob
-from ojs_server.store.records import Claimed, DueTimes, Lane, Leased, Opened
+from ojs_server.store.records import Claimed, DueTimes, Lane, Leased, Released
 from ojs_server.store.tables.actions import ActionReads, ActionWrites
 from ojs_server.store.tables.beside import BesideReads, BesideWrites
 from ojs_server.store.tables.cron import CronReads, CronWrites
@@ -147,7 +147,7 @@ class Tx(
         """Lock these fingerprints until the end of the transaction."""
 
     @abstractmethod
-    def open_gates(self, wanted: Mapping[str, int]) -> list[Opened]:
+    def release_gated(self, wanted: Mapping[str, int]) -> list[Released]:
         """Let claims see the next waiting jobs of each queue and type, up to a number per key."""
 
     @abstractmethod

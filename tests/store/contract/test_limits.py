@@ -72,14 +72,14 @@ def test_gated_jobs_are_claimed_only_before_their_gate(store: Store) -> None:
     put(store, *jobs, keyed("drops", on_limit="drop", seq=9), a_job("free", seq=10))
     assert ids(claim(store)) == ["drops", "free"]
     with store.transaction() as tx:
-        opened = tx.open_gates({"k": 2})
+        opened = tx.release_gated({"k": 2})
     assert sorted((one.job_id, one.queue, one.done) for one in opened) == [
         ("j0", "default", True),
         ("j3", "default", True),
     ]
     with store.transaction() as tx:
         # They stand there already.
-        assert tx.open_gates({"k": 2, "none": 5}) == []
+        assert tx.release_gated({"k": 2, "none": 5}) == []
         assert tx.gated_keys(["k", "none"]) == {"k"}
     assert ids(claim(store)) == ["j3", "j0"]
 
@@ -95,7 +95,7 @@ def test_each_queue_and_type_has_its_next_jobs(store: Store) -> None:
         ),
     )
     with store.transaction() as tx:
-        opened = {one.job_id for one in tx.open_gates({"k": 1})}
+        opened = {one.job_id for one in tx.release_gated({"k": 1})}
     assert opened == {"a-t.x-0", "a-t.y-0", "b-t.x-0", "b-t.y-0"}
 
 
@@ -104,7 +104,7 @@ def test_a_claim_on_trial_can_be_kept_or_taken_back(store: Store) -> None:
     put(store, *(keyed(f"j{n}", seq=n, **due) for n in range(3)))
     with store.transaction() as tx:
         before = {name: job for name, (job, _) in tx.load_jobs(["j0", "j1", "j2"]).items()}
-        tx.open_gates({"k": 3})
+        tx.release_gated({"k": 3})
     with store.transaction() as tx:
         taken = tx.claim(["default"], None, 3)
         assert [(one.job.state, one.job.attempt) for one in taken] == [("active", 1)] * 3

@@ -27,11 +27,11 @@ UPDATE limits SET
 FROM ({rows}) AS changed
 WHERE limits.name = changed.name
 
--- name: open_gates
+-- name: release_gated
 -- Let the next jobs of keys into the claim's index: so many of each queue and type. It waits for
 -- nobody who has one of them locked, since he may wait for the key; the answer names what is left.
 -- row: name text, count int8
--- returns: Opened
+-- returns: Released
 WITH RECURSIVE wanted AS (
     {rows}
 ), lanes AS (

@@ -25,9 +25,9 @@ UPDATE limits SET
     opens_at = changed.opens_at, used_at = changed.used_at
 FROM ({rows}) AS changed WHERE limits.name = changed.name
 
--- name: open_gates
+-- name: release_gated
 -- Let the next jobs of a key into the claim's index: so many of each queue and type.
--- returns: Opened
+-- returns: Released
 WITH RECURSIVE heads (head) AS (
     SELECT (
         SELECT id FROM jobs WHERE rate_key = :name AND state = 'available'
