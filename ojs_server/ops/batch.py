@@ -116,7 +116,7 @@ def is_small(ops: Sequence[AnyOperation]) -> bool:
 def apply(
     store: Store,
     rules: Rules,
-    luck: Chance,
+    rng: Chance,
     ops: Sequence[AnyOperation],
     tries: int = TRIES,
     *,
@@ -135,14 +135,14 @@ def apply(
     """
     schedulers = schedulers or Schedulers()
     try:
-        carried_out = begun or begin(store, rules, luck, ops, schedulers, patient=patient)
+        carried_out = begun or begin(store, rules, rng, ops, schedulers, patient=patient)
         return _whole(ops, carried_out.commit())
     except StaleWrite as error:
         # Another node was faster; what was decided on is to be looked at again.
         if len(ops) == 1:
             if tries > 1:
                 return apply(
-                    store, rules, luck, ops, tries - 1, schedulers=schedulers, patient=patient
+                    store, rules, rng, ops, tries - 1, schedulers=schedulers, patient=patient
                 )
             return Committed([refusal(error)])
     except StoreUnavailable as error:
@@ -159,14 +159,14 @@ def apply(
         if len(ops) == 1 and ops == _parts(ops):
             return Committed([error])
     smaller = _parts(ops) if len(ops) == 1 else ops
-    done = one_by_one(store, rules, luck, smaller, schedulers, patient=patient)
+    done = one_by_one(store, rules, rng, smaller, schedulers, patient=patient)
     return done if smaller is ops else _whole(ops, done)
 
 
 def one_by_one(
     store: Store,
     rules: Rules,
-    luck: Chance,
+    rng: Chance,
     ops: Sequence[AnyOperation],
     schedulers: Schedulers,
     *,
@@ -182,7 +182,7 @@ def one_by_one(
                 _refused([op], StoreUnavailable("the heartbeat of a worker was not stored"))
             )
             continue
-        part = apply(store, rules, luck, [op], schedulers=schedulers, patient=patient).settled()
+        part = apply(store, rules, rng, [op], schedulers=schedulers, patient=patient).settled()
         if part.asked:
             part = msgspec.structs.replace(part, unheard=_hears([op]))
         done.append(part)
@@ -250,7 +250,7 @@ def _merged(parts: Sequence[Committed]) -> Committed:
 def begin(
     store: Store,
     rules: Rules,
-    luck: Chance,
+    rng: Chance,
     whole: Sequence[AnyOperation],
     schedulers: Schedulers,
     *,
@@ -267,7 +267,7 @@ def begin(
     foreseen = None if locks is None else foresee(ops, locks)
     with ExitStack() as stack:
         tx = stack.enter_context(store.transaction(foreseen, patient=patient))
-        work = Work(tx, rules, luck, schedulers)
+        work = Work(tx, rules, rng, schedulers)
         if locks is not None and any(op.settings for op in ops):
             tx.lock_settings()
         if len(ops) == 1 or (len(stages) == 1 and handler_of(ops[0].stage).at_once):

@@ -43,7 +43,7 @@ class Contention:
     ) -> None:
         self._store = store
         self._rules = rules
-        self._luck = environment.chance
+        self._rng = environment.chance
         self._schedulers = schedulers or Schedulers()
         self._stopwatch = environment.monotonic
         self._suspects_until = 0.0
@@ -59,7 +59,7 @@ class Contention:
             done = apply(
                 self._store,
                 self._rules,
-                self._luck,
+                self._rng,
                 ops,
                 schedulers=self._schedulers,
                 patient=False,
@@ -69,7 +69,7 @@ class Contention:
             if held_up := self._held_up(ops):
                 return self._around(held_up, ops, str(error))
             return one_by_one(
-                self._store, self._rules, self._luck, ops, self._schedulers, patient=False
+                self._store, self._rules, self._rng, ops, self._schedulers, patient=False
             )
         if done.in_vain:
             self._suspect()

@@ -166,7 +166,7 @@ def _spread(work: Work, op: Spread) -> Reported:
 def _made(work: Work, name: str, tenant: str | None, placed: PlacedEvent, source: str) -> Delivery:
     body = envelope(placed, source)
     delivery = Delivery(
-        id=delivery_id(work.now, work.luck.bits),
+        id=delivery_id(work.now, work.rng.bits),
         webhook_id=name,
         event_id=event_id(placed),
         event_type=placed.event.type,

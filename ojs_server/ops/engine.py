@@ -49,7 +49,7 @@ class Engine:
         self.wakeups = Wakeups()
         self.endings = Wakeups()
         self.availability = availability = Availability(environment.monotonic)
-        threads, luck = environment.threads, environment.chance
+        threads, rng = environment.threads, environment.chance
         self.pulse = Pulse(lambda: store.ping(), threads.executor(1, "ojs-pulse"))
         self.tail = Tail(
             lambda after, limit: self.read(lambda reader: reader.events(after, ALL, limit)),
@@ -72,7 +72,7 @@ class Engine:
 
         def carry_out(ops: list[AnyOperation], begun: batch.Begun | None) -> batch.Committed:
             if store.embedded:
-                committed = batch.apply(store, rules, luck, ops, schedulers=schedulers, begun=begun)
+                committed = batch.apply(store, rules, rng, ops, schedulers=schedulers, begun=begun)
             else:
                 committed = contention.carry_out(ops)
             # Before the next batch, which may bring a sweep.
@@ -87,7 +87,7 @@ class Engine:
             self._committed,
             environment,
             begin=lambda ops: (
-                batch.begin(store, rules, luck, ops, schedulers, patient=False)
+                batch.begin(store, rules, rng, ops, schedulers, patient=False)
                 if store.embedded and batch.is_small(ops)
                 else None
             ),

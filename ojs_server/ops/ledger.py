@@ -59,11 +59,11 @@ class Listener(Protocol):
 class Ledger:
     """Changes of one transaction: state, counters and events are written together."""
 
-    def __init__(self, tx: Tx, rules: Rules, luck: Chance, schedulers: Schedulers) -> None:
+    def __init__(self, tx: Tx, rules: Rules, rng: Chance, schedulers: Schedulers) -> None:
         self.tx = tx
         self.now = tx.now
         self.rules = rules
-        self.luck = luck
+        self.rng = rng
         self.schedulers = schedulers
         self.wakes: Counter[str] = Counter()
         self.ended: list[str] = []
@@ -88,7 +88,7 @@ class Ledger:
 
     def new_id(self) -> str:
         """An id for this moment."""
-        return self.luck.new_ids(self.now, 1)[0]
+        return self.rng.new_ids(self.now, 1)[0]
 
     def add(self, jobs: Sequence[StoredJob], happened: Sequence[Event]) -> set[str]:
         """Store new jobs; answers the ids that were taken."""

@@ -322,7 +322,7 @@ def leave(work: Work, workers: Sequence[Worker], why: Farewell, recovery: Recove
                 why.fault,
                 backoff=recovery == "fail",
                 now=work.now,
-                dice=work.luck.dice(),
+                dice=work.rng.dice(),
                 keep=work.keep(job.queue),
             )
             for job, lease in held

@@ -121,7 +121,7 @@ class Failing(Transition[Result], Generic[Result], frozen=True):
             attempt=self.attempt,
             requeue=self.requeue,
             now=work.now,
-            dice=work.luck.dice(),
+            dice=work.rng.dice(),
             position=work.tx.position,
             keep=work.keep(job.queue),
         )

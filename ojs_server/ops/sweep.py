@@ -121,7 +121,7 @@ def _lapsed(work: Work, job: Job, lease: Lease) -> Change:
         backoff=why.backoff,
         free=why.free,
         now=work.now,
-        dice=work.luck.dice(),
+        dice=work.rng.dice(),
         keep=work.keep(job.queue),
     )
 

@@ -34,7 +34,7 @@ class Subscribe(Operation[Webhook], frozen=True):
 
     def carry_out(self, work: Work) -> Webhook:
         webhook = subscribed(
-            self.changes, webhook_id(work.now, work.luck.bits), self.secret, work.now
+            self.changes, webhook_id(work.now, work.rng.bits), self.secret, work.now
         )
         _require_place(work, None, MAX_WEBHOOKS)
         if self.tenant is not None:

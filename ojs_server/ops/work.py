@@ -33,8 +33,8 @@ def outcome_of(decide: Callable[[*Asked], Answer], *asked: *Asked) -> Answer | O
 class Work(Ledger):
     """The unit of work of one transaction, in which operations are carried out."""
 
-    def __init__(self, tx: Tx, rules: Rules, luck: Chance, schedulers: Schedulers) -> None:
-        super().__init__(tx, rules, luck, schedulers)
+    def __init__(self, tx: Tx, rules: Rules, rng: Chance, schedulers: Schedulers) -> None:
+        super().__init__(tx, rules, rng, schedulers)
         self.rate_limits = RateLimits(self)
         self.listen(Limits(self, self.rate_limits))
         # How the draft looked whose job was made last, and what such jobs are like.
@@ -55,7 +55,7 @@ class Work(Ledger):
     def siblings(self, drafts: Sequence[Draft]) -> Siblings:
         """The jobs that drafts become which look alike."""
         count = len(drafts)
-        ids = self.luck.new_ids(self.now, count)
+        ids = self.rng.new_ids(self.now, count)
         return siblings(drafts, self._likeness(drafts[0]), ids, self.tx.positions(count))
 
     def places(self, job: Job) -> Callable[[], int]:

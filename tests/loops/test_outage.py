@@ -17,7 +17,7 @@ from ojs_server.ops.engine import Engine
 from ojs_server.ops.rules import Rules
 from ojs_server.store.open import open_store
 from tests.loops.sleeper import Sleeper
-from tests.ops.bench import HandClock, enqueue, environment, luck
+from tests.ops.bench import HandClock, enqueue, environment, rng
 from tests.ops.refusing import Refusing
 
 LEASE_MS = 5_000
@@ -31,7 +31,7 @@ class Node:
     def __init__(self, store: Any, clock: HandClock, sleeper: Sleeper) -> None:
         self.store = Refusing(store)
         refusing: Any = self.store
-        self.engine = Engine(refusing, Rules(), environment(luck()))
+        self.engine = Engine(refusing, Rules(), environment(rng()))
         self.clock = clock
         self.sleeper = sleeper
         self.sweeper = Housekeeping(self.engine, machine().monotonic_ms, shared=False)

@@ -42,7 +42,7 @@ class HandClock:
         self.now += milliseconds
 
 
-def luck() -> Chance:
+def rng() -> Chance:
     """Ids that count, and dice that always show the middle."""
     drawn = iter(range(1, 1 << 40))
 
@@ -56,7 +56,7 @@ def environment(
     drawn: Chance | None = None, stopwatch: Callable[[], float] = monotonic
 ) -> Environment:
     """The machine's, but for chance, and the stopwatch of a test."""
-    return msgspec.structs.replace(machine(), chance=drawn or luck(), monotonic=stopwatch)
+    return msgspec.structs.replace(machine(), chance=drawn or rng(), monotonic=stopwatch)
 
 
 def enqueue(
@@ -84,7 +84,7 @@ class Bench:
         self.store = store
         self.clock = clock
         self.rules = rules or Rules()
-        self.luck = luck()
+        self.rng = rng()
         # Long reachable, unless a test says that the server has just come back.
         self.judged_since = 0
         # Up to where the event log has to be read.
@@ -92,7 +92,7 @@ class Bench:
 
     def commit(self, *ops: Any) -> Committed:
         """Many operations in one transaction."""
-        committed = batch.apply(self.store, self.rules, self.luck, ops)
+        committed = batch.apply(self.store, self.rules, self.rng, ops)
         self._logged = max(self._logged, committed.logged)
         return committed
 

@@ -10,7 +10,7 @@ from ojs_server.ops.engine import Engine
 from ojs_server.ops.rules import Rules
 from ojs_server.store.base import Store
 from ojs_server.store.open import open_store
-from tests.ops.bench import Bench, HandClock, environment, luck
+from tests.ops.bench import Bench, HandClock, environment, rng
 from tests.ops.flows import Flows
 
 
@@ -43,7 +43,7 @@ def flows(bench: Bench) -> Flows:
 @pytest.fixture
 async def engine(store: Store) -> AsyncIterator[Engine]:
     """A node with its event loop."""
-    running = Engine(store, Rules(), environment(luck()))
+    running = Engine(store, Rules(), environment(rng()))
     yield running
     await running.close()
 

@@ -22,7 +22,7 @@ from ojs_server.ops.rules import Rules
 from ojs_server.ops.settle import Ack
 from ojs_server.ops.sweep import Sweep
 from ojs_server.store.base import OutcomeUnknown, StaleWrite, Store, StoreBusy, StoreUnavailable
-from tests.ops.bench import Bench, enqueue, environment, luck
+from tests.ops.bench import Bench, enqueue, environment, rng
 from tests.ops.refusing import INNER, Refusing
 from tests.ops.test_batch import Faulty
 
@@ -37,7 +37,7 @@ def refusing(store: Store) -> Refusing:
 
 @pytest.fixture
 async def engine(refusing: Any) -> AsyncIterator[Engine]:
-    engine = Engine(refusing, Rules(), environment(luck()))
+    engine = Engine(refusing, Rules(), environment(rng()))
     yield engine
     refusing.flows.set()
     refusing.tells.set()
@@ -139,14 +139,14 @@ def test_calls_by_which_workers_are_heard_are_missed(
     bench: Bench, ops: list[Any], unheard: bool
 ) -> None:
     faulty: Any = Faulty(bench.store, *[StoreUnavailable("full")] * 9)
-    assert batch.apply(faulty, Rules(), luck(), ops).unheard is unheard
+    assert batch.apply(faulty, Rules(), rng(), ops).unheard is unheard
 
 
 def test_a_sweep_is_not_carried_out_behind_a_worker_that_called_in_vain(bench: Bench) -> None:
     full = StoreUnavailable("full")
     faulty: Any = Faulty(bench.store, full, None, full)
     sweep = Sweep(judged_since=0, asked_at=bench.clock.now)
-    committed = batch.apply(faulty, Rules(), luck(), [enqueue(), BEAT, sweep, enqueue()])
+    committed = batch.apply(faulty, Rules(), rng(), [enqueue(), BEAT, sweep, enqueue()])
     done = ["Enqueued", "Unavailable", "Unavailable", "Enqueued"]
     assert [type(outcome).__name__ for outcome in committed.outcomes] == done
     assert committed.unheard
@@ -186,7 +186,7 @@ async def test_whoever_waits_for_a_store_that_is_away_is_refused_with_the_others
 ) -> None:
     """Each batch would wait for itself, one after the other."""
     away: Any = Faulty(bench.store, *[StoreUnavailable("away")] * 99, answers=False)
-    engine = Engine(away, Rules(), environment(luck()))
+    engine = Engine(away, Rules(), environment(rng()))
     many = [engine.run(enqueue()) for _ in range(3 * MAX_BATCH)]
     outcomes = await asyncio.gather(*many, return_exceptions=True)
     assert {type(outcome) for outcome in outcomes} == {Unavailable}

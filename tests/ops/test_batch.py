@@ -30,7 +30,7 @@ from ojs_server.store.postgres.transaction import PostgresTx
 from ojs_server.store.records import EventFilter, Foreseen
 from ojs_server.store.sqlite.transaction import SqliteTx
 from ojs_wire.values import uuid7
-from tests.ops.bench import Bench, HandClock, enqueue, environment, luck
+from tests.ops.bench import Bench, HandClock, enqueue, environment, rng
 from tests.ops.flows import group, job, request
 
 
@@ -61,7 +61,7 @@ class Faulty:
 
 
 def commit(faulty: Any, *ops: Any) -> list[Any]:
-    return batch.apply(faulty, Rules(), luck(), ops).settled().outcomes
+    return batch.apply(faulty, Rules(), rng(), ops).settled().outcomes
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_what_one_by_one_came_to_is_told_together(bench: Bench) -> None:
     job_id = bench.put(queue="r")
     store: Any = Faulty(bench.store, ValueError("poison"))
     ops: list[Any] = [enqueue(), enqueue(scheduled_at="+PT5S"), Cancel(job_id), enqueue()]
-    committed = batch.apply(store, Rules(), luck(), ops)
+    committed = batch.apply(store, Rules(), rng(), ops)
     assert committed.wakes == {"q": 2}
     assert committed.ended == [job_id]
     assert committed.due_at == bench.clock.now + 5000
@@ -150,7 +150,7 @@ def test_a_commit_of_unknown_outcome_is_never_tried_again(bench: Bench) -> None:
 @pytest.mark.parametrize("carried_out", [True, False])
 def test_a_commit_that_is_in_doubt_is_asked_about(bench: Bench, carried_out: bool) -> None:
     faulty: Any = Faulty(bench.store, OutcomeUnknown("cut off", lambda: carried_out))
-    doubtful = batch.apply(faulty, Rules(), luck(), [enqueue(), enqueue()])
+    doubtful = batch.apply(faulty, Rules(), rng(), [enqueue(), enqueue()])
     assert doubtful.doubt is not None
     committed = doubtful.settled()
     assert names(committed.outcomes) == ["Enqueued" if carried_out else "Unavailable"] * 2
@@ -168,7 +168,7 @@ def test_one_by_one_no_doubt_is_left(bench: Bench) -> None:
 def test_what_is_begun_is_stored_by_its_commit(bench: Bench) -> None:
     bench.put()
     ops = [enqueue(), enqueue()]
-    begun = batch.begin(bench.store, bench.rules, bench.luck, ops, Schedulers())
+    begun = batch.begin(bench.store, bench.rules, bench.rng, ops, Schedulers())
     before = bench.counts()
     committed = begun.commit()
     assert before == {"available": 1}
@@ -177,7 +177,7 @@ def test_what_is_begun_is_stored_by_its_commit(bench: Bench) -> None:
 
 
 def test_what_cannot_be_begun_leaves_nothing(bench: Bench) -> None:
-    unlucky = msgspec.structs.replace(luck(), new_ids=lambda now, count: [""] * (1 // 0))
+    unlucky = msgspec.structs.replace(rng(), new_ids=lambda now, count: [""] * (1 // 0))
     with pytest.raises(ZeroDivisionError):
         batch.begin(bench.store, Rules(), unlucky, [enqueue()], Schedulers())
     bench.put()
@@ -187,8 +187,8 @@ def test_what_cannot_be_begun_leaves_nothing(bench: Bench) -> None:
 def test_a_begun_batch_that_cannot_be_committed_is_tried_one_by_one(bench: Bench) -> None:
     faulty: Any = Faulty(bench.store, ValueError("full"))
     ops = [enqueue(), enqueue()]
-    begun = batch.begin(faulty, Rules(), luck(), ops, Schedulers())
-    committed = batch.apply(faulty, Rules(), luck(), ops, begun=begun)
+    begun = batch.begin(faulty, Rules(), rng(), ops, Schedulers())
+    committed = batch.apply(faulty, Rules(), rng(), ops, begun=begun)
     assert names(committed.outcomes) == ["Enqueued"] * 2
     assert faulty.tries == 3
     assert bench.counts() == {"available": 2}
@@ -196,8 +196,8 @@ def test_a_begun_batch_that_cannot_be_committed_is_tried_one_by_one(bench: Bench
 
 def test_a_begun_batch_of_unknown_outcome_is_never_tried_again(bench: Bench) -> None:
     faulty: Any = Faulty(bench.store, OutcomeUnknown("cut off"))
-    begun = batch.begin(faulty, Rules(), luck(), [enqueue()], Schedulers())
-    committed = batch.apply(faulty, Rules(), luck(), [enqueue()], begun=begun)
+    begun = batch.begin(faulty, Rules(), rng(), [enqueue()], Schedulers())
+    committed = batch.apply(faulty, Rules(), rng(), [enqueue()], begun=begun)
     assert names(committed.settled().outcomes) == ["Unavailable"]
     assert faulty.tries == 1
 
@@ -225,7 +225,7 @@ async def test_the_loop_does_the_small_work_of_an_embedded_store(store: Store) -
         places.append(threading.current_thread().name)
         return [uuid7(now, random.getrandbits) for _ in range(count)]
 
-    engine = Engine(store, Rules(), environment(msgspec.structs.replace(luck(), new_ids=new_ids)))
+    engine = Engine(store, Rules(), environment(msgspec.structs.replace(rng(), new_ids=new_ids)))
     await engine.run(enqueue())
     await engine.run(enqueue(jobs=[{}] * 101))
     await engine.close()
@@ -274,7 +274,7 @@ async def test_an_unreachable_store_is_unavailable_to_readers(engine: Engine) ->
 async def test_an_engine_finishes_what_it_took_and_takes_no_more(
     store: Store, clock: HandClock
 ) -> None:
-    engine = Engine(store, Rules(), environment(luck()))
+    engine = Engine(store, Rules(), environment(rng()))
     assert engine.depth == 0
     made = await engine.run(enqueue())
     await engine.close()

@@ -15,7 +15,7 @@ from ojs_server.ops.exchange import Exchange, RepeatableAck
 from ojs_server.ops.rules import Rules
 from ojs_server.ops.settle import Ack
 from ojs_server.store.base import Store, StoreBusy
-from tests.ops.bench import Bench, HandClock, enqueue, environment, luck
+from tests.ops.bench import Bench, HandClock, enqueue, environment, rng
 from tests.ops.test_batch import Faulty, names
 from tests.store.busy import impatient, locked
 
@@ -29,7 +29,7 @@ def store(store_url: str, clock: HandClock, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def apply(store: Any, *ops: Any) -> batch.Committed:
-    return batch.apply(store, Rules(), luck(), ops)
+    return batch.apply(store, Rules(), rng(), ops)
 
 
 async def test_nobody_waits_for_each_of_many_requests_and_the_loop_for_none(
@@ -44,7 +44,7 @@ async def test_nobody_waits_for_each_of_many_requests_and_the_loop_for_none(
 
     monkeypatch.setattr(type(store), "transaction", watched)
     monkeypatch.setattr(group_commit, "HELD_UP_S", 0.0)
-    engine = Engine(store, Rules(), environment(luck()))
+    engine = Engine(store, Rules(), environment(rng()))
 
     async def many() -> list[str]:
         requests = (engine.run(enqueue()) for _ in range(8))

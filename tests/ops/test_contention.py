@@ -56,7 +56,7 @@ def frozen(store_url: str, clock: HandClock) -> Iterator[Bench]:
 @pytest.fixture
 def carry_out(store: Store, bench: Bench) -> Callable[..., list[str]]:
     """Carries a batch out beside the other server; answers the kinds of outcomes."""
-    contention = Contention(store, Rules(), environment(bench.luck, Hands()))
+    contention = Contention(store, Rules(), environment(bench.rng, Hands()))
     return lambda *ops: names(contention.carry_out(ops).outcomes)
 
 
@@ -140,7 +140,7 @@ def test_a_young_transaction_is_waited_for(
 ) -> None:
     monkeypatch.setattr(contentions, "OLD_MS", 3_600_000)
     hands = Hands()
-    contention = Contention(store, Rules(), environment(bench.luck, hands))
+    contention = Contention(store, Rules(), environment(bench.rng, hands))
     job_id = bench.put()
     bench.take("w")
     with frozen.store.transaction() as tx:
@@ -158,7 +158,7 @@ async def test_who_is_put_off_is_answered_when_the_other_is_done(
 ) -> None:
     job_id = bench.put()
     bench.take("w")
-    engine = Engine(store, Rules(), environment(bench.luck))
+    engine = Engine(store, Rules(), environment(bench.rng))
     with ExitStack() as open_:
         tx = open_.enter_context(frozen.store.transaction())
         tx.load_jobs([job_id])
@@ -176,7 +176,7 @@ async def test_nobody_is_put_off_for_ever(
     monkeypatch.setattr(group_commit, "HELD_UP_S", 0.3)
     job_id = bench.put()
     bench.take("w")
-    engine = Engine(store, Rules(), environment(bench.luck))
+    engine = Engine(store, Rules(), environment(bench.rng))
     with frozen.store.transaction() as tx:
         tx.load_jobs([job_id])
         with pytest.raises(Held) as refused:

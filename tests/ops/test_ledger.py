@@ -40,8 +40,8 @@ def test_a_ledger_counts_and_tells_without_limits(bench: Bench) -> None:
     with bench.store.transaction() as tx:
         # Only the unit of work makes jobs; the ledger takes them from anybody.
         (draft,) = enqueue().drafts
-        stored = Work(tx, bench.rules, bench.luck, Schedulers()).born(draft)
-        ledger = Ledger(tx, bench.rules, bench.luck, Schedulers())
+        stored = Work(tx, bench.rules, bench.rng, Schedulers()).born(draft)
+        ledger = Ledger(tx, bench.rules, bench.rng, Schedulers())
         ledger.listen(ear)
         ledger.add([stored], entered([stored]))
         cancelled = lifecycle.cancel(stored.job, ledger.now, ledger.keep("q"))
@@ -56,7 +56,7 @@ def test_jobs_that_go_elsewhere_are_heard_of(bench: Bench) -> None:
     job_id = bench.put()
     ear = Ear()
     with bench.store.transaction() as tx:
-        ledger = Ledger(tx, bench.rules, bench.luck, Schedulers())
+        ledger = Ledger(tx, bench.rules, bench.rng, Schedulers())
         ledger.listen(ear)
         (job, _) = tx.load_jobs([job_id])[job_id]
         moved = msgspec.structs.replace(job, queue="r")

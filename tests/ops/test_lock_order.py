@@ -209,7 +209,7 @@ def worlds(postgres_store: str, clock: HandClock) -> tuple[Bench, World, World]:
 def complaints(bench: Bench, store: Watched, *ops: Operation[Any]) -> list[str]:
     """Carry out a batch, and tell of each lock that is out of order."""
     with suppress(Undone):
-        batch.begin(store, Rules(), bench.luck, ops, Schedulers()).commit()
+        batch.begin(store, Rules(), bench.rng, ops, Schedulers()).commit()
     batch_of = " + ".join(map(kind_of, ops))
     return [f"{batch_of}: {found}" for found in out_of_order(store.steps)]
 

@@ -16,7 +16,7 @@ from ojs_server.ops.tail import ALL, MAX_BYTES, Entry, Follower, Tail
 from ojs_server.store.base import Store
 from ojs_server.store.records import EventFilter, EventPage, LogSpan, PlacedEvent
 from tests.http.waiting import until
-from tests.ops.bench import enqueue, environment, luck
+from tests.ops.bench import enqueue, environment, rng
 
 
 def entry(position: int, size: int = 2) -> Entry:
@@ -219,7 +219,7 @@ def test_a_buffer_is_bounded_in_bytes_too_but_holds_any_one_event() -> None:
 
 
 async def test_there_is_room_for_so_many(store: Store) -> None:
-    engine = Engine(store, Rules(), environment(luck()), max_streams=1)
+    engine = Engine(store, Rules(), environment(rng()), max_streams=1)
     async with following(engine):
         with pytest.raises(Unavailable, match="1 event streams"):
             engine.tail.admit(ALL)

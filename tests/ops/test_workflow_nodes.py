@@ -56,11 +56,11 @@ class Nodes:
     def __init__(self, one: Counted, other: Counted, threads: ThreadPoolExecutor) -> None:
         self.stores = (one, other)
         self._threads = threads
-        self._luck = chance()
+        self._rng = chance()
 
     def do(self, *ops: Operation[Any]) -> list[Any]:
         """Carry out a batch on the first node."""
-        return batch.apply(self.stores[0], Rules(), self._luck, ops).outcomes
+        return batch.apply(self.stores[0], Rules(), self._rng, ops).outcomes
 
     def take(self, count: int = 99) -> list[tuple[str, str]]:
         """FETCH."""
@@ -72,9 +72,9 @@ class Nodes:
         start = threading.Barrier(2)
 
         def apply(store: Counted, ops: Sequence[Operation[Any]]) -> list[Any]:
-            luck = chance()
+            rng = chance()
             start.wait(timeout=20)
-            return batch.apply(store, Rules(), luck, ops).outcomes
+            return batch.apply(store, Rules(), rng, ops).outcomes
 
         return list(self._threads.map(apply, self.stores, batches))
 
