@@ -7,7 +7,7 @@ job, and is deleted with the job.
 from typing import Final
 
 from ojs_server.domain import lifecycle
-from ojs_server.domain.beside import Checkpoint
+from ojs_server.domain.attachments import Checkpoint
 from ojs_server.domain.errors import Conflict
 from ojs_server.domain.job import Job, Lease
 

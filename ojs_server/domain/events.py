@@ -6,7 +6,7 @@ from typing import Any, Final
 from msgspec import Raw
 from msgspec.structs import replace
 
-from ojs_server.domain.beside import Checkpoint, Progress
+from ojs_server.domain.attachments import Checkpoint, Progress
 from ojs_server.domain.cron_entry import CronEntry, definition_of
 from ojs_server.domain.delivery import Delivery
 from ojs_server.domain.event_buffer import AlikeEvents

@@ -21,7 +21,7 @@ from typing import Final
 import msgspec
 
 from ojs_server.domain import deadlines, events, retry
-from ojs_server.domain.beside import PROGRESS
+from ojs_server.domain.attachments import PROGRESS
 from ojs_server.domain.errors import Conflict
 from ojs_server.domain.faults import Fault, append_entry, entry
 from ojs_server.domain.job import STATES, TERMINAL, Change, Earlier, Event, Job, Lease, State

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from ojs_server.domain import lifecycle
-from ojs_server.domain.beside import Progress
+from ojs_server.domain.attachments import Progress
 from ojs_server.domain.job import Job, Lease, State
 
 MAX_DATA: Final = 16 * 1024

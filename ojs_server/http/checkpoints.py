@@ -2,7 +2,7 @@
 
 import msgspec
 
-from ojs_server.domain.beside import Checkpoint
+from ojs_server.domain.attachments import Checkpoint
 from ojs_server.domain.checkpoint import MAX_METADATA, MAX_STATE
 from ojs_server.domain.errors import NotFound, TooLarge
 from ojs_server.http.call import Answer, Call, parsed

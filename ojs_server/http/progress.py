@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import Raw
 
-from ojs_server.domain.beside import PROGRESS, Progress
+from ojs_server.domain.attachments import PROGRESS, Progress
 from ojs_server.domain.errors import TooLarge, invalid
 from ojs_server.domain.job import Job, Lease, StoredJob
 from ojs_server.domain.progress import MAX_CHECKPOINT, MAX_DATA, Report, Shown, shown

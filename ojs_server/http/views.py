@@ -12,7 +12,7 @@ from ojs_server.domain.job import Change, Job, Lease, State, StoredJob
 from ojs_server.domain.progress import Shown
 from ojs_server.domain.siblings import Siblings
 from ojs_server.domain.tenant import unscoped
-from ojs_server.ops.beside import Left
+from ojs_server.ops.attachments import Left
 from ojs_server.ops.schemas import Complaint
 from ojs_wire.codec import encode
 from ojs_wire.values import format_timestamp

@@ -15,7 +15,7 @@ from ojs_server.domain.reception import Withheld
 from ojs_server.domain.room import queue_of
 from ojs_server.domain.tenant import apart
 from ojs_server.ops.admission import Admission
-from ojs_server.ops.beside import NOTHING_LEFT, Left, left_for
+from ojs_server.ops.attachments import NOTHING_LEFT, Left, left_for
 from ojs_server.ops.fetching_workers import load_fetching
 from ojs_server.ops.numbers import numbers_of
 from ojs_server.ops.operation import Locks, Operation, Stage, handles

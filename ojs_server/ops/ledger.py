@@ -15,7 +15,7 @@ from ojs_server.domain.siblings import Siblings
 from ojs_server.domain.tenant import DEFAULT, counters_of
 from ojs_server.domain.weighted_fair import Schedulers
 from ojs_server.environment import Chance
-from ojs_server.ops import beside
+from ojs_server.ops import attachments
 from ojs_server.ops.rules import Rules
 from ojs_server.store.base import Tx
 from ojs_server.store.records import BYTES
@@ -123,9 +123,9 @@ class Ledger:
         self.tx.write_changes(changes)
         self.tx.drop_leases(left)
         if marked := [change for change in changes if change.before.beside]:
-            beside.start_over(self.tx, marked)
+            attachments.start_over(self.tx, marked)
         if lost := [change for change in changes if change.lost is not None]:
-            beside.note_lost(self.tx, lost)
+            attachments.note_lost(self.tx, lost)
         if marks := marks_of(changes):
             self.tx.mark_dead(marks)
         self._shift(changes)
@@ -153,7 +153,7 @@ class Ledger:
         """Delete finished jobs."""
         if jobs:
             self.tx.delete_jobs([job.id for job in jobs])
-            beside.remove(self.tx, jobs)
+            attachments.remove(self.tx, jobs)
             for alike in _alike(jobs):
                 self._leave(alike)
                 for listener in self._listeners:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from ojs_server.domain.beside import NUMBER
+from ojs_server.domain.attachments import NUMBER
 from ojs_server.domain.errors import OjsError
 from ojs_server.domain.job import Job
 from ojs_server.ops.operation import OnJob, Stage, handles

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from ojs_server.domain import events, progress
-from ojs_server.domain.beside import PROGRESS, Progress
+from ojs_server.domain.attachments import PROGRESS, Progress
 from ojs_server.domain.errors import OjsError
 from ojs_server.domain.job import Job, Lease, State
 from ojs_server.domain.progress import Report, Shown

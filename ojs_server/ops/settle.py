@@ -6,7 +6,7 @@ from typing import Any, Generic
 import msgspec
 
 from ojs_server.domain import events, lifecycle
-from ojs_server.domain.beside import HOLDERS
+from ojs_server.domain.attachments import HOLDERS
 from ojs_server.domain.dead_letter import Override, limited, overridden
 from ojs_server.domain.errors import Conflict, NotFound, OjsError
 from ojs_server.domain.faults import Fault

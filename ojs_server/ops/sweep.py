@@ -8,7 +8,7 @@ import msgspec
 from ojs_server.domain import deadlines, events, lifecycle
 from ojs_server.domain.job import Change, Job, Lease, State
 from ojs_server.domain.workers import Worker
-from ojs_server.ops import beside
+from ojs_server.ops import attachments
 from ojs_server.ops.operation import Locks, Operation, Stage
 from ojs_server.ops.presence import DEATH, DROPPED, bury, noticed
 from ojs_server.ops.prune import STEP, Pruned, prune
@@ -106,7 +106,7 @@ def _mature(work: Work, step: int) -> tuple[int, int]:
 def _lapse(work: Work, op: Sweep) -> int:
     lapsed = work.tx.load_lapsed(op.judged_since, op.asked_at, STEP)
     changes = [_lapsed(work, job, lease) for job, lease in lapsed]
-    for event in beside.stalled(work.tx, changes):
+    for event in attachments.stalled(work.tx, changes):
         work.note(event)
     work.apply(changes)
     return len(lapsed)

@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import astuple
 
 from ojs_server.domain.action import Action
-from ojs_server.domain.beside import Checkpoint, Progress
+from ojs_server.domain.attachments import Checkpoint, Progress
 from ojs_server.domain.choice import Candidate
 from ojs_server.domain.cron_entry import CronEntry, CronRun
 from ojs_server.domain.dead_letter import Mark

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ojs_server.domain.beside import Checkpoint
+from ojs_server.domain.attachments import Checkpoint
 from ojs_server.domain.checkpoint import save
 from ojs_server.domain.errors import Conflict
 from ojs_server.domain.job import STATES, TERMINAL, Job, State

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ojs_server.domain import events, lifecycle
-from ojs_server.domain.beside import PROGRESS, Progress
+from ojs_server.domain.attachments import PROGRESS, Progress
 from ojs_server.domain.errors import Conflict
 from ojs_server.domain.job import STATES, Job, State
 from ojs_server.domain.progress import TOLD_EVERY_MS, Report, Shown, advance, restarted, shown

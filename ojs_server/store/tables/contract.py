@@ -12,7 +12,7 @@ from ojs_server.domain.choice import Candidate
 from ojs_server.domain.job import Job, StoredJob
 from ojs_server.store.records import Claimed, DueTimes, Lane, Leased, Released
 from ojs_server.store.tables.actions import ActionReads, ActionWrites
-from ojs_server.store.tables.beside import BesideReads, BesideWrites
+from ojs_server.store.tables.attachments import AttachmentReads, AttachmentWrites
 from ojs_server.store.tables.cron import CronReads, CronWrites
 from ojs_server.store.tables.dead_letters import DeadLetterReads, DeadLetterWrites
 from ojs_server.store.tables.demands import DemandWrites
@@ -73,7 +73,7 @@ WIPED = (
 
 class Tx(
     JobWrites,
-    BesideWrites,
+    AttachmentWrites,
     DeadLetterWrites,
     DemandWrites,
     LeaseWrites,
@@ -190,7 +190,7 @@ class Reader(
     JobReads,
     JobListReads,
     DeadLetterReads,
-    BesideReads,
+    AttachmentReads,
     WorkerReads,
     KindReads,
     ProviderReads,

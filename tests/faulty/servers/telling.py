@@ -23,7 +23,7 @@ from ojs_server.http.call import Call
 from ojs_server.job_metrics import JobMetrics
 from ojs_server.ops import claim
 from ojs_server.ops.work import Work
-from ojs_server.store.tables.beside import BesideWrites
+from ojs_server.store.tables.attachments import AttachmentWrites
 from ojs_server.store.tables.events import EventReads, EventWrites
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
@@ -250,7 +250,7 @@ def first_attempts_find_no_checkpoint() -> None:
 @fault("OJS-CHK-013")
 def deleted_checkpoints_stay() -> None:
     """A delete is answered, and the checkpoint is still there."""
-    put(BesideWrites, "drop_checkpoints", lambda tx, ids: None)
+    put(AttachmentWrites, "drop_checkpoints", lambda tx, ids: None)
 
 
 @fault("OJS-TRC-002")

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from ojs_server.domain.beside import Progress as Report
+from ojs_server.domain.attachments import Progress as Report
 from ojs_server.domain.workflow_record import (
     MemberJob,
     MemberProgress,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ojs_server.domain.beside import Checkpoint, Progress
+from ojs_server.domain.attachments import Checkpoint, Progress
 from ojs_server.domain.errors import Conflict, NotFound
 from ojs_server.domain.progress import Report, Shown
 from ojs_server.domain.retention import DAY

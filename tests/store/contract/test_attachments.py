@@ -2,7 +2,7 @@
 
 import pytest
 
-from ojs_server.domain.beside import CHECKPOINT, PROGRESS, Checkpoint, Progress
+from ojs_server.domain.attachments import CHECKPOINT, PROGRESS, Checkpoint, Progress
 from ojs_server.domain.job import Earlier
 from ojs_server.store.base import StaleWrite, Store
 from tests.store.records import (

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from ojs_server.domain import events, progress
-from ojs_server.domain.beside import CHECKPOINT, HOLDERS, PROGRESS, Checkpoint
+from ojs_server.domain.attachments import CHECKPOINT, HOLDERS, PROGRESS, Checkpoint
 from ojs_server.domain.job import Change, Event, Job
 from ojs_server.store.base import Tx
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ojs_server.domain.beside import Checkpoint, Progress
+from ojs_server.domain.attachments import Checkpoint, Progress
 from ojs_server.domain.job import Earlier
 from ojs_server.store.errors import StaleWrite
 from ojs_server.store.tables.statements import Statements, Writing, by_name
 
 
-class BesideWrites(Writing):
+class AttachmentWrites(Writing):
     """Attached records in a write transaction that has locked their jobs."""
 
     def mark_beside(self, marks: Sequence[tuple[str, int, int]]) -> None:
@@ -66,7 +66,7 @@ class BesideWrites(Writing):
         self.run_ids("drop_numbers", ids)
 
 
-class BesideReads(Statements):
+class AttachmentReads(Statements):
     """Checkpoints and progress outside of a transaction."""
 
     def checkpoint(self, job_id: str) -> Checkpoint | None:
