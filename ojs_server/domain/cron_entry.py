@@ -13,8 +13,8 @@ from ojs_server.domain.cron import (
     skipped_by_clock_change,
 )
 from ojs_server.domain.tenant import apart
+from ojs_server.domain.time_zones import parse_zone
 from ojs_server.domain.validate import Draft, parse_draft
-from ojs_server.domain.zones import parse_zone
 from ojs_wire import codec
 from ojs_wire.codec import Json
 from ojs_wire.values import format_timestamp

@@ -25,7 +25,7 @@ from ojs_server.domain.fields import object_of
 from ojs_server.domain.naming import nearest
 from ojs_server.domain.options import OPTIONS
 from ojs_server.domain.tenant import scoped
-from ojs_server.domain.zones import parse_zone
+from ojs_server.domain.time_zones import parse_zone
 from ojs_wire.values import MAX_NAME, MAX_TIME, kind_of
 
 NAME: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,254}", re.ASCII)

@@ -3,7 +3,7 @@
 import pytest
 
 from ojs_server.domain.errors import InvalidRequest
-from ojs_server.domain.zones import known_zones, parse_zone
+from ojs_server.domain.time_zones import known_zones, parse_zone
 
 
 @pytest.mark.parametrize(
