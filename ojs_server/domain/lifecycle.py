@@ -25,7 +25,7 @@ from ojs_server.domain.attachments import PROGRESS
 from ojs_server.domain.errors import Conflict
 from ojs_server.domain.faults import Fault, append_entry, entry
 from ojs_server.domain.job import STATES, TERMINAL, Change, Earlier, Event, Job, Lease, State
-from ojs_server.domain.late import earlier_of
+from ojs_server.domain.late_ack import earlier_of
 from ojs_server.domain.retention import Retention
 
 # What may happen in which state; a call in any other state is a conflict.

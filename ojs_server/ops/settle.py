@@ -11,7 +11,7 @@ from ojs_server.domain.dead_letter import Override, limited, overridden
 from ojs_server.domain.errors import Conflict, NotFound, OjsError
 from ojs_server.domain.faults import Fault
 from ojs_server.domain.job import TERMINAL, Change, Earlier, Job, Lease, State
-from ojs_server.domain.late import meant
+from ojs_server.domain.late_ack import meant
 from ojs_server.domain.queue_config import NO_CONFIG, require_type
 from ojs_server.domain.repetition import acknowledged_before
 from ojs_server.domain.variables import with_variables
