@@ -11,7 +11,7 @@ import msgspec
 
 from ojs_server.domain.errors import Conflict, OjsError
 from ojs_server.domain.job import Change, Job, Lease
-from ojs_server.domain.repetition import acknowledged_before, failed_before
+from ojs_server.domain.repeated_settlement import acknowledged_before, failed_before
 from ojs_server.ops.claim import Claim, Deliveries
 from ojs_server.ops.operation import Composite
 from ojs_server.ops.settle import Ack, Failing, Repeated

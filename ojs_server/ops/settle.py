@@ -13,7 +13,7 @@ from ojs_server.domain.faults import Fault
 from ojs_server.domain.job import TERMINAL, Change, Earlier, Job, Lease, State
 from ojs_server.domain.late_ack import meant
 from ojs_server.domain.queue_config import NO_CONFIG, require_type
-from ojs_server.domain.repetition import acknowledged_before
+from ojs_server.domain.repeated_settlement import acknowledged_before
 from ojs_server.domain.variables import with_variables
 from ojs_server.ops.operation import OnJob, Result, Stage, handles
 from ojs_server.ops.work import Work

@@ -7,7 +7,7 @@ import msgspec
 from ojs_server.domain import deadlines, lifecycle
 from ojs_server.domain.faults import Fault
 from ojs_server.domain.job import Change, Job, State
-from ojs_server.domain.repetition import acknowledged_before
+from ojs_server.domain.repeated_settlement import acknowledged_before
 from ojs_server.http import workers
 from ojs_server.ops import exchange, settle
 from tests.faulty.fault import fault
