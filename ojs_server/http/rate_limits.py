@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ojs_server.domain import limit as limits
-from ojs_server.domain.birth import rate_key_of
+from ojs_server.domain.build_job import rate_key_of
 from ojs_server.domain.errors import NotFound, invalid
 from ojs_server.domain.fields import parse_queue
 from ojs_server.domain.limit import Limit

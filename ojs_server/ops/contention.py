@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from ojs_server.domain.birth import rate_key_of
+from ojs_server.domain.build_job import rate_key_of
 from ojs_server.domain.rate_limit import OF_QUEUE
 from ojs_server.domain.tenant import DEFAULT, OF_TENANT
 from ojs_server.domain.weighted_fair import Schedulers

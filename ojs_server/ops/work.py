@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TypeVar, TypeVarTuple
 
-from ojs_server.domain.birth import born, likeness
+from ojs_server.domain.build_job import born, likeness
 from ojs_server.domain.errors import OjsError
 from ojs_server.domain.job import Job, State, StoredJob
 from ojs_server.domain.rate_limit import place_of_retry

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from ojs_server.domain.birth import born, likeness
+from ojs_server.domain.build_job import born, likeness
 from ojs_server.domain.job import Event, Job, Lease, State, StoredJob
 from ojs_server.domain.validate import Draft
 from ojs_wire import codec

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ojs_server.domain.alike import parse_alike
-from ojs_server.domain.birth import born, likeness
+from ojs_server.domain.build_job import born, likeness
 from ojs_server.domain.siblings import Siblings, families, siblings
 from ojs_server.domain.validate import Draft, parse_draft
 from tests.domain.jobs import NOW

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from ojs_server.domain import birth, cron_request, room
+from ojs_server.domain import build_job, cron_request, room
 from ojs_server.domain.errors import TenantFull
 from ojs_server.domain.validate import Draft, parse_draft
 from ojs_server.domain.webhook import Webhook
@@ -44,7 +44,7 @@ def what_is_alike_is_everybodys() -> None:
 @fault("OJS-TEN-009")
 def rate_keys_are_everybodys() -> None:
     """Two tenants share a rate key of the same name."""
-    put(birth, "scoped", lambda name, key: key)
+    put(build_job, "scoped", lambda name, key: key)
 
 
 @fault("OJS-TEN-012")
