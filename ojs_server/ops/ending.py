@@ -4,7 +4,7 @@ import asyncio
 
 from ojs_server.domain.job import TERMINAL, StoredJob
 from ojs_server.ops.engine import Engine
-from ojs_server.ops.patience import at_most
+from ojs_server.ops.time_limit import at_most
 
 # Another node may end the job, and its news does not travel.
 SLOW_POLL_S = 1.0

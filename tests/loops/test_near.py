@@ -13,8 +13,8 @@ from ojs_server.loops.runner import Loops
 from ojs_server.ops.claim import Claim
 from ojs_server.ops.engine import Engine
 from ojs_server.ops.fetch import fetch
-from ojs_server.ops.patience import at_most
 from ojs_server.ops.rules import Rules
+from ojs_server.ops.time_limit import at_most
 from ojs_server.store.open import open_store
 from tests.ops.bench import enqueue, environment
 

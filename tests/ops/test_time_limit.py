@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from ojs_server.ops.patience import at_most
+from ojs_server.ops.time_limit import at_most
 
 
 async def test_it_ends_with_what_was_waited_for() -> None:
