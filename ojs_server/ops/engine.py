@@ -17,7 +17,7 @@ from ojs_server.ops.group_commit import Caller, GroupCommit
 from ojs_server.ops.operation import AnyOperation, Operation, Result
 from ojs_server.ops.pulse import Pulse
 from ojs_server.ops.rules import Rules
-from ojs_server.ops.signs import Signs
+from ojs_server.ops.signs_of_life import Signs
 from ojs_server.ops.tail import ALL, Tail
 from ojs_server.ops.wakeups import Wakeups
 from ojs_server.store.base import Reader, Store, StoreUnavailable

@@ -11,7 +11,7 @@ from ojs_server.loops.housekeeping import Housekeeping
 from ojs_server.ops.availability import Availability, refusal
 from ojs_server.ops.probe import Probe, Probed
 from ojs_server.ops.rules import Rules
-from ojs_server.ops.signs import Heard, Signs
+from ojs_server.ops.signs_of_life import Heard, Signs
 from ojs_server.ops.sweep import Sweep, Swept
 from ojs_server.ops.wakeups import Wakeups
 from ojs_server.store.base import StoreUnavailable

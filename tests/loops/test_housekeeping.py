@@ -23,7 +23,7 @@ from ojs_server.ops.claim import Claim
 from ojs_server.ops.engine import Engine
 from ojs_server.ops.fetch import fetch
 from ojs_server.ops.rules import Rules
-from ojs_server.ops.signs import Heard
+from ojs_server.ops.signs_of_life import Heard
 from ojs_server.ops.sweep import Sweep, Swept
 from ojs_server.store.open import open_store
 from ojs_server.store.records import DueTimes, QueueCounts

@@ -47,7 +47,7 @@ from ojs_server.ops.rules import Rules
 from ojs_server.ops.schemas import RegisterSchema, RemoveSchema
 from ojs_server.ops.sessions import DropSession, OpenSession
 from ojs_server.ops.settle import Ack, Activate, Cancel, Fail, Remove, Rerun, Revive
-from ojs_server.ops.signs import Heard
+from ojs_server.ops.signs_of_life import Heard
 from ojs_server.ops.sweep import Sweep
 from ojs_server.ops.tenants_and_pools import DropPool, DropTenant, SavePool, SaveTenant
 from ojs_server.ops.webhooks import AmendWebhook, Replay, RotateSecret, Subscribe, Unsubscribe

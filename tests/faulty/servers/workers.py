@@ -7,7 +7,7 @@ import msgspec
 
 from ojs_server.domain import reception
 from ojs_server.domain.workers import Worker
-from ojs_server.ops import beat, fetching_workers, presence, signs, sweep
+from ojs_server.ops import beat, fetching_workers, presence, signs_of_life, sweep
 from ojs_server.store.tables.leases import LeaseWrites
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
@@ -60,14 +60,14 @@ def _only_seen(work: Any, worker: Worker, at: int) -> Worker:
 @fault("OJS-WRK-040")
 def fetches_are_no_sign_of_life() -> None:
     """Only BEATs and registrations keep a worker from being declared dead."""
-    for module in (fetching_workers, signs):
+    for module in (fetching_workers, signs_of_life):
         put(module, "seen", _only_seen)
 
 
 @fault("OJS-WRK-040")
 def fetches_that_wait_say_nothing() -> None:
     """A FETCH says that its worker lives when it comes, and not while it is held."""
-    put(signs.Signs, "held", lambda *_: nullcontext())
+    put(signs_of_life.Signs, "held", lambda *_: nullcontext())
 
 
 @fault("OJS-WRK-020")

@@ -14,7 +14,7 @@ from ojs_server.ops.fetch import fetch
 from ojs_server.ops.presence import Deregister
 from ojs_server.ops.rules import Rules
 from ojs_server.ops.sessions import DropSession, OpenSession
-from ojs_server.ops.signs import STEP, Heard, Signs
+from ojs_server.ops.signs_of_life import STEP, Heard, Signs
 from ojs_server.ops.sweep import Sweep
 from tests.ops.bench import Bench, HandClock, enqueue
 from tests.ops.crowd import Crowd
